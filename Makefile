@@ -1,0 +1,35 @@
+# Faultline. `make` alone prints the targets.
+SHELL := /bin/bash
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -X github.com/faultline/faultline/cmd/simulate/app.version=$(VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint generate bench clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/simulate
+	@mkdir -p bin
+	go build -ldflags '$(LDFLAGS)' -o bin/simulate ./cmd/simulate
+
+demo: build ## build, then run the kind walkthrough
+	bin/simulate run scenarios/kind-walkthrough
+
+test: ## everything that CI runs: format, vet, tests, the demo
+	@unformatted="$$(gofmt -l cmd pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
+	go vet ./...
+	go test ./...
+	$(MAKE) --no-print-directory demo > /dev/null
+
+lint: ## run golangci-lint, if it is installed
+	golangci-lint run
+
+generate: ## write the generated files under docs/ and the golden files anew
+	go test ./pkg/scenario ./pkg/report ./cmd/simulate/... -update
+
+bench: ## run the benchmarks
+	go test -run '^$$' -bench . -benchmem ./pkg/...
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,110 @@
+// Package app is the command line: one file a command, and the only importer of cobra.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// version is Faultline's own; the build sets it.
+var version = "dev"
+
+// Exit codes. They never depend on the output format.
+const (
+	exitAnswered = 0 // the question was answered
+	exitFailed   = 1 // it could not be answered
+	exitInput    = 2 // the usage or the input is wrong
+	exitUnmet    = 3 // it was answered, and an expectation was not met
+)
+
+// streams are what a command reads from and writes to. stdout holds the report alone.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// errUnmet says that an expectation was not met; the report tells which.
+var errUnmet = errors.New("an expectation was not met")
+
+// inputError is a wrong usage or input. The hint, if any, tells what to do.
+type inputError struct {
+	err  error
+	hint string
+}
+
+func (e *inputError) Error() string { return e.err.Error() }
+func (e *inputError) Unwrap() error { return e.err }
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	root := newRoot(streams{in: in, out: out, err: errOut})
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	return exitCode(root.ExecuteContext(ctx), errOut)
+}
+
+func newRoot(s streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "simulate",
+		Short: "Where will the real kube-scheduler put these pods, and which stay Pending?",
+		Long: `simulate replays workloads through the real kube-scheduler plugins, in memory, and reports where each pod goes,
+which pods stay Pending, and why. It needs no cluster.
+
+Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered and an expectation was not met.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(cmd, "there is no command %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%s", err) })
+	root.AddCommand(newRun(s), newValidate(s), newExport(s), newVersion(s))
+	return root
+}
+
+// usage is a wrong command line.
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	return &inputError{err: fmt.Errorf(format, args...), hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
+}
+
+// exitCode writes the error, a line a problem, and returns its exit code.
+func exitCode(err error, errOut io.Writer) int {
+	if err == nil {
+		return exitAnswered
+	}
+	if errors.Is(err, errUnmet) {
+		return exitUnmet
+	}
+	for line := range strings.Lines(strings.TrimSpace(err.Error())) {
+		fmt.Fprintf(errOut, "simulate: error: %s\n", strings.TrimRight(line, "\n"))
+	}
+	var input *inputError
+	var step *simulation.StepError
+	switch {
+	case errors.As(err, &input):
+		if input.hint != "" {
+			fmt.Fprintf(errOut, "simulate: hint: %s\n", input.hint)
+		}
+		return exitInput
+	case errors.As(err, &step):
+		return exitInput
+	}
+	return exitFailed
+}

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+func newExport(s streams) *cobra.Command {
+	var in input
+	var step string
+	cmd := &cobra.Command{
+		Use:   "export [SCENARIO]",
+		Short: "Write a cluster as a kube-scheduler-simulator snapshot",
+		Long: `Run a scenario and write the cluster after its last step, or after the one named, as a snapshot that
+kube-scheduler-simulator imports. Its snapshots are input here, too: give them with --cluster or -f.`,
+		Example: `  simulate export scenarios/kind-walkthrough --step 05-soft-region-3 > snapshot.json`,
+		Args:    atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loaded, err := in.load(cmd, s, args)
+			if err != nil {
+				return err
+			}
+			result, err := simulation.Run(cmd.Context(), loaded, simulation.Options{})
+			if err != nil {
+				return err
+			}
+			state, err := stateAfter(cmd, result, step)
+			if err != nil {
+				return err
+			}
+			config, err := loaded.Config.Encode()
+			if err != nil {
+				return err
+			}
+			return manifest.WriteSnapshot(s.out, state, config)
+		},
+	}
+	in.register(cmd)
+	cmd.Flags().StringVar(&step, "step", "", "name of the step after which the cluster is taken (default the last)")
+	return cmd
+}
+
+func stateAfter(cmd *cobra.Command, result *simulation.Result, name string) (*cluster.State, error) {
+	if name == "" {
+		return result.Steps[len(result.Steps)-1].State, nil
+	}
+	for i := range result.Steps {
+		if result.Steps[i].Name == name {
+			return result.Steps[i].State, nil
+		}
+	}
+	var names []string
+	for i := range result.Steps {
+		names = append(names, result.Steps[i].Name)
+	}
+	return nil, usage(cmd, "--step: there is no step %q; there are %s", name, fmt.Sprint(names))
+}

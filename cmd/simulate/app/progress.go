@@ -1,0 +1,51 @@
+package app
+
+import (
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// progress is a bar on standard error for work that takes more than a second. Without a terminal it shows nothing.
+type progress struct {
+	out   io.Writer
+	shown bool
+	began time.Time
+	bar   *progressbar.ProgressBar
+	step  string
+}
+
+func newProgress(out io.Writer) *progress {
+	return &progress{out: out, shown: isTerminal(out), began: time.Now()}
+}
+
+// update tells how far the step is.
+func (p *progress) update(step string, done, total int) {
+	if !p.shown || time.Since(p.began) < time.Second {
+		return
+	}
+	if p.bar == nil {
+		p.bar = progressbar.NewOptions(total,
+			progressbar.OptionSetWriter(p.out),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionShowCount(),
+			progressbar.OptionShowIts(),
+			progressbar.OptionSetItsString("pods"),
+			progressbar.OptionSetWidth(30),
+			progressbar.OptionClearOnFinish())
+	}
+	if step != p.step || total != p.bar.GetMax() {
+		p.step = step
+		p.bar.Describe(step)
+		p.bar.ChangeMax(total)
+	}
+	_ = p.bar.Set(done) // A bar that cannot be drawn is no reason to fail.
+}
+
+// done takes the bar away.
+func (p *progress) done() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+}

@@ -1,0 +1,75 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+func newRun(s streams) *cobra.Command {
+	var in input
+	var format string
+	var opts report.Options
+	cmd := &cobra.Command{
+		Use:   "run [SCENARIO]",
+		Short: "Run a scenario, or place the pods of files on a cluster",
+		Long: `Run a scenario step by step, or place the pods of files on a cluster, and report where each pod goes, which ones stay
+Pending, and why. Without any input it runs the kind walkthrough of inter-pod anti-affinity.`,
+		Example: `  simulate run
+  simulate run scenarios/kind-walkthrough
+  simulate run --cluster kind-config.yaml -f deployment.yaml
+  helm template x ./chart | simulate run --cluster nodes.yaml -f -
+  kubectl get nodes,pods,deploy,rs,sts,svc,pdb,pv,pvc,sc -A -o json | simulate run -f - -f extra.yaml -o json`,
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(report.Formats(), format) {
+				return usage(cmd, "-o %s: there is no such format; give %s", format, strings.Join(report.Formats(), ", "))
+			}
+			loaded, err := in.load(cmd, s, args)
+			if err != nil {
+				return err
+			}
+			bar := newProgress(s.err)
+			result, err := simulation.Run(cmd.Context(), loaded, simulation.Options{Progress: bar.update})
+			bar.done()
+			if err != nil {
+				return err
+			}
+			opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
+			found := report.New(result, version)
+			if err := report.Write(s.out, found, format, opts); err != nil {
+				return fmt.Errorf("writing the report: %w", err)
+			}
+			if !found.Met() {
+				return errUnmet
+			}
+			return nil
+		},
+	}
+	in.register(cmd)
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "format of the report: "+strings.Join(report.Formats(), ", "))
+	cmd.Flags().BoolVarP(&opts.Quiet, "quiet", "q", false, "one line a step")
+	cmd.Flags().BoolVar(&opts.All, "all", false, "list every pod, however many there are")
+	return cmd
+}
+
+func atMostOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage(cmd, "%d scenarios are given, and one is run at a time", len(args))
+	}
+	return nil
+}
+
+// isTerminal tells whether the writer is one.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

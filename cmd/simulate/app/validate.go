@@ -1,0 +1,39 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+func newValidate(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:     "validate SCENARIO...",
+		Short:   "Check scenarios and every file they name; report all problems at once",
+		Example: `  simulate validate scenarios/*`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(cmd, "no scenario is given; give scenario files, or folders that hold a %s", scenario.FileName)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			var problems []error
+			for _, path := range args {
+				loaded, err := scenario.Load(path)
+				if err != nil {
+					problems = append(problems, err)
+					continue
+				}
+				fmt.Fprintf(s.out, "%s: valid (%d steps)\n", path, len(loaded.Steps))
+			}
+			if len(problems) > 0 {
+				return &inputError{err: errors.Join(problems...)}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,12 @@
+// Command simulate answers, before anything is deployed, where the real kube-scheduler will put pods and which stay Pending.
+package main
+
+import (
+	"os"
+
+	"github.com/faultline/faultline/cmd/simulate/app"
+)
+
+func main() {
+	os.Exit(app.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

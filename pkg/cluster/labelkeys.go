@@ -1,0 +1,81 @@
+package cluster
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/kubernetes/pkg/features"
+)
+
+// MergeLabelKeys writes the label keys of the pod's affinity terms and spread constraints into their selectors, as the API
+// server does when a pod is created: the scheduler looks only at the selectors. What the pod shares with others is copied
+// before it is changed. See mutatePodAffinity and mutateTopologySpreadConstraints in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
+func MergeLabelKeys(pod *v1.Pod) {
+	enabled := utilfeature.DefaultFeatureGate.Enabled
+	if enabled(features.MatchLabelKeysInPodAffinity) && slices.ContainsFunc(affinityTerms(pod.Spec.Affinity), hasKeys) {
+		pod.Spec.Affinity = pod.Spec.Affinity.DeepCopy()
+		for _, term := range affinityTerms(pod.Spec.Affinity) {
+			mergeKeys(term.LabelSelector, term.MatchLabelKeys, metav1.LabelSelectorOpIn, pod.Labels)
+			mergeKeys(term.LabelSelector, term.MismatchLabelKeys, metav1.LabelSelectorOpNotIn, pod.Labels)
+		}
+	}
+	spread := pod.Spec.TopologySpreadConstraints
+	if enabled(features.MatchLabelKeysInPodTopologySpread) && enabled(features.MatchLabelKeysInPodTopologySpreadSelectorMerge) &&
+		slices.ContainsFunc(spread, func(c v1.TopologySpreadConstraint) bool { return len(c.MatchLabelKeys) > 0 }) {
+		pod.Spec.TopologySpreadConstraints = make([]v1.TopologySpreadConstraint, len(spread))
+		for i := range spread {
+			constraint := spread[i].DeepCopy()
+			mergeKeys(constraint.LabelSelector, constraint.MatchLabelKeys, metav1.LabelSelectorOpIn, pod.Labels)
+			pod.Spec.TopologySpreadConstraints[i] = *constraint
+		}
+	}
+}
+
+func affinityTerms(affinity *v1.Affinity) []*v1.PodAffinityTerm {
+	if affinity == nil {
+		return nil
+	}
+	var terms []*v1.PodAffinityTerm
+	add := func(preferred []v1.WeightedPodAffinityTerm, required []v1.PodAffinityTerm) {
+		for i := range preferred {
+			terms = append(terms, &preferred[i].PodAffinityTerm)
+		}
+		for i := range required {
+			terms = append(terms, &required[i])
+		}
+	}
+	if a := affinity.PodAffinity; a != nil {
+		add(a.PreferredDuringSchedulingIgnoredDuringExecution, a.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := affinity.PodAntiAffinity; a != nil {
+		add(a.PreferredDuringSchedulingIgnoredDuringExecution, a.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	return terms
+}
+
+func hasKeys(term *v1.PodAffinityTerm) bool {
+	return len(term.MatchLabelKeys)+len(term.MismatchLabelKeys) > 0
+}
+
+func mergeKeys(selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator, labels map[string]string) {
+	if selector == nil {
+		return // It matches nothing, and stays so.
+	}
+	for _, key := range keys {
+		value, found := labels[key]
+		if !found {
+			continue
+		}
+		requirement := metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}}
+		// The pod of a live cluster has it already, and a second one is invalid.
+		merged := slices.ContainsFunc(selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
+			return r.Key == key && r.Operator == operator && slices.Equal(r.Values, requirement.Values)
+		})
+		if !merged {
+			selector.MatchExpressions = append(selector.MatchExpressions, requirement)
+		}
+	}
+}

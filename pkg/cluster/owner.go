@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Owner names what a pod belongs to: the outermost controller that is known, or the pod itself, of kind Pod.
+type Owner struct{ Kind, Namespace, Name string }
+
+// String returns the owner as kubectl names it: deployment/web.
+func (o Owner) String() string { return strings.ToLower(o.Kind) + "/" + o.Name }
+
+// Owners returns a function that tells the owner of each pod of the state: the Deployment rather than its ReplicaSet, the
+// CronJob rather than its Job.
+func (s *State) Owners() func(*v1.Pod) Owner {
+	above := map[types.UID]metav1.OwnerReference{}
+	for _, set := range s.ReplicaSets {
+		if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
+			above[set.UID] = *ref
+		}
+	}
+	for _, job := range s.Jobs {
+		if ref := metav1.GetControllerOfNoCopy(job); ref != nil {
+			above[job.UID] = *ref
+		}
+	}
+	return func(pod *v1.Pod) Owner {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil {
+			return Owner{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
+		}
+		if outer, found := above[ref.UID]; found {
+			ref = &outer
+		}
+		return Owner{Kind: ref.Kind, Namespace: pod.Namespace, Name: ref.Name}
+	}
+}

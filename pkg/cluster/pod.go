@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Terminal tells whether the pod has ended; such pods hold no resources and are invisible to the scheduler, as in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/eventhandlers.go (the pod informer's field selector).
+func Terminal(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+}
+
+// Bind returns the pod as it is once it runs on the node: bound, started and ready at the given time. Containers start at once;
+// see docs/model.md. What the pod shares with the others of its template stays shared.
+func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
+	bound := *pod
+	bound.Spec.NodeName = node
+	start, second := metav1.NewTime(started), metav1.NewTime(started.Truncate(time.Second))
+	condition := func(t v1.PodConditionType) v1.PodCondition {
+		return v1.PodCondition{Type: t, Status: v1.ConditionTrue, LastTransitionTime: second}
+	}
+	bound.Status = v1.PodStatus{
+		Phase:     v1.PodRunning,
+		StartTime: &start,
+		QOSClass:  pod.Status.QOSClass,
+		Conditions: []v1.PodCondition{
+			condition(v1.PodScheduled), condition(v1.PodInitialized), condition(v1.ContainersReady), condition(v1.PodReady),
+		},
+	}
+	return &bound
+}

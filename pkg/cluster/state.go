@@ -1,0 +1,235 @@
+// Package cluster holds what a cluster is at one moment: its nodes, pods, workloads, volumes, budgets and priorities,
+// as an immutable value from which the next one is derived.
+package cluster
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Epoch is the logical time at which every simulation of a cluster without timestamps of its own begins. No result depends on
+// the wall clock.
+var Epoch = metav1.NewTime(time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC))
+
+// State is a cluster at one moment. It and everything that it points to are never changed in place: With and Without
+// derive the next state and share what did not change. Each list keeps the order in which its objects arrived, which is
+// the order in which a real control plane would have seen them.
+type State struct {
+	// Now is the logical time; it has whole seconds, as timestamps in the API have.
+	Now metav1.Time
+	// Created counts the objects that controllers have made, so that each gets a name and a UID of its own, and the same
+	// ones in every run.
+	Created int
+
+	Namespaces               []*v1.Namespace
+	Nodes                    []*v1.Node
+	Pods                     []*v1.Pod
+	Services                 []*v1.Service
+	PersistentVolumes        []*v1.PersistentVolume
+	PersistentVolumeClaims   []*v1.PersistentVolumeClaim
+	Deployments              []*appsv1.Deployment
+	ReplicaSets              []*appsv1.ReplicaSet
+	StatefulSets             []*appsv1.StatefulSet
+	DaemonSets               []*appsv1.DaemonSet
+	Jobs                     []*batchv1.Job
+	CronJobs                 []*batchv1.CronJob
+	HorizontalPodAutoscalers []*autoscalingv2.HorizontalPodAutoscaler
+	PodDisruptionBudgets     []*policyv1.PodDisruptionBudget
+	PriorityClasses          []*schedulingv1.PriorityClass
+	StorageClasses           []*storagev1.StorageClass
+	CSINodes                 []*storagev1.CSINode
+}
+
+// Object is any Kubernetes object that a State can hold.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Supports tells whether a State can hold the object.
+func Supports(obj runtime.Object) bool {
+	o, ok := obj.(Object)
+	return ok && new(State).collect(o) == nil
+}
+
+// With returns a state in which each object has taken the place of the one of the same kind, namespace and name, or has
+// been added at the end. An object of a kind that a State does not hold is a programming error and panics; see Supports.
+func (s *State) With(objs ...Object) *State {
+	return s.derive(objs, change{merge: true})
+}
+
+// Without returns a state that lacks the objects, matched by kind, namespace and name. Unknown objects are no error.
+func (s *State) Without(objs ...Object) *State {
+	return s.derive(objs, change{})
+}
+
+// Objects returns everything in the state, kinds in the order of the fields, each kind in its own order.
+func (s *State) Objects() []Object {
+	var all []Object
+	all = list(all, s.Namespaces)
+	all = list(all, s.Nodes)
+	all = list(all, s.Pods)
+	all = list(all, s.Services)
+	all = list(all, s.PersistentVolumes)
+	all = list(all, s.PersistentVolumeClaims)
+	all = list(all, s.Deployments)
+	all = list(all, s.ReplicaSets)
+	all = list(all, s.StatefulSets)
+	all = list(all, s.DaemonSets)
+	all = list(all, s.Jobs)
+	all = list(all, s.CronJobs)
+	all = list(all, s.HorizontalPodAutoscalers)
+	all = list(all, s.PodDisruptionBudgets)
+	all = list(all, s.PriorityClasses)
+	all = list(all, s.StorageClasses)
+	all = list(all, s.CSINodes)
+	return all
+}
+
+// Unscheduled returns the pods that wait for a node, in the order in which they arrived.
+func (s *State) Unscheduled() []*v1.Pod {
+	var pods []*v1.Pod
+	for _, pod := range s.Pods {
+		if pod.Spec.NodeName == "" && !Terminal(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// Node returns the node of that name, or nil.
+func (s *State) Node(name string) *v1.Node {
+	for _, node := range s.Nodes {
+		if node.Name == name {
+			return node
+		}
+	}
+	return nil
+}
+
+// change is what derive does with the objects it is given: put them in, or take them out.
+type change struct{ merge bool }
+
+func (s *State) derive(objs []Object, c change) *State {
+	if len(objs) == 0 {
+		return s
+	}
+	var given State
+	for _, obj := range objs {
+		if err := given.collect(obj); err != nil {
+			panic(err)
+		}
+	}
+	next := *s
+	next.Namespaces = apply(c, s.Namespaces, given.Namespaces)
+	next.Nodes = apply(c, s.Nodes, given.Nodes)
+	next.Pods = apply(c, s.Pods, given.Pods)
+	next.Services = apply(c, s.Services, given.Services)
+	next.PersistentVolumes = apply(c, s.PersistentVolumes, given.PersistentVolumes)
+	next.PersistentVolumeClaims = apply(c, s.PersistentVolumeClaims, given.PersistentVolumeClaims)
+	next.Deployments = apply(c, s.Deployments, given.Deployments)
+	next.ReplicaSets = apply(c, s.ReplicaSets, given.ReplicaSets)
+	next.StatefulSets = apply(c, s.StatefulSets, given.StatefulSets)
+	next.DaemonSets = apply(c, s.DaemonSets, given.DaemonSets)
+	next.Jobs = apply(c, s.Jobs, given.Jobs)
+	next.CronJobs = apply(c, s.CronJobs, given.CronJobs)
+	next.HorizontalPodAutoscalers = apply(c, s.HorizontalPodAutoscalers, given.HorizontalPodAutoscalers)
+	next.PodDisruptionBudgets = apply(c, s.PodDisruptionBudgets, given.PodDisruptionBudgets)
+	next.PriorityClasses = apply(c, s.PriorityClasses, given.PriorityClasses)
+	next.StorageClasses = apply(c, s.StorageClasses, given.StorageClasses)
+	next.CSINodes = apply(c, s.CSINodes, given.CSINodes)
+	return &next
+}
+
+// collect appends the object to the list of its kind.
+func (s *State) collect(obj Object) error {
+	switch o := obj.(type) {
+	case *v1.Namespace:
+		s.Namespaces = append(s.Namespaces, o)
+	case *v1.Node:
+		s.Nodes = append(s.Nodes, o)
+	case *v1.Pod:
+		s.Pods = append(s.Pods, o)
+	case *v1.Service:
+		s.Services = append(s.Services, o)
+	case *v1.PersistentVolume:
+		s.PersistentVolumes = append(s.PersistentVolumes, o)
+	case *v1.PersistentVolumeClaim:
+		s.PersistentVolumeClaims = append(s.PersistentVolumeClaims, o)
+	case *appsv1.Deployment:
+		s.Deployments = append(s.Deployments, o)
+	case *appsv1.ReplicaSet:
+		s.ReplicaSets = append(s.ReplicaSets, o)
+	case *appsv1.StatefulSet:
+		s.StatefulSets = append(s.StatefulSets, o)
+	case *appsv1.DaemonSet:
+		s.DaemonSets = append(s.DaemonSets, o)
+	case *batchv1.Job:
+		s.Jobs = append(s.Jobs, o)
+	case *batchv1.CronJob:
+		s.CronJobs = append(s.CronJobs, o)
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		s.HorizontalPodAutoscalers = append(s.HorizontalPodAutoscalers, o)
+	case *policyv1.PodDisruptionBudget:
+		s.PodDisruptionBudgets = append(s.PodDisruptionBudgets, o)
+	case *schedulingv1.PriorityClass:
+		s.PriorityClasses = append(s.PriorityClasses, o)
+	case *storagev1.StorageClass:
+		s.StorageClasses = append(s.StorageClasses, o)
+	case *storagev1.CSINode:
+		s.CSINodes = append(s.CSINodes, o)
+	default:
+		return fmt.Errorf("cluster: a state holds no %T", obj)
+	}
+	return nil
+}
+
+type key struct{ namespace, name string }
+
+// apply returns the list with the given objects put in or taken out; the list itself where nothing is given.
+func apply[T metav1.Object](c change, list, given []T) []T {
+	if len(given) == 0 {
+		return list
+	}
+	position := make(map[key]int, len(given))
+	for i, obj := range given {
+		position[key{obj.GetNamespace(), obj.GetName()}] = i
+	}
+	next := make([]T, 0, len(list)+len(given))
+	for _, obj := range list {
+		k := key{obj.GetNamespace(), obj.GetName()}
+		i, found := position[k]
+		switch {
+		case !found:
+			next = append(next, obj)
+		case c.merge:
+			next = append(next, given[i])
+			delete(position, k)
+		}
+	}
+	if c.merge {
+		for i, obj := range given {
+			if j, found := position[key{obj.GetNamespace(), obj.GetName()}]; found && i == j {
+				next = append(next, obj)
+			}
+		}
+	}
+	return next
+}
+
+func list[T Object](all []Object, objs []T) []Object {
+	for _, obj := range objs {
+		all = append(all, obj)
+	}
+	return all
+}

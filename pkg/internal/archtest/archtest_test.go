@@ -1,0 +1,94 @@
+// Package archtest checks that packages import only downward, and that what one package alone may know stays there.
+package archtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/faultline/faultline/"
+
+// level is each package's height: a package imports only lower ones. A new package gets its line here and in
+// docs/adr/0001-architecture.md.
+var level = map[string]int{
+	"pkg/topology":     0,
+	"pkg/cluster":      0,
+	"pkg/placement":    1,
+	"pkg/manifest":     1,
+	"pkg/workload":     1,
+	"pkg/sched":        2,
+	"pkg/scenario":     3,
+	"pkg/simulation":   4,
+	"pkg/report":       7,
+	"scenarios":        0,
+	"cmd/simulate/app": 9,
+	"cmd/simulate":     10,
+
+	"pkg/internal/archtest": 0,
+}
+
+// alone are packages that a single one of ours may import, tests aside.
+var alone = map[string]string{
+	"k8s.io/kubernetes/pkg/scheduler": "pkg/sched",
+	"github.com/spf13/cobra":          "cmd/simulate/app",
+	"gonum.org/v1/gonum/stat":         "pkg/stats",
+	"k8s.io/kubectl/pkg/drain":        "pkg/workload",
+	"sigs.k8s.io/kind/":               "pkg/topology",
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsGoDownward(t *testing.T) {
+	for _, pkg := range list(t) {
+		name := strings.TrimPrefix(pkg.ImportPath, module)
+		height, known := level[name]
+		if !known {
+			t.Errorf("%s has no place in the table of packages", name)
+			continue
+		}
+		for _, imported := range pkg.Imports {
+			if other, ours := strings.CutPrefix(imported, module); ours && level[other] >= height {
+				t.Errorf("%s (level %d) imports %s (level %d), which is not below it", name, height, other, level[other])
+			}
+			for prefix, only := range alone {
+				if strings.HasPrefix(imported, prefix) && name != only {
+					t.Errorf("%s imports %s, which only %s may", name, imported, only)
+				}
+			}
+		}
+	}
+}
+
+func list(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var pkgs []listed
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var pkg listed
+		if err := decoder.Decode(&pkg); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, pkg)
+	}
+	if !slices.ContainsFunc(pkgs, func(p listed) bool { return p.ImportPath == module+"pkg/sched" }) {
+		t.Fatal("go list did not list pkg/sched")
+	}
+	return pkgs
+}

@@ -1,0 +1,164 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHostileInput(t *testing.T) {
+	// Each level has the level below it nine times: nine to the power of nine values in all.
+	laughs := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), ", "))
+	}
+	for _, test := range []struct{ name, text, want string }{
+		{"alias bomb", laughs, "bomb.yaml: line 1: not valid YAML: document contains excessive aliasing"},
+		{"long alias", "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a, ", 1000) + "*a]\n",
+			"bomb.yaml: line 1: not valid YAML: YAML aliases make this document larger than 67108864 bytes; write out what is needed"},
+		{"alias of itself", "a: &a [*a]\n", "bomb.yaml: line 1: not valid YAML: anchor 'a' value contains itself"},
+		{"deep YAML", strings.Repeat("[", 1<<20), "bomb.yaml: line 1: not valid YAML: exceeded max depth of 10000"},
+		{"deep JSON", strings.Repeat(`{"a":`, 1<<20), "bomb.yaml: line 1: not valid JSON: invalid character '{' exceeded max depth"},
+		{"deep Lists", strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 2000) + strings.Repeat("]}", 2000),
+			"bomb.yaml: " + strings.TrimSuffix(strings.Repeat("items[0].", 10), ".") + ": more than 10 Lists inside each other"},
+		{"too large", strings.Repeat("#", maxSize+1), "bomb.yaml: 67108865 bytes is more than the 67108864 that a file may have; split it into several files"},
+		{"binary", "\x7fELF\x00\x01", "bomb.yaml: byte 5 is 0, so this is no text; give YAML or JSON in UTF-8"},
+		{"Latin-1", "a: \xe4", "bomb.yaml: not valid UTF-8; save the file as UTF-8"},
+		{"UTF-16", "\xff\xfea\x00", "bomb.yaml: byte 4 is 0, so this is no text; give YAML or JSON in UTF-8"},
+		{"null key", "~: a", `bomb.yaml: line 1: not valid YAML: unsupported map key of type: %!s(<nil>), key: <nil>, value: "a"`},
+		{"not a number", "a: .nan", "bomb.yaml: line 1: not valid YAML: json: unsupported value: NaN"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			begin := time.Now()
+			_, err := Decode("bomb.yaml", []byte(test.text))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if !strings.HasPrefix(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got  %.300s\nwant %s", err, test.want)
+			}
+			if took := time.Since(begin); took > 10*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
+func TestErrorsAreBounded(t *testing.T) {
+	_, err := Decode("bad.yaml", []byte(strings.Repeat("---\nkind: Pod\n", 150)))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if want := "50 more problems of this kind; only the first 100 are listed"; len(lines) != 101 || lines[100] != want {
+		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
+	}
+}
+
+func TestByteOrderMarksAndCarriageReturns(t *testing.T) {
+	set, err := Decode("windows.yaml", []byte("\ufeffapiVersion: v1\r\nkind: Namespace\r\nmetadata: {name: a}\r\n---\r\n\ufeff{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {\"name\": \"b\"}}\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := describe(set); got != "windows.yaml: document 1 (line 1): Namespace a\nwindows.yaml: document 2 (line 5): Namespace b\n" {
+		t.Error(got)
+	}
+}
+
+func pods(n int) []byte {
+	var b strings.Builder
+	b.WriteString(`{"apiVersion":"v1","kind":"List","items":[`)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-%d","namespace":"shop","uid":"%d","labels":{"app":"web","pod-template-hash":"7d4b9c"},
+			"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-7d4b9c","uid":"1","controller":true}]},
+			"spec":{"nodeName":"n%d","schedulerName":"default-scheduler","containers":[{"name":"c","image":"nginx","resources":{"requests":{"cpu":"100m","memory":"128Mi"}}}],
+			"affinity":{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":100,"podAffinityTerm":{"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":"web"}}}}]}},
+			"tolerations":[{"effect":"NoExecute","key":"node.kubernetes.io/not-ready","operator":"Exists","tolerationSeconds":300}]},
+			"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2025-03-01T10:00:00Z"}]}}`, i, i+1, i%100)
+	}
+	b.WriteString("]}")
+	return []byte(b.String())
+}
+
+func BenchmarkDecode1000Pods(b *testing.B) {
+	data := pods(1000)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Decode("dump.json", data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Every value of valid objects is taken away or replaced by one that does not belong there; nothing of it may panic.
+func TestMutilatedObjects(t *testing.T) {
+	text := dumpedPod
+	for _, file := range []string{"testdata/ok/all-kinds.yaml", "testdata/ok/rules.yaml"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += "---\n" + string(data)
+	}
+	documents, errs := split("all.yaml", []byte(text))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	decoded := 0
+	for _, d := range documents {
+		var root any
+		if err := json.Unmarshal(d.json, &root); err != nil {
+			t.Fatal(err)
+		}
+		mutilate(root, func() {
+			text, err := json.Marshal(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if set, err := Decode("mutilated.json", text); (set == nil) == (err == nil) {
+				t.Fatalf("set %v, error %v: %s", set, err, text)
+			}
+			decoded++
+		})
+	}
+	if decoded < 1000 {
+		t.Errorf("only %d objects were tried", decoded)
+	}
+}
+
+// mutilate changes one value inside the value at a time, calls try, and changes it back.
+func mutilate(value any, try func()) {
+	wrong := []any{nil, "", "x", -1, 1e300, true, []any{}, []any{nil}, map[string]any{}, map[string]any{"": nil}}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			old := v[key]
+			for _, w := range wrong {
+				v[key] = w
+				try()
+			}
+			delete(v, key)
+			try()
+			v[key] = old
+			mutilate(old, try)
+		}
+	case []any:
+		for i, old := range v {
+			for _, w := range wrong {
+				v[i] = w
+				try()
+			}
+			v[i] = old
+			mutilate(old, try)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package manifest
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/go-logr/logr"
+	"github.com/google/uuid"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// create does what the API server does with an object that is posted to it, in the same order, and returns the object in the
+// version that cluster.State holds; see
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/registry/rest/create.go.
+// Unlike the API server it keeps the status, so that the dump of a live cluster stays what it was.
+func create(k *kind, obj cluster.Object, gv schema.GroupVersion, source Source) (cluster.Object, []string) {
+	dumped := obj.GetUID() != "" || obj.GetResourceVersion() != ""
+	identify(k, obj, source)
+	legacyscheme.Scheme.Default(obj)
+	internal, err := legacyscheme.Scheme.UnsafeConvertToVersion(obj, runtime.InternalGroupVersioner)
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
+	if dumped {
+		adopt(internal)
+	}
+	errs := k.validate(internal)
+	if len(errs) == 0 {
+		errs = apivalidation.ValidateObjectMetaAccessor(obj, k.namespaced, pathSegment, field.NewPath("metadata"))
+	}
+	errs = rest.ValidateDeclarativelyWithMigrationChecks(requestContext(gv), legacyscheme.Scheme, internal, nil, errs, operation.Create, declarative())
+	if len(errs) > 0 {
+		problems := make([]string, 0, len(errs))
+		for _, err := range errs {
+			problems = append(problems, err.Error())
+		}
+		return nil, problems
+	}
+	external, err := legacyscheme.Scheme.UnsafeConvertToVersion(internal, schema.GroupVersion{Group: k.group, Version: k.versions[0]})
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
+	external.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	settle(external)
+	return external.(cluster.Object), nil
+}
+
+// identify gives the object the namespace, name and UID that an API server would give it. They follow from what and where the
+// object is, and are therefore the same in every run.
+func identify(k *kind, obj cluster.Object, source Source) {
+	obj.SetManagedFields(nil) // often more than half of a dump, and of no use
+	if k.namespaced && obj.GetNamespace() == "" {
+		obj.SetNamespace(v1.NamespaceDefault)
+	}
+	if obj.GetName() == "" && obj.GetGenerateName() != "" {
+		hash := fnv.New32a()
+		hash.Write([]byte(source.String()))
+		obj.SetName(obj.GetGenerateName() + rand.SafeEncodeString(fmt.Sprint(hash.Sum32())))
+	}
+	if obj.GetUID() == "" {
+		what := fmt.Sprintf("%s/%s/%s", k.name, obj.GetNamespace(), obj.GetName())
+		obj.SetUID(types.UID(uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String()))
+	}
+}
+
+// settle does what the API server, controllers and the kubelet would do at once or soon, and what the scheduler waits for.
+func settle(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *v1.Pod:
+		cluster.MergeLabelKeys(o)
+		switch {
+		case o.Status.Phase != "":
+		case o.Spec.NodeName == "":
+			o.Status.Phase = v1.PodPending
+		default:
+			*o = *cluster.Bind(o, o.Spec.NodeName, cluster.Epoch.Time)
+		}
+	case *v1.PersistentVolume:
+		// The volume controller makes each new volume available; the scheduler takes no other.
+		if o.Status.Phase == "" || o.Status.Phase == v1.VolumePending {
+			o.Status.Phase = v1.VolumeAvailable
+		}
+	}
+}
+
+// requestContext is the context in which the API server validates a request of that version. Its log would tell only
+// upstream's developers something.
+func requestContext(gv schema.GroupVersion) context.Context {
+	ctx := klog.NewContext(context.Background(), logr.Discard())
+	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{APIGroup: gv.Group, APIVersion: gv.Version})
+}
+
+// declarative are the options to which the validation tags of all kinds refer, as in the DeclarativeValidationConfig of
+// their strategies under https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry.
+func declarative() rest.DeclarativeValidationConfig {
+	enabled := utilfeature.DefaultFeatureGate.Enabled
+	return rest.DeclarativeValidationConfig{Options: map[string]bool{
+		string(features.InPlacePodVerticalScalingSchedulerPreemption): enabled(features.InPlacePodVerticalScalingSchedulerPreemption),
+		string(features.WorkloadWithJob):                              enabled(features.WorkloadWithJob),
+		string(features.HPAScaleToZero):                               enabled(features.HPAScaleToZero),
+	}}
+}
+
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
+}
+
+// kindsOf lists the kinds of an API version.
+func kindsOf(gv schema.GroupVersion) []string {
+	var names []string
+	for name := range legacyscheme.Scheme.KnownTypes(gv) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

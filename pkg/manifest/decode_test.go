@@ -1,0 +1,98 @@
+package manifest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares the text with that of the file.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); go test -update writes it anew:\n%s", file, diff)
+	}
+}
+
+// inputs lists the input files of a folder of testdata.
+func inputs(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		if filepath.Ext(file) != ".txt" {
+			found = append(found, file)
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("no input")
+	}
+	return found
+}
+
+func decodeFile(t *testing.T, file string) (*Set, error) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Decode(filepath.Base(file), data)
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, file := range inputs(t, "err") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			set, err := decodeFile(t, file)
+			if err == nil {
+				t.Fatalf("no error; got %d objects", len(set.Objects))
+			}
+			golden(t, file+".txt", err.Error()+"\n")
+		})
+	}
+}
+
+func TestDecode(t *testing.T) {
+	for _, file := range inputs(t, "ok") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			set, err := decodeFile(t, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, file+".txt", describe(set))
+		})
+	}
+}
+
+// describe lists a set with the line of each object.
+func describe(set *Set) string {
+	var b strings.Builder
+	for _, obj := range set.Objects {
+		fmt.Fprintf(&b, "%s (line %d): %s\n", obj.Source, obj.Source.Line, kindOf(obj.Object).describe(obj.GetNamespace(), obj.GetName()))
+	}
+	for _, i := range set.Ignored {
+		fmt.Fprintf(&b, "%s (line %d): ignored: %s %s %s/%s, %d bytes\n", i.Source, i.Source.Line, i.APIVersion, i.Kind, i.Namespace, i.Name, len(i.JSON))
+	}
+	for _, c := range set.SchedulerConfigs {
+		fmt.Fprintf(&b, "%s (line %d): scheduler: %q\n", c.Source, c.Source.Line, c.Data)
+	}
+	return b.String()
+}

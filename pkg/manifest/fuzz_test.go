@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// FuzzDecode looks for input that makes the decoder panic, or gives an object that is not the same when decoded again.
+func FuzzDecode(f *testing.F) {
+	for _, folder := range []string{"ok", "err"} {
+		entries, err := os.ReadDir("testdata/" + folder)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, entry := range entries {
+			data, err := os.ReadFile("testdata/" + folder + "/" + entry.Name())
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Add([]byte(dumpedPod))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		set, err := Decode("fuzz", data)
+		again, errAgain := Decode("fuzz", data)
+		if (err == nil) != (errAgain == nil) || err != nil && err.Error() != errAgain.Error() {
+			t.Fatalf("first %v, then %v", err, errAgain)
+		}
+		if diff := cmp.Diff(set, again, cmpopts.EquateNaNs()); diff != "" {
+			t.Fatalf("two decodings differ:\n%s", diff)
+		}
+		if set == nil {
+			return
+		}
+		for _, obj := range set.Objects {
+			if obj.GetName() == "" || obj.GetUID() == "" || !cluster.Supports(obj.Object) {
+				t.Errorf("%s: %T without a name or UID", obj.Source, obj.Object)
+			}
+		}
+	})
+}
+
+// FuzzSnapshot checks that what was read from any input can be written as a snapshot, and read again.
+func FuzzSnapshot(f *testing.F) {
+	data, err := os.ReadFile("testdata/ok/snapshot.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(snapshotState))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		set, err := Decode("fuzz", data)
+		if err != nil {
+			return
+		}
+		state := &cluster.State{}
+		for _, obj := range set.Objects {
+			state = state.With(obj.Object)
+		}
+		var first, second bytes.Buffer
+		if err := WriteSnapshot(&first, state, nil); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Decode("fuzz", first.Bytes())
+		if err != nil {
+			t.Fatalf("the snapshot cannot be read: %v\n%s", err, first.Bytes())
+		}
+		restored := &cluster.State{}
+		for _, obj := range again.Objects {
+			restored = restored.With(obj.Object)
+		}
+		if err := WriteSnapshot(&second, restored, nil); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(first.String(), second.String()); diff != "" {
+			t.Errorf("the snapshot of a snapshot differs (-first +second):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,187 @@
+package manifest
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Stdin is the path that stands for the standard input.
+const Stdin = "-"
+
+// extensions are those of the files that are read from a folder.
+var extensions = []string{".yaml", ".yml", ".json"}
+
+// Read reads files, folders, patterns and the standard input ("-") in the order given; what is read twice counts once. A folder
+// is read with all its folders, in the order of the names; only *.yaml, *.yml and *.json are, and nothing whose name begins
+// with a dot. A file that is named must hold an object; those of a folder or a pattern may be empty, but not all of them. The
+// error has one line for each problem.
+func Read(stdin io.Reader, paths ...string) (*Set, error) {
+	return ReadFS(nil, stdin, paths...)
+}
+
+// ReadFS is Read on a file system other than the machine's own; nil is the machine's own.
+func ReadFS(fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
+	tree := tree{fsys}
+	var c collection
+	seen := map[string]bool{}
+	read := func(file string) (documents int) {
+		if seen[filepath.Clean(file)] {
+			return 1
+		}
+		seen[filepath.Clean(file)] = true
+		data, err := tree.read(stdin, file)
+		if err != nil {
+			c.errs = append(c.errs, err)
+			return 1
+		}
+		problems := len(c.errs)
+		return c.decode(file, data) + len(c.errs) - problems
+	}
+	for _, path := range paths {
+		files, err := tree.filesAt(path)
+		if err != nil {
+			c.errs = append(c.errs, err)
+			continue
+		}
+		documents := 0
+		for _, file := range files {
+			documents += read(file)
+		}
+		if documents == 0 {
+			c.errs = append(c.errs, noObjects(path))
+		}
+	}
+	if len(paths) == 0 {
+		c.errs = append(c.errs, errors.New("no file is given; name files, folders, patterns, or - for the standard input"))
+	}
+	return c.result()
+}
+
+// filesAt returns the files that a path stands for.
+func (t tree) filesAt(path string) ([]string, error) {
+	if path == Stdin {
+		return []string{path}, nil
+	}
+	source := Source{File: path}
+	info, err := t.stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return t.filesIn(path)
+	case err == nil:
+		return []string{path}, nil
+	case !strings.ContainsAny(path, "*?["):
+		return nil, source.errorf("%v; give a file, a folder, a pattern, or - for the standard input", reason(err))
+	}
+	matches, err := t.glob(path)
+	if err != nil {
+		return nil, source.errorf("not a valid pattern: %v", err)
+	}
+	var files []string
+	for _, match := range matches {
+		if info, err := t.stat(match); err == nil && !info.IsDir() {
+			files = append(files, match)
+		}
+	}
+	if len(files) == 0 {
+		return nil, source.errorf("no file matches this pattern")
+	}
+	return files, nil
+}
+
+func (t tree) filesIn(folder string) ([]string, error) {
+	var files []string
+	err := t.walk(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return Source{File: path}.errorf("%v", reason(err))
+		case path == folder:
+		case strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
+			return fs.SkipDir
+		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, Source{File: folder}.errorf("no %s file in this folder", strings.Join(extensions, ", "))
+	}
+	return files, nil
+}
+
+func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
+	source := Source{File: file}
+	in := stdin
+	if file != Stdin {
+		f, err := t.open(file)
+		if err != nil {
+			return nil, source.errorf("%v", reason(err))
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return nil, source.errorf("%v", reason(err))
+		}
+		if info.Size() > maxSize {
+			return nil, tooLarge(file, info.Size())
+		}
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxSize+1))
+	if err != nil {
+		return nil, source.errorf("%v", reason(err))
+	}
+	return data, nil
+}
+
+// reason is what the operating system says, without the path that stands before it anyway.
+func reason(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+// ReadFile returns the content of one file that is not too large, of a file system; nil is the machine's own.
+func ReadFile(fsys fs.FS, file string) ([]byte, error) {
+	return tree{fsys}.read(nil, file)
+}
+
+// tree is a file system; without one, the machine's own, which has absolute paths and paths that go up.
+type tree struct{ fsys fs.FS }
+
+func (t tree) stat(path string) (fs.FileInfo, error) {
+	if t.fsys == nil {
+		return os.Stat(path)
+	}
+	return fs.Stat(t.fsys, path)
+}
+
+func (t tree) open(path string) (fs.File, error) {
+	if t.fsys == nil {
+		return os.Open(path)
+	}
+	return t.fsys.Open(path)
+}
+
+func (t tree) glob(pattern string) ([]string, error) {
+	if t.fsys == nil {
+		return filepath.Glob(pattern)
+	}
+	return fs.Glob(t.fsys, pattern)
+}
+
+func (t tree) walk(root string, f fs.WalkDirFunc) error {
+	if t.fsys == nil {
+		return filepath.WalkDir(root, f)
+	}
+	return fs.WalkDir(t.fsys, root, f)
+}

@@ -1,0 +1,98 @@
+package manifest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// files writes files into an empty folder and makes it the working folder.
+func files(t *testing.T, contents map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range contents {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func namespace(name string) string {
+	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n"
+}
+
+func TestRead(t *testing.T) {
+	files(t, map[string]string{
+		"z.yaml":              namespace("from-z"),
+		"dir/b.yml":           namespace("from-b"),
+		"dir/a/c.JSON":        `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "from-c"}}`,
+		"dir/empty.yaml":      "# nothing\n",
+		"dir/notes.txt":       "not a manifest",
+		"dir/.hidden.yaml":    "not: a manifest",
+		"dir/.git/config.yml": "not: a manifest",
+	})
+	set, err := Read(strings.NewReader(namespace("from-stdin")), "z.yaml", "-", "dir", "d?r/*.yml", "./z.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "z.yaml (line 1): Namespace from-z\n-" + " (line 1): Namespace from-stdin\n" +
+		"dir/a/c.JSON (line 1): Namespace from-c\ndir/b.yml (line 1): Namespace from-b\n"
+	if diff := cmp.Diff(want, describe(set)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	files(t, map[string]string{
+		"a.yaml":          namespace("a"),
+		"again.yaml":      namespace("a") + "spec: {finalizers: [x.io/y]}\n",
+		"empty.yaml":      "",
+		"bad.yaml":        "a: b: c\n",
+		"notes/notes.txt": "not a manifest",
+		"empties/x.yaml":  "---\n",
+	})
+	for _, test := range []struct {
+		name  string
+		paths []string
+		want  string
+	}{
+		{"no path", nil, "no file is given; name files, folders, patterns, or - for the standard input"},
+		{"missing", []string{"none.yaml"}, "none.yaml: no such file or directory; give a file, a folder, a pattern, or - for the standard input"},
+		{"no match", []string{"*.json"}, "*.json: no file matches this pattern"},
+		{"bad pattern", []string{"["}, "[: not a valid pattern: syntax error in pattern"},
+		{"no manifest", []string{"notes"}, "notes: no .yaml, .yml, .json file in this folder"},
+		{"empty file", []string{"a.yaml", "empty.yaml"}, "empty.yaml: no Kubernetes object in it; give a file that has at least one"},
+		{"empty folder", []string{"empties"}, "empties: no Kubernetes object in it; give a file that has at least one"},
+		{"empty stdin", []string{"-"}, "-: no Kubernetes object in it; give a file that has at least one"},
+		{"two files", []string{"a.yaml", "again.yaml"}, "again.yaml: Namespace a: already defined in a.yaml; remove or rename one of them"},
+		{"all at once", []string{"bad.yaml", "none.yaml"}, "bad.yaml: line 1: not valid YAML: mapping values are not allowed in this context\n" +
+			"none.yaml: no such file or directory; give a file, a folder, a pattern, or - for the standard input"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Read(strings.NewReader(""), test.paths...)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLargeFileIsNotRead(t *testing.T) {
+	files(t, map[string]string{"large.yaml": ""})
+	if err := os.Truncate("large.yaml", 100<<20); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Read(nil, "large.yaml")
+	if want := "large.yaml: 104857600 bytes is more than the 67108864 that a file may have; split it into several files"; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,268 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	yamlv2 "go.yaml.in/yaml/v2"
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+)
+
+// maxSize is how many bytes a file may have, and how many a document may have once its YAML aliases are expanded.
+const maxSize = 64 << 20
+
+// document is one document of a file.
+type document struct {
+	text   []byte // as written
+	json   []byte // the same as JSON
+	source Source
+}
+
+// split returns the documents of a file that are not empty, each as JSON.
+func split(file string, data []byte) ([]document, []error) {
+	if err := checkBytes(file, data); err != nil {
+		return nil, []error{err}
+	}
+	var documents []document
+	var errs []error
+	for _, c := range chunks(withoutMarks(data)) {
+		found, problems := c.documents()
+		for _, d := range found {
+			d.source.File = file
+			d.source.Document = len(documents) + 1
+			documents = append(documents, d)
+		}
+		for _, problem := range problems {
+			errs = append(errs, Source{File: file}.errorf("%s", problem))
+		}
+	}
+	if len(documents) == 1 {
+		documents[0].source.Document = 0
+	}
+	return documents, errs
+}
+
+func checkBytes(file string, data []byte) error {
+	source := Source{File: file}
+	if len(data) > maxSize {
+		return tooLarge(file, int64(len(data)))
+	}
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return source.errorf("byte %d is 0, so this is no text; give YAML or JSON in UTF-8", i+1)
+	}
+	if !utf8.Valid(data) {
+		return source.errorf("not valid UTF-8; save the file as UTF-8")
+	}
+	return nil
+}
+
+// withoutMarks drops the byte order mark at the beginning of the file and, where files were put together, of further lines.
+func withoutMarks(data []byte) []byte {
+	mark := []byte("\ufeff")
+	data = bytes.TrimPrefix(data, mark)
+	if !bytes.Contains(data, mark) {
+		return data
+	}
+	return bytes.ReplaceAll(data, append([]byte("\n"), mark...), []byte("\n"))
+}
+
+func tooLarge(file string, size int64) error {
+	return Source{File: file}.errorf("%d bytes is more than the %d that a file may have; split it into several files", size, maxSize)
+}
+
+// chunk is the text between two document markers.
+type chunk struct {
+	text []byte
+	line int // on which it begins, from 1
+}
+
+// chunks cuts at the lines that begin with the markers "---" and "...". YAML allows neither at the beginning of a line inside a
+// document. What follows "---" on its line belongs to the next document.
+func chunks(data []byte) []chunk {
+	var list []chunk
+	begin, beginLine, line := 0, 1, 1
+	for at := 0; at < len(data); line++ {
+		end := len(data)
+		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		if marker(data[at:end]) {
+			list = append(list, chunk{data[begin:at], beginLine})
+			begin, beginLine = at+3, line
+		}
+		at = end
+	}
+	return append(list, chunk{data[begin:], beginLine})
+}
+
+func marker(line []byte) bool {
+	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
+		return false
+	}
+	return len(line) == 3 || strings.IndexByte(" \t\r\n", line[3]) >= 0
+}
+
+// documents returns what is in the chunk: nothing, one YAML document, or JSON values one after the other. Problems say on
+// which line they are, if they know.
+func (c chunk) documents() (documents []document, problems []string) {
+	text := c.text
+	if blank(text) {
+		return nil, nil
+	}
+	var jsonProblem string
+	if first := bytes.TrimLeft(text, " \t\r\n"); first[0] == '{' {
+		// The JSON parser is many times faster than the YAML parser. A YAML mapping may begin with a brace, too.
+		documents, jsonProblem = c.jsonValues(text)
+		if jsonProblem == "" {
+			return documents, nil
+		}
+	}
+	converted, problems := toJSON(text, c.line)
+	switch {
+	case len(problems) == 0 && string(converted) == "null":
+		return nil, nil
+	case len(problems) == 0:
+		return []document{{text, converted, Source{Line: c.line + leadingLines(text)}}}, nil
+	case strings.Contains(problems[0], "invalid map key"):
+		// Braces around something are a mapping whose key is a mapping, which YAML allows and JSON does not.
+		return nil, []string{fmt.Sprintf("line %d: not valid YAML, but perhaps a template; render it first, as helm template does", c.line+leadingLines(text))}
+	case jsonProblem != "":
+		return nil, []string{jsonProblem}
+	case bytes.Contains(text, []byte("{{")):
+		problems[0] += "; if this is a template, render it first, as helm template does"
+	}
+	return nil, problems
+}
+
+// blank tells whether the text has nothing but white space, comments and YAML directives.
+func blank(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' && line[0] != '%' {
+			return false
+		}
+	}
+	return true
+}
+
+// leadingLines counts the lines before the first that has content.
+func leadingLines(text []byte) int {
+	n := 0
+	for line := range bytes.Lines(text) {
+		if !blank(line) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func (c chunk) jsonValues(text []byte) (documents []document, problem string) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	line, counted := c.line, 0
+	for {
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			return documents, ""
+		}
+		if err != nil {
+			offset := int64(len(text))
+			var syntax *json.SyntaxError
+			if errors.As(err, &syntax) {
+				offset = min(offset, decoder.InputOffset()+max(0, syntax.Offset-decoder.InputOffset()))
+			}
+			return nil, fmt.Sprintf("line %d: not valid JSON: %v", c.line+bytes.Count(text[:offset], []byte("\n")), err)
+		}
+		begin := int(decoder.InputOffset()) - len(value)
+		line += bytes.Count(text[counted:begin], []byte("\n"))
+		counted = begin
+		documents = append(documents, document{value, value, Source{Line: line}})
+	}
+}
+
+// toJSON converts one YAML document that begins on the given line of its file.
+func toJSON(text []byte, line int) (converted []byte, problems []string) {
+	if err := checkAliases(text); err != nil {
+		return nil, yamlProblems(err, line)
+	}
+	converted, err := yaml.YAMLToJSONStrict(text)
+	if err != nil && bytes.Contains(text, []byte("<<")) {
+		// Strictly read, a key that overrides one from a merge ("<<") counts as set twice. The next version of the parser
+		// knows the difference, but reads some values otherwise than Kubernetes does.
+		if err = yamlv3.Unmarshal(text, new(any)); err == nil {
+			converted, err = yaml.YAMLToJSON(text)
+		}
+	}
+	if err != nil {
+		return nil, yamlProblems(err, line)
+	}
+	return converted, nil
+}
+
+// checkAliases refuses a document that grows beyond all bounds when its aliases are expanded. The YAML parser bounds the
+// number of values that come from aliases but not their length: a thousand aliases of a string of one megabyte pass.
+func checkAliases(text []byte) error {
+	if !bytes.ContainsRune(text, '&') || !bytes.ContainsRune(text, '*') {
+		return nil
+	}
+	var value any
+	if err := yamlv2.Unmarshal(text, &value); err != nil {
+		return err
+	}
+	if size := expandedSize(value); size > maxSize {
+		return fmt.Errorf("YAML aliases make this document larger than %d bytes; write out what is needed", maxSize)
+	}
+	return nil
+}
+
+// expandedSize estimates the bytes that a parsed document has as JSON.
+func expandedSize(value any) int {
+	size := 1
+	switch v := value.(type) {
+	case string:
+		size += len(v)
+	case []any:
+		for _, element := range v {
+			size += expandedSize(element)
+		}
+	case map[any]any:
+		for key, element := range v {
+			size += expandedSize(key) + expandedSize(element)
+		}
+	}
+	return size
+}
+
+var yamlLine = regexp.MustCompile(`^\s*(?:yaml: )?(?:line (\d+): )?`)
+
+// yamlProblems puts the parser's message into one line for each problem, with the line of the file rather than of the document.
+func yamlProblems(err error, line int) []string {
+	messages := []string{err.Error()}
+	var several2 *yamlv2.TypeError
+	var several3 *yamlv3.TypeError
+	switch {
+	case errors.As(err, &several2):
+		messages = several2.Errors
+	case errors.As(err, &several3):
+		messages = several3.Errors
+	}
+	problems := make([]string, 0, len(messages))
+	for _, message := range messages {
+		match := yamlLine.FindStringSubmatch(message)
+		at := line // what has no line concerns the document as a whole, or its first line
+		if n, err := strconv.Atoi(match[1]); err == nil {
+			at += n - 1
+		}
+		problems = append(problems, fmt.Sprintf("line %d: not valid YAML: %s", at, oneLine(message[len(match[0]):])))
+	}
+	return problems
+}

@@ -1,0 +1,73 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// Decode reads a report back from its JSON or YAML. It is strict: another apiVersion or kind, an unknown or a duplicate field
+// and a second document are errors, one a line, each with the file's name in front.
+func Decode(file string, data []byte) (*Report, error) {
+	data, err := onlyDocument(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	var head metav1.TypeMeta
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &head); err != nil {
+		return nil, fmt.Errorf("%s: not a report: %w", file, err)
+	}
+	if head.APIVersion != APIVersion || head.Kind != Kind {
+		return nil, fmt.Errorf("%s: apiVersion %q and kind %q; give a report of apiVersion %s and kind %s",
+			file, head.APIVersion, head.Kind, APIVersion, Kind)
+	}
+	r := &Report{}
+	problems, err := kjson.UnmarshalStrict(data, r)
+	if err != nil {
+		problems = append(problems, err)
+	}
+	for i, problem := range problems {
+		problems[i] = fmt.Errorf("%s: %w", file, problem)
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return r, nil
+}
+
+// onlyDocument returns the one document that the data holds, as JSON.
+func onlyDocument(data []byte) ([]byte, error) {
+	if utilyaml.IsJSONBuffer(data) {
+		return data, nil
+	}
+	var document []byte
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
+		next, err := reader.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(bytes.TrimSpace(next)) == 0 {
+			continue
+		}
+		if document != nil {
+			return nil, errors.New("several documents; give one report a file")
+		}
+		document = next
+	}
+	converted, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " ")) // upstream lists duplicate keys a line each
+	}
+	return converted, nil
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDecodeRoundTrip(t *testing.T) {
+	reports := fixtures(t)
+	reports["large"] = large()
+	reports["hostile"] = &Report{
+		APIVersion: APIVersion, Kind: Kind, Seed: math.MaxUint64, Scenario: "yes", Ties: "0x1f", Version: "1.10",
+		Description: " \ttwo\r\n\nlines \x1b[0m\u0085\u2028\ufeff\x00\x7f\u009b2J\ufffe\U000e0001 ",
+		Notes:       []string{"", "null", "~", "- a", "a: b # c", "1e3", "2025-01-01", "'", `"`, "\n", "---", "<&>", "東京"},
+	}
+	for name, r := range reports {
+		for _, format := range []string{"json", "yaml"} {
+			data := write(t, r, format, Options{})
+			got, err := Decode(name, []byte(data))
+			if err != nil {
+				t.Errorf("%s %s: %v", name, format, err)
+				continue
+			}
+			if diff := cmp.Diff(complete(r), got); diff != "" {
+				t.Errorf("%s %s (-want +got):\n%s", name, format, diff)
+			}
+		}
+	}
+}
+
+func TestDecodeErrors(t *testing.T) {
+	const head = `"apiVersion":"faultline/v1alpha1","kind":"Report"`
+	tests := map[string]struct{ data, want string }{
+		"nothing":      {"", `r: apiVersion "" and kind ""; give a report of apiVersion faultline/v1alpha1 and kind Report`},
+		"null":         {"null", `r: apiVersion "" and kind ""; give a report of apiVersion faultline/v1alpha1 and kind Report`},
+		"list":         {"[]", "r: not a report: json: cannot unmarshal array into Go value of type v1.TypeMeta"},
+		"version":      {`{"apiVersion":"faultline/v2","kind":"Report"}`, `r: apiVersion "faultline/v2" and kind "Report"; give a report of apiVersion faultline/v1alpha1 and kind Report`},
+		"kind":         {"apiVersion: faultline/v1alpha1\nkind: Scenario\n", `r: apiVersion "faultline/v1alpha1" and kind "Scenario"; give a report of apiVersion faultline/v1alpha1 and kind Report`},
+		"unknown":      {"{" + head + `,"steps":[{"nmae":"a","summary":{"pod":1}}]}`, "r: unknown field \"steps[0].nmae\"\nr: unknown field \"steps[0].summary.pod\""},
+		"duplicate":    {"{" + head + `,"seed":1,"seed":2}`, `r: duplicate field "seed"`},
+		"type":         {"{" + head + `,"seed":-1}`, "r: json: cannot unmarshal number -1 into Go struct field Report.seed of type uint64"},
+		"case":         {"{" + head + `,"Seed":1}`, `r: unknown field "Seed"`},
+		"cut":          {"{" + head, "r: not a report: unexpected end of JSON input"},
+		"two in JSON":  {"{" + head + "}{}", "r: not a report: invalid character '{' after top-level value"},
+		"two in YAML":  {"kind: Report\n---\nkind: Report\n", "r: several documents; give one report a file"},
+		"twice a key":  {"kind: Report\nkind: Report\nseed: 1\nseed: 2\n", `r: yaml: unmarshal errors: line 2: key "kind" already set in map line 4: key "seed" already set in map`},
+		"YAML grammar": {"kind: [", "r: yaml: line 1: did not find expected node content"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Decode("r", []byte(test.data))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What Decode accepts can be rendered in every format, and comes back from json and yaml as it was.
+func FuzzDecode(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte("apiVersion: faultline/v1alpha1\nkind: Report\nsteps:\n- name: \"\\e[0m\"\n  pods: [{name: a}]\n"))
+	f.Add([]byte(`{"apiVersion":"faultline/v1alpha1","kind":"Report","steps":[{"workloads":[{"kind":"Pod","domains":[{"empty":-1}]},{"kind":"Pod"}]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := Decode("fuzz", data)
+		if err != nil {
+			return
+		}
+		for _, format := range Formats() {
+			for _, opts := range []Options{{}, {Quiet: true}, {All: true, Color: true}} {
+				var out bytes.Buffer
+				if err := Write(&out, r, format, opts); err != nil {
+					t.Fatalf("%s: %v", format, err)
+				}
+				if format != "json" && format != "yaml" {
+					continue
+				}
+				again, err := Decode("again", out.Bytes())
+				if err != nil {
+					t.Fatalf("%s does not decode: %v\n%s", format, err, out.Bytes())
+				}
+				if diff := cmp.Diff(write(t, r, "json", Options{}), write(t, again, "json", Options{})); diff != "" {
+					t.Fatalf("%s changes the report:\n%s", format, diff)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,378 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// New puts what a simulation found into the model. The version is Faultline's own.
+func New(result *simulation.Result, version string) *Report {
+	s := result.Scenario
+	r := &Report{
+		APIVersion:  APIVersion,
+		Kind:        Kind,
+		Version:     version,
+		Scenario:    s.Name,
+		Description: s.Description,
+		Scheduler:   Scheduler{Version: sched.Version, Profiles: s.Config.SchedulerNames(), FeatureGates: sched.FeatureGates()},
+		Ties:        "upstream",
+		Seed:        s.Ties.Seed,
+		Cluster:     Cluster{Nodes: len(result.Initial.Nodes)},
+		Notes:       result.Notes,
+	}
+	if s.Ties.Random {
+		r.Ties = "random"
+	}
+	for _, key := range topology.Levels(result.Initial.Nodes, s.LevelKeys...) {
+		domains, unlabelled := topology.Domains(result.Initial.Nodes, key)
+		r.Cluster.Levels = append(r.Cluster.Levels, Level{TopologyKey: key, Domains: len(domains), Unlabelled: len(unlabelled)})
+	}
+	for _, ignored := range s.Ignored {
+		r.Ignored = append(r.Ignored, Ignored{
+			APIVersion: ignored.APIVersion, Kind: ignored.Kind, Namespace: ignored.Namespace, Name: ignored.Name, Source: ignored.Source.String(),
+		})
+	}
+	for i := range result.Steps {
+		r.Steps = append(r.Steps, newStep(&result.Steps[i], s.LevelKeys))
+	}
+	return r
+}
+
+func newStep(step *simulation.Step, levelKeys []string) Step {
+	s := Step{Name: step.Name, Action: step.Action, Why: step.Why(), Notes: step.Notes}
+	view := newView(step, levelKeys)
+	s.TopologyKeys = view.keys
+	s.Pods = view.pods()
+	s.Workloads = view.workloads(s.Pods)
+	for i := range s.Pods {
+		s.Summary.Pods++
+		switch {
+		case s.Pods[i].Node == "":
+			s.Summary.Pending++
+		case s.Pods[i].Status == string(v1.PodRunning):
+			s.Summary.Running++
+		default:
+			s.Summary.NotReady++
+		}
+	}
+	s.Summary.Placed, s.Summary.Preempted = len(step.Placed), len(step.Preempted)
+	for _, p := range step.Preempted {
+		s.Preempted = append(s.Preempted, Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node})
+	}
+	for _, rollout := range step.Rollouts {
+		if rollout.Complete {
+			continue
+		}
+		s.Rollouts = append(s.Rollouts, Rollout{
+			Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name, Desired: rollout.Desired, Updated: rollout.Updated,
+			Old: rollout.Old, Ready: rollout.Ready, NotCreated: rollout.NotCreated, Waiting: rollout.Waiting,
+		})
+	}
+	for _, e := range step.Expectations {
+		s.Expectations = append(s.Expectations, Expectation{Want: e.Want, Got: e.Got, Met: e.Met})
+	}
+	return s
+}
+
+// view is a step's state, prepared for looking things up.
+type view struct {
+	step    *simulation.Step
+	keys    []string // the topology keys that the pods' rules mention, widest first
+	levels  []string // those whose distribution is told: keys, or all that the nodes have
+	nodes   map[string]*v1.Node
+	owner   func(*v1.Pod) cluster.Owner
+	placed  map[types.UID]*placement.Placement
+	pending map[types.UID]*placement.Pending
+}
+
+func newView(step *simulation.Step, levelKeys []string) *view {
+	v := &view{
+		step:    step,
+		nodes:   make(map[string]*v1.Node, len(step.State.Nodes)),
+		owner:   step.State.Owners(),
+		placed:  make(map[types.UID]*placement.Placement, len(step.Placed)),
+		pending: make(map[types.UID]*placement.Pending, len(step.Pending)),
+	}
+	for _, node := range step.State.Nodes {
+		v.nodes[node.Name] = node
+	}
+	for i := range step.Placed {
+		v.placed[step.Placed[i].Pod.UID] = &step.Placed[i]
+	}
+	for i := range step.Pending {
+		v.pending[step.Pending[i].Pod.UID] = &step.Pending[i]
+	}
+	v.keys = topologyKeys(step.State)
+	v.levels = v.keys
+	if len(v.levels) == 0 {
+		v.levels = topology.Levels(step.State.Nodes, levelKeys...)
+	}
+	return v
+}
+
+// pods returns the pods, workload by workload in order of arrival.
+func (v *view) pods() []Pod {
+	order := map[cluster.Owner]int{}
+	var live []*v1.Pod
+	for _, pod := range v.step.State.Pods {
+		if cluster.Terminal(pod) {
+			continue
+		}
+		live = append(live, pod)
+		// Bare pods are one another's company: they stay in order of arrival.
+		if o := v.owner(pod); order[o] == 0 {
+			order[o] = len(order) + 1
+		}
+	}
+	slices.SortStableFunc(live, func(a, b *v1.Pod) int { return cmp.Compare(order[v.owner(a)], order[v.owner(b)]) })
+	pods := make([]Pod, 0, len(live))
+	for _, pod := range live {
+		pods = append(pods, v.pod(pod))
+	}
+	return pods
+}
+
+func (v *view) pod(pod *v1.Pod) Pod {
+	p := Pod{
+		Namespace: pod.Namespace,
+		Name:      pod.Name,
+		Status:    string(v1.PodPending),
+		Ready:     fmt.Sprintf("0/%d", len(pod.Spec.Containers)),
+		Node:      pod.Spec.NodeName,
+	}
+	if o := v.owner(pod); o.Kind != "Pod" {
+		p.Workload = o.String()
+	}
+	if node := v.nodes[pod.Spec.NodeName]; node != nil {
+		for _, key := range v.keys {
+			if value, found := node.Labels[key]; found {
+				if p.Topology == nil {
+					p.Topology = map[string]string{}
+				}
+				p.Topology[key] = value
+			}
+		}
+	}
+	switch {
+	case pod.Spec.NodeName != "" && pod.DeletionTimestamp != nil:
+		p.Status = "Terminating"
+	case pod.Spec.NodeName != "" && notReady(pod):
+		p.Status = "NotReady"
+	case pod.Spec.NodeName != "":
+		p.Status = string(v1.PodRunning)
+		p.Ready = fmt.Sprintf("%d/%[1]d", len(pod.Spec.Containers))
+	}
+	if pending := v.pending[pod.UID]; pending != nil && pod.Spec.NodeName == "" {
+		p.Message, p.Nominated = pending.Message, pending.Nominated
+		for _, reason := range pending.Reasons {
+			p.Reasons = append(p.Reasons, Reason(reason))
+		}
+	}
+	if placed := v.placed[pod.UID]; placed != nil {
+		p.Decision = newDecision(placed)
+	}
+	return p
+}
+
+// notReady tells whether the pod's condition says so; pods of manifests that are bound already may have none.
+func notReady(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status != v1.ConditionTrue
+	})
+}
+
+func newDecision(placed *placement.Placement) *Decision {
+	d := &Decision{Feasible: placed.Feasible, Scored: placed.Scored, Ties: placed.Ties, Margin: placed.Margin}
+	for _, decider := range placed.Deciders {
+		d.Deciders = append(d.Deciders, decider.Plugin)
+	}
+	if placed.RunnerUp != nil {
+		d.RunnerUp = placed.RunnerUp.Node
+	}
+	for i, score := range placed.Scores {
+		s := Score{Plugin: score.Plugin, Weighted: score.Weighted}
+		if placed.RunnerUp != nil {
+			s.Ahead = score.Weighted - placed.RunnerUp.Scores[i].Weighted
+		}
+		d.Scores = append(d.Scores, s)
+	}
+	return d
+}
+
+// workloads sums the pods up by owner; bare pods are each their own.
+func (v *view) workloads(pods []Pod) []Workload {
+	wanted := v.desired()
+	notCreated := map[cluster.Owner][]string{}
+	for _, rollout := range v.step.Rollouts {
+		notCreated[cluster.Owner{Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name}] = rollout.NotCreated
+	}
+	var workloads []*Workload
+	index := map[cluster.Owner]*Workload{}
+	nodes := map[cluster.Owner][]string{}
+	add := func(o cluster.Owner) *Workload {
+		w := index[o]
+		if w == nil {
+			w = &Workload{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, NotCreated: notCreated[o]}
+			index[o] = w
+			workloads = append(workloads, w)
+		}
+		return w
+	}
+	byName := make(map[types.NamespacedName]*v1.Pod, len(v.step.State.Pods))
+	for _, pod := range v.step.State.Pods {
+		byName[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
+	}
+	for i := range pods {
+		o := v.owner(byName[types.NamespacedName{Namespace: pods[i].Namespace, Name: pods[i].Name}])
+		w := add(o)
+		w.Desired++
+		if pods[i].Node == "" {
+			w.Pending++
+			continue
+		}
+		w.Running++
+		nodes[o] = append(nodes[o], pods[i].Node)
+	}
+	for _, o := range slices.SortedFunc(maps.Keys(wanted), compareOwners) {
+		add(o).Desired = wanted[o]
+	}
+	summed := make([]Workload, len(workloads))
+	for i, w := range workloads {
+		for _, key := range v.levels {
+			w.Domains = append(w.Domains, v.distribution(key, nodes[cluster.Owner{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}]))
+		}
+		summed[i] = *w
+	}
+	return summed
+}
+
+// desired returns how many pods each controller's spec asks for.
+func (v *view) desired() map[cluster.Owner]int {
+	wanted := map[cluster.Owner]int{}
+	set := func(kind string, obj cluster.Object, replicas *int32) {
+		n := 1
+		if replicas != nil {
+			n = int(*replicas)
+		}
+		wanted[cluster.Owner{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}] = n
+	}
+	for _, d := range v.step.State.Deployments {
+		set("Deployment", d, d.Spec.Replicas)
+	}
+	for _, s := range v.step.State.StatefulSets {
+		set("StatefulSet", s, s.Spec.Replicas)
+	}
+	for _, s := range v.step.State.ReplicaSets {
+		if metav1.GetControllerOfNoCopy(s) == nil {
+			set("ReplicaSet", s, s.Spec.Replicas)
+		}
+	}
+	return wanted
+}
+
+func (v *view) distribution(key string, nodes []string) Distribution {
+	d := Distribution{TopologyKey: key}
+	counts := map[string]int{}
+	for _, name := range nodes {
+		if node := v.nodes[name]; node != nil {
+			if value, found := node.Labels[key]; found {
+				counts[value]++
+				continue
+			}
+		}
+		d.Unlabelled++
+	}
+	domains, _ := topology.Domains(v.step.State.Nodes, key)
+	least, most := -1, 0
+	for _, domain := range domains {
+		n := counts[domain.Value]
+		most = max(most, n)
+		if least < 0 || n < least {
+			least = n
+		}
+		if n == 0 {
+			d.Empty++
+			continue
+		}
+		d.Counts = append(d.Counts, Count{Domain: domain.Value, Pods: n})
+	}
+	d.Skew = most - max(least, 0)
+	return d
+}
+
+// topologyKeys returns the keys by which the pods' rules spread or gather them, in the order of topology.Levels, others last.
+func topologyKeys(state *cluster.State) []string {
+	var keys []string
+	add := func(key string) {
+		if key != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	seen := map[types.UID]bool{}
+	for _, pod := range state.Pods {
+		// The pods of one controller share their rules.
+		for _, ref := range pod.OwnerReferences {
+			if seen[ref.UID] {
+				continue
+			}
+			seen[ref.UID] = true
+		}
+		for _, key := range rules(&pod.Spec) {
+			add(key)
+		}
+	}
+	levels := topology.Levels(state.Nodes, keys...)
+	slices.SortStableFunc(keys, func(a, b string) int {
+		return cmp.Compare(rank(levels, a), rank(levels, b))
+	})
+	return keys
+}
+
+func rank(levels []string, key string) int {
+	if i := slices.Index(levels, key); i >= 0 {
+		return i
+	}
+	return len(levels)
+}
+
+func rules(spec *v1.PodSpec) []string {
+	var keys []string
+	for _, constraint := range spec.TopologySpreadConstraints {
+		keys = append(keys, constraint.TopologyKey)
+	}
+	if spec.Affinity == nil {
+		return keys
+	}
+	terms := func(required []v1.PodAffinityTerm, preferred []v1.WeightedPodAffinityTerm) {
+		for _, term := range required {
+			keys = append(keys, term.TopologyKey)
+		}
+		for _, term := range preferred {
+			keys = append(keys, term.PodAffinityTerm.TopologyKey)
+		}
+	}
+	if affinity := spec.Affinity.PodAffinity; affinity != nil {
+		terms(affinity.RequiredDuringSchedulingIgnoredDuringExecution, affinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if anti := spec.Affinity.PodAntiAffinity; anti != nil {
+		terms(anti.RequiredDuringSchedulingIgnoredDuringExecution, anti.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return keys
+}
+
+func compareOwners(a, b cluster.Owner) int {
+	return strings.Compare(a.Kind+"/"+a.Namespace+"/"+a.Name, b.Kind+"/"+b.Namespace+"/"+b.Name)
+}

@@ -1,0 +1,133 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// none is what kubectl prints for an empty cell.
+const none = "<none>"
+
+// page is text in the making. All text goes through cells, which is where control characters are taken out and colour is
+// put on, so that neither can be forgotten.
+type page struct {
+	out   bytes.Buffer
+	color bool
+	gap   bool // a blank line is due before the next one
+}
+
+// style is the parameter of an ANSI "select graphic rendition" sequence.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "1"
+	red    style = "31"
+	green  style = "32"
+	yellow style = "33"
+)
+
+// cell is a piece of a line.
+type cell struct {
+	text  string
+	style style
+}
+
+func styled(s style, format string, args ...any) cell {
+	return cell{text: fmt.Sprintf(format, args...), style: s}
+}
+
+// row makes cells of one style.
+func row(s style, texts ...string) []cell {
+	cells := make([]cell, len(texts))
+	for i, text := range texts {
+		cells[i] = cell{text: text, style: s}
+	}
+	return cells
+}
+
+// space sets the next line off with a blank one; the first line of a page needs none.
+func (p *page) space() { p.gap = p.out.Len() > 0 }
+
+// line writes the cells one after the other.
+func (p *page) line(cells ...cell) {
+	if p.gap {
+		p.out.WriteByte('\n')
+		p.gap = false
+	}
+	for _, c := range cells {
+		p.out.WriteString(p.paint(c))
+	}
+	p.out.WriteByte('\n')
+}
+
+// table writes rows with aligned columns: each at least 6 wide and 3 apart, as kubectl's are. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/cli-runtime/pkg/printers/tabwriter.go; that writer
+// itself would count colour as text.
+func (p *page) table(indent string, rows ...[]cell) {
+	var widths []int
+	for _, cells := range rows {
+		for i, c := range cells {
+			if i == len(widths) {
+				widths = append(widths, 3)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(clean(c.text)))
+		}
+	}
+	for _, cells := range rows {
+		line := []cell{{text: indent}}
+		for i, c := range cells {
+			line = append(line, c)
+			if i < len(cells)-1 {
+				line = append(line, cell{text: strings.Repeat(" ", widths[i]-utf8.RuneCountInString(clean(c.text))+3)})
+			}
+		}
+		p.line(line...)
+	}
+}
+
+func (p *page) paint(c cell) string {
+	text := clean(c.text)
+	if !p.color || c.style == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c.style) + "m" + text + "\x1b[0m"
+}
+
+// clean writes whatever could drive a terminal, break a line or turn the direction of writing as an escape that shows it. Names
+// and messages come from other people's files.
+func clean(text string) string {
+	if strings.IndexFunc(text, hidden) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool { return !unicode.IsGraphic(r) }
+
+// count is "1 pod" or "2 pods".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return none
+	}
+	return text
+}

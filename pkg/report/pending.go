@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// refusal is what pods of one workload that wait for the same reason have in common.
+type refusal struct {
+	namespace, workload, message, nominated string
+}
+
+// pending says of each Pending pod what kube-scheduler said. Pods of one workload with the same message are told of once; the
+// message is never wrapped or shortened.
+func (t *text) pending(s *stepText) {
+	total, groups, order := 0, map[refusal][]Pod{}, []refusal(nil)
+	for _, pod := range s.Pods {
+		if pod.Node != "" {
+			continue
+		}
+		r := refusal{pod.Namespace, pod.Workload, pod.Message, pod.Nominated}
+		if groups[r] == nil {
+			order = append(order, r)
+		}
+		groups[r] = append(groups[r], pod)
+		total++
+	}
+	if total == 0 {
+		return
+	}
+	t.line(styled(yellow, "Pending %d:", total))
+	for i, r := range order {
+		if i == maxDetails && !t.all {
+			t.more(len(order)-i, "group of pods", "groups of pods")
+			break
+		}
+		t.line(styled(plain, "  %s", s.waiting(groups[r])))
+		if r.message == "" {
+			t.line(styled(plain, "    kube-scheduler gave no message"))
+		} else {
+			t.line(styled(plain, "    FailedScheduling  %s", r.message))
+		}
+		if r.nominated != "" {
+			t.line(styled(plain, "    Nominated to %s, where preemption makes room", r.nominated))
+		}
+		if t.wide {
+			t.reasons(groups[r][0].Reasons)
+		}
+	}
+}
+
+// waiting names one pod, or counts several of one workload.
+func (s *stepText) waiting(pods []Pod) string {
+	first := pods[0]
+	if len(pods) == 1 {
+		return s.qualified(first.Namespace, first.Name)
+	}
+	line := count(len(pods), "pod") + " without owner"
+	if first.Workload != "" {
+		line = count(len(pods), "pod") + " of " + first.Workload
+	}
+	if s.namespaced {
+		line += " in namespace " + first.Namespace
+	}
+	return line
+}
+
+// reasons are the message once more, by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
+func (t *text) reasons(reasons []Reason) {
+	var table [][]cell
+	for _, r := range reasons {
+		table = append(table, row(plain, r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))
+	}
+	t.table("    ", table...)
+}
+
+func (t *text) preempted(s *stepText) {
+	if len(s.Preempted) > 0 {
+		t.line(styled(yellow, "Preempted %d:", len(s.Preempted)))
+	}
+	for i, p := range s.Preempted {
+		if i == maxDetails && !t.all {
+			t.more(len(s.Preempted)-i, "pod", "pods")
+			return
+		}
+		t.line(styled(plain, "  %s made room on %s for %s", s.short(p.Victim), p.Node, s.short(p.For)))
+	}
+}
+
+// short leaves the namespace out of namespace/name where names need none.
+func (s *stepText) short(name string) string {
+	if s.namespaced {
+		return name
+	}
+	return strings.TrimPrefix(name, "default/")
+}
+
+func (t *text) rollouts(s *stepText) {
+	for _, r := range s.Rollouts {
+		name := s.qualified(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
+		t.line(cell{"Rollout stuck:", yellow}, styled(plain, " %s: %d of %d updated, %d old, %d ready", name, r.Updated, r.Desired, r.Old, r.Ready))
+		if r.Waiting != "" {
+			t.line(styled(plain, "  %s", r.Waiting))
+		}
+		if len(r.NotCreated) > 0 {
+			t.line(styled(plain, "  Not created: %s", t.some(r.NotCreated)))
+		}
+	}
+}
+
+// notCreated names the pods that controllers hold back without a rollout that says so.
+func (t *text) notCreated(s *stepText) {
+	for _, w := range s.Workloads {
+		told := slices.ContainsFunc(s.Rollouts, func(r Rollout) bool {
+			return r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name
+		})
+		if len(w.NotCreated) > 0 && !told {
+			t.line(cell{"Not created:", yellow}, styled(plain, " %s: %s", s.qualified(w.Namespace, w.title()), t.some(w.NotCreated)))
+		}
+	}
+}
+
+// some lists names, and counts those that are too many.
+func (t *text) some(names []string) string {
+	if more := len(names) - maxDetails; more > 0 && !t.all {
+		return fmt.Sprintf("%s and %d more; use --all to list them", strings.Join(names[:maxDetails], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (t *text) more(n int, one, several string) {
+	if n != 1 {
+		one = several
+	}
+	t.line(styled(plain, "  and %d more %s; use --all to list them", n, one))
+}

@@ -1,0 +1,262 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxPods is how many pods a step lists before it sums them up by workload.
+	maxPods = 40
+	// maxDetails is how many entries other lists of a step have before the rest is counted.
+	maxDetails = 20
+)
+
+// text renders text and wide: what the run was about, each step, and one line on the whole.
+type text struct {
+	page
+	report    *Report
+	all, wide bool
+}
+
+func (t *text) everything() {
+	t.header()
+	for i := range t.report.Steps {
+		t.step(i)
+	}
+	t.space()
+	t.conclusion()
+}
+
+func (t *text) header() {
+	r := t.report
+	ties := r.Ties
+	if ties == "random" {
+		ties = fmt.Sprintf("random, seed %d", r.Seed)
+	}
+	var rows [][]cell
+	field := func(title string, lines ...string) {
+		for _, line := range lines {
+			rows = append(rows, []cell{{title, bold}, {line, plain}})
+			title = "" // of the first line alone
+		}
+	}
+	field("Scenario:", orNone(r.Scenario))
+	if description := strings.TrimSpace(r.Description); description != "" {
+		field("Description:", strings.Split(description, "\n")...)
+	}
+	field("Cluster:", clusterLine(r.Cluster))
+	field("Scheduler:", schedulerLine(r))
+	field("Ties:", orNone(ties))
+	if len(r.Scheduler.FeatureGates) > 0 {
+		field("Feature gates:", strings.Join(r.Scheduler.FeatureGates, ", "))
+	}
+	if len(r.Ignored) > 0 {
+		field("Ignored:", t.ignored()...)
+	}
+	field("Notes:", r.Notes...)
+	t.table("", rows...)
+}
+
+// clusterLine is "4 nodes, 2 regions (1 node without), 3 zones (1 node without)". Hosts are nodes, and go without saying.
+func clusterLine(c Cluster) string {
+	parts := []string{count(c.Nodes, "node")}
+	for _, level := range c.Levels {
+		if level.TopologyKey == hostname {
+			continue
+		}
+		part := count(level.Domains, noun(level.TopologyKey))
+		if noun(level.TopologyKey) == "domain" {
+			part += " of " + level.TopologyKey
+		}
+		if level.Unlabelled > 0 {
+			part += fmt.Sprintf(" (%s without)", count(level.Unlabelled, "node"))
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func schedulerLine(r *Report) string {
+	line := "kube-scheduler " + r.Scheduler.Version
+	if profiles := r.Scheduler.Profiles; len(profiles) > 0 && !slices.Equal(profiles, []string{"default-scheduler"}) {
+		line += ", profiles " + strings.Join(profiles, ", ")
+	}
+	if r.Version != "" {
+		line += ", in Faultline " + r.Version
+	}
+	return line
+}
+
+// ignored counts the ignored objects by kind, the most frequent first, and lists them below that if all is wanted.
+func (t *text) ignored() []string {
+	objects := t.report.Ignored
+	var kinds []string
+	number := map[string]int{}
+	for _, object := range objects {
+		if number[object.Kind] == 0 {
+			kinds = append(kinds, object.Kind)
+		}
+		number[object.Kind]++
+	}
+	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(number[b], number[a]) })
+	parts := make([]string, len(kinds))
+	for i, kind := range kinds {
+		parts[i] = fmt.Sprintf("%d %s", number[kind], kind)
+	}
+	verb := "take"
+	if len(objects) == 1 {
+		verb = "takes"
+	}
+	lines := []string{fmt.Sprintf("%s that %s no part in scheduling: %s", count(len(objects), "object"), verb, strings.Join(parts, ", "))}
+	if t.all {
+		for _, object := range objects {
+			lines = append(lines, object.text())
+		}
+	}
+	return lines
+}
+
+// text says which object it is and where it stands: "ConfigMap kafka/settings of v1 in kafka.yaml".
+func (i Ignored) text() string {
+	name := i.Name
+	if i.Namespace != "" {
+		name = i.Namespace + "/" + i.Name
+	}
+	return fmt.Sprintf("%s %s of %s in %s", i.Kind, name, i.APIVersion, i.Source)
+}
+
+// step writes one step: the pods, or a table of their workloads if they are many, then what is worth knowing about them.
+func (t *text) step(i int) {
+	s := t.stepText(i)
+	heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), s.Name)
+	if s.Action != "" {
+		heading += ": " + s.Action
+	}
+	t.space()
+	t.line(styled(bold, "%s", heading))
+	t.space()
+
+	workloads := rows(s.Workloads)
+	listed := t.all || len(s.Pods) <= maxPods
+	switch {
+	case len(s.Pods) == 0:
+		t.line(styled(plain, "No pods."))
+	case listed:
+		t.pods(s)
+		if t.wide {
+			t.decisions(s)
+		}
+	default:
+		t.line(styled(plain, "%s. Use --all to list every pod.", s.Summary.text()))
+	}
+	t.space()
+	if len(workloads) > 1 || !listed {
+		t.workloads(s, workloads)
+		t.space()
+	} else if len(workloads) == 1 && len(s.Pods) > 0 {
+		t.distributions(s, workloads[0])
+	}
+	t.pending(s)
+	t.preempted(s)
+	t.rollouts(s)
+	t.notCreated(s)
+	t.sentences("Why:", s.Why)
+	t.sentences("Notes:", s.Notes)
+	t.expectations(s)
+}
+
+// text is "50 pods: 48 running, 2 pending; 50 placed in this step".
+func (s Summary) text() string {
+	line := fmt.Sprintf("%s: %d running, %d pending", count(s.Pods, "pod"), s.Running, s.Pending)
+	if s.NotReady > 0 {
+		line += fmt.Sprintf(", %d not ready", s.NotReady)
+	}
+	line += fmt.Sprintf("; %d placed", s.Placed)
+	if s.Preempted > 0 {
+		line += fmt.Sprintf(" and %d preempted", s.Preempted)
+	}
+	return line + " in this step"
+}
+
+// sentences puts one sentence beside the title, and several below it.
+func (t *text) sentences(title string, sentences []string) {
+	if len(sentences) == 1 {
+		t.line(cell{title, bold}, cell{" " + sentences[0], plain})
+		return
+	}
+	for i, sentence := range sentences {
+		if i == 0 {
+			t.line(cell{title, bold})
+		}
+		t.line(styled(plain, "  %s", sentence))
+	}
+}
+
+func (t *text) expectations(s *stepText) {
+	var rows [][]cell
+	for _, e := range s.Expectations {
+		if e.Met {
+			rows = append(rows, []cell{{"ok", green}, {e.Want, plain}})
+		} else {
+			rows = append(rows, []cell{{"FAILED", red}, {e.failure(), red}})
+		}
+	}
+	if len(rows) > 0 {
+		t.line(cell{"Expectations:", bold})
+		t.table("  ", rows...)
+	}
+}
+
+func (e Expectation) failure() string { return fmt.Sprintf("want %s, got %s", e.Want, e.Got) }
+
+// quiet writes a line a step.
+func (t *text) quiet() {
+	if len(t.report.Steps) == 0 {
+		t.line(styled(plain, "No steps."))
+		return
+	}
+	notReady := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 })
+	heads := []string{"NAME", "RUNNING", "PENDING"}
+	if notReady {
+		heads = append(heads, "NOT READY")
+	}
+	table := [][]cell{row(bold, append(heads, "EXPECTATIONS")...)}
+	for _, s := range t.report.Steps {
+		cells := []cell{{orNone(s.Name), plain}, number(s.Summary.Running, plain), number(s.Summary.Pending, yellow)}
+		if notReady {
+			cells = append(cells, number(s.Summary.NotReady, red))
+		}
+		failed := len(failures(s.Expectations))
+		switch {
+		case len(s.Expectations) == 0:
+			cells = append(cells, cell{none, plain})
+		case failed == 0:
+			cells = append(cells, cell{"ok", green})
+		default:
+			cells = append(cells, styled(red, "%d of %d failed", failed, len(s.Expectations)))
+		}
+		table = append(table, cells)
+	}
+	t.table("", table...)
+}
+
+// number has its style unless it is 0.
+func number(n int, s style) cell {
+	if n == 0 {
+		s = plain
+	}
+	return styled(s, "%d", n)
+}
+
+func failures(expectations []Expectation) []Expectation {
+	var failed []Expectation
+	for _, e := range expectations {
+		if !e.Met {
+			failed = append(failed, e)
+		}
+	}
+	return failed
+}

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Options are what a reader can choose about text and wide. The other formats always hold everything.
+type Options struct {
+	// Color paints with ANSI escape sequences; the layout stays the same.
+	Color bool
+	// Quiet is one line a step.
+	Quiet bool
+	// All lists every pod and every other detail, however many there are.
+	All bool
+}
+
+// Formats are the names of the output formats, in the order in which a help text gives them.
+func Formats() []string {
+	return []string{"text", "wide", "json", "yaml", "name"}
+}
+
+// Write renders the report. An unknown format is an error that lists the legal ones; any other error is the writer's.
+func Write(w io.Writer, r *Report, format string, opts Options) error {
+	out, err := render(r, format, opts)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(out)
+	return err
+}
+
+func render(r *Report, format string, opts Options) ([]byte, error) {
+	switch format {
+	case "text", "wide":
+		t := text{page: page{color: opts.Color}, report: r, all: opts.All, wide: format == "wide"}
+		if opts.Quiet {
+			t.quiet()
+		} else {
+			t.everything()
+		}
+		return t.out.Bytes(), nil
+	case "json":
+		return toJSON(r)
+	case "yaml":
+		return toYAML(r)
+	case "name":
+		return names(r), nil
+	}
+	return nil, fmt.Errorf("unknown output format %q; use one of %s", format, strings.Join(Formats(), ", "))
+}
+
+func toJSON(r *Report) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // scheduler messages stay legible
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(complete(r)); err != nil {
+		return nil, err
+	}
+	return escape(out.Bytes()), nil
+}
+
+func toYAML(r *Report) ([]byte, error) {
+	data, err := toJSON(r)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML(data)
+}
+
+// escape writes invisible characters of JSON as \uXXXX: some drive terminals, and a YAML reader refuses some and takes U+0085
+// for a line break. Line feeds are the layout's, as those in strings are escaped already.
+func escape(data []byte) []byte {
+	var out bytes.Buffer
+	for _, r := range string(data) {
+		if r != '\n' && r <= 0xffff && hidden(r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes()
+}
+
+// complete returns the report with an empty list for each missing one that the schema requires, since a consumer that
+// loops over steps should not have to guard against null.
+func complete(r *Report) *Report {
+	c := *r
+	c.Scheduler.Profiles = list(c.Scheduler.Profiles)
+	c.Cluster.Levels = list(c.Cluster.Levels)
+	c.Steps = list(slices.Clone(c.Steps))
+	for i := range c.Steps {
+		workloads := slices.Clone(c.Steps[i].Workloads)
+		for j := range workloads {
+			workloads[j].Domains = slices.Clone(workloads[j].Domains)
+			for k := range workloads[j].Domains {
+				workloads[j].Domains[k].Counts = list(workloads[j].Domains[k].Counts)
+			}
+		}
+		c.Steps[i].Workloads = workloads
+	}
+	return &c
+}
+
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+// names are the pods after the last step, a line each, as "kubectl get pods -o name" prints them. Where they stand in several
+// namespaces, which kubectl would leave out, the namespace goes between: pod/kafka/broker-0.
+func names(r *Report) []byte {
+	if len(r.Steps) == 0 {
+		return nil
+	}
+	pods := r.Steps[len(r.Steps)-1].Pods
+	several := slices.ContainsFunc(pods, func(pod Pod) bool { return pod.Namespace != pods[0].Namespace })
+	var p page
+	for _, pod := range pods {
+		if several {
+			p.line(styled(plain, "pod/%s/%s", pod.Namespace, pod.Name))
+		} else {
+			p.line(styled(plain, "pod/%s", pod.Name))
+		}
+	}
+	return p.out.Bytes()
+}

@@ -1,0 +1,41 @@
+// Package scenario reads scenarios: a cluster, what runs on it, and the steps that follow. A scenario that has been read is
+// complete: every file is in, every object is defaulted and validated, every name that a step mentions is known.
+package scenario
+
+import (
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/sched"
+)
+
+// Scenario is a scenario that has been read.
+type Scenario struct {
+	Name        string
+	Description string
+	Ties        sched.Ties
+	Config      *sched.Config
+	// Cluster are the objects of the cluster's sources, in order; Workloads those that are applied before the first step.
+	Cluster, Workloads []cluster.Object
+	Steps              []LoadedStep
+	Ignored            []manifest.Ignored
+	// LevelKeys are the label keys of the synthetic clusters' further levels, such as rack.
+	LevelKeys []string
+}
+
+// LoadedStep is a step with the objects of its files.
+type LoadedStep struct {
+	Step
+	// Objects are what apply creates or changes, or what delete's files hold, in order.
+	Objects []cluster.Object
+}
+
+// objects returns everything that the scenario ever holds, in order of appearance.
+func (s *Scenario) objects() []cluster.Object {
+	all := append(append([]cluster.Object(nil), s.Cluster...), s.Workloads...)
+	for _, step := range s.Steps {
+		if step.Apply != nil {
+			all = append(all, step.Objects...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,173 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// sync brings the scheduler's cache and listers from the state they hold to the next one. The listers are filled directly:
+// no informer runs.
+func (e *Engine) sync(next *cluster.State) error {
+	logger := klog.FromContext(e.ctx)
+	before := e.state
+	e.state = next
+	if !same(before.Nodes, next.Nodes) {
+		old := make(map[string]*v1.Node, len(before.Nodes))
+		for _, node := range before.Nodes {
+			old[node.Name] = node
+		}
+		for _, node := range next.Nodes {
+			switch was := old[node.Name]; was {
+			case node:
+			case nil:
+				e.scheduler.Cache.AddNode(logger, node)
+			default:
+				e.scheduler.Cache.UpdateNode(logger, was, node)
+			}
+			delete(old, node.Name)
+		}
+		for _, node := range before.Nodes {
+			if old[node.Name] == nil {
+				continue
+			}
+			if err := e.scheduler.Cache.RemoveNode(logger, node); err != nil {
+				return fmt.Errorf("removing node %s from the scheduler's cache: %w", node.Name, err)
+			}
+		}
+	}
+	if !same(before.Pods, next.Pods) {
+		if err := e.syncPods(next.Pods); err != nil {
+			return err
+		}
+	}
+	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()
+	for _, replaced := range []error{
+		replace(core.Namespaces().Informer(), before.Namespaces, next.Namespaces),
+		replace(core.Nodes().Informer(), before.Nodes, next.Nodes),
+		replace(core.Services().Informer(), before.Services, next.Services),
+		replace(core.PersistentVolumes().Informer(), before.PersistentVolumes, next.PersistentVolumes),
+		replace(core.PersistentVolumeClaims().Informer(), before.PersistentVolumeClaims, next.PersistentVolumeClaims),
+		replace(apps.ReplicaSets().Informer(), before.ReplicaSets, next.ReplicaSets),
+		replace(apps.StatefulSets().Informer(), before.StatefulSets, next.StatefulSets),
+		replace(e.informers.Policy().V1().PodDisruptionBudgets().Informer(), before.PodDisruptionBudgets, next.PodDisruptionBudgets),
+		replace(e.informers.Storage().V1().StorageClasses().Informer(), before.StorageClasses, next.StorageClasses),
+		replace(e.informers.Storage().V1().CSINodes().Informer(), before.CSINodes, next.CSINodes),
+	} {
+		if replaced != nil {
+			return fmt.Errorf("filling the scheduler's listers: %w", replaced)
+		}
+	}
+	return nil
+}
+
+// syncPods brings the bound pods in the cache to those given, and forgets the nominations of pods that are gone.
+func (e *Engine) syncPods(pods []*v1.Pod) error {
+	logger := klog.FromContext(e.ctx)
+	present := make(map[types.NamespacedName]bool, len(pods))
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
+			continue
+		}
+		name := nameOf(pod)
+		present[name] = true
+		was, found := e.bound[name]
+		if found && (was == pod || was.UID == pod.UID && was.Spec.NodeName == pod.Spec.NodeName && was.DeletionTimestamp.Equal(pod.DeletionTimestamp)) {
+			continue // The scheduler reads no more of a bound pod than what stays the same.
+		}
+		if found {
+			if err := e.scheduler.Cache.RemovePod(logger, was); err != nil {
+				return fmt.Errorf("replacing pod %s in the scheduler's cache: %w", name, err)
+			}
+		}
+		pod = e.withStartTime(pod)
+		if err := e.scheduler.Cache.AddPod(logger, pod); err != nil {
+			return fmt.Errorf("adding pod %s to the scheduler's cache: %w", name, err)
+		}
+		e.bound[name] = pod
+	}
+	for name, pod := range e.bound {
+		if present[name] {
+			continue
+		}
+		if err := e.scheduler.Cache.RemovePod(logger, pod); err != nil {
+			return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
+		}
+		delete(e.bound, name)
+	}
+	waiting := e.informers.Core().V1().Pods().Informer().GetIndexer()
+	for _, obj := range waiting.List() {
+		if err := waiting.Delete(obj); err != nil {
+			return err
+		}
+		e.scheduler.SchedulingQueue.Delete(logger, obj.(*v1.Pod))
+	}
+	return nil
+}
+
+// withStartTime returns the pod with a start time that no other pod has; see startTime.
+func (e *Engine) withStartTime(pod *v1.Pod) *v1.Pod {
+	if pod.Status.StartTime != nil && pod.Status.StartTime.Nanosecond() != 0 {
+		return pod
+	}
+	started := e.startTime()
+	if pod.Status.StartTime != nil {
+		started = pod.Status.StartTime.Add(started.Sub(e.state.Now.Time) % time.Second)
+	}
+	timed := *pod
+	start := metav1.NewTime(started)
+	timed.Status.StartTime = &start
+	return &timed
+}
+
+// same tells whether the two lists are one and the same, which is how states share what did not change.
+func same[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+func replace[T any](informer cache.SharedIndexInformer, before, next []T) error {
+	if same(before, next) {
+		return nil
+	}
+	objs := make([]any, len(next))
+	for i, obj := range next {
+		objs[i] = obj
+	}
+	return informer.GetIndexer().Replace(objs, "")
+}
+
+// sortVolumes gives the factory a PersistentVolume lister that lists by name. Upstream takes the smallest volume that fits a
+// claim and, among equal ones, the first listed, and its own lister lists in the random order of a map.
+func sortVolumes(factory informers.SharedInformerFactory) {
+	factory.InformerFor(&v1.PersistentVolume{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+		informer := cache.NewSharedIndexInformer(nil, &v1.PersistentVolume{}, 0, cache.Indexers{})
+		return volumeInformer{informer}
+	})
+}
+
+type volumeInformer struct{ cache.SharedIndexInformer }
+
+func (i volumeInformer) GetIndexer() cache.Indexer {
+	return volumeIndexer{i.SharedIndexInformer.GetIndexer()}
+}
+
+type volumeIndexer struct{ cache.Indexer }
+
+func (i volumeIndexer) ByIndex(index, value string) ([]any, error) {
+	objs, err := i.Indexer.ByIndex(index, value)
+	slices.SortFunc(objs, func(a, b any) int {
+		return strings.Compare(a.(*v1.PersistentVolume).Name, b.(*v1.PersistentVolume).Name)
+	})
+	return objs, err
+}

@@ -1,0 +1,384 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+// act does what the step says, and puts into words what it did.
+func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, error) {
+	var words []string
+	if spec.Fresh {
+		state = workload.Delete(state, r.workloads(state)...)
+		words = append(words, "delete all workloads")
+	}
+	next, action, err := r.do(ctx, state, spec, step)
+	if err != nil {
+		return nil, &StepError{Step: spec.Name, Err: err}
+	}
+	if action != "" {
+		words = append(words, action)
+	}
+	step.Action = strings.Join(words, ", then ")
+	return next, nil
+}
+
+func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
+	switch {
+	case spec.Apply != nil:
+		next, notes, err := workload.Admit(state, spec.Objects...)
+		step.Notes = append(step.Notes, notes...)
+		return next, "apply " + what(spec), err
+	case spec.Patch != nil:
+		return r.patch(state, spec.Patch, step)
+	case spec.Scale != nil:
+		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", words(spec.Scale.Target), spec.Scale.Replicas), func(obj cluster.Object) {
+			replicas := spec.Scale.Replicas
+			switch o := obj.(type) {
+			case *appsv1.Deployment:
+				o.Spec.Replicas = &replicas
+			case *appsv1.ReplicaSet:
+				o.Spec.Replicas = &replicas
+			case *appsv1.StatefulSet:
+				o.Spec.Replicas = &replicas
+			}
+		})
+	case spec.Delete != nil:
+		return r.delete(state, spec)
+	case spec.Rollout != nil:
+		return r.rollout(state, spec.Rollout, step)
+	case spec.Trigger != nil:
+		obj, err := find(state, *spec.Trigger)
+		if err != nil {
+			return nil, "", err
+		}
+		next, _, err := workload.RunCronJob(state, obj.(*batchv1.CronJob))
+		return next, "create job --from=" + words(*spec.Trigger), err
+	case spec.Cordon != nil:
+		nodes, err := selectNodes(state, *spec.Cordon)
+		if err != nil {
+			return nil, "", err
+		}
+		next, err := workload.Cordon(state, nodes...)
+		return next, "cordon " + list(nodes), err
+	case spec.Uncordon != nil:
+		nodes, err := selectNodes(state, *spec.Uncordon)
+		if err != nil {
+			return nil, "", err
+		}
+		next, err := workload.Uncordon(state, nodes...)
+		return next, "uncordon " + list(nodes), err
+	case spec.Drain != nil:
+		return r.drain(ctx, state, spec.Drain, step)
+	case spec.Fail != nil:
+		return r.fail(state, spec.Fail)
+	case spec.Restore != nil:
+		return r.restore(state, *spec.Restore)
+	}
+	return state, "", nil
+}
+
+// workloads returns everything that makes pods, and all pods, except what the cluster itself came with.
+func (r *run) workloads(state *cluster.State) []cluster.Object {
+	given := map[string]bool{}
+	id := func(obj cluster.Object) string {
+		return scenario.KindOf(obj) + "/" + obj.GetNamespace() + "/" + obj.GetName()
+	}
+	for _, obj := range r.scenario.Cluster {
+		given[id(obj)] = true
+	}
+	var all []cluster.Object
+	for _, obj := range state.Objects() {
+		switch scenario.KindOf(obj) {
+		case "Pod", "ReplicaSet":
+			// Those of a controller go with it.
+			if len(obj.GetOwnerReferences()) > 0 {
+				continue
+			}
+		case "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler":
+		default:
+			continue
+		}
+		if !given[id(obj)] {
+			all = append(all, obj)
+		}
+	}
+	return all
+}
+
+// change applies a function to a copy of the target and puts it back.
+func (r *run) change(state *cluster.State, target scenario.Target, step *Step, action string, f func(cluster.Object)) (*cluster.State, string, error) {
+	obj, err := find(state, target)
+	if err != nil {
+		return nil, "", err
+	}
+	changed := obj.DeepCopyObject().(cluster.Object)
+	f(changed)
+	next, notes, err := workload.Admit(state, changed)
+	step.Notes = append(step.Notes, notes...)
+	return next, action, err
+}
+
+func (r *run) patch(state *cluster.State, patch *scenario.Patch, step *Step) (*cluster.State, string, error) {
+	obj, err := find(state, patch.Target)
+	if err != nil {
+		return nil, "", err
+	}
+	before, err := manifest.Encode(obj)
+	if err != nil {
+		return nil, "", err
+	}
+	var after []byte
+	switch patch.Type {
+	case "json":
+		operations, decodeErr := jsonpatch.DecodePatch(patch.Patch.Raw)
+		if decodeErr != nil {
+			return nil, "", fmt.Errorf("patch %s: %w; a json patch is a list of operations", words(patch.Target), decodeErr)
+		}
+		after, err = operations.Apply(before)
+	case "merge":
+		after, err = jsonpatch.MergePatch(before, patch.Patch.Raw)
+	default:
+		after, err = strategicpatch.StrategicMergePatch(before, patch.Patch.Raw, obj)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("patch %s: %w", words(patch.Target), err)
+	}
+	patched, err := manifest.DecodeObject("patched "+words(patch.Target), after)
+	if err != nil {
+		return nil, "", err
+	}
+	next, notes, err := workload.Admit(state, patched.Object)
+	step.Notes = append(step.Notes, notes...)
+	var compact strings.Builder
+	_ = json.NewEncoder(&compact).Encode(json.RawMessage(patch.Patch.Raw))
+	return next, fmt.Sprintf("patch %s -p '%s'", words(patch.Target), strings.TrimSpace(compact.String())), err
+}
+
+func (r *run) delete(state *cluster.State, spec *scenario.LoadedStep) (*cluster.State, string, error) {
+	objects := slices.Clone(spec.Objects)
+	var said []string
+	if len(spec.Delete.Files) > 0 {
+		said = append(said, "-f "+strings.Join(spec.Delete.Files, " -f "))
+	}
+	for _, name := range spec.Delete.Targets {
+		obj, err := find(state, scenario.Target{Target: name, Namespace: spec.Delete.Namespace})
+		if err != nil {
+			return nil, "", err
+		}
+		objects = append(objects, obj)
+		said = append(said, name)
+	}
+	if selected := spec.Delete.Pods; selected != nil {
+		pods, err := selectPods(state, spec.Delete.Namespace, selected)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, pod := range pods {
+			objects = append(objects, pod)
+		}
+		said = append(said, plural(len(pods), "pod"))
+	}
+	return workload.Delete(state, objects...), "delete " + strings.Join(said, " "), nil
+}
+
+func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Step) (*cluster.State, string, error) {
+	action := "rollout restart " + words(rollout.Target)
+	if !rollout.Restart {
+		action = "set image " + words(rollout.Target)
+		for _, container := range slices.Sorted(maps.Keys(rollout.Images)) {
+			action += " " + container + "=" + rollout.Images[container]
+		}
+	}
+	var missing error
+	next, action, err := r.change(state, rollout.Target, step, action, func(obj cluster.Object) {
+		template := templateOf(obj)
+		if rollout.Restart {
+			// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/polymorphichelpers/objectrestarter.go
+			template.Annotations = maps.Clone(template.Annotations)
+			if template.Annotations == nil {
+				template.Annotations = map[string]string{}
+			}
+			template.Annotations["kubectl.kubernetes.io/restartedAt"] = state.Now.Format("2006-01-02T15:04:05Z07:00")
+			return
+		}
+		missing = setImages(&template.Spec, rollout.Images)
+	})
+	if err == nil {
+		err = missing
+	}
+	return next, action, err
+}
+
+func setImages(spec *v1.PodSpec, images map[string]string) error {
+	left := maps.Clone(images)
+	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			if image, given := left[containers[i].Name]; given {
+				containers[i].Image = image
+				delete(left, containers[i].Name)
+			}
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("there is no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+	}
+	return nil
+}
+
+func templateOf(obj cluster.Object) *v1.PodTemplateSpec {
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		return &o.Spec.Template
+	case *appsv1.StatefulSet:
+		return &o.Spec.Template
+	case *appsv1.DaemonSet:
+		return &o.Spec.Template
+	}
+	return nil
+}
+
+// fail makes nodes fail; what is deleted is kept for a later restore.
+func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, string, error) {
+	names, err := selectNodes(state, fail.Nodes)
+	if err != nil {
+		return nil, "", err
+	}
+	mode := workload.Unreachable
+	if fail.Mode != "" {
+		mode = workload.FailureMode(fail.Mode)
+	}
+	if mode == workload.Deleted {
+		for _, name := range names {
+			r.lost = append(r.lost, state.Node(name))
+		}
+	}
+	next, err := workload.Fail(state, mode, names...)
+	return next, fmt.Sprintf("%s: %s", mode, list(names)), err
+}
+
+// restore brings nodes back: those that are there, and those whose objects a failure has deleted.
+func (r *run) restore(state *cluster.State, nodes scenario.Nodes) (*cluster.State, string, error) {
+	all := *state
+	for _, node := range r.lost {
+		all.Nodes = append(slices.Clip(all.Nodes), node)
+	}
+	names, err := selectNodes(&all, nodes)
+	if err != nil {
+		return nil, "", err
+	}
+	var there []string
+	var back []cluster.Object
+	for _, name := range names {
+		if state.Node(name) != nil {
+			there = append(there, name)
+		} else {
+			back = append(back, all.Node(name))
+		}
+	}
+	r.lost = slices.DeleteFunc(r.lost, func(node *v1.Node) bool { return slices.Contains(names, node.Name) })
+	next, err := workload.Restore(state, there...)
+	if err != nil {
+		return nil, "", err
+	}
+	next, _, err = workload.Admit(next, back...)
+	return next, "restore " + list(names), err
+}
+
+// find returns the object that the target names.
+func find(state *cluster.State, target scenario.Target) (cluster.Object, error) {
+	kind, name, err := scenario.ParseTarget(target.Target)
+	if err != nil {
+		return nil, err
+	}
+	namespace := target.Namespace
+	if namespace == "" {
+		namespace = v1.NamespaceDefault
+	}
+	for _, obj := range state.Objects() {
+		if scenario.KindOf(obj) == kind && obj.GetName() == name && (obj.GetNamespace() == "" || obj.GetNamespace() == namespace) {
+			return obj, nil
+		}
+	}
+	return nil, fmt.Errorf("%s is not there at this step", words(target))
+}
+
+func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
+	selector := labels.Nothing()
+	if nodes.Selector != "" {
+		var err error
+		if selector, err = labels.Parse(nodes.Selector); err != nil {
+			return nil, err
+		}
+	}
+	var names []string
+	for _, node := range state.Nodes {
+		if slices.Contains(nodes.Names, node.Name) || selector.Matches(labels.Set(node.Labels)) {
+			names = append(names, node.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no node is selected by %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
+	}
+	return names, nil
+}
+
+func selectPods(state *cluster.State, namespace string, pods *scenario.Pods) ([]*v1.Pod, error) {
+	selector, err := labels.Parse(pods.Selector)
+	if err != nil {
+		return nil, err
+	}
+	var on []string
+	if pods.On != nil {
+		if on, err = selectNodes(state, *pods.On); err != nil {
+			return nil, err
+		}
+	}
+	var selected []*v1.Pod
+	for _, pod := range state.Pods {
+		if (namespace == "" || pod.Namespace == namespace) && selector.Matches(labels.Set(pod.Labels)) &&
+			(pods.On == nil || slices.Contains(on, pod.Spec.NodeName)) {
+			selected = append(selected, pod)
+		}
+	}
+	return selected, nil
+}
+
+// what says what an apply applies.
+func what(spec *scenario.LoadedStep) string {
+	if len(spec.Apply.Files) > 0 {
+		return "-f " + strings.Join(spec.Apply.Files, " -f ")
+	}
+	return plural(len(spec.Objects), "object")
+}
+
+func words(target scenario.Target) string {
+	if target.Namespace == "" || target.Namespace == v1.NamespaceDefault {
+		return target.Target
+	}
+	return target.Target + " -n " + target.Namespace
+}
+
+// list names a few nodes, or counts many.
+func list(names []string) string {
+	if len(names) > 5 {
+		return plural(len(names), "node")
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,12 @@
+// Package simulation runs scenarios. It is the data's path in code:
+//
+//	scenario.yaml, kind config, manifests, kubectl/helm/kustomize output, cluster dump, stdin
+//	  └─ manifest.Decode ─ scenario.Load ──▶ *scenario.Scenario       (defaulted, validated: all problems at once)
+//	       └─ topology.Build ──────────────▶ nodes
+//	for each step:
+//	  act ─────────────────────────────────▶ cluster.State            (what the user does: apply, scale, drain, fail …)
+//	  settle, until nothing moves:
+//	    workload.Reconcile ────────────────▶ State + queue            (what the controllers create and delete)
+//	    sched.Engine.Place ────────────────▶ placement.Result         (placed · pending · preempted, and why)
+//	results ─ report.New ──────────────────▶ *report.Report ─ report.Write ▶ text · wide · json · yaml · name
+package simulation

@@ -1,0 +1,356 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Build makes the nodes of the spec: ready, with nothing reserved (allocatable is the capacity) and without timestamps. They come
+// in the order of the spec: regions, zones and levels as listed and by index, then node groups as listed, then nodes by index.
+// The nodes of a group share their resource lists, taints and conditions, which nobody may change in place. The error lists every
+// problem, as Validate does.
+func Build(spec Spec) ([]*v1.Node, error) {
+	nodes, errs := build(&spec, nil, MaxNodes)
+	if len(errs) > 0 {
+		return nil, errs.ToAggregate()
+	}
+	return nodes, nil
+}
+
+// Validate returns all problems of the spec; path is where the spec stands in its file, nil for a file of its own. A field is
+// reported once, with the first thing that is wrong with it.
+func (s *Spec) Validate(path *field.Path) field.ErrorList {
+	_, errs := build(s, path, MaxNodes)
+	return errs
+}
+
+// build checks every declaration on its own, then walks down to the innermost domains, and only then makes nodes, since
+// the share of a total depends on the number of domains.
+func build(spec *Spec, path *field.Path, limit int) ([]*v1.Node, field.ErrorList) {
+	b := &builder{
+		limit:     limit,
+		failed:    map[string]bool{},
+		prototype: map[*NodeGroup]*v1.Node{},
+		domains:   map[*NodeGroup]int{},
+		used:      map[name]bool{},
+		next:      map[name]int{},
+	}
+	b.declarations(spec, path)
+	b.regions(spec, path)
+	b.groups()
+	if len(b.errs) > 0 {
+		return nil, b.errs
+	}
+	return b.nodes, nil
+}
+
+type builder struct {
+	limit     int
+	errs      field.ErrorList
+	failed    map[string]bool // fields that have an error already
+	full      bool            // the limit was reached: nothing further is made
+	prototype map[*NodeGroup]*v1.Node
+	innermost []place
+	domains   map[*NodeGroup]int // the number of innermost domains that have the group
+	planned   int                // the number of nodes to make
+	used      map[name]bool
+	next      map[name]int // the last index used in a pattern
+	nodes     []*v1.Node
+}
+
+// name is the value of a label, or the name of a node under the key kubernetes.io/hostname.
+type name struct{ key, value string }
+
+// place is a failure domain in the making, the whole cluster being the outermost one.
+type place struct {
+	path   *field.Path // the entry of the spec that declares it
+	names  []string    // placeholders and what they stand for, in turn, outermost first: {region}, eu, {zone}, eu-1
+	labels map[string]string
+
+	// What holds here unless an inner place lists its own.
+	zones      declared[Zone]
+	levels     declared[Level]
+	nodeGroups declared[NodeGroup]
+}
+
+// declared is a list of the spec and where it stands.
+type declared[T any] struct {
+	path  *field.Path
+	items []T
+}
+
+// or returns the inner list if it has items, else the outer one.
+func (outer declared[T]) or(path *field.Path, inner []T) declared[T] {
+	if len(inner) == 0 {
+		return outer
+	}
+	return declared[T]{path, inner}
+}
+
+// inner returns the domain of that name inside this one.
+func (p place) inner(path *field.Path, n name, placeholder string, labels map[string]string) place {
+	p.path = path
+	p.names = append(slices.Clip(p.names), placeholder, n.value)
+	p.labels = maps.Clone(p.labels)
+	p.labels[n.key] = n.value
+	maps.Copy(p.labels, labels)
+	return p
+}
+
+// nested returns the pattern of names that begin with the name of this domain.
+func (p place) nested(rest string) string {
+	if len(p.names) == 0 {
+		return rest
+	}
+	return p.names[len(p.names)-2] + "-" + rest
+}
+
+func (b *builder) regions(spec *Spec, path *field.Path) {
+	cluster := place{
+		path:       path,
+		labels:     map[string]string{v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64"},
+		zones:      declared[Zone]{path.Child("zones"), spec.Zones},
+		levels:     declared[Level]{path.Child("levels"), spec.Levels},
+		nodeGroups: declared[NodeGroup]{path.Child("nodeGroups"), spec.NodeGroups},
+	}
+	maps.Copy(cluster.labels, spec.Labels)
+	if len(spec.Regions) == 0 {
+		b.zones(cluster)
+	}
+	for i := range spec.Regions {
+		r, path := &spec.Regions[i], path.Child("regions").Index(i)
+		for _, n := range b.names(cluster, v1.LabelTopologyRegion, cmp.Or(r.Name, "region-{index}"), r.Count, path) {
+			region := cluster.inner(path, n, "{region}", r.Labels)
+			region.zones = region.zones.or(path.Child("zones"), r.Zones)
+			region.levels = region.levels.or(path.Child("levels"), r.Levels)
+			region.nodeGroups = region.nodeGroups.or(path.Child("nodeGroups"), r.NodeGroups)
+			b.zones(region)
+		}
+	}
+}
+
+func (b *builder) zones(outer place) {
+	if len(outer.zones.items) == 0 {
+		b.levels(outer, 0)
+	}
+	pattern := "zone-{index}"
+	if len(outer.names) > 0 {
+		pattern = "{region}-{index}"
+	}
+	for i := range outer.zones.items {
+		z, path := &outer.zones.items[i], outer.zones.path.Index(i)
+		for _, n := range b.names(outer, v1.LabelTopologyZone, cmp.Or(z.Name, pattern), z.Count, path) {
+			zone := outer.inner(path, n, "{zone}", z.Labels)
+			zone.levels = zone.levels.or(path.Child("levels"), z.Levels)
+			zone.nodeGroups = zone.nodeGroups.or(path.Child("nodeGroups"), z.NodeGroups)
+			b.levels(zone, 0)
+		}
+	}
+}
+
+// levels makes the domains of the further levels from the given one inwards.
+func (b *builder) levels(outer place, depth int) {
+	if depth < len(outer.levels.items) {
+		l, path := &outer.levels.items[depth], outer.levels.path.Index(depth)
+		if b.failed[path.Child("key").String()] {
+			b.levels(outer, depth+1)
+			return
+		}
+		pattern := cmp.Or(l.Name, outer.nested(l.short()+"-{index}"))
+		for _, n := range b.names(outer, l.Key, pattern, l.Count, path) {
+			b.levels(outer.inner(path, n, "{"+l.short()+"}", nil), depth+1)
+		}
+		return
+	}
+	if len(outer.nodeGroups.items) == 0 {
+		b.fail(field.Required(outer.path.Child("nodeGroups"), "there are no nodes here: list node groups here or further out"))
+	}
+	for i := range outer.nodeGroups.items {
+		g := &outer.nodeGroups.items[i]
+		b.domains[g]++
+		if g.Total == nil {
+			b.planned += times(g.Count, b.limit)
+		} else if b.domains[g] == 1 {
+			b.planned += times(g.Total, b.limit)
+		}
+		if b.planned > b.limit {
+			b.overflow(outer.nodeGroups.path.Index(i), "nodes")
+		}
+	}
+	b.innermost = append(b.innermost, outer)
+	if len(b.innermost) > b.limit {
+		b.overflow(outer.path, "innermost domains")
+	}
+}
+
+// names returns the names of the domains that an entry declares, less those that are wrong.
+func (b *builder) names(outer place, key, pattern string, count *int, path *field.Path) []name {
+	path = path.Child("name")
+	pattern, err := expand(pattern, outer.names)
+	if err != nil {
+		b.fail(field.Invalid(path, pattern, err.Error()))
+		return nil
+	}
+	var names []name
+	for range times(count, b.limit) {
+		if b.full {
+			return nil
+		}
+		n := b.number(name{key, pattern})
+		if problems := validation.IsValidLabelValue(n.value); len(problems) > 0 {
+			b.fail(field.Invalid(path, n.value, "must be a label value: "+strings.Join(problems, "; ")))
+			return names
+		}
+		if b.used[n] {
+			b.fail(duplicate(path, n.value))
+			return names
+		}
+		b.used[n] = true
+		names = append(names, n)
+	}
+	return names
+}
+
+// groups makes the nodes of all innermost domains.
+func (b *builder) groups() {
+	if b.full {
+		return
+	}
+	done := map[*NodeGroup]int{}
+	for _, p := range b.innermost {
+		for i := range p.nodeGroups.items {
+			g := &p.nodeGroups.items[i]
+			count := times(g.Count, b.limit)
+			if g.Total != nil {
+				// The differences of the rounded-up running share are even at every level, not only over all domains.
+				total, n := times(g.Total, b.limit), b.domains[g]
+				count = (total*(done[g]+1)+n-1)/n - (total*done[g]+n-1)/n
+			}
+			done[g]++
+			b.group(p, g, count, p.nodeGroups.path.Index(i))
+		}
+	}
+}
+
+// group makes the nodes of one group in one innermost domain.
+func (b *builder) group(p place, g *NodeGroup, count int, path *field.Path) {
+	groupName := cmp.Or(g.Name, "node")
+	path = path.Child("namePattern")
+	pattern, err := expand(cmp.Or(g.NamePattern, p.nested("{group}-{index}")), append(slices.Clip(p.names), "{group}", groupName))
+	if err != nil {
+		b.fail(field.Invalid(path, pattern, err.Error()))
+		return
+	}
+	labels := maps.Clone(p.labels)
+	maps.Copy(labels, g.Labels)
+	for range count {
+		n := b.number(name{v1.LabelHostname, strings.ToLower(pattern)})
+		// A node name may be longer, but here it is the value of the hostname label too.
+		problems := append(validation.IsDNS1123Subdomain(n.value), validation.IsValidLabelValue(n.value)...)
+		if len(problems) > 0 {
+			b.fail(field.Invalid(path, n.value, "must be a node name and a label value: "+strings.Join(problems, "; ")))
+			return
+		}
+		if b.used[n] {
+			b.fail(duplicate(path, n.value))
+			return
+		}
+		b.used[n] = true
+		node := *b.prototype[g]
+		node.Name = n.value
+		node.Labels = maps.Clone(labels)
+		node.Labels[v1.LabelHostname] = n.value
+		for _, key := range g.WithoutLabels {
+			delete(node.Labels, key)
+		}
+		node.Status.NodeInfo = v1.NodeSystemInfo{OperatingSystem: labels[v1.LabelOSStable], Architecture: labels[v1.LabelArchStable]}
+		b.nodes = append(b.nodes, &node)
+	}
+}
+
+// number puts the next index into the pattern. Counting by what the rest of the name is makes names unique however many
+// domains and groups share a pattern.
+func (b *builder) number(pattern name) name {
+	if !strings.Contains(pattern.value, "{index}") {
+		return pattern
+	}
+	b.next[pattern]++
+	return name{pattern.key, strings.ReplaceAll(pattern.value, "{index}", strconv.Itoa(b.next[pattern]))}
+}
+
+func (b *builder) overflow(path *field.Path, what string) {
+	if !b.full {
+		b.errs = append(b.errs, field.Forbidden(path, fmt.Sprintf("the cluster gets more than %d %s; make counts smaller", b.limit, what)))
+	}
+	b.full = true
+}
+
+func (b *builder) fail(err *field.Error) {
+	if !b.failed[err.Field] {
+		b.failed[err.Field] = true
+		b.errs = append(b.errs, err)
+	}
+}
+
+var placeholders = regexp.MustCompile(`\{[^{}]*\}`)
+
+// expand replaces the placeholders of a pattern, given in turn with what they stand for, and leaves {index} in place.
+func expand(pattern string, names []string) (string, error) {
+	var unknown string
+	expanded := placeholders.ReplaceAllStringFunc(pattern, func(placeholder string) string {
+		for i := 0; i < len(names); i += 2 {
+			if names[i] == placeholder {
+				return names[i+1]
+			}
+		}
+		if placeholder != "{index}" {
+			unknown = placeholder
+		}
+		return placeholder
+	})
+	if unknown == "" {
+		return expanded, nil
+	}
+	var legal []string
+	for i := 0; i < len(names); i += 2 {
+		legal = append(legal, names[i])
+	}
+	return pattern, fmt.Errorf("%s stands for nothing here; placeholders are %s", unknown, strings.Join(append(legal, "{index}"), ", "))
+}
+
+func duplicate(path *field.Path, value string) *field.Error {
+	err := field.Duplicate(path, value)
+	err.Detail = "the name is taken in another place; tell them apart with {index} or the name of an outer domain, such as {region}"
+	return err
+}
+
+// times is a count or total that may be left out, and that may be wrong, which declarations reports.
+func times(count *int, limit int) int {
+	if count == nil || *count < 1 || *count > limit {
+		return 1
+	}
+	return *count
+}
+
+// newNode returns a ready node that has these resources and nothing of its own yet.
+func newNode(resources v1.ResourceList, taints []v1.Taint) *v1.Node {
+	return &v1.Node{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		Spec:     v1.NodeSpec{Taints: taints},
+		Status: v1.NodeStatus{
+			Capacity:    resources,
+			Allocatable: resources,
+			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
+		},
+	}
+}

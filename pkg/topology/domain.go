@@ -1,0 +1,85 @@
+// Package topology makes nodes and names the failure domains that they stand in.
+//
+// Nodes come from a short description of regions, zones, further levels such as racks, and node groups (Spec, Build), or from a
+// kind configuration (FromKind). Domains groups any nodes by the value of a label key, as the scheduler does.
+package topology
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Domain is a failure domain: the nodes that share a value of a label key, and so fail together.
+type Domain struct {
+	// Key is the label key, such as topology.kubernetes.io/zone.
+	Key string
+	// Value is the shared value. It is empty where the nodes carry the key with an empty value, which the scheduler counts as
+	// a domain like any other.
+	Value string
+	// Nodes are in the order in which they were given; there is at least one.
+	Nodes []*v1.Node
+}
+
+// Domains groups nodes by the value of the label key. Domains are sorted by value in natural order, so that rack-2 comes
+// before rack-10. Nodes that lack the label are in no domain and are returned apart.
+func Domains(nodes []*v1.Node, key string) (domains []Domain, unlabelled []*v1.Node) {
+	position := map[string]int{}
+	for _, node := range nodes {
+		value, labelled := node.Labels[key]
+		if !labelled {
+			unlabelled = append(unlabelled, node)
+			continue
+		}
+		i, found := position[value]
+		if !found {
+			i = len(domains)
+			position[value] = i
+			domains = append(domains, Domain{Key: key, Value: value})
+		}
+		domains[i].Nodes = append(domains[i].Nodes, node)
+	}
+	slices.SortFunc(domains, func(a, b Domain) int { return compareNatural(a.Value, b.Value) })
+	return domains, unlabelled
+}
+
+// Levels returns the topology keys that at least one node carries, widest first: region, zone, the further keys in the order
+// given (see Spec.LevelKeys), hostname. Further keys have to be named because nothing about a label tells whether its nodes
+// fail together.
+func Levels(nodes []*v1.Node, further ...string) []string {
+	keys := slices.Concat([]string{v1.LabelTopologyRegion, v1.LabelTopologyZone}, further, []string{v1.LabelHostname})
+	var levels []string
+	for _, key := range keys {
+		carried := func(node *v1.Node) bool { _, found := node.Labels[key]; return found }
+		if !slices.Contains(levels, key) && slices.ContainsFunc(nodes, carried) {
+			levels = append(levels, key)
+		}
+	}
+	return levels
+}
+
+// compareNatural orders text with its runs of digits taken as numbers. Only equal texts compare as equal.
+func compareNatural(a, b string) int {
+	for x, y := a, b; x != "" && y != ""; {
+		i, j := leadingDigits(x), leadingDigits(y)
+		if i == 0 || j == 0 {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		m, n := strings.TrimLeft(x[:i], "0"), strings.TrimLeft(y[:j], "0")
+		if c := cmp.Or(cmp.Compare(len(m), len(n)), strings.Compare(m, n)); c != 0 {
+			return c
+		}
+		x, y = x[i:], y[j:]
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+func leadingDigits(s string) int {
+	return len(s) - len(strings.TrimLeft(s, "0123456789"))
+}

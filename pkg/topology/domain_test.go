@@ -1,0 +1,96 @@
+package topology
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func labelled(name string, labels map[string]string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+func names(nodes []*v1.Node) []string {
+	var names []string
+	for _, node := range nodes {
+		names = append(names, node.Name)
+	}
+	return names
+}
+
+func TestDomains(t *testing.T) {
+	nodes := []*v1.Node{
+		labelled("a", map[string]string{"rack": "rack-10"}),
+		labelled("b", map[string]string{"rack": "rack-2"}),
+		labelled("c", nil),
+		labelled("d", map[string]string{"rack": "rack-10"}),
+		labelled("e", map[string]string{"rack": ""}),
+		labelled("f", map[string]string{"zone": "rack-2"}),
+	}
+	domains, unlabelled := Domains(nodes, "rack")
+
+	type domain struct {
+		Key, Value string
+		Nodes      []string
+	}
+	var got []domain
+	for _, d := range domains {
+		got = append(got, domain{d.Key, d.Value, names(d.Nodes)})
+	}
+	want := []domain{
+		{"rack", "", []string{"e"}},
+		{"rack", "rack-2", []string{"b"}},
+		{"rack", "rack-10", []string{"a", "d"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("domains (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"c", "f"}, names(unlabelled)); diff != "" {
+		t.Errorf("unlabelled (-want +got):\n%s", diff)
+	}
+}
+
+func TestLevels(t *testing.T) {
+	region, zone, host := v1.LabelTopologyRegion, v1.LabelTopologyZone, v1.LabelHostname
+	for _, test := range []struct {
+		name    string
+		nodes   []*v1.Node
+		further []string
+		want    []string
+	}{
+		{"no nodes", nil, []string{"rack"}, nil},
+		{"hostname alone", []*v1.Node{labelled("a", map[string]string{host: "a"})}, []string{"rack"}, []string{host}},
+		{
+			"one node has the zone, another the rack",
+			[]*v1.Node{labelled("a", map[string]string{zone: "z", host: "a"}), labelled("b", map[string]string{"rack": "r"})},
+			[]string{"row", "rack"},
+			[]string{zone, "rack", host},
+		},
+		{
+			"every key once",
+			[]*v1.Node{labelled("a", map[string]string{region: "r", zone: "z", "rack": "r", host: "a"})},
+			[]string{"rack", zone, "rack"},
+			[]string{region, zone, "rack", host},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Levels(test.nodes, test.further...)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCompareNatural(t *testing.T) {
+	sorted := []string{"", "1", "01", "2", "10", "99999999999999999998", "99999999999999999999", "a", "a1", "a01", "a1b", "a2", "a10", "b"}
+	for i, a := range sorted {
+		for j, b := range sorted {
+			want := max(-1, min(1, i-j))
+			if got := compareNatural(a, b); got != want {
+				t.Errorf("compareNatural(%q, %q) = %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}

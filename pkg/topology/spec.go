@@ -1,0 +1,148 @@
+package topology
+
+import (
+	"encoding/json"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// MaxNodes is the largest number of nodes that Build makes. Kubernetes itself is tested to 5,000.
+const MaxNodes = 100_000
+
+// Spec describes a synthetic cluster: regions hold zones, zones hold further levels such as racks, and the innermost of these
+// hold node groups. Every level may be left out. 5,000 nodes in the racks of nine zones take four lines:
+//
+//	regions: [{name: eu}, {name: us}, {name: ap}]
+//	zones: [{count: 3}]
+//	levels: [{key: rack, count: 8}]
+//	nodeGroups: [{name: worker, total: 5000, cpu: 16, memory: 64Gi}]
+//
+// Zones, levels and node groups that are listed at an outer place hold in every inner place that lists none of its own. Labels
+// add up from the outside in, and the inner value wins, also over the topology labels that names give.
+//
+// A name may hold placeholders in braces: {region}, {zone} and {<level>} stand for the names around it, {group} for the
+// name of the node group, and {index} counts up from 1 among names that would otherwise be equal.
+type Spec struct {
+	// Regions are the regions of the cluster. A cluster without regions has its zones, or its node groups, at the top.
+	Regions []Region `json:"regions,omitempty"`
+	// Zones are the zones of every region that lists none, or of the cluster where there are no regions.
+	Zones []Zone `json:"zones,omitempty"`
+	// Levels are the further levels, outermost first, in every zone that lists none.
+	Levels []Level `json:"levels,omitempty"`
+	// NodeGroups are the node groups in every innermost domain that lists none.
+	NodeGroups []NodeGroup `json:"nodeGroups,omitempty"`
+	// Labels are set on every node.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Region is one region, or several alike.
+type Region struct {
+	// Name is the value of the label topology.kubernetes.io/region. It may hold {index}; the default is region-{index}.
+	Name string `json:"name,omitempty"`
+	// Count makes that many regions, whose names differ by {index}. The default is 1.
+	Count *int `json:"count,omitempty"`
+	// Zones are the zones of the region, instead of those listed further out.
+	Zones []Zone `json:"zones,omitempty"`
+	// Levels are the further levels in each zone of the region, instead of those listed further out.
+	Levels []Level `json:"levels,omitempty"`
+	// NodeGroups are the node groups in each innermost domain of the region, instead of those listed further out.
+	NodeGroups []NodeGroup `json:"nodeGroups,omitempty"`
+	// Labels are set on every node of the region.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Zone is one zone, or several alike.
+type Zone struct {
+	// Name is the value of the label topology.kubernetes.io/zone, unique in the cluster. It may hold {region} and {index};
+	// the default is {region}-{index}, or zone-{index} without regions.
+	Name string `json:"name,omitempty"`
+	// Count makes that many zones, whose names differ by {index}. The default is 1.
+	Count *int `json:"count,omitempty"`
+	// Levels are the further levels in the zone, instead of those listed further out.
+	Levels []Level `json:"levels,omitempty"`
+	// NodeGroups are the node groups in each innermost domain of the zone, instead of those listed further out.
+	NodeGroups []NodeGroup `json:"nodeGroups,omitempty"`
+	// Labels are set on every node of the zone.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Level is a further kind of failure domain between zone and node, such as racks or power feeds.
+type Level struct {
+	// Key is the label key, such as rack or example.com/rack. What follows the slash is its placeholder: {rack}.
+	Key string `json:"key"`
+	// Count is the number of these domains in each domain around them. The default is 1.
+	Count *int `json:"count,omitempty"`
+	// Name is the value of the label, unique in the cluster. It may hold the placeholders of the domains around it and
+	// {index}; the default is the name of the domain around it, the key and {index}, as in eu-1-rack-7.
+	Name string `json:"name,omitempty"`
+}
+
+// NodeGroup is a number of nodes that are alike. Either count or total says how many.
+type NodeGroup struct {
+	// Name is the name of the group, for the names of its nodes. The default is node.
+	Name string `json:"name,omitempty"`
+	// Count is the number of nodes in each innermost domain that has this group.
+	Count *int `json:"count,omitempty"`
+	// Total is the number of nodes in all innermost domains that have this group, spread over them as evenly as possible.
+	Total *int `json:"total,omitempty"`
+	// NamePattern names the nodes. It may hold the placeholders of the domains around them, {group} and {index}; the default
+	// is {group}-{index} after the name of the innermost domain, as in eu-1-rack-7-worker-3. Names are put in lower case.
+	NamePattern string `json:"namePattern,omitempty"`
+	// CPU of a node; the default is 4.
+	CPU Quantity `json:"cpu,omitempty"`
+	// Memory of a node; the default is 16Gi.
+	Memory Quantity `json:"memory,omitempty"`
+	// Pods is the number of pods that a node can hold; the default is 110.
+	Pods Quantity `json:"pods,omitempty"`
+	// EphemeralStorage of a node; the default is 100Gi.
+	EphemeralStorage Quantity `json:"ephemeralStorage,omitempty"`
+	// Resources are further resources of a node, such as nvidia.com/gpu or hugepages-2Mi.
+	Resources map[string]Quantity `json:"resources,omitempty"`
+	// Labels are set on the nodes of the group. Every node also has kubernetes.io/hostname, which is its name and cannot be
+	// changed, kubernetes.io/os (linux) and kubernetes.io/arch (amd64).
+	Labels map[string]string `json:"labels,omitempty"`
+	// WithoutLabels are label keys that the nodes of the group lack, such as topology.kubernetes.io/zone for nodes that were
+	// never given their zone.
+	WithoutLabels []string `json:"withoutLabels,omitempty"`
+	// Taints are set on the nodes of the group.
+	Taints []v1.Taint `json:"taints,omitempty"`
+}
+
+// Quantity is a resource quantity as it is written, such as 4, 500m or 16Gi, with quotes or without. It is checked by Validate
+// rather than while decoding, so that an error tells where it stands.
+type Quantity string
+
+// UnmarshalJSON accepts a string or a number.
+func (q *Quantity) UnmarshalJSON(data []byte) error {
+	var number json.Number
+	if json.Unmarshal(data, &number) == nil && data[0] != '"' {
+		*q = Quantity(number)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(q))
+}
+
+// LevelKeys returns the label keys of the further levels in the spec, in the order of their first appearance.
+func (s *Spec) LevelKeys() []string {
+	var keys []string
+	add := func(levels []Level) {
+		for _, level := range levels {
+			if !slices.Contains(keys, level.Key) {
+				keys = append(keys, level.Key)
+			}
+		}
+	}
+	add(s.Levels)
+	addZones := func(zones []Zone) {
+		for _, zone := range zones {
+			add(zone.Levels)
+		}
+	}
+	addZones(s.Zones)
+	for _, region := range s.Regions {
+		add(region.Levels)
+		addZones(region.Zones)
+	}
+	return keys
+}

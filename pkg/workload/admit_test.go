@@ -1,0 +1,298 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+const barePod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: default}
+spec: {containers: [{name: c, image: a}]%s}
+`
+
+func pod(more string) string { return strings.Replace(barePod, "%s", more, 1) }
+
+func TestAdmitCompletesPods(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.admit(decode(t, pod(""))...)
+	p := w.state.Pods[0]
+	w.check("tolerations", p.Spec.Tolerations, defaultTolerations(nil))
+	w.check("300 s each", []int64{*p.Spec.Tolerations[0].TolerationSeconds, *p.Spec.Tolerations[1].TolerationSeconds}, []int64{300, 300})
+	w.check("priority and policy", []any{*p.Spec.Priority, *p.Spec.PreemptionPolicy}, []any{int32(0), v1.PreemptLowerPriority})
+	w.check("status", p.Status, v1.PodStatus{Phase: v1.PodPending, QOSClass: v1.PodQOSBestEffort})
+	w.check("created", p.CreationTimestamp, cluster.Epoch)
+	if p.UID == "" {
+		t.Error("no UID")
+	}
+}
+
+func TestAdmitPriority(t *testing.T) {
+	const classes = `
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: low}
+value: 5
+globalDefault: true
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 1000
+preemptionPolicy: Never
+`
+	tests := []struct {
+		name, spec string
+		want       int32
+		err        string
+	}{
+		{"the global default", "", 5, ""},
+		{"named", ", priorityClassName: high", 1000, ""},
+		{"built in", ", priorityClassName: system-node-critical", 2000001000, ""},
+		{"unknown", ", priorityClassName: nope", 0, `pod default/p: pods "p" is forbidden: no PriorityClass with name nope was found`},
+		{"another value", ", priorityClassName: high, priority: 3", 0, `pod default/p: pods "p" is forbidden: the integer value of priority (3) must not be provided in pod spec; priority admission controller computed 1000 from the given PriorityClass name`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			// The class may come after the pod.
+			next, _, err := Admit(&cluster.State{}, decode(t, pod(test.spec)+"---"+classes)...)
+			if err != nil || test.err != "" {
+				if err == nil || err.Error() != test.err {
+					t.Errorf("error %v\nwant  %s", err, test.err)
+				}
+				return
+			}
+			if got := *next.Pods[0].Spec.Priority; got != test.want {
+				t.Errorf("priority %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAdmitTellsAllProblemsAtOnce(t *testing.T) {
+	s := &cluster.State{}
+	_, _, err := Admit(s, decode(t, pod(", nodeName: gone")+"---"+
+		deployment("web", 1, "a", "")+"---"+
+		strings.Replace(deployment("web2", 1, "a", ""), "matchLabels: {app: web2}", "matchLabels: {app: web}", 1)+"---"+
+		strings.Replace(deployment("web3", 1, "a", ""), "containers:", "priorityClassName: nope, containers:", 1))...)
+	want := []string{
+		`pod default/p: spec.nodeName: node "gone" does not exist; give the node too, or leave spec.nodeName out`,
+		"deployment default/web2: spec.template.metadata.labels: `selector` does not match template `labels`",
+		`deployment default/web3: spec.template.spec: pods "web3-" is forbidden: no PriorityClass with name nope was found`,
+	}
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAdmitCreatesNamespaces(t *testing.T) {
+	w := newWorld(t, 0, anywhere)
+	notes := w.admit(decode(t, pod("")+"---"+strings.Replace(pod(""), "namespace: default", "namespace: shop", 1))...)
+	w.check("notes", notes, []string{`namespace "shop" did not exist and was created`})
+	w.check("labels", w.state.Namespaces[1].Labels, map[string]string{"kubernetes.io/metadata.name": "shop"})
+}
+
+func TestApplyKeepsWhatIsTheClusters(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(deployment("web", 3, "a", ""))
+	before := w.state.Deployments[0]
+	w.admit(decode(t, deployment("web", 5, "a", ""))...)
+	after := w.state.Deployments[0]
+	w.check("replicas", *after.Spec.Replicas, int32(5))
+	w.check("identity", []any{after.UID, after.CreationTimestamp}, []any{before.UID, before.CreationTimestamp})
+	w.check("status", after.Status, before.Status)
+	w.check("revision", after.Annotations, before.Annotations)
+	w.check("generation", after.Generation, before.Generation+1)
+	w.settle()
+	w.check("pods", len(w.state.Pods), 5)
+}
+
+func TestAdmitDoesNotChangeWhatItIsGiven(t *testing.T) {
+	objs := decode(t, pod("")+"---"+job("Job", "")+"---"+claim("data", ""))
+	before := decode(t, pod("")+"---"+job("Job", "")+"---"+claim("data", ""))
+	if _, _, err := Admit(&cluster.State{}, objs...); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, objs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestGenerateName(t *testing.T) {
+	w := newWorld(t, 0, anywhere)
+	generated := strings.Replace(pod(""), "name: p,", "generateName: p-,", 1)
+	w.admit(decode(t, generated+"---"+generated)...)
+	a, b := w.state.Pods[0].Name, w.state.Pods[1].Name
+	if a == b || len(a) != 7 || !strings.HasPrefix(a, "p-") {
+		t.Errorf("names %s and %s", a, b)
+	}
+}
+
+// running is a cluster in which each kind of workload runs, rolled out twice.
+func running(t *testing.T) *world {
+	w := newWorld(t, 2, spread)
+	for _, image := range []string{"a", "b"} {
+		w.apply(deployment("web", 3, image, ""))
+		w.apply(workload("StatefulSet", "db", 2, image, "  serviceName: db\n"))
+		w.apply(daemonSet(image, "}\n"))
+		w.apply(job("Job", "  parallelism: 2\n"))
+	}
+	return w
+}
+
+func TestDumpIsNotExpandedTwice(t *testing.T) {
+	tests := []struct {
+		name string
+		// edit returns the object as the dump has it, nil: not at all.
+		edit func(cluster.Object) cluster.Object
+	}{
+		{"complete", func(obj cluster.Object) cluster.Object { return obj }},
+		{"without ReplicaSets", func(obj cluster.Object) cluster.Object {
+			if kindOf(obj) == "ReplicaSet" {
+				return nil
+			}
+			return obj
+		}},
+		{"without UIDs", func(obj cluster.Object) cluster.Object {
+			obj.SetUID("")
+			return obj
+		}},
+		{"without UIDs, in references too", func(obj cluster.Object) cluster.Object {
+			obj.SetUID("")
+			refs := obj.GetOwnerReferences()
+			for i := range refs {
+				refs[i].UID = ""
+			}
+			obj.SetOwnerReferences(refs)
+			return obj
+		}},
+		{"without UIDs and ReplicaSets", func(obj cluster.Object) cluster.Object {
+			obj.SetUID("")
+			if kindOf(obj) == "ReplicaSet" {
+				return nil
+			}
+			return obj
+		}},
+		{"without what Faultline annotates", func(obj cluster.Object) cluster.Object {
+			annotations := obj.GetAnnotations()
+			delete(annotations, revisionsAnnotation)
+			delete(annotations, daemonHashAnnotation)
+			return obj
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := running(t)
+			before := w.pods()
+			var dump []cluster.Object
+			for _, obj := range w.state.Objects() {
+				if obj = test.edit(obj.DeepCopyObject().(cluster.Object)); obj != nil {
+					dump = append([]cluster.Object{obj}, dump...) // pods before their owners, nodes last
+				}
+			}
+			again := newWorld(t, 0, spread)
+			again.state.Now = w.state.Now
+			again.admit(dump...)
+			again.settle()
+			again.check("pods", again.pods(), before)
+			for _, r := range Rollouts(again.state) {
+				again.check(r.Kind, []any{r.Complete, r.Old}, []any{true, 0})
+			}
+		})
+	}
+}
+
+func TestDumpWithForeignHashes(t *testing.T) {
+	// The hashes of a cluster of another version are not those that this one computes.
+	w := running(t)
+	before := w.pods()
+	var dump []cluster.Object
+	for _, obj := range w.state.Objects() {
+		obj = obj.DeepCopyObject().(cluster.Object)
+		delete(obj.GetAnnotations(), revisionsAnnotation)
+		if p, ok := obj.(*v1.Pod); ok {
+			if _, ok := p.Labels["controller-revision-hash"]; ok {
+				p.Labels["controller-revision-hash"] = "foreign"
+			}
+		}
+		dump = append(dump, obj)
+	}
+	for _, obj := range dump {
+		if kindOf(obj) == "StatefulSet" {
+			obj.(*appsv1.StatefulSet).Status.UpdateRevision = "foreign"
+			obj.(*appsv1.StatefulSet).Status.CurrentRevision = "foreign"
+		}
+	}
+	again := newWorld(t, 0, spread)
+	again.state.Now = w.state.Now
+	again.admit(dump...)
+	again.settle()
+	again.check("pods", again.pods(), before)
+	again.apply(daemonSet("c", "}\n") + "---" + workload("StatefulSet", "db", 2, "c", "  serviceName: db\n"))
+	for _, p := range again.state.Pods {
+		if p.Labels["app"] == "agent" || p.Labels["app"] == "db" {
+			again.check("updated "+p.Name, p.Spec.Containers[0].Image, "c")
+		}
+	}
+}
+
+func TestDumpWithoutPriorityClasses(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	objs := decode(t, pod(", nodeName: n1, priorityClassName: high, priority: 7"))
+	objs[0].(*v1.Pod).Status.Phase = v1.PodRunning
+	notes := w.admit(objs...)
+	w.check("notes", notes, []string{`priorityclass "high" was not given and was created with value 7, as pod default/p has it`})
+	w.check("class", w.state.PriorityClasses[0].Value, int32(7))
+}
+
+func TestOwnerMayComeLater(t *testing.T) {
+	w := running(t)
+	var pods, others []cluster.Object
+	for _, obj := range w.state.Objects() {
+		obj = obj.DeepCopyObject().(cluster.Object)
+		obj.SetUID("")
+		if kindOf(obj) == "Pod" {
+			pods = append(pods, obj)
+		} else if kindOf(obj) == "Node" {
+			pods = append([]cluster.Object{obj}, pods...)
+		} else {
+			others = append(others, obj)
+		}
+	}
+	again := newWorld(t, 0, spread)
+	again.state.Now = w.state.Now
+	again.admit(pods...)
+	again.admit(others...)
+	again.settle()
+	again.check("pods", again.pods(), w.pods())
+}
+
+func TestDelete(t *testing.T) {
+	w := running(t)
+	count := func(s *cluster.State) map[string]int {
+		all := map[string]int{}
+		for _, obj := range s.Objects() {
+			all[kindOf(obj)]++
+		}
+		return all
+	}
+	w.check("all", count(w.state), map[string]int{"Namespace": 1, "Node": 2, "Pod": 9, "Deployment": 1, "ReplicaSet": 2, "StatefulSet": 1, "DaemonSet": 1, "Job": 1})
+	s := Delete(w.state, w.state.Deployments[0])
+	w.check("with a Deployment go its ReplicaSets and pods", count(s), map[string]int{"Namespace": 1, "Node": 2, "Pod": 6, "StatefulSet": 1, "DaemonSet": 1, "Job": 1})
+	s = Delete(w.state, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
+	w.check("with a Namespace goes all in it", count(s), map[string]int{"Node": 2})
+	if Delete(w.state, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}) != w.state {
+		t.Error("what is not there was deleted")
+	}
+}
