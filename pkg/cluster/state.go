@@ -41,6 +41,7 @@ type State struct {
 	ReplicaSets              []*appsv1.ReplicaSet
 	StatefulSets             []*appsv1.StatefulSet
 	DaemonSets               []*appsv1.DaemonSet
+	ControllerRevisions      []*appsv1.ControllerRevision
 	Jobs                     []*batchv1.Job
 	CronJobs                 []*batchv1.CronJob
 	HorizontalPodAutoscalers []*autoscalingv2.HorizontalPodAutoscaler
@@ -86,6 +87,7 @@ func (s *State) Objects() []Object {
 	all = list(all, s.ReplicaSets)
 	all = list(all, s.StatefulSets)
 	all = list(all, s.DaemonSets)
+	all = list(all, s.ControllerRevisions)
 	all = list(all, s.Jobs)
 	all = list(all, s.CronJobs)
 	all = list(all, s.HorizontalPodAutoscalers)
@@ -141,6 +143,7 @@ func (s *State) derive(objs []Object, c change) *State {
 	next.ReplicaSets = apply(c, s.ReplicaSets, given.ReplicaSets)
 	next.StatefulSets = apply(c, s.StatefulSets, given.StatefulSets)
 	next.DaemonSets = apply(c, s.DaemonSets, given.DaemonSets)
+	next.ControllerRevisions = apply(c, s.ControllerRevisions, given.ControllerRevisions)
 	next.Jobs = apply(c, s.Jobs, given.Jobs)
 	next.CronJobs = apply(c, s.CronJobs, given.CronJobs)
 	next.HorizontalPodAutoscalers = apply(c, s.HorizontalPodAutoscalers, given.HorizontalPodAutoscalers)
@@ -174,6 +177,8 @@ func (s *State) collect(obj Object) error {
 		s.StatefulSets = append(s.StatefulSets, o)
 	case *appsv1.DaemonSet:
 		s.DaemonSets = append(s.DaemonSets, o)
+	case *appsv1.ControllerRevision:
+		s.ControllerRevisions = append(s.ControllerRevisions, o)
 	case *batchv1.Job:
 		s.Jobs = append(s.Jobs, o)
 	case *batchv1.CronJob:

@@ -73,7 +73,8 @@ func newStep(step *simulation.Step, levelKeys []string) Step {
 		s.Preempted = append(s.Preempted, Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node})
 	}
 	for _, rollout := range step.Rollouts {
-		if rollout.Complete {
+		// A first revision whose pods wait is told by its pods.
+		if rollout.Complete || rollout.Old == 0 && len(rollout.NotCreated) == 0 {
 			continue
 		}
 		s.Rollouts = append(s.Rollouts, Rollout{
@@ -222,6 +223,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 	var workloads []*Workload
 	index := map[cluster.Owner]*Workload{}
 	nodes := map[cluster.Owner][]string{}
+	sample := map[cluster.Owner]*v1.Pod{}
 	add := func(o cluster.Owner) *Workload {
 		w := index[o]
 		if w == nil {
@@ -236,8 +238,10 @@ func (v *view) workloads(pods []Pod) []Workload {
 		byName[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
 	}
 	for i := range pods {
-		o := v.owner(byName[types.NamespacedName{Namespace: pods[i].Namespace, Name: pods[i].Name}])
+		pod := byName[types.NamespacedName{Namespace: pods[i].Namespace, Name: pods[i].Name}]
+		o := v.owner(pod)
 		w := add(o)
+		sample[o] = pod
 		w.Desired++
 		if pods[i].Node == "" {
 			w.Pending++
@@ -251,8 +255,9 @@ func (v *view) workloads(pods []Pod) []Workload {
 	}
 	summed := make([]Workload, len(workloads))
 	for i, w := range workloads {
+		o := cluster.Owner{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 		for _, key := range v.levels {
-			w.Domains = append(w.Domains, v.distribution(key, nodes[cluster.Owner{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}]))
+			w.Domains = append(w.Domains, v.distribution(key, nodes[o], sample[o]))
 		}
 		summed[i] = *w
 	}
@@ -283,7 +288,8 @@ func (v *view) desired() map[cluster.Owner]int {
 	return wanted
 }
 
-func (v *view) distribution(key string, nodes []string) Distribution {
+// distribution counts the nodes of a workload's pods by domain. A domain whose nodes all repel such pods is no empty one.
+func (v *view) distribution(key string, nodes []string, pod *v1.Pod) Distribution {
 	d := Distribution{TopologyKey: key}
 	counts := map[string]int{}
 	for _, name := range nodes {
@@ -299,6 +305,9 @@ func (v *view) distribution(key string, nodes []string) Distribution {
 	least, most := -1, 0
 	for _, domain := range domains {
 		n := counts[domain.Value]
+		if n == 0 && pod != nil && !slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return !cluster.Repels(node, pod) }) {
+			continue
+		}
 		most = max(most, n)
 		if least < 0 || n < least {
 			least = n

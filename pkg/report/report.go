@@ -23,7 +23,7 @@ type Report struct {
 	// Description is the scenario's own, in its words.
 	Description string `json:"description,omitempty"`
 	// Ties says how equals were decided: upstream or random.
-	Ties string `json:"ties"`
+	Ties string `json:"ties" jsonschema:"enum=upstream,enum=random"`
 	// Seed is the seed of every random choice; it has no effect where ties is upstream.
 	Seed uint64 `json:"seed"`
 	// Cluster is the cluster before the first step.
@@ -90,7 +90,8 @@ type Step struct {
 	Pods []Pod `json:"pods,omitempty"`
 	// Preempted are the pods that had to make room in this step.
 	Preempted []Preemption `json:"preempted,omitempty"`
-	// Rollouts are the rollouts that have not come to their end.
+	// Rollouts are the updates that have not come to their end, and the controllers that hold pods back. Pods of a first
+	// revision that wait for a node are only Pending.
 	Rollouts []Rollout `json:"rollouts,omitempty"`
 	// Why says in a sentence each what decided this step.
 	Why []string `json:"why,omitempty"`
@@ -121,6 +122,7 @@ type Workload struct {
 	Name      string `json:"name"`
 	// Desired is the number of pods that its spec asks for.
 	Desired int `json:"desired"`
+	// Running is the number of its pods that have a node, Pending of those that have none.
 	Running int `json:"running"`
 	Pending int `json:"pending"`
 	// NotCreated are the pods that its controller has not made, with the reason in Rollout.
@@ -134,7 +136,7 @@ type Distribution struct {
 	TopologyKey string `json:"topologyKey"`
 	// Counts are the pods in each domain that has one, in order of the domain's name.
 	Counts []Count `json:"counts"`
-	// Empty is the number of domains without a pod.
+	// Empty is the number of domains without a pod, those apart whose nodes all have a taint that such pods do not tolerate.
 	Empty int `json:"empty"`
 	// Unlabelled is the number of pods on nodes without the label.
 	Unlabelled int `json:"unlabelled,omitempty"`

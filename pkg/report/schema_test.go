@@ -68,7 +68,7 @@ func TestSchemaAccepts(t *testing.T) {
 	schema := compile(t)
 	reports := fixtures(t)
 	reports["large"] = large()
-	reports["least"] = &Report{APIVersion: APIVersion, Kind: Kind, Steps: []Step{{Workloads: []Workload{{Domains: []Distribution{{}}}}}}}
+	reports["least"] = &Report{APIVersion: APIVersion, Kind: Kind, Ties: "upstream", Steps: []Step{{Workloads: []Workload{{Domains: []Distribution{{}}}}}}}
 	for name, r := range reports {
 		if err := validate(t, schema, write(t, r, "json", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -195,18 +195,19 @@ func (t *text) sentences(title string, sentences []string) {
 	}
 }
 
+// expectations counts those that were met, and tells of the others.
 func (t *text) expectations(s *stepText) {
-	var rows [][]cell
-	for _, e := range s.Expectations {
-		if e.Met {
-			rows = append(rows, []cell{{"ok", green}, {e.Want, plain}})
-		} else {
-			rows = append(rows, []cell{{"FAILED", red}, {e.failure(), red}})
-		}
+	if len(s.Expectations) == 0 {
+		return
 	}
-	if len(rows) > 0 {
-		t.line(cell{"Expectations:", bold})
-		t.table("  ", rows...)
+	failed := failures(s.Expectations)
+	result := styled(green, " %d of %d met", len(s.Expectations)-len(failed), len(s.Expectations))
+	if len(failed) > 0 {
+		result.style = red
+	}
+	t.line(cell{"Expectations:", bold}, result)
+	for _, e := range failed {
+		t.line(styled(red, "  FAILED  %s", e.failure()))
 	}
 }
 

@@ -45,6 +45,14 @@ func LoadFS(fsys fs.FS, path string) (*Scenario, error) {
 	return l.build(file)
 }
 
+// New completes a scenario that a program put together. Paths in it are relative to the working directory. The name stands in
+// errors in place of a file's.
+func New(name string, file *File) (*Scenario, error) {
+	file.APIVersion, file.Kind = APIVersion, Kind
+	l := &loader{file: name}
+	return l.build(file)
+}
+
 // FromFiles puts together the scenario of a command line: the nodes of the cluster files and of the others, and one step that
 // applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
 func FromFiles(stdin io.Reader, clusterFiles, files []string, schedulerConfig string) (*Scenario, error) {

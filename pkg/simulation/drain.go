@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/workload"
 )
 
-// drain cordons the nodes and evicts their pods node by node, as kubectl drain does. When a budget allows no eviction,
+// drain cordons the nodes and evicts their pods node by node, as kubectl drain --ignore-daemonsets does. When a budget allows no eviction,
 // controllers and scheduler act until it does; when nothing more can move, the pods that are left are noted.
 func (r *run) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, step *Step) (*cluster.State, string, error) {
 	names, err := selectNodes(state, drain.Nodes)
@@ -22,7 +22,7 @@ func (r *run) drain(ctx context.Context, state *cluster.State, drain *scenario.D
 	if state, err = workload.Cordon(state, names...); err != nil {
 		return nil, "", err
 	}
-	options := workload.DrainOptions{DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
+	options := workload.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
 	for _, name := range names {
 		evict, blocked, err := workload.Drainable(state, name, options)
 		if err != nil {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,20 +46,22 @@ func (s *Step) Why() []string {
 	return sentences
 }
 
-// cause is a way in which a node came to be chosen.
-type cause struct {
-	text   string
+// decided is what one rule decided.
+type decided struct {
+	rule   string
 	pods   int
-	margin int64 // the smallest
-	over   string
-	equal  int // nodes that would have tied without it, the most
+	margin int64  // the smallest
+	over   string // the runner-up, where there was one pod
+	equal  int    // nodes that would have tied without the rule, the most
 }
 
+// maxRules is how many rules a sentence names; the rest decided for fewer pods.
+const maxRules = 3
+
 func whyPlaced(placed []placement.Placement) []string {
-	var forced, equal, agreed int
-	var equalNodes int
+	var equal, equalNodes, forced, agreed int
 	var refusers []string
-	var deciders []*cause
+	var rules []*decided
 	for _, p := range placed {
 		switch {
 		case p.Scored == 0:
@@ -75,33 +78,29 @@ func whyPlaced(placed []placement.Placement) []string {
 			agreed++
 		default:
 			// The plugin without which most nodes would have been equal says most.
-			decider := p.Deciders[0]
-			for _, other := range p.Deciders {
-				if other.Without > decider.Without {
-					decider = other
-				}
-			}
-			deciders = count(deciders, whose(decider.Plugin, p.Pod), p, decider.Without)
+			decider := slices.MaxFunc(p.Deciders, func(a, b placement.Decider) int { return cmp.Compare(a.Without, b.Without) })
+			rules = credit(rules, whose(decider.Plugin, p.Pod), p, decider.Without)
 		}
 	}
 	var parts []string
 	if equal > 0 {
-		parts = append(parts, fmt.Sprintf("%s had only equal nodes to choose from (%d)", ofAll(equal, len(placed)), equalNodes))
+		parts = append(parts, fmt.Sprintf("%s found only equal nodes (%d)", ofAll(equal, len(placed)), equalNodes))
 	}
 	if forced > 0 {
-		part := fmt.Sprintf("%s had one node left", ofAll(forced, len(placed)))
+		part := fmt.Sprintf("%s had a single node left", ofAll(forced, len(placed)))
 		if len(refusers) > 0 {
-			part += " after " + joined(slices.Sorted(slices.Values(refusers)))
+			part += ", since " + joined(slices.Sorted(slices.Values(refusers))) + " refused the others"
 		}
 		parts = append(parts, part)
 	}
-	for _, c := range deciders {
-		part := fmt.Sprintf("%s decided for %s, by %d over %s", c.text, ofAll(c.pods, len(placed)), c.margin, c.over)
-		if c.pods > 1 {
-			part = fmt.Sprintf("%s decided for %s, by at least %d", c.text, ofAll(c.pods, len(placed)), c.margin)
+	slices.SortStableFunc(rules, func(a, b *decided) int { return cmp.Compare(b.pods, a.pods) })
+	for _, r := range rules[:min(len(rules), maxRules)] {
+		part := fmt.Sprintf("%s decided for %s, by %d points over %s", r.rule, ofAll(r.pods, len(placed)), r.margin, r.over)
+		if r.pods > 1 {
+			part = fmt.Sprintf("%s decided for %s, by %d points or more", r.rule, ofAll(r.pods, len(placed)), r.margin)
 		}
-		if c.equal > 1 {
-			part += fmt.Sprintf(", and without it %d nodes would have been equal", c.equal)
+		if r.equal > 1 {
+			part += fmt.Sprintf(" (without it, %d equal nodes)", r.equal)
 		}
 		parts = append(parts, part)
 	}
@@ -111,16 +110,17 @@ func whyPlaced(placed []placement.Placement) []string {
 	return parts
 }
 
-func count(causes []*cause, text string, p placement.Placement, equal int) []*cause {
-	for _, c := range causes {
-		if c.text == text {
-			c.pods++
-			c.margin = min(c.margin, p.Margin)
-			c.equal = max(c.equal, equal)
-			return causes
-		}
+// credit counts a decision for the rule.
+func credit(rules []*decided, rule string, p placement.Placement, equal int) []*decided {
+	i := slices.IndexFunc(rules, func(r *decided) bool { return r.rule == rule })
+	if i < 0 {
+		return append(rules, &decided{rule: rule, pods: 1, margin: p.Margin, over: p.RunnerUp.Node, equal: equal})
 	}
-	return append(causes, &cause{text: text, pods: 1, margin: p.Margin, over: p.RunnerUp.Node, equal: equal})
+	r := rules[i]
+	r.pods++
+	r.margin = min(r.margin, p.Margin)
+	r.equal = max(r.equal, equal)
+	return rules
 }
 
 // whose names a score plugin together with the rule of the pod that it follows.
@@ -128,34 +128,39 @@ func whose(plugin string, pod *v1.Pod) string {
 	switch plugin {
 	case "PodTopologySpread":
 		if len(pod.Spec.TopologySpreadConstraints) == 0 {
-			return "PodTopologySpread's default constraints, not a rule of the pods,"
+			return "default PodTopologySpread, not a rule of the pods,"
 		}
 		return "the pods' own topologySpreadConstraints"
 	case "InterPodAffinity":
-		var keys []string
+		var kinds []string
 		if affinity := pod.Spec.Affinity; affinity != nil {
 			if affinity.PodAffinity != nil {
-				keys = preferredKeys(keys, affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+				kinds = preference(kinds, "affinity", affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 			}
 			if affinity.PodAntiAffinity != nil {
-				keys = preferredKeys(keys, affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+				kinds = preference(kinds, "anti-affinity", affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 			}
 		}
-		if len(keys) == 0 {
-			return "the affinity of other pods"
+		if len(kinds) == 0 {
+			return "other pods' affinity"
 		}
-		return "the preferred pod affinity over " + joined(keys)
+		return "the preferred " + joined(kinds)
 	}
 	return plugin
 }
 
-func preferredKeys(keys []string, terms []v1.WeightedPodAffinityTerm) []string {
+// preference adds a kind of preferred terms and the keys that they are over, if there are any.
+func preference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm) []string {
+	var keys []string
 	for _, term := range terms {
 		if key := term.PodAffinityTerm.TopologyKey; !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
-	return keys
+	if len(keys) == 0 {
+		return kinds
+	}
+	return append(kinds, kind+" over "+joined(keys))
 }
 
 func whyPending(pending []placement.Pending, state *cluster.State) []string {
@@ -177,7 +182,7 @@ func whyPending(pending []placement.Pending, state *cluster.State) []string {
 
 func whyRefused(p placement.Pending, state *cluster.State) string {
 	if term, domains := exhausted(p.Pod, state); term != "" {
-		return fmt.Sprintf("the required anti-affinity allows one pod for each %s, and all %d (%s) have one", term, len(domains), few(domains))
+		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, few(domains))
 	}
 	if len(p.Reasons) == 0 {
 		return strings.TrimSuffix(p.Message, ".")
@@ -206,7 +211,8 @@ func exhausted(pod *v1.Pod, state *cluster.State) (string, []string) {
 				taken[other.Spec.NodeName] = true
 			}
 		}
-		domains, _ := topology.Domains(schedulable(state.Nodes, pod), term.TopologyKey)
+		open := slices.DeleteFunc(slices.Clone(state.Nodes), func(node *v1.Node) bool { return cluster.Repels(node, pod) })
+		domains, _ := topology.Domains(open, term.TopologyKey)
 		var values []string
 		for _, domain := range domains {
 			for _, node := range domain.Nodes {

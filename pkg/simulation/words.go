@@ -2,12 +2,7 @@ package simulation
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/go-logr/logr"
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/scheduling/corev1"
 )
 
 // plural counts things: "1 pod", "2 pods".
@@ -51,14 +46,4 @@ func few(words []string) string {
 		return joined(words)
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
-}
-
-// schedulable returns the nodes whose taints the pod tolerates.
-func schedulable(nodes []*v1.Node, pod *v1.Pod) []*v1.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(node *v1.Node) bool {
-		_, refused := corev1.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, pod.Spec.Tolerations, func(taint *v1.Taint) bool {
-			return taint.Effect != v1.TaintEffectPreferNoSchedule
-		}, false)
-		return refused
-	})
 }

@@ -93,11 +93,11 @@ func kindOf(obj cluster.Object) string {
 }
 
 func (a *admitting) problem(obj cluster.Object, format string, args ...any) {
-	where := strings.ToLower(kindOf(obj)) + " "
+	where := obj.GetName() + obj.GetGenerateName()
 	if obj.GetNamespace() != "" {
-		where += obj.GetNamespace() + "/"
+		where = obj.GetNamespace() + "/" + where
 	}
-	a.problems = append(a.problems, fmt.Errorf(where+obj.GetName()+obj.GetGenerateName()+": "+format, args...))
+	a.problems = append(a.problems, fmt.Errorf("%s %s: %w", strings.ToLower(kindOf(obj)), where, fmt.Errorf(format, args...)))
 }
 
 // add takes in a copy of the object, defaulted and identified.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"reflect"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -11,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
@@ -25,7 +27,7 @@ const maxRevisionHistory = 2000
 // deployments syncs every Deployment, as syncDeployment in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/deployment_controller.go does.
 func (p *pass) deployments() error {
-	owned := map[any][]*appsv1.ReplicaSet{}
+	owned := map[types.UID][]*appsv1.ReplicaSet{}
 	var orphans []*appsv1.ReplicaSet
 	for _, rs := range p.ReplicaSets {
 		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
@@ -40,14 +42,16 @@ func (p *pass) deployments() error {
 			return err
 		}
 		sets := owned[d.UID]
-		for _, rs := range orphans {
-			if rs.Namespace == d.Namespace && metav1.GetControllerOfNoCopy(rs) == nil && selector.Matches(labels.Set(rs.Labels)) {
-				adopted := *rs
-				adopted.OwnerReferences = append(adopted.OwnerReferences, *metav1.NewControllerRef(d, deploymentKind))
-				p.set(&adopted)
-				sets = append(sets, &adopted)
+		orphans = slices.DeleteFunc(orphans, func(rs *appsv1.ReplicaSet) bool {
+			if rs.Namespace != d.Namespace || !selector.Matches(labels.Set(rs.Labels)) {
+				return false
 			}
-		}
+			adopted := *rs
+			adopted.OwnerReferences = append(slices.Clone(rs.OwnerReferences), *metav1.NewControllerRef(d, deploymentKind))
+			p.set(&adopted)
+			sets = append(sets, &adopted)
+			return true
+		})
 		seen := []any{d}
 		for _, rs := range sets {
 			seen = append(seen, rs)

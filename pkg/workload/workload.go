@@ -26,7 +26,8 @@ type Controllers struct {
 }
 
 // Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
-// An error says that an object cannot be created as it is, for instance because its PriorityClass is gone.
+// The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
+// for instance because its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 	next := evictTainted(s)
 	owned := ownership(next)

@@ -1,0 +1,202 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// recorded is a case as testdata/groundtruth holds it: what a real control plane v1.37.1 did, step by step.
+type recorded struct {
+	Steps []recordedStep
+}
+
+type recordedStep struct {
+	Name   string
+	Fresh  bool
+	File   string
+	Do     []map[string]any
+	Expect struct {
+		Pending                  map[string]int
+		Placements               []distribution
+		PlacementsWithRandomTies []distribution
+		ByApp                    []struct {
+			Apps map[string]map[string]int
+			Seen int
+		}
+		Messages []string
+	}
+}
+
+// distribution is how many pods each node had, and in how many runs.
+type distribution struct {
+	Nodes map[string]int
+	Seen  int
+}
+
+func load(t *testing.T, name string) *recorded {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "groundtruth", name, "case.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c recorded
+	if err := json.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+// scenarioOf turns a recorded case into a scenario. Steps that are not fresh act on what is there.
+func scenarioOf(t *testing.T, name string, c *recorded, ties string, seed uint64) *scenario.Scenario {
+	t.Helper()
+	dir := filepath.Join("testdata", "groundtruth", name)
+	file := &scenario.File{
+		Ties:    ties,
+		Seed:    &seed,
+		Cluster: []scenario.Source{{Files: []string{filepath.Join(dir, "nodes.yaml")}}},
+	}
+	for _, step := range c.Steps {
+		if len(step.Do) > 0 {
+			t.Fatalf("step %s has actions that this test does not know", step.Name)
+		}
+		file.Steps = append(file.Steps, scenario.Step{
+			Name: step.Name, Fresh: step.Fresh, Apply: &scenario.Source{Files: []string{filepath.Join(dir, step.File)}},
+		})
+	}
+	s, err := scenario.New(name, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func runCase(t *testing.T, s *scenario.Scenario) *Result {
+	t.Helper()
+	result, err := Run(context.Background(), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// byNode counts the pods of each node.
+func byNode(state *cluster.State) map[string]int {
+	counts := map[string]int{}
+	for _, pod := range state.Pods {
+		if pod.Spec.NodeName != "" {
+			counts[pod.Spec.NodeName]++
+		}
+	}
+	return counts
+}
+
+// byApp counts the pods of each app by node, those without one as (pending).
+func byApp(state *cluster.State) map[string]map[string]int {
+	apps := map[string]map[string]int{}
+	for _, pod := range state.Pods {
+		app, node := pod.Labels["app"], pod.Spec.NodeName
+		if node == "" {
+			node = "(pending)"
+		}
+		if apps[app] == nil {
+			apps[app] = map[string]int{}
+		}
+		apps[app][node]++
+	}
+	return apps
+}
+
+func messages(step *Step) []string {
+	seen := map[string]bool{}
+	for _, pending := range step.Pending {
+		seen[pending.Message] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+var cases = []string{"a-walkthrough", "b-soft-hetero", "c-rolling-hard-hostname", "e-pod-affinity", "f-preemption-pdb", "i1-missing-label"}
+
+// decidedByChance are the steps whose most frequent outcome among equals is chance in a real control plane, too: which of
+// equal pods is deleted or preempted first. There the outcome must be one of those seen.
+func decidedByChance(name string) bool {
+	return strings.HasPrefix(name, "c-") || strings.HasPrefix(name, "f-")
+}
+
+// With upstream's order among equals every step comes out as it most often did on the real control plane.
+func TestUpstreamTiesGiveTheMostFrequentOutcome(t *testing.T) {
+	for _, name := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := load(t, name)
+			result := runCase(t, scenarioOf(t, name, c, "upstream", 1))
+			for i := range result.Steps {
+				step, want := &result.Steps[i], c.Steps[i].Expect
+				if pending := fmt.Sprint(len(step.Pending)); want.Pending[pending] == 0 {
+					t.Errorf("%s: %s pods pending, want %v", step.Name, pending, want.Pending)
+				}
+				if got := messages(step); !slices.Equal(got, slices.Sorted(slices.Values(want.Messages))) {
+					t.Errorf("%s: messages\n got %q\nwant %q", step.Name, got, want.Messages)
+				}
+				got := byNode(step.State)
+				seen := slices.IndexFunc(want.Placements, func(d distribution) bool { return maps.Equal(d.Nodes, got) })
+				switch {
+				case seen < 0:
+					t.Errorf("%s: placement %v was never seen; seen were %v", step.Name, got, want.Placements)
+				case want.Placements[seen].Seen < want.Placements[0].Seen && !decidedByChance(name):
+					t.Errorf("%s: placement %v was seen %d times, %v was seen %d times", step.Name, got, want.Placements[seen].Seen, want.Placements[0].Nodes, want.Placements[0].Seen)
+				}
+				if len(want.ByApp) > 0 {
+					apps, found := byApp(step.State), false
+					for _, seen := range want.ByApp {
+						found = found || equalApps(seen.Apps, apps)
+					}
+					if !found {
+						t.Errorf("%s: by app %v was never seen; seen were %v", step.Name, apps, want.ByApp)
+					}
+				}
+			}
+		})
+	}
+}
+
+func equalApps(a, b map[string]map[string]int) bool {
+	return maps.EqualFunc(a, b, maps.Equal[map[string]int, map[string]int])
+}
+
+// Two hundred seeds reach every outcome that was seen, whatever decided it: the order of equal nodes, the time at which a
+// refused pod is tried again, the pod that a controller deletes first.
+func TestRandomTiesReachEveryOutcome(t *testing.T) {
+	const seeds = 200
+	for _, name := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := load(t, name)
+			reached := make([]map[string]int, len(c.Steps))
+			for seed := range uint64(seeds) {
+				result := runCase(t, scenarioOf(t, name, c, "random", seed))
+				for i := range result.Steps {
+					if reached[i] == nil {
+						reached[i] = map[string]int{}
+					}
+					reached[i][fmt.Sprint(byNode(result.Steps[i].State))]++
+				}
+			}
+			for i, step := range c.Steps {
+				for _, seen := range append(step.Expect.Placements, step.Expect.PlacementsWithRandomTies...) {
+					if reached[i][fmt.Sprint(seen.Nodes)] == 0 {
+						t.Errorf("%s: %v was seen %d times and is not reached by %d seeds; reached are %v", step.Name, seen.Nodes, seen.Seen, seeds, reached[i])
+					}
+				}
+			}
+		})
+	}
+}
