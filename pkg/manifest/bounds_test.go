@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	"time"
 )
 
+const namespaceJSON = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}`
+
 func TestHostileInput(t *testing.T) {
 	// Each level has the level below it nine times: nine to the power of nine values in all.
 	laughs := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
@@ -20,13 +23,15 @@ func TestHostileInput(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"alias bomb", laughs, "bomb.yaml: line 1: not valid YAML: document contains excessive aliasing"},
 		{"long alias", "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a, ", 1000) + "*a]\n",
-			"bomb.yaml: line 1: not valid YAML: YAML aliases make this document larger than 67108864 bytes; write out what is needed"},
+			"bomb.yaml: line 1: not valid YAML: YAML aliases make this document larger than 64 MiB; write out what is needed"},
 		{"alias of itself", "a: &a [*a]\n", "bomb.yaml: line 1: not valid YAML: anchor 'a' value contains itself"},
 		{"deep YAML", strings.Repeat("[", 1<<20), "bomb.yaml: line 1: not valid YAML: exceeded max depth of 10000"},
 		{"deep JSON", strings.Repeat(`{"a":`, 1<<20), "bomb.yaml: line 1: not valid JSON: invalid character '{' exceeded max depth"},
 		{"deep Lists", strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 2000) + strings.Repeat("]}", 2000),
 			"bomb.yaml: " + strings.TrimSuffix(strings.Repeat("items[0].", 10), ".") + ": more than 10 Lists inside each other"},
-		{"too large", strings.Repeat("#", maxSize+1), "bomb.yaml: 67108865 bytes is more than the 67108864 that a file may have; split it into several files"},
+		{"too large", strings.Repeat("#", maxYAML+1), "bomb.yaml: too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several"},
+		{"large YAML after JSON", namespaceJSON + "\n---\na: " + strings.Repeat("#", maxYAML), "bomb.yaml: line 2: the YAML from here on is too large; at most 64 MiB are read, so split it"},
+		{"large YAML in braces", "{\"a\": b}" + strings.Repeat("#", maxYAML), "bomb.yaml: line 1: not valid JSON: invalid character 'b' looking for beginning of value"},
 		{"binary", "\x7fELF\x00\x01", "bomb.yaml: byte 5 is 0, so this is no text; give YAML or JSON in UTF-8"},
 		{"Latin-1", "a: \xe4", "bomb.yaml: not valid UTF-8; save the file as UTF-8"},
 		{"UTF-16", "\xff\xfea\x00", "bomb.yaml: byte 4 is 0, so this is no text; give YAML or JSON in UTF-8"},
@@ -47,6 +52,41 @@ func TestHostileInput(t *testing.T) {
 			}
 		})
 	}
+}
+
+// resource.ParseQuantity would compute powers of ten for longer than anybody waits.
+func TestAstronomicQuantities(t *testing.T) {
+	const object = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"%s}, "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {%s}}}]}}`
+	const requests = "huge.json: Pod default/p: spec.containers[0].resources.requests"
+	const refused = "is more, or less, than can be counted; give a quantity such as 500m, 2 or 4Gi"
+	digits := strings.Repeat("9", 1<<20)
+	for _, test := range []struct{ name, metadata, quantity, want string }{
+		{"large", "", `"cpu": "1e999999999"`, requests + `[cpu]: Invalid value: "1e999999999": ` + refused},
+		{"small", "", `"cpu": "1E-999999999"`, requests + `[cpu]: Invalid value: "1E-999999999": ` + refused},
+		{"signed", "", `"cpu": "+.5e+00999999999"`, requests + `[cpu]: Invalid value: "+.5e+00999999999": ` + refused},
+		{"number", "", `"cpu": 1e999999999`, requests + `[cpu]: Invalid value: 1e999999999: ` + refused},
+		{"escaped", "", `"cpu": "1\u0065999999999"`, requests + `[cpu]: Invalid value: "1\u0065999999999": ` + refused},
+		{"many digits", "", `"cpu": "` + digits + `"`, requests + `[cpu]: Invalid value: "` + digits[:59] + "…: " + refused},
+		{"many decimals", "", `"cpu": "0.` + digits + `"`, requests + `[cpu]: Invalid value: "0.` + digits[:57] + "…: " + refused},
+		{"twice", "", `"cpu": "1e999999999", "cpu": "1"`, `huge.json: Pod default/p: duplicate field "spec.containers[0].resources.requests.cpu"`},
+		{"beyond a number", `, "generation": 1e999`, `"cpu": "1"`, "huge.json: Pod default/p: metadata.generation: Invalid value: 1e999: a number where a whole number is wanted"},
+		{"capped by upstream", "", `"cpu": "1e999"`, requests + `[cpu]: Invalid value: "1e999": ` + refused},
+		{"not a quantity", `, "labels": {"commit": "1e999999", "build": "20260101000000000000000000000000000000000000000000000000000000"}`, `"cpu": "1e2"`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Decode("huge.json", fmt.Appendf(nil, object, test.metadata, test.quantity))
+			if got := fmt.Sprint(err); got != cmp.Or(test.want, "<nil>") {
+				t.Errorf("got  %.300s\nwant %.300s", got, test.want)
+			}
+		})
+	}
+	t.Run("node", func(t *testing.T) {
+		_, err := Decode("node.yaml", []byte("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 1e999999999}}\n"))
+		want := `node.yaml: Node n1: status.allocatable[cpu]: Invalid value: "1e999999999": ` + refused
+		if got := fmt.Sprint(err); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
 }
 
 func TestErrorsAreBounded(t *testing.T) {

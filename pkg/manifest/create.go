@@ -48,11 +48,7 @@ func create(k *kind, obj cluster.Object, gv schema.GroupVersion, source Source) 
 	}
 	errs = rest.ValidateDeclarativelyWithMigrationChecks(requestContext(gv), legacyscheme.Scheme, internal, nil, errs, operation.Create, declarative())
 	if len(errs) > 0 {
-		problems := make([]string, 0, len(errs))
-		for _, err := range errs {
-			problems = append(problems, err.Error())
-		}
-		return nil, problems
+		return nil, worded(errs)
 	}
 	external, err := legacyscheme.Scheme.UnsafeConvertToVersion(internal, schema.GroupVersion{Group: k.group, Version: k.versions[0]})
 	if err != nil {
@@ -61,6 +57,22 @@ func create(k *kind, obj cluster.Object, gv schema.GroupVersion, source Source) 
 	external.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	settle(external)
 	return external.(cluster.Object), nil
+}
+
+// worded returns the errors as the API server words them. Of a field that is missing it says that alone, and not also that
+// nothing is no valid value.
+func worded(errs field.ErrorList) []string {
+	missing := map[string]bool{}
+	for _, err := range errs {
+		missing[err.Field] = missing[err.Field] || err.Type == field.ErrorTypeRequired
+	}
+	var problems []string
+	for _, err := range errs {
+		if !missing[err.Field] || err.Type == field.ErrorTypeRequired {
+			problems = append(problems, err.Error())
+		}
+	}
+	return problems
 }
 
 // identify gives the object the namespace, name and UID that an API server would give it. They follow from what and where the

@@ -86,6 +86,9 @@ func (it item) decodeObject(k *kind, gvk schema.GroupVersionKind) outcome {
 	if err != nil {
 		return fail([]string{err.Error()})
 	}
+	if found := checkQuantities(reflect.TypeOf(obj), it.json); len(found) > 0 {
+		return fail(found)
+	}
 	// This is what the API server's JSON serializer calls, too:
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apimachinery/pkg/runtime/serializer/json/json.go
 	strict, err := kjson.UnmarshalStrict(it.json, obj)

@@ -64,6 +64,8 @@ func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
 	}
 	var err error
 	switch {
+	case t == quantityType && checkQuantity(value) != nil:
+		err = checkQuantity(value)
 	case decodesItself(t) || t.Kind() == reflect.Interface:
 		err = json.Unmarshal(value, reflect.New(t).Interface())
 	case t.Kind() == reflect.Struct:

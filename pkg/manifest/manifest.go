@@ -42,6 +42,9 @@ type Source struct {
 // String returns the source as it stands at the beginning of an error: "deploy.yaml: document 2: items[3]".
 func (s Source) String() string {
 	text := s.File
+	if text == Stdin {
+		text = "standard input"
+	}
 	if s.Document > 0 {
 		text += fmt.Sprintf(": document %d", s.Document)
 	}

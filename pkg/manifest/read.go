@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -118,7 +120,7 @@ func (t tree) filesIn(folder string) ([]string, error) {
 
 func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
 	source := Source{File: file}
-	in := stdin
+	in, size := stdin, 0
 	if file != Stdin {
 		f, err := t.open(file)
 		if err != nil {
@@ -129,16 +131,41 @@ func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
 		if err != nil {
 			return nil, source.errorf("%v", reason(err))
 		}
-		if info.Size() > maxSize {
-			return nil, tooLarge(file, info.Size())
-		}
-		in = f
+		in, size = f, int(min(info.Size(), maxJSON+1))
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxSize+1))
-	if err != nil {
+	data, err := readAll(in, size)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, tooLarge(file)
+	case err != nil:
 		return nil, source.errorf("%v", reason(err))
 	}
 	return data, nil
+}
+
+var errTooLarge = errors.New("too large")
+
+// readAll reads all that there is, about as many bytes as the size says, unless that is more than a file may have that begins
+// so: then it reads no more than its beginning, or than what it may have.
+func readAll(in io.Reader, size int) ([]byte, error) {
+	beginning := bufio.NewReader(in)
+	first, err := beginning.Peek(beginning.Size())
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	limit := maxSize(first)
+	if size > limit {
+		return nil, errTooLarge
+	}
+	var data bytes.Buffer
+	data.Grow(size + bytes.MinRead) // with it to spare, the buffer does not grow again at the end
+	if _, err := data.ReadFrom(io.LimitReader(beginning, int64(limit)+1)); err != nil {
+		return nil, err
+	}
+	if data.Len() > limit {
+		return nil, errTooLarge
+	}
+	return data.Bytes(), nil
 }
 
 // reason is what the operating system says, without the path that stands before it anyway.

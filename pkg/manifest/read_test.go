@@ -41,7 +41,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "z.yaml (line 1): Namespace from-z\n-" + " (line 1): Namespace from-stdin\n" +
+	want := "z.yaml (line 1): Namespace from-z\nstandard input (line 1): Namespace from-stdin\n" +
 		"dir/a/c.JSON (line 1): Namespace from-c\ndir/b.yml (line 1): Namespace from-b\n"
 	if diff := cmp.Diff(want, describe(set)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -69,7 +69,7 @@ func TestReadRefuses(t *testing.T) {
 		{"no manifest", []string{"notes"}, "notes: no .yaml, .yml, .json file in this folder"},
 		{"empty file", []string{"a.yaml", "empty.yaml"}, "empty.yaml: no Kubernetes object in it; give a file that has at least one"},
 		{"empty folder", []string{"empties"}, "empties: no Kubernetes object in it; give a file that has at least one"},
-		{"empty stdin", []string{"-"}, "-: no Kubernetes object in it; give a file that has at least one"},
+		{"empty stdin", []string{"-"}, "standard input: no Kubernetes object in it; give a file that has at least one"},
 		{"two files", []string{"a.yaml", "again.yaml"}, "again.yaml: Namespace a: already defined in a.yaml; remove or rename one of them"},
 		{"all at once", []string{"bad.yaml", "none.yaml"}, "bad.yaml: line 1: not valid YAML: mapping values are not allowed in this context\n" +
 			"none.yaml: no such file or directory; give a file, a folder, a pattern, or - for the standard input"},
@@ -86,13 +86,35 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-func TestLargeFileIsNotRead(t *testing.T) {
-	files(t, map[string]string{"large.yaml": ""})
-	if err := os.Truncate("large.yaml", 100<<20); err != nil {
-		t.Fatal(err)
+// The files are holes, of which the beginning is read; reading all of them would take seconds.
+func TestLargeFilesAreNotRead(t *testing.T) {
+	const tooLarge = ": too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several"
+	for _, test := range []struct {
+		file, beginning string
+		size            int64
+		want            string
+	}{
+		{"large.yaml", "", maxYAML + 1, tooLarge},
+		{"large.json", " {", maxJSON + 1, tooLarge},
+		{"dump.json", "\ufeff\n{", maxYAML + 1, ": byte 6 is 0, so this is no text; give YAML or JSON in UTF-8"},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			files(t, map[string]string{test.file: test.beginning})
+			if err := os.Truncate(test.file, test.size); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Read(nil, test.file)
+			if err == nil || err.Error() != test.file+test.want {
+				t.Errorf("got  %v\nwant %s%s", err, test.file, test.want)
+			}
+		})
 	}
-	_, err := Read(nil, "large.yaml")
-	if want := "large.yaml: 104857600 bytes is more than the 67108864 that a file may have; split it into several files"; err == nil || err.Error() != want {
-		t.Errorf("got %v", err)
+}
+
+func TestLargeStandardInput(t *testing.T) {
+	_, err := Read(strings.NewReader(strings.Repeat("#", maxYAML+1)), "-")
+	want := "standard input: too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

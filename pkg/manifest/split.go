@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +17,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxSize is how many bytes a file may have, and how many a document may have once its YAML aliases are expanded.
-const maxSize = 64 << 20
+// maxYAML is how many bytes of YAML a file may have, and how many a document may have once its aliases are expanded. JSON is
+// parsed many times faster, and the dump of a large cluster is some hundred megabytes of it.
+const (
+	maxYAML = 64 << 20
+	maxJSON = 1 << 30
+)
 
 // document is one document of a file.
 type document struct {
@@ -52,8 +57,8 @@ func split(file string, data []byte) ([]document, []error) {
 
 func checkBytes(file string, data []byte) error {
 	source := Source{File: file}
-	if len(data) > maxSize {
-		return tooLarge(file, int64(len(data)))
+	if len(data) > maxSize(data) {
+		return tooLarge(file)
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		return source.errorf("byte %d is 0, so this is no text; give YAML or JSON in UTF-8", i+1)
@@ -74,8 +79,21 @@ func withoutMarks(data []byte) []byte {
 	return bytes.ReplaceAll(data, append([]byte("\n"), mark...), []byte("\n"))
 }
 
-func tooLarge(file string, size int64) error {
-	return Source{File: file}.errorf("%d bytes is more than the %d that a file may have; split it into several files", size, maxSize)
+// maxSize is how many bytes a file may have that begins so.
+func maxSize(beginning []byte) int {
+	if isJSON(bytes.TrimPrefix(beginning, []byte("\ufeff"))) {
+		return maxJSON
+	}
+	return maxYAML
+}
+
+// isJSON tells whether the text begins as a JSON object does. A YAML mapping may begin with a brace, too.
+func isJSON(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
+}
+
+func tooLarge(file string) error {
+	return Source{File: file}.errorf("too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several")
 }
 
 // chunk is the text between two document markers.
@@ -118,12 +136,13 @@ func (c chunk) documents() (documents []document, problems []string) {
 		return nil, nil
 	}
 	var jsonProblem string
-	if first := bytes.TrimLeft(text, " \t\r\n"); first[0] == '{' {
-		// The JSON parser is many times faster than the YAML parser. A YAML mapping may begin with a brace, too.
-		documents, jsonProblem = c.jsonValues(text)
-		if jsonProblem == "" {
+	if isJSON(text) {
+		if documents, jsonProblem = c.jsonValues(text); jsonProblem == "" {
 			return documents, nil
 		}
+	}
+	if len(text) > maxYAML {
+		return nil, []string{cmp.Or(jsonProblem, fmt.Sprintf("line %d: the YAML from here on is too large; at most 64 MiB are read, so split it", c.line))}
 	}
 	converted, problems := toJSON(text, c.line)
 	switch {
@@ -218,8 +237,8 @@ func checkAliases(text []byte) error {
 	if err := yamlv2.Unmarshal(text, &value); err != nil {
 		return err
 	}
-	if size := expandedSize(value); size > maxSize {
-		return fmt.Errorf("YAML aliases make this document larger than %d bytes; write out what is needed", maxSize)
+	if size := expandedSize(value); size > maxYAML {
+		return errors.New("YAML aliases make this document larger than 64 MiB; write out what is needed")
 	}
 	return nil
 }

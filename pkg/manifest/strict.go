@@ -21,7 +21,10 @@ func Unmarshal(file string, data []byte, into any) error {
 		return join(errs)
 	}
 	source := Source{File: file}
-	if len(documents) != 1 {
+	if len(documents) == 0 {
+		return source.errorf("nothing is in it")
+	}
+	if len(documents) > 1 {
 		return source.errorf("%d documents where one is wanted; give each a file of its own", len(documents))
 	}
 	fail := func(problems []string) error {

@@ -12,8 +12,11 @@ const (
 	Kind       = "Scenario"
 )
 
+// The comments of the types below are the descriptions in docs/scenario.schema.json and docs/scenario.md. Each says what the
+// field means, what is legal, and what holds if it is left out.
+
 // File is a scenario as it is written: a cluster, what runs on it at first, and what happens then. Paths are relative to the
-// file.
+// folder of the file.
 type File struct {
 	// APIVersion is faultline/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -21,58 +24,60 @@ type File struct {
 	Kind string `json:"kind"`
 	// Metadata names the scenario.
 	Metadata Metadata `json:"metadata,omitempty"`
-	// Description says in a few sentences what the scenario shows. It is printed on the report.
+	// Description says in a few sentences what the scenario shows. It is printed on the report. Default: none.
 	Description string `json:"description,omitempty"`
-	// Seed is the seed of every random choice. It has no effect unless ties is random. Default 1.
+	// Seed is the seed of every random choice, a whole number from 0. It has no effect unless ties is random. Default: 1.
 	Seed *uint64 `json:"seed,omitempty"`
-	// Ties says who wins among equal nodes: upstream (default), the first in kube-scheduler's own order, which a real
-	// scheduler takes most often; or random, drawn from the seed.
+	// Ties says who wins among nodes of equal score: upstream, the first in kube-scheduler's own order, which a real scheduler
+	// takes most often; or random, drawn from the seed. Default: upstream.
 	Ties string `json:"ties,omitempty" jsonschema:"enum=upstream,enum=random"`
-	// Cluster are the sources of the nodes and of whatever else is there at the start, in order.
-	Cluster []Source `json:"cluster"`
-	// Scheduler configures the scheduler. Default: as a kube-scheduler without any configuration.
+	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order.
+	Cluster []Source `json:"cluster" jsonschema:"minItems=1"`
+	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.
 	Scheduler Scheduler `json:"scheduler,omitempty"`
-	// Workloads are what is applied before the first step, in order.
+	// Workloads lists what is applied before the first step, in order. Default: nothing.
 	Workloads []Source `json:"workloads,omitempty"`
-	// Steps are what happens then, one after the other. Each begins when nothing moves any more.
+	// Steps lists what happens then, one after the other. A step begins when nothing moves any more. Default: no steps.
 	Steps []Step `json:"steps,omitempty"`
 }
 
 // Metadata names a scenario.
 type Metadata struct {
-	// Name is the scenario's name on the report. Default: the name of the file, or of its folder.
+	// Name is the scenario's name on the report. Default: the name of the file without its ending, or of the folder if the
+	// file is called scenario.yaml.
 	Name string `json:"name,omitempty"`
 }
 
-// Source is where objects come from: exactly one of its fields is given.
+// Source is where objects come from. Give exactly one of its fields.
 type Source struct {
-	// Files are files, folders (all YAML and JSON in them) or globs: Kubernetes objects, Lists and kubectl dumps, a kind
-	// cluster configuration, a kube-scheduler-simulator snapshot.
+	// Files lists files, folders (all YAML and JSON in them) and globs. They may hold Kubernetes objects, Lists and kubectl
+	// dumps, a kind cluster configuration, or a kube-scheduler-simulator snapshot.
 	Files []string `json:"files,omitempty"`
-	// Objects are Kubernetes objects, written out.
+	// Objects lists Kubernetes objects, written out.
 	Objects []runtime.RawExtension `json:"objects,omitempty"`
-	// Synthetic describes nodes by regions, zones and groups. Only under cluster.
+	// Synthetic describes nodes by regions, zones and groups. It is legal under cluster only.
 	Synthetic *topology.Spec `json:"synthetic,omitempty"`
 }
 
 // Scheduler configures the scheduler.
 type Scheduler struct {
-	// Config is the path of a KubeSchedulerConfiguration file (kubescheduler.config.k8s.io/v1).
+	// Config is the path of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). Default: kube-scheduler's own.
 	Config string `json:"config,omitempty"`
-	// Inline is a KubeSchedulerConfiguration, written out. Not together with config.
+	// Inline is a KubeSchedulerConfiguration, written out. It cannot be given together with config.
 	Inline *runtime.RawExtension `json:"inline,omitempty"`
-	// FeatureGates are kube-scheduler's feature gates to switch, by name.
+	// FeatureGates switches kube-scheduler's feature gates, by name. Default: as in the release.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 }
 
-// Step is one thing that happens: a name, exactly one action, and what is expected after it.
+// Step is one thing that happens, and what is expected after it. Give it a name and exactly one action; fresh can be given
+// with an action or alone.
 type Step struct {
-	// Name is the step's name on the report. Names differ within a scenario.
+	// Name is the step's name on the report. No two steps have the same.
 	Name string `json:"name"`
-	// Description says what the step shows.
+	// Description says what the step shows. Default: none.
 	Description string `json:"description,omitempty"`
-	// Fresh takes away every workload and pod of the steps before, as kubectl delete would, before the action. Nodes,
-	// volumes, budgets and classes stay.
+	// Fresh takes away every workload and pod but those of the cluster itself, as kubectl delete would, before the action.
+	// Nodes, volumes, budgets and classes stay. Default: false.
 	Fresh bool `json:"fresh,omitempty"`
 	// Apply creates or changes objects, as kubectl apply does.
 	Apply *Source `json:"apply,omitempty"`
@@ -88,120 +93,122 @@ type Step struct {
 	Trigger *Target `json:"trigger,omitempty"`
 	// Cordon keeps new pods off nodes, as kubectl cordon does.
 	Cordon *Nodes `json:"cordon,omitempty"`
-	// Uncordon lets them on again.
+	// Uncordon lets new pods on the nodes again, as kubectl uncordon does.
 	Uncordon *Nodes `json:"uncordon,omitempty"`
-	// Drain cordons nodes and evicts their pods one by one, as kubectl drain does.
+	// Drain cordons nodes and evicts their pods, as kubectl drain does.
 	Drain *Drain `json:"drain,omitempty"`
 	// Fail makes nodes fail.
 	Fail *Fail `json:"fail,omitempty"`
 	// Restore brings failed nodes back.
 	Restore *Nodes `json:"restore,omitempty"`
-	// Expect is what must be so after the step; simulate exits with 3 if it is not.
+	// Expect is what must be so after the step. If it is not, simulate run exits with 3. Default: nothing is checked.
 	Expect *Expect `json:"expect,omitempty"`
 }
 
-// Target names one object as kubectl does.
+// Target names one object.
 type Target struct {
-	// Target is kind/name, for example deployment/web; kubectl's short names are known.
+	// Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal.
 	Target string `json:"target"`
-	// Namespace is the object's. Default: default.
+	// Namespace is the object's namespace, if its kind has one. Default: default.
 	Namespace string `json:"namespace,omitempty"`
 }
 
 // Patch changes one object.
 type Patch struct {
 	Target `json:",inline"`
-	// Type is strategic (default), merge or json.
+	// Type is how the patch is read: strategic, merge or json, as for kubectl patch --type. Default: strategic.
 	Type string `json:"type,omitempty" jsonschema:"enum=strategic,enum=merge,enum=json"`
-	// Patch is the patch itself: a part of the object, or for json a list of operations.
-	Patch runtime.RawExtension `json:"patch"`
+	// Patch is the patch itself: a part of the object, or a list of operations if the type is json.
+	Patch runtime.RawExtension `json:"patch" jsonschema:"oneof_type=object;array"`
 }
 
-// Scale sets a number of replicas.
+// Scale sets the number of replicas of a Deployment, ReplicaSet or StatefulSet.
 type Scale struct {
 	Target `json:",inline"`
-	// Replicas is the new number.
-	Replicas int32 `json:"replicas"`
+	// Replicas is the new number, 0 or more.
+	Replicas int32 `json:"replicas" jsonschema:"minimum=0"`
 }
 
-// Delete removes objects: those of files, those named, or pods by label.
+// Delete removes objects: those of files, those named, or pods by label. Give at least one of files, targets and pods.
 type Delete struct {
-	// Files are files whose objects are deleted.
+	// Files lists files, folders and globs whose objects are deleted.
 	Files []string `json:"files,omitempty"`
-	// Targets are objects as kind/name.
+	// Targets lists objects as kind/name.
 	Targets []string `json:"targets,omitempty"`
-	// Namespace is the namespace of the targets and pods. Default: default for targets, all for pods.
+	// Namespace is the namespace of the targets and pods. Default: default for targets, and all namespaces for pods.
 	Namespace string `json:"namespace,omitempty"`
-	// Pods deletes pods; their controllers replace them.
+	// Pods deletes pods. Their controllers replace them.
 	Pods *Pods `json:"pods,omitempty"`
 }
 
-// Pods selects pods. What is not given does not restrict.
+// Pods selects pods. What is left out does not restrict.
 type Pods struct {
-	// Selector is a label selector, as for kubectl -l.
+	// Selector is a label selector, as for kubectl -l. Default: all pods.
 	Selector string `json:"selector,omitempty"`
-	// On restricts to pods on these nodes.
+	// On restricts to the pods on these nodes. Default: all nodes, and Pending pods too.
 	On *Nodes `json:"on,omitempty"`
 }
 
-// Rollout starts a rollout.
+// Rollout starts a rollout of a Deployment, StatefulSet or DaemonSet. Give either restart or images.
 type Rollout struct {
 	Target `json:",inline"`
-	// Restart begins a rollout of the same template, as kubectl rollout restart does.
+	// Restart replaces the pods by ones of the same template, as kubectl rollout restart does. Default: false.
 	Restart bool `json:"restart,omitempty"`
-	// Images gives containers new images, by container name, as kubectl set image does.
+	// Images gives containers new images, by the container's name, as kubectl set image does.
 	Images map[string]string `json:"images,omitempty"`
 }
 
-// Nodes selects nodes: by name, by label, or both kinds together.
+// Nodes selects nodes: those named and those that the selector matches. Give at least one of the two.
 type Nodes struct {
-	// Names are names of nodes.
+	// Names lists names of nodes.
 	Names []string `json:"names,omitempty"`
-	// Selector is a label selector, as for kubectl -l: topology.kubernetes.io/zone=west-1a.
+	// Selector is a label selector, as for kubectl -l, for example topology.kubernetes.io/zone=west-1a.
 	Selector string `json:"selector,omitempty"`
 }
 
-// Drain evicts the pods of nodes.
+// Drain evicts the pods of nodes, as far as disruption budgets allow. Pods of DaemonSets stay.
 type Drain struct {
 	Nodes `json:",inline"`
-	// DeleteEmptyDirData evicts pods with emptyDir volumes too.
+	// DeleteEmptyDirData evicts pods with emptyDir volumes too. Without it, a node that has one is not drained. Default: false.
 	DeleteEmptyDirData bool `json:"deleteEmptyDirData,omitempty"`
-	// Force evicts pods without a controller too.
+	// Force evicts pods without a controller too. Without it, a node that has one is not drained. Default: false.
 	Force bool `json:"force,omitempty"`
 }
 
 // Fail makes nodes fail.
 type Fail struct {
 	Nodes `json:",inline"`
-	// Mode is unreachable (default): the nodes stop answering, and their pods are evicted when their tolerations end, except
-	// those of StatefulSets and DaemonSets; out-of-service: the administrator has tainted them so, and StatefulSet pods are
-	// replaced too; deleted: the Node objects are gone, and all their pods.
+	// Mode is how they fail. With unreachable the nodes stop answering; their pods are evicted when their tolerations end and
+	// replaced, except those of StatefulSets and DaemonSets. With out-of-service an administrator has tainted them so as well,
+	// and StatefulSet pods are replaced too. With deleted the nodes are gone, and their pods with them. Default: unreachable.
 	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
 }
 
-// Expect is what must be so after a step. What is not given is not looked at.
+// Expect is what must be so after a step. Give at least one of its fields; what is left out is not checked.
 type Expect struct {
-	// Pending is the exact number of pods that are Pending.
-	Pending *int `json:"pending,omitempty"`
-	// Message is a text that kube-scheduler's message for some Pending pod contains.
+	// Pending is the exact number of Pending pods, 0 or more.
+	Pending *int `json:"pending,omitempty" jsonschema:"minimum=0"`
+	// Message is a text that kube-scheduler's message for at least one Pending pod contains.
 	Message string `json:"message,omitempty"`
-	// Domains bound the running pods by failure domain.
+	// Domains lists bounds for the number of running pods in each failure domain.
 	Domains []Domains `json:"domains,omitempty"`
-	// Rollouts is whether every rollout has come to its end.
+	// Rollouts is true if every rollout must be complete, and false if one must not be.
 	Rollouts *bool `json:"rollouts,omitempty"`
 }
 
-// Domains bounds running pods by failure domain.
+// Domains bounds the number of running pods in each failure domain, empty domains included. Give at least one of min, max,
+// skew and exactly.
 type Domains struct {
-	// TopologyKey is the node label whose values make the domains.
+	// TopologyKey is the node label whose values are the domains, for example topology.kubernetes.io/zone.
 	TopologyKey string `json:"topologyKey"`
-	// Selector restricts to pods with these labels.
+	// Selector is a label selector for the pods that count, as for kubectl -l. Default: all pods.
 	Selector string `json:"selector,omitempty"`
-	// Min and Max bound the pods in each domain, empty ones included.
-	Min *int `json:"min,omitempty"`
-	Max *int `json:"max,omitempty"`
-	// Skew bounds the largest count less the smallest.
-	Skew *int `json:"skew,omitempty"`
-	// Exactly gives the number of pods in named domains.
+	// Min is the smallest number of pods that a domain may have, 0 or more.
+	Min *int `json:"min,omitempty" jsonschema:"minimum=0"`
+	// Max is the largest number of pods that a domain may have, 0 or more.
+	Max *int `json:"max,omitempty" jsonschema:"minimum=0"`
+	// Skew is the most by which the fullest domain may exceed the emptiest, 0 or more.
+	Skew *int `json:"skew,omitempty" jsonschema:"minimum=0"`
+	// Exactly gives the exact number of pods in domains, by the value of the label.
 	Exactly map[string]int `json:"exactly,omitempty"`
 }

@@ -1,0 +1,76 @@
+package scenario
+
+import (
+	_ "embed"
+	"encoding/json"
+	"reflect"
+
+	"github.com/invopop/jsonschema"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// commentsFile holds the Go comments of the types that a scenario file consists of, as "Step" and "Step.Name". A built program
+// has no source from which to read them; a test keeps the file true to it.
+//
+//go:embed comments.json
+var commentsFile []byte
+
+// Schema returns the JSON Schema of a scenario file, indented. The Go comments of File are its descriptions.
+func Schema() ([]byte, error) {
+	var comments map[string]string
+	if err := json.Unmarshal(commentsFile, &comments); err != nil {
+		return nil, err
+	}
+	return marshal(reflectSchema(comments))
+}
+
+func reflectSchema(comments map[string]string) *jsonschema.Schema {
+	reflector := jsonschema.Reflector{
+		ExpandedStruct: true,
+		Namer: func(t reflect.Type) string {
+			if t == reflect.TypeFor[topology.Spec]() {
+				return "Synthetic"
+			}
+			return t.Name()
+		},
+		Mapper: func(t reflect.Type) *jsonschema.Schema {
+			switch t {
+			case reflect.TypeFor[runtime.RawExtension]():
+				return &jsonschema.Schema{Type: "object"}
+			case reflect.TypeFor[topology.Quantity]():
+				return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}}}
+			case reflect.TypeFor[metav1.Time]():
+				return &jsonschema.Schema{Type: "string", Format: "date-time"}
+			}
+			return nil
+		},
+		LookupComment: func(t reflect.Type, field string) string {
+			if field == "" {
+				return comments[t.Name()]
+			}
+			return comments[t.Name()+"."+field]
+		},
+	}
+	schema := reflector.Reflect(&File{})
+	schema.ID = "https://github.com/faultline/faultline/blob/main/docs/scenario.schema.json"
+	schema.Title = "Faultline scenario"
+	schema.Properties.Value("apiVersion").Const = APIVersion
+	schema.Properties.Value("kind").Const = Kind
+	// Kubernetes' own types bring their descriptions along, by the names of their fields in JSON.
+	taint, described := schema.Definitions["Taint"], v1.Taint{}.SwaggerDoc()
+	taint.Description = described[""]
+	for field := taint.Properties.Oldest(); field != nil; field = field.Next() {
+		field.Value.Description = described[field.Key]
+	}
+	return schema
+}
+
+// marshal returns the value as indented JSON with a line end, with < and > as they are.
+func marshal(value any) ([]byte, error) {
+	data, err := json.MarshalIndent(value, "", "  ")
+	return append(data, '\n'), err
+}

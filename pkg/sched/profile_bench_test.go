@@ -1,0 +1,23 @@
+package sched
+
+import (
+	"context"
+	"testing"
+)
+
+// BenchmarkSoftAntiAffinity is the shape whose profile says how much of the time is ours: 2,000 pods that would rather be apart
+// on 1,000 nodes.
+func BenchmarkSoftAntiAffinity(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		engine, state := perfWorld(b, perfCase{}, 1000, 0)
+		pods := perfPods(preferredAntiAffinity, "sched-1", 2000)
+		state = with(state, pods)
+		b.StartTimer()
+		if _, err := engine.Place(context.Background(), state, pods); err != nil {
+			b.Fatal(err)
+		}
+		engine.Close()
+	}
+	b.ReportMetric(float64(2000*b.N)/b.Elapsed().Seconds(), "pods/s")
+}
