@@ -82,18 +82,6 @@ func (c *Config) SchedulerNames() []string {
 	return names
 }
 
-// Without returns the configuration with one score plugin switched off in every profile, to see what it decides.
-func (c *Config) Without(plugin string) *Config {
-	api := c.api.DeepCopy()
-	for i := range api.Profiles {
-		plugins := api.Profiles[i].Plugins
-		plugins.Score.Disabled = append(plugins.Score.Disabled, schedulerapi.Plugin{Name: plugin})
-		// The defaults were expanded on loading: most plugins stand under multiPoint, and a plugin disabled at one point stays
-		// at the others.
-	}
-	return &Config{api: api}
-}
-
 // Encode returns the configuration as YAML in its published version.
 func (c *Config) Encode() ([]byte, error) {
 	info, found := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeYAML)
@@ -117,17 +105,17 @@ var synchronous = map[string]bool{
 // SetFeatureGates switches feature gates for every engine built afterwards, in kube-scheduler's own notation
 // ("A=true,B=false"). Gates are the process's, as they are in kube-scheduler.
 func SetFeatureGates(gates string) error {
-	gate := utilfeature.DefaultMutableFeatureGate
 	for _, pair := range strings.Split(gates, ",") {
 		name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
 		if _, fixed := synchronous[name]; fixed {
 			return fmt.Errorf("feature gate %s cannot be set: there is no API server here to call asynchronously, and placements do not depend on it; leave it out", name)
 		}
 	}
-	if err := gate.Set(gates); err != nil {
+	// A gate that has refused a value keeps it all the same; so a copy is asked first.
+	if err := utilfeature.DefaultMutableFeatureGate.DeepCopy().Set(gates); err != nil {
 		return fmt.Errorf("feature gates %q: %s; kube-scheduler %s knows the gates that its --help lists", gates, oneLine(err), Version)
 	}
-	return nil
+	return utilfeature.DefaultMutableFeatureGate.Set(gates)
 }
 
 // FeatureGates returns the gates that differ from the release's defaults, as "Name=value", sorted, without those that

@@ -68,15 +68,16 @@ type attempt struct {
 	pending placement.Pending
 }
 
-var quiet sync.Once
+// prepare does once what concerns the whole process: kube-scheduler's own log lines would mix with the answer, and some of its
+// gates cannot be on here.
+var prepare = sync.OnceValue(func() error {
+	klog.SetLogger(logr.Discard())
+	return utilfeature.DefaultMutableFeatureGate.SetFromMap(synchronous)
+})
 
 // NewEngine builds an engine for the configuration.
 func NewEngine(config *Config, ties Ties) (*Engine, error) {
-	quiet.Do(func() {
-		// kube-scheduler's own log lines would mix with the answer.
-		klog.SetLogger(logr.Discard())
-	})
-	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(synchronous); err != nil {
+	if err := prepare(); err != nil {
 		return nil, fmt.Errorf("switching off asynchronous API calls: %w", err)
 	}
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))

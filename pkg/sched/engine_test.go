@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -92,7 +91,7 @@ func soft(app string, weights map[string]int32, keys ...string) *v1.Affinity {
 	return &v1.Affinity{PodAntiAffinity: anti}
 }
 
-func place(t *testing.T, ties Ties, state *cluster.State, set *appsv1.ReplicaSet, pods []*v1.Pod) *placement.Result {
+func newEngine(t *testing.T, ties Ties) *Engine {
 	t.Helper()
 	config, err := DefaultConfig()
 	if err != nil {
@@ -103,11 +102,16 @@ func place(t *testing.T, ties Ties, state *cluster.State, set *appsv1.ReplicaSet
 		t.Fatal(err)
 	}
 	t.Cleanup(engine.Close)
+	return engine
+}
+
+func place(t *testing.T, ties Ties, state *cluster.State, set *appsv1.ReplicaSet, pods []*v1.Pod) *placement.Result {
+	t.Helper()
 	state = state.With(set)
 	for _, pod := range pods {
 		state = state.With(pod)
 	}
-	result, err := engine.Place(context.Background(), state, pods)
+	result, err := newEngine(t, ties).Place(t.Context(), state, pods)
 	if err != nil {
 		t.Fatal(err)
 	}
