@@ -206,6 +206,24 @@ func TestDumpedPodStaysWhatItWas(t *testing.T) {
 	}
 }
 
+// A ControllerRevision is what a StatefulSet or a DaemonSet was before; nothing of it may be lost.
+func TestControllerRevisionKeepsItsData(t *testing.T) {
+	const data = `{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"image":"nginx","name":"c"}]}}}}`
+	revision := object[*appsv1.ControllerRevision](t, `{"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "db-1"}, "revision": 3, "data": `+data+`}`)
+	if revision.Revision != 3 || string(revision.Data.Raw) != data {
+		t.Errorf("revision %d: %s", revision.Revision, revision.Data.Raw)
+	}
+	for more, want := range map[string]string{
+		"":             "test: ControllerRevision default/db-1: data: Required value: data is mandatory",
+		`, "data": []`: "test: ControllerRevision default/db-1: data: Required value: data must be a valid JSON object",
+	} {
+		_, err := DecodeObject("test", []byte(`{"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "db-1"}, "revision": 3`+more+`}`))
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
 func TestNewVolumeIsAvailable(t *testing.T) {
 	const text = `{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /d}}STATUS}`
 	for status, want := range map[string]v1.PersistentVolumePhase{"": v1.VolumeAvailable, ", status: {phase: Released}": v1.VolumeReleased} {

@@ -70,6 +70,7 @@ var table = []*kind{
 	{"ReplicaSet", "apps", []string{"v1"}, namespaced, &appsv1.ReplicaSet{}, on(validateReplicaSet)},
 	{"StatefulSet", "apps", []string{"v1"}, namespaced, &appsv1.StatefulSet{}, on(validateStatefulSet)},
 	{"DaemonSet", "apps", []string{"v1"}, namespaced, &appsv1.DaemonSet{}, on(validateDaemonSet)},
+	{"ControllerRevision", "apps", []string{"v1"}, namespaced, &appsv1.ControllerRevision{}, on(appsvalidation.ValidateControllerRevisionCreate)},
 	{"Job", "batch", []string{"v1"}, namespaced, &batchv1.Job{}, on(validateJob)},
 	{"CronJob", "batch", []string{"v1"}, namespaced, &batchv1.CronJob{}, on(validateCronJob)},
 	{"HorizontalPodAutoscaler", "autoscaling", []string{"v2", "v1"}, namespaced, &autoscalingv2.HorizontalPodAutoscaler{}, on(validateHorizontalPodAutoscaler)},

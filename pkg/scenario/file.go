@@ -15,7 +15,7 @@ const (
 // The comments of the types below are the descriptions in docs/scenario.schema.json and docs/scenario.md. Each says what the
 // field means, what is legal, and what holds if it is left out.
 
-// File is a scenario as it is written: a cluster, what runs on it at first, and what happens then. Paths are relative to the
+// File describes a cluster, what runs on it at first, and what happens then. Paths are relative to the
 // folder of the file.
 type File struct {
 	// APIVersion is faultline/v1alpha1.
@@ -145,8 +145,8 @@ type Delete struct {
 type Pods struct {
 	// Selector is a label selector, as for kubectl -l. Default: all pods.
 	Selector string `json:"selector,omitempty"`
-	// On restricts to the pods on these nodes. Default: all nodes, and Pending pods too.
-	On *Nodes `json:"on,omitempty"`
+	// Nodes restricts to the pods on these nodes. Default: all nodes, and Pending pods too.
+	Nodes *Nodes `json:"nodes,omitempty"`
 }
 
 // Rollout starts a rollout of a Deployment, StatefulSet or DaemonSet. Give either restart or images.

@@ -12,36 +12,53 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/sched"
-	"github.com/faultline/faultline/pkg/topology"
 )
+
+// WorkloadsStep is the name that the workloads before the first step have on the report.
+const WorkloadsStep = "workloads"
 
 // FileName is the scenario file of a folder.
 const FileName = "scenario.yaml"
 
 // Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names
-// is reported at once, a line each, in one joined error.
+// is reported at once, a line each, in one joined error. While a scenario with feature gates is read, they are the process's.
 func Load(path string) (*Scenario, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		if _, err := os.Stat(filepath.Join(path, FileName)); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: there is no %s in this folder; give a scenario file, or a folder that holds one", path, FileName)
+		}
 		path = filepath.Join(path, FileName)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file or folder; give a scenario file, or a folder that holds a %s", path, FileName)
 	}
 	return LoadFS(nil, path)
 }
 
-// LoadFS is Load for a file system other than the machine's own; nil is the machine's own.
+// LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
 func LoadFS(fsys fs.FS, path string) (*Scenario, error) {
 	data, err := manifest.ReadFile(fsys, path)
 	if err != nil {
 		return nil, err
 	}
+	l := &loader{file: path, fsys: fsys, dir: filepath.Dir(path)}
 	file := &File{}
+	// A Deployment that is given for a scenario would be told that each of its fields is unknown; its head says it all.
+	if err := yaml.Unmarshal(data, &struct {
+		APIVersion *string `json:"apiVersion"`
+		Kind       *string `json:"kind"`
+	}{&file.APIVersion, &file.Kind}); err == nil && file.APIVersion != "" && file.Kind != "" {
+		if l.head(file); len(l.problems) > 0 {
+			return nil, errors.Join(l.problems...)
+		}
+	}
 	if err := manifest.Unmarshal(path, data, file); err != nil {
 		return nil, err
 	}
-	l := &loader{file: path, fsys: fsys, dir: filepath.Dir(path)}
 	return l.build(file)
 }
 
@@ -56,15 +73,14 @@ func New(name string, file *File) (*Scenario, error) {
 // FromFiles puts together the scenario of a command line: the nodes of the cluster files and of the others, and one step that
 // applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
 func FromFiles(stdin io.Reader, clusterFiles, files []string, schedulerConfig string) (*Scenario, error) {
-	l := &loader{file: "command line", stdin: stdin}
-	path := field.NewPath("files")
+	l := &loader{file: "command line", stdin: stdin, commandLine: true}
 	s := &Scenario{Name: "command line", Ties: sched.Ties{Seed: 1}}
 	if len(clusterFiles) > 0 {
-		s.Cluster = l.read(path, clusterFiles)
+		s.Cluster = l.read(field.NewPath("--cluster"), clusterFiles)
 	}
-	step := LoadedStep{Step: Step{Name: "apply", Apply: &Source{Files: files}}}
 	if len(files) > 0 {
-		for _, obj := range l.read(path, files) {
+		step := LoadedStep{Step: Step{Name: "apply", Apply: &Source{Files: files}}}
+		for _, obj := range l.read(field.NewPath("-f"), files) {
 			if _, isNode := obj.(*v1.Node); isNode {
 				s.Cluster = append(s.Cluster, obj)
 			} else {
@@ -79,19 +95,20 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, schedulerConfig st
 
 // loader reads what a scenario file names and keeps every problem that it finds.
 type loader struct {
-	file      string
-	dir       string
-	fsys      fs.FS
-	stdin     io.Reader
-	problems  []error
-	ignored   []manifest.Ignored
-	levelKeys []string
-	config    *manifest.Raw // a scheduler configuration found among the objects, as snapshots hold one
+	file        string
+	dir         string
+	fsys        fs.FS
+	stdin       io.Reader
+	commandLine bool // there is no file whose places errors could name
+	problems    []error
+	incomplete  bool // some objects could not be read
+	ignored     []manifest.Ignored
+	levelKeys   []string
+	config      *manifest.Raw // a scheduler configuration found among the objects, as snapshots hold one
 }
 
 func (l *loader) build(file *File) (*Scenario, error) {
 	s := &Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description)}
-	l.head(file)
 	if s.Name == "" {
 		s.Name = l.defaultName()
 	}
@@ -99,9 +116,10 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	if file.Seed != nil {
 		s.Ties.Seed = *file.Seed
 	}
-	for i := range file.Cluster {
-		s.Cluster = append(s.Cluster, l.source(field.NewPath("cluster").Index(i), &file.Cluster[i], true)...)
-	}
+	s.FeatureGates = featureGates(file.Scheduler.FeatureGates)
+	defer l.switchFeatureGates(file.Scheduler.FeatureGates)()
+	l.head(file)
+	l.clusterSources(s, file.Cluster)
 	for i := range file.Workloads {
 		s.Workloads = append(s.Workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false)...)
 	}
@@ -122,9 +140,10 @@ func (l *loader) build(file *File) (*Scenario, error) {
 
 func (l *loader) finish(s *Scenario) (*Scenario, error) {
 	s.Ignored, s.LevelKeys = l.ignored, l.levelKeys
-	if len(l.problems) == 0 {
-		// What follows needs every object; with one missing it would report what is not wrong.
-		l.check(s)
+	l.checkShape(s)
+	if !l.incomplete {
+		// Without some of the objects this would report what is not wrong.
+		l.walk(s)
 	}
 	if len(l.problems) > 0 {
 		return nil, errors.Join(l.problems...)
@@ -133,8 +152,15 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 }
 
 func (l *loader) head(file *File) {
-	if file.Kind != Kind || file.APIVersion != APIVersion {
+	switch {
+	case file.APIVersion == APIVersion && file.Kind == Kind:
+	case file.APIVersion == "" || file.Kind == "":
 		l.problem(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s", file.APIVersion, file.Kind, APIVersion, Kind)
+	case file.Kind == Kind && strings.HasPrefix(file.APIVersion, "faultline/"):
+		l.problem(nil, "apiVersion %q of a scenario is not known here; give apiVersion: %s", file.APIVersion, APIVersion)
+	default:
+		l.problem(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s, or name this file in a scenario or with -f",
+			file.APIVersion, file.Kind, APIVersion, Kind)
 	}
 	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
 		l.problem(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
@@ -144,146 +170,14 @@ func (l *loader) head(file *File) {
 func (l *loader) defaultName() string {
 	base := filepath.Base(l.file)
 	if base == FileName {
-		if dir := filepath.Base(l.dir); dir != "." && dir != string(filepath.Separator) {
+		if dir := filepath.Base(l.dir); dir != "." && dir != ".." && dir != string(filepath.Separator) {
 			return dir
 		}
 	}
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// source returns the objects of a source. Nodes may be described by regions and zones only where there is a cluster to build.
-func (l *loader) source(path *field.Path, source *Source, nodes bool) []cluster.Object {
-	given := 0
-	for _, is := range []bool{len(source.Files) > 0, len(source.Objects) > 0, source.Synthetic != nil} {
-		if is {
-			given++
-		}
-	}
-	switch {
-	case given != 1 && nodes:
-		l.problem(path, "give exactly one of files, objects and synthetic")
-		return nil
-	case given != 1, source.Synthetic != nil && !nodes:
-		l.problem(path, "give exactly one of files and objects")
-		return nil
-	case len(source.Files) > 0:
-		return l.read(path.Child("files"), source.Files)
-	case source.Synthetic != nil:
-		return l.synthetic(path.Child("synthetic"), source.Synthetic)
-	}
-	var objects []cluster.Object
-	for i := range source.Objects {
-		obj, err := manifest.DecodeObject(fmt.Sprintf("%s: %s", l.file, path.Child("objects").Index(i)), source.Objects[i].Raw)
-		if err != nil {
-			l.problems = append(l.problems, err)
-			continue
-		}
-		objects = append(objects, obj.Object)
-	}
-	return objects
-}
-
-func (l *loader) read(path *field.Path, files []string) []cluster.Object {
-	resolved := make([]string, len(files))
-	for i, file := range files {
-		switch {
-		case file == "":
-			l.problem(path.Index(i), "is empty; give a file, a folder or a glob")
-			return nil
-		case file == "-" && l.stdin == nil:
-			l.problem(path.Index(i), "standard input has no place in a scenario file; give a file")
-			return nil
-		case file == "-" || filepath.IsAbs(file):
-			resolved[i] = file
-		default:
-			resolved[i] = filepath.Join(l.dir, file)
-		}
-	}
-	return l.take(manifest.ReadFS(l.fsys, l.stdin, resolved...))
-}
-
-func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Object {
-	if invalid := spec.Validate(path); len(invalid) > 0 {
-		for _, err := range invalid {
-			l.problem(nil, "%s", err)
-		}
-		return nil
-	}
-	l.levelKeys = append(l.levelKeys, spec.LevelKeys()...)
-	nodes, err := topology.Build(*spec)
-	if err != nil {
-		l.problem(path, "%s", err)
-	}
-	objects := make([]cluster.Object, len(nodes))
-	for i, node := range nodes {
-		objects[i] = node
-	}
-	return objects
-}
-
-// take keeps what was read besides objects, and returns the objects.
-func (l *loader) take(set *manifest.Set, err error) []cluster.Object {
-	if err != nil {
-		l.problems = append(l.problems, err)
-		return nil
-	}
-	l.ignored = append(l.ignored, set.Ignored...)
-	for i := range set.SchedulerConfigs {
-		if l.config != nil {
-			l.problem(nil, "both %s and %s configure the scheduler; keep one", l.config.Source, set.SchedulerConfigs[i].Source)
-		}
-		l.config = &set.SchedulerConfigs[i]
-	}
-	objects := make([]cluster.Object, len(set.Objects))
-	for i := range set.Objects {
-		objects[i] = set.Objects[i].Object
-	}
-	return objects
-}
-
-// scheduler returns the scheduler's configuration: the scenario's own, or one found among the objects, or the default.
-func (l *loader) scheduler(given *Scheduler) *sched.Config {
-	path := field.NewPath("scheduler")
-	if given.Config != "" && given.Inline != nil {
-		l.problem(path, "give config or inline, not both")
-		return nil
-	}
-	var config *sched.Config
-	var err error
-	switch {
-	case given.Config != "":
-		name := given.Config
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(l.dir, name)
-		}
-		var data []byte
-		if data, err = manifest.ReadFile(l.fsys, name); err == nil {
-			config, err = sched.LoadConfig(name, data)
-		}
-	case given.Inline != nil:
-		config, err = sched.LoadConfig(fmt.Sprintf("%s: %s", l.file, path.Child("inline")), given.Inline.Raw)
-	case l.config != nil:
-		config, err = sched.LoadConfig(l.config.Source.String(), l.config.Data)
-	default:
-		config, err = sched.DefaultConfig()
-	}
-	if err != nil {
-		l.problems = append(l.problems, err)
-		return nil
-	}
-	if len(given.FeatureGates) > 0 {
-		var gates []string
-		for name, on := range given.FeatureGates {
-			gates = append(gates, fmt.Sprintf("%s=%t", name, on))
-		}
-		slices.Sort(gates)
-		if err := sched.SetFeatureGates(strings.Join(gates, ",")); err != nil {
-			l.problem(path.Child("featureGates"), "%s", err)
-		}
-	}
-	return config
-}
-
+// problem keeps what is wrong at a place; nil is the file as a whole.
 func (l *loader) problem(path *field.Path, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if path != nil {

@@ -1,10 +1,13 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/agext/levenshtein"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -50,27 +53,46 @@ func ParseTarget(target string) (kind, name string, err error) {
 
 type objectName struct{ kind, namespace, name string }
 
+// String is the object in a sentence: Deployment "web" in namespace "default".
+func (n objectName) String() string {
+	if n.namespace == "" {
+		return fmt.Sprintf("%s %q", n.kind, n.name)
+	}
+	return fmt.Sprintf("%s %q in namespace %q", n.kind, n.name, n.namespace)
+}
+
+func nameOf(obj cluster.Object) objectName {
+	return objectName{KindOf(obj), obj.GetNamespace(), obj.GetName()}
+}
+
+func namespaceOr(namespace, kind string) string {
+	if clusterScoped[kind] {
+		return ""
+	}
+	return cmp.Or(namespace, v1.NamespaceDefault)
+}
+
 // names is everything that the scenario holds at some time, by name.
 type names struct {
-	objects map[objectName]bool
-	nodes   map[string]bool
-	labels  []labels.Set // of the nodes
-	pods    bool         // whether anything makes a pod
+	objects   map[objectName]bool
+	pods      []labels.Set // the labels of pods and of templates of pods
+	makesPods bool
 }
 
 func newNames(s *Scenario) *names {
-	n := &names{objects: map[objectName]bool{}, nodes: map[string]bool{}}
+	n := &names{objects: map[objectName]bool{}}
 	for _, obj := range s.objects() {
-		n.objects[objectName{KindOf(obj), obj.GetNamespace(), obj.GetName()}] = true
-		if node, ok := obj.(*v1.Node); ok {
-			n.nodes[node.Name] = true
-			n.labels = append(n.labels, node.Labels)
-		}
-		if spec, _ := podSpec(obj); spec != nil {
-			n.pods = true
-		}
+		n.add(obj)
 	}
 	return n
+}
+
+func (n *names) add(obj cluster.Object) {
+	n.objects[nameOf(obj)] = true
+	if spec, _ := podSpec(obj); spec != nil {
+		n.pods = append(n.pods, podLabels(obj))
+		n.makesPods = true
+	}
 }
 
 // claims tells whether the object's pods can have the claim: it is given, or the object is a pod whose StatefulSet makes it.
@@ -86,41 +108,107 @@ func (n *names) claims(claim string, obj cluster.Object) bool {
 	return false
 }
 
-// of lists the names of a kind, shortened.
-func (n *names) of(kind string) string {
+// mayBeMade tells whether a controller of the scenario may make an object of that name. Such names are on the report and are
+// the same in every run, so that a later step can use them.
+func (n *names) mayBeMade(wanted objectName) bool {
+	for owner := range n.objects {
+		if wanted.kind != "PersistentVolume" && owner.namespace != wanted.namespace {
+			continue
+		}
+		made := false
+		switch wanted.kind {
+		case "Pod":
+			made = slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"}, owner.kind)
+		case "ReplicaSet":
+			made = owner.kind == "Deployment"
+		case "Job":
+			made = owner.kind == "CronJob"
+		case "PersistentVolumeClaim":
+			if owner.kind == "StatefulSet" && strings.Contains(wanted.name, "-"+owner.name+"-") {
+				return true
+			}
+		case "PersistentVolume":
+			if strings.HasPrefix(wanted.name, "pvc-") {
+				return true
+			}
+		}
+		if made && strings.HasPrefix(wanted.name, owner.name+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// of lists the objects of the wanted one's kind, those of other namespaces as namespace/name.
+func (n *names) of(wanted objectName) string {
 	var all []string
 	for object := range n.objects {
-		if object.kind == kind {
+		switch {
+		case object.kind != wanted.kind:
+		case object.namespace != wanted.namespace:
+			all = append(all, object.namespace+"/"+object.name)
+		default:
 			all = append(all, object.name)
 		}
 	}
-	return enumerate(all)
+	return there(wanted.name, all)
 }
 
-// keys lists the nodes' label keys.
-func (n *names) keys() string {
-	var all []string
-	for _, set := range n.labels {
-		for key := range set {
-			if !slices.Contains(all, key) {
-				all = append(all, key)
-			}
-		}
+// there says which names there are.
+func there(wanted string, all []string) string {
+	switch len(all) {
+	case 0:
+		return "there is no other"
+	case 1:
+		return "there is " + all[0]
 	}
-	return enumerate(all)
+	return "there are " + enumerate(wanted, all)
 }
 
-func enumerate(all []string) string {
+// enumerate lists names; of many, those that are spelled most like the wanted one.
+func enumerate(wanted string, all []string) string {
 	const most = 8
+	all = slices.Clone(all)
 	slices.Sort(all)
-	switch {
-	case len(all) == 0:
-		return "none"
-	case len(all) > most:
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+	more := len(all) - most
+	if more > 0 {
+		distance := map[string]int{}
+		for _, name := range all {
+			distance[name] = levenshtein.Distance(wanted, name, nil)
+		}
+		slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(distance[a], distance[b]) })
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), more)
 	}
 	return strings.Join(all, ", ")
 }
+
+// labelHint says which values a label has, or which labels there are instead.
+func labelHint(key, what string, sets []labels.Set) string {
+	keys, values := map[string]bool{}, map[string]bool{}
+	for _, set := range sets {
+		for k, v := range set {
+			keys[k] = true
+			if k == key {
+				values[v] = true
+			}
+		}
+	}
+	if len(values) == 0 {
+		return fmt.Sprintf("no %s has a label %q; %s", what, key, there(key, sortedKeys(keys)))
+	}
+	if len(values) == 1 {
+		return fmt.Sprintf("the one value of %s is %s", key, sortedKeys(values)[0])
+	}
+	return fmt.Sprintf("the values of %s are %s", key, enumerate("", sortedKeys(values)))
+}
+
+// fromControllers tells whether controllers give pods the label.
+func fromControllers(key string) bool {
+	return slices.Contains([]string{"pod-template-hash", "controller-revision-hash", "pod-template-generation", "job-name", "controller-uid",
+		appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel}, key) || strings.HasPrefix(key, "batch.kubernetes.io/")
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // KindOf returns the object's kind.
 func KindOf(obj cluster.Object) string {
@@ -128,6 +216,7 @@ func KindOf(obj cluster.Object) string {
 	return name[strings.LastIndex(name, ".")+1:]
 }
 
+// describe is the object as the errors of manifests have it: Deployment default/web.
 func describe(obj cluster.Object) string {
 	if obj.GetNamespace() == "" {
 		return fmt.Sprintf("%s %s", KindOf(obj), obj.GetName())
@@ -137,21 +226,40 @@ func describe(obj cluster.Object) string {
 
 // podSpec returns the pod specification that the object makes pods from, and where in the object it stands; nil if it makes none.
 func podSpec(obj cluster.Object) (*v1.PodSpec, string) {
+	if pod, ok := obj.(*v1.Pod); ok {
+		return &pod.Spec, "spec"
+	}
+	if template, path := podTemplate(obj); template != nil {
+		return &template.Spec, path + ".spec"
+	}
+	return nil, ""
+}
+
+// podLabels returns the labels of the pod, or of the pods that the object makes.
+func podLabels(obj cluster.Object) labels.Set {
+	if pod, ok := obj.(*v1.Pod); ok {
+		return pod.Labels
+	}
+	if template, _ := podTemplate(obj); template != nil {
+		return template.Labels
+	}
+	return nil
+}
+
+func podTemplate(obj cluster.Object) (*v1.PodTemplateSpec, string) {
 	switch o := obj.(type) {
-	case *v1.Pod:
-		return &o.Spec, "spec"
 	case *appsv1.Deployment:
-		return &o.Spec.Template.Spec, "spec.template.spec"
+		return &o.Spec.Template, "spec.template"
 	case *appsv1.ReplicaSet:
-		return &o.Spec.Template.Spec, "spec.template.spec"
+		return &o.Spec.Template, "spec.template"
 	case *appsv1.StatefulSet:
-		return &o.Spec.Template.Spec, "spec.template.spec"
+		return &o.Spec.Template, "spec.template"
 	case *appsv1.DaemonSet:
-		return &o.Spec.Template.Spec, "spec.template.spec"
+		return &o.Spec.Template, "spec.template"
 	case *batchv1.Job:
-		return &o.Spec.Template.Spec, "spec.template.spec"
+		return &o.Spec.Template, "spec.template"
 	case *batchv1.CronJob:
-		return &o.Spec.JobTemplate.Spec.Template.Spec, "spec.jobTemplate.spec.template.spec"
+		return &o.Spec.JobTemplate.Spec.Template, "spec.jobTemplate.spec.template"
 	}
 	return nil, ""
 }

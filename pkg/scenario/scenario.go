@@ -1,5 +1,11 @@
 // Package scenario reads scenarios: a cluster, what runs on it, and the steps that follow. A scenario that has been read is
 // complete: every file is in, every object is defaulted and validated, every name that a step mentions is known.
+//
+//	bytes ─ manifest.Unmarshal ─▶ File                     (file.go)
+//	      ─ read ───────────────▶ objects, scheduler       (load.go, source.go, scheduler.go)
+//	      ─ check ──────────────▶ each field by itself     (shape.go)
+//	      ─ walk ───────────────▶ each step in its turn    (walk.go)
+//	      ──────────────────────▶ Scenario
 package scenario
 
 import (
@@ -14,6 +20,9 @@ type Scenario struct {
 	Description string
 	Ties        sched.Ties
 	Config      *sched.Config
+	// FeatureGates are the gates that the scenario switches, as kube-scheduler takes them: "A=true,B=false". Gates are the
+	// process's, and reading a scenario leaves them as they were: whoever runs it hands these to sched.SetFeatureGates.
+	FeatureGates string
 	// Cluster are the objects of the cluster's sources, in order; Workloads those that are applied before the first step.
 	Cluster, Workloads []cluster.Object
 	Steps              []LoadedStep

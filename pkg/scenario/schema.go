@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"reflect"
+	"strings"
 
 	"github.com/invopop/jsonschema"
 	v1 "k8s.io/api/core/v1"
@@ -25,10 +26,17 @@ func Schema() ([]byte, error) {
 	if err := json.Unmarshal(commentsFile, &comments); err != nil {
 		return nil, err
 	}
-	return marshal(reflectSchema(comments))
+	return marshal(reflectSchema(lookup(comments)))
 }
 
-func reflectSchema(comments map[string]string) *jsonschema.Schema {
+// lookup finds the comment of a type, or of a field of it.
+func lookup(comments map[string]string) func(t reflect.Type, field string) string {
+	return func(t reflect.Type, field string) string {
+		return comments[strings.TrimSuffix(t.Name()+"."+field, ".")]
+	}
+}
+
+func reflectSchema(comment func(t reflect.Type, field string) string) *jsonschema.Schema {
 	reflector := jsonschema.Reflector{
 		ExpandedStruct: true,
 		Namer: func(t reflect.Type) string {
@@ -48,12 +56,7 @@ func reflectSchema(comments map[string]string) *jsonschema.Schema {
 			}
 			return nil
 		},
-		LookupComment: func(t reflect.Type, field string) string {
-			if field == "" {
-				return comments[t.Name()]
-			}
-			return comments[t.Name()+"."+field]
-		},
+		LookupComment: comment,
 	}
 	schema := reflector.Reflect(&File{})
 	schema.ID = "https://github.com/faultline/faultline/blob/main/docs/scenario.schema.json"
@@ -69,7 +72,7 @@ func reflectSchema(comments map[string]string) *jsonschema.Schema {
 	return schema
 }
 
-// marshal returns the value as indented JSON with a line end, with < and > as they are.
+// marshal returns the value as indented JSON that ends with a newline.
 func marshal(value any) ([]byte, error) {
 	data, err := json.MarshalIndent(value, "", "  ")
 	return append(data, '\n'), err

@@ -345,15 +345,15 @@ func selectPods(state *cluster.State, namespace string, pods *scenario.Pods) ([]
 		return nil, err
 	}
 	var on []string
-	if pods.On != nil {
-		if on, err = selectNodes(state, *pods.On); err != nil {
+	if pods.Nodes != nil {
+		if on, err = selectNodes(state, *pods.Nodes); err != nil {
 			return nil, err
 		}
 	}
 	var selected []*v1.Pod
 	for _, pod := range state.Pods {
 		if (namespace == "" || pod.Namespace == namespace) && selector.Matches(labels.Set(pod.Labels)) &&
-			(pods.On == nil || slices.Contains(on, pod.Spec.NodeName)) {
+			(pods.Nodes == nil || slices.Contains(on, pod.Spec.NodeName)) {
 			selected = append(selected, pod)
 		}
 	}

@@ -73,6 +73,11 @@ const maxRounds = 10000
 
 // Run carries out the scenario's steps, one after the other.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
+	if s.FeatureGates != "" {
+		if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
+			return nil, err
+		}
+	}
 	engine, err := sched.NewEngine(s.Config, s.Ties)
 	if err != nil {
 		return nil, err
@@ -88,7 +93,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	}
 	result := &Result{Scenario: s, Notes: notes}
 	if len(s.Workloads) > 0 || len(s.Steps) == 0 {
-		step := scenario.LoadedStep{Step: scenario.Step{Name: "workloads", Apply: &scenario.Source{}}, Objects: s.Workloads}
+		step := scenario.LoadedStep{Step: scenario.Step{Name: scenario.WorkloadsStep, Apply: &scenario.Source{}}, Objects: s.Workloads}
 		result.Initial = state
 		if state, err = r.step(ctx, state, &step, result); err != nil {
 			return nil, err

@@ -181,7 +181,7 @@ func whyPending(pending []placement.Pending, state *cluster.State) []string {
 }
 
 func whyRefused(p placement.Pending, state *cluster.State) string {
-	if term, domains := exhausted(p.Pod, state); term != "" {
+	if term, domains := exhausted(p.Pod, state); term != "" && apartAlone(p.Reasons) {
 		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, few(domains))
 	}
 	if len(p.Reasons) == 0 {
@@ -192,6 +192,21 @@ func whyRefused(p placement.Pending, state *cluster.State) string {
 		refusals = append(refusals, fmt.Sprintf("%s refuses %s (%s)", reason.Plugin, plural(reason.Nodes, "node"), reason.Message))
 	}
 	return joined(refusals)
+}
+
+// apartAlone tells whether nothing but pod affinity refused the nodes that take such pods at all.
+func apartAlone(reasons []placement.Reason) bool {
+	apart := false
+	for _, reason := range reasons {
+		switch reason.Plugin {
+		case "InterPodAffinity":
+			apart = true
+		case "TaintToleration", "NodeUnschedulable":
+		default:
+			return false
+		}
+	}
+	return apart
 }
 
 // exhausted returns the topology key of a required anti-affinity term of the pod that has a matching pod in every domain of

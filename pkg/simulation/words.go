@@ -18,6 +18,8 @@ func ofAll(n, all int) string {
 	switch {
 	case n == all && n == 1:
 		return "the pod"
+	case n == all && n == 2:
+		return "both pods"
 	case n == all:
 		return fmt.Sprintf("all %d pods", n)
 	}

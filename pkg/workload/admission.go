@@ -9,6 +9,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/component-helpers/storage/volume"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
@@ -49,7 +50,7 @@ func (a *admission) pod(pod *v1.Pod) error {
 	}
 	pod.Spec.Tolerations = defaultTolerations(pod.Spec.Tolerations)
 	cluster.MergeLabelKeys(pod)
-	pod.Status = pending(pod)
+	pod.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: qos.ComputePodQOS(pod)}
 	return nil
 }
 

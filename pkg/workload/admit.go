@@ -229,6 +229,8 @@ func (a *admitting) admitAll() {
 			a.template(o, "spec.template", pods, &o.Spec.Template, o.Spec.Selector)
 		case *appsv1.DaemonSet:
 			a.template(o, "spec.template", pods, &o.Spec.Template, o.Spec.Selector)
+		case *appsv1.ControllerRevision:
+			a.revision(o)
 		case *batchv1.Job:
 			identifyJob(o)
 			a.template(o, "spec.template", pods, &o.Spec.Template, o.Spec.Selector)

@@ -139,6 +139,15 @@ func TestGenerateName(t *testing.T) {
 	}
 }
 
+// born tells each pod's node and when it was created: one that was made again is younger.
+func (w *world) born() map[string]string {
+	all := map[string]string{}
+	for _, pod := range w.state.Pods {
+		all[pod.Name] = pod.Spec.NodeName + " " + pod.CreationTimestamp.String()
+	}
+	return all
+}
+
 // running is a cluster in which each kind of workload runs, rolled out twice.
 func running(t *testing.T) *world {
 	w := newWorld(t, 2, spread)
@@ -184,17 +193,17 @@ func TestDumpIsNotExpandedTwice(t *testing.T) {
 			}
 			return obj
 		}},
-		{"without what Faultline annotates", func(obj cluster.Object) cluster.Object {
-			annotations := obj.GetAnnotations()
-			delete(annotations, revisionsAnnotation)
-			delete(annotations, daemonHashAnnotation)
+		{"without ControllerRevisions", func(obj cluster.Object) cluster.Object {
+			if kindOf(obj) == "ControllerRevision" {
+				return nil
+			}
 			return obj
 		}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := running(t)
-			before := w.pods()
+			before := w.born()
 			var dump []cluster.Object
 			for _, obj := range w.state.Objects() {
 				if obj = test.edit(obj.DeepCopyObject().(cluster.Object)); obj != nil {
@@ -205,7 +214,7 @@ func TestDumpIsNotExpandedTwice(t *testing.T) {
 			again.state.Now = w.state.Now
 			again.admit(dump...)
 			again.settle()
-			again.check("pods", again.pods(), before)
+			again.check("pods", again.born(), before)
 			for _, r := range Rollouts(again.state) {
 				again.check(r.Kind, []any{r.Complete, r.Old}, []any{true, 0})
 			}
@@ -216,11 +225,13 @@ func TestDumpIsNotExpandedTwice(t *testing.T) {
 func TestDumpWithForeignHashes(t *testing.T) {
 	// The hashes of a cluster of another version are not those that this one computes.
 	w := running(t)
-	before := w.pods()
+	before := w.born()
 	var dump []cluster.Object
 	for _, obj := range w.state.Objects() {
+		if kindOf(obj) == "ControllerRevision" {
+			continue
+		}
 		obj = obj.DeepCopyObject().(cluster.Object)
-		delete(obj.GetAnnotations(), revisionsAnnotation)
 		if p, ok := obj.(*v1.Pod); ok {
 			if _, ok := p.Labels["controller-revision-hash"]; ok {
 				p.Labels["controller-revision-hash"] = "foreign"
@@ -238,7 +249,7 @@ func TestDumpWithForeignHashes(t *testing.T) {
 	again.state.Now = w.state.Now
 	again.admit(dump...)
 	again.settle()
-	again.check("pods", again.pods(), before)
+	again.check("pods", again.born(), before)
 	again.apply(daemonSet("c", "}\n") + "---" + workload("StatefulSet", "db", 2, "c", "  serviceName: db\n"))
 	for _, p := range again.state.Pods {
 		if p.Labels["app"] == "agent" || p.Labels["app"] == "db" {
@@ -275,7 +286,7 @@ func TestOwnerMayComeLater(t *testing.T) {
 	again.admit(pods...)
 	again.admit(others...)
 	again.settle()
-	again.check("pods", again.pods(), w.pods())
+	again.check("pods", again.born(), w.born())
 }
 
 func TestDelete(t *testing.T) {
@@ -287,12 +298,19 @@ func TestDelete(t *testing.T) {
 		}
 		return all
 	}
-	w.check("all", count(w.state), map[string]int{"Namespace": 1, "Node": 2, "Pod": 9, "Deployment": 1, "ReplicaSet": 2, "StatefulSet": 1, "DaemonSet": 1, "Job": 1})
+	w.check("all", count(w.state), map[string]int{"Namespace": 1, "Node": 2, "Pod": 9, "Deployment": 1, "ReplicaSet": 2, "StatefulSet": 1, "DaemonSet": 1, "ControllerRevision": 4, "Job": 1})
 	s := Delete(w.state, w.state.Deployments[0])
-	w.check("with a Deployment go its ReplicaSets and pods", count(s), map[string]int{"Namespace": 1, "Node": 2, "Pod": 6, "StatefulSet": 1, "DaemonSet": 1, "Job": 1})
+	w.check("with a Deployment go its ReplicaSets and pods", count(s), map[string]int{"Namespace": 1, "Node": 2, "Pod": 6, "StatefulSet": 1, "DaemonSet": 1, "ControllerRevision": 4, "Job": 1})
 	s = Delete(w.state, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 	w.check("with a Namespace goes all in it", count(s), map[string]int{"Node": 2})
 	if Delete(w.state, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}) != w.state {
 		t.Error("what is not there was deleted")
 	}
+}
+
+func TestDeleteNode(t *testing.T) {
+	w := newWorld(t, 2, onePerNode)
+	w.apply(replicaSet(2) + "---\napiVersion: storage.k8s.io/v1\nkind: CSINode\nmetadata: {name: n1}\nspec: {drivers: []}\n")
+	s := Delete(w.state, w.state.Node("n1"))
+	w.check("its CSINode and its pods go, not their ReplicaSet", []int{len(s.Nodes), len(s.CSINodes), len(s.Pods), len(s.ReplicaSets)}, []int{1, 0, 1, 1})
 }

@@ -57,7 +57,7 @@ func (p *pass) budgets() error {
 		updated.Status = *status.DeepCopy()
 		meta.SetStatusCondition(&updated.Status.Conditions, condition)
 		if !apiequality.Semantic.DeepEqual(updated.Status, pdb.Status) {
-			p.set(&updated)
+			p.put(&updated)
 		}
 	}
 	return nil

@@ -36,16 +36,44 @@ func TestBudgetArithmetic(t *testing.T) {
 		{"a percentage of maxUnavailable rounds up", "maxUnavailable: 30%", 5, 5, 5, 3, 5, 2},
 		{"maxUnavailable of all", "maxUnavailable: 100%", 5, 5, 5, 0, 5, 5},
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, test.placed, onePerNode)
-			w.apply(deployment("web", test.replicas, "a", "") + "---" + budget("web", test.spec))
-			s := w.state.PodDisruptionBudgets[0].Status
-			w.check("expected, desired, healthy, allowed",
-				[]int32{s.ExpectedPods, s.DesiredHealthy, s.CurrentHealthy, s.DisruptionsAllowed},
-				[]int32{test.expected, test.desired, test.healthy, test.allowed})
-		})
+	kinds := map[string]string{"Deployment": "", "ReplicaSet": "", "StatefulSet": "  podManagementPolicy: Parallel\n"}
+	for kind, more := range kinds {
+		for _, test := range tests {
+			t.Run(kind+" "+test.name, func(t *testing.T) {
+				w := newWorld(t, test.placed, onePerNode)
+				w.apply(workload(kind, "web", test.replicas, "a", more) + "---" + budget("web", test.spec))
+				w.checkBudget(test.expected, test.desired, test.healthy, test.allowed)
+			})
+		}
 	}
+}
+
+func (w *world) checkBudget(expected, desired, healthy, allowed int32) {
+	w.t.Helper()
+	s := w.state.PodDisruptionBudgets[0].Status
+	w.check("expected, desired, healthy, allowed",
+		[]int32{s.ExpectedPods, s.DesiredHealthy, s.CurrentHealthy, s.DisruptionsAllowed}, []int32{expected, desired, healthy, allowed})
+}
+
+func TestBudgetOfSeveralControllers(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(deployment("web", 3, "a", "") + "---" + statefulSet(2, "a", "") + `---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: all}
+spec: {maxUnavailable: 50%, selector: {matchExpressions: [{key: app, operator: In, values: [web, db]}]}}
+`)
+	w.checkBudget(5, 2, 5, 3) // 50% of 5 may be unavailable, rounded up to 3
+}
+
+func TestBudgetCountsTheScaleOfTheDeployment(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(deployment("web", 10, "a", rolling("3", "2")) + "---" + budget("web", "maxUnavailable: 30%"))
+	w.checkBudget(10, 7, 10, 3)
+	w.place = func(*cluster.State, *v1.Pod) string { return "" }
+	w.apply(deployment("web", 10, "b", rolling("3", "2")))
+	w.check("sizes", sizes(w.state), "8+5")
+	w.checkBudget(10, 7, 8, 1) // neither 8 nor 13 are expected
 }
 
 func TestBudgetOfUnknownControllerAllowsNothing(t *testing.T) {

@@ -93,3 +93,15 @@ func TestDaemonSetUpdateStopsAtAPodThatDoesNotStart(t *testing.T) {
 	w.check("waiting", Rollouts(w.state)[0].Waiting,
 		"pod "+unscheduled[0].Name+" (new revision) is Pending; the 3 old pods stay because maxUnavailable is 1")
 }
+
+func TestDaemonSetUpdateWaitsForMinReadySeconds(t *testing.T) {
+	w := newWorld(t, 2, held)
+	w.apply(daemonSet("a", "}\n  minReadySeconds: 30\n"))
+	w.check("available at first", w.state.DaemonSets[0].Status.NumberAvailable, int32(0))
+	w.wait()
+	w.check("after 30 s", w.state.DaemonSets[0].Status.NumberAvailable, int32(2))
+	w.apply(daemonSet("b", "}\n  minReadySeconds: 30\n"))
+	w.check("one updated", w.state.DaemonSets[0].Status.UpdatedNumberScheduled, int32(1))
+	w.wait()
+	w.check("then the other", w.state.DaemonSets[0].Status.UpdatedNumberScheduled, int32(2))
+}

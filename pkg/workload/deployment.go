@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,10 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 	labelsutil "k8s.io/kubernetes/pkg/util/labels"
+	"k8s.io/utils/ptr"
 )
 
 var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
@@ -39,7 +42,7 @@ func (p *pass) deployments() error {
 	for _, d := range p.Deployments {
 		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 		if err != nil {
-			return err
+			return fmt.Errorf("deployment %s/%s: spec.selector: %w", d.Namespace, d.Name, err)
 		}
 		sets := owned[d.UID]
 		orphans = slices.DeleteFunc(orphans, func(rs *appsv1.ReplicaSet) bool {
@@ -47,31 +50,24 @@ func (p *pass) deployments() error {
 				return false
 			}
 			adopted := *rs
-			adopted.OwnerReferences = append(slices.Clone(rs.OwnerReferences), *metav1.NewControllerRef(d, deploymentKind))
-			p.set(&adopted)
+			adopted.OwnerReferences = withController(rs.OwnerReferences, d, deploymentKind)
+			p.put(&adopted)
 			sets = append(sets, &adopted)
 			return true
 		})
 		seen := []any{d}
 		for _, rs := range sets {
-			seen = append(seen, rs)
+			seen = append(seen, rs, len(p.owned.pods[rs.UID]))
 		}
-		if p.asBefore(d.UID, seen) {
-			continue
-		}
-		before := len(p.put)
-		if err := p.deployment(d, sets); err != nil {
-			return err
-		}
-		if len(p.put) == before {
-			p.settle(d.UID, seen)
+		if err := p.unlessSettled(d.UID, seen, func() error { return p.deployment(d, sets) }); err != nil {
+			return fmt.Errorf("deployment %s/%s: %w", d.Namespace, d.Name, err)
 		}
 	}
 	return nil
 }
 
-// rollout is one sync of one Deployment.
-type rollout struct {
+// deploymentSync is one sync of one Deployment.
+type deploymentSync struct {
 	*pass
 	// deployment is a copy whose annotations and status may be written.
 	deployment *appsv1.Deployment
@@ -81,7 +77,7 @@ type rollout struct {
 func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet) error {
 	d := *original
 	d.Annotations = maps.Clone(original.Annotations)
-	r := rollout{pass: p, deployment: &d, sets: sets}
+	r := deploymentSync{pass: p, deployment: &d, sets: sets}
 	var err error
 	switch {
 	case d.Spec.Paused, r.isScalingEvent():
@@ -95,7 +91,7 @@ func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet
 		return err
 	}
 	if !reflect.DeepEqual(original.Status, d.Status) || !maps.Equal(original.Annotations, d.Annotations) {
-		p.set(&d)
+		p.put(&d)
 	}
 	return nil
 }
@@ -103,7 +99,7 @@ func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet
 // revisions returns the Deployment's new ReplicaSet, nil where there is none and create is false, and its old ones:
 // getAllReplicaSetsAndSyncRevision in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go.
-func (r *rollout) revisions(create bool) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
+func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
 	d, logger := r.deployment, klog.Background()
 	_, old = deploymentutil.FindOldReplicaSets(d, r.sets)
 	revision := strconv.FormatInt(deploymentutil.MaxRevision(logger, old)+1, 10)
@@ -120,23 +116,24 @@ func (r *rollout) revisions(create bool) (current *appsv1.ReplicaSet, old []*app
 		deploymentutil.SetDeploymentRevision(d, existing.Annotations[deploymentutil.RevisionAnnotation])
 		return existing, old, nil
 	}
-	if !create {
-		return nil, old, nil
+	if create {
+		current, err = r.newReplicaSet(old, revision)
 	}
+	return current, old, err
+}
 
+// newReplicaSet makes the ReplicaSet of the Deployment's present template. It is nil where another template has the same
+// hash: upstream counts the collision and tries again with another hash at the next sync.
+func (r *deploymentSync) newReplicaSet(old []*appsv1.ReplicaSet, revision string) (*appsv1.ReplicaSet, error) {
+	d := r.deployment
 	template := *d.Spec.Template.DeepCopy()
 	hash := controller.ComputeHash(&template, d.Status.CollisionCount)
 	template.Labels = labelsutil.CloneAndAddLabel(d.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	name := replicaSetName(d.Name, hash)
 	for _, other := range r.ReplicaSets {
 		if other.Namespace == d.Namespace && other.Name == name {
-			// Another template has this hash. Upstream counts the collision and tries again with another hash at the next sync.
-			collisions := int32(1)
-			if d.Status.CollisionCount != nil {
-				collisions += *d.Status.CollisionCount
-			}
-			d.Status.CollisionCount = &collisions
-			return nil, old, nil
+			d.Status.CollisionCount = ptr.To(ptr.Deref(d.Status.CollisionCount, 0) + 1)
+			return nil, nil
 		}
 	}
 	rs := &appsv1.ReplicaSet{
@@ -158,34 +155,33 @@ func (r *rollout) revisions(create bool) (current *appsv1.ReplicaSet, old []*app
 	}
 	replicas, err := deploymentutil.NewRSNewReplicas(d, append(old, rs), rs)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	rs.Spec.Replicas = &replicas
 	deploymentutil.SetNewReplicaSetAnnotations(context.Background(), d, rs, revision, false, maxRevisionHistory)
 	deploymentutil.SetDeploymentRevision(d, revision)
 	r.sets = append(r.sets, rs)
-	r.set(rs)
-	return rs, old, nil
+	r.put(rs)
+	return rs, nil
 }
 
 // replicaSetName is upstream's generateReplicaSetName, the length limit included.
 func replicaSetName(deployment, hash string) string {
-	const longest = 253 // validation.DNS1123SubdomainMaxLength
-	return deployment[:min(len(deployment), longest-1-len(hash))] + "-" + hash
+	return deployment[:min(len(deployment), validation.DNS1123SubdomainMaxLength-1-len(hash))] + "-" + hash
 }
 
 // replace puts a ReplicaSet in its new form.
-func (r *rollout) replace(rs *appsv1.ReplicaSet) {
+func (r *deploymentSync) replace(rs *appsv1.ReplicaSet) {
 	for i := range r.sets {
 		if r.sets[i].UID == rs.UID {
 			r.sets[i] = rs
 		}
 	}
-	r.set(rs)
+	r.put(rs)
 }
 
 // isScalingEvent tells whether spec.replicas has changed since the ReplicaSets were last scaled.
-func (r *rollout) isScalingEvent() bool {
+func (r *deploymentSync) isScalingEvent() bool {
 	for _, rs := range controller.FilterActiveReplicaSets(r.sets) {
 		if desired, ok := deploymentutil.GetDesiredReplicasAnnotation(klog.Background(), rs); ok && desired != *r.deployment.Spec.Replicas {
 			return true
@@ -195,7 +191,7 @@ func (r *rollout) isScalingEvent() bool {
 }
 
 // rolling is rolloutRolling in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/rolling.go.
-func (r *rollout) rolling() error {
+func (r *deploymentSync) rolling() error {
 	current, old, err := r.revisions(true)
 	if err != nil {
 		return err
@@ -216,7 +212,7 @@ func (r *rollout) rolling() error {
 }
 
 // growNew is upstream's reconcileNewReplicaSet.
-func (r *rollout) growNew(all []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) (bool, error) {
+func (r *deploymentSync) growNew(all []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) (bool, error) {
 	if *current.Spec.Replicas == *r.deployment.Spec.Replicas {
 		return false, nil
 	}
@@ -234,7 +230,7 @@ func (r *rollout) growNew(all []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) 
 
 // shrinkOld is upstream's reconcileOldReplicaSets: unhealthy old pods go first, then healthy ones, as far as maxUnavailable
 // allows and no further than pods of the new revision that are not yet available.
-func (r *rollout) shrinkOld(all, old []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) {
+func (r *deploymentSync) shrinkOld(all, old []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) {
 	if deploymentutil.GetReplicaCountForReplicaSets(old) == 0 {
 		return
 	}
@@ -249,7 +245,7 @@ func (r *rollout) shrinkOld(all, old []*appsv1.ReplicaSet, current *appsv1.Repli
 }
 
 // cleanupUnhealthy is upstream's cleanupUnhealthyReplicas.
-func (r *rollout) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) []*appsv1.ReplicaSet {
+func (r *deploymentSync) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) []*appsv1.ReplicaSet {
 	sort.Sort(controller.ReplicaSetsByCreationTimestamp(old))
 	removed := int32(0)
 	for i, rs := range old {
@@ -268,7 +264,7 @@ func (r *rollout) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) []*apps
 }
 
 // shrinkHealthy is upstream's scaleDownOldReplicaSetsForRollingUpdate.
-func (r *rollout) shrinkHealthy(all, old []*appsv1.ReplicaSet, minAvailable int32) {
+func (r *deploymentSync) shrinkHealthy(all, old []*appsv1.ReplicaSet, minAvailable int32) {
 	most := deploymentutil.GetAvailableReplicaCountForReplicaSets(all) - minAvailable
 	sort.Sort(controller.ReplicaSetsByCreationTimestamp(old))
 	removed := int32(0)
@@ -284,7 +280,7 @@ func (r *rollout) shrinkHealthy(all, old []*appsv1.ReplicaSet, minAvailable int3
 
 // recreate is rolloutRecreate in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/recreate.go:
 // the new ReplicaSet is made only when no old pod is left.
-func (r *rollout) recreate() error {
+func (r *deploymentSync) recreate() error {
 	current, old, err := r.revisions(false)
 	if err != nil {
 		return err
@@ -310,7 +306,7 @@ func (r *rollout) recreate() error {
 	return nil
 }
 
-func (r *rollout) oldPodsRunning(old []*appsv1.ReplicaSet) bool {
+func (r *deploymentSync) oldPodsRunning(old []*appsv1.ReplicaSet) bool {
 	for _, rs := range old {
 		if rs.Status.Replicas > 0 {
 			return true

@@ -116,6 +116,22 @@ func TestRecreate(t *testing.T) {
 	w.check("status", w.state.Deployments[0].Status.AvailableReplicas, int32(4))
 }
 
+func TestRecreateWaitsForAPodThatTerminates(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	const strategy = "  strategy: {type: Recreate}\n"
+	w.apply(deployment("web", 1, "a", strategy))
+	ending := w.state.Pods[0].DeepCopy()
+	ending.DeletionTimestamp = &w.state.Now
+	w.state = w.state.With(ending)
+	w.apply(deployment("web", 1, "b", strategy))
+	w.check("while it is there", images(w.state), ending.Name+"=a")
+	w.state = Delete(w.state, ending)
+	w.settle()
+	if got := images(w.state); !strings.HasSuffix(got, "=b") || strings.Contains(got, " ") {
+		t.Errorf("when it is gone: %q, want one pod with image b", got)
+	}
+}
+
 func TestPausedDeploymentScalesButDoesNotRoll(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(deployment("web", 2, "a", ""))

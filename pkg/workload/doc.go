@@ -21,10 +21,18 @@
 //
 // Where upstream exports the arithmetic it is used as it is: the StatefulSet controller is upstream's own, Deployments use
 // deployment/util, ReplicaSets rank their pods with controller.ActivePodsWithRanks, DaemonSets ask
-// daemon.NodeShouldRunDaemonPod, drains ask kubectl's filters. What upstream does not export is written again as small as it
-// can be, and links its source.
+// daemon.NodeShouldRunDaemonPod and daemon.Match, drains ask kubectl's filters. What upstream does not export is written again
+// as small as it can be, and links its source.
 //
-// What is left out: old ReplicaSets are kept for ever (revisionHistoryLimit), a Deployment never exceeds its
-// progressDeadlineSeconds, a ReplicaSet creates and deletes all the pods that it must in one sync (upstream: at most 500),
-// pods of Jobs run for ever, and an autoscaler knows no metrics: it only keeps its target between its bounds.
+// What StatefulSets and DaemonSets were before stands in ControllerRevisions, as in a real cluster. A dump that brings them
+// is continued where it was, in the middle of a rollout too. Without them the status of a set says whether its pods are of the
+// current template, and those that are keep running.
+//
+// What is left out:
+//   - revisionHistoryLimit of Deployments and DaemonSets: their old ReplicaSets and ControllerRevisions are kept for ever;
+//   - progressDeadlineSeconds: a Deployment never exceeds it;
+//   - how many pods upstream creates or deletes in one sync, 500 for a ReplicaSet or a Job, 250 for a DaemonSet: here it is all
+//     that it must;
+//   - the end of a Job's pods: they run for ever;
+//   - metrics: an autoscaler only keeps its target between its bounds.
 package workload

@@ -21,37 +21,18 @@ import (
 // resolveOwners points each owner reference at its owner's UID: where the reference has none, or where the owner had none
 // before it was admitted. It does so for what is in the state already, too, when the owner comes later.
 func (a *admitting) resolveOwners() {
-	present := map[types.UID]bool{}
 	owners := maps.Clone(a.known)
-	for _, obj := range a.known {
-		present[obj.GetUID()] = true
-	}
 	given := map[objectKey]bool{}
 	for _, obj := range a.objs {
-		present[obj.GetUID()] = true
 		owners[keyOf(obj)] = obj
 		given[keyOf(obj)] = true
 	}
-	resolve := func(obj cluster.Object) []metav1.OwnerReference {
-		var resolved []metav1.OwnerReference
-		for i, ref := range obj.GetOwnerReferences() {
-			if ref.UID != "" && present[ref.UID] {
-				continue
-			}
-			key := objectKey{ref.Kind, obj.GetNamespace(), ref.Name}
-			owner := cmp.Or(owners[key], owners[objectKey{kind: ref.Kind, name: ref.Name}])
-			if owner == nil || ref.UID != "" && !a.unidentified[keyOf(owner)] {
-				continue
-			}
-			if resolved == nil {
-				resolved = slices.Clone(obj.GetOwnerReferences())
-			}
-			resolved[i].UID = owner.GetUID()
-		}
-		return resolved
+	present := map[types.UID]bool{}
+	for _, obj := range owners {
+		present[obj.GetUID()] = true
 	}
 	for _, obj := range a.objs {
-		if refs := resolve(obj); refs != nil {
+		if refs := a.resolved(obj, owners, present); refs != nil {
 			obj.SetOwnerReferences(refs)
 		}
 	}
@@ -59,12 +40,31 @@ func (a *admitting) resolveOwners() {
 		if given[keyOf(obj)] {
 			continue
 		}
-		if refs := resolve(obj); refs != nil {
+		if refs := a.resolved(obj, owners, present); refs != nil {
 			obj = obj.DeepCopyObject().(cluster.Object)
 			obj.SetOwnerReferences(refs)
 			a.objs = append(a.objs, obj)
 		}
 	}
+}
+
+// resolved returns the object's owner references with their owners' UIDs, or nil where nothing has to change.
+func (a *admitting) resolved(obj cluster.Object, owners map[objectKey]cluster.Object, present map[types.UID]bool) []metav1.OwnerReference {
+	var resolved []metav1.OwnerReference
+	for i, ref := range obj.GetOwnerReferences() {
+		if ref.UID != "" && present[ref.UID] {
+			continue
+		}
+		owner := cmp.Or(owners[objectKey{ref.Kind, obj.GetNamespace(), ref.Name}], owners[objectKey{kind: ref.Kind, name: ref.Name}])
+		if owner == nil || ref.UID != "" && !a.unidentified[keyOf(owner)] {
+			continue
+		}
+		if resolved == nil {
+			resolved = slices.Clone(obj.GetOwnerReferences())
+		}
+		resolved[i].UID = owner.GetUID()
+	}
+	return resolved
 }
 
 // replicaSets adds the ReplicaSets that pods name as their owner and nobody gave, where a Deployment of their name is there:
@@ -74,15 +74,34 @@ func (a *admitting) replicaSets() {
 	for _, d := range a.state.Deployments {
 		deployments[types.NamespacedName{Namespace: d.Namespace, Name: d.Name}] = d
 	}
-	have := map[objectKey]bool{}
 	for _, obj := range a.objs {
-		have[keyOf(obj)] = true
 		if d, ok := obj.(*appsv1.Deployment); ok {
 			deployments[types.NamespacedName{Namespace: d.Namespace, Name: d.Name}] = d
 		}
 	}
-	// revisions are the pods of each Deployment by the missing ReplicaSet that owns them.
-	revisions := map[types.NamespacedName]map[string][]*v1.Pod{}
+	missing := a.podsOfMissing(deployments)
+	for _, of := range slices.SortedFunc(maps.Keys(missing), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
+		d, revisions := deployments[of], missing[of]
+		current := currentRevision(d, revisions)
+		for _, name := range slices.Sorted(maps.Keys(revisions)) {
+			pods := revisions[name]
+			a.add(missingReplicaSet(d, name, pods, name == current))
+			uid := a.objs[len(a.objs)-1].GetUID()
+			for _, pod := range pods {
+				metav1.GetControllerOfNoCopy(pod).UID = uid
+			}
+			a.notes = append(a.notes, fmt.Sprintf("replicaset %s/%s was not given and was created for the %d pods that it owns", of.Namespace, name, len(pods)))
+		}
+	}
+}
+
+// podsOfMissing returns the pods of each of the Deployments by the name of the missing ReplicaSet that owns them.
+func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.Deployment) map[types.NamespacedName]map[string][]*v1.Pod {
+	have := map[objectKey]bool{}
+	for _, obj := range a.objs {
+		have[keyOf(obj)] = true
+	}
+	missing := map[types.NamespacedName]map[string][]*v1.Pod{}
 	for _, obj := range a.objs {
 		pod, ok := obj.(*v1.Pod)
 		if !ok {
@@ -98,31 +117,12 @@ func (a *admitting) replicaSets() {
 		if !ok || have[key] || a.known[key] != nil || deployments[of] == nil {
 			continue
 		}
-		if revisions[of] == nil {
-			revisions[of] = map[string][]*v1.Pod{}
+		if missing[of] == nil {
+			missing[of] = map[string][]*v1.Pod{}
 		}
-		revisions[of][ref.Name] = append(revisions[of][ref.Name], pod)
+		missing[of][ref.Name] = append(missing[of][ref.Name], pod)
 	}
-	for _, of := range slices.SortedFunc(maps.Keys(revisions), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
-		d := deployments[of]
-		current := currentRevision(d, revisions[of])
-		for _, name := range slices.Sorted(maps.Keys(revisions[of])) {
-			pods := revisions[of][name]
-			rs := missingReplicaSet(d, name, pods, name == current)
-			a.add(rs)
-			added := a.objs[len(a.objs)-1]
-			for _, pod := range pods {
-				refs := slices.Clone(pod.OwnerReferences)
-				for i := range refs {
-					if refs[i].Kind == "ReplicaSet" && refs[i].Name == name {
-						refs[i].UID = added.GetUID()
-					}
-				}
-				pod.OwnerReferences = refs
-			}
-			a.notes = append(a.notes, fmt.Sprintf("replicaset %s/%s was not given and was created for the %d pods that it owns", of.Namespace, name, len(pods)))
-		}
-	}
+	return missing
 }
 
 // currentRevision names the ReplicaSet whose pods are of the Deployment's present template: that of its hash, else the

@@ -80,7 +80,7 @@ func (p *pass) job(job *batchv1.Job) error {
 	if !reflect.DeepEqual(status, job.Status) {
 		counted := *job
 		counted.Status = status
-		p.set(&counted)
+		p.put(&counted)
 	}
 	return nil
 }

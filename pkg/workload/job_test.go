@@ -25,6 +25,9 @@ func TestJobPods(t *testing.T) {
 		{"no more than parallelism", "  parallelism: 2\n  completions: 3\n", 2},
 		{"a work queue", "  parallelism: 4\n", 4},
 		{"suspended", "  parallelism: 4\n  suspend: true\n", 0},
+		{"less what has succeeded", "  parallelism: 4\n  completions: 5\nstatus: {succeeded: 3}\n", 2},
+		{"a work queue that has begun to empty", "  parallelism: 4\nstatus: {succeeded: 1}\n", 0},
+		{"complete", "status: {succeeded: 1, conditions: [{type: Complete, status: \"True\"}]}\n", 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -98,6 +98,39 @@ func TestNodeUnreachable(t *testing.T) {
 	w.check("taints", len(w.state.Node("n1").Spec.Taints), 0)
 }
 
+func TestRestoreLeavesPodsWhereTheyAre(t *testing.T) {
+	w := failing(t)
+	before := w.born()
+	w.fail(Unreachable, "n1")
+	next, err := Restore(w.state, "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.state = next
+	w.settle()
+	w.check("pods", w.born(), before)
+	for _, r := range Rollouts(w.state) {
+		w.check(r.Kind+" is complete", r.Complete, true)
+	}
+	if at, ok := Next(w.state); ok {
+		t.Errorf("something still waits for the clock at %v", at)
+	}
+	w.admit(decode(t, deployment("more", 2, "a", ""))...)
+	w.settle()
+	w.check("the node takes new pods", w.where()["more"], "n1 n2")
+}
+
+func TestPodLeavesWhenItsTolerationEnds(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(pod(", tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}]"))
+	failed := w.state.Now
+	w.fail(Unreachable, "n1")
+	at, ok := Next(w.state)
+	w.check("leaves after", []any{at.Sub(failed.Time).Seconds(), ok}, []any{30.0, true})
+	w.wait()
+	w.check("pods", len(w.state.Pods), 0)
+}
+
 func TestNodeOutOfService(t *testing.T) {
 	w := failing(t)
 	w.fail(OutOfService, "n1")

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -12,6 +13,48 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
+
+// owners finds the pods and the ControllerRevisions of a controller by its UID, and those that have none; each list is in
+// order of arrival.
+type owners struct {
+	pods    map[types.UID][]*v1.Pod
+	orphans *lookup
+	// revisions holds the orphans under "".
+	revisions map[types.UID][]*appsv1.ControllerRevision
+}
+
+func ownership(s *cluster.State) owners {
+	o := owners{pods: map[types.UID][]*v1.Pod{}, revisions: map[types.UID][]*appsv1.ControllerRevision{}}
+	for _, revision := range s.ControllerRevisions {
+		var owner types.UID
+		if ref := metav1.GetControllerOfNoCopy(revision); ref != nil {
+			owner = ref.UID
+		}
+		o.revisions[owner] = append(o.revisions[owner], revision)
+	}
+	var orphans []*v1.Pod
+	for _, pod := range s.Pods {
+		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+			o.pods[ref.UID] = append(o.pods[ref.UID], pod)
+		} else {
+			orphans = append(orphans, pod)
+		}
+	}
+	var selectors []scopedSelector
+	if len(orphans) > 0 {
+		for _, rs := range s.ReplicaSets {
+			selectors = append(selectors, scopedSelector{rs.Namespace, rs.Spec.Selector})
+		}
+		for _, set := range s.StatefulSets {
+			selectors = append(selectors, scopedSelector{set.Namespace, set.Spec.Selector})
+		}
+		for _, ds := range s.DaemonSets {
+			selectors = append(selectors, scopedSelector{ds.Namespace, ds.Spec.Selector})
+		}
+	}
+	o.orphans = newLookup(orphans, selectors)
+	return o
+}
 
 // claim returns the pods that the controller owns, in order of arrival, after it has released those that its selector no
 // longer matches and adopted the orphans that it does, as
@@ -35,7 +78,7 @@ func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selecto
 			released.OwnerReferences = slices.DeleteFunc(slices.Clone(pod.OwnerReferences), func(r metav1.OwnerReference) bool {
 				return r.UID == owner.GetUID()
 			})
-			p.set(&released)
+			p.put(&released)
 		}
 	}
 	for _, pod := range p.owned.orphans.find(owner.GetNamespace(), selector, matching) {
@@ -43,14 +86,19 @@ func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selecto
 			continue
 		}
 		adopted := *pod
-		adopted.OwnerReferences = append(slices.Clone(pod.OwnerReferences), *metav1.NewControllerRef(owner, kind))
-		p.set(&adopted)
+		adopted.OwnerReferences = withController(pod.OwnerReferences, owner, kind)
+		p.put(&adopted)
 		p.owned.orphans.taken[pod.UID] = true
 		kept = append(kept, &adopted)
 		pods = append(pods, &adopted)
 	}
 	p.owned.pods[owner.GetUID()] = kept
 	return pods, nil
+}
+
+// withController returns the references with one more, to the controller that adopts an orphan.
+func withController(refs []metav1.OwnerReference, controller metav1.Object, kind schema.GroupVersionKind) []metav1.OwnerReference {
+	return append(slices.Clone(refs), *metav1.NewControllerRef(controller, kind))
 }
 
 // lookup finds the pods that a selector matches without trying each selector on each pod.

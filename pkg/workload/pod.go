@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/storage/names"
-	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/controller"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -58,7 +57,7 @@ func (p *pass) create(prototype *v1.Pod) {
 	if pod.Spec.NodeName != "" { // a template that names its node needs no scheduler
 		created = cluster.Bind(created, pod.Spec.NodeName, p.Now.Time)
 	}
-	p.set(created)
+	p.put(created)
 }
 
 // uid returns the UID of a new object. As in a real cluster it is random where there is a generator of randomness.
@@ -93,9 +92,4 @@ func generatedName(base string, n int) string {
 		x /= 27
 	}
 	return base[:min(len(base), names.MaxGeneratedNameLength)] + string(suffix[:])
-}
-
-// pending is the status of a new pod.
-func pending(pod *v1.Pod) v1.PodStatus {
-	return v1.PodStatus{Phase: v1.PodPending, QOSClass: qos.ComputePodQOS(pod)}
 }

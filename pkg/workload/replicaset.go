@@ -44,7 +44,7 @@ func (p *pass) replicaSetStatuses() error {
 		if !reflect.DeepEqual(status, rs.Status) {
 			counted := *rs
 			counted.Status = status
-			p.set(&counted)
+			p.put(&counted)
 		}
 	}
 	return nil
@@ -62,7 +62,7 @@ func (p *pass) replicaSets() error {
 	for _, rs := range p.ReplicaSets {
 		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
-			return err
+			return fmt.Errorf("replicaset %s/%s: spec.selector: %w", rs.Namespace, rs.Name, err)
 		}
 		switch excess := len(pods) - int(*rs.Spec.Replicas); {
 		case excess < 0:

@@ -5,11 +5,17 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/kubernetes/pkg/controller/daemon"
+	labelsutil "k8s.io/kubernetes/pkg/util/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -25,7 +31,7 @@ func (p *pass) claimRevisions(owner cluster.Object, kind schema.GroupVersionKind
 	for _, orphan := range p.owned.revisions[""] {
 		if orphan.Namespace == owner.GetNamespace() && matching.Matches(labels.Set(orphan.Labels)) {
 			adopted := *orphan
-			adopted.OwnerReferences = withController(orphan, owner, kind)
+			adopted.OwnerReferences = withController(orphan.OwnerReferences, owner, kind)
 			p.put(&adopted)
 			revisions = append(revisions, &adopted)
 		}
@@ -66,20 +72,89 @@ func templatePatch(ds *appsv1.DaemonSet) ([]byte, error) {
 	return json.Marshal(raw)
 }
 
+// daemonHash returns the hash that labels the pods of the DaemonSet's current template. It is that of its ControllerRevision,
+// which becomes the newest, or is made where there is none: constructHistory in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go.
+func (p *pass) daemonHash(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods []*v1.Pod) (string, error) {
+	current, err := matchingRevision(ds, revisions)
+	if err != nil {
+		return "", err
+	}
+	number := int64(1)
+	for _, revision := range revisions {
+		if revision != current {
+			number = max(number, revision.Revision+1)
+		}
+	}
+	if current != nil {
+		if current.Revision < number {
+			newest := *current
+			newest.Revision = number
+			p.put(&newest)
+		}
+		return current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], nil
+	}
+	hash := ""
+	// A DaemonSet that comes from a running cluster without its revisions, its rollout complete: its pods bear the hash.
+	if len(revisions) == 0 && len(pods) > 0 && ds.Status.ObservedGeneration == ds.Generation && ds.Status.UpdatedNumberScheduled >= int32(len(pods)) {
+		hash = pods[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	}
+	collisions := ds.Status.CollisionCount
+	for hash == "" || p.hasRevision(ds.Namespace, ds.Name+"-"+hash) {
+		hash = controller.ComputeHash(&ds.Spec.Template, collisions)
+		collisions = ptr.To(ptr.Deref(collisions, 0) + 1)
+	}
+	patch, err := templatePatch(ds)
+	if err != nil {
+		return "", err
+	}
+	p.addRevision(&appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            ds.Name + "-" + hash,
+			Namespace:       ds.Namespace,
+			Labels:          labelsutil.CloneAndAddLabel(ds.Spec.Template.Labels, appsv1.DefaultDaemonSetUniqueLabelKey, hash),
+			Annotations:     ds.Annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ds, daemonSetKind)},
+		},
+		Data:     runtime.RawExtension{Raw: patch},
+		Revision: number,
+	})
+	return hash, nil
+}
+
+// matchingRevision is the newest of the revisions that hold the DaemonSet's template as it is now, or nil.
+func matchingRevision(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	var newest *appsv1.ControllerRevision
+	for _, revision := range revisions {
+		matches, err := daemon.Match(ds, revision)
+		if err != nil {
+			return nil, err
+		}
+		if matches && (newest == nil || revision.Revision >= newest.Revision) {
+			newest = revision
+		}
+	}
+	return newest, nil
+}
+
 // revision writes the template in a ControllerRevision of a StatefulSet or a DaemonSet as this version of Kubernetes would.
-// Controllers compare revisions by their bytes, and a dump has another white space, and perhaps another version's defaults.
+// Controllers compare revisions by their bytes, and a dump differs in white space, and perhaps in the defaults of its version.
 func (a *admitting) revision(revision *appsv1.ControllerRevision) {
 	ref := metav1.GetControllerOfNoCopy(revision)
-	if ref == nil || ref.APIVersion != appsv1.SchemeGroupVersion.String() {
-		return // what it holds is known to its owner alone
+	if ref == nil || ref.Kind != statefulSetKind.Kind && ref.Kind != daemonSetKind.Kind {
+		return
 	}
-	var holder appsv1.DaemonSet // the two kinds write a template alike
-	if err := json.Unmarshal(revision.Data.Raw, &holder); err != nil {
+	var ds appsv1.DaemonSet // the two kinds write a template alike
+	if err := json.Unmarshal(revision.Data.Raw, &ds); err != nil {
 		a.problem(revision, "data: %w", err)
 		return
 	}
-	legacyscheme.Scheme.Default(&holder)
-	patch, err := templatePatch(&holder)
+	if len(ds.Spec.Template.Spec.Containers) == 0 {
+		a.problem(revision, "data.spec.template.spec.containers: required value")
+		return
+	}
+	legacyscheme.Scheme.Default(&ds)
+	patch, err := templatePatch(&ds)
 	if err != nil {
 		a.problem(revision, "data: %w", err)
 		return

@@ -113,7 +113,7 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 	if r.Complete {
 		return r
 	}
-	clauses := waitingClauses(s, t, d.Spec.MinReadySeconds)
+	clauses := waitingClauses(t, d.Spec.MinReadySeconds)
 	switch {
 	case d.Spec.Paused && t.updated < r.Desired:
 		clauses = append(clauses, "the Deployment is paused")
@@ -145,50 +145,53 @@ func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned owners)
 	}
 	t := count(s, pods, set.Spec.MinReadySeconds, isNew)
 	r := t.rollout("StatefulSet", &set.ObjectMeta, desired)
-	partition := 0
-	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
-		partition = int(ptr.Deref(rolling.Partition, 0))
-	}
-	start := 0
+	start, partition := 0, 0
 	if set.Spec.Ordinals != nil {
 		start = int(set.Spec.Ordinals.Start)
+	}
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		partition = int(ptr.Deref(rolling.Partition, 0))
 	}
 	have := map[string]bool{}
 	keep := 0 // old pods below the partition, which are to stay
 	for _, pod := range pods {
 		have[pod.Name] = true
-		if !isNew(pod) && ordinal(pod) < start+partition {
+		if isNew(pod) {
+			continue
+		}
+		if ordinal(pod) < start+partition {
 			keep++
 		}
+		if !podutil.IsPodAvailable(pod, set.Spec.MinReadySeconds, s.Now) { // an old pod can block as well as a new one
+			t.waiting = append(t.waiting, pod)
+		}
 	}
-	r.Complete = t.available == desired && t.updated+keep == desired && t.old == keep
 	for i := start; i < start+desired; i++ {
 		if name := fmt.Sprintf("%s-%d", set.Name, i); !have[name] {
 			r.NotCreated = append(r.NotCreated, name)
 		}
 	}
-	if r.Complete {
-		return r
+	r.Complete = t.available == desired && t.updated+keep == desired && t.old == keep
+	if !r.Complete {
+		r.Waiting = statefulSetWaiting(set, t, keep, r.NotCreated)
 	}
-	for _, pod := range pods { // an old pod can block as well as a new one
-		if !isNew(pod) && !podutil.IsPodAvailable(pod, set.Spec.MinReadySeconds, s.Now) {
-			t.waiting = append(t.waiting, pod)
-		}
-	}
-	clauses := waitingClauses(s, t, set.Spec.MinReadySeconds)
-	if len(r.NotCreated) > 0 && len(t.waiting) > 0 {
+	return r
+}
+
+func statefulSetWaiting(set *appsv1.StatefulSet, t tally, keep int, notCreated []string) string {
+	clauses := waitingClauses(t, set.Spec.MinReadySeconds)
+	if len(notCreated) > 0 && len(t.waiting) > 0 {
 		clauses = append(clauses, fmt.Sprintf("%s not created before it is Ready, because podManagementPolicy is %s",
-			strings.Join(r.NotCreated, ", ")+isOrAre(len(r.NotCreated)), set.Spec.PodManagementPolicy))
+			strings.Join(notCreated, ", ")+isOrAre(len(notCreated)), set.Spec.PodManagementPolicy))
 	}
 	switch {
 	case t.old == keep:
 	case set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType:
-		clauses = append(clauses, fmt.Sprintf("the %s until somebody deletes them, because the update strategy is OnDelete", stay(t.old-keep)))
+		clauses = append(clauses, onDelete(t.old-keep))
 	default:
 		clauses = append(clauses, fmt.Sprintf("the %s until the pods after them are Ready", stay(t.old-keep)))
 	}
-	r.Waiting = sentence(clauses)
-	return r
+	return sentence(clauses)
 }
 
 func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned owners) Rollout {
@@ -198,18 +201,20 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned owners) Roll
 			desired++
 		}
 	}
-	pods := owned.pods[ds.UID]
-	hash := daemonHash(ds, pods)
-	t := count(s, pods, ds.Spec.MinReadySeconds, func(pod *v1.Pod) bool { return daemonutil.IsPodUpdated(pod, hash, nil) })
+	hash := "" // no pod is of a template that the controller has not seen yet
+	if current, err := matchingRevision(ds, owned.revisions[ds.UID]); err == nil && current != nil {
+		hash = current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	}
+	t := count(s, owned.pods[ds.UID], ds.Spec.MinReadySeconds, func(pod *v1.Pod) bool { return isOfTemplate(ds, hash, pod) })
 	r := t.rollout("DaemonSet", &ds.ObjectMeta, desired)
 	if r.Complete {
 		return r
 	}
-	clauses := waitingClauses(s, t, ds.Spec.MinReadySeconds)
+	clauses := waitingClauses(t, ds.Spec.MinReadySeconds)
 	if t.old > 0 {
 		switch {
 		case ds.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType:
-			clauses = append(clauses, fmt.Sprintf("the %s until somebody deletes them, because the update strategy is OnDelete", stay(t.old)))
+			clauses = append(clauses, onDelete(t.old))
 		case ds.Spec.UpdateStrategy.RollingUpdate != nil && ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable != nil:
 			limit, _ := daemonutil.UnavailableCount(ds, desired)
 			clauses = append(clauses, fmt.Sprintf("the %s because maxUnavailable is %s", stay(t.old),
@@ -221,7 +226,7 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned owners) Roll
 }
 
 // waitingClauses say which pods are not available, and why.
-func waitingClauses(s *cluster.State, t tally, minReady int32) []string {
+func waitingClauses(t tally, minReady int32) []string {
 	if len(t.waiting) == 0 {
 		return nil
 	}
@@ -268,6 +273,10 @@ func stay(old int) string {
 		return "1 old pod stays"
 	}
 	return plural(old, "old pod") + " stay"
+}
+
+func onDelete(old int) string {
+	return fmt.Sprintf("the %s until somebody deletes them, because the update strategy is OnDelete", stay(old))
 }
 
 func isOrAre(n int) string {

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"maps"
+	"slices"
 	"sort"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,7 +15,7 @@ import (
 // scale runs when spec.replicas has changed or the Deployment is paused: sync and scale in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go. In the middle of a rollout it
 // shares the change out among old and new ReplicaSets by their size.
-func (r *rollout) scale() {
+func (r *deploymentSync) scale() {
 	d := r.deployment
 	current, old, _ := r.revisions(false) // without creation there is no error
 	all := append(old, current)
@@ -64,7 +65,7 @@ func (r *rollout) scale() {
 
 // scaleSet is upstream's scaleReplicaSet. It returns the ReplicaSet in its new form, and whether its size changed. With
 // force the annotations about the Deployment's size are brought up to date even where the size stays.
-func (r *rollout) scaleSet(rs *appsv1.ReplicaSet, replicas int32, force bool) (*appsv1.ReplicaSet, bool) {
+func (r *deploymentSync) scaleSet(rs *appsv1.ReplicaSet, replicas int32, force bool) (*appsv1.ReplicaSet, bool) {
 	d := r.deployment
 	resize := *rs.Spec.Replicas != replicas
 	most := *d.Spec.Replicas + deploymentutil.MaxSurge(*d)
@@ -81,7 +82,7 @@ func (r *rollout) scaleSet(rs *appsv1.ReplicaSet, replicas int32, force bool) (*
 
 // status is calculateStatus in upstream's sync.go, with the Available condition and without Progressing, since no time
 // passes that could exceed a deadline. Like upstream it counts the ReplicaSets as they were when the sync began.
-func (r *rollout) status(all []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) {
+func (r *deploymentSync) status(all []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) {
 	d := r.deployment
 	available := deploymentutil.GetAvailableReplicaCountForReplicaSets(all)
 	status := appsv1.DeploymentStatus{
@@ -92,9 +93,7 @@ func (r *rollout) status(all []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) {
 		AvailableReplicas:   available,
 		UnavailableReplicas: max(0, deploymentutil.GetReplicaCountForReplicaSets(all)-available),
 		CollisionCount:      d.Status.CollisionCount,
-	}
-	for _, condition := range d.Status.Conditions {
-		status.Conditions = append(status.Conditions, condition)
+		Conditions:          slices.Clone(d.Status.Conditions),
 	}
 	condition := appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentAvailable, Status: v1.ConditionTrue,

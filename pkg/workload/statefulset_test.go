@@ -14,6 +14,12 @@ func statefulSet(replicas int, image, more string) string {
 	return workload("StatefulSet", "db", replicas, image, "  serviceName: db\n"+more)
 }
 
+// claims is a claim for each pod of a StatefulSet.
+const claims = `  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`
+
 // images tells each pod's name and image, in order of arrival.
 func images(s *cluster.State) string {
 	var all []string
@@ -47,6 +53,21 @@ func TestStatefulSetOrderedReadyWaits(t *testing.T) {
 	w.check("complete", Rollouts(w.state)[0].Complete, true)
 }
 
+func TestStatefulSetWaitsForMinReadySeconds(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(statefulSet(2, "a", "  minReadySeconds: 30\n"))
+	for _, want := range []struct {
+		pods      string
+		available int32
+	}{{"db-0=a", 0}, {"db-0=a db-1=a", 1}, {"db-0=a db-1=a", 2}} {
+		w.check("pods", images(w.state), want.pods)
+		w.check("available", w.state.StatefulSets[0].Status.AvailableReplicas, want.available)
+		if want.available < 2 {
+			w.wait()
+		}
+	}
+}
+
 func TestStatefulSetParallelDoesNotWait(t *testing.T) {
 	w := newWorld(t, 1, except("db-1"))
 	w.apply(statefulSet(4, "a", "  podManagementPolicy: Parallel\n"))
@@ -56,11 +77,7 @@ func TestStatefulSetParallelDoesNotWait(t *testing.T) {
 
 func TestStatefulSetPods(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
-	w.apply(statefulSet(1, "a", `  ordinals: {start: 5}
-  volumeClaimTemplates:
-  - metadata: {name: data}
-    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
-`))
+	w.apply(statefulSet(1, "a", "  ordinals: {start: 5}\n"+claims))
 	pod, set := w.state.Pods[0], w.state.StatefulSets[0]
 	w.check("labels", pod.Labels, map[string]string{
 		"app": "db", "apps.kubernetes.io/pod-index": "5", "statefulset.kubernetes.io/pod-name": "db-5",
@@ -126,10 +143,6 @@ func TestStatefulSetPodBelowThePartitionKeepsItsTemplate(t *testing.T) {
 }
 
 func TestStatefulSetScalesDownFromTheHighest(t *testing.T) {
-	const claims = `  volumeClaimTemplates:
-  - metadata: {name: data}
-    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
-`
 	for policy, kept := range map[string]int{"Retain": 3, "Delete": 1} {
 		t.Run(policy, func(t *testing.T) {
 			more := claims + "  persistentVolumeClaimRetentionPolicy: {whenScaled: " + policy + "}\n"
@@ -137,6 +150,20 @@ func TestStatefulSetScalesDownFromTheHighest(t *testing.T) {
 			w.apply(statefulSet(3, "a", more))
 			w.apply(statefulSet(1, "a", more))
 			w.check("pods", images(w.state), "db-0=a")
+			w.check("claims", len(w.state.PersistentVolumeClaims), kept)
+		})
+	}
+}
+
+func TestClaimsOfADeletedStatefulSet(t *testing.T) {
+	for policy, kept := range map[string]int{"Retain": 2, "Delete": 0} {
+		t.Run(policy, func(t *testing.T) {
+			w := newWorld(t, 1, anywhere)
+			w.apply(statefulSet(2, "a", claims+"  persistentVolumeClaimRetentionPolicy: {whenDeleted: "+policy+"}\n"))
+			w.check("claims before", len(w.state.PersistentVolumeClaims), 2)
+			w.state = Delete(w.state, w.state.StatefulSets[0])
+			w.settle()
+			w.check("pods", len(w.state.Pods), 0)
 			w.check("claims", len(w.state.PersistentVolumeClaims), kept)
 		})
 	}

@@ -58,7 +58,7 @@ func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
 	var kept []*v1.PersistentVolumeClaim
 	for _, claim := range p.PersistentVolumeClaims {
 		if owned(claim) && !slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return present[r.UID] }) {
-			p.gone = append(p.gone, claim)
+			p.deleted = append(p.deleted, claim)
 			continue
 		}
 		kept = append(kept, claim)
@@ -75,7 +75,7 @@ func (p *pass) reclaim(pv *v1.PersistentVolume, claims map[types.NamespacedName]
 		case claim != nil && claim.UID == ref.UID:
 			phase = v1.VolumeBound
 		case pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimDelete:
-			p.gone = append(p.gone, pv)
+			p.deleted = append(p.deleted, pv)
 			return nil
 		default:
 			phase = v1.VolumeReleased
@@ -86,7 +86,7 @@ func (p *pass) reclaim(pv *v1.PersistentVolume, claims map[types.NamespacedName]
 	}
 	updated := *pv
 	updated.Status.Phase = phase
-	p.set(&updated)
+	p.put(&updated)
 	return &updated
 }
 
@@ -113,7 +113,7 @@ func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) erro
 		if def := defaultClass(p.StorageClasses); def != nil { // a default class that came after the claim
 			assigned := *claim
 			assigned.Spec.StorageClassName = &def.Name
-			p.set(&assigned)
+			p.put(&assigned)
 		}
 		return nil
 	}
@@ -124,8 +124,8 @@ func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) erro
 	provisioned, bound := Provision(claim, class, node)
 	provisioned.CreationTimestamp = p.Now
 	provisioned.UID = p.uid("PersistentVolume", "", provisioned.Name)
-	p.set(provisioned)
-	p.set(bound)
+	p.put(provisioned)
+	p.put(bound)
 	return nil
 }
 
@@ -145,9 +145,17 @@ func (p *pass) bind(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim, fr
 	}
 	bound.Status.Phase = v1.VolumeBound
 	free.take(pv)
-	p.set(bound)
-	p.set(boundClaim(claim, bound))
+	p.put(bound)
+	p.put(boundClaim(claim, bound))
 	return nil
+}
+
+// BindVolume returns a volume and a claim once they are bound to each other, for a volume that the scheduler has reserved for
+// the claim: what the volume controller does when it sees the reservation.
+func BindVolume(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) (*v1.PersistentVolume, *v1.PersistentVolumeClaim) {
+	bound := pv.DeepCopy()
+	bound.Status.Phase = v1.VolumeBound
+	return bound, boundClaim(claim, bound)
 }
 
 // boundClaim is the claim once it has the volume: upstream's bindClaimToVolume and updateClaimStatus.

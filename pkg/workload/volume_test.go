@@ -88,6 +88,24 @@ func TestClaimThatWaitsForItsFirstConsumer(t *testing.T) {
 	w.check("zone", affinityOf(w.state.PersistentVolumes[0]), "topology.kubernetes.io/zone=z2")
 }
 
+func TestBindVolume(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.admit(decode(t, staticVolume("disk", "5Gi", "ReadWriteOnce, ReadOnlyMany", "")+"---"+claim("data", `, storageClassName: ""`))...)
+	given, pvc := w.state.PersistentVolumes[0], w.state.PersistentVolumeClaims[0]
+	reserved := given.DeepCopy() // as the scheduler reserves it
+	reserved.Spec.ClaimRef = &v1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: pvc.Namespace, Name: pvc.Name, UID: pvc.UID}
+	volume, bound := BindVolume(reserved, pvc)
+	w.check("volume", []any{volume.Status.Phase, volume.Spec.ClaimRef.UID}, []any{v1.VolumeBound, pvc.UID})
+	storage := bound.Status.Capacity[v1.ResourceStorage]
+	w.check("claim", []any{bound.Spec.VolumeName, bound.Status.Phase, storage.String(), bound.Status.AccessModes},
+		[]any{"disk", v1.ClaimBound, "5Gi", []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce, v1.ReadOnlyMany}})
+	w.check("annotations", bound.Annotations, map[string]string{"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"})
+	w.check("what was given stays", []any{reserved.Status.Phase, pvc.Spec.VolumeName, len(pvc.Annotations)}, []any{given.Status.Phase, "", 0})
+	w.state = w.state.With(volume, bound)
+	w.settle()
+	w.check("the controller has nothing to add", []any{w.state.PersistentVolumes[0], w.state.PersistentVolumeClaims[0]}, []any{volume, bound})
+}
+
 func affinityOf(pv *v1.PersistentVolume) string {
 	if pv.Spec.NodeAffinity == nil {
 		return ""

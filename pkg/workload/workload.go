@@ -45,13 +45,13 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 		(*pass).budgets,
 	}
 	var problems []error
-	for _, run := range syncs {
-		this := &pass{Controllers: c, State: next, created: next.Created, owned: owned}
-		if err := run(this); err != nil {
+	for _, sync := range syncs {
+		p := &pass{Controllers: c, State: next, created: next.Created, owned: owned}
+		if err := sync(p); err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		next = this.done()
+		next = p.done()
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
@@ -100,71 +100,45 @@ func Next(s *cluster.State) (metav1.Time, bool) {
 type pass struct {
 	*Controllers
 	*cluster.State
-	owned     owners
-	created   int
-	put, gone []cluster.Object
-	names     map[types.NamespacedName]bool
-	admission *admission
+	owned            owners
+	created          int
+	changed, deleted []cluster.Object
+	names            map[types.NamespacedName]bool
+	admission        *admission
 }
 
-func (p *pass) set(obj cluster.Object) { p.put = append(p.put, obj) }
+// put adds an object to the state, or replaces it.
+func (p *pass) put(obj cluster.Object) { p.changed = append(p.changed, obj) }
 
 func (p *pass) delete(pods ...*v1.Pod) {
 	for _, pod := range pods {
-		p.gone = append(p.gone, pod)
+		p.deleted = append(p.deleted, pod)
 	}
 }
 
+func (p *pass) actions() int { return len(p.changed) + len(p.deleted) }
+
 func (p *pass) done() *cluster.State {
-	if len(p.put) == 0 && len(p.gone) == 0 {
+	if p.actions() == 0 {
 		return p.State
 	}
-	next := *p.State.With(p.put...).Without(p.gone...)
+	next := *p.State.With(p.changed...).Without(p.deleted...)
 	next.Created = p.created
 	return &next
 }
 
-// asBefore tells whether the object's last sync saw the very same things and had nothing to do.
-func (p *pass) asBefore(uid types.UID, seen []any) bool {
-	return slices.Equal(p.settled[uid], seen) && seen != nil
-}
-
-// settle remembers that there is nothing to do for an object while it and what it depends on stay the same.
-func (p *pass) settle(uid types.UID, seen []any) {
+// unlessSettled syncs an object, unless its last sync saw the very same things and had nothing to do.
+func (p *pass) unlessSettled(uid types.UID, seen []any, sync func() error) error {
+	if slices.Equal(p.settled[uid], seen) {
+		return nil
+	}
+	before := p.actions()
+	if err := sync(); err != nil || p.actions() > before {
+		return err
+	}
 	if p.settled == nil {
 		p.Controllers.settled = map[types.UID][]any{}
 	}
-	p.Controllers.settled[uid] = seen
-}
-
-// owners finds the pods of a controller by its UID, and those that have none; each list is in order of arrival.
-type owners struct {
-	pods    map[types.UID][]*v1.Pod
-	orphans *lookup
-}
-
-func ownership(s *cluster.State) owners {
-	o := owners{pods: map[types.UID][]*v1.Pod{}}
-	var orphans []*v1.Pod
-	for _, pod := range s.Pods {
-		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-			o.pods[ref.UID] = append(o.pods[ref.UID], pod)
-		} else {
-			orphans = append(orphans, pod)
-		}
-	}
-	var selectors []scopedSelector
-	if len(orphans) > 0 {
-		for _, rs := range s.ReplicaSets {
-			selectors = append(selectors, scopedSelector{rs.Namespace, rs.Spec.Selector})
-		}
-		for _, set := range s.StatefulSets {
-			selectors = append(selectors, scopedSelector{set.Namespace, set.Spec.Selector})
-		}
-		for _, ds := range s.DaemonSets {
-			selectors = append(selectors, scopedSelector{ds.Namespace, ds.Spec.Selector})
-		}
-	}
-	o.orphans = newLookup(orphans, selectors)
-	return o
+	p.settled[uid] = seen
+	return nil
 }

@@ -183,6 +183,30 @@ spec:
 %s`, kind, name, replicas, name, name, image, more)
 }
 
+func TestFailedPodIsReplaced(t *testing.T) {
+	tests := []struct {
+		kind, manifest string
+		pods           int // afterwards: only a ReplicaSet leaves the failed one for the garbage collector
+	}{
+		{"ReplicaSet", replicaSet(2), 3},
+		{"StatefulSet", statefulSet(2, "a", ""), 2},
+		{"DaemonSet", daemonSet("a", "}\n"), 2},
+		{"Job", job("Job", "  parallelism: 2\n"), 3},
+	}
+	for _, test := range tests {
+		t.Run(test.kind, func(t *testing.T) {
+			w := newWorld(t, 2, spread)
+			w.apply(test.manifest)
+			failed := w.state.Pods[0].DeepCopy()
+			failed.Status = v1.PodStatus{Phase: v1.PodFailed}
+			w.state = w.state.With(failed)
+			w.settle()
+			running := slices.DeleteFunc(slices.Clone(w.state.Pods), cluster.Terminal)
+			w.check("running and all", []int{len(running), len(w.state.Pods)}, []int{2, test.pods})
+		})
+	}
+}
+
 func TestReconcileIsDeterministic(t *testing.T) {
 	run := func(rand *rand.Rand) []string {
 		w := newWorld(t, 3, anywhere)

@@ -2,15 +2,16 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
+	"strconv"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
 
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -46,14 +47,13 @@ func (e *inputError) Unwrap() error { return e.err }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errOut io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	klog.SetLogger(logr.Discard()) // What upstream logs has a time in it, and is for those who run a control plane.
 	root := newRoot(streams{in: in, out: out, err: errOut})
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	return exitCode(root.ExecuteContext(ctx), errOut)
+	return exitCode(root.Execute(), errOut)
 }
 
 func newRoot(s streams) *cobra.Command {
@@ -64,24 +64,55 @@ func newRoot(s streams) *cobra.Command {
 which pods stay Pending, and why. It needs no cluster.
 
 Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered and an expectation was not met.`,
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+
+		SuggestionsMinimumDistance: 2,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(cmd, "there is no command %q", args[0])
+				return unknownCommand(cmd, args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%s", err) })
-	root.AddCommand(newRun(s), newValidate(s), newExport(s), newVersion(s))
+	root.SetVersionTemplate(versions())
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
+	root.AddCommand(newRun(s), newValidate(s), newExport(s), newVersion(s), newCompletion(s))
 	return root
 }
 
 // usage is a wrong command line.
 func usage(cmd *cobra.Command, format string, args ...any) error {
 	return &inputError{err: fmt.Errorf(format, args...), hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	if similar := cmd.Root().SuggestionsFor(name); len(similar) > 0 {
+		return usage(cmd.Root(), "there is no command %q; did you mean %q?", name, similar[0])
+	}
+	return usage(cmd.Root(), "there is no command %q", name)
+}
+
+// flagError words what is wrong with a flag as a user reads it, without the function that found it out.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	var number *strconv.NumError
+	if errors.As(err, &invalid) && errors.As(err, &number) {
+		wanted := map[string]string{"uint64": "a whole number of at least 0", "bool": "true or false"}[invalid.GetFlag().Value.Type()]
+		return usage(cmd, "--%s: %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), wanted)
+	}
+	return usage(cmd, "%s", err)
+}
+
+// noArguments is for commands that take none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(cmd, "%s takes no argument, and got %q", cmd.Name(), args[0])
+	}
+	return nil
 }
 
 // exitCode writes the error, a line a problem, and returns its exit code.

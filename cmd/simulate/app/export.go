@@ -1,7 +1,7 @@
 package app
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,14 +18,17 @@ func newExport(s streams) *cobra.Command {
 		Short: "Write a cluster as a kube-scheduler-simulator snapshot",
 		Long: `Run a scenario and write the cluster after its last step, or after the one named, as a snapshot that
 kube-scheduler-simulator imports. Its snapshots are input here, too: give them with --cluster or -f.`,
-		Example: `  simulate export scenarios/kind-walkthrough --step 05-soft-region-3 > snapshot.json`,
-		Args:    atMostOne,
+		Example: `  simulate export scenarios/kind-walkthrough --step weighted-2 > snapshot.json
+  simulate run --cluster snapshot.json -f deployment.yaml`,
+		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			loaded, err := in.load(cmd, s, args)
 			if err != nil {
 				return err
 			}
-			result, err := simulation.Run(cmd.Context(), loaded, simulation.Options{})
+			bar := newProgress(s.err)
+			result, err := simulation.Run(cmd.Context(), loaded, simulation.Options{Progress: bar.update})
+			bar.done()
 			if err != nil {
 				return err
 			}
@@ -41,7 +44,7 @@ kube-scheduler-simulator imports. Its snapshots are input here, too: give them w
 		},
 	}
 	in.register(cmd)
-	cmd.Flags().StringVar(&step, "step", "", "name of the step after which the cluster is taken (default the last)")
+	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which the cluster is taken (default the last)")
 	return cmd
 }
 
@@ -49,14 +52,12 @@ func stateAfter(cmd *cobra.Command, result *simulation.Result, name string) (*cl
 	if name == "" {
 		return result.Steps[len(result.Steps)-1].State, nil
 	}
+	var names []string
 	for i := range result.Steps {
 		if result.Steps[i].Name == name {
 			return result.Steps[i].State, nil
 		}
-	}
-	var names []string
-	for i := range result.Steps {
 		names = append(names, result.Steps[i].Name)
 	}
-	return nil, usage(cmd, "--step: there is no step %q; there are %s", name, fmt.Sprint(names))
+	return nil, usage(cmd, "--step: there is no step %q; there are %s", name, strings.Join(names, ", "))
 }

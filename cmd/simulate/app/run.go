@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -27,11 +26,17 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
   simulate run scenarios/kind-walkthrough
   simulate run --cluster kind-config.yaml -f deployment.yaml
   helm template x ./chart | simulate run --cluster nodes.yaml -f -
-  kubectl get nodes,pods,deploy,rs,sts,svc,pdb,pv,pvc,sc -A -o json | simulate run -f - -f extra.yaml -o json`,
+  kubectl get nodes,pods,deploy,rs,sts,ds,svc,pdb,pv,pvc,sc,pc -A -o json | simulate run --cluster - -f extra.yaml`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(report.Formats(), format) {
 				return usage(cmd, "-o %s: there is no such format; give %s", format, strings.Join(report.Formats(), ", "))
+			}
+			if (opts.Quiet || opts.All) && format != "text" && format != "wide" {
+				return usage(cmd, "-q and --all have no effect on -o %s, which always holds everything; leave them out", format)
+			}
+			if opts.Quiet && opts.All {
+				return usage(cmd, "-q asks for one line a step and --all for every pod; give one of them")
 			}
 			loaded, err := in.load(cmd, s, args)
 			if err != nil {
@@ -46,7 +51,7 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
 			opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
 			found := report.New(result, version)
 			if err := report.Write(s.out, found, format, opts); err != nil {
-				return fmt.Errorf("writing the report: %w", err)
+				return err
 			}
 			if !found.Met() {
 				return errUnmet
@@ -55,7 +60,8 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
 		},
 	}
 	in.register(cmd)
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "format of the report: "+strings.Join(report.Formats(), ", "))
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "`FORMAT` of the report: "+strings.Join(report.Formats(), ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(report.Formats(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVarP(&opts.Quiet, "quiet", "q", false, "one line a step")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "list every pod, however many there are")
 	return cmd

@@ -3,6 +3,8 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +15,7 @@ func newValidate(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "validate SCENARIO...",
 		Short:   "Check scenarios and every file they name; report all problems at once",
-		Example: `  simulate validate scenarios/*`,
+		Example: `  simulate validate scenarios/*/`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage(cmd, "no scenario is given; give scenario files, or folders that hold a %s", scenario.FileName)
@@ -21,19 +23,25 @@ func newValidate(s streams) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			var valid strings.Builder
 			var problems []error
 			for _, path := range args {
-				loaded, err := scenario.Load(path)
+				loaded, err := loadScenario(path)
 				if err != nil {
 					problems = append(problems, err)
 					continue
 				}
-				fmt.Fprintf(s.out, "%s: valid (%d steps)\n", path, len(loaded.Steps))
+				steps := "steps"
+				if len(loaded.Steps) == 1 {
+					steps = "step"
+				}
+				fmt.Fprintf(&valid, "%s: valid (%d %s)\n", path, len(loaded.Steps), steps)
 			}
 			if len(problems) > 0 {
 				return &inputError{err: errors.Join(problems...)}
 			}
-			return nil
+			_, err := io.WriteString(s.out, valid.String())
+			return err
 		},
 	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -13,10 +14,14 @@ func newVersion(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of simulate and of the kube-scheduler in it",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(s.out, "simulate %s\nkube-scheduler %s\n%s %s/%s\n", version, sched.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := io.WriteString(s.out, versions())
 			return err
 		},
 	}
+}
+
+func versions() string {
+	return fmt.Sprintf("simulate %s\nkube-scheduler %s\n%s %s/%s\n", version, sched.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

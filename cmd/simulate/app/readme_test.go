@@ -1,0 +1,106 @@
+package app
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// transcript is a command and what the documentation says that it prints.
+type transcript struct{ command, output string }
+
+// transcripts finds the fenced blocks of a Markdown text that begin with "$ simulate". A block can hold several commands, each
+// on a line that begins with "$ ".
+func transcripts(markdown string) []transcript {
+	var found []transcript
+	fenced, first, taken := false, false, false
+	for line := range strings.Lines(markdown) {
+		if strings.HasPrefix(line, "```") {
+			fenced, first, taken = !fenced, true, false
+			continue
+		}
+		taken = taken || fenced && first && strings.HasPrefix(line, "$ simulate ")
+		first = false
+		command, is := strings.CutPrefix(line, "$ ")
+		switch {
+		case !taken:
+		case is:
+			found = append(found, transcript{command: command})
+		default:
+			found[len(found)-1].output += line
+		}
+	}
+	return found
+}
+
+// matches tells whether the output is as documented. A line "…" stands for any number of lines.
+func matches(documented, output string) bool {
+	var pattern strings.Builder
+	for line := range strings.Lines(documented) {
+		if line == "…\n" {
+			pattern.WriteString(`(.*\n)*`)
+		} else {
+			pattern.WriteString(regexp.QuoteMeta(line))
+		}
+	}
+	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(output)
+}
+
+func TestReadme(t *testing.T) {
+	const repo = "../../.."
+	readme, err := os.ReadFile(repo + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := transcripts(string(readme))
+	if len(found) == 0 {
+		t.Fatal(`README.md has no fenced block that begins with "$ simulate"`)
+	}
+	for _, example := range found {
+		t.Run(strings.TrimSpace(example.command), func(t *testing.T) {
+			shell := exec.Command("sh", "-c", example.command)
+			shell.Dir = repo
+			output, err := shell.CombinedOutput()
+			if !matches(example.output, string(output)) {
+				t.Errorf("%v (-documented +printed):\n%s", err, cmp.Diff(example.output, string(output)))
+			}
+		})
+	}
+}
+
+func TestTranscripts(t *testing.T) {
+	const markdown = "# Title\n$ simulate no fence\n```\n$ simulate one\nout 1\n…\n$ simulate two\n```\nbetween\n```sh\nmake\n$ simulate not first\n```\n" +
+		"```console\n$ simulate three 2>&1\n\nout 3\n```\n"
+	want := []transcript{{"simulate one\n", "out 1\n…\n"}, {"simulate two\n", ""}, {"simulate three 2>&1\n", "\nout 3\n"}}
+	if diff := cmp.Diff(want, transcripts(markdown), cmp.AllowUnexported(transcript{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, test := range []struct {
+		documented, output string
+		want               bool
+	}{
+		{"", "", true},
+		{"a\nb\n", "a\nb\n", true},
+		{"a\nb\n", "a\nc\n", false},
+		{"a\n", "a\nb\n", false},
+		{"a\n", "", false},
+		{"a.c\n", "abc\n", false},
+		{"…\n", "a\nb\n", true},
+		{"a\n…\nd\n", "a\nb\nc\nd\n", true},
+		{"a\n…\nd\n", "a\nd\n", true},
+		{"a\n…\nd\n", "a\nb\n", false},
+		{"…\nb\n", "ab\n", false},
+		{"…\nb\n…\na\n…\n", "a\nb\n", false},
+	} {
+		if got := matches(test.documented, test.output); got != test.want {
+			t.Errorf("matches(%q, %q) is %t", test.documented, test.output, got)
+		}
+	}
+}

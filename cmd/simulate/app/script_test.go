@@ -1,0 +1,104 @@
+package app
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var update = flag.Bool("update", false, "write the outputs in the scripts anew")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"simulate": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScript runs the scripts under testdata/script, each in an empty folder with the files at its end. $REPO is the root of
+// the repository.
+func TestScript(t *testing.T) {
+	repo, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("REPO", repo)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":   exits,
+			"refused": refused,
+			"large":   large,
+			"follows": follows,
+		},
+	})
+}
+
+// exits STATUS COMMAND ... runs the command and checks its exit status.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	if got := status(ts, ts.Exec(args[1], args[2:]...)); fmt.Sprint(got) != args[0] {
+		ts.Fatalf("exit status %d, want %s", got, args[0])
+	}
+}
+
+// refused FILE runs each line of the file that begins with "$ " in a shell, and writes these lines, each with what it brings
+// on standard error, to FILE.got. All must exit with 2, and write nothing to standard output.
+func refused(ts *testscript.TestScript, _ bool, args []string) {
+	var got strings.Builder
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		command, is := strings.CutPrefix(line, "$ ")
+		if !is {
+			continue
+		}
+		if status := status(ts, ts.Exec("sh", "-c", command)); status != exitInput {
+			ts.Fatalf("%s: exit status %d, want %d", command, status, exitInput)
+		}
+		if out := ts.ReadFile("stdout"); out != "" {
+			ts.Fatalf("%s: standard output is not empty", command)
+		}
+		got.WriteString(line + ts.ReadFile("stderr"))
+	}
+	if got.Len() == 0 {
+		ts.Fatalf("%s: no line begins with $", args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".got"), []byte(got.String()), 0o644))
+}
+
+func status(ts *testscript.TestScript, err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return exitAnswered
+	case !errors.As(err, &exit):
+		ts.Fatalf("%v", err)
+	}
+	return exit.ExitCode()
+}
+
+// large FILE writes 100 MB of valid YAML.
+func large(ts *testscript.TestScript, _ bool, args []string) {
+	object := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata: {text: " + strings.Repeat("x", 10_000) + "}\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(object, 10_000)), 0o644))
+}
+
+// follows FILE SCHEMA checks a JSON file by a JSON Schema.
+func follows(ts *testscript.TestScript, _ bool, args []string) {
+	schema, err := jsonschema.NewCompiler().Compile(args[1])
+	ts.Check(err)
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[0])))
+	ts.Check(err)
+	ts.Check(schema.Validate(document))
+}

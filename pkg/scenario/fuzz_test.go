@@ -1,0 +1,74 @@
+package scenario
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/faultline/faultline/pkg/sched"
+)
+
+// large are numbers with which a few bytes ask for a cluster that takes long to build.
+var large = regexp.MustCompile(`[0-9]{4}|[eE][0-9]`)
+
+// FuzzLoad looks for scenarios that make the loader panic, of which it says something else the second time, or which leave
+// the process changed. The only files that they can name are those of testdata.
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob("testdata/*/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	tree := fstest.MapFS{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		tree[strings.TrimPrefix(file, "testdata/")] = &fstest.MapFile{Data: data}
+		f.Add(string(data))
+	}
+	gates := sched.FeatureGates()
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 10_000 || large.MatchString(text) {
+			return
+		}
+		const file = "fuzz/scenario.yaml"
+		load := func() (*Scenario, string) {
+			s, err := LoadFS(with(tree, file, text), file)
+			if err != nil {
+				return s, err.Error()
+			}
+			return s, ""
+		}
+		s, problems := load()
+		if _, again := load(); again != problems {
+			t.Errorf("first\n%s\nthen\n%s", problems, again)
+		}
+		if (s == nil) != (problems != "") {
+			t.Errorf("scenario %v with the problems %q", s, problems)
+		}
+		for _, line := range strings.Split(problems, "\n") {
+			if problems != "" && strings.TrimSpace(line) == "" {
+				t.Errorf("an empty line in %q", problems)
+			}
+		}
+		if diff := cmp.Diff(gates, sched.FeatureGates(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("feature gates are left changed (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// with returns the tree with one file more.
+func with(tree fstest.MapFS, file, text string) fstest.MapFS {
+	more := fstest.MapFS{file: {Data: []byte(text)}}
+	for name, entry := range tree {
+		more[name] = entry
+	}
+	return more
+}

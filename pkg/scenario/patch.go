@@ -1,0 +1,46 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
+)
+
+// ErrTestFailed is wrapped by the error of a patch whose test operation does not find what it expects.
+var ErrTestFailed = jsonpatch.ErrTestFailed
+
+// Apply returns the object as it is after the patch, defaulted and validated. The object given is not changed.
+func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
+	before, err := manifest.Encode(obj)
+	if err != nil {
+		return nil, err
+	}
+	var after []byte
+	switch p.Type {
+	case "json":
+		var operations jsonpatch.Patch
+		if operations, err = jsonpatch.DecodePatch(p.Patch.Raw); err == nil {
+			after, err = operations.Apply(before)
+		}
+	case "merge":
+		after, err = jsonpatch.MergePatch(before, p.Patch.Raw)
+	default:
+		after, err = strategicpatch.StrategicMergePatch(before, p.Patch.Raw, obj)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the patch does not fit %s: %w", describe(obj), err)
+	}
+	patched, err := manifest.DecodeObject("patched", after)
+	if err != nil {
+		return nil, err
+	}
+	if describe(patched.Object) != describe(obj) {
+		return nil, errors.New("the patch makes another object of " + describe(obj) + "; kind, namespace and name cannot change")
+	}
+	return patched.Object, nil
+}

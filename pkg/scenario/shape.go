@@ -1,0 +1,229 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// checkShape finds what is wrong with the steps whatever the objects are: actions that are none or two, numbers out of range,
+// selectors that do not parse.
+func (l *loader) checkShape(s *Scenario) {
+	names := map[string]bool{}
+	for i := range s.Steps {
+		step, path := &s.Steps[i], l.stepPath(i)
+		switch {
+		case strings.TrimSpace(step.Name) == "":
+			l.problem(path.Child("name"), "is missing; the report shows a step by its name")
+		case names[step.Name]:
+			l.problem(path.Child("name"), "%q is the name of an earlier step, too; give every step a name of its own", step.Name)
+		case step.Name == WorkloadsStep && len(s.Workloads) > 0:
+			l.problem(path.Child("name"), "%q is what the report calls the workloads before the first step; choose another name", step.Name)
+		}
+		names[step.Name] = true
+		if actions := step.actions(); len(actions) > 1 {
+			l.problem(path, "%s are given, and a step has one action; make a step of each", strings.Join(actions, " and "))
+		} else if len(actions) == 0 && !step.Fresh {
+			l.problem(path, "has no action; give one of %s, or fresh: true", strings.Join(allActions, ", "))
+		}
+		l.shapeOfActions(path, &step.Step)
+		if step.Expect != nil {
+			l.shapeOfExpect(path.Child("expect"), step.Expect)
+		}
+	}
+}
+
+// stepPath is where a step stands; a command line has one step, which stands nowhere.
+func (l *loader) stepPath(i int) *field.Path {
+	if l.commandLine {
+		return nil
+	}
+	return field.NewPath("steps").Index(i)
+}
+
+func (l *loader) shapeOfActions(path *field.Path, step *Step) {
+	if step.Patch != nil {
+		l.shapeOfPatch(path.Child("patch"), step.Patch)
+	}
+	if step.Scale != nil {
+		path := path.Child("scale")
+		l.shapeOfTarget(path, step.Scale.Target, "Deployment", "ReplicaSet", "StatefulSet")
+		l.atLeast0(path.Child("replicas"), int(step.Scale.Replicas))
+	}
+	if step.Delete != nil {
+		l.shapeOfDelete(path.Child("delete"), step.Delete)
+	}
+	if step.Rollout != nil {
+		path := path.Child("rollout")
+		l.shapeOfTarget(path, step.Rollout.Target, "Deployment", "StatefulSet", "DaemonSet")
+		if step.Rollout.Restart == (len(step.Rollout.Images) > 0) {
+			l.problem(path, "give either restart: true or images")
+		}
+	}
+	if step.Trigger != nil {
+		l.shapeOfTarget(path.Child("trigger"), *step.Trigger, "CronJob")
+	}
+	for _, action := range step.onNodes() {
+		l.shapeOfNodes(path.Child(action.name), *action.nodes)
+	}
+	if fail := step.Fail; fail != nil && !slices.Contains([]string{"", "unreachable", "out-of-service", "deleted"}, fail.Mode) {
+		l.problem(path.Child("fail", "mode"), "%q is none of unreachable, out-of-service, deleted", fail.Mode)
+	}
+}
+
+func (l *loader) shapeOfPatch(path *field.Path, patch *Patch) {
+	l.shapeOfTarget(path, patch.Target)
+	if !slices.Contains([]string{"", "strategic", "merge", "json"}, patch.Type) {
+		l.problem(path.Child("type"), "%q is none of strategic, merge, json", patch.Type)
+		return
+	}
+	switch {
+	case len(patch.Patch.Raw) == 0:
+		l.problem(path.Child("patch"), "is missing; give the part of the object that changes")
+	case patch.ofItsType():
+	case patch.Type == "json":
+		l.problem(path.Child("patch"), "is no list; a patch of type json is a list of operations such as {op: replace, path: /spec/replicas, value: 3}")
+	default:
+		l.problem(path.Child("patch"), "is no object; give the part of the object that changes, or type: json for a list of operations")
+	}
+}
+
+// ofItsType tells whether the patch is a list if the type is json, and an object otherwise.
+func (p *Patch) ofItsType() bool {
+	opening := "{"
+	if p.Type == "json" {
+		opening = "["
+	}
+	return strings.HasPrefix(string(p.Patch.Raw), opening)
+}
+
+func (l *loader) shapeOfTarget(path *field.Path, target Target, kinds ...string) {
+	kind, _, err := ParseTarget(target.Target)
+	switch {
+	case target.Target == "":
+		l.problem(path.Child("target"), "is missing; give kind/name, for example deployment/web")
+	case err != nil:
+		l.problem(path.Child("target"), "%s", err)
+	case len(kinds) > 0 && !slices.Contains(kinds, kind):
+		l.problem(path.Child("target"), "%q is a %s, and this takes a %s", target.Target, kind, strings.Join(kinds, " or a "))
+	}
+}
+
+func (l *loader) shapeOfDelete(path *field.Path, action *Delete) {
+	if len(action.Files) == 0 && len(action.Targets) == 0 && action.Pods == nil {
+		l.problem(path, "has nothing to delete; give files, targets or pods")
+	}
+	for i, target := range action.Targets {
+		if _, _, err := ParseTarget(target); err != nil {
+			l.problem(path.Child("targets").Index(i), "%s", err)
+		}
+	}
+	if action.Pods != nil {
+		l.shapeOfSelector(path.Child("pods", "selector"), action.Pods.Selector)
+		if action.Pods.Nodes != nil {
+			l.shapeOfNodes(path.Child("pods", "nodes"), *action.Pods.Nodes)
+		}
+	}
+}
+
+func (l *loader) shapeOfNodes(path *field.Path, nodes Nodes) {
+	if len(nodes.Names) == 0 && nodes.Selector == "" {
+		l.problem(path, "selects no node; give names, or a selector such as topology.kubernetes.io/zone=zone-1")
+	}
+	l.shapeOfSelector(path.Child("selector"), nodes.Selector)
+}
+
+func (l *loader) shapeOfSelector(path *field.Path, text string) {
+	if _, err := labels.Parse(text); err != nil {
+		l.problem(path, "%q is no label selector: %s; give for example app=web,tier!=cache", text, err)
+	}
+}
+
+func (l *loader) shapeOfExpect(path *field.Path, expect *Expect) {
+	if expect.Pending == nil && expect.Message == "" && len(expect.Domains) == 0 && expect.Rollouts == nil {
+		l.problem(path, "expects nothing; give pending, message, domains or rollouts")
+	}
+	if expect.Pending != nil {
+		l.atLeast0(path.Child("pending"), *expect.Pending)
+		if *expect.Pending == 0 && expect.Message != "" {
+			l.problem(path.Child("message"), "is of a Pending pod, and pending: 0 expects none; drop one of them")
+		}
+	}
+	for i, domains := range expect.Domains {
+		l.shapeOfDomains(path.Child("domains").Index(i), &domains)
+	}
+}
+
+func (l *loader) shapeOfDomains(path *field.Path, domains *Domains) {
+	if domains.TopologyKey == "" {
+		l.problem(path.Child("topologyKey"), "is missing; give a node label such as topology.kubernetes.io/zone")
+	}
+	l.shapeOfSelector(path.Child("selector"), domains.Selector)
+	if domains.Min == nil && domains.Max == nil && domains.Skew == nil && len(domains.Exactly) == 0 {
+		l.problem(path, "expects nothing; give min, max, skew or exactly")
+	}
+	for _, bound := range []struct {
+		name  string
+		value *int
+	}{{"min", domains.Min}, {"max", domains.Max}, {"skew", domains.Skew}} {
+		if bound.value != nil {
+			l.atLeast0(path.Child(bound.name), *bound.value)
+		}
+	}
+	if domains.Min != nil && domains.Max != nil && *domains.Min > *domains.Max {
+		l.problem(path.Child("min"), "%d is more than max, %d", *domains.Min, *domains.Max)
+	}
+	for _, name := range sortedKeys(domains.Exactly) {
+		l.atLeast0(path.Child("exactly").Key(name), domains.Exactly[name])
+	}
+}
+
+func (l *loader) atLeast0(path *field.Path, value int) {
+	if value < 0 {
+		l.problem(path, "%d is negative; give 0 or more", value)
+	}
+}
+
+var allActions = []string{"apply", "patch", "scale", "delete", "rollout", "trigger", "cordon", "uncordon", "drain", "fail", "restore"}
+
+// actions returns the names of the actions that the step gives.
+func (s *Step) actions() []string {
+	var names []string
+	for i, given := range []bool{
+		s.Apply != nil, s.Patch != nil, s.Scale != nil, s.Delete != nil, s.Rollout != nil, s.Trigger != nil,
+		s.Cordon != nil, s.Uncordon != nil, s.Drain != nil, s.Fail != nil, s.Restore != nil,
+	} {
+		if given {
+			names = append(names, allActions[i])
+		}
+	}
+	return names
+}
+
+type nodeAction struct {
+	name  string
+	nodes *Nodes
+}
+
+// onNodes returns the step's actions on nodes.
+func (s *Step) onNodes() []nodeAction {
+	var actions []nodeAction
+	if s.Cordon != nil {
+		actions = append(actions, nodeAction{"cordon", s.Cordon})
+	}
+	if s.Uncordon != nil {
+		actions = append(actions, nodeAction{"uncordon", s.Uncordon})
+	}
+	if s.Drain != nil {
+		actions = append(actions, nodeAction{"drain", &s.Drain.Nodes})
+	}
+	if s.Fail != nil {
+		actions = append(actions, nodeAction{"fail", &s.Fail.Nodes})
+	}
+	if s.Restore != nil {
+		actions = append(actions, nodeAction{"restore", s.Restore})
+	}
+	return actions
+}

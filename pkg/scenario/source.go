@@ -1,0 +1,177 @@
+package scenario
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// clusterSources reads the cluster. Of two nodes of one name the later would take the place of the earlier, which nobody means.
+func (l *loader) clusterSources(s *Scenario, sources []Source) {
+	path := field.NewPath("cluster")
+	if len(sources) == 0 {
+		l.problem(path, "is missing; name files, objects or synthetic that give the nodes")
+		l.incomplete = true
+	}
+	from := map[string]int{}
+	for i := range sources {
+		objects := l.source(path.Index(i), &sources[i], true)
+		var twice []string
+		for _, obj := range objects {
+			node, ok := obj.(*v1.Node)
+			if !ok {
+				continue
+			}
+			if _, found := from[node.Name]; found {
+				twice = append(twice, node.Name)
+			} else {
+				from[node.Name] = i
+			}
+		}
+		if len(twice) > 0 {
+			l.problem(path.Index(i), "there is a node %q in %s already; give every node a name of its own (%d are there twice)",
+				twice[0], path.Index(from[twice[0]]), len(twice))
+		}
+		s.Cluster = append(s.Cluster, objects...)
+	}
+}
+
+// source returns the objects of a source. Nodes may be described by regions and zones only where there is a cluster to build.
+func (l *loader) source(path *field.Path, source *Source, nodes bool) []cluster.Object {
+	given := 0
+	for _, is := range []bool{len(source.Files) > 0, len(source.Objects) > 0, source.Synthetic != nil} {
+		if is {
+			given++
+		}
+	}
+	problems := len(l.problems)
+	defer func() { l.incomplete = l.incomplete || len(l.problems) > problems }()
+	switch {
+	case source.Synthetic != nil && !nodes:
+		l.problem(path.Child("synthetic"), "is legal under cluster only; give files or objects here")
+		return nil
+	case given != 1 && nodes:
+		l.problem(path, "give exactly one of files, objects and synthetic")
+		return nil
+	case given != 1:
+		l.problem(path, "give exactly one of files and objects")
+		return nil
+	case len(source.Files) > 0:
+		return l.read(path.Child("files"), source.Files)
+	case source.Synthetic != nil:
+		return l.synthetic(path.Child("synthetic"), source.Synthetic)
+	}
+	var objects []cluster.Object
+	for i := range source.Objects {
+		obj, err := manifest.DecodeObject(fmt.Sprintf("%s: %s", l.file, path.Child("objects").Index(i)), source.Objects[i].Raw)
+		if err != nil {
+			l.problems = append(l.problems, err)
+			continue
+		}
+		objects = append(objects, obj.Object)
+	}
+	return objects
+}
+
+// read returns the objects of files, folders and globs.
+func (l *loader) read(path *field.Path, files []string) []cluster.Object {
+	problems := len(l.problems)
+	defer func() { l.incomplete = l.incomplete || len(l.problems) > problems }()
+	var found []string
+	for i, file := range files {
+		switch {
+		case file == "":
+			l.problem(path.Index(i), "is empty; give a file, a folder or a glob")
+		case file == manifest.Stdin && l.stdin == nil:
+			l.problem(path.Index(i), "- is the standard input, which has no place in a scenario file; give a file, a folder or a glob")
+		case file == manifest.Stdin:
+			found = append(found, file)
+		default:
+			file = l.resolve(file)
+			if !strings.ContainsAny(file, "*?[") && !l.exists(file) {
+				l.problem(path.Index(i), "%s", l.missing(file))
+				continue
+			}
+			found = append(found, file)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	set, err := manifest.ReadFS(l.fsys, l.stdin, found...)
+	if err != nil {
+		l.problems = append(l.problems, err)
+		return nil
+	}
+	return l.take(set)
+}
+
+// resolve returns the path of a file that the scenario names.
+func (l *loader) resolve(file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(l.dir, file)
+}
+
+func (l *loader) exists(file string) bool {
+	var err error
+	if l.fsys == nil {
+		_, err = os.Stat(file)
+	} else {
+		_, err = fs.Stat(l.fsys, file)
+	}
+	return err == nil
+}
+
+// missing says that a file is not there, and where one is looked for.
+func (l *loader) missing(file string) string {
+	if l.dir == "" {
+		return fmt.Sprintf("there is no file or folder %s", file)
+	}
+	return fmt.Sprintf("there is no file or folder %s; paths are relative to the folder of the scenario", file)
+}
+
+func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Object {
+	if invalid := spec.Validate(path); len(invalid) > 0 {
+		for _, err := range invalid {
+			l.problem(nil, "%s", err)
+		}
+		return nil
+	}
+	l.levelKeys = append(l.levelKeys, spec.LevelKeys()...)
+	nodes, err := topology.Build(*spec)
+	if err != nil {
+		l.problem(path, "%s", err)
+	}
+	objects := make([]cluster.Object, len(nodes))
+	for i, node := range nodes {
+		objects[i] = node
+	}
+	return objects
+}
+
+// take keeps what was read besides objects, and returns the objects.
+func (l *loader) take(set *manifest.Set) []cluster.Object {
+	l.ignored = append(l.ignored, set.Ignored...)
+	for i := range set.SchedulerConfigs {
+		if l.config != nil {
+			l.problem(nil, "both %s and %s configure the scheduler; keep one", l.config.Source, set.SchedulerConfigs[i].Source)
+		}
+		l.config = &set.SchedulerConfigs[i]
+	}
+	objects := make([]cluster.Object, len(set.Objects))
+	for i := range set.Objects {
+		objects[i] = set.Objects[i].Object
+	}
+	return objects
+}

@@ -1,0 +1,339 @@
+package scenario
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+// walk goes through the scenario step by step without a scheduler, to find what would stop it on its way: names that nothing
+// bears by then, objects that are refused, patches that do not fit. It knows what the files bring, and not what controllers
+// make of it.
+type walk struct {
+	*loader
+	state *cluster.State
+	lost  []*v1.Node // deleted by a failure, until a restore
+	known *names
+}
+
+func (l *loader) walk(s *Scenario) {
+	w := &walk{loader: l, known: newNames(s)}
+	w.apply(field.NewPath("cluster"), &cluster.State{Now: cluster.Epoch}, s.Cluster)
+	if len(w.state.Nodes) == 0 {
+		where := "cluster gives no nodes"
+		if l.commandLine {
+			where = "there are no nodes"
+		}
+		l.problem(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, orSynthetic(l.commandLine))
+		return
+	}
+	if !w.known.makesPods {
+		l.problem(nil, "there is no workload, so nothing is to be placed; give a Pod, a Deployment or another controller of pods")
+	}
+	for _, obj := range s.objects() {
+		w.checkPods(obj, s)
+	}
+	w.apply(field.NewPath("workloads"), w.state, s.Workloads)
+	for i := range s.Steps {
+		w.step(l.stepPath(i), &s.Steps[i], s)
+	}
+}
+
+func orSynthetic(commandLine bool) string {
+	if commandLine {
+		return " (--cluster or -f)"
+	}
+	return " or synthetic nodes"
+}
+
+// apply lets the API server admit the objects.
+func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.Object) {
+	next, _, err := workload.Admit(state, objects...)
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			w.problem(path, "%s", strings.TrimSpace(line))
+		}
+		next = state.With(objects...) // what follows shall not be wrong for this
+	}
+	w.state = next
+}
+
+func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
+	if step.Fresh {
+		w.state = s.Fresh(w.state)
+	}
+	if step.Apply != nil {
+		w.apply(path.Child("apply"), w.state, step.Objects)
+	}
+	if step.Patch != nil {
+		w.patch(path.Child("patch"), step.Patch)
+	}
+	if step.Scale != nil {
+		w.find(path.Child("scale", "target"), step.Scale.Target)
+	}
+	if step.Rollout != nil {
+		w.rollout(path.Child("rollout"), step.Rollout)
+	}
+	if step.Trigger != nil {
+		w.find(path.Child("trigger", "target"), *step.Trigger)
+	}
+	if step.Delete != nil {
+		w.delete(path.Child("delete"), step)
+	}
+	for _, action := range step.onNodes() {
+		if action.name != "restore" {
+			w.selectNodes(path.Child(action.name), *action.nodes, w.state.Nodes)
+		}
+	}
+	if step.Fail != nil && step.Fail.Mode == "deleted" {
+		gone := matching(step.Fail.Nodes, w.state.Nodes)
+		w.lost = append(w.lost, gone...)
+		w.state = workload.Delete(w.state, objectsOf(gone)...)
+	}
+	if step.Restore != nil {
+		w.selectNodes(path.Child("restore"), *step.Restore, slices.Concat(w.state.Nodes, w.lost))
+		back := matching(*step.Restore, w.lost)
+		w.state = w.state.With(objectsOf(back)...)
+		w.lost = slices.DeleteFunc(w.lost, func(node *v1.Node) bool { return slices.Contains(back, node) })
+	}
+	if step.Expect != nil {
+		for i, domains := range step.Expect.Domains {
+			w.domains(path.Child("expect", "domains").Index(i), domains)
+		}
+	}
+}
+
+// find returns the object that the target names, nil if it is not there: then that is reported, unless a controller may have
+// made it.
+func (w *walk) find(path *field.Path, target Target) cluster.Object {
+	kind, name, err := ParseTarget(target.Target)
+	if err != nil {
+		return nil // said already
+	}
+	wanted := objectName{kind, namespaceOr(target.Namespace, kind), name}
+	for _, obj := range w.state.Objects() {
+		if nameOf(obj) == wanted {
+			return obj
+		}
+	}
+	switch {
+	case w.known.objects[wanted]:
+		w.problem(path, "%s is not there at this step; it is applied later, or was deleted before", wanted)
+	case !w.known.mayBeMade(wanted):
+		w.problem(path, "there is no %s in the scenario; %s", wanted, w.known.of(wanted))
+	}
+	return nil
+}
+
+func (w *walk) patch(path *field.Path, patch *Patch) {
+	obj := w.find(path.Child("target"), patch.Target)
+	if obj == nil || !patch.ofItsType() {
+		return // said already
+	}
+	patched, err := patch.Apply(obj)
+	switch {
+	case errors.Is(err, ErrTestFailed): // it may be a controller that makes it true
+	case err != nil:
+		for line := range strings.Lines(err.Error()) {
+			w.problem(path.Child("patch"), "%s", strings.TrimSpace(line))
+		}
+	default:
+		w.known.add(patched)
+		w.apply(path.Child("patch"), w.state, []cluster.Object{patched})
+	}
+}
+
+func (w *walk) rollout(path *field.Path, rollout *Rollout) {
+	obj := w.find(path.Child("target"), rollout.Target)
+	if obj == nil {
+		return
+	}
+	spec, _ := podSpec(obj)
+	if spec == nil {
+		return // the wrong kind, said already
+	}
+	var containers []string
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		containers = append(containers, container.Name)
+	}
+	for _, name := range sortedKeys(rollout.Images) {
+		if !slices.Contains(containers, name) {
+			w.problem(path.Child("images").Key(name), "%s has no container %q; %s", nameOf(obj), name, there(name, containers))
+		}
+	}
+}
+
+func (w *walk) delete(path *field.Path, step *LoadedStep) {
+	gone := slices.Clone(step.Objects)
+	for i, target := range step.Delete.Targets {
+		obj := w.find(path.Child("targets").Index(i), Target{Target: target, Namespace: step.Delete.Namespace})
+		if obj != nil {
+			gone = append(gone, obj)
+		}
+	}
+	if pods := step.Delete.Pods; pods != nil {
+		w.selectPods(path.Child("pods", "selector"), pods.Selector)
+		if pods.Nodes != nil {
+			w.selectNodes(path.Child("pods", "nodes"), *pods.Nodes, w.state.Nodes)
+		}
+	}
+	w.state = workload.Delete(w.state, gone...)
+}
+
+// selectNodes reports names that no node has, and a selector that matches none.
+func (w *walk) selectNodes(path *field.Path, nodes Nodes, among []*v1.Node) {
+	for i, name := range nodes.Names {
+		if slices.ContainsFunc(among, func(node *v1.Node) bool { return node.Name == name }) {
+			continue
+		}
+		wanted := objectName{kind: "Node", name: name}
+		if w.known.objects[wanted] {
+			w.problem(path.Child("names").Index(i), "%s is not there at this step; it is applied later, or was deleted before", wanted)
+			continue
+		}
+		var names []string
+		for _, node := range among {
+			names = append(names, node.Name)
+		}
+		w.problem(path.Child("names").Index(i), "there is no %s; %s", wanted, there(name, names))
+	}
+	if nodes.Selector != "" {
+		w.checkSelector(path.Child("selector"), nodes.Selector, "node", labelsOf(among))
+	}
+}
+
+// selectPods reports a selector that matches no pod, as far as its keys are not labels that controllers give to pods.
+func (w *walk) selectPods(path *field.Path, text string) {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return // said already
+	}
+	requirements, _ := selector.Requirements()
+	given := labels.NewSelector()
+	for _, requirement := range requirements {
+		if !fromControllers(requirement.Key()) {
+			given = given.Add(requirement)
+		}
+	}
+	w.checkSelector(path, given.String(), "pod", w.known.pods)
+}
+
+func (w *walk) checkSelector(path *field.Path, text, what string, sets []labels.Set) {
+	selector, err := labels.Parse(text)
+	if err != nil || slices.ContainsFunc(sets, func(set labels.Set) bool { return selector.Matches(set) }) {
+		return
+	}
+	requirements, _ := selector.Requirements()
+	for _, requirement := range requirements {
+		if !slices.ContainsFunc(sets, func(set labels.Set) bool { return requirement.Matches(set) }) {
+			w.problem(path, "%q matches no %s; %s", text, what, labelHint(requirement.Key(), what, sets))
+			return
+		}
+	}
+	w.problem(path, "%q matches no %s; each part of it matches some, but no %s all of them", text, what, what)
+}
+
+func (w *walk) domains(path *field.Path, domains Domains) {
+	w.selectPods(path.Child("selector"), domains.Selector)
+	sets := labelsOf(slices.Concat(w.state.Nodes, w.lost))
+	has := func(value string) bool {
+		return slices.ContainsFunc(sets, func(set labels.Set) bool {
+			return set.Has(domains.TopologyKey) && (value == "" || set.Get(domains.TopologyKey) == value)
+		})
+	}
+	if domains.TopologyKey == "" {
+		return // said already
+	}
+	if !has("") {
+		w.problem(path.Child("topologyKey"), "%s", labelHint(domains.TopologyKey, "node", sets))
+		return
+	}
+	for _, name := range sortedKeys(domains.Exactly) {
+		if !has(name) {
+			w.problem(path.Child("exactly"), "no node is in the domain %q; %s", name, labelHint(domains.TopologyKey, "node", sets))
+		}
+	}
+}
+
+// checkPods finds pods, and templates of pods, that no profile of the scheduler serves, or whose volumes are not there.
+func (w *walk) checkPods(obj cluster.Object, s *Scenario) {
+	spec, path := podSpec(obj)
+	if spec == nil {
+		return
+	}
+	if s.Config != nil && spec.NodeName == "" && !slices.Contains(s.Config.SchedulerNames(), spec.SchedulerName) {
+		w.problem(nil, "%s: %s.schedulerName: the scheduler has no profile %q; %s",
+			describe(obj), path, spec.SchedulerName, there(spec.SchedulerName, s.Config.SchedulerNames()))
+	}
+	for i, volume := range spec.Volumes {
+		claim := volume.PersistentVolumeClaim
+		if claim == nil || w.known.claims(claim.ClaimName, obj) {
+			continue
+		}
+		wanted := objectName{"PersistentVolumeClaim", obj.GetNamespace(), claim.ClaimName}
+		w.problem(nil, "%s: %s.volumes[%d].persistentVolumeClaim.claimName: there is no %s in the scenario; give it too (kubectl get pvc); %s",
+			describe(obj), path, i, wanted, w.known.of(wanted))
+	}
+}
+
+// Fresh returns the state without everything that makes pods, and without all pods, except what the cluster itself came with.
+func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
+	given := map[objectName]bool{}
+	for _, obj := range s.Cluster {
+		given[nameOf(obj)] = true
+	}
+	var gone []cluster.Object
+	for _, obj := range state.Objects() {
+		switch KindOf(obj) {
+		case "Pod", "ReplicaSet":
+			if len(obj.GetOwnerReferences()) > 0 {
+				continue // it goes with its owner
+			}
+		case "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler":
+		default:
+			continue
+		}
+		if !given[nameOf(obj)] {
+			gone = append(gone, obj)
+		}
+	}
+	return workload.Delete(state, gone...)
+}
+
+// matching returns the nodes that are selected; none if the selector does not parse.
+func matching(nodes Nodes, among []*v1.Node) []*v1.Node {
+	selector := labels.Nothing()
+	if parsed, err := labels.Parse(nodes.Selector); err == nil && nodes.Selector != "" {
+		selector = parsed
+	}
+	var selected []*v1.Node
+	for _, node := range among {
+		if slices.Contains(nodes.Names, node.Name) || selector.Matches(labels.Set(node.Labels)) {
+			selected = append(selected, node)
+		}
+	}
+	return selected
+}
+
+func objectsOf(nodes []*v1.Node) []cluster.Object {
+	objects := make([]cluster.Object, len(nodes))
+	for i, node := range nodes {
+		objects[i] = node
+	}
+	return objects
+}
+
+func labelsOf(nodes []*v1.Node) []labels.Set {
+	sets := make([]labels.Set, len(nodes))
+	for i, node := range nodes {
+		sets[i] = node.Labels
+	}
+	return sets
+}

@@ -1,0 +1,60 @@
+package simulation
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// What each step of the walkthrough came from. Step 5 holds by default spreading alone, and step 8's pods are told apart by
+// the zone term and by default spreading, which agree.
+func TestWhyOfTheWalkthrough(t *testing.T) {
+	s, err := scenario.Load(filepath.Join("..", "..", "scenarios", "kind-walkthrough"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const web = "deployment/lorem-ipsum-deployment: "
+	want := map[string][]string{
+		"hard-region-2": {web + "1 of 2 pods found only equal nodes (3); 1 of 2 pods had a single node left, since InterPodAffinity and TaintToleration refused the others."},
+		"hard-region-3": {web + "1 of 2 pods found only equal nodes (3); 1 of 2 pods had a single node left, since InterPodAffinity and TaintToleration refused the others; " +
+			"1 pod is Pending, because the required anti-affinity allows one pod in each topology.kubernetes.io/region, and every one that takes such pods has one (east and west)."},
+		"hard-zone-3": {web + "2 of 3 pods found only equal nodes (3); 1 of 3 pods had a single node left, since InterPodAffinity and TaintToleration refused the others."},
+		"hard-hostname-4": {web + "2 of 3 pods found only equal nodes (3); 1 of 3 pods had a single node left, since InterPodAffinity and TaintToleration refused the others; " +
+			"1 pod is Pending, because the required anti-affinity allows one pod in each kubernetes.io/hostname, and every one that takes such pods has one (affinity-worker, affinity-worker2 and affinity-worker3)."},
+		"soft-region-3": {web + "1 of 3 pods found only equal nodes (3); " +
+			"the preferred anti-affinity over topology.kubernetes.io/region decided for 1 of 3 pods, by 200 points over affinity-worker2 (without it, 2 equal nodes); " +
+			"default PodTopologySpread, not a rule of the pods, decided for 1 of 3 pods, by 68 points over affinity-worker (without it, 3 equal nodes)."},
+		"soft-hostname-10": {web + "4 of 10 pods found only equal nodes (3); for 6 of 10 pods several plugins agreed, and none decided alone."},
+		"weighted-2": {web + "1 of 2 pods found only equal nodes (3); " +
+			"the preferred anti-affinity over topology.kubernetes.io/region and topology.kubernetes.io/zone decided for 1 of 2 pods, by 102 points over affinity-worker2 (without it, 2 equal nodes)."},
+		"weighted-3": {web + "for the pod several plugins agreed, and none decided alone."},
+	}
+	got := map[string][]string{}
+	for _, step := range runCase(t, s).Steps {
+		got[step.Name] = step.Why()
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("why (-want +got):\n%s", diff)
+	}
+}
+
+// A pod whose volume is elsewhere waits for the volume, although its anti-affinity has no domain left either.
+func TestWhyNamesWhatRefuses(t *testing.T) {
+	s, err := scenario.New("volume", &scenario.File{
+		Cluster:   []scenario.Source{{Files: []string{filepath.Join("testdata", "volume.yaml")}}},
+		Workloads: []scenario.Source{{Files: []string{filepath.Join("testdata", "volume-workload.yaml")}}},
+		Steps:     []scenario.Step{{Name: "cordon", Cordon: &scenario.Nodes{Names: []string{"n1"}}}, {Name: "delete", Delete: &scenario.Delete{Targets: []string{"pod/db-0"}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := runCase(t, s).Steps
+	want := []string{"statefulset/db: 1 pod is Pending, because NodeUnschedulable refuses 1 node (node(s) were unschedulable) and " +
+		"VolumeBinding refuses 1 node (node(s) didn't match PersistentVolume's node affinity)."}
+	if diff := cmp.Diff(want, steps[len(steps)-1].Why()); diff != "" {
+		t.Errorf("why (-want +got):\n%s", diff)
+	}
+}
