@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -50,12 +51,14 @@ type Engine struct {
 	client    *fake.Clientset
 	stop      context.CancelFunc
 	ctx       context.Context
+	ties      Ties
 	random    *rand.Rand // nil: upstream's order
 
 	state   *cluster.State // what the cache and the listers hold
 	bound   map[types.NamespacedName]*v1.Pod
-	started int // pods that have been given a start time
-	changes int // placements and preemptions so far: a refusal stands until the next
+	started int  // pods that have been given a start time
+	changed bool // whether placements and preemptions have changed that since
+	changes int  // placements and preemptions so far: a refusal stands until the next
 
 	// Of the attempt under way.
 	victims  []placement.Preemption
@@ -90,12 +93,10 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		informers: informers.NewSharedInformerFactory(client, 0),
 		ctx:       ctx,
 		stop:      stop,
+		ties:      ties,
 		state:     &cluster.State{Now: cluster.Epoch},
 		bound:     map[types.NamespacedName]*v1.Pod{},
 		attempts:  map[types.UID]attempt{},
-	}
-	if ties.Random {
-		e.random = rand.New(rand.NewPCG(ties.Seed, ties.Seed))
 	}
 	sortVolumes(e.informers)
 	captureWrites(e)
@@ -121,7 +122,21 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		e.profiles[name] = p
 	}
 	e.less = s.Profiles[config.api.Profiles[0].SchedulerName].QueueSortFunc()
+	e.Reset()
 	return e, nil
+}
+
+// Reset makes the engine forget what it has decided, so that its next answer is that of a new engine: the draws begin anew, and
+// so does the search for feasible nodes. The cluster that it holds stays, which is what makes an engine cheap to use again.
+func (e *Engine) Reset() {
+	e.started = 0
+	e.random = nil
+	if e.ties.Random {
+		e.random = rand.New(rand.NewPCG(e.ties.Seed, e.ties.Seed))
+	}
+	// In clusters of 100 nodes and more upstream begins each search where the last one ended, and offers no way to set it back.
+	next := reflect.ValueOf(e.scheduler).Elem().FieldByName("nextStartNodeIndex")
+	reflect.NewAt(next.Type(), next.Addr().UnsafePointer()).Elem().SetInt(0)
 }
 
 // Close ends the engine.
@@ -241,8 +256,14 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 			return false, nil
 		}
 		// The victims are gone at once, so the pod is tried again at once.
-		e.changes++
+		e.change()
 	}
+}
+
+// change counts a placement or a preemption.
+func (e *Engine) change() {
+	e.changed = true
+	e.changes++
 }
 
 // attempt is one scheduling cycle. It returns the refusal if there is one.
@@ -288,7 +309,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 		return false, nil, err
 	}
 	e.bound[nameOf(bound)] = bound
-	e.changes++
+	e.change()
 	result.Placed = append(result.Placed, profile.placement(bound, chosen))
 	return true, nil, nil
 }

@@ -197,3 +197,60 @@ func TestSeedsReachEveryNodeThatTies(t *testing.T) {
 		}
 	}
 }
+
+// An engine that is reset answers as a new one does, also where nodes are sampled and the search goes on where it ended.
+func TestResetAnswersAsNew(t *testing.T) {
+	state := &cluster.State{Now: cluster.Epoch}
+	for i := range 150 {
+		state = state.With(node(fmt.Sprintf("n%03d", i), map[string]string{zone: fmt.Sprintf("z%d", i%3)}))
+	}
+	set, pods := replicas("web", 30, nil)
+	state = state.With(set)
+	for _, pod := range pods {
+		state = state.With(pod)
+	}
+	for _, ties := range []Ties{{}, {Random: true, Seed: 3}} {
+		engine := newEngine(t, ties)
+		var answers [][]string
+		for range 3 {
+			engine.Reset()
+			result, err := engine.Place(t.Context(), state, pods)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var nodes []string
+			for _, p := range result.Placed {
+				nodes = append(nodes, p.Node)
+			}
+			answers = append(answers, nodes)
+		}
+		if diff := cmp.Diff(answers[0], answers[1]); diff != "" {
+			t.Errorf("ties %+v: second answer (-first +second):\n%s", ties, diff)
+		}
+		if diff := cmp.Diff(answers[0], answers[2]); diff != "" {
+			t.Errorf("ties %+v: third answer (-first +third):\n%s", ties, diff)
+		}
+	}
+}
+
+// The labels of a running pod can change, and anti-affinity looks at them.
+func TestChangedLabelsAreSeen(t *testing.T) {
+	set, pods := replicas("web", 2, nil)
+	pods[1].Spec.Affinity = hard("web", region)
+	engine := newEngine(t, Ties{})
+	state := walkthrough().With(set, pods[0])
+	first, err := engine.Place(t.Context(), state, pods[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	released := first.Placed[0].Pod.DeepCopy()
+	released.Labels = map[string]string{"app": "quarantined"}
+	state = state.With(released, pods[1])
+	second, err := engine.Place(t.Context(), state, pods[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := second.Placed[0].Feasible; got != 3 {
+		t.Errorf("%d nodes were feasible, want all 3 workers: the first pod no longer matches", got)
+	}
+}

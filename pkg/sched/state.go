@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ import (
 // no informer runs.
 func (e *Engine) sync(next *cluster.State) error {
 	logger := klog.FromContext(e.ctx)
-	before := e.state
+	before := *e.state
 	e.state = next
 	if !same(before.Nodes, next.Nodes) {
 		old := make(map[string]*v1.Node, len(before.Nodes))
@@ -47,23 +48,25 @@ func (e *Engine) sync(next *cluster.State) error {
 			}
 		}
 	}
-	if !same(before.Pods, next.Pods) {
+	if e.changed || !same(before.Pods, next.Pods) {
 		if err := e.syncPods(next.Pods); err != nil {
 			return err
 		}
 	}
+	bindings := e.changed // the engine itself has bound volumes since
+	e.changed = false
 	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()
 	for _, replaced := range []error{
-		replace(core.Namespaces().Informer(), before.Namespaces, next.Namespaces),
-		replace(core.Nodes().Informer(), before.Nodes, next.Nodes),
-		replace(core.Services().Informer(), before.Services, next.Services),
-		replace(core.PersistentVolumes().Informer(), before.PersistentVolumes, next.PersistentVolumes),
-		replace(core.PersistentVolumeClaims().Informer(), before.PersistentVolumeClaims, next.PersistentVolumeClaims),
-		replace(apps.ReplicaSets().Informer(), before.ReplicaSets, next.ReplicaSets),
-		replace(apps.StatefulSets().Informer(), before.StatefulSets, next.StatefulSets),
-		replace(e.informers.Policy().V1().PodDisruptionBudgets().Informer(), before.PodDisruptionBudgets, next.PodDisruptionBudgets),
-		replace(e.informers.Storage().V1().StorageClasses().Informer(), before.StorageClasses, next.StorageClasses),
-		replace(e.informers.Storage().V1().CSINodes().Informer(), before.CSINodes, next.CSINodes),
+		replace(core.Namespaces().Informer(), next.Namespaces, !same(before.Namespaces, next.Namespaces)),
+		replace(core.Nodes().Informer(), next.Nodes, !same(before.Nodes, next.Nodes)),
+		replace(core.Services().Informer(), next.Services, !same(before.Services, next.Services)),
+		replace(core.PersistentVolumes().Informer(), next.PersistentVolumes, bindings || !same(before.PersistentVolumes, next.PersistentVolumes)),
+		replace(core.PersistentVolumeClaims().Informer(), next.PersistentVolumeClaims, bindings || !same(before.PersistentVolumeClaims, next.PersistentVolumeClaims)),
+		replace(apps.ReplicaSets().Informer(), next.ReplicaSets, !same(before.ReplicaSets, next.ReplicaSets)),
+		replace(apps.StatefulSets().Informer(), next.StatefulSets, !same(before.StatefulSets, next.StatefulSets)),
+		replace(e.informers.Policy().V1().PodDisruptionBudgets().Informer(), next.PodDisruptionBudgets, !same(before.PodDisruptionBudgets, next.PodDisruptionBudgets)),
+		replace(e.informers.Storage().V1().StorageClasses().Informer(), next.StorageClasses, !same(before.StorageClasses, next.StorageClasses)),
+		replace(e.informers.Storage().V1().CSINodes().Informer(), next.CSINodes, !same(before.CSINodes, next.CSINodes)),
 	} {
 		if replaced != nil {
 			return fmt.Errorf("filling the scheduler's listers: %w", replaced)
@@ -83,8 +86,8 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 		name := nameOf(pod)
 		present[name] = true
 		was, found := e.bound[name]
-		if found && (was == pod || was.UID == pod.UID && was.Spec.NodeName == pod.Spec.NodeName && was.DeletionTimestamp.Equal(pod.DeletionTimestamp)) {
-			continue // The scheduler reads no more of a bound pod than what stays the same.
+		if found && (was == pod || sameToScheduler(was, pod)) {
+			continue
 		}
 		if found {
 			if err := e.scheduler.Cache.RemovePod(logger, was); err != nil {
@@ -116,6 +119,12 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 	return nil
 }
 
+// sameToScheduler tells whether the scheduler would see no difference between two forms of a bound pod. Of the status it reads
+// the start time alone, and that stays.
+func sameToScheduler(a, b *v1.Pod) bool {
+	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels)
+}
+
 // withStartTime returns the pod with a start time that no other pod has; see startTime.
 func (e *Engine) withStartTime(pod *v1.Pod) *v1.Pod {
 	if pod.Status.StartTime != nil && pod.Status.StartTime.Nanosecond() != 0 {
@@ -136,8 +145,9 @@ func same[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-func replace[T any](informer cache.SharedIndexInformer, before, next []T) error {
-	if same(before, next) {
+// replace fills a lister anew if it is out of date.
+func replace[T any](informer cache.SharedIndexInformer, next []T, stale bool) error {
+	if !stale {
 		return nil
 	}
 	objs := make([]any, len(next))

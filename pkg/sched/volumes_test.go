@@ -145,3 +145,20 @@ func TestVolumesStayBoundAcrossCalls(t *testing.T) {
 		t.Errorf("pod came back on %s with %d new volumes, want %s and none", node, len(second.Volumes.PersistentVolumes), home)
 	}
 }
+
+// A volume that the engine provisioned is gone when the state says that it never was.
+func TestVolumesOfAnotherStateAreForgotten(t *testing.T) {
+	set, pods := replicas("db", 1, nil)
+	claims(pods[0], "data")
+	state := walkthrough().With(class("ebs.csi.aws.com"), claim("data"), set, pods[0])
+	engine := newEngine(t, Ties{})
+	for range 2 {
+		result, err := engine.Place(t.Context(), state, pods)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(result.Volumes.PersistentVolumes); got != 1 {
+			t.Fatalf("%d volumes were provisioned, want 1 each time", got)
+		}
+	}
+}

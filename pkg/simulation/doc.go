@@ -5,7 +5,7 @@
 //	       └─ topology.Build ──────────────▶ nodes
 //	for each step:
 //	  act ─────────────────────────────────▶ cluster.State            (what the user does: apply, scale, drain, fail …)
-//	  settle, until nothing moves:
+//	  World.Settle, until nothing moves:
 //	    workload.Reconcile ────────────────▶ State + queue            (what the controllers create and delete)
 //	    sched.Engine.Place ────────────────▶ placement.Result         (placed · pending · preempted, and why)
 //	results ─ report.New ──────────────────▶ *report.Report ─ report.Write ▶ text · wide · json · yaml · name

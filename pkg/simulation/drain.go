@@ -57,7 +57,7 @@ func (r *run) evict(ctx context.Context, state *cluster.State, pods []*v1.Pod, n
 			}
 			state, evicted = next, true
 		}
-		settled, err := r.settle(ctx, state, step)
+		settled, err := r.Settle(ctx, state, step)
 		if err != nil {
 			return nil, err
 		}

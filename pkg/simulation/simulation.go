@@ -3,11 +3,8 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -67,10 +64,6 @@ func (e *StepError) Error() string { return fmt.Sprintf("step %q: %s", e.Step, e
 // Unwrap returns the reason.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// maxRounds bounds how long a step may take to settle, in seconds of logical time. Rolling updates take about two rounds a
-// batch; a cluster that still moves after so many is one in which controllers work against each other.
-const maxRounds = 10000
-
 // Run carries out the scenario's steps, one after the other.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
 	if s.FeatureGates != "" {
@@ -78,15 +71,12 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 			return nil, err
 		}
 	}
-	engine, err := sched.NewEngine(s.Config, s.Ties)
+	world, err := NewWorld(s.Config, s.Ties)
 	if err != nil {
 		return nil, err
 	}
-	defer engine.Close()
-	r := &run{scenario: s, engine: engine, opts: opts}
-	if s.Ties.Random {
-		r.controllers.Rand = rand.New(rand.NewPCG(s.Ties.Seed, 1))
-	}
+	defer world.Close()
+	r := &run{World: world, scenario: s, opts: opts}
 	state, notes, err := workload.Admit(&cluster.State{Now: cluster.Epoch}, s.Cluster...)
 	if err != nil {
 		return nil, err
@@ -98,7 +88,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 		if state, err = r.step(ctx, state, &step, result); err != nil {
 			return nil, err
 		}
-	} else if state, err = r.settle(ctx, state, &Step{}); err != nil {
+	} else if state, err = r.Settle(ctx, state, &Step{}); err != nil {
 		return nil, err
 	} else {
 		result.Initial = state
@@ -113,11 +103,10 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 
 // run is a scenario under way.
 type run struct {
-	scenario    *scenario.Scenario
-	engine      *sched.Engine
-	controllers workload.Controllers
-	opts        Options
-	lost        []*v1.Node // nodes whose objects a failure has deleted
+	*World
+	scenario *scenario.Scenario
+	opts     Options
+	lost     []*v1.Node // nodes whose objects a failure has deleted
 }
 
 func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, result *Result) (*cluster.State, error) {
@@ -129,7 +118,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if err != nil {
 		return nil, err
 	}
-	if state, err = r.settle(ctx, state, &step); err != nil {
+	if state, err = r.Settle(ctx, state, &step); err != nil {
 		return nil, err
 	}
 	step.State = state
@@ -138,62 +127,6 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	step.Expectations = judge(spec.Expect, &step)
 	result.Steps = append(result.Steps, step)
 	return state, nil
-}
-
-// settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time.
-func (r *run) settle(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
-	for range maxRounds {
-		next, err := r.controllers.Reconcile(state)
-		if err != nil {
-			return nil, err
-		}
-		queue := next.Unscheduled()
-		placed, err := r.engine.Place(ctx, next, queue)
-		if err != nil {
-			return nil, err
-		}
-		step.Placed = append(step.Placed, placed.Placed...)
-		step.Pending = placed.Pending
-		step.Preempted = append(step.Preempted, placed.Preempted...)
-		if next = after(next, placed); next != state {
-			state = at(next, next.Now.Add(time.Second))
-			continue
-		}
-		due, waits := workload.Next(state)
-		if !waits {
-			return state, nil
-		}
-		// Nothing moves until a toleration runs out or a pod has been ready for long enough.
-		state = at(state, due.Time)
-	}
-	step.Notes = append(step.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", maxRounds))
-	return state, nil
-}
-
-// after returns the state with what the scheduler decided.
-func after(state *cluster.State, placed *placement.Result) *cluster.State {
-	var gone, changed []cluster.Object
-	for _, preemption := range placed.Preempted {
-		gone = append(gone, preemption.Victim)
-	}
-	for _, p := range placed.Placed {
-		changed = append(changed, p.Pod)
-	}
-	for _, volume := range placed.Volumes.PersistentVolumes {
-		changed = append(changed, volume)
-	}
-	for _, claim := range placed.Volumes.PersistentVolumeClaims {
-		changed = append(changed, claim)
-	}
-	// A pod can be placed and, in the same pass, make room for a later one: it is gone.
-	return state.With(changed...).Without(gone...)
-}
-
-// at returns the state at another moment.
-func at(state *cluster.State, now time.Time) *cluster.State {
-	next := *state
-	next.Now = metav1.NewTime(now)
-	return &next
 }
 
 // stillThere keeps the last placement of each pod that the state still holds.

@@ -1,0 +1,106 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+// World is what acts on a cluster by itself: the controllers and the scheduler. It is not safe for concurrent use.
+type World struct {
+	ties        sched.Ties
+	engine      *sched.Engine
+	controllers workload.Controllers
+}
+
+// NewWorld builds a scheduler of that configuration, and the controllers.
+func NewWorld(config *sched.Config, ties sched.Ties) (*World, error) {
+	engine, err := sched.NewEngine(config, ties)
+	if err != nil {
+		return nil, err
+	}
+	w := &World{ties: ties, engine: engine}
+	w.Reset()
+	return w, nil
+}
+
+// Reset makes the world forget what it has done, so that its next answer is that of a new one.
+func (w *World) Reset() {
+	w.engine.Reset()
+	w.controllers = workload.Controllers{}
+	if w.ties.Random {
+		w.controllers.Rand = rand.New(rand.NewPCG(w.ties.Seed, 1))
+	}
+}
+
+// Close ends the world.
+func (w *World) Close() { w.engine.Close() }
+
+// maxRounds bounds how long a step may take to settle, in seconds of logical time. Rolling updates take about two rounds a
+// batch; a cluster that still moves after so many is one in which controllers work against each other.
+const maxRounds = 10000
+
+// Settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time.
+// What happened is added to the step.
+func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
+	for range maxRounds {
+		next, err := w.controllers.Reconcile(state)
+		if err != nil {
+			return nil, err
+		}
+		queue := next.Unscheduled()
+		placed, err := w.engine.Place(ctx, next, queue)
+		if err != nil {
+			return nil, err
+		}
+		step.Placed = append(step.Placed, placed.Placed...)
+		step.Pending = placed.Pending
+		step.Preempted = append(step.Preempted, placed.Preempted...)
+		if next = after(next, placed); next != state {
+			state = at(next, next.Now.Add(time.Second))
+			continue
+		}
+		due, waits := workload.Next(state)
+		if !waits {
+			return state, nil
+		}
+		// Nothing moves until a toleration runs out or a pod has been ready for long enough.
+		state = at(state, due.Time)
+	}
+	step.Notes = append(step.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", maxRounds))
+	return state, nil
+}
+
+// after returns the state with what the scheduler decided.
+func after(state *cluster.State, placed *placement.Result) *cluster.State {
+	var gone, changed []cluster.Object
+	for _, preemption := range placed.Preempted {
+		gone = append(gone, preemption.Victim)
+	}
+	for _, p := range placed.Placed {
+		changed = append(changed, p.Pod)
+	}
+	for _, volume := range placed.Volumes.PersistentVolumes {
+		changed = append(changed, volume)
+	}
+	for _, claim := range placed.Volumes.PersistentVolumeClaims {
+		changed = append(changed, claim)
+	}
+	// A pod can be placed and, in the same pass, make room for a later one: it is gone.
+	return state.With(changed...).Without(gone...)
+}
+
+// at returns the state at another moment.
+func at(state *cluster.State, now time.Time) *cluster.State {
+	next := *state
+	next.Now = metav1.NewTime(now)
+	return &next
+}
