@@ -3,6 +3,7 @@ package sched
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -21,31 +22,11 @@ import (
 // sync brings the scheduler's cache and listers from the state they hold to the next one. The listers are filled directly:
 // no informer runs.
 func (e *Engine) sync(next *cluster.State) error {
-	logger := klog.FromContext(e.ctx)
 	before := *e.state
 	e.state = next
 	if !same(before.Nodes, next.Nodes) {
-		old := make(map[string]*v1.Node, len(before.Nodes))
-		for _, node := range before.Nodes {
-			old[node.Name] = node
-		}
-		for _, node := range next.Nodes {
-			switch was := old[node.Name]; was {
-			case node:
-			case nil:
-				e.scheduler.Cache.AddNode(logger, node)
-			default:
-				e.scheduler.Cache.UpdateNode(logger, was, node)
-			}
-			delete(old, node.Name)
-		}
-		for _, node := range before.Nodes {
-			if old[node.Name] == nil {
-				continue
-			}
-			if err := e.scheduler.Cache.RemoveNode(logger, node); err != nil {
-				return fmt.Errorf("removing node %s from the scheduler's cache: %w", node.Name, err)
-			}
+		if err := e.syncNodes(before.Nodes, next.Nodes); err != nil {
+			return err
 		}
 	}
 	if e.changed || !same(before.Pods, next.Pods) {
@@ -75,11 +56,60 @@ func (e *Engine) sync(next *cluster.State) error {
 	return nil
 }
 
+// syncNodes brings the nodes in the cache from those before to the next. Upstream keeps nodes in the order in which they were
+// added, zone by zone, and equal nodes are decided by it; so where a node comes in before another, all are added anew.
+func (e *Engine) syncNodes(before, next []*v1.Node) error {
+	logger := klog.FromContext(e.ctx)
+	old := make(map[string]*v1.Node, len(before))
+	for _, node := range before {
+		old[node.Name] = node
+	}
+	added, inOrder := false, true
+	for _, node := range next {
+		isNew := old[node.Name] == nil
+		inOrder = inOrder && (isNew || !added)
+		added = added || isNew
+	}
+	remove := func(node *v1.Node) error {
+		if err := e.scheduler.Cache.RemoveNode(logger, node); err != nil {
+			return fmt.Errorf("removing node %s from the scheduler's cache: %w", node.Name, err)
+		}
+		return nil
+	}
+	if !inOrder {
+		for _, node := range before {
+			if err := remove(node); err != nil {
+				return err
+			}
+		}
+		clear(old)
+	}
+	for _, node := range next {
+		switch was := old[node.Name]; was {
+		case node:
+		case nil:
+			e.scheduler.Cache.AddNode(logger, node)
+		default:
+			e.scheduler.Cache.UpdateNode(logger, was, node)
+		}
+		delete(old, node.Name)
+	}
+	for _, node := range before {
+		if old[node.Name] == nil {
+			continue
+		}
+		if err := remove(node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // syncPods brings the bound pods in the cache to those given, and forgets the nominations of pods that are gone.
 func (e *Engine) syncPods(pods []*v1.Pod) error {
 	logger := klog.FromContext(e.ctx)
 	present := make(map[types.NamespacedName]bool, len(pods))
-	for _, pod := range pods {
+	for i, pod := range pods {
 		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
 			continue
 		}
@@ -94,7 +124,7 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 				return fmt.Errorf("replacing pod %s in the scheduler's cache: %w", name, err)
 			}
 		}
-		pod = e.withStartTime(pod)
+		pod = e.withStartTime(pod, i)
 		if err := e.scheduler.Cache.AddPod(logger, pod); err != nil {
 			return fmt.Errorf("adding pod %s to the scheduler's cache: %w", name, err)
 		}
@@ -125,17 +155,22 @@ func sameToScheduler(a, b *v1.Pod) bool {
 	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels)
 }
 
-// withStartTime returns the pod with a start time that no other pod has; see startTime.
-func (e *Engine) withStartTime(pod *v1.Pod) *v1.Pod {
-	if pod.Status.StartTime != nil && pod.Status.StartTime.Nanosecond() != 0 {
+// withStartTime returns the i-th pod of a state with a start time that no other pod has; see startTime. It depends on nothing
+// but the state and the seed, so that an engine which is used again gives the same.
+func (e *Engine) withStartTime(pod *v1.Pod, i int) *v1.Pod {
+	second := cluster.Epoch
+	if pod.Status.StartTime != nil {
+		second = *pod.Status.StartTime
+	}
+	if second.Nanosecond() != 0 {
 		return pod
 	}
-	started := e.startTime()
-	if pod.Status.StartTime != nil {
-		started = pod.Status.StartTime.Add(started.Sub(e.state.Now.Time) % time.Second)
+	offset := time.Duration(i + 1)
+	if e.ties.Random {
+		offset = time.Duration(1 + rand.New(rand.NewPCG(e.ties.Seed, uint64(i))).Int64N(int64(time.Second)-1))
 	}
 	timed := *pod
-	start := metav1.NewTime(started)
+	start := metav1.NewTime(second.Add(offset))
 	timed.Status.StartTime = &start
 	return &timed
 }
