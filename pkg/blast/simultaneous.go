@@ -1,0 +1,107 @@
+package blast
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+)
+
+// All sets of domains that can fail together are looked at where they are at most maxSets and, taken together, hold at most
+// maxHeld pods and nodes: each failure lists what it takes, and nobody reads more.
+const (
+	maxSets = 20_000
+	maxHeld = 2_000_000
+)
+
+// sets returns the sets of k domains whose failure is looked at, each as the domains' positions, in order; and, where these are
+// not all, a text that says so and what holds of the others.
+//
+// The worst sets need no search. Domains of a level share no node, so that what a set takes of a workload is the sum of what its
+// domains hold: the k domains that hold most of its pods are the worst set for it, and the worst of these over all workloads
+// is the blast radius. The same goes for a quorum, and for the healthy pods that a budget covers.
+func (c *contents) sets(domains []domain, k int) (sets [][]int, search string) {
+	n := len(domains)
+	count := new(big.Int).Binomial(int64(n), int64(k))
+	// Each domain is in as many sets as there are choices of the k-1 others.
+	held := new(big.Int).Binomial(int64(n-1), int64(k-1))
+	held.Mul(held, big.NewInt(int64(c.count+c.nodes)))
+	if k == 1 || count.Cmp(big.NewInt(maxSets)) <= 0 && held.Cmp(big.NewInt(maxHeld)) <= 0 {
+		return combinations(n, k), ""
+	}
+	sets = c.worstSets(domains, k)
+	return sets, fmt.Sprintf("looked at %d of %s sets of %d domains: for each workload the %[3]d that hold most of its pods, for each budget the "+
+		"%[3]d that hold most of the healthy pods that it covers, and the %[3]d that hold most pods. No other set takes more of any workload: "+
+		"the radius is exact, and a quorum or a budget that none of these breaks is broken by none. The mean and the shares of all sets are not known.",
+		len(sets), new(big.Float).SetInt(count).Text('g', 12), k)
+}
+
+// combinations returns all sets of k of the numbers below n, in order.
+func combinations(n, k int) [][]int {
+	var sets [][]int
+	set := make([]int, k)
+	for i := range set {
+		set[i] = i
+	}
+	for {
+		sets = append(sets, slices.Clone(set))
+		// Raise the last number that can be raised, and let those after it follow it closely.
+		i := k - 1
+		for i >= 0 && set[i] == n-k+i {
+			i--
+		}
+		if i < 0 {
+			return sets
+		}
+		set[i]++
+		for j := i + 1; j < k; j++ {
+			set[j] = set[j-1] + 1
+		}
+	}
+}
+
+// weight is how much a domain holds of something.
+type weight struct{ domain, pods int }
+
+// worstSets returns the k domains that hold most of each workload, of the healthy pods of each budget, and of all pods.
+func (c *contents) worstSets(domains []domain, k int) [][]int {
+	workloads, budgets, pods := make([][]weight, len(c.workloads)), make([][]weight, len(c.budgets)), make([][]weight, 1)
+	for i, d := range domains {
+		for _, part := range d.workloads {
+			workloads[part.workload] = append(workloads[part.workload], weight{i, len(part.pods)})
+		}
+		for b, healthy := range d.healthy {
+			budgets[b] = append(budgets[b], weight{i, healthy})
+		}
+		if d.pods > 0 {
+			pods[0] = append(pods[0], weight{i, d.pods})
+		}
+	}
+	var sets [][]int
+	for _, weights := range slices.Concat(workloads, budgets, pods) {
+		sets = append(sets, heaviest(weights, len(domains), k))
+	}
+	slices.SortFunc(sets, slices.Compare)
+	return slices.CompactFunc(sets, slices.Equal)
+}
+
+// heaviest returns the k of n domains that weigh most, in order; those that have no weight weigh nothing. Among equals the first
+// are taken, so that it is the first of all sets that weigh as much.
+func heaviest(weights []weight, n, k int) []int {
+	slices.SortFunc(weights, func(a, b weight) int {
+		return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(a.domain, b.domain))
+	})
+	taken := make([]bool, n)
+	set := make([]int, 0, k)
+	for _, w := range weights[:min(k, len(weights))] {
+		taken[w.domain] = true
+		set = append(set, w.domain)
+	}
+	for i := 0; len(set) < k; i++ {
+		if !taken[i] {
+			set = append(set, i)
+		}
+	}
+	slices.Sort(set)
+	return set
+}
