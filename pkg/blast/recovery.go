@@ -198,23 +198,31 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	for _, pod := range settled.Pods {
 		there[pod.UID] = true
 	}
-	replaced := map[cluster.Owner]int{}
+	replaced, names := map[cluster.Owner]int{}, map[types.NamespacedName]bool{}
 	owner = settled.Owners()
+	replace := func(pod *v1.Pod) {
+		replaced[owner(pod)]++
+		names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
+	}
 	for _, placed := range step.Placed {
 		if !before[placed.Pod.UID] && there[placed.Pod.UID] {
 			r.Recovered = append(r.Recovered, placed)
-			replaced[owner(placed.Pod)]++
+			replace(placed.Pod)
 		}
 	}
 	for _, pending := range step.Pending {
 		if !before[pending.Pod.UID] {
 			r.Stranded = append(r.Stranded, pending)
-			replaced[owner(pending.Pod)]++
+			replace(pending.Pod)
 		}
 	}
 	for o, pods := range lost {
-		// Those that are still on their nodes come first: nobody makes others for them.
-		slices.SortStableFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(rank(there[b.UID]), rank(there[a.UID])) })
+		// Those that are still on their nodes come first: nobody makes others for them. Those whose names have come back, as a
+		// StatefulSet's do, come last.
+		order := func(pod *v1.Pod) int {
+			return rank(names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]) - rank(there[pod.UID])
+		}
+		slices.SortStableFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(order(a), order(b)) })
 		r.NotReplaced = append(r.NotReplaced, pods[:max(0, len(pods)-replaced[o])]...)
 	}
 	slices.SortFunc(r.NotReplaced, func(a, b *v1.Pod) int {

@@ -53,7 +53,7 @@ func (it item) decode() outcome {
 		return fail("%s: apiVersion %s has no %s in Kubernetes 1.37; use %s",
 			known.describe(h.Metadata.Namespace, h.Metadata.Name), h.APIVersion, h.Kind, known.apiVersion())
 	case legacyscheme.Scheme.IsVersionRegistered(gv) && groups.Has(gv.Group) && !legacyscheme.Scheme.Recognizes(gv.WithKind(h.Kind)):
-		return fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, didYouMean(nearest(h.Kind, kindsOf(gv))))
+		return fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, kindsOf(gv)))
 	}
 	ignored := Ignored{APIVersion: h.APIVersion, Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Source: it.source}
 	if !groups.Has(gv.Group) {

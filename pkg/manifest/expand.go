@@ -157,7 +157,7 @@ func expandSnapshot(it item) (items []item, ok bool) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(parts)) {
 		if !slices.Contains(keys, key) {
-			it.fail("snapshot: unknown field %q%s", key, didYouMean(nearest(key, keys)))
+			it.fail("snapshot: unknown field %q%s", key, DidYouMean(key, keys))
 		}
 	}
 	for _, s := range snapshotKinds {

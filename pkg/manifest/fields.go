@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/big"
 	"reflect"
 	"regexp"
 	"slices"
@@ -104,10 +105,17 @@ func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
 func misfit(t reflect.Type, value []byte, path string, err error) string {
 	wanted := map[reflect.Kind]string{
 		reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object",
-		reflect.Int32: "a whole number", reflect.Int64: "a whole number", reflect.Int: "a whole number",
+		reflect.Int32: "a whole number", reflect.Int64: "a whole number", reflect.Int: "a whole number", reflect.Uint64: "a whole number",
 	}[t.Kind()]
 	if decodesItself(t) || wanted == "" {
 		return fmt.Sprintf("%s: Invalid value: %s: %v", path, shorten(value), err)
+	}
+	if number, ok := new(big.Int).SetString(string(value), 10); ok && wanted == "a whole number" {
+		least, most := limits(t)
+		if number.Sign() < 0 {
+			return fmt.Sprintf("%s: Invalid value: %s: is too small; the least is %s", path, shorten(value), least)
+		}
+		return fmt.Sprintf("%s: Invalid value: %s: is too large; the most is %s", path, shorten(value), most)
 	}
 	problem := fmt.Sprintf("%s: Invalid value: %s: %s where %s is wanted", path, shorten(value), jsonType(value), wanted)
 	switch {
@@ -118,6 +126,17 @@ func misfit(t reflect.Type, value []byte, path string, err error) string {
 		problem += "; put it in quotes"
 	}
 	return problem
+}
+
+// limits returns the least and the most that a type of whole numbers holds.
+func limits(t reflect.Type) (least, most *big.Int) {
+	beyond := func(bits int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(bits)) }
+	least, most = new(big.Int), beyond(t.Bits())
+	if t.Kind() != reflect.Uint64 {
+		most = beyond(t.Bits() - 1)
+		least.Neg(most)
+	}
+	return least, most.Sub(most, big.NewInt(1))
 }
 
 func shorten(value []byte) string {
@@ -179,6 +198,10 @@ func elsewhere(root reflect.Type, name string) string {
 	}
 	return ""
 }
+
+// DidYouMean proposes, as the end of an error, the known name that is spelled most like the word: `; did you mean "name"?`. It
+// is empty if none is near; the first of several wins.
+func DidYouMean(word string, names []string) string { return didYouMean(nearest(word, names)) }
 
 // nearest returns the name that is spelled most like the word, or "" if none is near. The first of several wins.
 func nearest(word string, names []string) string {

@@ -178,14 +178,20 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	}
 	if pending := v.pending[pod.UID]; pending != nil && pod.Spec.NodeName == "" {
 		p.Message, p.Nominated = pending.Message, pending.Nominated
-		for _, reason := range pending.Reasons {
-			p.Reasons = append(p.Reasons, Reason(reason))
-		}
+		p.Reasons = newReasons(pending.Reasons)
 	}
 	if placed := v.placed[pod.UID]; placed != nil {
 		p.Decision = newDecision(placed)
 	}
 	return p
+}
+
+func newReasons(given []placement.Reason) []Reason {
+	var reasons []Reason
+	for _, reason := range given {
+		reasons = append(reasons, Reason(reason))
+	}
+	return reasons
 }
 
 // notReady tells whether the pod's condition says so; pods of manifests that are bound already may have none.

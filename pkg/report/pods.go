@@ -65,21 +65,28 @@ func (s *stepText) qualified(namespace, name string) string {
 	return name
 }
 
-// heads are the column heads of topology keys: ZONE for topology.kubernetes.io/zone, as kubectl's -L has it, or the whole key
-// where another one ends alike.
+// heads are the column heads of topology keys: ZONE for topology.kubernetes.io/zone, as kubectl's -L has it.
 func heads(keys []string) []string {
-	last := func(key string) string { return key[strings.LastIndex(key, "/")+1:] }
-	titles := make([]string, len(keys))
-	for i, key := range keys {
-		title := last(key)
-		for j, other := range keys {
-			if i != j && last(other) == title {
-				title = key
-			}
-		}
-		titles[i] = strings.ToUpper(title)
+	titles := shorts(keys)
+	for i := range titles {
+		titles[i] = strings.ToUpper(titles[i])
 	}
 	return titles
+}
+
+// shorts are the topology keys without what stands before their last slash, or whole where another one ends alike.
+func shorts(keys []string) []string {
+	last := func(key string) string { return key[strings.LastIndex(key, "/")+1:] }
+	short := make([]string, len(keys))
+	for i, key := range keys {
+		short[i] = last(key)
+		for j, other := range keys {
+			if i != j && last(other) == short[i] {
+				short[i] = key
+			}
+		}
+	}
+	return short
 }
 
 // pods is the table that "kubectl get pods -o wide" would print, as far as a simulation knows it.

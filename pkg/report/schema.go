@@ -3,78 +3,50 @@ package report
 import (
 	_ "embed"
 	"encoding/json"
-	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"reflect"
 	"strings"
 
 	"github.com/invopop/jsonschema"
 )
 
-// source is the model as it was written; its comments describe the schema's fields.
+// commentsFile holds the Go comments of the model's types, as "Step" and "Step.Name". A built program has no source from which
+// to read them; a test keeps the file true to it.
 //
-//go:embed report.go
-var source string
+//go:embed comments.json
+var commentsFile []byte
 
-// Schema returns the JSON Schema of a Report, indented.
-func Schema() ([]byte, error) {
-	comments, err := comments()
-	if err != nil {
+// schemas are the models that have a schema, by kind.
+var schemas = map[string]struct {
+	model       any
+	file, title string
+}{
+	Kind:      {&Report{}, "report.schema.json", "Faultline report"},
+	BlastKind: {&BlastReport{}, "blast-report.schema.json", "Faultline report on failures"},
+	DrainKind: {&DrainReport{}, "drain-report.schema.json", "Faultline report on a drain"},
+}
+
+// Schema returns the JSON Schema of a model by its kind, indented. The Go comments of the model are its descriptions.
+func Schema(kind string) ([]byte, error) {
+	var comments map[string]string
+	if err := json.Unmarshal(commentsFile, &comments); err != nil {
 		return nil, err
 	}
-	reflector := jsonschema.Reflector{
-		ExpandedStruct: true,
-		LookupComment: func(t reflect.Type, field string) string {
-			return comments[strings.TrimSuffix(t.Name()+"."+field, ".")]
-		},
-	}
-	schema := reflector.Reflect(&Report{})
-	schema.ID = "https://github.com/faultline/faultline/blob/main/docs/report.schema.json"
-	schema.Title = "Faultline report"
-	constant(schema, "apiVersion", APIVersion)
-	constant(schema, "kind", Kind)
+	schema := reflectSchema(kind, func(t reflect.Type, field string) string { return comments[commentKey(t, field)] })
 	data, err := json.MarshalIndent(schema, "", "  ")
 	return append(data, '\n'), err
 }
 
-func constant(schema *jsonschema.Schema, property, value string) {
-	if field, ok := schema.Properties.Get(property); ok {
-		field.Const = value
-	}
+func reflectSchema(kind string, comment func(t reflect.Type, field string) string) *jsonschema.Schema {
+	reflector := jsonschema.Reflector{ExpandedStruct: true, LookupComment: comment}
+	schema := reflector.Reflect(schemas[kind].model)
+	schema.ID = jsonschema.ID("https://github.com/faultline/faultline/blob/main/docs/" + schemas[kind].file)
+	schema.Title = schemas[kind].title
+	schema.Properties.Value("apiVersion").Const = APIVersion
+	schema.Properties.Value("kind").Const = kind
+	return schema
 }
 
-// comments are those of the model's types, as "Step", and of their fields, as "Step.Name", each on one line. The library's own
-// AddGoComments wants the source on disk, where a built program has none.
-func comments() (map[string]string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), "report.go", source, parser.ParseComments)
-	if err != nil {
-		return nil, fmt.Errorf("report: reading the model's comments: %w", err)
-	}
-	found := map[string]string{}
-	oneLine := func(comment *ast.CommentGroup) string { return strings.Join(strings.Fields(comment.Text()), " ") }
-	for _, declaration := range file.Decls {
-		general, ok := declaration.(*ast.GenDecl)
-		if !ok {
-			continue
-		}
-		for _, spec := range general.Specs {
-			typ, ok := spec.(*ast.TypeSpec)
-			if !ok {
-				continue
-			}
-			found[typ.Name.Name] = oneLine(general.Doc)
-			structure, ok := typ.Type.(*ast.StructType)
-			if !ok {
-				continue
-			}
-			for _, field := range structure.Fields.List {
-				for _, name := range field.Names {
-					found[typ.Name.Name+"."+name.Name] = oneLine(field.Doc)
-				}
-			}
-		}
-	}
-	return found, nil
+// commentKey names a type, or a field of it, in the file of comments.
+func commentKey(t reflect.Type, field string) string {
+	return strings.TrimSuffix(t.Name()+"."+field, ".")
 }

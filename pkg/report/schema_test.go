@@ -1,42 +1,96 @@
 package report
 
 import (
+	"encoding/json"
 	"os"
-	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	model "github.com/invopop/jsonschema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-const schemaFile = "../../docs/report.schema.json"
-
-func TestSchemaFile(t *testing.T) {
-	got, err := Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
+// generated compares a generated file with what it should be, and writes it with -update.
+func generated(t *testing.T, file string, got []byte) {
+	t.Helper()
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(schemaFile), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(schemaFile, got, 0o644); err != nil {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(schemaFile)
+	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatalf("%v; write it with -update", err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is out of date, write it with -update (-want +got):\n%s", schemaFile, diff)
+		t.Errorf("%s is out of date, write it with -update (-want +got):\n%s", file, diff)
 	}
 }
 
-func compile(t *testing.T) *jsonschema.Schema {
+// comments reads the Go comments of the model from the source, each on one line.
+func comments(t *testing.T) map[string]string {
 	t.Helper()
-	data, err := Schema()
+	var reader model.Reflector
+	if err := reader.AddGoComments("github.com/faultline/faultline/pkg/report", ".", model.WithFullComment()); err != nil {
+		t.Fatal(err)
+	}
+	// What the schema asks for is what is kept.
+	found := map[string]string{}
+	for kind := range schemas {
+		reflectSchema(kind, func(typ reflect.Type, field string) string {
+			key := commentKey(typ, field)
+			if text := strings.Join(strings.Fields(reader.CommentMap[typ.PkgPath()+"."+key]), " "); text != "" {
+				found[key] = text
+			}
+			return ""
+		})
+	}
+	return found
+}
+
+func TestCommentsFile(t *testing.T) {
+	found := comments(t)
+	for name, want := range map[string]string{
+		"Step":         "Step is one step and the cluster after it.",
+		"Pod.Workload": "Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.",
+		"Step.Pods":    "Pods are all pods after the step, workload by workload, in order of arrival.",
+	} {
+		if found[name] != want {
+			t.Errorf("%s: %q, want %q", name, found[name], want)
+		}
+	}
+	data, err := json.MarshalIndent(found, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	generated(t, "comments.json", append(data, '\n'))
+}
+
+func TestSchemaFile(t *testing.T) {
+	found := comments(t)
+	for kind, about := range schemas {
+		schema := reflectSchema(kind, func(typ reflect.Type, field string) string { return found[commentKey(typ, field)] })
+		want, err := json.MarshalIndent(schema, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, '\n')
+		generated(t, "../../docs/"+about.file, want)
+		got, err := Schema(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" && !*update {
+			t.Errorf("Schema(%q) differs (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
+func compile(t *testing.T, kind string) *jsonschema.Schema {
+	t.Helper()
+	data, err := Schema(kind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +119,7 @@ func validate(t *testing.T, schema *jsonschema.Schema, data string) error {
 }
 
 func TestSchemaAccepts(t *testing.T) {
-	schema := compile(t)
+	schema := compile(t, Kind)
 	reports := fixtures(t)
 	reports["large"] = large()
 	reports["least"] = &Report{APIVersion: APIVersion, Kind: Kind, Ties: "upstream", Steps: []Step{{Workloads: []Workload{{Domains: []Distribution{{}}}}}}}
@@ -77,7 +131,7 @@ func TestSchemaAccepts(t *testing.T) {
 }
 
 func TestSchemaRefuses(t *testing.T) {
-	schema := compile(t)
+	schema := compile(t, Kind)
 	valid := write(t, &Report{APIVersion: APIVersion, Kind: Kind, Scenario: "a"}, "json", Options{})
 	for name, change := range map[string][2]string{
 		"another version":   {"faultline/v1alpha1", "faultline/v1"},
@@ -92,23 +146,6 @@ func TestSchemaRefuses(t *testing.T) {
 			t.Errorf("%s: nothing was changed in\n%s", name, valid)
 		} else if validate(t, schema, changed) == nil {
 			t.Errorf("%s passes", name)
-		}
-	}
-}
-
-// The comments of the model describe the schema, each on one line.
-func TestSchemaComments(t *testing.T) {
-	comments, err := comments()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{
-		"Step":         "Step is one step and the cluster after it.",
-		"Pod.Workload": "Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.",
-		"Step.Pods":    "Pods are all pods after the step, workload by workload, in order of arrival.",
-	} {
-		if comments[name] != want {
-			t.Errorf("%s: %q, want %q", name, comments[name], want)
 		}
 	}
 }

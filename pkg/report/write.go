@@ -47,28 +47,32 @@ func render(r *Report, format string, opts Options) ([]byte, error) {
 		}
 		return t.out.Bytes(), nil
 	case "json":
-		return toJSON(r)
+		return toJSON(complete(r))
 	case "yaml":
-		return toYAML(r)
+		return toYAML(complete(r))
 	case "name":
 		return names(r), nil
 	}
-	return nil, fmt.Errorf("unknown output format %q; use one of %s", format, strings.Join(Formats(), ", "))
+	return nil, unknownFormat(format, Formats())
 }
 
-func toJSON(r *Report) ([]byte, error) {
+func unknownFormat(format string, legal []string) error {
+	return fmt.Errorf("unknown output format %q; use one of %s", format, strings.Join(legal, ", "))
+}
+
+func toJSON(model any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false) // scheduler messages stay legible
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(complete(r)); err != nil {
+	if err := encoder.Encode(model); err != nil {
 		return nil, err
 	}
 	return escape(out.Bytes()), nil
 }
 
-func toYAML(r *Report) ([]byte, error) {
-	data, err := toJSON(r)
+func toYAML(model any) ([]byte, error) {
+	data, err := toJSON(model)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func TestDocsExamplesRun(t *testing.T) {
 			continue
 		}
 		folder[scenario.FileName] = &fstest.MapFile{Data: match[1]}
-		s, err := scenario.LoadFS(folder, scenario.FileName)
+		s, err := scenario.LoadFS(folder, scenario.FileName, scenario.Options{})
 		if err != nil {
 			t.Errorf("%v", err)
 			continue

@@ -130,7 +130,7 @@ func TestDocsExamples(t *testing.T) {
 			}
 		}
 		line := strings.Count(text[:match[2]], "\n") + 1
-		if _, err := LoadFS(docsFolder(t, example), FileName); err != nil {
+		if _, err := LoadFS(docsFolder(t, example), FileName, Options{}); err != nil {
 			t.Errorf("%s:%d: %v", docs, line, err)
 		}
 		if err := validate(t, schema, example); err != nil {

@@ -39,6 +39,8 @@ type File struct {
 	Workloads []Source `json:"workloads,omitempty"`
 	// Steps lists what happens then, one after the other. A step begins when nothing moves any more. Default: no steps.
 	Steps []Step `json:"steps,omitempty"`
+	// Failures says which failures simulate blast looks at. Default: each domain of every level by itself.
+	Failures Failures `json:"failures,omitempty"`
 }
 
 // Metadata names a scenario.

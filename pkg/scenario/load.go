@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,12 +23,29 @@ import (
 // WorkloadsStep is the name that the workloads before the first step have on the report.
 const WorkloadsStep = "workloads"
 
+// commandLine takes the place of the file in what is wrong with the command line.
+const commandLine = "command line"
+
 // FileName is the scenario file of a folder.
 const FileName = "scenario.yaml"
 
+// Options are what a command line says besides the scenario, or in place of what it says.
+type Options struct {
+	// SchedulerConfig is the path of a KubeSchedulerConfiguration on the machine, relative to the working directory. It takes
+	// the place of any that the scenario has. Default: the scenario's.
+	SchedulerConfig string
+	// FeatureGates are switched besides the scenario's, or otherwise than there, as kube-scheduler takes them:
+	// "A=true,B=false". Default: the scenario's.
+	FeatureGates string
+}
+
 // Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names
-// is reported at once, a line each, in one joined error. While a scenario with feature gates is read, they are the process's.
-func Load(path string) (*Scenario, error) {
+// is reported at once, a line each, in one joined error. The scenario's feature gates are the process's from then on, since they
+// change what the API server accepts.
+func Load(path string, opts Options) (*Scenario, error) {
+	if path == "" {
+		return nil, fmt.Errorf("the path of the scenario is empty; give a scenario file, or a folder that holds a %s", FileName)
+	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		if _, err := os.Stat(filepath.Join(path, FileName)); errors.Is(err, fs.ErrNotExist) {
@@ -36,22 +55,19 @@ func Load(path string) (*Scenario, error) {
 	} else if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file or folder; give a scenario file, or a folder that holds a %s", path, FileName)
 	}
-	return LoadFS(nil, path)
+	return LoadFS(nil, path, opts)
 }
 
 // LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
-func LoadFS(fsys fs.FS, path string) (*Scenario, error) {
+func LoadFS(fsys fs.FS, path string, opts Options) (*Scenario, error) {
 	data, err := manifest.ReadFile(fsys, path)
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{file: path, fsys: fsys, dir: filepath.Dir(path)}
+	l := &loader{file: path, fsys: fsys, dir: filepath.Dir(path), opts: opts}
 	file := &File{}
 	// A Deployment that is given for a scenario would be told that each of its fields is unknown; its head says it all.
-	if err := yaml.Unmarshal(data, &struct {
-		APIVersion *string `json:"apiVersion"`
-		Kind       *string `json:"kind"`
-	}{&file.APIVersion, &file.Kind}); err == nil && file.APIVersion != "" && file.Kind != "" {
+	if err := readHead(data, file); err == nil && file.APIVersion != "" && file.Kind != "" {
 		if l.head(file); len(l.problems) > 0 {
 			return nil, errors.Join(l.problems...)
 		}
@@ -60,6 +76,31 @@ func LoadFS(fsys fs.FS, path string) (*Scenario, error) {
 		return nil, err
 	}
 	return l.build(file)
+}
+
+// readHead reads the apiVersion and the kind of the first document.
+func readHead(data []byte, file *File) error {
+	head := &struct {
+		APIVersion *string `json:"apiVersion"`
+		Kind       *string `json:"kind"`
+	}{&file.APIVersion, &file.Kind}
+	// The dump of a large cluster takes seconds as JSON, and minutes as YAML.
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) && json.NewDecoder(bytes.NewReader(data)).Decode(head) == nil {
+		return nil
+	}
+	return yaml.Unmarshal(data, head)
+}
+
+// ForeignError says that what is given for a scenario is an object of Kubernetes or of something else.
+type ForeignError struct {
+	// File is the file as it was given; APIVersion and Kind are those of its first document.
+	File, APIVersion, Kind string
+}
+
+// Error names the file, and says what to do with it.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s: apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s, or name this file in a scenario or with -f",
+		e.File, e.APIVersion, e.Kind, APIVersion, Kind)
 }
 
 // New completes a scenario that a program put together. Paths in it are relative to the working directory. The name stands in
@@ -72,9 +113,10 @@ func New(name string, file *File) (*Scenario, error) {
 
 // FromFiles puts together the scenario of a command line: the nodes of the cluster files and of the others, and one step that
 // applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
-func FromFiles(stdin io.Reader, clusterFiles, files []string, schedulerConfig string) (*Scenario, error) {
-	l := &loader{file: "command line", stdin: stdin, commandLine: true}
-	s := &Scenario{Name: "command line", Ties: sched.Ties{Seed: 1}}
+func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Scenario, error) {
+	l := &loader{file: commandLine, stdin: stdin, commandLine: true, opts: opts}
+	s := &Scenario{Name: commandLine, Ties: sched.Ties{Seed: 1}}
+	l.featureGates(s, nil)
 	if len(clusterFiles) > 0 {
 		s.Cluster = l.read(field.NewPath("--cluster"), clusterFiles)
 	}
@@ -89,7 +131,7 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, schedulerConfig st
 		}
 		s.Steps = []LoadedStep{step}
 	}
-	s.Config = l.scheduler(&Scheduler{Config: schedulerConfig})
+	s.Config = l.scheduler(&Scheduler{})
 	return l.finish(s)
 }
 
@@ -99,6 +141,7 @@ type loader struct {
 	dir         string
 	fsys        fs.FS
 	stdin       io.Reader
+	opts        Options
 	commandLine bool // there is no file whose places errors could name
 	problems    []error
 	incomplete  bool // some objects could not be read
@@ -108,7 +151,7 @@ type loader struct {
 }
 
 func (l *loader) build(file *File) (*Scenario, error) {
-	s := &Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description)}
+	s := &Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Failures: file.Failures}
 	if s.Name == "" {
 		s.Name = l.defaultName()
 	}
@@ -116,9 +159,8 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	if file.Seed != nil {
 		s.Ties.Seed = *file.Seed
 	}
-	s.FeatureGates = featureGates(file.Scheduler.FeatureGates)
-	defer l.switchFeatureGates(file.Scheduler.FeatureGates)()
 	l.head(file)
+	l.featureGates(s, file.Scheduler.FeatureGates)
 	l.clusterSources(s, file.Cluster)
 	for i := range file.Workloads {
 		s.Workloads = append(s.Workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false)...)
@@ -146,7 +188,13 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 		l.walk(s)
 	}
 	if len(l.problems) > 0 {
-		return nil, errors.Join(l.problems...)
+		// An object that several steps apply is wrong in each of them, and said to be so once.
+		said := map[string]bool{}
+		return nil, errors.Join(slices.DeleteFunc(l.problems, func(err error) bool {
+			again := said[err.Error()]
+			said[err.Error()] = true
+			return again
+		})...)
 	}
 	return s, nil
 }
@@ -154,13 +202,12 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 func (l *loader) head(file *File) {
 	switch {
 	case file.APIVersion == APIVersion && file.Kind == Kind:
-	case file.APIVersion == "" || file.Kind == "":
-		l.problem(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s", file.APIVersion, file.Kind, APIVersion, Kind)
 	case file.Kind == Kind && strings.HasPrefix(file.APIVersion, "faultline/"):
 		l.problem(nil, "apiVersion %q of a scenario is not known here; give apiVersion: %s", file.APIVersion, APIVersion)
+	case file.APIVersion == "" || file.Kind == "" || file.Kind == Kind || strings.HasPrefix(file.APIVersion, "faultline/"):
+		l.problem(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s", file.APIVersion, file.Kind, APIVersion, Kind)
 	default:
-		l.problem(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s, or name this file in a scenario or with -f",
-			file.APIVersion, file.Kind, APIVersion, Kind)
+		l.problems = append(l.problems, &ForeignError{File: l.file, APIVersion: file.APIVersion, Kind: file.Kind})
 	}
 	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
 		l.problem(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)

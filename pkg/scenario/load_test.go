@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/sched"
@@ -18,34 +17,31 @@ func TestErrors(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	gates := sched.FeatureGates()
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			s, err := Load(file)
+			s, err := Load(file, Options{})
 			if err == nil {
 				t.Fatalf("%s is loaded: %+v", file, s)
 			}
 			golden(t, file+".txt", []byte(err.Error()+"\n"))
-			if diff := cmp.Diff(gates, sched.FeatureGates(), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("feature gates are left changed (-before +after):\n%s", diff)
-			}
 		})
 	}
 }
 
-// Each file of testdata/ok is loaded, and leaves the process as it was.
+// Each file of testdata/ok is loaded, and its feature gates are the process's then, whatever was loaded before.
 func TestLoads(t *testing.T) {
 	files, err := filepath.Glob("testdata/ok/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	gates := sched.FeatureGates()
 	for _, file := range files {
-		if _, err := Load(file); err != nil {
+		s, err := Load(file, Options{})
+		if err != nil {
 			t.Errorf("%v", err)
+			continue
 		}
-		if diff := cmp.Diff(gates, sched.FeatureGates(), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: feature gates are left changed (-before +after):\n%s", file, diff)
+		if got := strings.Join(sched.FeatureGates(), ","); got != s.FeatureGates {
+			t.Errorf("%s: feature gates %q, want %q", file, got, s.FeatureGates)
 		}
 	}
 }
@@ -82,7 +78,7 @@ func TestLoad(t *testing.T) {
 		"../../scenarios/kind-walkthrough": {Name: "kind-walkthrough", Ties: sched.Ties{Seed: 1}, Schedulers: defaults, Cluster: 4, Steps: 8, Objects: 8,
 			Description: "Inter-pod anti-affinity on a kind cluster of three workers, from hard rules to weighted soft ones."},
 	} {
-		s, err := Load(path)
+		s, err := Load(path, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
@@ -98,7 +94,7 @@ func TestLoadFindsNothing(t *testing.T) {
 		"testdata/none.yaml": "testdata/none.yaml: no such file or folder; give a scenario file, or a folder that holds a scenario.yaml",
 		"testdata/ok":        "testdata/ok: there is no scenario.yaml in this folder; give a scenario file, or a folder that holds one",
 	} {
-		if _, err := Load(path); err == nil || err.Error() != want {
+		if _, err := Load(path, Options{}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
@@ -106,7 +102,7 @@ func TestLoadFindsNothing(t *testing.T) {
 
 // Objects are read as the API server reads them with the scenario's feature gates.
 func TestFeatureGatesHoldWhileReading(t *testing.T) {
-	s, err := Load("testdata/ok/feature-gates.yaml")
+	s, err := Load("testdata/ok/feature-gates.yaml", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,24 +111,45 @@ func TestFeatureGatesHoldWhileReading(t *testing.T) {
 	}
 }
 
-// Gates that were set before a scenario is read are set after it, too, whatever the scenario says of them.
-func TestFeatureGatesComeBack(t *testing.T) {
-	before := sched.FeatureGates()
-	l := &loader{}
-	restore := l.switchFeatureGates(map[string]bool{"AllAlpha": true, "AllBeta": true, "HPAScaleToZero": true})
-	outer := sched.FeatureGates()
-	if len(l.problems) > 0 || len(outer) < 10 {
-		t.Fatalf("gates %q, problems %v", outer, l.problems)
+// What a command line says of the scheduler is part of the scenario: it is checked with it.
+func TestOptions(t *testing.T) {
+	const mine = "testdata/files/scheduler-mine.yaml"
+	pod := func(load func(Options) (*Scenario, error), opts Options) string {
+		s, err := load(opts)
+		if err != nil {
+			return err.Error()
+		}
+		return strings.Join(s.Config.SchedulerNames(), " ") + " " + s.FeatureGates
 	}
-	if _, err := Load("testdata/ok/feature-gates.yaml"); err != nil {
-		t.Error(err)
+	file := func(opts Options) (*Scenario, error) { return Load("testdata/ok/feature-gates.yaml", opts) }
+	inline := func(opts Options) (*Scenario, error) { return Load("testdata/ok/scheduler-inline.yaml", opts) }
+	walkthrough := func(opts Options) (*Scenario, error) { return Load("../../scenarios/kind-walkthrough", opts) }
+	flags := func(opts Options) (*Scenario, error) {
+		return FromFiles(nil, []string{"testdata/files/nodes.yaml"}, []string{"testdata/files/web.yaml"}, opts)
 	}
-	if diff := cmp.Diff(outer, sched.FeatureGates()); diff != "" {
-		t.Errorf("after Load (-want +got):\n%s", diff)
+	for name, c := range map[string]struct {
+		load func(Options) (*Scenario, error)
+		opts Options
+		want string
+	}{
+		"none":                  {file, Options{}, "default-scheduler GenericWorkload=true,HPAScaleToZero=false"},
+		"gates in addition":     {file, Options{FeatureGates: "HPAScaleToZero=true"}, "default-scheduler GenericWorkload=true,HPAScaleToZero=false,HPAScaleToZero=true"},
+		"gates of files":        {flags, Options{FeatureGates: "HPAScaleToZero=false"}, "default-scheduler HPAScaleToZero=false"},
+		"gates that are wrong":  {file, Options{FeatureGates: "HPAScaleToZeros=true"}, `command line: --feature-gates: kube-scheduler v1.37.1 has no feature gate "HPAScaleToZeros"; did you mean "HPAScaleToZero"?`},
+		"no such configuration": {file, Options{SchedulerConfig: "none.yaml"}, "command line: --scheduler-config: none.yaml: no such file or directory"},
+		"in place of inline": {inline, Options{SchedulerConfig: mine},
+			`testdata/ok/scheduler-inline.yaml: Pod default/one: spec.schedulerName: the scheduler has no profile "packed"; there is mine`},
+		"several objects alike": {walkthrough, Options{SchedulerConfig: mine},
+			`../../scenarios/kind-walkthrough/scenario.yaml: Deployment default/lorem-ipsum-deployment: spec.template.spec.schedulerName: the scheduler has no profile "default-scheduler"; there is mine`},
+		"without the profile": {flags, Options{SchedulerConfig: mine},
+			`command line: Deployment default/web: spec.template.spec.schedulerName: the scheduler has no profile "default-scheduler"; there is mine`},
+	} {
+		if got := pod(c.load, c.opts); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
+		}
 	}
-	restore()
-	if diff := cmp.Diff(before, sched.FeatureGates(), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("at the end (-want +got):\n%s", diff)
+	if got := pod(file, Options{}); !strings.HasSuffix(got, " GenericWorkload=true,HPAScaleToZero=false") || len(sched.FeatureGates()) != 2 {
+		t.Errorf("loaded once more: %s, and gates %v", got, sched.FeatureGates())
 	}
 }
 
@@ -153,12 +170,12 @@ func TestFromFiles(t *testing.T) {
 		"no workload": {cluster: []string{"testdata/files/nodes.yaml"},
 			problem: "command line: there is no workload, so nothing is to be placed; give a Pod, a Deployment or another controller of pods"},
 		"no such file": {cluster: []string{"none.yaml"}, files: []string{"testdata/files/web.yaml"}, config: "sched.yaml",
-			problem: "command line: --cluster[0]: there is no file or folder none.yaml\ncommand line: --scheduler-config: there is no file or folder sched.yaml"},
+			problem: "command line: --cluster[0]: there is no file or folder none.yaml\ncommand line: --scheduler-config: sched.yaml: no such file or directory"},
 		"refused": {cluster: []string{"testdata/files/nodes.yaml"}, files: []string{"testdata/files/urgent.yaml"},
-			problem: `command line: apply: deployment default/urgent: spec.template.spec: pods "urgent-" is forbidden: no PriorityClass with name high was found`},
+			problem: `command line: apply: Deployment default/urgent: spec.template.spec: pods "urgent-" is forbidden: no PriorityClass with name high was found; add it to the input`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := FromFiles(strings.NewReader(c.stdin), c.cluster, c.files, c.config)
+			s, err := FromFiles(strings.NewReader(c.stdin), c.cluster, c.files, Options{SchedulerConfig: c.config})
 			if c.problem != "" {
 				if err == nil || err.Error() != c.problem {
 					t.Errorf("got  %v\nwant %s", err, c.problem)

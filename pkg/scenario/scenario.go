@@ -21,12 +21,14 @@ type Scenario struct {
 	Ties        sched.Ties
 	Config      *sched.Config
 	// FeatureGates are the gates that the scenario switches, as kube-scheduler takes them: "A=true,B=false". Gates are the
-	// process's, and reading a scenario leaves them as they were: whoever runs it hands these to sched.SetFeatureGates.
+	// process's, and another scenario may have been read since: whoever runs this one hands them to sched.SetFeatureGates first.
 	FeatureGates string
 	// Cluster are the objects of the cluster's sources, in order; Workloads those that are applied before the first step.
 	Cluster, Workloads []cluster.Object
 	Steps              []LoadedStep
 	Ignored            []manifest.Ignored
+	// Failures are which failures are looked at, as the file says it.
+	Failures Failures
 	// LevelKeys are the label keys of the synthetic clusters' further levels, such as rack.
 	LevelKeys []string
 }

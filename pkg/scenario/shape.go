@@ -11,6 +11,7 @@ import (
 // checkShape finds what is wrong with the steps whatever the objects are: actions that are none or two, numbers out of range,
 // selectors that do not parse.
 func (l *loader) checkShape(s *Scenario) {
+	l.shapeOfFailures(&s.Failures)
 	names := map[string]bool{}
 	for i := range s.Steps {
 		step, path := &s.Steps[i], l.stepPath(i)

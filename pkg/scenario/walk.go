@@ -44,6 +44,7 @@ func (l *loader) walk(s *Scenario) {
 	for i := range s.Steps {
 		w.step(l.stepPath(i), &s.Steps[i], s)
 	}
+	w.failures(&s.Failures, s)
 }
 
 func orSynthetic(commandLine bool) string {
@@ -93,13 +94,13 @@ func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 		}
 	}
 	if step.Fail != nil && step.Fail.Mode == "deleted" {
-		gone := matching(step.Fail.Nodes, w.state.Nodes)
+		gone := step.Fail.Nodes.Select(w.state.Nodes)
 		w.lost = append(w.lost, gone...)
 		w.state = workload.Delete(w.state, objectsOf(gone)...)
 	}
 	if step.Restore != nil {
 		w.selectNodes(path.Child("restore"), *step.Restore, slices.Concat(w.state.Nodes, w.lost))
-		back := matching(*step.Restore, w.lost)
+		back := step.Restore.Select(w.lost)
 		w.state = w.state.With(objectsOf(back)...)
 		w.lost = slices.DeleteFunc(w.lost, func(node *v1.Node) bool { return slices.Contains(back, node) })
 	}
@@ -307,15 +308,16 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 	return workload.Delete(state, gone...)
 }
 
-// matching returns the nodes that are selected; none if the selector does not parse.
-func matching(nodes Nodes, among []*v1.Node) []*v1.Node {
+// Select returns those of the nodes that are named or that the selector matches, in their order. A selector that does not parse
+// matches none.
+func (n Nodes) Select(among []*v1.Node) []*v1.Node {
 	selector := labels.Nothing()
-	if parsed, err := labels.Parse(nodes.Selector); err == nil && nodes.Selector != "" {
+	if parsed, err := labels.Parse(n.Selector); err == nil && n.Selector != "" {
 		selector = parsed
 	}
 	var selected []*v1.Node
 	for _, node := range among {
-		if slices.Contains(nodes.Names, node.Name) || selector.Matches(labels.Set(node.Labels)) {
+		if slices.Contains(n.Names, node.Name) || selector.Matches(labels.Set(node.Labels)) {
 			selected = append(selected, node)
 		}
 	}

@@ -4,19 +4,24 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	configv1 "k8s.io/kube-scheduler/config/v1"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
-	configv1 "k8s.io/kubernetes/pkg/scheduler/apis/config/v1"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/manifest"
 )
 
 // Version is the Kubernetes release whose scheduler decides.
@@ -36,20 +41,22 @@ func DefaultConfig() (*Config, error) {
 	return &Config{api: api}, nil
 }
 
-// LoadConfig reads a KubeSchedulerConfiguration, strictly, with kube-scheduler's own defaults and validation. The file's name
-// stands in the errors, which are one line each and joined.
+// LoadConfig reads a KubeSchedulerConfiguration, strictly, with kube-scheduler's own defaults and validation, under the feature
+// gates as they are set. The file's name stands in the errors, which are one line each, joined, and sorted.
 func LoadConfig(file string, data []byte) (*Config, error) {
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
+	want := configv1.SchemeGroupVersion.WithKind("KubeSchedulerConfiguration")
+	// Another object would be told that each of its fields is unknown; its head says it all.
+	var head metav1.TypeMeta
+	if err := yaml.Unmarshal(data, &head); err == nil && head.GroupVersionKind() != want {
+		found := fmt.Sprintf("%q of apiVersion %q is not what kube-scheduler %s reads", head.Kind, head.APIVersion, Version)
+		if head.Kind == "" {
+			found = "there is no KubeSchedulerConfiguration in it"
+		}
+		return nil, fmt.Errorf("%s: %s; give apiVersion: %s and kind: %s", file, found, want.GroupVersion(), want.Kind)
 	}
-	if err := yaml.Unmarshal(data, &head); err != nil {
-		return nil, fmt.Errorf("%s: %s; a KubeSchedulerConfiguration is YAML or JSON", file, oneLine(err))
-	}
-	want := configv1.SchemeGroupVersion.String()
-	if head.Kind != "KubeSchedulerConfiguration" || head.APIVersion != want {
-		return nil, fmt.Errorf("%s: %q of apiVersion %q is not what kube-scheduler %s reads; give apiVersion: %s and kind: KubeSchedulerConfiguration",
-			file, head.Kind, head.APIVersion, Version, want)
+	written := &configv1.KubeSchedulerConfiguration{}
+	if err := manifest.Unmarshal(file, data, written); err != nil {
+		return nil, err
 	}
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode(data, nil, nil)
 	if err != nil {
@@ -59,18 +66,70 @@ func LoadConfig(file string, data []byte) (*Config, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: decoded to %T, which is no KubeSchedulerConfiguration", file, obj)
 	}
-	api.APIVersion = want // As kube-scheduler's own loader does: the conversion leaves it empty, and validation reads it.
-	var problems []error
+	api.APIVersion = want.GroupVersion().String() // As kube-scheduler's own loader does: the conversion leaves it empty, and validation reads it.
+	problems := unknownPlugins(written.Profiles)
 	if len(api.Extenders) > 0 {
 		problems = append(problems, fmt.Errorf("extenders: %d HTTP extenders are configured, and they are not run here, so the answer would not be your scheduler's; remove them to simulate without", len(api.Extenders)))
 	}
 	if invalid := validation.ValidateKubeSchedulerConfiguration(api); invalid != nil {
-		problems = append(problems, invalid.Errors()...)
+		for _, err := range invalid.Errors() {
+			problems = append(problems, sameName(err, api.Profiles))
+		}
 	}
 	if len(problems) > 0 {
 		return nil, inFile(file, problems)
 	}
-	return &Config{api: api}, nil
+	// Some of it kube-scheduler checks only when it makes the plugins: their arguments, and whether they fit their places.
+	config := &Config{api: api}
+	engine, err := NewEngine(config, Ties{})
+	if err != nil {
+		return nil, inFile(file, []error{err})
+	}
+	engine.Close()
+	return config, nil
+}
+
+// unknownPlugins finds the names of plugins that kube-scheduler does not have. It takes the profiles as they are written, since
+// the defaults change the places in the lists. Under disabled kube-scheduler takes any name.
+func unknownPlugins(profiles []configv1.KubeSchedulerProfile) []error {
+	known := slices.Sorted(maps.Keys(plugins.NewInTreeRegistry()))
+	var problems []error
+	check := func(path *field.Path, name string) {
+		if !slices.Contains(known, name) {
+			problems = append(problems, fmt.Errorf("%s: kube-scheduler %s has no plugin %q%s", path.Child("name"), Version, name, manifest.DidYouMean(name, known)))
+		}
+	}
+	for i, profile := range profiles {
+		path := field.NewPath("profiles").Index(i)
+		if profile.Plugins != nil {
+			points := reflect.ValueOf(*profile.Plugins)
+			for p := range points.NumField() {
+				point, _, _ := strings.Cut(points.Type().Field(p).Tag.Get("json"), ",")
+				for j, plugin := range points.Field(p).Interface().(configv1.PluginSet).Enabled {
+					check(path.Child("plugins", point, "enabled").Index(j), plugin.Name)
+				}
+			}
+		}
+		for j, arguments := range profile.PluginConfig {
+			check(path.Child("pluginConfig").Index(j), arguments.Name)
+		}
+	}
+	return problems
+}
+
+// sameName words that two profiles have one name: upstream prints the place of the first as an empty value.
+func sameName(err error, profiles []schedulerapi.KubeSchedulerProfile) error {
+	var duplicate *field.Error
+	if !errors.As(err, &duplicate) || duplicate.Type != field.ErrorTypeDuplicate {
+		return err
+	}
+	for i := range profiles {
+		first := field.NewPath("profiles").Index(i)
+		if place, ok := duplicate.BadValue.(*field.Path); ok && place.String() == first.Child("schedulerName").String() {
+			return fmt.Errorf("%s: %q is the name of %s, too; give every profile a name of its own", duplicate.Field, profiles[i].SchedulerName, first)
+		}
+	}
+	return err
 }
 
 // SchedulerNames returns the names that pods can give as spec.schedulerName, in the order of the profiles.
@@ -95,43 +154,6 @@ func (c *Config) Encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// synchronous are the gates that Faultline needs off: they move API calls to goroutines, and here there is no API server to
-// call. The decisions are the same either way.
-var synchronous = map[string]bool{
-	string(features.SchedulerAsyncPreemption): false,
-	string(features.SchedulerAsyncAPICalls):   false,
-}
-
-// SetFeatureGates switches feature gates for every engine built afterwards, in kube-scheduler's own notation
-// ("A=true,B=false"). Gates are the process's, as they are in kube-scheduler.
-func SetFeatureGates(gates string) error {
-	for _, pair := range strings.Split(gates, ",") {
-		name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		if _, fixed := synchronous[name]; fixed {
-			return fmt.Errorf("feature gate %s cannot be set: there is no API server here to call asynchronously, and placements do not depend on it; leave it out", name)
-		}
-	}
-	// A gate that has refused a value keeps it all the same; so a copy is asked first.
-	if err := utilfeature.DefaultMutableFeatureGate.DeepCopy().Set(gates); err != nil {
-		return fmt.Errorf("feature gates %q: %s; kube-scheduler %s knows the gates that its --help lists", gates, oneLine(err), Version)
-	}
-	return utilfeature.DefaultMutableFeatureGate.Set(gates)
-}
-
-// FeatureGates returns the gates that differ from the release's defaults, as "Name=value", sorted, without those that
-// Faultline itself needs.
-func FeatureGates() []string {
-	gate := utilfeature.DefaultMutableFeatureGate
-	var changed []string
-	for name, spec := range gate.GetAll() {
-		if _, fixed := synchronous[string(name)]; !fixed && gate.Enabled(name) != spec.Default {
-			changed = append(changed, fmt.Sprintf("%s=%t", name, gate.Enabled(name)))
-		}
-	}
-	sort.Strings(changed)
-	return changed
-}
-
 func strictErrors(err error) []error {
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		return strict.Errors()
@@ -139,12 +161,14 @@ func strictErrors(err error) []error {
 	return []error{err}
 }
 
+// inFile puts the file before each line. Upstream finds some problems in the order of a map, so they are sorted.
 func inFile(file string, errs []error) error {
-	var lines []error
+	var lines []string
 	for _, err := range utilerrors.Flatten(utilerrors.NewAggregate(errs)).Errors() {
-		lines = append(lines, fmt.Errorf("%s: %s", file, oneLine(err)))
+		lines = append(lines, fmt.Sprintf("%s: %s", file, oneLine(err)))
 	}
-	return errors.Join(lines...)
+	slices.Sort(lines)
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 func oneLine(err error) string {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,15 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/workload"
 )
@@ -25,7 +23,7 @@ import (
 func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, error) {
 	var words []string
 	if spec.Fresh {
-		state = workload.Delete(state, r.workloads(state)...)
+		state = r.scenario.Fresh(state)
 		words = append(words, "delete all workloads")
 	}
 	next, action, err := r.do(ctx, state, spec, step)
@@ -34,6 +32,9 @@ func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.Load
 	}
 	if action != "" {
 		words = append(words, action)
+	}
+	if len(words) == 0 {
+		words = []string{"as it is"}
 	}
 	step.Action = strings.Join(words, ", then ")
 	return next, nil
@@ -94,34 +95,6 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 	return state, "", nil
 }
 
-// workloads returns everything that makes pods, and all pods, except what the cluster itself came with.
-func (r *run) workloads(state *cluster.State) []cluster.Object {
-	given := map[string]bool{}
-	id := func(obj cluster.Object) string {
-		return scenario.KindOf(obj) + "/" + obj.GetNamespace() + "/" + obj.GetName()
-	}
-	for _, obj := range r.scenario.Cluster {
-		given[id(obj)] = true
-	}
-	var all []cluster.Object
-	for _, obj := range state.Objects() {
-		switch scenario.KindOf(obj) {
-		case "Pod", "ReplicaSet":
-			// Those of a controller go with it.
-			if len(obj.GetOwnerReferences()) > 0 {
-				continue
-			}
-		case "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler":
-		default:
-			continue
-		}
-		if !given[id(obj)] {
-			all = append(all, obj)
-		}
-	}
-	return all
-}
-
 // change applies a function to a copy of the target and puts it back.
 func (r *run) change(state *cluster.State, target scenario.Target, step *Step, action string, f func(cluster.Object)) (*cluster.State, string, error) {
 	obj, err := find(state, target)
@@ -140,35 +113,15 @@ func (r *run) patch(state *cluster.State, patch *scenario.Patch, step *Step) (*c
 	if err != nil {
 		return nil, "", err
 	}
-	before, err := manifest.Encode(obj)
+	patched, err := patch.Apply(obj)
 	if err != nil {
 		return nil, "", err
 	}
-	var after []byte
-	switch patch.Type {
-	case "json":
-		operations, decodeErr := jsonpatch.DecodePatch(patch.Patch.Raw)
-		if decodeErr != nil {
-			return nil, "", fmt.Errorf("patch %s: %w; a json patch is a list of operations", words(patch.Target), decodeErr)
-		}
-		after, err = operations.Apply(before)
-	case "merge":
-		after, err = jsonpatch.MergePatch(before, patch.Patch.Raw)
-	default:
-		after, err = strategicpatch.StrategicMergePatch(before, patch.Patch.Raw, obj)
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("patch %s: %w", words(patch.Target), err)
-	}
-	patched, err := manifest.DecodeObject("patched "+words(patch.Target), after)
-	if err != nil {
-		return nil, "", err
-	}
-	next, notes, err := workload.Admit(state, patched.Object)
+	next, notes, err := workload.Admit(state, patched)
 	step.Notes = append(step.Notes, notes...)
-	var compact strings.Builder
-	_ = json.NewEncoder(&compact).Encode(json.RawMessage(patch.Patch.Raw))
-	return next, fmt.Sprintf("patch %s -p '%s'", words(patch.Target), strings.TrimSpace(compact.String())), err
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is JSON
+	return next, fmt.Sprintf("patch %s -p '%s'", words(patch.Target), compact.String()), err
 }
 
 func (r *run) delete(state *cluster.State, spec *scenario.LoadedStep) (*cluster.State, string, error) {
@@ -320,18 +273,9 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 }
 
 func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
-	selector := labels.Nothing()
-	if nodes.Selector != "" {
-		var err error
-		if selector, err = labels.Parse(nodes.Selector); err != nil {
-			return nil, err
-		}
-	}
 	var names []string
-	for _, node := range state.Nodes {
-		if slices.Contains(nodes.Names, node.Name) || selector.Matches(labels.Set(node.Labels)) {
-			names = append(names, node.Name)
-		}
+	for _, node := range nodes.Select(state.Nodes) {
+		names = append(names, node.Name)
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no node is selected by %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))

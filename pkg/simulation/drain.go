@@ -3,48 +3,107 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/workload"
 )
 
-// drain cordons the nodes and evicts their pods node by node, as kubectl drain --ignore-daemonsets does. When a budget allows no eviction,
-// controllers and scheduler act until it does; when nothing more can move, the pods that are left are noted.
-func (r *run) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, step *Step) (*cluster.State, string, error) {
-	names, err := selectNodes(state, drain.Nodes)
-	if err != nil {
-		return nil, "", err
-	}
-	if state, err = workload.Cordon(state, names...); err != nil {
-		return nil, "", err
-	}
-	options := workload.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
-	for _, name := range names {
-		evict, blocked, err := workload.Drainable(state, name, options)
-		if err != nil {
-			return nil, "", err
-		}
-		for _, b := range blocked {
-			step.Notes = append(step.Notes, fmt.Sprintf("drain of node %s: pod %s/%s stays: %s", name, b.Pod.Namespace, b.Pod.Name, b.Reason))
-		}
-		if len(blocked) > 0 {
-			continue // kubectl evicts no pod of a node on which one cannot be.
-		}
-		if state, err = r.evict(ctx, state, evict, name, step); err != nil {
-			return nil, "", err
-		}
-	}
-	return state, "drain " + list(names), nil
+// Drained is what came of draining one node.
+type Drained struct {
+	Node string
+	// Evicted are the pods that left the node, in order of their eviction.
+	Evicted []*v1.Pod
+	// Blocked are the pods because of which kubectl evicts none of the node's, in its words.
+	Blocked []workload.Blocked
+	// Refused are the pods that are left when nothing moves any more, with the API server's last answer to their eviction.
+	Refused []workload.Blocked
+	// Placed are the pods that got a node meanwhile and still had it at the end; Pending those that had none then.
+	Placed  []placement.Placement
+	Pending []placement.Pending
 }
 
-// evict evicts the pods of one node until all are gone or no budget allows another.
-func (r *run) evict(ctx context.Context, state *cluster.State, pods []*v1.Pod, node string, step *Step) (*cluster.State, error) {
+// Ends tells whether kubectl drain comes to its end on the node.
+func (d *Drained) Ends() bool { return len(d.Blocked)+len(d.Refused) == 0 }
+
+// Drain cordons the nodes and evicts their pods node by node, as kubectl drain does. When a budget allows no eviction, controllers
+// and scheduler act until it does, or until nothing moves any more; then the next node's turn comes, as if kubectl had been
+// given a --timeout. What happened is added to the step.
+func (w *World) Drain(ctx context.Context, state *cluster.State, nodes []string, options workload.DrainOptions, step *Step) (*cluster.State, []Drained, error) {
+	state, err := workload.Cordon(state, nodes...)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []Drained
+	for _, node := range nodes {
+		next, drained, err := w.drainNode(ctx, state, node, options, step)
+		if err != nil {
+			return nil, nil, err
+		}
+		state = next
+		all = append(all, *drained)
+	}
+	return state, all, nil
+}
+
+// DrainOrder looks for an order of the nodes in which the drain of each ends: all are cordoned, and again and again the first of
+// the rest whose drain ends is drained. It returns what comes of that order, or nil if there is no such node at some point.
+func (w *World) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options workload.DrainOptions) ([]Drained, error) {
+	cordoned, err := workload.Cordon(state, nodes...)
+	if err != nil {
+		return nil, err
+	}
+	var order []string
+	for rest := slices.Clone(nodes); len(rest) > 0; {
+		i, next, err := w.firstThatEnds(ctx, cordoned, rest, options)
+		if err != nil || i < 0 {
+			return nil, err
+		}
+		order, cordoned, rest = append(order, rest[i]), next, slices.Delete(rest, i, i+1)
+	}
+	// Once more in one go: the scheduler remembers at which node its last search ended.
+	w.Reset()
+	_, all, err := w.Drain(ctx, state, order, options, &Step{})
+	if err != nil || slices.ContainsFunc(all, func(d Drained) bool { return !d.Ends() }) {
+		return nil, err
+	}
+	return all, nil
+}
+
+// firstThatEnds returns the position of the first node whose drain ends, and the state after it; -1 if there is none.
+func (w *World) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string, options workload.DrainOptions) (int, *cluster.State, error) {
+	for i, node := range nodes {
+		w.Reset()
+		next, drained, err := w.drainNode(ctx, state, node, options, &Step{})
+		if err != nil {
+			return -1, nil, err
+		}
+		if drained.Ends() {
+			return i, next, nil
+		}
+	}
+	return -1, nil, nil
+}
+
+// drainNode evicts the pods of one node until all are gone or no budget allows another.
+func (w *World) drainNode(ctx context.Context, state *cluster.State, node string, options workload.DrainOptions, step *Step) (*cluster.State, *Drained, error) {
+	d := &Drained{Node: node}
+	pods, blocked, err := workload.Drainable(state, node, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	d.Blocked = blocked
+	if len(blocked) > 0 || len(pods) == 0 {
+		return state, d, nil // kubectl evicts no pod of a node on which one cannot be evicted; and without an eviction nothing moves.
+	}
+	var during Step
 	for {
-		left := map[types.UID]error{}
+		d.Refused = nil
 		evicted := false
 		for _, pod := range pods {
 			if !holds(state, pod) {
@@ -52,32 +111,53 @@ func (r *run) evict(ctx context.Context, state *cluster.State, pods []*v1.Pod, n
 			}
 			next, err := workload.Evict(state, pod)
 			if err != nil {
-				left[pod.UID] = err
+				// The error names the pod, too.
+				reason := strings.TrimPrefix(err.Error(), fmt.Sprintf("Pod %s/%s: ", pod.Namespace, pod.Name))
+				d.Refused = append(d.Refused, workload.Blocked{Pod: pod, Reason: reason})
 				continue
 			}
+			d.Evicted = append(d.Evicted, pod)
 			state, evicted = next, true
 		}
-		settled, err := r.Settle(ctx, state, step)
-		if err != nil {
-			return nil, err
+		if state, err = w.Settle(ctx, state, &during); err != nil {
+			return nil, nil, err
 		}
-		state = settled
-		if len(left) == 0 || !evicted {
-			for _, pod := range pods {
-				if why := left[pod.UID]; why != nil && holds(state, pod) {
-					step.Notes = append(step.Notes, fmt.Sprintf("drain of node %s does not end: pod %s/%s stays: %s", node, pod.Namespace, pod.Name, why))
-				}
-			}
-			return state, nil
+		if len(d.Refused) == 0 || !evicted {
+			break
 		}
 	}
+	// Controllers may have deleted a pod whose eviction was refused.
+	d.Refused = slices.DeleteFunc(d.Refused, func(b workload.Blocked) bool { return !holds(state, b.Pod) })
+	d.Placed, d.Pending = stillThere(during.Placed, state), during.Pending
+	step.Placed = append(step.Placed, during.Placed...)
+	step.Pending = during.Pending
+	step.Preempted = append(step.Preempted, during.Preempted...)
+	step.Notes = append(step.Notes, during.Notes...)
+	return state, d, nil
 }
 
 func holds(state *cluster.State, pod *v1.Pod) bool {
-	for _, p := range state.Pods {
-		if p.UID == pod.UID {
-			return true
+	return slices.ContainsFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
+}
+
+// drain is the step: kubectl drain --ignore-daemonsets. What keeps it from ending is noted.
+func (r *run) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, step *Step) (*cluster.State, string, error) {
+	names, err := selectNodes(state, drain.Nodes)
+	if err != nil {
+		return nil, "", err
+	}
+	options := workload.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
+	state, all, err := r.Drain(ctx, state, names, options, step)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, d := range all {
+		for _, b := range d.Blocked {
+			step.Notes = append(step.Notes, fmt.Sprintf("drain of node %s: pod %s/%s stays: %s", d.Node, b.Pod.Namespace, b.Pod.Name, b.Reason))
+		}
+		for _, b := range d.Refused {
+			step.Notes = append(step.Notes, fmt.Sprintf("drain of node %s does not end: pod %s/%s stays: %s", d.Node, b.Pod.Namespace, b.Pod.Name, b.Reason))
 		}
 	}
-	return false
+	return state, "drain " + list(names), nil
 }

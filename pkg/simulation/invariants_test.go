@@ -17,7 +17,6 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/sched"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -211,25 +210,18 @@ func checkHardRules(t *testing.T, name string, p placement.Placement, state *clu
 
 // The fast path for hostname terms changes how InterPodAffinity counts, and must change no decision.
 func TestHostnameFastPathChangesNothing(t *testing.T) {
-	outcome := func() []map[string]int {
+	outcome := func(gates string) []map[string]int {
 		var all []map[string]int
 		for seed := range uint64(40) {
-			for _, step := range runCase(t, generated(t, seed)).Steps {
+			s := generated(t, seed)
+			s.FeatureGates = gates
+			for _, step := range runCase(t, s).Steps {
 				all = append(all, byNode(step.State))
 			}
 		}
 		return all
 	}
-	slow := outcome()
-	if err := sched.SetFeatureGates("InterPodAffinityHostnameFastPath=true"); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := sched.SetFeatureGates("InterPodAffinityHostnameFastPath=false"); err != nil {
-			t.Fatal(err)
-		}
-	}()
-	if diff := cmp.Diff(slow, outcome()); diff != "" {
+	if diff := cmp.Diff(outcome(""), outcome("InterPodAffinityHostnameFastPath=true")); diff != "" {
 		t.Errorf("placements without and with the fast path (-without +with):\n%s", diff)
 	}
 }

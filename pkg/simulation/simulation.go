@@ -52,7 +52,8 @@ type Step struct {
 	Expectations []Expectation
 }
 
-// StepError is a step that could not be carried out because the scenario asks for something that is not there.
+// StepError is a step that could not be carried out. What a scenario asks for in vain is mostly found when it is loaded; what is
+// left are names that a controller could have given, and objects that do not take a patch as they are by then.
 type StepError struct {
 	Step string
 	Err  error
@@ -66,10 +67,9 @@ func (e *StepError) Unwrap() error { return e.Err }
 
 // Run carries out the scenario's steps, one after the other.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
-	if s.FeatureGates != "" {
-		if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
-			return nil, err
-		}
+	// Also when there are none: an earlier run in this process may have left its own.
+	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
+		return nil, err
 	}
 	world, err := NewWorld(s.Config, s.Ties)
 	if err != nil {
@@ -83,7 +83,10 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	}
 	result := &Result{Scenario: s, Notes: notes}
 	if len(s.Workloads) > 0 || len(s.Steps) == 0 {
-		step := scenario.LoadedStep{Step: scenario.Step{Name: scenario.WorkloadsStep, Apply: &scenario.Source{}}, Objects: s.Workloads}
+		step := scenario.LoadedStep{Step: scenario.Step{Name: scenario.WorkloadsStep}, Objects: s.Workloads}
+		if len(s.Workloads) > 0 {
+			step.Apply = &scenario.Source{}
+		}
 		result.Initial = state
 		if state, err = r.step(ctx, state, &step, result); err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ import (
 // What each step of the walkthrough came from. Step 5 holds by default spreading alone, and step 8's pods are told apart by
 // the zone term and by default spreading, which agree.
 func TestWhyOfTheWalkthrough(t *testing.T) {
-	s, err := scenario.Load(filepath.Join("..", "..", "scenarios", "kind-walkthrough"))
+	s, err := scenario.Load(filepath.Join("..", "..", "scenarios", "kind-walkthrough"), scenario.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (a *admission) priority(spec *v1.PodSpec) error {
 	class := a.byDefault
 	if spec.PriorityClassName != "" {
 		if class = a.classes[spec.PriorityClassName]; class == nil {
-			return fmt.Errorf("no PriorityClass with name %v was found", spec.PriorityClassName)
+			return fmt.Errorf("no PriorityClass with name %v was found; add it to the input", spec.PriorityClassName)
 		}
 	}
 	if class != nil {

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,7 +35,7 @@ import (
 // The notes say in plain sentences what was added that nobody gave. The error lists all problems, each in the words of the
 // API server where it has some.
 func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes []string, err error) {
-	a := &admitting{state: s, created: s.Created, known: existing(s), unidentified: map[objectKey]bool{}}
+	a := &admitting{state: s, created: s.Created, known: existing(s), unidentified: map[objectKey]bool{}, uncreated: map[objectKey]bool{}}
 	for _, obj := range objs {
 		if !cluster.Supports(obj) {
 			a.problem(obj, "a simulation knows no such kind; leave the object out")
@@ -68,8 +69,13 @@ type admitting struct {
 	known map[objectKey]cluster.Object
 	// unidentified are the keys of the objects that were given without a UID and were new.
 	unidentified map[objectKey]bool
-	notes        []string
-	problems     []error
+	// uncreated are the keys of those that had no creation time either, so that they come from no cluster.
+	uncreated map[objectKey]bool
+	// admission and nodes are what the call itself brings together with what is in the state.
+	admission *admission
+	nodes     map[string]bool
+	notes     []string
+	problems  []error
 }
 
 type objectKey struct{ kind, namespace, name string }
@@ -92,12 +98,17 @@ func kindOf(obj cluster.Object) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-func (a *admitting) problem(obj cluster.Object, format string, args ...any) {
-	where := obj.GetName() + obj.GetGenerateName()
+// describe names the object in a message: Deployment default/web, Node n1.
+func describe(obj cluster.Object) string {
+	name := cmp.Or(obj.GetName(), obj.GetGenerateName())
 	if obj.GetNamespace() != "" {
-		where = obj.GetNamespace() + "/" + where
+		name = obj.GetNamespace() + "/" + name
 	}
-	a.problems = append(a.problems, fmt.Errorf("%s %s: %w", strings.ToLower(kindOf(obj)), where, fmt.Errorf(format, args...)))
+	return kindOf(obj) + " " + name
+}
+
+func (a *admitting) problem(obj cluster.Object, format string, args ...any) {
+	a.problems = append(a.problems, fmt.Errorf("%s: %w", describe(obj), fmt.Errorf(format, args...)))
 }
 
 // add takes in a copy of the object, defaulted and identified.
@@ -121,7 +132,8 @@ func (a *admitting) add(given cluster.Object) {
 		keep(obj, old)
 	}
 	if obj.GetUID() == "" {
-		a.unidentified[keyOf(obj)] = true
+		created := obj.GetCreationTimestamp()
+		a.unidentified[keyOf(obj)], a.uncreated[keyOf(obj)] = true, created.IsZero()
 		a.created++
 		obj.SetUID(fixedUID(kindOf(obj), obj.GetNamespace(), obj.GetName(), a.created))
 	}
@@ -162,7 +174,7 @@ func (a *admitting) namespaces() {
 		switch name {
 		case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease:
 		default:
-			a.notes = append(a.notes, fmt.Sprintf("namespace %q did not exist and was created", name))
+			a.notes = append(a.notes, fmt.Sprintf("Namespace %s did not exist and was created", name))
 		}
 		a.add(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
@@ -187,8 +199,8 @@ func (a *admitting) adoptPriorities() {
 			PreemptionPolicy: pod.Spec.PreemptionPolicy,
 		}
 		have[class.Name] = class
-		a.notes = append(a.notes, fmt.Sprintf("priorityclass %q was not given and was created with value %d, as pod %s/%s has it",
-			class.Name, class.Value, pod.Namespace, pod.Name))
+		a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value %d, as %s has it",
+			describe(class), class.Value, describe(pod)))
 		a.add(class)
 	}
 }
@@ -203,10 +215,9 @@ func (a *admitting) admitAll() {
 		}
 	}
 	view := a.state.With(context...)
-	pods := newAdmission(view)
-	nodes := map[string]bool{}
+	a.admission, a.nodes = newAdmission(view), map[string]bool{}
 	for _, node := range view.Nodes {
-		nodes[node.Name] = true
+		a.nodes[node.Name] = true
 	}
 	for _, obj := range a.objs {
 		switch o := obj.(type) {
@@ -218,38 +229,34 @@ func (a *admitting) admitAll() {
 				o.Spec.Taints = withTaints(o.Spec.Taints, unschedulableTaint(a.state.Now))
 			}
 		case *v1.Pod:
-			a.pod(o, pods, nodes)
+			a.pod(o)
 		case *v1.PersistentVolumeClaim:
 			admitClaim(view, o)
 		case *appsv1.Deployment:
-			a.template(o, "spec.template", pods, &o.Spec.Template, o.Spec.Selector)
+			a.template(o, "spec.template", &o.Spec.Template, o.Spec.Selector)
 		case *appsv1.ReplicaSet:
-			a.template(o, "spec.template", pods, &o.Spec.Template, o.Spec.Selector)
+			a.template(o, "spec.template", &o.Spec.Template, o.Spec.Selector)
 		case *appsv1.StatefulSet:
-			a.template(o, "spec.template", pods, &o.Spec.Template, o.Spec.Selector)
+			a.template(o, "spec.template", &o.Spec.Template, o.Spec.Selector)
 		case *appsv1.DaemonSet:
-			a.template(o, "spec.template", pods, &o.Spec.Template, o.Spec.Selector)
+			a.template(o, "spec.template", &o.Spec.Template, o.Spec.Selector)
 		case *appsv1.ControllerRevision:
 			a.revision(o)
 		case *batchv1.Job:
 			identifyJob(o)
-			a.template(o, "spec.template", pods, &o.Spec.Template, o.Spec.Selector)
+			a.template(o, "spec.template", &o.Spec.Template, o.Spec.Selector)
 		case *batchv1.CronJob:
 			template := &o.Spec.JobTemplate.Spec.Template
-			a.template(o, "spec.jobTemplate.spec.template", pods, template, &metav1.LabelSelector{MatchLabels: template.Labels})
+			a.template(o, "spec.jobTemplate.spec.template", template, &metav1.LabelSelector{MatchLabels: template.Labels})
 		}
 	}
 }
 
-func (a *admitting) pod(pod *v1.Pod, admission *admission, nodes map[string]bool) {
-	if node := pod.Spec.NodeName; node != "" && !nodes[node] {
-		a.problem(pod, "spec.nodeName: node %q does not exist; give the node too, or leave spec.nodeName out", node)
+func (a *admitting) pod(pod *v1.Pod) {
+	if !a.nodeExists(pod, "spec", &pod.Spec) || a.wasAdmitted(pod) {
 		return
 	}
-	if pod.Status.Phase != "" { // it was admitted when it was created
-		return
-	}
-	if err := admission.pod(pod); err != nil {
+	if err := a.admission.pod(pod); err != nil {
 		a.problem(pod, "%w", err)
 		return
 	}
@@ -258,8 +265,26 @@ func (a *admitting) pod(pod *v1.Pod, admission *admission, nodes map[string]bool
 	}
 }
 
+// wasAdmitted tells whether the pod has passed the admission of the cluster that it comes from: it has run, or the cluster
+// that created it has given it a priority. The phase Pending alone says nothing, since it is the default.
+func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
+	if pod.Status.Phase != "" && pod.Status.Phase != v1.PodPending {
+		return true
+	}
+	return pod.Spec.Priority != nil && !a.uncreated[keyOf(pod)]
+}
+
+// nodeExists tells whether the node that a pod specification names, if it names one, is there; if not, that is a problem.
+func (a *admitting) nodeExists(obj cluster.Object, path string, spec *v1.PodSpec) bool {
+	if spec.NodeName == "" || a.nodes[spec.NodeName] {
+		return true
+	}
+	a.problem(obj, "%s.nodeName: node %q does not exist; give the node too, or leave %s.nodeName out", path, spec.NodeName, path)
+	return false
+}
+
 // template says at once what would otherwise show when the first pod is created.
-func (a *admitting) template(owner cluster.Object, path string, admission *admission, template *v1.PodTemplateSpec, selector *metav1.LabelSelector) {
+func (a *admitting) template(owner cluster.Object, path string, template *v1.PodTemplateSpec, selector *metav1.LabelSelector) {
 	matching, err := metav1.LabelSelectorAsSelector(selector)
 	switch {
 	case err != nil:
@@ -270,8 +295,12 @@ func (a *admitting) template(owner cluster.Object, path string, admission *admis
 		a.problem(owner, "%s.metadata.labels: `selector` does not match template `labels`", path)
 	}
 	spec := template.Spec
-	if err := admission.priority(&spec); err != nil {
+	if err := a.admission.priority(&spec); err != nil {
 		a.problem(owner, "%s.spec: pods %q is forbidden: %w", path, owner.GetName()+"-", err)
+	}
+	// An owned object is its controller's business: an old ReplicaSet may well name a node that is gone.
+	if metav1.GetControllerOfNoCopy(owner) == nil {
+		a.nodeExists(owner, path+".spec", &spec)
 	}
 }
 

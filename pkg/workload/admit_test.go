@@ -22,8 +22,16 @@ spec: {containers: [{name: c, image: a}]%s}
 func pod(more string) string { return strings.Replace(barePod, "%s", more, 1) }
 
 func TestAdmitCompletesPods(t *testing.T) {
+	for _, phase := range []v1.PodPhase{"", v1.PodPending} { // a decoder may default it
+		t.Run("phase "+string(phase), func(t *testing.T) { testAdmitCompletesPods(t, phase) })
+	}
+}
+
+func testAdmitCompletesPods(t *testing.T, phase v1.PodPhase) {
 	w := newWorld(t, 1, anywhere)
-	w.admit(decode(t, pod(""))...)
+	objs := decode(t, pod(""))
+	objs[0].(*v1.Pod).Status.Phase = phase
+	w.admit(objs...)
 	p := w.state.Pods[0]
 	w.check("tolerations", p.Spec.Tolerations, defaultTolerations(nil))
 	w.check("300 s each", []int64{*p.Spec.Tolerations[0].TolerationSeconds, *p.Spec.Tolerations[1].TolerationSeconds}, []int64{300, 300})
@@ -57,13 +65,15 @@ preemptionPolicy: Never
 		{"the global default", "", 5, ""},
 		{"named", ", priorityClassName: high", 1000, ""},
 		{"built in", ", priorityClassName: system-node-critical", 2000001000, ""},
-		{"unknown", ", priorityClassName: nope", 0, `pod default/p: pods "p" is forbidden: no PriorityClass with name nope was found`},
-		{"another value", ", priorityClassName: high, priority: 3", 0, `pod default/p: pods "p" is forbidden: the integer value of priority (3) must not be provided in pod spec; priority admission controller computed 1000 from the given PriorityClass name`},
+		{"unknown", ", priorityClassName: nope", 0, `Pod default/p: pods "p" is forbidden: no PriorityClass with name nope was found; add it to the input`},
+		{"another value", ", priorityClassName: high, priority: 3", 0, `Pod default/p: pods "p" is forbidden: the integer value of priority (3) must not be provided in pod spec; priority admission controller computed 1000 from the given PriorityClass name`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			// The class may come after the pod.
-			next, _, err := Admit(&cluster.State{}, decode(t, pod(test.spec)+"---"+classes)...)
+			// The class may come after the pod, and the pod with the default of its phase.
+			objs := decode(t, pod(test.spec)+"---"+classes)
+			objs[0].(*v1.Pod).Status.Phase = v1.PodPending
+			next, _, err := Admit(&cluster.State{}, objs...)
 			if err != nil || test.err != "" {
 				if err == nil || err.Error() != test.err {
 					t.Errorf("error %v\nwant  %s", err, test.err)
@@ -77,16 +87,62 @@ preemptionPolicy: Never
 	}
 }
 
+func TestAdmitBindsANewPodThatNamesItsNode(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	objs := decode(t, pod(", nodeName: n1"))
+	objs[0].(*v1.Pod).Status.Phase = v1.PodPending
+	w.admit(objs...)
+	p := w.state.Pods[0]
+	w.check("priority, tolerations and phase", []any{*p.Spec.Priority, len(p.Spec.Tolerations), p.Status.Phase}, []any{int32(0), 2, v1.PodRunning})
+}
+
+func TestAdmitMergesLabelKeys(t *testing.T) {
+	w := newWorld(t, 0, anywhere)
+	objs := decode(t, strings.Replace(pod(", topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, "+
+		"labelSelector: {}, matchLabelKeys: [app]}]"), "name: p,", "name: p, labels: {app: web},", 1))
+	objs[0].(*v1.Pod).Status.Phase = v1.PodPending
+	w.admit(objs...)
+	w.check("selector", w.state.Pods[0].Spec.TopologySpreadConstraints[0].LabelSelector.MatchExpressions,
+		[]metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web"}}})
+}
+
+func TestAdmitLeavesPodsOfAClusterAsTheyAre(t *testing.T) {
+	// Their priorities are of classes that nobody gave, or that had another value then.
+	const live = ", priorityClassName: gone, priority: 7"
+	tests := []struct {
+		name, manifest string
+		phase          v1.PodPhase
+	}{
+		{"pending, with a UID", strings.Replace(pod(live), "name: p,", "name: p, uid: u,", 1), v1.PodPending},
+		{"pending, with a creation time", strings.Replace(pod(live), "name: p,", "name: p, creationTimestamp: 2025-01-01T00:00:00Z,", 1), v1.PodPending},
+		{"ended", pod(live), v1.PodFailed},
+		{"running, without a priority", pod(", nodeName: n1, priorityClassName: gone"), v1.PodRunning},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, 1, anywhere)
+			objs := decode(t, test.manifest)
+			given := objs[0].(*v1.Pod)
+			given.Status.Phase = test.phase
+			w.admit(given)
+			w.check("priority", w.state.Pods[0].Spec.Priority, given.Spec.Priority)
+			w.check("status", w.state.Pods[0].Status, given.Status)
+		})
+	}
+}
+
 func TestAdmitTellsAllProblemsAtOnce(t *testing.T) {
 	s := &cluster.State{}
 	_, _, err := Admit(s, decode(t, pod(", nodeName: gone")+"---"+
 		deployment("web", 1, "a", "")+"---"+
 		strings.Replace(deployment("web2", 1, "a", ""), "matchLabels: {app: web2}", "matchLabels: {app: web}", 1)+"---"+
-		strings.Replace(deployment("web3", 1, "a", ""), "containers:", "priorityClassName: nope, containers:", 1))...)
+		strings.Replace(deployment("web3", 1, "a", ""), "containers:", "priorityClassName: nope, containers:", 1)+"---"+
+		strings.Replace(deployment("web4", 1, "a", ""), "containers:", "nodeName: gone, containers:", 1))...)
 	want := []string{
-		`pod default/p: spec.nodeName: node "gone" does not exist; give the node too, or leave spec.nodeName out`,
-		"deployment default/web2: spec.template.metadata.labels: `selector` does not match template `labels`",
-		`deployment default/web3: spec.template.spec: pods "web3-" is forbidden: no PriorityClass with name nope was found`,
+		`Pod default/p: spec.nodeName: node "gone" does not exist; give the node too, or leave spec.nodeName out`,
+		"Deployment default/web2: spec.template.metadata.labels: `selector` does not match template `labels`",
+		`Deployment default/web3: spec.template.spec: pods "web3-" is forbidden: no PriorityClass with name nope was found; add it to the input`,
+		`Deployment default/web4: spec.template.spec.nodeName: node "gone" does not exist; give the node too, or leave spec.template.spec.nodeName out`,
 	}
 	if err == nil {
 		t.Fatal("no error")
@@ -99,7 +155,7 @@ func TestAdmitTellsAllProblemsAtOnce(t *testing.T) {
 func TestAdmitCreatesNamespaces(t *testing.T) {
 	w := newWorld(t, 0, anywhere)
 	notes := w.admit(decode(t, pod("")+"---"+strings.Replace(pod(""), "namespace: default", "namespace: shop", 1))...)
-	w.check("notes", notes, []string{`namespace "shop" did not exist and was created`})
+	w.check("notes", notes, []string{`Namespace shop did not exist and was created`})
 	w.check("labels", w.state.Namespaces[1].Labels, map[string]string{"kubernetes.io/metadata.name": "shop"})
 }
 
@@ -263,7 +319,7 @@ func TestDumpWithoutPriorityClasses(t *testing.T) {
 	objs := decode(t, pod(", nodeName: n1, priorityClassName: high, priority: 7"))
 	objs[0].(*v1.Pod).Status.Phase = v1.PodRunning
 	notes := w.admit(objs...)
-	w.check("notes", notes, []string{`priorityclass "high" was not given and was created with value 7, as pod default/p has it`})
+	w.check("notes", notes, []string{`PriorityClass high was not given and was created with value 7, as Pod default/p has it`})
 	w.check("class", w.state.PriorityClasses[0].Value, int32(7))
 }
 

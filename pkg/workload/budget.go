@@ -29,7 +29,7 @@ func (p *pass) budgets() error {
 	for _, pdb := range p.PodDisruptionBudgets {
 		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
 		if err != nil {
-			return fmt.Errorf("poddisruptionbudget %s/%s: spec.selector: %w", pdb.Namespace, pdb.Name, err)
+			return fmt.Errorf("%s: spec.selector: %w", describe(pdb), err)
 		}
 		guarded := pods.find(pdb.Namespace, pdb.Spec.Selector, selector)
 		status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, Conditions: pdb.Status.Conditions}

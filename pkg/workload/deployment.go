@@ -42,7 +42,7 @@ func (p *pass) deployments() error {
 	for _, d := range p.Deployments {
 		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 		if err != nil {
-			return fmt.Errorf("deployment %s/%s: spec.selector: %w", d.Namespace, d.Name, err)
+			return fmt.Errorf("%s: spec.selector: %w", describe(d), err)
 		}
 		sets := owned[d.UID]
 		orphans = slices.DeleteFunc(orphans, func(rs *appsv1.ReplicaSet) bool {
@@ -60,7 +60,7 @@ func (p *pass) deployments() error {
 			seen = append(seen, rs, len(p.owned.pods[rs.UID]))
 		}
 		if err := p.unlessSettled(d.UID, seen, func() error { return p.deployment(d, sets) }); err != nil {
-			return fmt.Errorf("deployment %s/%s: %w", d.Namespace, d.Name, err)
+			return fmt.Errorf("%s: %w", describe(d), err)
 		}
 	}
 	return nil

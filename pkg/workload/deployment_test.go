@@ -180,3 +180,33 @@ func TestReplicaSetNamesAreUpstreams(t *testing.T) {
 		t.Errorf("pod name %s is not %s- and five characters", name, rs.Name)
 	}
 }
+
+func TestNewReplicaSetAdoptsItsPods(t *testing.T) {
+	// A snapshot keeps two bound pods and their labels, and neither owners nor workloads.
+	w := newWorld(t, 3, spread)
+	w.apply(deployment("web", 2, "a", ""))
+	var snapshot []cluster.Object
+	for _, p := range w.state.Pods {
+		p = p.DeepCopy()
+		p.OwnerReferences, p.UID = nil, ""
+		snapshot = append(snapshot, p)
+	}
+	other := snapshot[0].DeepCopyObject().(*v1.Pod)
+	other.Name, other.Labels["pod-template-hash"] = "other", "foreign"
+	snapshot = append(snapshot, other)
+	before := w.pods()
+
+	again := newWorld(t, 3, spread)
+	again.admit(snapshot...)
+	again.apply(deployment("web", 3, "a", ""))
+	owned := 0
+	for _, p := range again.state.Pods {
+		if len(p.OwnerReferences) > 0 {
+			owned++
+		}
+	}
+	again.check("all and owned", []int{len(again.state.Pods), owned}, []int{4, 3})
+	for name, node := range before {
+		again.check(name, again.pods()[name], node)
+	}
+}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubectl/pkg/drain"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -105,13 +104,12 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 			guards = append(guards, pdb)
 		}
 	}
-	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	switch len(guards) {
 	case 0:
 		return s.Without(pod), nil
 	case 1:
 	default:
-		return nil, fmt.Errorf("pod %s: %w", key, ErrManyBudgets)
+		return nil, fmt.Errorf("%s: %w", describe(pod), ErrManyBudgets)
 	}
 	pdb := guards[0]
 	if !podutil.IsPodReady(pod) {
@@ -121,7 +119,7 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 		}
 	}
 	if pdb.Status.ObservedGeneration < pdb.Generation || pdb.Status.DisruptionsAllowed <= 0 {
-		return nil, fmt.Errorf("pod %s: %w The disruption budget %s needs %d healthy pods and has %d currently", key, ErrBudget,
+		return nil, fmt.Errorf("%s: %w The disruption budget %s needs %d healthy pods and has %d currently", describe(pod), ErrBudget,
 			pdb.Name, pdb.Status.DesiredHealthy, pdb.Status.CurrentHealthy)
 	}
 	spent := *pdb

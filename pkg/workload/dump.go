@@ -86,11 +86,11 @@ func (a *admitting) replicaSets() {
 		for _, name := range slices.Sorted(maps.Keys(revisions)) {
 			pods := revisions[name]
 			a.add(missingReplicaSet(d, name, pods, name == current))
-			uid := a.objs[len(a.objs)-1].GetUID()
+			added := a.objs[len(a.objs)-1]
 			for _, pod := range pods {
-				metav1.GetControllerOfNoCopy(pod).UID = uid
+				metav1.GetControllerOfNoCopy(pod).UID = added.GetUID()
 			}
-			a.notes = append(a.notes, fmt.Sprintf("replicaset %s/%s was not given and was created for the %d pods that it owns", of.Namespace, name, len(pods)))
+			a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created for the %d pods that it owns", describe(added), len(pods)))
 		}
 	}
 }

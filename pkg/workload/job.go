@@ -28,7 +28,7 @@ var (
 func (p *pass) jobs() error {
 	for _, job := range p.Jobs {
 		if err := p.job(job); err != nil {
-			return fmt.Errorf("job %s/%s: %w", job.Namespace, job.Name, err)
+			return fmt.Errorf("%s: %w", describe(job), err)
 		}
 	}
 	return nil

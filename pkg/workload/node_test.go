@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -166,4 +168,45 @@ func TestCordon(t *testing.T) {
 	if _, err := Fail(w.state, "melted", "n1"); err == nil {
 		t.Error("a failure mode that does not exist is accepted")
 	}
+}
+
+func TestTemplateNamesItsNode(t *testing.T) {
+	pinned := func(kind string) string {
+		return strings.Replace(workload(kind, "web", 2, "a", ""), "containers:", "nodeName: n1, containers:", 1)
+	}
+	const waiting = "no pod is created, because node n1, which the template names, does not exist"
+	for _, kind := range []string{"Deployment", "StatefulSet"} {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, 2, spread)
+			w.apply(pinned(kind))
+			nodes := func() (on []string) {
+				for _, p := range w.state.Pods {
+					on = append(on, p.Spec.NodeName+" "+string(p.Status.Phase))
+				}
+				return on
+			}
+			w.check("no scheduler is asked", nodes(), []string{"n1 Running", "n1 Running"})
+
+			gone := w.state.Node("n1")
+			w.state = Delete(w.state, gone)
+			w.settle()
+			w.check("without the node", nodes(), []string(nil))
+			says, _, _ := strings.Cut(Rollouts(w.state)[0].Waiting, ";")
+			w.check("the rollout", says, waiting)
+
+			w.admit(gone)
+			w.settle()
+			w.check("the node is back", nodes(), []string{"n1 Running", "n1 Running"})
+		})
+	}
+	t.Run("of an old ReplicaSet", func(t *testing.T) {
+		w := newWorld(t, 2, spread)
+		w.apply(pinned("Deployment"))
+		w.apply(deployment("web", 2, "b", ""))
+		dump := w.state.Objects()
+		dump = slices.DeleteFunc(dump, func(obj cluster.Object) bool { return obj.GetName() == "n1" || kindOf(obj) == "Pod" })
+		again := newWorld(t, 0, spread)
+		again.admit(dump...)
+		again.check("ReplicaSets", len(again.state.ReplicaSets), 2)
+	})
 }

@@ -42,7 +42,7 @@ func ownership(s *cluster.State) owners {
 	}
 	var selectors []scopedSelector
 	if len(orphans) > 0 {
-		for _, rs := range s.ReplicaSets {
+		for _, rs := range s.ReplicaSets { // those that Deployments are about to make are too few to matter
 			selectors = append(selectors, scopedSelector{rs.Namespace, rs.Spec.Selector})
 		}
 		for _, set := range s.StatefulSets {
@@ -115,7 +115,7 @@ type scopedSelector struct {
 	selector  *metav1.LabelSelector
 }
 
-// newLookup indexes the pods for the given selectors and no others.
+// newLookup indexes the pods for the given selectors. Others are answered too, by trying each pod of the namespace.
 func newLookup(pods []*v1.Pod, selectors []scopedSelector) *lookup {
 	l := &lookup{byLabel: map[label][]*v1.Pod{}, byNamespace: map[string][]*v1.Pod{}, taken: map[types.UID]bool{}}
 	for _, s := range selectors {
@@ -141,7 +141,9 @@ func newLookup(pods []*v1.Pod, selectors []scopedSelector) *lookup {
 func (l *lookup) find(namespace string, selector *metav1.LabelSelector, matching labels.Selector) []*v1.Pod {
 	candidates := l.byNamespace[namespace]
 	if key, value, ok := firstLabel(selector); ok {
-		candidates = l.byLabel[label{namespace, key, value}]
+		if indexed, known := l.byLabel[label{namespace, key, value}]; known {
+			candidates = indexed
+		}
 	}
 	var pods []*v1.Pod
 	for _, pod := range candidates {

@@ -33,8 +33,12 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 	return pod, nil
 }
 
-// create makes a pod from a prototype and names it where it has no name.
+// create makes a pod from a prototype and names it where it has no name. On a node that is no more it makes none: the pod
+// garbage collector would delete it, and the controller make it again, without end.
 func (p *pass) create(prototype *v1.Pod) {
+	if prototype.Spec.NodeName != "" && p.Node(prototype.Spec.NodeName) == nil {
+		return
+	}
 	if p.names == nil {
 		p.names = make(map[types.NamespacedName]bool, len(p.Pods))
 		for _, pod := range p.Pods {

@@ -23,7 +23,7 @@ func (p *pass) replicaSetStatuses() error {
 	for _, rs := range p.ReplicaSets {
 		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
-			return fmt.Errorf("replicaset %s/%s: spec.selector: %w", rs.Namespace, rs.Name, err)
+			return fmt.Errorf("%s: spec.selector: %w", describe(rs), err)
 		}
 		status := rs.Status
 		status.ObservedGeneration = rs.Generation
@@ -62,12 +62,12 @@ func (p *pass) replicaSets() error {
 	for _, rs := range p.ReplicaSets {
 		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
-			return fmt.Errorf("replicaset %s/%s: spec.selector: %w", rs.Namespace, rs.Name, err)
+			return fmt.Errorf("%s: spec.selector: %w", describe(rs), err)
 		}
 		switch excess := len(pods) - int(*rs.Spec.Replicas); {
 		case excess < 0:
 			if err := p.createPods(rs, -excess); err != nil {
-				return fmt.Errorf("replicaset %s/%s: %w", rs.Namespace, rs.Name, err)
+				return fmt.Errorf("%s: %w", describe(rs), err)
 			}
 		case excess > 0:
 			related := pods

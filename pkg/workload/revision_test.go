@@ -212,8 +212,8 @@ revision: 1
 data: %s
 `
 	tests := []struct{ owner, data, want string }{
-		{"StatefulSet", "{}", "controllerrevision default/db-1: data.spec.template.spec.containers: required value"},
-		{"DaemonSet", "{spec: 1}", "controllerrevision default/db-1: data: json: cannot unmarshal number into Go struct field DaemonSet.spec of type v1.DaemonSetSpec"},
+		{"StatefulSet", "{}", "ControllerRevision default/db-1: data.spec.template.spec.containers: required value"},
+		{"DaemonSet", "{spec: 1}", "ControllerRevision default/db-1: data: json: cannot unmarshal number into Go struct field DaemonSet.spec of type v1.DaemonSetSpec"},
 		{"Other", "{spec: 1}", "<nil>"}, // what another controller keeps there is its own affair
 	}
 	for _, test := range tests {

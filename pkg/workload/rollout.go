@@ -113,7 +113,7 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 	if r.Complete {
 		return r
 	}
-	clauses := waitingClauses(t, d.Spec.MinReadySeconds)
+	clauses := append(nodeGone(s, &d.Spec.Template), waitingClauses(t, d.Spec.MinReadySeconds)...)
 	switch {
 	case d.Spec.Paused && t.updated < r.Desired:
 		clauses = append(clauses, "the Deployment is paused")
@@ -173,13 +173,13 @@ func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned owners)
 	}
 	r.Complete = t.available == desired && t.updated+keep == desired && t.old == keep
 	if !r.Complete {
-		r.Waiting = statefulSetWaiting(set, t, keep, r.NotCreated)
+		r.Waiting = statefulSetWaiting(s, set, t, keep, r.NotCreated)
 	}
 	return r
 }
 
-func statefulSetWaiting(set *appsv1.StatefulSet, t tally, keep int, notCreated []string) string {
-	clauses := waitingClauses(t, set.Spec.MinReadySeconds)
+func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep int, notCreated []string) string {
+	clauses := append(nodeGone(s, &set.Spec.Template), waitingClauses(t, set.Spec.MinReadySeconds)...)
 	if len(notCreated) > 0 && len(t.waiting) > 0 {
 		clauses = append(clauses, fmt.Sprintf("%s not created before it is Ready, because podManagementPolicy is %s",
 			strings.Join(notCreated, ", ")+isOrAre(len(notCreated)), set.Spec.PodManagementPolicy))
@@ -223,6 +223,14 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned owners) Roll
 	}
 	r.Waiting = sentence(clauses)
 	return r
+}
+
+// nodeGone says why no pod is created where the template names a node that is no more.
+func nodeGone(s *cluster.State, template *v1.PodTemplateSpec) []string {
+	if node := template.Spec.NodeName; node != "" && s.Node(node) == nil {
+		return []string{"no pod is created, because node " + node + ", which the template names, does not exist"}
+	}
+	return nil
 }
 
 // waitingClauses say which pods are not available, and why.

@@ -36,7 +36,7 @@ func (p *pass) statefulSets() error {
 	}
 	for _, set := range p.StatefulSets {
 		if err := p.statefulSet(set, claims); err != nil {
-			return fmt.Errorf("statefulset %s/%s: %w", set.Namespace, set.Name, err)
+			return fmt.Errorf("%s: %w", describe(set), err)
 		}
 	}
 	return nil
@@ -53,7 +53,7 @@ func (p *pass) statefulSet(set *appsv1.StatefulSet, claims map[types.NamespacedN
 	if err != nil {
 		return fmt.Errorf("spec.selector: %w", err)
 	}
-	seen := []any{set}
+	seen := []any{set, p.Node(set.Spec.Template.Spec.NodeName)}
 	for _, revision := range revisions {
 		seen = append(seen, revision)
 	}

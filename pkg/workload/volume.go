@@ -38,7 +38,7 @@ func (p *pass) volumes() error {
 			continue
 		}
 		if err := p.bindClaim(claim, free); err != nil {
-			return fmt.Errorf("persistentvolumeclaim %s/%s: %w", claim.Namespace, claim.Name, err)
+			return fmt.Errorf("%s: %w", describe(claim), err)
 		}
 	}
 	return nil

@@ -80,7 +80,7 @@ Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered a
 	root.SetVersionTemplate(versions())
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(s), newValidate(s), newExport(s), newVersion(s), newCompletion(s))
+	root.AddCommand(newRun(s), newBlast(s), newDrain(s), newValidate(s), newExport(s), newVersion(s), newCompletion(s))
 	return root
 }
 
@@ -101,7 +101,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	var number *strconv.NumError
 	if errors.As(err, &invalid) && errors.As(err, &number) {
-		wanted := map[string]string{"uint64": "a whole number of at least 0", "bool": "true or false"}[invalid.GetFlag().Value.Type()]
+		wanted := map[string]string{"uint64": "a whole number of at least 0", "int": "a whole number", "bool": "true or false"}[invalid.GetFlag().Value.Type()]
 		return usage(cmd, "--%s: %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), wanted)
 	}
 	return usage(cmd, "%s", err)

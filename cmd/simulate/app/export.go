@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -22,25 +21,19 @@ kube-scheduler-simulator imports. Its snapshots are input here, too: give them w
   simulate run --cluster snapshot.json -f deployment.yaml`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			loaded, err := in.load(cmd, s, args)
+			result, err := in.run(cmd, s, args)
 			if err != nil {
 				return err
 			}
-			bar := newProgress(s.err)
-			result, err := simulation.Run(cmd.Context(), loaded, simulation.Options{Progress: bar.update})
-			bar.done()
+			last, err := stepNamed(cmd, result, step)
 			if err != nil {
 				return err
 			}
-			state, err := stateAfter(cmd, result, step)
+			config, err := result.Scenario.Config.Encode()
 			if err != nil {
 				return err
 			}
-			config, err := loaded.Config.Encode()
-			if err != nil {
-				return err
-			}
-			return manifest.WriteSnapshot(s.out, state, config)
+			return manifest.WriteSnapshot(s.out, last.State, config)
 		},
 	}
 	in.register(cmd)
@@ -48,14 +41,15 @@ kube-scheduler-simulator imports. Its snapshots are input here, too: give them w
 	return cmd
 }
 
-func stateAfter(cmd *cobra.Command, result *simulation.Result, name string) (*cluster.State, error) {
+// stepNamed returns the step of that name, or the last one.
+func stepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*simulation.Step, error) {
 	if name == "" {
-		return result.Steps[len(result.Steps)-1].State, nil
+		return &result.Steps[len(result.Steps)-1], nil
 	}
 	var names []string
 	for i := range result.Steps {
 		if result.Steps[i].Name == name {
-			return result.Steps[i].State, nil
+			return &result.Steps[i], nil
 		}
 		names = append(names, result.Steps[i].Name)
 	}

@@ -2,17 +2,12 @@ package app
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/sched"
 	"github.com/faultline/faultline/scenarios"
 )
 
@@ -40,23 +35,14 @@ func (i *input) register(cmd *cobra.Command) {
 }
 
 // load reads the scenario that the arguments and flags name: a scenario file or folder, objects by flags, or, without either,
-// the kind walkthrough.
+// the kind walkthrough. A file of Kubernetes objects in the place of a scenario is taken as with -f.
 func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
 	if !slices.Contains([]string{"", "upstream", "random"}, i.ties) {
 		return nil, usage(cmd, "--ties: %q is neither upstream nor random", i.ties)
 	}
-	// Gates change what the API server accepts, too: they come first.
-	if i.featureGates != "" {
-		if err := sched.SetFeatureGates(i.featureGates); err != nil {
-			return nil, asInput(err)
-		}
-	}
 	loaded, err := i.read(cmd, s, args)
 	if err != nil {
 		return nil, asInput(err)
-	}
-	if i.featureGates != "" { // The last word on a gate counts.
-		loaded.FeatureGates = strings.TrimPrefix(loaded.FeatureGates+","+i.featureGates, ",")
 	}
 	if i.ties != "" {
 		loaded.Ties.Random = i.ties == "random"
@@ -72,48 +58,23 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
 	byFlags := len(i.cluster)+len(i.files) > 0
+	opts := scenario.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates}
 	switch {
 	case len(args) > 0 && byFlags:
 		return nil, usage(cmd, "give a scenario, or objects with --cluster and -f, not both")
 	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(i.files, manifest.Stdin):
 		return nil, usage(cmd, "standard input is read once; give - to --cluster or to -f, not both")
 	case byFlags:
-		return scenario.FromFiles(s.in, i.cluster, i.files, i.schedulerConfig)
+		return scenario.FromFiles(s.in, i.cluster, i.files, opts)
+	case len(args) == 0:
+		return scenario.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
 	}
-	var loaded *scenario.Scenario
-	var err error
-	if len(args) == 0 {
-		loaded, err = scenario.LoadFS(scenarios.FS, scenarios.Walkthrough)
-	} else {
-		loaded, err = loadScenario(args[0])
+	loaded, err := scenario.Load(args[0], opts)
+	var foreign *scenario.ForeignError
+	if errors.As(err, &foreign) && foreign.File == args[0] {
+		return scenario.FromFiles(s.in, nil, args, opts)
 	}
-	if err != nil || i.schedulerConfig == "" {
-		return loaded, err
-	}
-	data, err := manifest.ReadFile(nil, i.schedulerConfig)
-	if err != nil {
-		return nil, err
-	}
-	loaded.Config, err = sched.LoadConfig(i.schedulerConfig, data)
 	return loaded, err
-}
-
-// loadScenario reads the scenario of a file or folder.
-func loadScenario(path string) (*scenario.Scenario, error) {
-	const wanted = "give a scenario file, or a folder that holds a " + scenario.FileName
-	if path == "" {
-		return nil, errors.New("the path of the scenario is empty; " + wanted)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: no such file or folder; %s", path, wanted)
-	}
-	if info.IsDir() {
-		if _, err := os.Stat(filepath.Join(path, scenario.FileName)); err != nil {
-			return nil, fmt.Errorf("%s: no %s in this folder; %s", path, scenario.FileName, wanted)
-		}
-	}
-	return scenario.Load(path)
 }
 
 // asInput marks what is wrong with a scenario as wrong input.

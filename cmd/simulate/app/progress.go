@@ -14,10 +14,11 @@ type progress struct {
 	began time.Time
 	bar   *progressbar.ProgressBar
 	step  string
+	unit  string // what is counted
 }
 
 func newProgress(out io.Writer) *progress {
-	return &progress{out: out, shown: isTerminal(out), began: time.Now()}
+	return &progress{out: out, shown: isTerminal(out), began: time.Now(), unit: "pods"}
 }
 
 // update tells how far the step is.
@@ -31,7 +32,7 @@ func (p *progress) update(step string, done, total int) {
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString("pods"),
+			progressbar.OptionSetItsString(p.unit),
 			progressbar.OptionSetWidth(30),
 			progressbar.OptionClearOnFinish())
 	}

@@ -29,22 +29,10 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
   kubectl get nodes,pods,deploy,rs,sts,ds,svc,pdb,pv,pvc,sc,pc -A -o json | simulate run --cluster - -f extra.yaml`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(report.Formats(), format) {
-				return usage(cmd, "-o %s: there is no such format; give %s", format, strings.Join(report.Formats(), ", "))
-			}
-			if (opts.Quiet || opts.All) && format != "text" && format != "wide" {
-				return usage(cmd, "-q and --all have no effect on -o %s, which always holds everything; leave them out", format)
-			}
-			if opts.Quiet && opts.All {
-				return usage(cmd, "-q asks for one line a step and --all for every pod; give one of them")
-			}
-			loaded, err := in.load(cmd, s, args)
-			if err != nil {
+			if err := checkOutput(cmd, format, report.Formats(), opts); err != nil {
 				return err
 			}
-			bar := newProgress(s.err)
-			result, err := simulation.Run(cmd.Context(), loaded, simulation.Options{Progress: bar.update})
-			bar.done()
+			result, err := in.run(cmd, s, args)
 			if err != nil {
 				return err
 			}
@@ -60,11 +48,40 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
 		},
 	}
 	in.register(cmd)
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "`FORMAT` of the report: "+strings.Join(report.Formats(), ", "))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(report.Formats(), cobra.ShellCompDirectiveNoFileComp))
+	registerOutput(cmd, &format, report.Formats())
 	cmd.Flags().BoolVarP(&opts.Quiet, "quiet", "q", false, "one line a step")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "list every pod, however many there are")
 	return cmd
+}
+
+// registerOutput adds the flag of the report's format.
+func registerOutput(cmd *cobra.Command, format *string, formats []string) {
+	cmd.Flags().StringVarP(format, "output", "o", formats[0], "`FORMAT` of the report: "+strings.Join(formats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// checkOutput finds formats that there are not, and options that do not go with each other.
+func checkOutput(cmd *cobra.Command, format string, formats []string, opts report.Options) error {
+	switch {
+	case !slices.Contains(formats, format):
+		return usage(cmd, "-o %s: there is no such format; give %s", format, strings.Join(formats, ", "))
+	case (opts.Quiet || opts.All) && format != "text" && format != "wide":
+		return usage(cmd, "-q and --all have no effect on -o %s, which always holds everything; leave them out", format)
+	case opts.Quiet && opts.All:
+		return usage(cmd, "-q asks for one line a step and --all for everything; give one of them")
+	}
+	return nil
+}
+
+// run carries out the scenario that the arguments and flags name, and shows how far it is.
+func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.Result, error) {
+	loaded, err := i.load(cmd, s, args)
+	if err != nil {
+		return nil, err
+	}
+	bar := newProgress(s.err)
+	defer bar.done()
+	return simulation.Run(cmd.Context(), loaded, simulation.Options{Progress: bar.update})
 }
 
 func atMostOne(cmd *cobra.Command, args []string) error {

@@ -26,7 +26,7 @@ func newValidate(s streams) *cobra.Command {
 			var valid strings.Builder
 			var problems []error
 			for _, path := range args {
-				loaded, err := loadScenario(path)
+				loaded, err := scenario.Load(path, scenario.Options{})
 				if err != nil {
 					problems = append(problems, err)
 					continue

@@ -1,0 +1,239 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/risk"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+// defaultWorst is as many failures as the report lists one by one.
+const defaultWorst = 12
+
+// modes are how nodes can fail, the default first.
+var modes = []string{string(workload.Unreachable), string(workload.OutOfService), string(workload.Deleted)}
+
+// failures are the flags that say which failures are looked at. They win over what the scenario says.
+type failures struct {
+	levels       []string
+	simultaneous int
+	mode         string
+	recover      bool
+	worst        int
+	quorum       []string
+	step         string
+}
+
+func (f *failures) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as topology.kubernetes.io/zone (repeatable; default every\nlevel that the nodes have)")
+	flags.IntVar(&f.simultaneous, "simultaneous", 1, "`NUMBER` of domains of a level that fail together")
+	flags.StringVar(&f.mode, "mode", modes[0], "`MODE` in which nodes fail: "+strings.Join(modes, ", "))
+	flags.BoolVar(&f.recover, "recover", true, "let the controllers and the scheduler replace the lost pods, to see what comes back")
+	flags.IntVar(&f.worst, "worst", defaultWorst, "`NUMBER` of failures of each level whose recovery is looked at, the worst ones; 0 for all")
+	flags.StringArrayVar(&f.quorum, "quorum", nil, "`WORKLOAD` that needs a majority of its pods, as kind/name or namespace/kind/name (repeatable)")
+	flags.StringVar(&f.step, "step", "", "the `STEP` after which failures are looked at (default each)")
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// check finds what is wrong with the flags, whatever the scenario.
+func (f *failures) check(cmd *cobra.Command) error {
+	switch {
+	case !slices.Contains(modes, f.mode):
+		return usage(cmd, "--mode: %q is none of %s", f.mode, strings.Join(modes, ", "))
+	case f.simultaneous < 1:
+		return usage(cmd, "--simultaneous: %d is less than 1; give the number of domains that fail together", f.simultaneous)
+	case f.worst < 0:
+		return usage(cmd, "--worst: %d is negative; give a number of failures, or 0 for all", f.worst)
+	}
+	return nil
+}
+
+// merge takes from the scenario what the flags do not say.
+func (f *failures) merge(cmd *cobra.Command, s *scenario.Scenario) {
+	given := cmd.Flags().Changed
+	if !given("level") {
+		f.levels = s.Failures.Levels
+	}
+	if !given("simultaneous") && s.Failures.Simultaneous != nil {
+		f.simultaneous = *s.Failures.Simultaneous
+	}
+	if !given("mode") && s.Failures.Mode != "" {
+		f.mode = s.Failures.Mode
+	}
+	if !given("recover") && s.Failures.Recover != nil {
+		f.recover = *s.Failures.Recover
+	}
+	if !given("worst") && s.Failures.Worst != nil {
+		f.worst = *s.Failures.Worst
+	}
+	if !given("quorum") {
+		f.quorum = s.Failures.Quorum
+	}
+}
+
+func newBlast(s streams) *cobra.Command {
+	var in input
+	var f failures
+	var format string
+	var opts report.Options
+	cmd := &cobra.Command{
+		Use:   "blast [SCENARIO]",
+		Short: "Tell what is lost when a region, a zone, a rack or a node fails, and what comes back",
+		Long: `Run a scenario, and after each step let every failure domain fail by itself: which replicas, disruption budgets and quorums
+are lost, which pods come back and where, which are stranded and why, and which are never replaced.`,
+		Example: `  simulate blast scenarios/kind-walkthrough
+  simulate blast dump.json --level topology.kubernetes.io/zone --simultaneous 2
+  simulate blast scenario.yaml --recover=false -o json
+  simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(cmd, format, report.BlastFormats(), opts); err != nil {
+				return err
+			}
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			result, err := in.run(cmd, s, args)
+			if err != nil {
+				return err
+			}
+			f.merge(cmd, result.Scenario)
+			found, err := f.look(cmd, s, result)
+			if err != nil {
+				return err
+			}
+			opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
+			return report.WriteBlast(s.out, found, format, opts)
+		},
+	}
+	in.register(cmd)
+	f.register(cmd)
+	registerOutput(cmd, &format, report.BlastFormats())
+	cmd.Flags().BoolVarP(&opts.Quiet, "quiet", "q", false, "the summary alone, a line for each step and level")
+	cmd.Flags().BoolVar(&opts.All, "all", false, "list every failure, however many there are")
+	return cmd
+}
+
+// look lets the domains fail after each step, or after the one that is asked for.
+func (f *failures) look(cmd *cobra.Command, s streams, result *simulation.Result) (*report.BlastReport, error) {
+	steps := result.Steps
+	if f.step != "" {
+		step, err := stepNamed(cmd, result, f.step)
+		if err != nil {
+			return nil, err
+		}
+		steps = []simulation.Step{*step}
+	}
+	opts := blast.Options{
+		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
+		Mode: workload.FailureMode(f.mode), Worst: f.worst,
+	}
+	if err := f.known(cmd, steps, opts); err != nil {
+		return nil, err
+	}
+	bar := newProgress(s.err)
+	bar.unit = "failures"
+	defer bar.done()
+	var all []report.Blasted
+	for i := range steps {
+		blasted, err := f.after(cmd.Context(), result.Scenario, &steps[i], opts, bar)
+		if err != nil {
+			return nil, fmt.Errorf("step %q: %w", steps[i].Name, err)
+		}
+		all = append(all, *blasted)
+	}
+	return report.NewBlast(result, all, opts, f.recover, version), nil
+}
+
+// after lets the domains fail after one step.
+func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts blast.Options, bar *progress) (*report.Blasted, error) {
+	opts = those(step.State, opts)
+	analysis := &blast.Analysis{}
+	if len(f.levels) == 0 || len(opts.Levels) > 0 {
+		var err error
+		if analysis, err = blast.Lost(step.State, opts); err != nil {
+			return nil, asInput(err)
+		}
+	}
+	blasted := &report.Blasted{Step: step, Analysis: analysis}
+	if f.recover {
+		progress := func(done, total int) { bar.update(step.Name, done, total) }
+		if err := blast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.Failures.Rates) == 0 {
+		return blasted, nil
+	}
+	quorum, err := blast.Quorums(step.State, opts.Quorum)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	risks, err := risk.Analyze(ctx, step.State, s.Failures.Rates, risk.Options{Quorum: quorum, Seed: s.Ties.Seed})
+	if err != nil {
+		return nil, asInput(err)
+	}
+	blasted.Risk = report.NewRisk(risks)
+	return blasted, nil
+}
+
+// known finds levels that no node and quorums that no workload has after any of the steps: what is there after one of them is
+// looked at then.
+func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts blast.Options) error {
+	var problems []error
+	for _, level := range opts.Levels {
+		problem := everywhere(steps, func(state *cluster.State) error {
+			_, err := blast.Lost(state, blast.Options{Levels: []string{level}, Simultaneous: 1})
+			return err
+		})
+		problems = append(problems, problem)
+	}
+	for _, name := range opts.Quorum {
+		problem := everywhere(steps, func(state *cluster.State) error {
+			_, err := blast.Quorums(state, []string{name})
+			return err
+		})
+		problems = append(problems, problem)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return usage(cmd, "%s", err)
+	}
+	return nil
+}
+
+// everywhere returns the last error if there is one after every step.
+func everywhere(steps []simulation.Step, check func(*cluster.State) error) error {
+	var last error
+	for i := range steps {
+		if last = check(steps[i].State); last == nil {
+			return nil
+		}
+	}
+	return last
+}
+
+// those keeps the levels and quorums that the state has.
+func those(state *cluster.State, opts blast.Options) blast.Options {
+	if levels := topology.Levels(state.Nodes, opts.Levels...); len(opts.Levels) > 0 {
+		opts.Levels = slices.DeleteFunc(slices.Clone(opts.Levels), func(key string) bool { return !slices.Contains(levels, key) })
+	}
+	opts.Quorum = slices.DeleteFunc(slices.Clone(opts.Quorum), func(name string) bool {
+		_, err := blast.Quorums(state, []string{name})
+		return err != nil
+	})
+	return opts
+}

@@ -1,0 +1,129 @@
+package app
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+func newDrain(s streams) *cobra.Command {
+	var in input
+	var format, step string
+	var opts report.Options
+	options := workload.DrainOptions{IgnoreDaemonSets: true}
+	cmd := &cobra.Command{
+		Use:   "drain [SCENARIO] node/NAME...",
+		Short: "Tell what kubectl drain would do with nodes, and whether it ends",
+		Long: `Run a scenario to its end, then drain nodes as kubectl drain --ignore-daemonsets does: cordon all of them, and evict their pods
+node by node in the order given. Where that does not end, another order is looked for.`,
+		Example: `  simulate drain scenario.yaml node/worker2
+  simulate drain dump.json node/worker1 node/worker2 --delete-emptydir-data
+  simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(cmd, format, report.DrainFormats(), opts); err != nil {
+				return err
+			}
+			scenarios, nodes, err := drainArguments(cmd, args)
+			if err != nil {
+				return err
+			}
+			result, err := in.run(cmd, s, scenarios)
+			if err != nil {
+				return err
+			}
+			last, err := stepNamed(cmd, result, step)
+			if err != nil {
+				return err
+			}
+			if err := knownNodes(cmd, last.State, nodes); err != nil {
+				return err
+			}
+			found, err := drain(cmd, result, last.State, nodes, options)
+			if err != nil {
+				return err
+			}
+			opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
+			return report.WriteDrain(s.out, found, format, opts)
+		},
+	}
+	in.register(cmd)
+	cmd.Flags().BoolVar(&options.Force, "force", false, "evict pods without a controller too, which nobody replaces")
+	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "evict pods with emptyDir volumes too, whose data is lost")
+	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
+	registerOutput(cmd, &format, report.DrainFormats())
+	cmd.Flags().BoolVar(&opts.All, "all", false, "list every pod, however many there are")
+	return cmd
+}
+
+// drainArguments tells the nodes from the scenario, which stands before them if it is given.
+func drainArguments(cmd *cobra.Command, args []string) (scenarios, nodes []string, err error) {
+	for _, arg := range args {
+		kind, name, err := scenario.ParseTarget(arg)
+		switch {
+		case err == nil && kind == "Node" && slices.Contains(nodes, name):
+			return nil, nil, usage(cmd, "%s is given twice", arg)
+		case err == nil && kind == "Node":
+			nodes = append(nodes, name)
+		case len(scenarios)+len(nodes) > 0:
+			return nil, nil, usage(cmd, "%q is no node; give nodes as node/NAME, after the scenario", arg)
+		default:
+			scenarios = append(scenarios, arg)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, nil, usage(cmd, "no node is given; give at least one as node/NAME")
+	}
+	return scenarios, nodes, nil
+}
+
+// maxNames is how many names an error lists.
+const maxNames = 20
+
+func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error {
+	for _, name := range nodes {
+		if state.Node(name) != nil {
+			continue
+		}
+		var names []string
+		for _, node := range state.Nodes[:min(maxNames, len(state.Nodes))] {
+			names = append(names, node.Name)
+		}
+		if len(state.Nodes) > maxNames {
+			names = append(names, "…")
+		}
+		return usage(cmd, "there is no node %q; there are %s", name, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// drain drains the nodes in the order given and, if that does not end, looks for another.
+func drain(cmd *cobra.Command, result *simulation.Result, state *cluster.State, nodes []string, options workload.DrainOptions) (*report.DrainReport, error) {
+	world, err := simulation.NewWorld(result.Scenario.Config, result.Scenario.Ties)
+	if err != nil {
+		return nil, err
+	}
+	defer world.Close()
+	_, drained, err := world.Drain(cmd.Context(), state, nodes, options, &simulation.Step{})
+	if err != nil {
+		return nil, err
+	}
+	// A pod that is blocked is so in every order, and of a single node there is no other order.
+	blocked := slices.ContainsFunc(drained, func(d simulation.Drained) bool { return len(d.Blocked) > 0 })
+	refused := slices.ContainsFunc(drained, func(d simulation.Drained) bool { return len(d.Refused) > 0 })
+	search := refused && !blocked && len(nodes) > 1
+	var order []simulation.Drained
+	if search {
+		if order, err = world.DrainOrder(cmd.Context(), state, nodes, options); err != nil {
+			return nil, err
+		}
+	}
+	return report.NewDrain(result, state, drained, order, search, version), nil
+}

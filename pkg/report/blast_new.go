@@ -1,0 +1,177 @@
+package report
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+// Blasted is a step and what failures take from the cluster after it.
+type Blasted struct {
+	Step     *simulation.Step
+	Analysis *blast.Analysis
+	// Risk is nil where no failure rates are given.
+	Risk *Risk
+}
+
+// NewBlast puts what failures take into the model. The options are those of the analyses; recovered tells whether recoveries were
+// looked at. The version is Faultline's own.
+func NewBlast(result *simulation.Result, steps []Blasted, opts blast.Options, recovered bool, version string) *BlastReport {
+	head := New(&simulation.Result{Scenario: result.Scenario, Initial: result.Initial, Notes: result.Notes}, version)
+	r := &BlastReport{
+		APIVersion:   APIVersion,
+		Kind:         BlastKind,
+		Version:      head.Version,
+		Scheduler:    head.Scheduler,
+		Scenario:     head.Scenario,
+		Description:  head.Description,
+		Ties:         head.Ties,
+		Seed:         head.Seed,
+		Cluster:      head.Cluster,
+		Mode:         string(opts.Mode),
+		Simultaneous: opts.Simultaneous,
+		Recover:      recovered,
+		Ignored:      head.Ignored,
+		Notes:        head.Notes,
+	}
+	if recovered {
+		r.Worst = opts.Worst
+	}
+	for _, blasted := range steps {
+		r.Steps = append(r.Steps, newBlastStep(blasted, opts.Mode))
+	}
+	return r
+}
+
+func newBlastStep(blasted Blasted, mode workload.FailureMode) BlastStep {
+	step := blasted.Step
+	s := BlastStep{Name: step.Name, Action: step.Action, Risk: blasted.Risk}
+	for _, pod := range step.State.Pods {
+		switch {
+		case cluster.Terminal(pod):
+		case pod.Spec.NodeName == "":
+			s.Pending++
+		default:
+			s.Running++
+		}
+	}
+	for i := range blasted.Analysis.Levels {
+		s.Levels = append(s.Levels, newBlastLevel(&blasted.Analysis.Levels[i], mode))
+	}
+	return s
+}
+
+func newBlastLevel(level *blast.Level, mode workload.FailureMode) BlastLevel {
+	l := BlastLevel{
+		TopologyKey: level.TopologyKey,
+		Domains:     level.Domains,
+		Unlabelled:  level.Unlabelled,
+		Search:      level.Search,
+		Radius:      newRadius(level.Radius),
+	}
+	if level.Search == "" {
+		l.Mean = &level.Mean
+	}
+	for _, share := range level.Shares { // from the smallest
+		if last := len(l.Shares) - 1; last >= 0 && l.Shares[last].Share == share {
+			l.Shares[last].Failures++
+		} else {
+			l.Shares = append(l.Shares, Share{Share: share, Failures: 1})
+		}
+	}
+	first := map[*blast.Recovery][]string{}
+	for i := range level.Failures {
+		failure := &level.Failures[i]
+		f := newFailure(failure)
+		if recovery := failure.Recovery; recovery != nil {
+			if like, told := first[recovery]; told {
+				f.LikeDomains = like
+			} else {
+				first[recovery] = failure.Domains
+				f.Recovery = newRecovery(recovery, mode)
+			}
+		}
+		l.Failures = append(l.Failures, f)
+	}
+	return l
+}
+
+func newRadius(radius blast.Radius) Radius {
+	r := Radius{Share: radius.Share, Lost: radius.Lost, Replicas: radius.Replicas, Domains: radius.Domains}
+	if radius.Replicas > 0 {
+		r.Namespace, r.Workload = radius.Workload.Namespace, radius.Workload.String()
+	}
+	return r
+}
+
+func newFailure(failure *blast.Failure) Failure {
+	f := Failure{
+		Domains: failure.Domains, Nodes: failure.Nodes, Pods: failure.Pods, CPU: failure.CPU, Memory: failure.Memory, BrokenBudgets: failure.BrokenBudgets,
+	}
+	for _, loss := range failure.Workloads {
+		f.Workloads = append(f.Workloads, Loss{
+			Kind: loss.Workload.Kind, Namespace: loss.Workload.Namespace, Name: loss.Workload.Name,
+			Replicas: loss.Replicas, Lost: loss.Lost, Gone: loss.Gone(), BrokenBudgets: loss.BrokenBudgets,
+			Quorum: loss.Quorum, QuorumLost: loss.QuorumLost, SharedFate: loss.SharedFate,
+		})
+	}
+	return f
+}
+
+func newRecovery(recovery *blast.Recovery, mode workload.FailureMode) *Recovery {
+	r := &Recovery{Lost: recovery.Lost, Preempted: recovery.Preempted, After: newRadius(recovery.After)}
+	owner := recovery.State.Owners()
+	for _, placed := range recovery.Recovered {
+		r.Recovered = append(r.Recovered, RecoveredPod{
+			Namespace: placed.Pod.Namespace, Name: placed.Pod.Name, Workload: ownerName(owner(placed.Pod)), Node: placed.Node,
+		})
+	}
+	for _, pending := range recovery.Stranded {
+		r.Stranded = append(r.Stranded, StrandedPod{
+			Namespace: pending.Pod.Namespace, Name: pending.Pod.Name, Workload: ownerName(owner(pending.Pod)),
+			Message: pending.Message, Reasons: newReasons(pending.Reasons),
+		})
+	}
+	for _, pod := range recovery.NotReplaced {
+		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: whyNotReplaced(pod, recovery.State, mode)})
+	}
+	return r
+}
+
+// ownerName is kind/name in lower case; empty for a pod without an owner.
+func ownerName(o cluster.Owner) string {
+	if o.Kind == "Pod" {
+		return ""
+	}
+	return o.String()
+}
+
+// whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure.
+func whyNotReplaced(pod *v1.Pod, state *cluster.State, mode workload.FailureMode) string {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	stays := slices.ContainsFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
+	switch {
+	case controller == nil:
+		return "bare pod: no controller makes another"
+	case controller.Kind == "Node":
+		return "static pod: it belongs to its node"
+	case controller.Kind == "DaemonSet":
+		return "pod of a DaemonSet: every node has its own"
+	case controller.Kind == "StatefulSet" && stays && mode == workload.Unreachable:
+		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
+	case stays:
+		return "tolerates the failed node for as long as it fails"
+	case !slices.ContainsFunc(state.Objects(), func(obj cluster.Object) bool { return obj.GetUID() == controller.UID }):
+		return "its controller, " + controller.Kind + " " + controller.Name + ", is not part of the input"
+	}
+	if controller.Kind == "StatefulSet" {
+		return "its StatefulSet makes its pods one after the other, and waits for an earlier one"
+	}
+	return "its " + controller.Kind + " wants no other"
+}

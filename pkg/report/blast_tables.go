@@ -1,0 +1,243 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// failures is the table of a level's failures. Columns about budgets and quorums that nobody breaks are left out of text.
+func (t *blastText) failures(level *BlastLevel, shown []*Failure) {
+	budgets := t.wide || slices.ContainsFunc(shown, func(f *Failure) bool { return len(f.BrokenBudgets) > 0 })
+	quorums := t.wide || slices.ContainsFunc(shown, func(f *Failure) bool {
+		return slices.ContainsFunc(f.Workloads, func(l Loss) bool { return l.QuorumLost })
+	})
+	recoveries := slices.ContainsFunc(shown, func(f *Failure) bool { return level.recovery(f) != nil })
+	titles := []string{"DOMAIN", "NODES", "PODS", "CPU"}
+	if t.wide {
+		titles = append(titles, "MEMORY")
+	}
+	titles = append(titles, "WORKLOADS HIT")
+	if budgets {
+		titles = append(titles, "BUDGETS BROKEN")
+	}
+	if quorums {
+		titles = append(titles, "QUORUM LOST")
+	}
+	titles = append(titles, "GONE")
+	if recoveries {
+		titles = append(titles, "RECOVERED", "STRANDED", "NOT REPLACED")
+		if t.wide {
+			titles = append(titles, "PREEMPTED", "AFTER")
+		}
+	}
+	table := [][]cell{row(bold, titles...)}
+	for _, f := range shown {
+		cells := []cell{{domainsText(f.Domains), plain}, number(len(f.Nodes), plain), number(f.Pods, plain), {percent(f.CPU), plain}}
+		if t.wide {
+			cells = append(cells, cell{percent(f.Memory), plain})
+		}
+		cells = append(cells, t.hit(f.Workloads, func(l Loss) string { return fmt.Sprintf(" %d/%d", l.Lost, l.Replicas) }, shareStyle(f.share())))
+		if budgets {
+			cells = append(cells, t.budgets(f.BrokenBudgets))
+		}
+		bare := func(Loss) string { return "" }
+		if quorums {
+			cells = append(cells, t.hit(slices.DeleteFunc(slices.Clone(f.Workloads), func(l Loss) bool { return !l.QuorumLost }), bare, red))
+		}
+		cells = append(cells, t.hit(slices.DeleteFunc(slices.Clone(f.Workloads), func(l Loss) bool { return !l.Gone }), bare, red))
+		if recoveries {
+			cells = append(cells, t.recovery(level.recovery(f))...)
+		}
+		table = append(table, cells)
+	}
+	t.table("", table...)
+}
+
+func (t *blastText) recovery(r *Recovery) []cell {
+	switch {
+	case r == nil && t.wide:
+		return row(plain, none, none, none, none, none)
+	case r == nil:
+		return row(plain, none, none, none)
+	case t.wide:
+		return append(r.cells(), number(r.Preempted, yellow), cell{percent(r.After.Share), shareStyle(r.After.Share)})
+	}
+	return r.cells()
+}
+
+// hit names the workloads, with what is to be said of each, and counts those that are too many.
+func (t *blastText) hit(losses []Loss, suffix func(Loss) string, s style) cell {
+	var names []string
+	for _, loss := range losses {
+		names = append(names, t.name(loss)+suffix(loss))
+	}
+	return t.few(names, s)
+}
+
+func (t *blastText) budgets(names []string) cell {
+	short := make([]string, len(names))
+	for i, name := range names {
+		if short[i] = name; !t.namespaced {
+			short[i] = strings.TrimPrefix(name, "default/")
+		}
+	}
+	return t.few(short, red)
+}
+
+// few names the first of several in a cell.
+func (t *blastText) few(names []string, s style) cell {
+	if len(names) == 0 {
+		return cell{none, plain}
+	}
+	if more := len(names) - maxHit; more > 0 && !t.all {
+		names = append(names[:maxHit:maxHit], fmt.Sprintf("%d more", more))
+	}
+	return cell{strings.Join(names, ", "), s}
+}
+
+// name is the workload's, with its kind and its namespace where it takes these to tell it from another.
+func (t *blastText) name(l Loss) string {
+	name := l.Name
+	if t.kinds[[2]string{l.Namespace, l.Name}] != l.Kind {
+		name = strings.ToLower(l.Kind) + "/" + name
+	}
+	return t.qualified(l.Namespace, name)
+}
+
+func (t *blastText) qualified(namespace, name string) string {
+	if t.namespaced || namespace != "default" {
+		return namespace + "/" + name
+	}
+	return name
+}
+
+// stranded tells why replacements stay Pending, once for all failures of which the same is to be said.
+func (t *blastText) stranded(level *BlastLevel, shown []*Failure) {
+	type same struct {
+		domains []string
+		lines   []string
+	}
+	var told []same
+	position := map[string]int{}
+	for _, f := range shown {
+		r := level.recovery(f)
+		if r == nil || len(r.Stranded) == 0 {
+			continue
+		}
+		lines := t.refusals(r.Stranded)
+		key := strings.Join(lines, "\n")
+		i, seen := position[key]
+		if !seen {
+			i = len(told)
+			position[key] = i
+			told = append(told, same{lines: lines})
+		}
+		told[i].domains = append(told[i].domains, domainsText(f.Domains))
+	}
+	for i, s := range told {
+		if i == maxDetails && !t.all {
+			t.more(len(told)-i, "kind of failure", "kinds of failures")
+			return
+		}
+		t.line(styled(yellow, "Stranded when %s is lost:", t.either(s.domains)))
+		for _, line := range s.lines {
+			t.line(styled(plain, "%s", line))
+		}
+	}
+}
+
+// refusals are kube-scheduler's messages, each with the pods that it is about, and once more by plugin.
+func (t *blastText) refusals(pods []StrandedPod) []string {
+	groups, order := map[refusal][]StrandedPod{}, []refusal(nil)
+	for _, pod := range pods {
+		of := refusal{namespace: pod.Namespace, workload: pod.Workload, message: pod.Message}
+		if groups[of] == nil {
+			order = append(order, of)
+		}
+		groups[of] = append(groups[of], pod)
+	}
+	var lines []string
+	for _, of := range order {
+		lines = append(lines, fmt.Sprintf("  %s of %s", count(len(groups[of]), "pod"), t.qualified(of.namespace, of.workload)))
+		if of.message == "" {
+			lines = append(lines, "    kube-scheduler gave no message")
+		} else {
+			lines = append(lines, "    FailedScheduling  "+of.message)
+		}
+		for _, reason := range groups[of][0].Reasons {
+			lines = append(lines, fmt.Sprintf("    %s: %d %s", reason.Plugin, reason.Nodes, reason.Message))
+		}
+	}
+	return lines
+}
+
+// notReplaced tells which lost pods nobody replaces, and why. The table says how many of them each failure takes.
+func (t *blastText) notReplaced(level *BlastLevel, shown []*Failure) {
+	names, order := map[string][]string{}, []string(nil)
+	for _, f := range shown {
+		r := level.recovery(f)
+		if r == nil {
+			continue
+		}
+		for _, pod := range r.NotReplaced {
+			if names[pod.Why] == nil {
+				order = append(order, pod.Why)
+			}
+			if name := t.qualified(pod.Namespace, pod.Name); !slices.Contains(names[pod.Why], name) {
+				names[pod.Why] = append(names[pod.Why], name)
+			}
+		}
+	}
+	if len(order) > 0 {
+		t.line(styled(red, "Not replaced:"))
+	}
+	for _, why := range order {
+		t.line(styled(plain, "  %s (%s)", t.someFate(names[why]), why))
+	}
+}
+
+// either is "a", "a or b", "a, b or c".
+func (t *blastText) either(names []string) string {
+	if more := len(names) - maxFate; more > 0 && !t.all {
+		names = append(names[:maxFate:maxFate], fmt.Sprintf("one of %d more", more))
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// sharedFate tells which pods of one workload fail together.
+func (t *blastText) sharedFate(shown []*Failure) {
+	told := 0
+	var more int
+	for _, f := range shown {
+		for _, loss := range f.Workloads {
+			if len(loss.SharedFate) == 0 {
+				continue
+			}
+			if told == maxFates && !t.all {
+				more++
+				continue
+			}
+			if told == 0 {
+				t.line(cell{"Shared fate:", bold})
+			}
+			told++
+			t.line(styled(plain, "  %d of %s in %s: pods %s", len(loss.SharedFate), t.name(loss), domainsText(f.Domains), t.someFate(loss.SharedFate)))
+		}
+	}
+	if more > 0 {
+		t.more(more, "shared fate", "shared fates")
+	}
+}
+
+// someFate lists a few names.
+func (t *blastText) someFate(names []string) string {
+	if more := len(names) - maxFate; more > 0 && !t.all {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxFate], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,227 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/blast"
+	"github.com/faultline/faultline/pkg/risk"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+func blasted(t testing.TB, file string, opts blast.Options) *BlastReport {
+	t.Helper()
+	s, err := scenario.Load(file, scenario.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := simulation.Run(t.Context(), s, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := &result.Steps[len(result.Steps)-1]
+	analysis, err := blast.Lost(step.State, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := blast.Recover(t.Context(), step.State, s.Config, s.Ties, analysis, opts, nil); err != nil {
+		t.Fatal(err)
+	}
+	risks, err := risk.Analyze(t.Context(), step.State, s.Failures.Rates, risk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewBlast(result, []Blasted{{Step: step, Analysis: analysis, Risk: NewRisk(risks)}}, opts, true, "v0.1.0")
+}
+
+func writeBlast(t testing.TB, r *BlastReport, format string, opts Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := WriteBlast(&out, r, format, opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestWriteBlastGolden(t *testing.T) {
+	schema := compile(t, BlastKind)
+	for name, opts := range map[string]blast.Options{
+		"one": {Simultaneous: 1, Mode: workload.Unreachable},
+		"two": {Simultaneous: 2, Mode: workload.Deleted, Levels: []string{zone}},
+	} {
+		r := blasted(t, "testdata/blast/world.yaml", opts)
+		golden(t, "blast/"+name+".text", writeBlast(t, r, "text", Options{}))
+		golden(t, "blast/"+name+".wide", writeBlast(t, r, "wide", Options{All: true}))
+		golden(t, "blast/"+name+".quiet", writeBlast(t, r, "text", Options{Quiet: true}))
+		written := writeBlast(t, r, "json", Options{})
+		golden(t, "blast/"+name+".json", written)
+		if err := validate(t, schema, written); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The figures of testdata/blast/world.yaml as they were worked out by hand.
+func TestNewBlast(t *testing.T) {
+	r := blasted(t, "testdata/blast/world.yaml", blast.Options{Simultaneous: 1, Mode: workload.Unreachable, Levels: []string{zone}})
+	level := r.Steps[0].Levels[0]
+	if want := (Radius{Share: 1, Namespace: "default", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}}); !cmp.Equal(want, level.Radius) {
+		t.Errorf("radius %+v, want %+v", level.Radius, want)
+	}
+	// Zone a takes all of solo, the others a third of web and of db.
+	if want := (1 + 1./3 + 1./3) / 3; *level.Mean < want-1e-9 || *level.Mean > want+1e-9 {
+		t.Errorf("mean %v, want %v", *level.Mean, want)
+	}
+	if diff := cmp.Diff([]Share{{1. / 3, 2}, {1, 1}}, level.Shares); diff != "" {
+		t.Errorf("shares (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"cp"}, level.Unlabelled); diff != "" {
+		t.Errorf("unlabelled (-want +got):\n%s", diff)
+	}
+	type figures struct {
+		Pods, Lost, Recovered, Stranded, NotReplaced int
+		Budgets                                      []string
+	}
+	var got []figures
+	for _, f := range level.Failures {
+		got = append(got, figures{f.Pods, f.Recovery.Lost, len(f.Recovery.Recovered), len(f.Recovery.Stranded), len(f.Recovery.NotReplaced), f.BrokenBudgets})
+	}
+	web := []string{"default/web"}
+	if diff := cmp.Diff([]figures{{4, 4, 1, 1, 2, web}, {4, 4, 0, 1, 3, web}, {3, 3, 0, 1, 2, web}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhyNotReplaced(t *testing.T) {
+	r := blasted(t, "testdata/blast/world.yaml", blast.Options{Simultaneous: 1, Mode: workload.Unreachable, Levels: []string{zone}})
+	got := map[string]string{}
+	for _, pod := range r.Steps[0].Levels[0].Failures[1].Recovery.NotReplaced {
+		name, _, _ := strings.Cut(pod.Name, "-")
+		got[name], _, _ = strings.Cut(pod.Why, ":")
+	}
+	want := map[string]string{
+		"agent": "pod of a DaemonSet", "bare": "bare pod", "db": "pod of a StatefulSet on a node that is only unreachable",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// many is a report of n nodes that fail one by one. The first 3 hold all of a workload, the next 7 hold half of one, 90 a tenth
+// of one, the others nothing. The recovery of each that loses something is that of the first.
+func many(n int) *BlastReport {
+	level := BlastLevel{TopologyKey: hostname, Domains: n, Mean: new(float64), Shares: []Share{{0, n - 100}, {0.1, 90}, {0.5, 7}, {1, 3}}}
+	for i := range n {
+		f := Failure{Domains: []string{fmt.Sprintf("node-%04d", i)}, Nodes: []string{fmt.Sprintf("node-%04d", i)}, Pods: 1}
+		lose := func(lost, replicas int) {
+			f.Workloads = []Loss{{Kind: "Deployment", Namespace: "default", Name: fmt.Sprintf("app-%d", i), Lost: lost, Replicas: replicas, Gone: lost == replicas}}
+			f.LikeDomains = []string{"node-0000"}
+		}
+		switch {
+		case i < 3:
+			lose(1, 1)
+		case i < 10:
+			lose(1, 2)
+		case i < 100:
+			lose(1, 10)
+		}
+		level.Failures = append(level.Failures, f)
+	}
+	level.Failures[0].LikeDomains = nil
+	level.Failures[0].Recovery = &Recovery{Lost: 1, Stranded: []StrandedPod{{Namespace: "default", Name: "new", Workload: "deployment/app-0", Message: "no room"}}}
+	level.Radius = Radius{Share: 1, Namespace: "default", Workload: "deployment/app-0", Lost: 1, Replicas: 1, Domains: []string{"node-0000"}}
+	return &BlastReport{
+		APIVersion: APIVersion, Kind: BlastKind, Ties: "upstream", Mode: "unreachable", Simultaneous: 1, Recover: true,
+		Steps: []BlastStep{{Name: "all", Running: n, Levels: []BlastLevel{level}}},
+	}
+}
+
+func TestWriteBlastMany(t *testing.T) {
+	r := many(5000)
+	short := writeBlast(t, r, "text", Options{})
+	golden(t, "blast/many.text", short)
+	for _, want := range []string{"3 × 100%, 7 × 50%, 90 × 10%, 4900 × nothing", "the 10 worst of 5000 failures", "or one of 4 more is lost"} {
+		if !strings.Contains(short, want) {
+			t.Errorf("no %q in\n%s", want, short)
+		}
+	}
+	if lines := strings.Count(writeBlast(t, r, "text", Options{All: true}), "\n"); lines < 5000 {
+		t.Errorf("--all has %d lines, want one for each of 5000 failures", lines)
+	}
+	written := writeBlast(t, r, "json", Options{})
+	if err := validate(t, compile(t, BlastKind), written); err != nil {
+		t.Error(err)
+	}
+	if len(written) > 2<<20 {
+		t.Errorf("%d bytes of JSON for 5000 failures", len(written))
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{0: "0%", 0.001: "<1%", 0.01: "1%", 2. / 3: "67%", 0.99: "99%", 0.999: ">99%", 1: "100%"} {
+		if got := percent(share); got != want {
+			t.Errorf("percent(%v) is %s, want %s", share, got, want)
+		}
+	}
+}
+
+// The same name in two namespaces, and of two kinds, is told apart; what could drive a terminal is not written.
+func TestWriteBlastNames(t *testing.T) {
+	r := many(100)
+	r.Steps[0].Levels[0].Failures[0].Workloads = []Loss{
+		{Kind: "Deployment", Namespace: "a", Name: "db", Lost: 1, Replicas: 1}, {Kind: "StatefulSet", Namespace: "a", Name: "db", Lost: 1, Replicas: 1},
+		{Kind: "StatefulSet", Namespace: "b", Name: "db\x1b[31m", Lost: 1, Replicas: 1}, {Kind: "StatefulSet", Namespace: "b", Name: "x", Lost: 1, Replicas: 1},
+	}
+	got := writeBlast(t, r, "text", Options{})
+	if want := `a/deployment/db 1/1, a/statefulset/db 1/1, b/db\x1b[31m 1/1, 1 more`; !strings.Contains(got, want) {
+		t.Errorf("no %s in\n%s", want, got)
+	}
+}
+
+func TestWriteDrain(t *testing.T) {
+	schema := compile(t, DrainKind)
+	pod := func(name string) BlockedPod { return BlockedPod{Namespace: "default", Name: name, Reason: "because"} }
+	for name, r := range map[string]*DrainReport{
+		"ends": {Ends: true, Nodes: []DrainedNode{
+			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}, Placed: []RecoveredPod{{Namespace: "default", Name: "web-2", Node: "n3"}}},
+			{Node: "n2", Ends: true},
+		}},
+		"pending": {Ends: true, Nodes: []DrainedNode{
+			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "shop", Name: "web-1"}}, Pending: []StrandedPod{{Namespace: "shop", Name: "web-2", Message: "no room"}}},
+		}},
+		"blocked": {Nodes: []DrainedNode{{Node: "n1", Blocked: []BlockedPod{pod("bare")}}, {Node: "n2", Ends: true}}},
+		"order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}},
+			Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}}},
+		"no-order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}}},
+	} {
+		r.APIVersion, r.Kind = APIVersion, DrainKind
+		for _, format := range DrainFormats() {
+			var out bytes.Buffer
+			if err := WriteDrain(&out, r, format, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if format == "json" {
+				if err := validate(t, schema, out.String()); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			} else if format == "text" {
+				golden(t, "drain/"+name+".text", out.String())
+			}
+		}
+	}
+}
+
+func TestUnknownFormats(t *testing.T) {
+	if err := WriteBlast(new(bytes.Buffer), many(100), "xml", Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml` {
+		t.Errorf("%v", err)
+	}
+	if err := WriteDrain(new(bytes.Buffer), &DrainReport{}, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml` {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,85 @@
+package report
+
+import (
+	"io"
+	"slices"
+)
+
+// BlastFormats are the names of the output formats of a BlastReport, in the order in which a help text gives them.
+func BlastFormats() []string { return []string{"text", "wide", "json", "yaml"} }
+
+// WriteBlast renders the report as Write does. Quiet is the summary alone, and All lists every failure.
+func WriteBlast(w io.Writer, r *BlastReport, format string, opts Options) error {
+	var out []byte
+	var err error
+	switch format {
+	case "text", "wide":
+		t := newBlastText(r, opts, format == "wide")
+		if opts.Quiet {
+			t.summary()
+		} else {
+			t.everything()
+		}
+		out = t.out.Bytes()
+	case "json":
+		out, err = toJSON(completeBlast(r))
+	case "yaml":
+		out, err = toYAML(completeBlast(r))
+	default:
+		err = unknownFormat(format, BlastFormats())
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(out)
+	return err
+}
+
+// completeBlast is complete for a BlastReport.
+func completeBlast(r *BlastReport) *BlastReport {
+	c := *r
+	c.Scheduler.Profiles = list(c.Scheduler.Profiles)
+	c.Cluster.Levels = list(c.Cluster.Levels)
+	c.Steps = list(slices.Clone(c.Steps))
+	for i := range c.Steps {
+		step := &c.Steps[i]
+		step.Levels = list(slices.Clone(step.Levels))
+		for j := range step.Levels {
+			step.Levels[j].Failures = list(step.Levels[j].Failures)
+		}
+		if step.Risk != nil {
+			risk := *step.Risk
+			risk.Levels, risk.Workloads, risk.Assumptions = list(risk.Levels), list(risk.Workloads), list(risk.Assumptions)
+			step.Risk = &risk
+		}
+	}
+	return &c
+}
+
+// DrainFormats are the names of the output formats of a DrainReport.
+func DrainFormats() []string { return []string{"text", "json", "yaml"} }
+
+// WriteDrain renders the report as Write does. All lists every pod.
+func WriteDrain(w io.Writer, r *DrainReport, format string, opts Options) error {
+	var out []byte
+	var err error
+	complete := *r
+	complete.Scheduler.Profiles, complete.Nodes = list(r.Scheduler.Profiles), list(r.Nodes)
+	switch format {
+	case "text":
+		t := newDrainText(r, opts)
+		t.everything()
+		out = t.out.Bytes()
+	case "json":
+		out, err = toJSON(&complete)
+	case "yaml":
+		out, err = toYAML(&complete)
+	default:
+		err = unknownFormat(format, DrainFormats())
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(out)
+	return err
+}

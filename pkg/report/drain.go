@@ -1,0 +1,114 @@
+package report
+
+import (
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+// DrainKind is the kind of a report on a drain.
+const DrainKind = "DrainReport"
+
+// DrainReport is what kubectl drain would do with nodes, and what keeps it from its end.
+type DrainReport struct {
+	// APIVersion is the version of this model, faultline/v1alpha1.
+	APIVersion string `json:"apiVersion"`
+	// Kind is DrainReport.
+	Kind string `json:"kind"`
+	// Version is the version of Faultline that wrote the report.
+	Version string `json:"version"`
+	// Scheduler is the scheduler that decided.
+	Scheduler Scheduler `json:"scheduler"`
+	// Scenario is the name of the scenario whose end the drain is looked at.
+	Scenario string `json:"scenario"`
+	// Ends tells whether the drain of every node comes to its end in the order given.
+	Ends bool `json:"ends"`
+	// Nodes are what comes of each node, in the order given. Where a drain does not end, the next node's turn comes as if kubectl
+	// had been given a --timeout.
+	Nodes []DrainedNode `json:"nodes"`
+	// Order is what comes of an order in which the drain of every node ends, where the one given is none. It is empty if none
+	// was found.
+	Order []DrainedNode `json:"order,omitempty"`
+	// Searched tells that another order was looked for. It is not if a node is blocked, as that holds in every order.
+	Searched bool `json:"searched,omitempty"`
+}
+
+// DrainedNode is what comes of draining one node.
+type DrainedNode struct {
+	Node string `json:"node"`
+	// Ends tells whether the drain of the node comes to its end.
+	Ends bool `json:"ends"`
+	// Evicted are the pods that leave the node, in order of their eviction.
+	Evicted []DrainedPod `json:"evicted,omitempty"`
+	// Blocked are the pods because of which kubectl evicts none of the node's, in its words.
+	Blocked []BlockedPod `json:"blocked,omitempty"`
+	// Refused are the pods that are left when nothing moves any more, with the API server's answer to their eviction.
+	Refused []BlockedPod `json:"refused,omitempty"`
+	// Placed are the pods that get a node meanwhile.
+	Placed []RecoveredPod `json:"placed,omitempty"`
+	// Pending are the pods that have no node after it.
+	Pending []StrandedPod `json:"pending,omitempty"`
+}
+
+// DrainedPod is a pod that is evicted.
+type DrainedPod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
+	Workload string `json:"workload,omitempty"`
+}
+
+// BlockedPod is a pod that keeps a drain from its end.
+type BlockedPod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
+	Workload string `json:"workload,omitempty"`
+	// Reason is kubectl's or the API server's.
+	Reason string `json:"reason"`
+}
+
+// NewDrain puts what comes of a drain into the model. The state is that before it; order is what comes of another order, or nil.
+// The version is Faultline's own.
+func NewDrain(result *simulation.Result, before *cluster.State, drained []simulation.Drained, order []simulation.Drained, searched bool, version string) *DrainReport {
+	head := New(&simulation.Result{Scenario: result.Scenario, Initial: result.Initial}, version)
+	r := &DrainReport{
+		APIVersion: APIVersion, Kind: DrainKind, Version: head.Version, Scheduler: head.Scheduler, Scenario: head.Scenario, Ends: true, Searched: searched,
+	}
+	for i := range drained {
+		node := newDrained(&drained[i], before)
+		r.Ends = r.Ends && node.Ends
+		r.Nodes = append(r.Nodes, node)
+	}
+	for i := range order {
+		r.Order = append(r.Order, newDrained(&order[i], before))
+	}
+	return r
+}
+
+func newDrained(drained *simulation.Drained, before *cluster.State) DrainedNode {
+	// The replacements belong to the same controllers, save the ReplicaSets that are made on the way, of which there are none.
+	owner := before.Owners()
+	d := DrainedNode{Node: drained.Node, Ends: drained.Ends()}
+	for _, pod := range drained.Evicted {
+		d.Evicted = append(d.Evicted, DrainedPod{Namespace: pod.Namespace, Name: pod.Name, Workload: ownerName(owner(pod))})
+	}
+	blocked := func(pods []workload.Blocked) []BlockedPod {
+		var all []BlockedPod
+		for _, b := range pods {
+			all = append(all, BlockedPod{Namespace: b.Pod.Namespace, Name: b.Pod.Name, Workload: ownerName(owner(b.Pod)), Reason: b.Reason})
+		}
+		return all
+	}
+	d.Blocked, d.Refused = blocked(drained.Blocked), blocked(drained.Refused)
+	for _, placed := range drained.Placed {
+		d.Placed = append(d.Placed, RecoveredPod{Namespace: placed.Pod.Namespace, Name: placed.Pod.Name, Workload: ownerName(owner(placed.Pod)), Node: placed.Node})
+	}
+	for _, pending := range drained.Pending {
+		d.Pending = append(d.Pending, StrandedPod{
+			Namespace: pending.Pod.Namespace, Name: pending.Pod.Name, Workload: ownerName(owner(pending.Pod)),
+			Message: pending.Message, Reasons: newReasons(pending.Reasons),
+		})
+	}
+	return d
+}

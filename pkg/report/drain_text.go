@@ -1,0 +1,155 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// drainText renders a DrainReport as text: whether the drain ends, then node by node what is evicted and where it goes.
+type drainText struct {
+	text
+	report     *DrainReport
+	namespaced bool
+}
+
+func newDrainText(r *DrainReport, opts Options) *drainText {
+	t := &drainText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+	for _, node := range slices.Concat(r.Nodes, r.Order) {
+		t.namespaced = t.namespaced ||
+			slices.ContainsFunc(node.Evicted, func(p DrainedPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(slices.Concat(node.Blocked, node.Refused), func(p BlockedPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(node.Placed, func(p RecoveredPod) bool { return p.Namespace != "default" })
+	}
+	return t
+}
+
+func (t *drainText) everything() {
+	r := t.report
+	t.line(t.verdict())
+	if !r.Ends && len(r.Nodes) > 1 {
+		t.line(t.otherOrder())
+	}
+	t.space()
+	t.summary(r.Nodes)
+	for i := range r.Nodes {
+		t.node(&r.Nodes[i])
+	}
+	if len(r.Order) > 0 {
+		t.space()
+		t.line(styled(bold, "In the order %s:", orderOf(r.Order)))
+		t.space()
+		t.summary(r.Order)
+	}
+}
+
+// verdict is the first line.
+func (t *drainText) verdict() cell {
+	var stuck []string
+	evicted, pending := 0, 0
+	for _, node := range t.report.Nodes {
+		evicted += len(node.Evicted)
+		pending = len(node.Pending)
+		if !node.Ends {
+			stuck = append(stuck, "node/"+node.Node)
+		}
+	}
+	if len(stuck) > 0 {
+		return styled(red, "The drain does not end: %s. %s evicted.", t.some(stuck), is(evicted, "pod"))
+	}
+	line := fmt.Sprintf("The drain ends: %s evicted", is(evicted, "pod"))
+	if pending > 0 {
+		return styled(yellow, "%s, and %s Pending after it.", line, is(pending, "pod"))
+	}
+	return styled(green, "%s, and no pod is Pending after it.", line)
+}
+
+// is is "1 pod is" or "2 pods are".
+func is(n int, noun string) string {
+	if n == 1 {
+		return count(n, noun) + " is"
+	}
+	return count(n, noun) + " are"
+}
+
+// otherOrder says whether another order ends.
+func (t *drainText) otherOrder() cell {
+	switch r := t.report; {
+	case len(r.Order) > 0:
+		return styled(green, "It ends in the order %s.", orderOf(r.Order))
+	case !r.Searched:
+		return styled(plain, "No order of the nodes changes that.")
+	}
+	return styled(plain, "No order in which it ends was found: at some point no remaining node can be drained.")
+}
+
+func orderOf(nodes []DrainedNode) string {
+	var names []string
+	for _, node := range nodes {
+		names = append(names, "node/"+node.Node)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (t *drainText) summary(nodes []DrainedNode) {
+	table := [][]cell{row(bold, "NODE", "ENDS", "EVICTED", "BLOCKED", "REFUSED", "PLACED", "PENDING")}
+	for _, node := range nodes {
+		ends := cell{"yes", green}
+		if !node.Ends {
+			ends = cell{"no", red}
+		}
+		table = append(table, []cell{
+			{node.Node, plain}, ends, number(len(node.Evicted), plain), number(len(node.Blocked), red), number(len(node.Refused), red),
+			number(len(node.Placed), plain), number(len(node.Pending), yellow),
+		})
+	}
+	t.table("", table...)
+}
+
+// node tells of one node in the words of kubectl and of the API server.
+func (t *drainText) node(node *DrainedNode) {
+	t.space()
+	if node.Ends {
+		t.line(styled(bold, "node/%s drained", node.Node))
+	} else {
+		t.line(styled(bold, "node/%s: the drain does not end", node.Node))
+	}
+	for _, pod := range node.Blocked {
+		t.line(styled(red, "  cannot evict %s: %s", t.pod(pod.Namespace, pod.Name), pod.Reason))
+	}
+	for i, pod := range node.Evicted {
+		if i == maxDetails && !t.all {
+			t.more(len(node.Evicted)-i, "evicted pod", "evicted pods")
+			break
+		}
+		t.line(styled(plain, "  evicted %s", t.pod(pod.Namespace, pod.Name)))
+	}
+	for _, pod := range node.Refused {
+		t.line(styled(red, "  error when evicting %s: %s", t.pod(pod.Namespace, pod.Name), pod.Reason))
+	}
+	for i, pod := range node.Placed {
+		if i == maxDetails && !t.all {
+			t.more(len(node.Placed)-i, "placed pod", "placed pods")
+			break
+		}
+		t.line(styled(green, "  placed %s on %s", t.pod(pod.Namespace, pod.Name), pod.Node))
+	}
+	for i, pod := range node.Pending {
+		if i == maxDetails && !t.all {
+			t.more(len(node.Pending)-i, "Pending pod", "Pending pods")
+			break
+		}
+		t.line(styled(yellow, "  Pending %s", t.pod(pod.Namespace, pod.Name)))
+		t.line(styled(plain, "    FailedScheduling  %s", pod.Message))
+	}
+	if node.Ends && len(node.Evicted) == 0 {
+		t.line(styled(plain, "  no pod to evict"))
+	}
+}
+
+func (t *drainText) pod(namespace, name string) string {
+	if t.namespaced {
+		return "pod/" + name + " of " + namespace
+	}
+	return "pod/" + name
+}

@@ -1,0 +1,114 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/risk"
+)
+
+// Failures says which failures simulate blast looks at. Its flags win over this.
+type Failures struct {
+	// Levels lists the topology keys whose domains fail, for example topology.kubernetes.io/zone. Default: every level that the
+	// nodes have.
+	Levels []string `json:"levels,omitempty"`
+	// Simultaneous is the number of domains of a level that fail together, 1 or more. Default: 1.
+	Simultaneous *int `json:"simultaneous,omitempty" jsonschema:"minimum=1"`
+	// Mode is how their nodes fail, as in a step that fails nodes. Default: unreachable.
+	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
+	// Recover says whether the lost pods are replaced, to see what comes back. Default: true.
+	Recover *bool `json:"recover,omitempty"`
+	// Worst is how many failures of a level are recovered, the worst ones, where it has more; 0 for all. Default: 12.
+	Worst *int `json:"worst,omitempty" jsonschema:"minimum=0"`
+	// Quorum lists workloads that need a majority of their pods, as kind/name or namespace/kind/name: Deployments, ReplicaSets
+	// and StatefulSets. A workload can also say so itself, by the annotation faultline.dev/quorum: a number, or majority.
+	// Default: none.
+	Quorum []string `json:"quorum,omitempty"`
+	// Rates says how often the domains of a level fail and how long they stay down, by topology key or by region, zone or node.
+	// Then the report says how likely each workload is to be down. Default: no such figures.
+	Rates map[string]risk.Rate `json:"rates,omitempty"`
+}
+
+// shapeOfFailures finds what is wrong with the failures whatever the objects are.
+func (l *loader) shapeOfFailures(f *Failures) {
+	path := field.NewPath("failures")
+	if f.Simultaneous != nil && *f.Simultaneous < 1 {
+		l.problem(path.Child("simultaneous"), "%d is less than 1; give the number of domains that fail together", *f.Simultaneous)
+	}
+	if !slices.Contains([]string{"", "unreachable", "out-of-service", "deleted"}, f.Mode) {
+		l.problem(path.Child("mode"), "%q is none of unreachable, out-of-service, deleted", f.Mode)
+	}
+	if f.Worst != nil {
+		l.atLeast0(path.Child("worst"), *f.Worst)
+	}
+	for i, target := range f.Quorum {
+		path := path.Child("quorum").Index(i)
+		if _, wanted, err := parseQuorum(target); err != nil {
+			l.problem(path, "%q is neither kind/name nor namespace/kind/name; give for example statefulset/db", target)
+		} else if !slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet"}, wanted.kind) {
+			l.problem(path, "%q is a %s, and this takes a Deployment or a ReplicaSet or a StatefulSet", target, wanted.kind)
+		}
+	}
+	if f.Rates != nil {
+		for _, err := range risk.Rates(f.Rates).Validate(path.Child("rates")) {
+			l.problem(nil, "%s", err)
+		}
+	}
+}
+
+// parseQuorum splits kind/name or namespace/kind/name; anywhere tells that no namespace is given.
+func parseQuorum(target string) (anywhere bool, wanted objectName, err error) {
+	anywhere = true
+	if strings.Count(target, "/") == 2 {
+		anywhere = false
+		wanted.namespace, target, _ = strings.Cut(target, "/")
+	}
+	wanted.kind, wanted.name, err = ParseTarget(target)
+	return anywhere, wanted, err
+}
+
+// failures reports levels and workloads that the scenario never has.
+func (w *walk) failures(f *Failures, s *Scenario) {
+	path := field.NewPath("failures")
+	var nodes []labels.Set
+	for _, obj := range s.objects() {
+		if KindOf(obj) == "Node" {
+			nodes = append(nodes, obj.GetLabels())
+		}
+	}
+	carried := func(key string) bool {
+		return slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(key) })
+	}
+	for i, key := range f.Levels {
+		switch path := path.Child("levels").Index(i); {
+		case !carried(key):
+			w.problem(path, "%s", labelHint(key, "node", nodes))
+		case slices.Index(f.Levels, key) < i:
+			w.problem(path, "%q is there already", key)
+		}
+	}
+	for i, target := range f.Quorum {
+		anywhere, wanted, err := parseQuorum(target)
+		if err != nil {
+			continue // said already
+		}
+		found := false
+		for known := range w.known.objects {
+			found = found || known.kind == wanted.kind && known.name == wanted.name && (anywhere || known.namespace == wanted.namespace)
+		}
+		if !found && slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet"}, wanted.kind) {
+			if anywhere {
+				wanted.namespace = "default"
+			}
+			w.problem(path.Child("quorum").Index(i), "there is no %s %q in the scenario; %s", wanted.kind, wanted.name, w.known.of(wanted))
+		}
+	}
+	for _, key := range sortedKeys(f.Rates) {
+		if !slices.Contains([]string{"node", "zone", "region"}, key) && !carried(key) {
+			w.problem(path.Child("rates").Key(key), "%s", labelHint(key, "node", nodes))
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package sched
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestSetFeatureGatesRefuses(t *testing.T) {
+	t.Cleanup(func() { setGates(t, "") })
+	setGates(t, "HPAScaleToZero=false")
+	for gates, want := range map[string]string{
+		"HPAScaleToZeros=true":          `kube-scheduler v1.37.1 has no feature gate "HPAScaleToZeros"; did you mean "HPAScaleToZero"?`,
+		"Frobnicate=true":               `kube-scheduler v1.37.1 has no feature gate "Frobnicate"`,
+		"HPAScaleToZero=maybe":          `feature gate HPAScaleToZero: "maybe" is neither true nor false`,
+		"HPAScaleToZero=":               `feature gate HPAScaleToZero: "" is neither true nor false`,
+		"HPAScaleToZero":                "feature gate HPAScaleToZero has no value; give HPAScaleToZero=true or HPAScaleToZero=false",
+		"SchedulerAsyncPreemption=true": "feature gate SchedulerAsyncPreemption cannot be set: there is no API server here to call asynchronously, and placements do not depend on it; leave it out",
+		"A=true,HPAScaleToZero":         "kube-scheduler v1.37.1 has no feature gate \"A\"\nfeature gate HPAScaleToZero has no value; give HPAScaleToZero=true or HPAScaleToZero=false",
+		"CompositePodGroup=true,GenericWorkload=false,TopologyAwareWorkloadScheduling=true": "CompositePodGroup is enabled, but depends on features that are disabled: [GenericWorkload]\nTopologyAwareWorkloadScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+	} {
+		// The second time upstream's own gates would refuse the gate for the value that they have kept.
+		for range 2 {
+			if err := SetFeatureGates(gates); err == nil || err.Error() != want {
+				t.Errorf("%s:\n got %v\nwant %s", gates, err, want)
+			}
+		}
+		if diff := cmp.Diff([]string{"HPAScaleToZero=false"}, FeatureGates()); diff != "" {
+			t.Errorf("%s: gates (-want +got):\n%s", gates, diff)
+		}
+	}
+}
+
+// Each call begins with the release's defaults.
+func TestSetFeatureGatesIsExact(t *testing.T) {
+	t.Cleanup(func() { setGates(t, "") })
+	for _, c := range []struct {
+		gates string
+		want  []string
+	}{
+		{"GenericWorkload=true", []string{"GenericWorkload=true"}},
+		{"HPAScaleToZero=true, HPAScaleToZero=false,", []string{"HPAScaleToZero=false"}},
+		{"", nil},
+	} {
+		setGates(t, c.gates)
+		if diff := cmp.Diff(c.want, FeatureGates(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%q: gates (-want +got):\n%s", c.gates, diff)
+		}
+	}
+	setGates(t, "AllAlpha=true,AllBeta=true")
+	if changed := FeatureGates(); len(changed) < 10 {
+		t.Errorf("AllAlpha and AllBeta change %v alone", changed)
+	}
+	setGates(t, "")
+	if changed := FeatureGates(); len(changed) > 0 {
+		t.Errorf("gates %v are left changed", changed)
+	}
+}
+
+func setGates(t *testing.T, gates string) {
+	t.Helper()
+	if err := SetFeatureGates(gates); err != nil {
+		t.Fatal(err)
+	}
+}
