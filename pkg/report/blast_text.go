@@ -70,6 +70,9 @@ func (t *blastText) question() string {
 	if r.Simultaneous > 1 {
 		line = fmt.Sprintf("What the failure of %d domains together takes", r.Simultaneous)
 	}
+	if len(r.Steps) == 1 { // which the tables do not name
+		line += " after step " + r.Steps[0].Name
+	}
 	if !r.Recover {
 		return line
 	}
@@ -165,7 +168,7 @@ func (l *BlastLevel) recovery(f *Failure) *Recovery {
 	switch {
 	case f == nil:
 		return nil
-	case f.LikeDomains == nil:
+	case len(f.LikeDomains) == 0:
 		return f.Recovery
 	}
 	i := slices.IndexFunc(l.Failures, func(other Failure) bool { return slices.Equal(other.Domains, f.LikeDomains) })
@@ -229,6 +232,9 @@ func (t *blastText) step(i int) {
 		}
 		t.space()
 		t.line(styled(bold, "%s", heading))
+	}
+	if len(step.Levels) == 0 {
+		t.line(styled(plain, "No node is in any domain."))
 	}
 	for j := range step.Levels {
 		t.space()

@@ -3,6 +3,7 @@ package app
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -50,25 +51,28 @@ func matches(documented, output string) bool {
 	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(output)
 }
 
-func TestReadme(t *testing.T) {
+// What the documents show is what is printed.
+func TestDocuments(t *testing.T) {
 	const repo = "../../.."
-	readme, err := os.ReadFile(repo + "/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := transcripts(string(readme))
-	if len(found) == 0 {
-		t.Fatal(`README.md has no fenced block that begins with "$ simulate"`)
-	}
-	for _, example := range found {
-		t.Run(strings.TrimSpace(example.command), func(t *testing.T) {
-			shell := exec.Command("sh", "-c", example.command)
-			shell.Dir = repo
-			output, err := shell.CombinedOutput()
-			if !matches(example.output, string(output)) {
-				t.Errorf("%v (-documented +printed):\n%s", err, cmp.Diff(example.output, string(output)))
-			}
-		})
+	for _, file := range []string{"README.md", "docs/blast-radius.md"} {
+		document, err := os.ReadFile(filepath.Join(repo, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := transcripts(string(document))
+		if len(found) == 0 {
+			t.Fatalf(`%s has no fenced block that begins with "$ simulate"`, file)
+		}
+		for _, example := range found {
+			t.Run(strings.TrimSpace(example.command), func(t *testing.T) {
+				shell := exec.Command("sh", "-c", example.command)
+				shell.Dir = repo
+				output, err := shell.CombinedOutput()
+				if !matches(example.output, string(output)) {
+					t.Errorf("%s: %v (-documented +printed):\n%s", file, err, cmp.Diff(example.output, string(output)))
+				}
+			})
+		}
 	}
 }
 

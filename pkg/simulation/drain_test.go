@@ -1,0 +1,137 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+// settled runs a scenario of the objects, one a document, and returns it with the cluster that comes of it.
+func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *Result {
+	t.Helper()
+	source := func(documents string) scenario.Source {
+		var s scenario.Source
+		for _, document := range strings.Split(documents, "\n") {
+			data, err := yaml.YAMLToJSON([]byte(document))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Objects = append(s.Objects, runtime.RawExtension{Raw: data})
+		}
+		return s
+	}
+	s, err := scenario.New("test", &scenario.File{Cluster: []scenario.Source{source(nodes)}, Workloads: []scenario.Source{source(workloads)}, Steps: steps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := Run(t.Context(), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// Node a and c are for web, b and d for the queue. The queue may not share a zone with web, and stands on b, in the zone of c. So
+// web has no place but a until the queue has left b for d.
+const drainNodes = `{apiVersion: v1, kind: Node, metadata: {name: a, labels: {zone: west, for: web}}, status: {capacity: {cpu: 4, pods: 10}}}
+{apiVersion: v1, kind: Node, metadata: {name: b, labels: {zone: mid, for: queue}}, status: {capacity: {cpu: 4, pods: 10}}}
+{apiVersion: v1, kind: Node, metadata: {name: c, labels: {zone: mid, for: web}}, status: {capacity: {cpu: 4, pods: 10}}}
+{apiVersion: v1, kind: Node, metadata: {name: d, labels: {zone: east, for: queue}}, status: {capacity: {cpu: 1, pods: 10}}}`
+
+func drainWorkloads(minAvailable int) string {
+	return `{apiVersion: apps/v1, kind: Deployment, metadata: {name: queue}, spec: {selector: {matchLabels: {app: queue}}, template: {metadata: {labels: {app: queue}}, spec: {nodeSelector: {for: queue}, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchLabels: {app: web}}}]}}, containers: [{name: c, image: c, resources: {requests: {cpu: 500m}}}]}}}}
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {nodeSelector: {for: web}, containers: [{name: c, image: c, resources: {requests: {cpu: 500m}}}]}}}}
+` + fmt.Sprintf(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {minAvailable: %d, selector: {matchLabels: {app: web}}}}`, minAvailable)
+}
+
+type drainFigures struct {
+	Node                                       string
+	Ends                                       bool
+	Evicted, Blocked, Refused, Placed, Pending int
+}
+
+func figuresOf(all []Drained) []drainFigures {
+	var figures []drainFigures
+	for _, d := range all {
+		figures = append(figures, drainFigures{d.Node, d.Ends(), len(d.Evicted), len(d.Blocked), len(d.Refused), len(d.Placed), len(d.Pending)})
+	}
+	return figures
+}
+
+func TestDrain(t *testing.T) {
+	result := settled(t, drainNodes, drainWorkloads(1))
+	state := result.Steps[0].State
+	world, err := NewWorld(result.Scenario.Config, result.Scenario.Ties)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer world.Close()
+	options := workload.DrainOptions{IgnoreDaemonSets: true}
+	drain := func(state *cluster.State, nodes ...string) []drainFigures {
+		world.Reset()
+		_, all, err := world.Drain(t.Context(), state, nodes, options, &Step{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return figuresOf(all)
+	}
+	// One pod of web may go, and its replacement waits for the queue to make room: the budget forbids the other.
+	if diff := cmp.Diff([]drainFigures{{"a", false, 1, 0, 1, 0, 1}, {"b", true, 1, 0, 0, 2, 0}}, drain(state, "a", "b")); diff != "" {
+		t.Errorf("a, b (-want +got):\n%s", diff)
+	}
+	want := []drainFigures{{"b", true, 1, 0, 0, 1, 0}, {"a", true, 2, 0, 0, 2, 0}}
+	if diff := cmp.Diff(want, drain(state, "b", "a")); diff != "" {
+		t.Errorf("b, a (-want +got):\n%s", diff)
+	}
+	order, err := world.DrainOrder(t.Context(), state, []string{"a", "b"}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, figuresOf(order)); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]drainFigures{{"c", true, 0, 0, 0, 0, 0}}, drain(state, "c")); diff != "" {
+		t.Errorf("an empty node (-want +got):\n%s", diff)
+	}
+	strict := settled(t, drainNodes, drainWorkloads(2)).Steps[0].State
+	if order, err := world.DrainOrder(t.Context(), strict, []string{"a", "b"}, options); err != nil || order != nil {
+		t.Errorf("an order where the budget forbids every eviction: %v, %v", order, err)
+	}
+	if _, _, err := world.Drain(t.Context(), state, []string{"x"}, options, &Step{}); err == nil {
+		t.Error("a node that there is not is drained")
+	}
+}
+
+// The step does what Drain does, and notes what keeps it from its end.
+func TestDrainStep(t *testing.T) {
+	bare := "\n{apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: b, containers: [{name: c, image: c}]}}"
+	step := scenario.Step{Name: "drain", Drain: &scenario.Drain{Nodes: scenario.Nodes{Names: []string{"a", "b"}}}}
+	result := settled(t, drainNodes, drainWorkloads(2)+bare, step)
+	drained := result.Steps[len(result.Steps)-1]
+	var notes []string
+	for _, note := range drained.Notes {
+		notes = append(notes, note[:strings.Index(note, " stays: ")])
+	}
+	var web []string
+	for _, pod := range result.Steps[0].State.Pods {
+		if pod.Labels["app"] == "web" {
+			web = append(web, "drain of node a does not end: pod default/"+pod.Name)
+		}
+	}
+	if diff := cmp.Diff(append(web, "drain of node b: pod default/bare"), notes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, note := range drained.Notes[:2] {
+		if !strings.HasSuffix(note, " stays: Cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 2 healthy pods and has 2 currently") {
+			t.Errorf("%s", note)
+		}
+	}
+}
