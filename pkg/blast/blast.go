@@ -14,7 +14,7 @@ import (
 
 // Options say which failures are looked at.
 type Options struct {
-	// Levels are the topology keys whose domains fail; empty: every level that the nodes' labels have.
+	// Levels are the topology keys whose domains fail, or the short words of topology.Key; empty: every level that the nodes' labels have.
 	Levels []string
 	// LevelKeys are further keys that make a level, such as rack, where Levels is empty.
 	LevelKeys []string

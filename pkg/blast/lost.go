@@ -35,7 +35,12 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		problems = append(problems, fmt.Errorf("simultaneous failures: must be at least 1, not %d", opts.Simultaneous))
 	}
 	found := topology.Levels(state.Nodes, opts.LevelKeys...)
-	keys := opts.Levels
+	var keys []string
+	for _, word := range opts.Levels {
+		if key := topology.Key(word); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
 	if len(keys) == 0 {
 		keys = found
 	}

@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // HoursPerYear is the length of a year of 365 days.
@@ -36,11 +38,6 @@ type Rate struct {
 	Recovery string `json:"recovery"`
 }
 
-// words are the short words for topology keys.
-var words = map[string]string{"node": v1.LabelHostname, "zone": v1.LabelTopologyZone, "region": v1.LabelTopologyRegion}
-
-func topologyKey(name string) string { return cmp.Or(words[name], name) }
-
 // Validate finds everything that is wrong with the rates; path is where they stand.
 func (r Rates) Validate(path *field.Path) field.ErrorList {
 	if len(r) == 0 {
@@ -49,7 +46,7 @@ func (r Rates) Validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		path := path.Key(name)
-		key := topologyKey(name)
+		key := topology.Key(name)
 		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
 			errs = append(errs, field.Invalid(path, name, "must be node, zone, region or the key of a node label: "+strings.Join(problems, "; ")))
 		} else if _, twice := r[key]; twice && key != name {
@@ -77,7 +74,7 @@ func (r Rates) keys() []string {
 	order := map[string]int{v1.LabelTopologyRegion: -2, v1.LabelTopologyZone: -1, v1.LabelHostname: 1}
 	var keys []string
 	for name := range r {
-		keys = append(keys, topologyKey(name))
+		keys = append(keys, topology.Key(name))
 	}
 	slices.SortFunc(keys, func(a, b string) int {
 		return cmp.Or(cmp.Compare(order[a], order[b]), strings.Compare(a, b))
@@ -88,7 +85,7 @@ func (r Rates) keys() []string {
 // of returns the rate of the topology key, by whichever name it was given.
 func (r Rates) of(key string) Rate {
 	for name, rate := range r {
-		if topologyKey(name) == key {
+		if topology.Key(name) == key {
 			return rate
 		}
 	}

@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/risk"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // Failures says which failures simulate blast looks at. Its flags win over this.
 type Failures struct {
-	// Levels lists the topology keys whose domains fail, for example topology.kubernetes.io/zone. Default: every level that the
-	// nodes have.
+	// Levels lists the topology keys whose domains fail, for example rack; region, zone and node are short for the well-known
+	// keys. Default: every level that the nodes have.
 	Levels []string `json:"levels,omitempty"`
 	// Simultaneous is the number of domains of a level that fail together, 1 or more. Default: 1.
 	Simultaneous *int `json:"simultaneous,omitempty" jsonschema:"minimum=1"`
@@ -80,13 +81,13 @@ func (w *walk) failures(f *Failures, s *Scenario) {
 		}
 	}
 	carried := func(key string) bool {
-		return slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(key) })
+		return slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(topology.Key(key)) })
 	}
 	for i, key := range f.Levels {
 		switch path := path.Child("levels").Index(i); {
 		case !carried(key):
 			w.problem(path, "%s", labelHint(key, "node", nodes))
-		case slices.Index(f.Levels, key) < i:
+		case slices.IndexFunc(f.Levels, func(other string) bool { return topology.Key(other) == topology.Key(key) }) < i:
 			w.problem(path, "%q is there already", key)
 		}
 	}
@@ -107,7 +108,7 @@ func (w *walk) failures(f *Failures, s *Scenario) {
 		}
 	}
 	for _, key := range sortedKeys(f.Rates) {
-		if !slices.Contains([]string{"node", "zone", "region"}, key) && !carried(key) {
+		if topology.Key(key) != topology.Key("node") && !carried(key) { // a node is a node without any label, too
 			w.problem(path.Child("rates").Key(key), "%s", labelHint(key, "node", nodes))
 		}
 	}

@@ -23,6 +23,22 @@ type Domain struct {
 	Nodes []*v1.Node
 }
 
+// words are the short words for the well-known topology keys.
+var words = map[string]string{
+	"region":   v1.LabelTopologyRegion,
+	"zone":     v1.LabelTopologyZone,
+	"node":     v1.LabelHostname,
+	"hostname": v1.LabelHostname,
+}
+
+// Key returns the topology key that a short word stands for: region, zone, node or hostname. Any other word is a key itself.
+func Key(word string) string {
+	if key, known := words[word]; known {
+		return key
+	}
+	return word
+}
+
 // Domains groups nodes by the value of the label key. Domains are sorted by value in natural order, so that rack-2 comes
 // before rack-10. Nodes that lack the label are in no domain and are returned apart.
 func Domains(nodes []*v1.Node, key string) (domains []Domain, unlabelled []*v1.Node) {

@@ -94,3 +94,18 @@ func TestCompareNatural(t *testing.T) {
 		}
 	}
 }
+
+func TestKey(t *testing.T) {
+	for word, want := range map[string]string{
+		"region":                      "topology.kubernetes.io/region",
+		"zone":                        "topology.kubernetes.io/zone",
+		"node":                        "kubernetes.io/hostname",
+		"hostname":                    "kubernetes.io/hostname",
+		"rack":                        "rack",
+		"topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+	} {
+		if got := Key(word); got != want {
+			t.Errorf("%s is %s, want %s", word, got, want)
+		}
+	}
+}

@@ -39,7 +39,7 @@ type failures struct {
 
 func (f *failures) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as topology.kubernetes.io/zone (repeatable; default every\nlevel that the nodes have)")
+	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as rack, or region, zone or node for short (repeatable;\ndefault every level that the nodes have)")
 	flags.IntVar(&f.simultaneous, "simultaneous", 1, "`NUMBER` of domains of a level that fail together")
 	flags.StringVar(&f.mode, "mode", modes[0], "`MODE` in which nodes fail: "+strings.Join(modes, ", "))
 	flags.BoolVar(&f.recover, "recover", true, "let the controllers and the scheduler replace the lost pods, to see what comes back")
@@ -68,6 +68,11 @@ func (f *failures) merge(cmd *cobra.Command, s *scenario.Scenario) {
 	if !given("level") {
 		f.levels = s.Failures.Levels
 	}
+	levels := make([]string, len(f.levels))
+	for i, word := range f.levels {
+		levels[i] = topology.Key(word)
+	}
+	f.levels = levels
 	if !given("simultaneous") && s.Failures.Simultaneous != nil {
 		f.simultaneous = *s.Failures.Simultaneous
 	}
