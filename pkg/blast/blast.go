@@ -20,7 +20,7 @@ type Options struct {
 	LevelKeys []string
 	// Simultaneous is the number of domains of a level that fail together, at least 1.
 	Simultaneous int
-	// Quorum are the workloads that need a majority, besides those that say so by annotation, as kind/name or namespace/kind/name.
+	// Quorum are the workloads that need a majority, besides those that say so by annotation and those of known systems, as kind/name or namespace/kind/name.
 	Quorum []string
 	// Mode is how the nodes fail.
 	Mode workload.FailureMode

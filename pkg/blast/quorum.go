@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -19,45 +20,63 @@ type voter struct {
 	owner      cluster.Owner
 	annotation string
 	annotated  bool
+	// known tells that it belongs to a system whose members are known to vote.
+	known bool
 	// wanted is the number of pods that it asks for: a majority is one of these, not of those that happen to run.
 	wanted int
 }
 
 func (v voter) majority() int { return v.wanted/2 + 1 }
 
-// voters are the workloads that ask for a number of pods: Deployments, StatefulSets, and ReplicaSets that stand alone. A kind
-// whose objects are known to vote, such as a database that an operator runs, would be added here, with its majority.
+// knownVoters are the pod labels of StatefulSets whose members elect a leader or commit by majority: etcd by its usual label
+// and as KafScale's operator runs it, and the ensembles, controllers and journals of Stackable's operators. See
+// https://github.com/KafScale/platform/blob/main/pkg/operator/etcd_resources.go and
+// https://github.com/stackabletech/operator-rs/blob/main/crates/stackable-operator/src/kvp/label/mod.rs
+var knownVoters = []labels.Set{
+	{"app.kubernetes.io/name": "etcd"},
+	{"app": "kafscale-etcd"},
+	{"app.kubernetes.io/name": "zookeeper", "app.kubernetes.io/component": "server"},
+	{"app.kubernetes.io/name": "kafka", "app.kubernetes.io/component": "controller"},
+	{"app.kubernetes.io/name": "hdfs", "app.kubernetes.io/component": "journalnode"},
+}
+
+// voters are the workloads that ask for a number of pods: Deployments, StatefulSets, and ReplicaSets that stand alone.
 func voters(state *cluster.State) []voter {
 	var all []voter
-	add := func(kind string, obj cluster.Object, replicas *int32) {
+	add := func(kind string, obj cluster.Object, replicas *int32, pod map[string]string) {
 		v := voter{owner: cluster.Owner{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 		v.annotation, v.annotated = obj.GetAnnotations()[QuorumAnnotation]
 		v.wanted = int(ptr.Deref(replicas, 1)) // 1 is the API's default.
+		v.known = slices.ContainsFunc(knownVoters, func(known labels.Set) bool { return known.AsSelectorPreValidated().Matches(labels.Set(pod)) })
 		all = append(all, v)
 	}
 	for _, d := range state.Deployments {
-		add("Deployment", d, d.Spec.Replicas)
+		add("Deployment", d, d.Spec.Replicas, nil)
 	}
 	for _, set := range state.StatefulSets {
-		add("StatefulSet", set, set.Spec.Replicas)
+		add("StatefulSet", set, set.Spec.Replicas, set.Spec.Template.Labels)
 	}
 	for _, rs := range state.ReplicaSets {
 		// The Deployment above a ReplicaSet copies its annotations to it.
 		if metav1.GetControllerOfNoCopy(rs) == nil {
-			add("ReplicaSet", rs, rs.Spec.Replicas)
+			add("ReplicaSet", rs, rs.Spec.Replicas, nil)
 		}
 	}
 	return all
 }
 
-// Quorums returns how many of its pods each workload needs that says so, by its annotation or because it is named. A name wins
-// over an annotation and asks for the majority. The error tells every annotation and every name that is not legal.
+// Quorums returns how many of its pods each workload needs that says so by its annotation, is named, or belongs to a system whose
+// members are known to vote. A name wins over an annotation, and that over what is known; names and known systems ask for the
+// majority. The error tells every annotation and every name that is not legal.
 func Quorums(state *cluster.State, named []string) (map[cluster.Owner]int, error) {
 	voters := voters(state)
 	quorum := map[cluster.Owner]int{}
 	var problems []error
 	for _, v := range voters {
 		if !v.annotated {
+			if v.known {
+				quorum[v.owner] = v.majority()
+			}
 			continue
 		}
 		if v.annotation == "majority" {

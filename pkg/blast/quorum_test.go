@@ -90,3 +90,31 @@ quorum: no workload "service/ok"; give one of x/deployment/web, y/deployment/api
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Members of known systems vote without being told to; what the workload says of itself wins.
+func TestKnownSystemsVote(t *testing.T) {
+	set := func(name, annotation string, podLabels map[string]string) *appsv1.StatefulSet {
+		s := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](5)}}
+		s.Spec.Template.Labels = podLabels
+		if annotation != "" {
+			s.Annotations = map[string]string{blast.QuorumAnnotation: annotation}
+		}
+		return s
+	}
+	etcd := map[string]string{"app": "kafscale-etcd", "cluster": "k"}
+	got, err := blast.Quorums(&cluster.State{StatefulSets: []*appsv1.StatefulSet{
+		set("k-etcd", "", etcd),
+		set("told", "4", etcd),
+		set("zk", "", map[string]string{"app.kubernetes.io/name": "zookeeper", "app.kubernetes.io/component": "server", "app.kubernetes.io/role-group": "default"}),
+		set("brokers", "", map[string]string{"app.kubernetes.io/name": "kafka", "app.kubernetes.io/component": "broker"}),
+		set("plain", "", nil),
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(name string) cluster.Owner { return cluster.Owner{Kind: "StatefulSet", Namespace: "x", Name: name} }
+	want := map[cluster.Owner]int{of("k-etcd"): 3, of("told"): 4, of("zk"): 3} // 5/2 + 1 = 3
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("quorums (-want +got):\n%s", diff)
+	}
+}

@@ -25,7 +25,8 @@ type Failures struct {
 	// Worst is how many failures of a level are recovered, the worst ones, where it has more; 0 for all. Default: 12.
 	Worst *int `json:"worst,omitempty" jsonschema:"minimum=0"`
 	// Quorum lists workloads that need a majority of their pods, as kind/name or namespace/kind/name: Deployments, ReplicaSets
-	// and StatefulSets. A workload can also say so itself, by the annotation faultline.dev/quorum: a number, or majority.
+	// and StatefulSets. A workload can also say so itself, by the annotation faultline.dev/quorum: a number, or majority. The
+	// StatefulSets of etcd, ZooKeeper, Kafka controllers and HDFS journal nodes are known by their pods' labels.
 	// Default: none.
 	Quorum []string `json:"quorum,omitempty"`
 	// Rates says how often the domains of a level fail and how long they stay down, by topology key or by region, zone or node.
