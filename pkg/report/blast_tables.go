@@ -135,16 +135,12 @@ func (t *blastText) stranded(level *BlastLevel, shown []*Failure) {
 		}
 		told[i].domains = append(told[i].domains, domainsText(f.Domains))
 	}
-	for i, s := range told {
-		if i == maxDetails && !t.all {
-			t.more(len(told)-i, "kind of failure", "kinds of failures")
-			return
-		}
-		t.line(styled(yellow, "Stranded when %s is lost:", t.either(s.domains)))
-		for _, line := range s.lines {
+	t.upTo(len(told), "kind of failure", "kinds of failures", func(i int) {
+		t.line(styled(yellow, "Stranded when %s is lost:", t.either(told[i].domains)))
+		for _, line := range told[i].lines {
 			t.line(styled(plain, "%s", line))
 		}
-	}
+	})
 }
 
 // refusals are kube-scheduler's messages, each with the pods that it is about, and once more by plugin.

@@ -117,31 +117,22 @@ func (t *drainText) node(node *DrainedNode) {
 	for _, pod := range node.Blocked {
 		t.line(styled(red, "  cannot evict %s: %s", t.pod(pod.Namespace, pod.Name), pod.Reason))
 	}
-	for i, pod := range node.Evicted {
-		if i == maxDetails && !t.all {
-			t.more(len(node.Evicted)-i, "evicted pod", "evicted pods")
-			break
-		}
+	t.upTo(len(node.Evicted), "evicted pod", "evicted pods", func(i int) {
+		pod := node.Evicted[i]
 		t.line(styled(plain, "  evicted %s", t.pod(pod.Namespace, pod.Name)))
-	}
+	})
 	for _, pod := range node.Refused {
 		t.line(styled(red, "  error when evicting %s: %s", t.pod(pod.Namespace, pod.Name), pod.Reason))
 	}
-	for i, pod := range node.Placed {
-		if i == maxDetails && !t.all {
-			t.more(len(node.Placed)-i, "placed pod", "placed pods")
-			break
-		}
+	t.upTo(len(node.Placed), "placed pod", "placed pods", func(i int) {
+		pod := node.Placed[i]
 		t.line(styled(green, "  placed %s on %s", t.pod(pod.Namespace, pod.Name), pod.Node))
-	}
-	for i, pod := range node.Pending {
-		if i == maxDetails && !t.all {
-			t.more(len(node.Pending)-i, "Pending pod", "Pending pods")
-			break
-		}
+	})
+	t.upTo(len(node.Pending), "Pending pod", "Pending pods", func(i int) {
+		pod := node.Pending[i]
 		t.line(styled(yellow, "  Pending %s", t.pod(pod.Namespace, pod.Name)))
 		t.line(styled(plain, "    FailedScheduling  %s", pod.Message))
-	}
+	})
 	if node.Ends && len(node.Evicted) == 0 {
 		t.line(styled(plain, "  no pod to evict"))
 	}

@@ -30,11 +30,8 @@ func (t *text) pending(s *stepText) {
 		return
 	}
 	t.line(styled(yellow, "Pending %d:", total))
-	for i, r := range order {
-		if i == maxDetails && !t.all {
-			t.more(len(order)-i, "group of pods", "groups of pods")
-			break
-		}
+	t.upTo(len(order), "group of pods", "groups of pods", func(i int) {
+		r := order[i]
 		t.line(styled(plain, "  %s", s.waiting(groups[r])))
 		if r.message == "" {
 			t.line(styled(plain, "    kube-scheduler gave no message"))
@@ -47,7 +44,7 @@ func (t *text) pending(s *stepText) {
 		if t.wide {
 			t.reasons(groups[r][0].Reasons)
 		}
-	}
+	})
 }
 
 // waiting names one pod, or counts several of one workload.
@@ -79,13 +76,10 @@ func (t *text) preempted(s *stepText) {
 	if len(s.Preempted) > 0 {
 		t.line(styled(yellow, "Preempted %d:", len(s.Preempted)))
 	}
-	for i, p := range s.Preempted {
-		if i == maxDetails && !t.all {
-			t.more(len(s.Preempted)-i, "pod", "pods")
-			return
-		}
+	t.upTo(len(s.Preempted), "pod", "pods", func(i int) {
+		p := s.Preempted[i]
 		t.line(styled(plain, "  %s made room on %s for %s", s.short(p.Victim), p.Node, s.short(p.For)))
-	}
+	})
 }
 
 // short leaves the namespace out of namespace/name where names need none.
@@ -127,6 +121,17 @@ func (t *text) some(names []string) string {
 		return fmt.Sprintf("%s and %d more; use --all to list them", strings.Join(names[:maxDetails], ", "), more)
 	}
 	return strings.Join(names, ", ")
+}
+
+// upTo tells of each of n things, and counts those that are too many.
+func (t *text) upTo(n int, one, several string, tell func(i int)) {
+	for i := range n {
+		if i == maxDetails && !t.all {
+			t.more(n-i, one, several)
+			return
+		}
+		tell(i)
+	}
 }
 
 func (t *text) more(n int, one, several string) {

@@ -72,19 +72,9 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 		next, _, err := workload.RunCronJob(state, obj.(*batchv1.CronJob))
 		return next, "create job --from=" + words(*spec.Trigger), err
 	case spec.Cordon != nil:
-		nodes, err := selectNodes(state, *spec.Cordon)
-		if err != nil {
-			return nil, "", err
-		}
-		next, err := workload.Cordon(state, nodes...)
-		return next, "cordon " + list(nodes), err
+		return onNodes(state, *spec.Cordon, "cordon", workload.Cordon)
 	case spec.Uncordon != nil:
-		nodes, err := selectNodes(state, *spec.Uncordon)
-		if err != nil {
-			return nil, "", err
-		}
-		next, err := workload.Uncordon(state, nodes...)
-		return next, "uncordon " + list(nodes), err
+		return onNodes(state, *spec.Uncordon, "uncordon", workload.Uncordon)
 	case spec.Drain != nil:
 		return r.drain(ctx, state, spec.Drain, step)
 	case spec.Fail != nil:
@@ -93,6 +83,16 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 		return r.restore(state, *spec.Restore)
 	}
 	return state, "", nil
+}
+
+// onNodes does something to the selected nodes.
+func onNodes(state *cluster.State, nodes scenario.Nodes, verb string, do func(*cluster.State, ...string) (*cluster.State, error)) (*cluster.State, string, error) {
+	names, err := selectNodes(state, nodes)
+	if err != nil {
+		return nil, "", err
+	}
+	next, err := do(state, names...)
+	return next, verb + " " + list(names), err
 }
 
 // change applies a function to a copy of the target and puts it back.
