@@ -5,24 +5,7 @@ const BlastKind = "BlastReport"
 
 // BlastReport is what failures take from a cluster, after each step of a scenario, and what comes back.
 type BlastReport struct {
-	// APIVersion is the version of this model, faultline/v1alpha1.
-	APIVersion string `json:"apiVersion"`
-	// Kind is BlastReport.
-	Kind string `json:"kind"`
-	// Version is the version of Faultline that wrote the report.
-	Version string `json:"version"`
-	// Scheduler is the scheduler that decided.
-	Scheduler Scheduler `json:"scheduler"`
-	// Scenario is the name of the scenario.
-	Scenario string `json:"scenario"`
-	// Description is the scenario's own, in its words.
-	Description string `json:"description,omitempty"`
-	// Ties says how equals were decided: upstream or random.
-	Ties string `json:"ties" jsonschema:"enum=upstream,enum=random"`
-	// Seed is the seed of every random choice; it has no effect where ties is upstream.
-	Seed uint64 `json:"seed"`
-	// Cluster is the cluster before the first step.
-	Cluster Cluster `json:"cluster"`
+	Head
 	// Mode is how the nodes fail. It decides what comes back.
 	Mode string `json:"mode" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
 	// Simultaneous is the number of domains of a level that fail together.
@@ -31,10 +14,6 @@ type BlastReport struct {
 	Recover bool `json:"recover"`
 	// Worst is how many failures of a level were recovered, the worst ones, where it has more; 0: all.
 	Worst int `json:"worst,omitempty"`
-	// Ignored are the objects of kinds that take no part in scheduling.
-	Ignored []Ignored `json:"ignored,omitempty"`
-	// Notes are what Faultline assumed or added on its own, a sentence each.
-	Notes []string `json:"notes,omitempty"`
 	// Steps are the clusters whose failures were looked at: after each step, or after the one that was asked for.
 	Steps []BlastStep `json:"steps"`
 }

@@ -23,23 +23,7 @@ type Blasted struct {
 // NewBlast puts what failures take into the model. The options are those of the analyses; recovered tells whether recoveries were
 // looked at. The version is Faultline's own.
 func NewBlast(result *simulation.Result, steps []Blasted, opts blast.Options, recovered bool, version string) *BlastReport {
-	head := New(&simulation.Result{Scenario: result.Scenario, Initial: result.Initial, Notes: result.Notes}, version)
-	r := &BlastReport{
-		APIVersion:   APIVersion,
-		Kind:         BlastKind,
-		Version:      head.Version,
-		Scheduler:    head.Scheduler,
-		Scenario:     head.Scenario,
-		Description:  head.Description,
-		Ties:         head.Ties,
-		Seed:         head.Seed,
-		Cluster:      head.Cluster,
-		Mode:         string(opts.Mode),
-		Simultaneous: opts.Simultaneous,
-		Recover:      recovered,
-		Ignored:      head.Ignored,
-		Notes:        head.Notes,
-	}
+	r := &BlastReport{Head: newHead(result, BlastKind, version), Mode: string(opts.Mode), Simultaneous: opts.Simultaneous, Recover: recovered}
 	if recovered {
 		r.Worst = opts.Worst
 	}

@@ -137,7 +137,7 @@ func many(n int) *BlastReport {
 	level.Failures[0].Recovery = &Recovery{Lost: 1, Stranded: []StrandedPod{{Namespace: "default", Name: "new", Workload: "deployment/app-0", Message: "no room"}}}
 	level.Radius = Radius{Share: 1, Namespace: "default", Workload: "deployment/app-0", Lost: 1, Replicas: 1, Domains: []string{"node-0000"}}
 	return &BlastReport{
-		APIVersion: APIVersion, Kind: BlastKind, Ties: "upstream", Mode: "unreachable", Simultaneous: 1, Recover: true,
+		Head: Head{APIVersion: APIVersion, Kind: BlastKind, Ties: "upstream"}, Mode: "unreachable", Simultaneous: 1, Recover: true,
 		Steps: []BlastStep{{Name: "all", Running: n, Levels: []BlastLevel{level}}},
 	}
 }
@@ -200,7 +200,7 @@ func TestWriteDrain(t *testing.T) {
 			Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}}},
 		"no-order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}}},
 	} {
-		r.APIVersion, r.Kind = APIVersion, DrainKind
+		r.APIVersion, r.Kind, r.Ties = APIVersion, DrainKind, "upstream"
 		for _, format := range DrainFormats() {
 			var out bytes.Buffer
 			if err := WriteDrain(&out, r, format, Options{}); err != nil {

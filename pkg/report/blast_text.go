@@ -28,11 +28,7 @@ type blastText struct {
 }
 
 func newBlastText(r *BlastReport, opts Options, wide bool) *blastText {
-	head := &Report{
-		Version: r.Version, Scheduler: r.Scheduler, Scenario: r.Scenario, Description: r.Description, Ties: r.Ties, Seed: r.Seed,
-		Cluster: r.Cluster, Ignored: r.Ignored, Notes: r.Notes,
-	}
-	t := &blastText{text: text{page: page{color: opts.Color}, report: head, all: opts.All, wide: wide}, report: r, kinds: map[[2]string]string{}}
+	t := &blastText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All, wide: wide}, report: r, kinds: map[[2]string]string{}}
 	const several = "*"
 	for _, step := range r.Steps {
 		for _, level := range step.Levels {

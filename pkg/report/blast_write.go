@@ -38,8 +38,7 @@ func WriteBlast(w io.Writer, r *BlastReport, format string, opts Options) error 
 // completeBlast is complete for a BlastReport.
 func completeBlast(r *BlastReport) *BlastReport {
 	c := *r
-	c.Scheduler.Profiles = list(c.Scheduler.Profiles)
-	c.Cluster.Levels = list(c.Cluster.Levels)
+	c.Head = completeHead(c.Head)
 	c.Steps = list(slices.Clone(c.Steps))
 	for i := range c.Steps {
 		step := &c.Steps[i]
@@ -64,7 +63,7 @@ func WriteDrain(w io.Writer, r *DrainReport, format string, opts Options) error 
 	var out []byte
 	var err error
 	complete := *r
-	complete.Scheduler.Profiles, complete.Nodes = list(r.Scheduler.Profiles), list(r.Nodes)
+	complete.Head, complete.Nodes = completeHead(r.Head), list(r.Nodes)
 	switch format {
 	case "text":
 		t := newDrainText(r, opts)

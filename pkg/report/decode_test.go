@@ -14,10 +14,10 @@ func TestDecodeRoundTrip(t *testing.T) {
 	reports := fixtures(t)
 	reports["large"] = large()
 	reports["hostile"] = &Report{
-		APIVersion: APIVersion, Kind: Kind, Seed: math.MaxUint64, Scenario: "yes", Ties: "0x1f", Version: "1.10",
-		Description: " \ttwo\r\n\nlines \x1b[0m\u0085\u2028\ufeff\x00\x7f\u009b2J\ufffe\U000e0001 ",
-		Notes:       []string{"", "null", "~", "- a", "a: b # c", "1e3", "2025-01-01", "'", `"`, "\n", "---", "<&>", "東京"},
-	}
+		Head: Head{APIVersion: APIVersion, Kind: Kind, Seed: math.MaxUint64, Scenario: "yes", Ties: "0x1f", Version: "1.10",
+			Description: " \ttwo\r\n\nlines \x1b[0m\u0085\u2028\ufeff\x00\x7f\u009b2J\ufffe\U000e0001 ",
+			Notes:       []string{"", "null", "~", "- a", "a: b # c", "1e3", "2025-01-01", "'", `"`, "\n", "---", "<&>", "東京"},
+		}}
 	for name, r := range reports {
 		for _, format := range []string{"json", "yaml"} {
 			data := write(t, r, format, Options{})
@@ -43,7 +43,7 @@ func TestDecodeErrors(t *testing.T) {
 		"kind":         {"apiVersion: faultline/v1alpha1\nkind: Scenario\n", `r: apiVersion "faultline/v1alpha1" and kind "Scenario"; give a report of apiVersion faultline/v1alpha1 and kind Report`},
 		"unknown":      {"{" + head + `,"steps":[{"nmae":"a","summary":{"pod":1}}]}`, "r: unknown field \"steps[0].nmae\"\nr: unknown field \"steps[0].summary.pod\""},
 		"duplicate":    {"{" + head + `,"seed":1,"seed":2}`, `r: duplicate field "seed"`},
-		"type":         {"{" + head + `,"seed":-1}`, "r: json: cannot unmarshal number -1 into Go struct field Report.seed of type uint64"},
+		"type":         {"{" + head + `,"seed":-1}`, "r: json: cannot unmarshal number -1 into Go struct field Report.Head.seed of type uint64"},
 		"case":         {"{" + head + `,"Seed":1}`, `r: unknown field "Seed"`},
 		"cut":          {"{" + head, "r: not a report: unexpected end of JSON input"},
 		"two in JSON":  {"{" + head + "}{}", "r: not a report: invalid character '{' after top-level value"},

@@ -11,16 +11,7 @@ const DrainKind = "DrainReport"
 
 // DrainReport is what kubectl drain would do with nodes, and what keeps it from its end.
 type DrainReport struct {
-	// APIVersion is the version of this model, faultline/v1alpha1.
-	APIVersion string `json:"apiVersion"`
-	// Kind is DrainReport.
-	Kind string `json:"kind"`
-	// Version is the version of Faultline that wrote the report.
-	Version string `json:"version"`
-	// Scheduler is the scheduler that decided.
-	Scheduler Scheduler `json:"scheduler"`
-	// Scenario is the name of the scenario whose end the drain is looked at.
-	Scenario string `json:"scenario"`
+	Head
 	// Ends tells whether the drain of every node comes to its end in the order given.
 	Ends bool `json:"ends"`
 	// Nodes are what comes of each node, in the order given. Where a drain does not end, the next node's turn comes as if kubectl
@@ -71,10 +62,7 @@ type BlockedPod struct {
 // NewDrain puts what comes of a drain into the model. The state is that before it; order is what comes of another order, or nil.
 // The version is Faultline's own.
 func NewDrain(result *simulation.Result, before *cluster.State, drained []simulation.Drained, order []simulation.Drained, searched bool, version string) *DrainReport {
-	head := New(&simulation.Result{Scenario: result.Scenario, Initial: result.Initial}, version)
-	r := &DrainReport{
-		APIVersion: APIVersion, Kind: DrainKind, Version: head.Version, Scheduler: head.Scheduler, Scenario: head.Scenario, Ends: true, Searched: searched,
-	}
+	r := &DrainReport{Head: newHead(result, DrainKind, version), Ends: true, Searched: searched}
 	for i := range drained {
 		node := newDrained(&drained[i], before)
 		r.Ends = r.Ends && node.Ends

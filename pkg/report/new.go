@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/sched"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -20,10 +21,27 @@ import (
 
 // New puts what a simulation found into the model. The version is Faultline's own.
 func New(result *simulation.Result, version string) *Report {
+	r := &Report{Head: newHead(result, Kind, version)}
+	levels := topology.Levels(result.Initial.Nodes, result.Scenario.LevelKeys...)
+	r.Nodes = newNodes(result.Initial.Nodes, levels)
+	before := result.Initial
+	for i := range result.Steps {
+		step := newStep(&result.Steps[i], result.Scenario)
+		if after := result.Steps[i].State; !slices.Equal(before.Nodes, after.Nodes) {
+			step.Nodes = newNodes(after.Nodes, levels)
+		}
+		before = result.Steps[i].State
+		r.Steps = append(r.Steps, step)
+	}
+	return r
+}
+
+// newHead is what every report on the simulation begins with.
+func newHead(result *simulation.Result, kind, version string) Head {
 	s := result.Scenario
-	r := &Report{
+	h := Head{
 		APIVersion:  APIVersion,
-		Kind:        Kind,
+		Kind:        kind,
 		Version:     version,
 		Scenario:    s.Name,
 		Description: s.Description,
@@ -34,26 +52,52 @@ func New(result *simulation.Result, version string) *Report {
 		Notes:       result.Notes,
 	}
 	if s.Ties.Random {
-		r.Ties = "random"
+		h.Ties = "random"
 	}
 	for _, key := range topology.Levels(result.Initial.Nodes, s.LevelKeys...) {
 		domains, unlabelled := topology.Domains(result.Initial.Nodes, key)
-		r.Cluster.Levels = append(r.Cluster.Levels, Level{TopologyKey: key, Domains: len(domains), Unlabelled: len(unlabelled)})
+		h.Cluster.Levels = append(h.Cluster.Levels, Level{TopologyKey: key, Domains: len(domains), Unlabelled: len(unlabelled)})
 	}
 	for _, ignored := range s.Ignored {
-		r.Ignored = append(r.Ignored, Ignored{
+		h.Ignored = append(h.Ignored, Ignored{
 			APIVersion: ignored.APIVersion, Kind: ignored.Kind, Namespace: ignored.Namespace, Name: ignored.Name, Source: ignored.Source.String(),
 		})
 	}
-	for i := range result.Steps {
-		r.Steps = append(r.Steps, newStep(&result.Steps[i], s.LevelKeys))
-	}
-	return r
+	return h
 }
 
-func newStep(step *simulation.Step, levelKeys []string) Step {
+func newNodes(nodes []*v1.Node, levels []string) []Node {
+	all := make([]Node, len(nodes))
+	for i, node := range nodes {
+		n := Node{
+			Name:          node.Name,
+			CPU:           node.Status.Allocatable.Cpu().AsApproximateFloat64(),
+			Memory:        node.Status.Allocatable.Memory().Value(),
+			Pods:          node.Status.Allocatable.Pods().Value(),
+			Unschedulable: node.Spec.Unschedulable,
+		}
+		for _, key := range levels {
+			if value, found := node.Labels[key]; found {
+				if n.Topology == nil {
+					n.Topology = map[string]string{}
+				}
+				n.Topology[key] = value
+			}
+		}
+		for _, taint := range node.Spec.Taints {
+			n.Taints = append(n.Taints, taint.ToString())
+		}
+		n.NotReady = slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
+			return c.Type == v1.NodeReady && c.Status != v1.ConditionTrue
+		})
+		all[i] = n
+	}
+	return all
+}
+
+func newStep(step *simulation.Step, from *scenario.Scenario) Step {
 	s := Step{Name: step.Name, Action: step.Action, Why: step.Why(), Notes: step.Notes}
-	view := newView(step, levelKeys)
+	view := newView(step, from.LevelKeys)
 	s.TopologyKeys = view.keys
 	s.Pods = view.pods()
 	s.Workloads = view.workloads(s.Pods)

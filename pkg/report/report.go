@@ -8,11 +8,11 @@ const (
 	Kind       = "Report"
 )
 
-// Report is what a simulation found, step by step.
-type Report struct {
+// Head is what every report begins with.
+type Head struct {
 	// APIVersion is the version of this model, faultline/v1alpha1.
 	APIVersion string `json:"apiVersion"`
-	// Kind is Report.
+	// Kind says which report it is.
 	Kind string `json:"kind"`
 	// Version is the version of Faultline that wrote the report.
 	Version string `json:"version"`
@@ -32,6 +32,13 @@ type Report struct {
 	Ignored []Ignored `json:"ignored,omitempty"`
 	// Notes are what Faultline assumed or added on its own, a sentence each.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Report is what a simulation found, step by step.
+type Report struct {
+	Head
+	// Nodes are the cluster's nodes before the first step, in its order.
+	Nodes []Node `json:"nodes,omitempty"`
 	// Steps are what happened, in order.
 	Steps []Step `json:"steps"`
 }
@@ -64,6 +71,22 @@ type Level struct {
 	Unlabelled int `json:"unlabelled,omitempty"`
 }
 
+// Node is a node and the failure domains that it is in.
+type Node struct {
+	Name string `json:"name"`
+	// Topology holds its values for the levels of the cluster; a missing key is a label that it lacks.
+	Topology map[string]string `json:"topology,omitempty"`
+	// CPU is its allocatable CPU in cores, Memory its allocatable memory in bytes, Pods how many pods it takes.
+	CPU    float64 `json:"cpu"`
+	Memory int64   `json:"memory"`
+	Pods   int64   `json:"pods"`
+	// Taints are its taints, as kubectl taint takes them: key=value:effect.
+	Taints []string `json:"taints,omitempty"`
+	// Unschedulable tells that it is cordoned, NotReady that its Ready condition is not True.
+	Unschedulable bool `json:"unschedulable,omitempty"`
+	NotReady      bool `json:"notReady,omitempty"`
+}
+
 // Ignored is an object that takes no part in scheduling.
 type Ignored struct {
 	APIVersion string `json:"apiVersion"`
@@ -82,6 +105,8 @@ type Step struct {
 	Action string `json:"action"`
 	// Summary counts the pods after the step.
 	Summary Summary `json:"summary"`
+	// Nodes are the nodes after the step, where they are not the same as before it.
+	Nodes []Node `json:"nodes,omitempty"`
 	// TopologyKeys are the node labels by which the rules of these pods spread or gather them, widest first.
 	TopologyKeys []string `json:"topologyKeys,omitempty"`
 	// Workloads are the controllers (and bare pods) with their pods' distribution, in order of arrival.
@@ -127,6 +152,8 @@ type Workload struct {
 	Pending int `json:"pending"`
 	// NotCreated are the pods that its controller has not made, with the reason in Rollout.
 	NotCreated []string `json:"notCreated,omitempty"`
+	// Source is where its object stands; missing where no file has it.
+	Source *Source `json:"source,omitempty"`
 	// Domains are its running pods counted by failure domain, one entry a level, widest first.
 	Domains []Distribution `json:"domains,omitempty"`
 }
@@ -172,6 +199,8 @@ type Pod struct {
 	Reasons []Reason `json:"reasons,omitempty"`
 	// Decision is how the node was chosen, for a pod that was placed in this step.
 	Decision *Decision `json:"decision,omitempty"`
+	// Cycle is what every plugin said of the nodes, for a pod that the scheduler looked at in this step, where that was asked for.
+	Cycle *Cycle `json:"cycle,omitempty"`
 }
 
 // Reason is one plugin's refusal of a number of nodes.
@@ -238,6 +267,16 @@ type Expectation struct {
 	Want string `json:"want"`
 	Got  string `json:"got"`
 	Met  bool   `json:"met"`
+	// Source is where the expectation stands; missing where no file has it.
+	Source *Source `json:"source,omitempty"`
+}
+
+// Source is a place in a file.
+type Source struct {
+	// File is the path as it was given.
+	File string `json:"file"`
+	// Line is the line, from 1.
+	Line int `json:"line"`
 }
 
 // Met tells whether every expectation of every step was met.

@@ -20,9 +20,10 @@ var schemas = map[string]struct {
 	model       any
 	file, title string
 }{
-	Kind:      {&Report{}, "report.schema.json", "Faultline report"},
-	BlastKind: {&BlastReport{}, "blast-report.schema.json", "Faultline report on failures"},
-	DrainKind: {&DrainReport{}, "drain-report.schema.json", "Faultline report on a drain"},
+	Kind:        {&Report{}, "report.schema.json", "Faultline report"},
+	BlastKind:   {&BlastReport{}, "blast-report.schema.json", "Faultline report on failures"},
+	DrainKind:   {&DrainReport{}, "drain-report.schema.json", "Faultline report on a drain"},
+	ExplainKind: {&ExplainReport{}, "explain-report.schema.json", "Faultline report on why pods are where they are"},
 }
 
 // Schema returns the JSON Schema of a model by its kind, indented. The Go comments of the model are its descriptions.

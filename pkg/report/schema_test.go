@@ -122,7 +122,7 @@ func TestSchemaAccepts(t *testing.T) {
 	schema := compile(t, Kind)
 	reports := fixtures(t)
 	reports["large"] = large()
-	reports["least"] = &Report{APIVersion: APIVersion, Kind: Kind, Ties: "upstream", Steps: []Step{{Workloads: []Workload{{Domains: []Distribution{{}}}}}}}
+	reports["least"] = &Report{Head: Head{APIVersion: APIVersion, Kind: Kind, Ties: "upstream"}, Steps: []Step{{Workloads: []Workload{{Domains: []Distribution{{}}}}}}}
 	for name, r := range reports {
 		if err := validate(t, schema, write(t, r, "json", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -132,7 +132,7 @@ func TestSchemaAccepts(t *testing.T) {
 
 func TestSchemaRefuses(t *testing.T) {
 	schema := compile(t, Kind)
-	valid := write(t, &Report{APIVersion: APIVersion, Kind: Kind, Scenario: "a"}, "json", Options{})
+	valid := write(t, &Report{Head: Head{APIVersion: APIVersion, Kind: Kind, Scenario: "a"}}, "json", Options{})
 	for name, change := range map[string][2]string{
 		"another version":   {"faultline/v1alpha1", "faultline/v1"},
 		"another kind":      {`"Report"`, `"Scenario"`},

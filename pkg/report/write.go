@@ -97,8 +97,7 @@ func escape(data []byte) []byte {
 // loops over steps should not have to guard against null.
 func complete(r *Report) *Report {
 	c := *r
-	c.Scheduler.Profiles = list(c.Scheduler.Profiles)
-	c.Cluster.Levels = list(c.Cluster.Levels)
+	c.Head = completeHead(c.Head)
 	c.Steps = list(slices.Clone(c.Steps))
 	for i := range c.Steps {
 		workloads := slices.Clone(c.Steps[i].Workloads)
@@ -111,6 +110,12 @@ func complete(r *Report) *Report {
 		c.Steps[i].Workloads = workloads
 	}
 	return &c
+}
+
+func completeHead(h Head) Head {
+	h.Scheduler.Profiles = list(h.Scheduler.Profiles)
+	h.Cluster.Levels = list(h.Cluster.Levels)
+	return h
 }
 
 func list[T any](items []T) []T {

@@ -104,12 +104,12 @@ func TestWriteLarge(t *testing.T) {
 func large() *Report {
 	const nodes, size = 300, 300
 	r := &Report{
-		APIVersion: APIVersion, Kind: Kind, Version: "v0.1.0", Scenario: "large", Ties: "upstream",
-		Scheduler: Scheduler{Version: "v1.37.1", Profiles: []string{"default-scheduler"}},
-		Cluster: Cluster{Nodes: nodes, Levels: []Level{
-			{TopologyKey: region, Domains: 1}, {TopologyKey: zone, Domains: 3}, {TopologyKey: hostname, Domains: nodes},
-		}},
-	}
+		Head: Head{APIVersion: APIVersion, Kind: Kind, Version: "v0.1.0", Scenario: "large", Ties: "upstream",
+			Scheduler: Scheduler{Version: "v1.37.1", Profiles: []string{"default-scheduler"}},
+			Cluster: Cluster{Nodes: nodes, Levels: []Level{
+				{TopologyKey: region, Domains: 1}, {TopologyKey: zone, Domains: 3}, {TopologyKey: hostname, Domains: nodes},
+			}},
+		}}
 	s := Step{
 		Name: "all", Action: "kubectl apply -f all.yaml", TopologyKeys: []string{zone, hostname},
 		Summary: Summary{Pods: 3000, Running: 2990, Pending: 10, Placed: 2990},

@@ -1,0 +1,82 @@
+package report
+
+// ExplainKind is the kind of a report on why pods are where they are.
+const ExplainKind = "ExplainReport"
+
+// ExplainReport is why pods got their nodes, or none, and what would have changed that.
+type ExplainReport struct {
+	Head
+	// Pods are the pods that were asked for, in the order in which the scheduler looked at them.
+	Pods []Explanation `json:"pods"`
+}
+
+// Explanation is why a pod got its node, or none.
+type Explanation struct {
+	// Step is the step in which the scheduler last looked at the pod.
+	Step      string `json:"step"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
+	Workload string `json:"workload,omitempty"`
+	// Node is the pod's node; empty where it got none, and Message is then kube-scheduler's text.
+	Node    string `json:"node,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Decision is how the node was chosen.
+	Decision *Decision `json:"decision,omitempty"`
+	// Cycle is what every plugin said of the nodes.
+	Cycle *Cycle `json:"cycle"`
+	// Flips are the smallest changes with which the pod would have gone elsewhere, each proved by scheduling it again.
+	Flips []Flip `json:"flips,omitempty"`
+	// Effects are what each rule of the pod changes: the scenario was run again without it.
+	Effects []Effect `json:"effects,omitempty"`
+	// Fixes are the single changes that place a Pending pod, the least first, each verified by running the scenario with it.
+	Fixes []Fix `json:"fixes,omitempty"`
+	// Tried are the changes that were tried for a Pending pod, and do not place it.
+	Tried []string `json:"tried,omitempty"`
+	// Story tells the pod's way through the cycle, a sentence each.
+	Story []string `json:"story,omitempty"`
+}
+
+// Flip is the smallest change of one thing with which a pod would have gone elsewhere.
+type Flip struct {
+	// Of is what changes: term, plugin or capacity. Subject says which one, in words.
+	Of      string `json:"of" jsonschema:"enum=term,enum=plugin,enum=capacity"`
+	Subject string `json:"subject"`
+	// From is its value as it is, To the nearest one with which the pod goes elsewhere; To is empty if no legal one does that.
+	From string `json:"from"`
+	To   string `json:"to,omitempty"`
+	// Node is where the pod goes then; empty if it gets none.
+	Node string `json:"node,omitempty"`
+	// Searched says which values were looked at.
+	Searched string `json:"searched"`
+}
+
+// Effect is what one rule changes in the step.
+type Effect struct {
+	// Rule is the rule, in words; Path is its place in the pod's spec.
+	Rule string `json:"rule"`
+	Path string `json:"path"`
+	// Decides tells whether anything is different without the rule.
+	Decides bool `json:"decides"`
+	// Moved are the pods of the workload that are on other nodes without the rule; the n-th pod with it is compared with the n-th
+	// without.
+	Moved []Move `json:"moved,omitempty"`
+	// Pending is the number of the step's Pending pods with the rule, PendingWithout that without it.
+	Pending        int `json:"pending"`
+	PendingWithout int `json:"pendingWithout"`
+}
+
+// Move is a pod that is on another node. An empty node is a Pending pod, or one that is not there.
+type Move struct {
+	Pod  string `json:"pod"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
+// Fix is a single change that places a Pending pod.
+type Fix struct {
+	// Change is what to change, in words.
+	Change string `json:"change"`
+	// Pending is the number of the step's Pending pods once it is made.
+	Pending int `json:"pending"`
+}
