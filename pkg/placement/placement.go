@@ -38,6 +38,8 @@ type Placement struct {
 	Deciders []Decider
 	// Filtered counts the nodes that each plugin refused, by plugin name.
 	Filtered map[string]int
+	// Cycle is what every plugin said; nil unless it was asked for.
+	Cycle *Cycle
 }
 
 // Decider is a plugin whose score decided.
@@ -71,6 +73,8 @@ type Pending struct {
 	Reasons []Reason
 	// Nominated is the node that preemption has reserved for the pod, or "".
 	Nominated string
+	// Cycle is what every plugin said; nil unless it was asked for.
+	Cycle *Cycle
 }
 
 // Reason is a plugin's refusal of a number of nodes.

@@ -42,6 +42,8 @@ type Ties struct {
 type Engine struct {
 	// Progress, if set, is told after each attempt how many pods of the queue are done, and of how many.
 	Progress func(done, total int)
+	// Record, if set, is asked before each attempt how much is to be kept of the pod's cycle; nil is nothing.
+	Record func(pod *v1.Pod) *placement.Depth
 
 	scheduler *scheduler.Scheduler
 	snapshot  *internalcache.Snapshot
@@ -113,13 +115,13 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		return nil, fmt.Errorf("building kube-scheduler: %w", err)
 	}
 	e.scheduler = s
-	for name, real := range s.Profiles {
-		p := &profile{Framework: real, engine: e}
+	for _, profile := range config.api.Profiles {
+		p := newProfile(s.Profiles[profile.SchedulerName], e, profile)
 		if err := p.attach(); err != nil {
 			stop()
 			return nil, err
 		}
-		e.profiles[name] = p
+		e.profiles[profile.SchedulerName] = p
 	}
 	e.less = s.Profiles[config.api.Profiles[0].SchedulerName].QueueSortFunc()
 	e.Reset()
@@ -134,9 +136,17 @@ func (e *Engine) Reset() {
 	if e.ties.Random {
 		e.random = rand.New(rand.NewPCG(e.ties.Seed, e.ties.Seed))
 	}
-	// In clusters of 100 nodes and more upstream begins each search where the last one ended, and offers no way to set it back.
+	e.StartAt(0)
+}
+
+// StartAt sets the node, by its position in the cluster's order, at which the next search for feasible nodes begins. It matters
+// in clusters of 100 nodes and more, where a search ends once there are enough.
+func (e *Engine) StartAt(node int) { e.nextStartNodeIndex().SetInt(int64(node)) }
+
+// nextStartNodeIndex is upstream's own: each search begins where the last one ended, and there is no other way to set it.
+func (e *Engine) nextStartNodeIndex() reflect.Value {
 	next := reflect.ValueOf(e.scheduler).Elem().FieldByName("nextStartNodeIndex")
-	reflect.NewAt(next.Type(), next.Addr().UnsafePointer()).Elem().SetInt(0)
+	return reflect.NewAt(next.Type(), next.Addr().UnsafePointer()).Elem()
 }
 
 // Close ends the engine.
@@ -230,7 +240,7 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	if !found {
 		return false, fmt.Errorf("no profile has schedulerName %q; the configuration has %s", next.Pod.Spec.SchedulerName, strings.Join(e.names(), ", "))
 	}
-	if same, ok := e.attempts[controllerOf(next.Pod)]; ok && same.changes == e.changes {
+	if same, ok := e.attempts[controllerOf(next.Pod)]; ok && same.changes == e.changes && (e.Record == nil || same.pending.Cycle != nil) {
 		next.pending, next.changes = same.pending, e.changes
 		next.pending.Pod = next.Pod
 		return false, nil
@@ -276,6 +286,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 		return false, nil, err
 	}
 	profile.begin()
+	e.record(profile, next.Pod, result)
 	state := framework.NewCycleState()
 	chosen, err := e.scheduler.SchedulePod(e.ctx, profile, state, next.QueuedPodInfo)
 	var fit *framework.FitError
@@ -287,6 +298,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	case err != nil:
 		return false, nil, err
 	}
+	cycle := profile.cycle(next.PodInfo, chosen.SuggestedHost) // before the scheduler sees the pod on its node
 	bound := cluster.Bind(next.Pod, chosen.SuggestedHost, e.startTime())
 	if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), bound); err != nil {
 		return false, nil, err
@@ -310,7 +322,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	}
 	e.bound[nameOf(bound)] = bound
 	e.change()
-	result.Placed = append(result.Placed, profile.placement(bound, chosen))
+	result.Placed = append(result.Placed, profile.placement(bound, chosen, cycle))
 	return true, nil, nil
 }
 

@@ -28,7 +28,7 @@ type refusal struct {
 // room was made. The refusal that it returns stands only if no pod has been preempted.
 func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement.Pending, error) {
 	if why.fit == nil {
-		return placement.Pending{Pod: next.Pod, Message: why.message}, nil
+		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}, nil
 	}
 	diagnosis := &why.fit.Diagnosis
 	reasons := reasonsOf(diagnosis)
@@ -48,6 +48,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		Message:   why.fit.Error(),
 		Reasons:   reasons,
 		Nominated: next.Pod.Status.NominatedNodeName,
+		Cycle:     profile.cycle(next.PodInfo, ""),
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
@@ -22,11 +23,24 @@ type profile struct {
 	framework.Framework
 	engine *Engine
 	binder *binder
+	// plugins are the framework's, weight those of the plugins that score, and args the arguments of some.
+	plugins *schedulerapi.Plugins
+	weight  map[string]int64
+	args    arguments
 
 	// Of the pod at hand.
 	restricted bool                   // PreFilter named the nodes to look at
 	filtered   map[string]int         // nodes refused, by plugin
 	scores     []fwk.NodePluginScores // of the feasible nodes; upstream's heap reorders it in place
+	recorder   *recorder              // nil: nothing more is asked for
+}
+
+func newProfile(real framework.Framework, engine *Engine, config schedulerapi.KubeSchedulerProfile) *profile {
+	p := &profile{Framework: real, engine: engine, plugins: real.ListPlugins(), weight: map[string]int64{}, args: argumentsOf(config)}
+	for _, plugin := range p.plugins.Score.Enabled {
+		p.weight[plugin.Name] = int64(plugin.Weight)
+	}
+	return p
 }
 
 // attach takes hold of the two plugins that would act on a cluster through the API server.
@@ -58,6 +72,9 @@ func (p *profile) begin() {
 func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	result, status, plugins := p.Framework.RunPreFilterPlugins(ctx, state, pod)
 	p.restricted = !result.AllNodes()
+	if p.recorder != nil {
+		p.recorder.preFilter(p.plugins, state, result, status)
+	}
 	return result, status, plugins
 }
 
@@ -76,6 +93,9 @@ func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 	status := p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 	if status.IsRejected() {
 		p.filtered[status.Plugin()]++
+	}
+	if p.recorder != nil {
+		p.recorder.filter(node.Node().Name, status)
 	}
 	return status
 }
@@ -102,8 +122,9 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 }
 
 // placement returns the record of the pod that has just been bound.
-func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult) placement.Placement {
+func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycle *placement.Cycle) placement.Placement {
 	placed := judge(p.scores, chosen.SuggestedHost)
+	placed.Cycle = cycle
 	placed.Pod, placed.Node = bound, chosen.SuggestedHost
 	placed.Nodes, placed.Feasible = p.engine.snapshot.NumNodesInPlacement(), chosen.FeasibleNodes
 	placed.Filtered = p.filtered

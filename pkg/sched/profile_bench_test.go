@@ -11,7 +11,7 @@ func BenchmarkSoftAntiAffinity(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		engine, state := perfWorld(b, perfCase{}, 1000, 0)
-		pods := perfPods(preferredAntiAffinity, "sched-1", 2000)
+		pods := perfPods(avoiding, "sched-1", 2000)
 		state = with(state, pods)
 		b.StartTimer()
 		if _, err := engine.Place(context.Background(), state, pods); err != nil {

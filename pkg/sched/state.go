@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -152,7 +153,8 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 // sameToScheduler tells whether the scheduler would see no difference between two forms of a bound pod. Of the status it reads
 // the start time alone, and that stays.
 func sameToScheduler(a, b *v1.Pod) bool {
-	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels)
+	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
+		(a.Spec.Affinity == b.Spec.Affinity || equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity))
 }
 
 // withStartTime returns the i-th pod of a state with a start time that no other pod has; see startTime. It depends on nothing

@@ -18,6 +18,9 @@ import (
 type Options struct {
 	// Progress, if set, is told after each scheduling attempt how many pods of the queue are done, and of how many.
 	Progress func(step string, done, total int)
+	// Record, if set, is asked before each scheduling attempt how much is to be kept of the pod's cycle; nil is nothing. The owner
+	// is the pod's outermost one.
+	Record func(step string, owner cluster.Owner, pod *v1.Pod) *placement.Depth
 }
 
 // Result is what a run found.
@@ -116,6 +119,9 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	step := Step{Name: spec.Name}
 	if r.opts.Progress != nil {
 		r.engine.Progress = func(done, total int) { r.opts.Progress(spec.Name, done, total) }
+	}
+	if r.opts.Record != nil {
+		r.Record = func(owner cluster.Owner, pod *v1.Pod) *placement.Depth { return r.opts.Record(spec.Name, owner, pod) }
 	}
 	state, err := r.act(ctx, state, spec, &step)
 	if err != nil {

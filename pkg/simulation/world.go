@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -16,6 +17,10 @@ import (
 
 // World is what acts on a cluster by itself: the controllers and the scheduler. It is not safe for concurrent use.
 type World struct {
+	// Record, if set, is asked before each scheduling attempt how much is to be kept of the pod's cycle; nil is nothing. The owner
+	// is the pod's outermost one.
+	Record func(owner cluster.Owner, pod *v1.Pod) *placement.Depth
+
 	ties        sched.Ties
 	engine      *sched.Engine
 	controllers workload.Controllers
@@ -57,6 +62,10 @@ func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*
 			return nil, err
 		}
 		queue := next.Unscheduled()
+		if w.Record != nil {
+			owner := next.Owners()
+			w.engine.Record = func(pod *v1.Pod) *placement.Depth { return w.Record(owner(pod), pod) }
+		}
 		placed, err := w.engine.Place(ctx, next, queue)
 		if err != nil {
 			return nil, err

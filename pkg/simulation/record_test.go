@@ -1,0 +1,142 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
+)
+
+// everything keeps the whole of every cycle.
+func everything(string, cluster.Owner, *v1.Pod) *placement.Depth { return &placement.Depth{} }
+
+// On every recorded step the parts of each score add up to the plugin's own, for every node and every pod, and keeping them
+// changes no decision.
+func TestPartsAddUpToThePluginsScores(t *testing.T) {
+	plugins := map[string]int{}
+	for _, name := range cases {
+		c := load(t, name)
+		plain := runCase(t, scenarioOf(t, name, c, "upstream", 1))
+		result, err := Run(context.Background(), scenarioOf(t, name, c, "upstream", 1), Options{Record: everything})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, step := range result.Steps {
+			if got, want := len(step.Placed), len(plain.Steps[i].Placed); got != want {
+				t.Fatalf("%s: %s: %d pods placed, and %d without a record", name, step.Name, got, want)
+			}
+			for j, placed := range step.Placed {
+				if want := plain.Steps[i].Placed[j].Node; placed.Node != want {
+					t.Errorf("%s: %s: %s is on %s, and on %s without a record", name, step.Name, placed.Pod.Name, placed.Node, want)
+				}
+				checkParts(t, name+": "+step.Name+": "+placed.Pod.Name, placed.Cycle, plugins)
+			}
+			for _, pending := range step.Pending {
+				if pending.Cycle == nil {
+					t.Errorf("%s: %s: no cycle for the pending pod %s", name, step.Name, pending.Pod.Name)
+				}
+			}
+		}
+	}
+	for _, plugin := range []string{"InterPodAffinity", "PodTopologySpread"} {
+		if plugins[plugin] == 0 {
+			t.Errorf("no score of %s has parts, so nothing is tested; got %v", plugin, plugins)
+		}
+	}
+}
+
+// checkParts counts the scores that have parts, by plugin.
+func checkParts(t *testing.T, where string, cycle *placement.Cycle, plugins map[string]int) {
+	t.Helper()
+	if cycle == nil {
+		t.Fatalf("%s: no cycle", where)
+	}
+	for _, candidate := range cycle.Candidates {
+		var total int64
+		for _, score := range candidate.Scores {
+			total += score.Weighted
+			if score.Weighted != score.Normalised*score.Weight {
+				t.Errorf("%s: %s: %s: %d x %d is not %d", where, candidate.Node, score.Plugin, score.Normalised, score.Weight, score.Weighted)
+			}
+			switch score.Plugin {
+			case "InterPodAffinity", "PodTopologySpread", "NodeAffinity":
+			default:
+				continue
+			}
+			var sum float64
+			for _, part := range score.Parts {
+				sum += part.Score
+			}
+			if int64(math.Round(sum)) != score.Raw {
+				t.Errorf("%s: %s: the parts of %s add up to %v, and its score is %d: %+v", where, candidate.Node, score.Plugin, sum, score.Raw, score.Parts)
+			}
+			if len(score.Parts) > 0 {
+				plugins[score.Plugin]++
+			}
+		}
+		if total != candidate.Total {
+			t.Errorf("%s: %s: the scores add up to %d, and the total is %d", where, candidate.Node, total, candidate.Total)
+		}
+	}
+}
+
+// The same holds for generated worlds, which have every kind of rule.
+func TestPartsAddUpInGeneratedWorlds(t *testing.T) {
+	plugins := map[string]int{}
+	for seed := range uint64(60) {
+		result, err := Run(context.Background(), generated(t, seed), Options{Record: everything})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range result.Steps {
+			for _, placed := range step.Placed {
+				checkParts(t, fmt.Sprintf("seed %d: %s: %s", seed, step.Name, placed.Pod.Name), placed.Cycle, plugins)
+			}
+		}
+	}
+	for _, plugin := range []string{"InterPodAffinity", "PodTopologySpread"} {
+		if plugins[plugin] == 0 {
+			t.Errorf("no score of %s has parts, so nothing is tested; got %v", plugin, plugins)
+		}
+	}
+}
+
+// Few nodes are kept where few are asked for: the best ones, the chosen one, and those named.
+func TestRecordKeepsWhatIsAskedFor(t *testing.T) {
+	c := load(t, "b-soft-hetero")
+	for _, nodes := range []int{1, 2} {
+		result, err := Run(context.Background(), scenarioOf(t, "b-soft-hetero", c, "random", 3), Options{
+			Record: func(string, cluster.Owner, *v1.Pod) *placement.Depth { return &placement.Depth{Nodes: nodes} },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := Run(context.Background(), scenarioOf(t, "b-soft-hetero", c, "random", 3), Options{Record: everything})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, step := range result.Steps {
+			for j, placed := range step.Placed {
+				kept, full := placed.Cycle.Candidates, all.Steps[i].Placed[j].Cycle.Candidates
+				if len(kept) > nodes+1 || len(kept) > len(full) {
+					t.Fatalf("%s: %d candidates kept of %d, %d asked for", placed.Pod.Name, len(kept), len(full), nodes)
+				}
+				has := false
+				for k, candidate := range kept {
+					has = has || candidate.Node == placed.Node
+					if k < nodes && candidate.Node != full[k].Node && candidate.Rank != full[k].Rank {
+						t.Errorf("%s: candidate %d is %s, and %s is better", placed.Pod.Name, k, candidate.Node, full[k].Node)
+					}
+				}
+				if !has {
+					t.Errorf("%s: its node %s is not among the candidates", placed.Pod.Name, placed.Node)
+				}
+			}
+		}
+	}
+}
