@@ -5,11 +5,11 @@
 package blast
 
 import (
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/workload"
-
-	v1 "k8s.io/api/core/v1"
 )
 
 // Options say which failures are looked at.
@@ -26,6 +26,9 @@ type Options struct {
 	Mode workload.FailureMode
 	// Worst is how many failures of a level with more domains than that are recovered: the worst ones. 0: all.
 	Worst int
+	// Record, if set, is asked how much is to be kept of the replacements' scheduling cycles; see simulation.World. It is called on
+	// several goroutines.
+	Record func(owner cluster.Owner, pod *v1.Pod) *placement.Depth
 }
 
 // QuorumAnnotation on a workload says how many of its pods must run: a number, or "majority".

@@ -39,6 +39,7 @@ func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ti
 				return
 			}
 			defer world.Close()
+			world.Record = opts.Record
 			for j := range queue {
 				if j.recovery, err = recovery(ctx, world, state, j.level, j.failures[0], opts); err != nil {
 					cancel(fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err))

@@ -141,6 +141,8 @@ type RecoveredPod struct {
 	// Workload is the outermost owner, as kind/name in lower case.
 	Workload string `json:"workload,omitempty"`
 	Node     string `json:"node"`
+	// Cycle is what every plugin said of the nodes, where that was asked for.
+	Cycle *Cycle `json:"cycle,omitempty"`
 }
 
 // StrandedPod is a replacement that stays Pending.
@@ -153,6 +155,8 @@ type StrandedPod struct {
 	Message string `json:"message,omitempty"`
 	// Reasons count the nodes by refusing plugin.
 	Reasons []Reason `json:"reasons,omitempty"`
+	// Cycle is what every plugin said of the nodes, where that was asked for.
+	Cycle *Cycle `json:"cycle,omitempty"`
 }
 
 // UnreplacedPod is a lost pod for which no controller made another.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/blast"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/workload"
 )
@@ -112,20 +113,29 @@ func newRecovery(recovery *blast.Recovery, mode workload.FailureMode) *Recovery 
 	r := &Recovery{Lost: recovery.Lost, Preempted: recovery.Preempted, After: newRadius(recovery.After)}
 	owner := recovery.State.Owners()
 	for _, placed := range recovery.Recovered {
-		r.Recovered = append(r.Recovered, RecoveredPod{
-			Namespace: placed.Pod.Namespace, Name: placed.Pod.Name, Workload: ownerName(owner(placed.Pod)), Node: placed.Node,
-		})
+		r.Recovered = append(r.Recovered, newRecovered(placed, owner))
 	}
 	for _, pending := range recovery.Stranded {
-		r.Stranded = append(r.Stranded, StrandedPod{
-			Namespace: pending.Pod.Namespace, Name: pending.Pod.Name, Workload: ownerName(owner(pending.Pod)),
-			Message: pending.Message, Reasons: newReasons(pending.Reasons),
-		})
+		r.Stranded = append(r.Stranded, newStranded(pending, owner))
 	}
 	for _, pod := range recovery.NotReplaced {
 		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: whyNotReplaced(pod, recovery.State, mode)})
 	}
 	return r
+}
+
+func newRecovered(placed placement.Placement, owner func(*v1.Pod) cluster.Owner) RecoveredPod {
+	return RecoveredPod{
+		Namespace: placed.Pod.Namespace, Name: placed.Pod.Name, Workload: ownerName(owner(placed.Pod)), Node: placed.Node,
+		Cycle: newCycle(placed.Cycle, placed.Node),
+	}
+}
+
+func newStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Owner) StrandedPod {
+	return StrandedPod{
+		Namespace: pending.Pod.Namespace, Name: pending.Pod.Name, Workload: ownerName(owner(pending.Pod)),
+		Message: pending.Message, Reasons: newReasons(pending.Reasons), Cycle: newCycle(pending.Cycle, ""),
+	}
 }
 
 // ownerName is kind/name in lower case; empty for a pod without an owner.

@@ -262,6 +262,12 @@ func (t *blastText) level(level *BlastLevel, name string) {
 	t.stranded(level, shown)
 	t.notReplaced(level, shown)
 	t.sharedFate(shown)
+	for _, failure := range shown {
+		if failure.Recovery != nil {
+			after := " after the loss of " + domainsText(failure.Domains)
+			t.replacements(failure.Recovery.Recovered, failure.Recovery.Stranded, func(namespace, name string) string { return "Pod " + t.qualified(namespace, name) + after })
+		}
+	}
 	if n := len(level.Unlabelled); n > 0 {
 		have, is := "has", "it is"
 		if n > 1 {

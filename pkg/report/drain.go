@@ -90,13 +90,10 @@ func newDrained(drained *simulation.Drained, before *cluster.State) DrainedNode 
 	}
 	d.Blocked, d.Refused = blocked(drained.Blocked), blocked(drained.Refused)
 	for _, placed := range drained.Placed {
-		d.Placed = append(d.Placed, RecoveredPod{Namespace: placed.Pod.Namespace, Name: placed.Pod.Name, Workload: ownerName(owner(placed.Pod)), Node: placed.Node})
+		d.Placed = append(d.Placed, newRecovered(placed, owner))
 	}
 	for _, pending := range drained.Pending {
-		d.Pending = append(d.Pending, StrandedPod{
-			Namespace: pending.Pod.Namespace, Name: pending.Pod.Name, Workload: ownerName(owner(pending.Pod)),
-			Message: pending.Message, Reasons: newReasons(pending.Reasons),
-		})
+		d.Pending = append(d.Pending, newStranded(pending, owner))
 	}
 	return d
 }

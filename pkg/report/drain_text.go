@@ -133,6 +133,7 @@ func (t *drainText) node(node *DrainedNode) {
 		t.line(styled(yellow, "  Pending %s", t.pod(pod.Namespace, pod.Name)))
 		t.line(styled(plain, "    FailedScheduling  %s", pod.Message))
 	})
+	t.replacements(node.Placed, node.Pending, t.pod)
 	if node.Ends && len(node.Evicted) == 0 {
 		t.line(styled(plain, "  no pod to evict"))
 	}

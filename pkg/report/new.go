@@ -223,9 +223,11 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	if pending := v.pending[pod.UID]; pending != nil && pod.Spec.NodeName == "" {
 		p.Message, p.Nominated = pending.Message, pending.Nominated
 		p.Reasons = newReasons(pending.Reasons)
+		p.Cycle = newCycle(pending.Cycle, "")
 	}
 	if placed := v.placed[pod.UID]; placed != nil {
 		p.Decision = newDecision(placed)
+		p.Cycle = newCycle(placed.Cycle, placed.Node)
 	}
 	return p
 }

@@ -149,6 +149,11 @@ func (t *text) step(i int) {
 		if t.wide {
 			t.decisions(s)
 		}
+		var pods []explained
+		for _, pod := range s.Pods {
+			pods = append(pods, explained{name: "Pod " + s.qualified(pod.Namespace, pod.Name), node: pod.Node, decision: pod.Decision, cycle: pod.Cycle})
+		}
+		t.cycles(pods)
 	default:
 		t.line(styled(plain, "%s. Use --all to list every pod.", s.Summary.text()))
 	}

@@ -117,7 +117,7 @@ are lost, which pods come back and where, which are stranded and why, and which 
 				return err
 			}
 			f.merge(cmd, result.Scenario)
-			found, err := f.look(cmd, s, result)
+			found, err := f.look(cmd, s, &in, result)
 			if err != nil {
 				return err
 			}
@@ -126,6 +126,7 @@ are lost, which pods come back and where, which are stranded and why, and which 
 		},
 	}
 	in.register(cmd)
+	in.registerExplain(cmd)
 	f.register(cmd)
 	registerOutput(cmd, &format, report.BlastFormats())
 	cmd.Flags().BoolVarP(&opts.Quiet, "quiet", "q", false, "the summary alone, a line for each step and level")
@@ -134,7 +135,7 @@ are lost, which pods come back and where, which are stranded and why, and which 
 }
 
 // look lets the domains fail after each step, or after the one that is asked for.
-func (f *failures) look(cmd *cobra.Command, s streams, result *simulation.Result) (*report.BlastReport, error) {
+func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*report.BlastReport, error) {
 	steps := result.Steps
 	if f.step != "" {
 		step, err := stepNamed(cmd, result, f.step)
@@ -145,7 +146,7 @@ func (f *failures) look(cmd *cobra.Command, s streams, result *simulation.Result
 	}
 	opts := blast.Options{
 		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
-		Mode: workload.FailureMode(f.mode), Worst: f.worst,
+		Mode: workload.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
 	}
 	if err := f.known(cmd, steps, opts); err != nil {
 		return nil, err

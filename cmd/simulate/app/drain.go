@@ -46,7 +46,7 @@ node by node in the order given. Where that does not end, another order is looke
 			if err := knownNodes(cmd, last.State, nodes); err != nil {
 				return err
 			}
-			found, err := drain(cmd, result, last.State, nodes, options)
+			found, err := drain(cmd, &in, result, last.State, nodes, options)
 			if err != nil {
 				return err
 			}
@@ -55,6 +55,7 @@ node by node in the order given. Where that does not end, another order is looke
 		},
 	}
 	in.register(cmd)
+	in.registerExplain(cmd)
 	cmd.Flags().BoolVar(&options.Force, "force", false, "evict pods without a controller too, which nobody replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "evict pods with emptyDir volumes too, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
@@ -105,12 +106,13 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 }
 
 // drain drains the nodes in the order given and, if that does not end, looks for another.
-func drain(cmd *cobra.Command, result *simulation.Result, state *cluster.State, nodes []string, options workload.DrainOptions) (*report.DrainReport, error) {
+func drain(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options workload.DrainOptions) (*report.DrainReport, error) {
 	world, err := simulation.NewWorld(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		return nil, err
 	}
 	defer world.Close()
+	world.Record = in.record()
 	_, drained, err := world.Drain(cmd.Context(), state, nodes, options, &simulation.Step{})
 	if err != nil {
 		return nil, err

@@ -5,8 +5,11 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/scenarios"
 )
@@ -19,6 +22,7 @@ type input struct {
 	featureGates    string
 	ties            string
 	seed            uint64
+	explain         bool
 }
 
 func (i *input) register(cmd *cobra.Command) {
@@ -32,6 +36,22 @@ func (i *input) register(cmd *cobra.Command) {
 	flags.Uint64Var(&i.seed, "seed", 1, "`NUMBER` from which all random choices follow; with random ties")
 	// An error would say that there is no such flag.
 	_ = cmd.RegisterFlagCompletionFunc("ties", cobra.FixedCompletions([]string{"upstream", "random"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// registerExplain adds --explain, for the commands whose reports tell of decisions.
+func (i *input) registerExplain(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&i.explain, "explain", false, "tell what every plugin said of the best nodes, for each pod that is placed or refused")
+}
+
+// explainNodes is how many nodes --explain keeps for each pod.
+const explainNodes = 10
+
+// record says how much is to be kept of a pod's scheduling cycle: nothing, or with --explain the best nodes.
+func (i *input) record() func(cluster.Owner, *v1.Pod) *placement.Depth {
+	if !i.explain {
+		return nil
+	}
+	return func(cluster.Owner, *v1.Pod) *placement.Depth { return &placement.Depth{Nodes: explainNodes} }
 }
 
 // load reads the scenario that the arguments and flags name: a scenario file or folder, objects by flags, or, without either,

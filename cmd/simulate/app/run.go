@@ -8,7 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -48,6 +51,7 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
 		},
 	}
 	in.register(cmd)
+	in.registerExplain(cmd)
 	registerOutput(cmd, &format, report.Formats())
 	cmd.Flags().BoolVarP(&opts.Quiet, "quiet", "q", false, "one line a step")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "list every pod, however many there are")
@@ -81,7 +85,11 @@ func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.R
 	}
 	bar := newProgress(s.err)
 	defer bar.done()
-	return simulation.Run(cmd.Context(), loaded, simulation.Options{Progress: bar.update})
+	opts := simulation.Options{Progress: bar.update}
+	if record := i.record(); record != nil {
+		opts.Record = func(_ string, owner cluster.Owner, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
+	}
+	return simulation.Run(cmd.Context(), loaded, opts)
 }
 
 func atMostOne(cmd *cobra.Command, args []string) error {
