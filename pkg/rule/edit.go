@@ -1,0 +1,161 @@
+package rule
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// softWeight is the weight of a rule that was hard: the heaviest that there is.
+const softWeight = 100
+
+// Without takes the rule out of the spec, which is changed in place: hand in a deep copy. It tells whether the rule was there.
+// Whatever is empty then is left out, since an empty affinity would give a template another pod-template-hash for nothing.
+func Without(spec *v1.PodSpec, r Rule) bool {
+	p, found := find(spec, r)
+	if !found {
+		return false
+	}
+	remove(spec, p)
+	tidy(spec)
+	return true
+}
+
+// WithWeight gives a preferred term of the spec, which is changed in place, another weight; 1 to 100 are legal. It tells whether
+// the rule was there and has a weight.
+func WithWeight(spec *v1.PodSpec, r Rule, weight int32) bool {
+	p, found := find(spec, r)
+	if !found || p.Weight == 0 {
+		return false
+	}
+	if p.Kind == NodeAffinity {
+		spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[p.index].Weight = weight
+	} else {
+		podAffinity(spec, p.Kind).PreferredDuringSchedulingIgnoredDuringExecution[p.index].Weight = weight
+	}
+	return true
+}
+
+// Soften makes a hard rule of the spec, which is changed in place, a soft one: a required term becomes a preferred one of weight
+// 100, each term of required node affinity too, a node selector becomes preferred node affinity, and DoNotSchedule becomes
+// ScheduleAnyway. It tells whether it did: not where the rule is not there, is soft, or is a spread constraint besides a soft one
+// over the same key, of which the API server accepts but one.
+func Soften(spec *v1.PodSpec, r Rule) bool {
+	p, found := find(spec, r)
+	if !found || !p.Hard {
+		return false
+	}
+	switch p.Kind {
+	case Affinity, AntiAffinity:
+		a := podAffinity(spec, p.Kind)
+		a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution,
+			v1.WeightedPodAffinityTerm{Weight: softWeight, PodAffinityTerm: a.RequiredDuringSchedulingIgnoredDuringExecution[p.index]})
+	case NodeAffinity:
+		prefer(spec, spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms...)
+	case NodeSelector:
+		var term v1.NodeSelectorTerm
+		for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
+			term.MatchExpressions = append(term.MatchExpressions,
+				v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{spec.NodeSelector[key]}})
+		}
+		prefer(spec, term)
+	case Spread:
+		for _, c := range spec.TopologySpreadConstraints {
+			if c.TopologyKey == p.TopologyKey && c.WhenUnsatisfiable == v1.ScheduleAnyway {
+				return false
+			}
+		}
+		c := &spec.TopologySpreadConstraints[p.index]
+		c.WhenUnsatisfiable, c.MinDomains = v1.ScheduleAnyway, nil // minDomains is legal with DoNotSchedule alone
+		return true
+	}
+	remove(spec, p)
+	tidy(spec)
+	return true
+}
+
+func prefer(spec *v1.PodSpec, terms ...v1.NodeSelectorTerm) {
+	if spec.Affinity == nil {
+		spec.Affinity = &v1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &v1.NodeAffinity{}
+	}
+	a := spec.Affinity.NodeAffinity
+	for _, term := range terms {
+		a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution,
+			v1.PreferredSchedulingTerm{Weight: softWeight, Preference: term})
+	}
+}
+
+func find(spec *v1.PodSpec, r Rule) (place, bool) {
+	all := places(spec)
+	i := slices.IndexFunc(all, func(p place) bool { return p.is(r) })
+	if i < 0 {
+		return place{}, false
+	}
+	return all[i], true
+}
+
+func remove(spec *v1.PodSpec, p place) {
+	switch p.Kind {
+	case Affinity, AntiAffinity:
+		a := podAffinity(spec, p.Kind)
+		if p.Hard {
+			a.RequiredDuringSchedulingIgnoredDuringExecution = without(a.RequiredDuringSchedulingIgnoredDuringExecution, p.index)
+		} else {
+			a.PreferredDuringSchedulingIgnoredDuringExecution = without(a.PreferredDuringSchedulingIgnoredDuringExecution, p.index)
+		}
+	case NodeAffinity:
+		a := spec.Affinity.NodeAffinity
+		if p.Hard {
+			a.RequiredDuringSchedulingIgnoredDuringExecution = nil
+		} else {
+			a.PreferredDuringSchedulingIgnoredDuringExecution = without(a.PreferredDuringSchedulingIgnoredDuringExecution, p.index)
+		}
+	case NodeSelector:
+		spec.NodeSelector = nil
+	case Spread:
+		spec.TopologySpreadConstraints = without(spec.TopologySpreadConstraints, p.index)
+	}
+}
+
+// podAffinity is the affinity or the anti-affinity, which have the same fields.
+func podAffinity(spec *v1.PodSpec, kind Kind) *v1.PodAffinity {
+	if kind == Affinity {
+		return spec.Affinity.PodAffinity
+	}
+	return (*v1.PodAffinity)(spec.Affinity.PodAntiAffinity)
+}
+
+// without returns the list without its i-th element; nil if nothing is left.
+func without[T any](list []T, i int) []T {
+	if len(list) == 1 {
+		return nil
+	}
+	return slices.Delete(list, i, i+1)
+}
+
+// tidy leaves out what of the affinity is empty.
+func tidy(spec *v1.PodSpec) {
+	a := spec.Affinity
+	if a == nil {
+		return
+	}
+	none := func(p *v1.PodAffinity) bool {
+		return p != nil && len(p.RequiredDuringSchedulingIgnoredDuringExecution)+len(p.PreferredDuringSchedulingIgnoredDuringExecution) == 0
+	}
+	if none(a.PodAffinity) {
+		a.PodAffinity = nil
+	}
+	if none((*v1.PodAffinity)(a.PodAntiAffinity)) {
+		a.PodAntiAffinity = nil
+	}
+	if n := a.NodeAffinity; n != nil && n.RequiredDuringSchedulingIgnoredDuringExecution == nil && len(n.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
+		a.NodeAffinity = nil
+	}
+	if *a == (v1.Affinity{}) {
+		spec.Affinity = nil
+	}
+}

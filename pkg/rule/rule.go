@@ -1,0 +1,192 @@
+// Package rule lists the rules in a pod's spec, and changes them one at a time: its affinity and anti-affinity, its node affinity
+// and node selector, and its topology spread constraints.
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// Kind says where in the spec a rule stands, and so what it speaks of.
+type Kind string
+
+// The kinds of rules.
+const (
+	Affinity     Kind = "podAffinity"
+	AntiAffinity Kind = "podAntiAffinity"
+	NodeAffinity Kind = "nodeAffinity"
+	NodeSelector Kind = "nodeSelector"
+	Spread       Kind = "topologySpreadConstraints"
+)
+
+// Rule is one rule of a pod's spec.
+type Rule struct {
+	// Path is the rule's place in the spec, such as affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].
+	Path string
+	Kind Kind
+	// Hard tells that a pod stays Pending rather than break the rule.
+	Hard bool
+	// TopologyKey is the node label over whose values the rule speaks; empty for those about nodes themselves.
+	TopologyKey string
+	// Selector says which pods the rule speaks of, or which nodes, as a selector for kubectl -l. Node affinity may have several
+	// terms, joined by "or". What the API server adds from matchLabelKeys and mismatchLabelKeys is left out, since it is in a
+	// pod's spec and not in its template's.
+	Selector string
+	// Weight is that of a preferred term, 1 to 100; otherwise 0.
+	Weight int32
+	// MaxSkew is that of a spread constraint; otherwise 0.
+	MaxSkew int32
+}
+
+// String says the rule in words, for example: preferred anti-affinity over topology.kubernetes.io/zone (weight 100).
+func (r Rule) String() string {
+	switch r.Kind {
+	case Affinity, AntiAffinity:
+		name := map[Kind]string{Affinity: "affinity", AntiAffinity: "anti-affinity"}[r.Kind]
+		if r.Hard {
+			return fmt.Sprintf("required %s over %s", name, r.TopologyKey)
+		}
+		return fmt.Sprintf("preferred %s over %s (weight %d)", name, r.TopologyKey, r.Weight)
+	case NodeAffinity:
+		if r.Hard {
+			return "required node affinity to " + r.Selector
+		}
+		return fmt.Sprintf("preferred node affinity to %s (weight %d)", r.Selector, r.Weight)
+	case NodeSelector:
+		return "node selector " + r.Selector
+	}
+	when := v1.ScheduleAnyway
+	if r.Hard {
+		when = v1.DoNotSchedule
+	}
+	return fmt.Sprintf("spread over %s, maxSkew %d, %s", r.TopologyKey, r.MaxSkew, when)
+}
+
+// is tells whether the rule is the same as one of another version of the spec, as a later step of a scenario may apply it: it
+// stands at the same place and speaks of the same, perhaps with another weight or skew, or softened.
+func (r Rule) is(other Rule) bool {
+	return r.Path == other.Path && r.TopologyKey == other.TopologyKey && r.Selector == other.Selector
+}
+
+const (
+	required  = "requiredDuringSchedulingIgnoredDuringExecution"
+	preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+)
+
+// Of returns the rules of the spec: pod affinity, pod anti-affinity, node affinity, each with its required rules first, then the
+// node selector and the spread constraints, each in the order of the spec. Required node affinity is one rule, whatever the number
+// of its terms, since they are alternatives; so is the node selector.
+func Of(spec *v1.PodSpec) []Rule {
+	var rules []Rule
+	for _, p := range places(spec) {
+		rules = append(rules, p.Rule)
+	}
+	return rules
+}
+
+// place is a rule together with its index in the list that it stands in.
+type place struct {
+	Rule
+	index int
+}
+
+func places(spec *v1.PodSpec) []place {
+	var all []place
+	if affinity := spec.Affinity; affinity != nil {
+		all = append(all, podTerms(Affinity, affinity.PodAffinity)...)
+		all = append(all, podTerms(AntiAffinity, (*v1.PodAffinity)(affinity.PodAntiAffinity))...) // which has the same fields
+		all = append(all, nodeTerms(affinity.NodeAffinity)...)
+	}
+	if len(spec.NodeSelector) > 0 {
+		all = append(all, place{Rule: Rule{
+			Path: string(NodeSelector), Kind: NodeSelector, Hard: true, Selector: labels.FormatLabels(spec.NodeSelector),
+		}})
+	}
+	for i := range spec.TopologySpreadConstraints {
+		c := &spec.TopologySpreadConstraints[i]
+		all = append(all, place{index: i, Rule: Rule{
+			Path: fmt.Sprintf("%s[%d]", Spread, i), Kind: Spread, Hard: c.WhenUnsatisfiable == v1.DoNotSchedule,
+			TopologyKey: c.TopologyKey, Selector: selector(c.LabelSelector, c.MatchLabelKeys, nil), MaxSkew: c.MaxSkew,
+		}})
+	}
+	return all
+}
+
+func podTerms(kind Kind, affinity *v1.PodAffinity) []place {
+	if affinity == nil {
+		return nil
+	}
+	var all []place
+	add := func(list string, i int, term *v1.PodAffinityTerm, weight int32) {
+		all = append(all, place{index: i, Rule: Rule{
+			Path: fmt.Sprintf("affinity.%s.%s[%d]", kind, list, i), Kind: kind, Hard: list == required, TopologyKey: term.TopologyKey,
+			Selector: selector(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys), Weight: weight,
+		}})
+	}
+	hard, soft := affinity.RequiredDuringSchedulingIgnoredDuringExecution, affinity.PreferredDuringSchedulingIgnoredDuringExecution
+	for i := range hard {
+		add(required, i, &hard[i], 0)
+	}
+	for i := range soft {
+		add(preferred, i, &soft[i].PodAffinityTerm, soft[i].Weight)
+	}
+	return all
+}
+
+func nodeTerms(affinity *v1.NodeAffinity) []place {
+	if affinity == nil {
+		return nil
+	}
+	var all []place
+	path := "affinity." + string(NodeAffinity) + "."
+	if hard := affinity.RequiredDuringSchedulingIgnoredDuringExecution; hard != nil {
+		var terms []string
+		for i := range hard.NodeSelectorTerms {
+			terms = append(terms, nodeSelector(&hard.NodeSelectorTerms[i]))
+		}
+		all = append(all, place{Rule: Rule{Path: path + required, Kind: NodeAffinity, Hard: true, Selector: strings.Join(terms, " or ")}})
+	}
+	for i := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		term := &affinity.PreferredDuringSchedulingIgnoredDuringExecution[i]
+		all = append(all, place{index: i, Rule: Rule{
+			Path: fmt.Sprintf("%s%s[%d]", path, preferred, i), Kind: NodeAffinity, Selector: nodeSelector(&term.Preference), Weight: term.Weight,
+		}})
+	}
+	return all
+}
+
+// selector formats a label selector without what the API server has merged into it, as cluster.MergeLabelKeys does.
+func selector(s *metav1.LabelSelector, match, mismatch []string) string {
+	if s != nil && len(match)+len(mismatch) > 0 {
+		s = s.DeepCopy()
+		s.MatchExpressions = slices.DeleteFunc(s.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
+			return r.Operator == metav1.LabelSelectorOpIn && slices.Contains(match, r.Key) ||
+				r.Operator == metav1.LabelSelectorOpNotIn && slices.Contains(mismatch, r.Key)
+		})
+	}
+	return metav1.FormatLabelSelector(s)
+}
+
+// nodeSelector formats a node selector term.
+func nodeSelector(term *v1.NodeSelectorTerm) string {
+	var parts []string
+	for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
+		operator := selection.Operator(strings.ToLower(string(r.Operator)))
+		if r.Operator == v1.NodeSelectorOpDoesNotExist {
+			operator = selection.DoesNotExist
+		}
+		requirement, err := labels.NewRequirement(r.Key, operator, r.Values)
+		if err != nil { // a field's name need not be a label's
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Key, operator, strings.Join(r.Values, ","))))
+			continue
+		}
+		parts = append(parts, requirement.String())
+	}
+	return strings.Join(parts, ",")
+}
