@@ -3,6 +3,7 @@ package scenario
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -122,6 +123,8 @@ type Patch struct {
 	Type string `json:"type,omitempty" jsonschema:"enum=strategic,enum=merge,enum=json"`
 	// Patch is the patch itself: a part of the object, or a list of operations if the type is json.
 	Patch runtime.RawExtension `json:"patch" jsonschema:"oneof_type=object;array"`
+
+	after func(cluster.Object) cluster.Object // what an edit of the scenario does to the patched object
 }
 
 // Scale sets the number of replicas of a Deployment, ReplicaSet or StatefulSet.

@@ -89,7 +89,7 @@ func newNames(s *Scenario) *names {
 
 func (n *names) add(obj cluster.Object) {
 	n.objects[nameOf(obj)] = true
-	if spec, _ := podSpec(obj); spec != nil {
+	if spec, _ := PodSpec(obj); spec != nil {
 		n.pods = append(n.pods, podLabels(obj))
 		n.makesPods = true
 	}
@@ -224,8 +224,8 @@ func describe(obj cluster.Object) string {
 	return fmt.Sprintf("%s %s/%s", KindOf(obj), obj.GetNamespace(), obj.GetName())
 }
 
-// podSpec returns the pod specification that the object makes pods from, and where in the object it stands; nil if it makes none.
-func podSpec(obj cluster.Object) (*v1.PodSpec, string) {
+// PodSpec returns the pod specification that the object makes pods from, and where in the object it stands; nil if it makes none.
+func PodSpec(obj cluster.Object) (*v1.PodSpec, string) {
 	if pod, ok := obj.(*v1.Pod); ok {
 		return &pod.Spec, "spec"
 	}

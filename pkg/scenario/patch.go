@@ -42,5 +42,18 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	if describe(patched.Object) != describe(obj) {
 		return nil, errors.New("the patch makes another object of " + describe(obj) + "; kind, namespace and name cannot change")
 	}
+	if p.after != nil {
+		return p.after(patched.Object), nil
+	}
 	return patched.Object, nil
+}
+
+// then returns the patch with f applied to what it makes.
+func (p *Patch) then(f func(cluster.Object) cluster.Object) *Patch {
+	next := *p
+	next.after = f
+	if p.after != nil {
+		next.after = func(obj cluster.Object) cluster.Object { return f(p.after(obj)) }
+	}
+	return &next
 }

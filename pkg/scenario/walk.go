@@ -156,7 +156,7 @@ func (w *walk) rollout(path *field.Path, rollout *Rollout) {
 	if obj == nil {
 		return
 	}
-	spec, _ := podSpec(obj)
+	spec, _ := PodSpec(obj)
 	if spec == nil {
 		return // the wrong kind, said already
 	}
@@ -265,7 +265,7 @@ func (w *walk) domains(path *field.Path, domains Domains) {
 
 // checkPods finds pods, and templates of pods, that no profile of the scheduler serves, or whose volumes are not there.
 func (w *walk) checkPods(obj cluster.Object, s *Scenario) {
-	spec, path := podSpec(obj)
+	spec, path := PodSpec(obj)
 	if spec == nil {
 		return
 	}

@@ -1,0 +1,199 @@
+package scenario
+
+import (
+	"encoding/json"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// The functions of this file derive other scenarios from one that has been read: what it would be, had something been otherwise.
+// What is edited is copied, and the rest is shared, so that the scenario itself stays as it is.
+
+// Until returns the scenario without the steps after the named one. The workloads before the first step are a step, too, named
+// WorkloadsStep; that, and any name that no step has, leaves no step.
+func (s *Scenario) Until(step string) *Scenario {
+	next := *s
+	next.Steps = slices.Clip(s.Steps[:s.index(step)+1])
+	return &next
+}
+
+// Then returns the scenario with a further step at its end.
+func (s *Scenario) Then(step Step) *Scenario {
+	next := *s
+	next.Steps = append(slices.Clip(s.Steps), LoadedStep{Step: step})
+	return &next
+}
+
+// With returns the scenario with further objects in its cluster, there from the start.
+func (s *Scenario) With(objects ...cluster.Object) *Scenario {
+	next := *s
+	next.Cluster = slices.Concat(s.Cluster, objects)
+	return &next
+}
+
+// Edit returns the scenario as it would be had the pods of the owner always had another spec. The function changes a pod's spec in
+// place. It is given a copy of every one that the scenario holds: the template of the owner in the cluster, in the workloads and
+// in each step that applies or patches it; those of the ReplicaSets, Jobs and ControllerRevisions that it controls, as dumps have
+// them; and those of its pods, bound ones included. It may be given a spec that it has changed already.
+func (s *Scenario) Edit(owner cluster.Owner, edit func(*v1.PodSpec)) *Scenario {
+	belongs := s.belonging(owner)
+	f := func(obj cluster.Object) cluster.Object {
+		if !belongs(obj) {
+			return obj
+		}
+		edited := obj.DeepCopyObject().(cluster.Object)
+		if revision, ok := edited.(*appsv1.ControllerRevision); ok {
+			editRevision(revision, edit)
+		} else if spec, _ := PodSpec(edited); spec != nil {
+			edit(spec)
+		}
+		return edited
+	}
+	next := *s
+	next.Cluster, next.Workloads = each(s.Cluster, f), each(s.Workloads, f)
+	next.Steps = slices.Clone(s.Steps)
+	for i := range next.Steps {
+		step := &next.Steps[i]
+		step.Objects = each(step.Objects, f)
+		if step.Patch != nil {
+			step.Patch = step.Patch.then(f)
+		}
+	}
+	return &next
+}
+
+// Scale returns the scenario with so many replicas of the owner, a Deployment, ReplicaSet or StatefulSet, at the named step: what
+// sets the number last by then sets this one. Earlier steps have the replicas that they had.
+func (s *Scenario) Scale(owner cluster.Owner, step string, replicas int32) *Scenario {
+	f := func(obj cluster.Object) cluster.Object {
+		if nameOf(obj) != ownerName(owner) || replicasOf(obj) == nil {
+			return obj
+		}
+		scaled := obj.DeepCopyObject().(cluster.Object)
+		*replicasOf(scaled) = &replicas
+		return scaled
+	}
+	sets := func(objects []cluster.Object) bool {
+		return slices.ContainsFunc(objects, func(obj cluster.Object) bool { return nameOf(obj) == ownerName(owner) })
+	}
+	next := *s
+	next.Steps = slices.Clone(s.Steps)
+	for i := s.index(step); i >= 0; i-- {
+		step := &next.Steps[i]
+		switch {
+		case step.Scale != nil && isTarget(step.Scale.Target, owner):
+			scale := *step.Scale
+			scale.Replicas = replicas
+			step.Scale = &scale
+			return &next
+		case step.Apply != nil && sets(step.Objects):
+			step.Objects = each(step.Objects, f)
+			return &next
+		case step.Patch != nil && isTarget(step.Patch.Target, owner):
+			step.Patch = step.Patch.then(f) // it may set the number, or leave it to what was before
+		}
+	}
+	if sets(s.Workloads) {
+		next.Workloads = each(s.Workloads, f)
+	} else {
+		next.Cluster = each(s.Cluster, f)
+	}
+	return &next
+}
+
+// Replicas returns the number of replicas that the object asks for; false if it is of no kind that can be scaled.
+func Replicas(obj cluster.Object) (int32, bool) {
+	replicas := replicasOf(obj)
+	switch {
+	case replicas == nil:
+		return 0, false
+	case *replicas == nil:
+		return 1, true // the API server's default
+	}
+	return **replicas, true
+}
+
+func replicasOf(obj cluster.Object) **int32 {
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		return &o.Spec.Replicas
+	case *appsv1.ReplicaSet:
+		return &o.Spec.Replicas
+	case *appsv1.StatefulSet:
+		return &o.Spec.Replicas
+	}
+	return nil
+}
+
+// index is the position of the step, -1 for the workloads before the first.
+func (s *Scenario) index(step string) int {
+	return slices.IndexFunc(s.Steps, func(loaded LoadedStep) bool { return loaded.Name == step })
+}
+
+// belonging returns a function that tells whether an object is the owner or, directly or not, controlled by it.
+func (s *Scenario) belonging(owner cluster.Owner) func(cluster.Object) bool {
+	under := func(obj cluster.Object, above objectName) bool {
+		ref := metav1.GetControllerOfNoCopy(obj)
+		return ref != nil && objectName{ref.Kind, obj.GetNamespace(), ref.Name} == above
+	}
+	outermost := ownerName(owner)
+	between := map[objectName]bool{} // ReplicaSets and Jobs
+	for _, obj := range s.objects() {
+		if under(obj, outermost) {
+			between[nameOf(obj)] = true
+		}
+	}
+	return func(obj cluster.Object) bool {
+		if nameOf(obj) == outermost || under(obj, outermost) {
+			return true
+		}
+		ref := metav1.GetControllerOfNoCopy(obj)
+		if ref == nil {
+			return false
+		}
+		// A dump may lack the ReplicaSets between Deployments and pods; their names follow from the pods' labels.
+		hash := obj.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
+		return between[objectName{ref.Kind, obj.GetNamespace(), ref.Name}] ||
+			owner.Kind == "Deployment" && ref.Kind == "ReplicaSet" && obj.GetNamespace() == owner.Namespace && hash != "" && ref.Name == owner.Name+"-"+hash
+	}
+}
+
+func ownerName(owner cluster.Owner) objectName {
+	return objectName{owner.Kind, owner.Namespace, owner.Name}
+}
+
+func isTarget(target Target, owner cluster.Owner) bool {
+	kind, name, err := ParseTarget(target.Target)
+	return err == nil && objectName{kind, namespaceOr(target.Namespace, kind), name} == ownerName(owner)
+}
+
+// each returns the objects with f applied to each.
+func each(objects []cluster.Object, f func(cluster.Object) cluster.Object) []cluster.Object {
+	var all []cluster.Object
+	for _, obj := range objects {
+		all = append(all, f(obj))
+	}
+	return all
+}
+
+// editRevision changes the pod's spec in the template that the ControllerRevision of a StatefulSet or a DaemonSet holds.
+func editRevision(revision *appsv1.ControllerRevision, edit func(*v1.PodSpec)) {
+	var data struct {
+		Spec struct {
+			Template v1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(revision.Data.Raw, &data); err != nil {
+		return // whoever admits it says so
+	}
+	edit(&data.Spec.Template.Spec)
+	if raw, err := json.Marshal(data); err == nil {
+		revision.Data = runtime.RawExtension{Raw: raw}
+	}
+}
