@@ -174,3 +174,24 @@ func inFile(file string, errs []error) error {
 func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
+
+// WithScoreWeight returns a copy of the configuration in which the plugin scores with another weight in that profile; 0 is not at
+// all.
+func (c *Config) WithScoreWeight(schedulerName, plugin string, weight int32) *Config {
+	api := c.api.DeepCopy()
+	for i := range api.Profiles {
+		profile := &api.Profiles[i]
+		if profile.SchedulerName != schedulerName {
+			continue
+		}
+		// What an extension point says wins over multiPoint, where the default plugins stand.
+		score := &profile.Plugins.Score
+		score.Enabled = slices.DeleteFunc(score.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == plugin })
+		if weight == 0 {
+			score.Disabled = append(score.Disabled, schedulerapi.Plugin{Name: plugin})
+		} else {
+			score.Enabled = append(score.Enabled, schedulerapi.Plugin{Name: plugin, Weight: weight})
+		}
+	}
+	return &Config{api: api}
+}
