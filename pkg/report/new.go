@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/sched"
@@ -126,10 +127,25 @@ func newStep(step *simulation.Step, from *scenario.Scenario) Step {
 			Old: rollout.Old, Ready: rollout.Ready, NotCreated: rollout.NotCreated, Waiting: rollout.Waiting,
 		})
 	}
+	i := slices.IndexFunc(from.Steps, func(loaded scenario.LoadedStep) bool { return loaded.Name == step.Name })
 	for _, e := range step.Expectations {
-		s.Expectations = append(s.Expectations, Expectation{Want: e.Want, Got: e.Got, Met: e.Met})
+		judged := Expectation{Want: e.Want, Got: e.Got, Met: e.Met}
+		if expects := from.Steps[i].Expects; expects != nil {
+			judged.Source = newSource(expects(e.Field...))
+		}
+		s.Expectations = append(s.Expectations, judged)
+	}
+	for i := range s.Workloads {
+		w := &s.Workloads[i]
+		if source, found := from.Source(step.Name, cluster.Owner{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}); found {
+			w.Source = newSource(source)
+		}
 	}
 	return s
+}
+
+func newSource(source manifest.Source) *Source {
+	return &Source{File: source.File, Line: max(1, source.Line)}
 }
 
 // view is a step's state, prepared for looking things up.

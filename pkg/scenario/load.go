@@ -13,9 +13,11 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/sched"
 )
@@ -64,7 +66,7 @@ func LoadFS(fsys fs.FS, path string, opts Options) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{file: path, fsys: fsys, dir: filepath.Dir(path), opts: opts}
+	l := &loader{file: path, fsys: fsys, dir: filepath.Dir(path), opts: opts, data: data}
 	file := &File{}
 	// A Deployment that is given for a scenario would be told that each of its fields is unknown; its head says it all.
 	if err := readHead(data, file); err == nil && file.APIVersion != "" && file.Kind != "" {
@@ -122,6 +124,7 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Sc
 	}
 	if len(files) > 0 {
 		step := LoadedStep{Step: Step{Name: "apply", Apply: &Source{Files: files}}}
+		l.reading = step.Name
 		for _, obj := range l.read(field.NewPath("-f"), files) {
 			if _, isNode := obj.(*v1.Node); isNode {
 				s.Cluster = append(s.Cluster, obj)
@@ -143,8 +146,12 @@ type loader struct {
 	stdin       io.Reader
 	opts        Options
 	commandLine bool // there is no file whose places errors could name
+	lines       *manifest.Lines
+	data        []byte // the file's; nil where there is none
 	problems    []error
-	incomplete  bool // some objects could not be read
+	sources     map[string]map[cluster.Owner]manifest.Source
+	reading     string // the step whose objects are being read
+	incomplete  bool   // some objects could not be read
 	ignored     []manifest.Ignored
 	levelKeys   []string
 	config      *manifest.Raw // a scheduler configuration found among the objects, as snapshots hold one
@@ -162,12 +169,19 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	l.head(file)
 	l.featureGates(s, file.Scheduler.FeatureGates)
 	l.clusterSources(s, file.Cluster)
+	l.reading = WorkloadsStep
 	for i := range file.Workloads {
 		s.Workloads = append(s.Workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false)...)
 	}
 	for i := range file.Steps {
 		path := field.NewPath("steps").Index(i)
 		step := LoadedStep{Step: file.Steps[i]}
+		l.reading = step.Name
+		if l.data != nil {
+			step.Expects = func(field ...any) manifest.Source {
+				return manifest.Source{File: l.file, Line: l.line(append([]any{"steps", i, "expect"}, field...)...)}
+			}
+		}
 		if step.Apply != nil {
 			step.Objects = l.source(path.Child("apply"), step.Apply, false)
 		}
@@ -181,7 +195,7 @@ func (l *loader) build(file *File) (*Scenario, error) {
 }
 
 func (l *loader) finish(s *Scenario) (*Scenario, error) {
-	s.Ignored, s.LevelKeys = l.ignored, l.levelKeys
+	s.Ignored, s.LevelKeys, s.sources = l.ignored, l.levelKeys, l.sources
 	l.checkShape(s)
 	if !l.incomplete {
 		// Without some of the objects this would report what is not wrong.
@@ -197,6 +211,28 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 		})...)
 	}
 	return s, nil
+}
+
+// line returns the line of a place in the scenario's file.
+func (l *loader) line(path ...any) int {
+	if l.lines == nil {
+		l.lines = manifest.NewLines(l.data)
+	}
+	return l.lines.Of(path...)
+}
+
+// locate keeps where an object stands that makes pods, unless a controller owns it: a dump has thousands of those.
+func (l *loader) locate(obj cluster.Object, source manifest.Source) {
+	if spec, _ := PodSpec(obj); spec == nil || metav1.GetControllerOfNoCopy(obj) != nil {
+		return
+	}
+	if l.sources == nil {
+		l.sources = map[string]map[cluster.Owner]manifest.Source{}
+	}
+	if l.sources[l.reading] == nil {
+		l.sources[l.reading] = map[cluster.Owner]manifest.Source{}
+	}
+	l.sources[l.reading][cluster.Owner{Kind: KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()}] = source
 }
 
 func (l *loader) head(file *File) {

@@ -9,6 +9,8 @@
 package scenario
 
 import (
+	"slices"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/sched"
@@ -31,6 +33,9 @@ type Scenario struct {
 	Failures Failures
 	// LevelKeys are the label keys of the synthetic clusters' further levels, such as rack.
 	LevelKeys []string
+
+	// sources are the places of the objects that make pods, by the step that applies them; "" is the cluster.
+	sources map[string]map[cluster.Owner]manifest.Source
 }
 
 // LoadedStep is a step with the objects of its files.
@@ -38,6 +43,24 @@ type LoadedStep struct {
 	Step
 	// Objects are what apply creates or changes, or what delete's files hold, in order.
 	Objects []cluster.Object
+	// Expects is where what is expected of the step stands, field by field; nil where no file has it.
+	Expects func(field ...any) manifest.Source `json:"-"`
+}
+
+// Source tells where an owner of pods, as it is after the step, stands, and whether any file has it: an object can be a controller's.
+func (s *Scenario) Source(step string, owner cluster.Owner) (manifest.Source, bool) {
+	at := slices.IndexFunc(s.Steps, func(other LoadedStep) bool { return other.Name == step })
+	for ; at >= 0; at-- {
+		if source, found := s.sources[s.Steps[at].Name][owner]; found {
+			return source, true
+		}
+	}
+	for _, before := range []string{WorkloadsStep, ""} {
+		if source, found := s.sources[before][owner]; found {
+			return source, true
+		}
+	}
+	return manifest.Source{}, false
 }
 
 // objects returns everything that the scenario ever holds, in order of appearance.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -77,9 +78,25 @@ func (l *loader) source(path *field.Path, source *Source, nodes bool) []cluster.
 			l.problems = append(l.problems, err)
 			continue
 		}
+		if l.data != nil {
+			l.locate(obj.Object, manifest.Source{File: l.file, Line: l.line(places(path.Child("objects").Index(i))...)})
+		}
 		objects = append(objects, obj.Object)
 	}
 	return objects
+}
+
+// places are the steps of a path: names of fields and positions in lists.
+func places(path *field.Path) []any {
+	var steps []any
+	for _, step := range strings.FieldsFunc(path.String(), func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		if n, err := strconv.Atoi(step); err == nil {
+			steps = append(steps, n)
+		} else {
+			steps = append(steps, step)
+		}
+	}
+	return steps
 }
 
 // read returns the objects of files, folders and globs.
@@ -172,6 +189,7 @@ func (l *loader) take(set *manifest.Set) []cluster.Object {
 	objects := make([]cluster.Object, len(set.Objects))
 	for i := range set.Objects {
 		objects[i] = set.Objects[i].Object
+		l.locate(objects[i], set.Objects[i].Source)
 	}
 	return objects
 }

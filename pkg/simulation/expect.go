@@ -17,6 +17,8 @@ import (
 type Expectation struct {
 	Want, Got string
 	Met       bool
+	// Field is its place under the step's expect, as names and positions.
+	Field []any
 }
 
 // judge compares the step with what is expected of it.
@@ -29,14 +31,17 @@ func judge(expect *scenario.Expect, step *Step) []Expectation {
 		judged = append(judged, Expectation{
 			Want: plural(*expect.Pending, "pod") + " Pending",
 			Got:  fmt.Sprint(len(step.Pending)),
-			Met:  len(step.Pending) == *expect.Pending,
+			Met:  len(step.Pending) == *expect.Pending, Field: []any{"pending"},
 		})
 	}
 	if expect.Message != "" {
 		judged = append(judged, judgeMessage(expect.Message, step))
 	}
-	for _, domains := range expect.Domains {
-		judged = append(judged, judgeDomains(domains, step.State)...)
+	for i, domains := range expect.Domains {
+		for _, e := range judgeDomains(domains, step.State) {
+			e.Field = append([]any{"domains", i}, e.Field...)
+			judged = append(judged, e)
+		}
 	}
 	if expect.Rollouts != nil {
 		var open []string
@@ -52,13 +57,13 @@ func judge(expect *scenario.Expect, step *Step) []Expectation {
 		if len(open) > 0 {
 			got = "not complete: " + strings.Join(open, ", ")
 		}
-		judged = append(judged, Expectation{Want: want, Got: got, Met: (len(open) == 0) == *expect.Rollouts})
+		judged = append(judged, Expectation{Want: want, Got: got, Met: (len(open) == 0) == *expect.Rollouts, Field: []any{"rollouts"}})
 	}
 	return judged
 }
 
 func judgeMessage(text string, step *Step) Expectation {
-	e := Expectation{Want: fmt.Sprintf("a Pending pod's message contains %q", text), Got: "no pod is Pending"}
+	e := Expectation{Want: fmt.Sprintf("a Pending pod's message contains %q", text), Got: "no pod is Pending", Field: []any{"message"}}
 	for _, pending := range step.Pending {
 		e.Got = pending.Message
 		if strings.Contains(pending.Message, text) {
@@ -86,20 +91,20 @@ func judgeDomains(expect scenario.Domains, state *cluster.State) []Expectation {
 		of = expect.Selector + " " + of
 	}
 	var judged []Expectation
-	add := func(met bool, format string, args ...any) {
-		judged = append(judged, Expectation{Want: of + ": " + fmt.Sprintf(format, args...), Got: got, Met: met})
+	add := func(field string, met bool, format string, args ...any) {
+		judged = append(judged, Expectation{Want: of + ": " + fmt.Sprintf(format, args...), Got: got, Met: met, Field: []any{field}})
 	}
 	if expect.Min != nil {
-		add(least >= *expect.Min, "at least %d in each", *expect.Min)
+		add("min", least >= *expect.Min, "at least %d in each", *expect.Min)
 	}
 	if expect.Max != nil {
-		add(most <= *expect.Max, "at most %d in each", *expect.Max)
+		add("max", most <= *expect.Max, "at most %d in each", *expect.Max)
 	}
 	if expect.Skew != nil {
-		add(most-max(least, 0) <= *expect.Skew, "skew at most %d", *expect.Skew)
+		add("skew", most-max(least, 0) <= *expect.Skew, "skew at most %d", *expect.Skew)
 	}
 	for _, name := range slices.Sorted(maps.Keys(expect.Exactly)) {
-		add(counts[name] == expect.Exactly[name], "exactly %d in %s", expect.Exactly[name], name)
+		add("exactly", counts[name] == expect.Exactly[name], "exactly %d in %s", expect.Exactly[name], name)
 	}
 	return judged
 }
