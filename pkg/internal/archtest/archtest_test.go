@@ -29,6 +29,7 @@ var level = map[string]int{
 	"pkg/scenario":     3,
 	"pkg/simulation":   4,
 	"pkg/blast":        5,
+	"pkg/explain":      5,
 	"pkg/report":       7,
 	"scenarios":        0,
 	"cmd/simulate/app": 9,

@@ -1,0 +1,224 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// fixed is a line for each fix: the change, what is Pending after it (and of the workload), and the pod's node.
+func fixed(t *testing.T, result *simulation.Result, step string) (fixes, tried []string) {
+	t.Helper()
+	s, err := stepOf(result, step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Pending) == 0 {
+		t.Fatalf("nothing is Pending after step %s", step)
+	}
+	found, tried, err := Fixes(context.Background(), result, step, s.Pending[0].Pod, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		fixes = append(fixes, strings.TrimSpace(fmt.Sprintf("%s: %d (%d) %s", f.Change, f.Pending, f.OfWorkload, f.Node)))
+	}
+	return fixes, tried
+}
+
+// node is a node of 4 CPU with further fields of its spec.
+func node(name, zone, spec string) string {
+	return fmt.Sprintf(`  - {apiVersion: v1, kind: Node, metadata: {name: %s, labels: {kubernetes.io/hostname: %s, topology.kubernetes.io/zone: %s}},
+     spec: {%s}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}}
+`, name, name, zone, spec)
+}
+
+// workload is a Deployment or a StatefulSet called web with further fields of the pods' spec.
+func workload(kind string, replicas int, requests, spec string) string {
+	return fmt.Sprintf(`  - apiVersion: apps/v1
+    kind: %s
+    metadata: {name: web}
+    spec:
+      replicas: %d
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}}
+        spec: {containers: [{name: c, image: c, resources: {requests: {%s}}}]%s}
+`, kind, replicas, requests, spec)
+}
+
+const (
+	apart = `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}`
+	taint = `taints: [{key: node-role.kubernetes.io/control-plane, effect: NoSchedule}]`
+)
+
+func TestFixes(t *testing.T) {
+	for _, c := range []struct {
+		name, cluster, workload, steps string
+		step                           string
+		fixes, tried                   []string
+	}{
+		{
+			// Three workers and a tainted control plane. Once the rule is soft, the fourth pod goes to the zone that has but one. With the
+			// toleration the control plane is the first of four equal nodes, and the last worker is left for the fourth pod.
+			name:     "one too many for the nodes",
+			cluster:  node("cp", "a", taint) + node("w1", "a", "") + node("w2", "b", "") + node("w3", "b", ""),
+			workload: workload("Deployment", 4, "cpu: 100m", apart),
+			step:     "workloads",
+			fixes: []string{
+				"make the required anti-affinity over kubernetes.io/hostname preferred: 0 (0) w1",
+				"tolerate node-role.kubernetes.io/control-plane:NoSchedule: 0 (0) w3",
+				"one replica fewer: 3: 0 (0)",
+				"one more node like w1 in topology.kubernetes.io/zone a: 0 (0) w1-more",
+				"one more node like w2 in topology.kubernetes.io/zone b: 0 (0) w2-more",
+			},
+			tried: []string{"request less CPU"},
+		},
+		{
+			// 4 CPU take one pod of 2500m; two of at most 2 CPU. A cordoned node is uncordoned after the step.
+			name:     "too large",
+			cluster:  node("n1", "a", "") + node("n2", "b", "unschedulable: true"),
+			workload: workload("Deployment", 2, "cpu: 2500m, memory: 1Gi", ""),
+			step:     "workloads",
+			fixes: []string{
+				"uncordon n2: 0 (0) n2",
+				"request at most 2 CPU (now 2500m): 0 (0) n1",
+				"one replica fewer: 1: 0 (0)",
+				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-more",
+			},
+			tried: []string{"request less memory"},
+		},
+		{
+			// 8Gi take two pods of 3Gi; five of at most 1638Mi, since 8192 / 5 = 1638.4. A node more takes two more, which leaves one; the
+			// Pending pod is the third, and goes to n1 after one on each.
+			name:     "several too many",
+			cluster:  node("n1", "a", ""),
+			workload: workload("Deployment", 5, "memory: 3Gi", ""),
+			step:     "workloads",
+			fixes: []string{
+				"request at most 1638Mi memory (now 3Gi): 0 (0) n1",
+				"3 replicas fewer: 2: 0 (0)",
+				"one more node like n1 in topology.kubernetes.io/zone a: 1 (1) n1",
+			},
+		},
+		{
+			// A StatefulSet waits with the pods after the Pending one, which is the third. With a third node the fourth is Pending.
+			name:     "stateful",
+			cluster:  node("n1", "a", "") + node("n2", "a", ""),
+			workload: workload("StatefulSet", 5, "", apart),
+			step:     "workloads",
+			fixes: []string{
+				"make the required anti-affinity over kubernetes.io/hostname preferred: 0 (0) n1",
+				"3 replicas fewer: 2: 0 (0)",
+				"one more node like n1 in topology.kubernetes.io/zone a: 1 (1) n1-more",
+			},
+		},
+		{
+			// A soft constraint over the same key keeps the hard one from becoming soft, too. Zone b is empty, since n2 is tainted, so
+			// that zone a takes one pod; another node there is no help, and one in a zone of its own is.
+			name:    "removed where it cannot be soft",
+			cluster: node("n1", "a", "") + node("n2", "b", taint),
+			workload: workload("Deployment", 2, "", `, topologySpreadConstraints: [
+          {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}},
+          {maxSkew: 5, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: web}}}]`),
+			step: "workloads",
+			fixes: []string{
+				"remove the spread over topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule: 0 (0) n1",
+				"tolerate node-role.kubernetes.io/control-plane:NoSchedule: 0 (0) n2",
+				"one replica fewer: 1: 0 (0)",
+				"one more node like n1 in a topology.kubernetes.io/zone of its own: 0 (0) n1-more",
+			},
+			tried: []string{"one more node like n1 in topology.kubernetes.io/zone a"},
+		},
+		{
+			name:     "node selector",
+			cluster:  node("n1", "a", ""),
+			workload: workload("Deployment", 1, "", `, nodeSelector: {disktype: ssd}`),
+			step:     "workloads",
+			fixes:    []string{"make the node selector disktype=ssd preferred node affinity: 0 (0) n1"},
+			tried:    []string{"one more node like n1 in topology.kubernetes.io/zone a"},
+		},
+		{
+			// A later step counts on the rule: without it, the patch does not fit.
+			name:     "a patch of the rule",
+			cluster:  node("n1", "a", ""),
+			workload: workload("Deployment", 1, "", `, nodeSelector: {disktype: hdd}`),
+			steps: `
+- name: patch
+  patch: {target: deployment/web, type: json, patch: [{op: replace, path: /spec/template/spec/nodeSelector/disktype, value: hdd}]}`,
+			step: "patch",
+			tried: []string{
+				`make the node selector disktype=hdd preferred node affinity: step "patch": the patch does not fit Deployment default/web: ` +
+					`replace operation does not apply: doc is missing path: /spec/template/spec/nodeSelector/disktype: missing value`,
+				"one more node like n1 in topology.kubernetes.io/zone a",
+			},
+		},
+		{
+			// The number of replicas is that of the scale step; two nodes take two.
+			name:     "after a scale",
+			cluster:  node("n1", "a", "") + node("n2", "a", ""),
+			workload: workload("Deployment", 1, "", apart),
+			steps: `
+- {name: scale, scale: {target: deployment/web, replicas: 4}}`,
+			step: "scale",
+			fixes: []string{
+				"make the required anti-affinity over kubernetes.io/hostname preferred: 0 (0) n1",
+				"2 replicas fewer: 2: 0 (0)",
+				"one more node like n1 in topology.kubernetes.io/zone a: 1 (1) n1-more",
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			steps := ""
+			if c.steps != "" {
+				steps = "steps:" + c.steps
+			}
+			result := world(t, "cluster:\n- objects:\n"+c.cluster+"workloads:\n- objects:\n"+c.workload+steps)
+			fixes, tried := fixed(t, result, c.step)
+			if diff := cmp.Diff(c.fixes, fixes); diff != "" {
+				t.Errorf("fixes (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.tried, tried); diff != "" {
+				t.Errorf("tried (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Two regions, and three pods that have to be in different ones. The control plane is in no region, so that it takes any number of
+// them once its taint is tolerated; it comes first among equal nodes, and the third pod to a worker.
+func TestFixesInTheWalkthrough(t *testing.T) {
+	const region, zone = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
+	fixes, tried := fixed(t, walkthrough(t), "hard-region-3")
+	if diff := cmp.Diff([]string{
+		"make the required anti-affinity over " + region + " preferred: 0 (0) affinity-worker2",
+		"tolerate node-role.kubernetes.io/control-plane:NoSchedule: 0 (0) affinity-worker",
+		"one replica fewer: 2: 0 (0)",
+		"one more node like affinity-worker in a " + region + " of its own: 0 (0) affinity-worker-more",
+	}, fixes); diff != "" {
+		t.Errorf("fixes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{
+		"request less CPU",
+		"request less memory",
+		"one more node like affinity-worker in " + region + " west and " + zone + " west-1a",
+		"one more node like affinity-worker2 in " + region + " west and " + zone + " west-1c",
+		"one more node like affinity-worker3 in " + region + " east and " + zone + " east-1b",
+	}, tried); diff != "" {
+		t.Errorf("tried (-want +got):\n%s", diff)
+	}
+}
+
+func TestFixesOfAPodThatIsNotPending(t *testing.T) {
+	result := world(t, other)
+	pod := result.Steps[0].State.Pods[0]
+	want := fmt.Sprintf("pod default/%s is not Pending after step \"workloads\"; ask about one of the step's Pending pods", pod.Name)
+	if _, _, err := Fixes(context.Background(), result, "workloads", pod, Options{}); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
