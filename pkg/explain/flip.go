@@ -16,20 +16,20 @@ import (
 	"github.com/faultline/faultline/pkg/sched"
 )
 
-// Of says what changes in a flip.
-type Of string
+// Dimension is what changes in a flip.
+type Dimension string
 
 // What can change.
 const (
-	Term     Of = "term"
-	Plugin   Of = "plugin"
-	Capacity Of = "capacity"
+	Term     Dimension = "term"
+	Plugin   Dimension = "plugin"
+	Capacity Dimension = "capacity"
 )
 
 // Flip is the smallest change of one thing with which a pod would have gone elsewhere: its node is then not among the best any
 // more, however equals are decided. Each was proved by scheduling the pod again, on the cluster as it was.
 type Flip struct {
-	Of Of
+	Of Dimension
 	// Subject says what changes, in words; From is its value, To the nearest with which the pod goes elsewhere, or "" if none of
 	// those searched does that.
 	Subject, From, To string

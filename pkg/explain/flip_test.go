@@ -3,7 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,31 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/sched"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/scenarios"
 )
-
-func walkthrough(t *testing.T) *scenario.Scenario {
-	t.Helper()
-	s, err := scenario.LoadFS(scenarios.FS, scenarios.Walkthrough, scenario.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// load reads a scenario that the test holds.
-func load(t *testing.T, text string) *scenario.Scenario {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "scenario.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := scenario.Load(file, scenario.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // recorded runs the scenario and keeps the whole of every cycle.
 func recorded(t *testing.T, s *scenario.Scenario) *simulation.Result {
@@ -100,7 +75,7 @@ func TestFlipsOfTheWalkthrough(t *testing.T) {
 			"allocatable memory of affinity-worker3: 16Gi → 127Mi, affinity-worker2",
 		}},
 	} {
-		if diff := cmp.Diff(c.want, flipsOf(t, walkthrough(t), c.step, c.pod)); diff != "" {
+		if diff := cmp.Diff(c.want, flipsOf(t, walkthrough(t).Scenario, c.step, c.pod)); diff != "" {
 			t.Errorf("%s, pod %d (-want +got):\n%s", c.step, c.pod, diff)
 		}
 	}
@@ -109,7 +84,7 @@ func TestFlipsOfTheWalkthrough(t *testing.T) {
 // Two terms pull a pod two ways: away from its like over zones, and to its like over hosts. With weights of 10 and 4 it goes to the
 // other zone; it stays by its like from the moment on at which the pull is the stronger.
 func TestFlipOfATermsWeight(t *testing.T) {
-	s := load(t, `
+	s := world(t, `
 apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
@@ -149,7 +124,7 @@ workloads:
               preferredDuringSchedulingIgnoredDuringExecution:
               - weight: 4
                 podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}
-`)
+`).Scenario
 	// Both terms count twice, once each way. Equal weights leave both nodes equal, so one more is needed.
 	want := []string{
 		"weight of the preferred affinity over kubernetes.io/hostname: 4 → 11, a-node-1",

@@ -2,11 +2,13 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -57,6 +59,21 @@ func WriteSnapshot(w io.Writer, state *cluster.State, schedulerConfig []byte) er
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(s)
+}
+
+// WritePods writes the state's pods as a YAML document each, as portable as in a snapshot.
+func WritePods(w io.Writer, state *cluster.State) error {
+	for _, pod := range portable(state.Pods) {
+		pod.APIVersion, pod.Kind = "v1", "Pod"
+		data, err := yaml.Marshal(pod)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "---\n%s", data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // portable copies the objects without what only one API server gives a meaning to.

@@ -17,8 +17,8 @@ type Depth struct {
 type Cycle struct {
 	// PreFilter are what the PreFilter plugins said of the pod, in order; those after a refusal were not asked.
 	PreFilter []Verdict
-	// Named are the nodes that PreFilter plugins restricted the search to, sorted; nil if they did not.
-	Named []string
+	// Named are the nodes that PreFilter plugins restricted the search to, sorted; nil if they did not. NamedBy are those plugins.
+	Named, NamedBy []string
 	// Start is the position in the cluster's order of nodes at which the search began, Searched the number of nodes looked at.
 	Start, Searched int
 	// Filters are the plugins that looked at the nodes, in order. The first that refuses a node ends the look at it.

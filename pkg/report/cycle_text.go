@@ -149,7 +149,11 @@ func (t *text) scores(c *Cycle) {
 			}
 			equal = append(equal, text)
 		}
-		t.line(styled(plain, "  The same for every node: %s", strings.Join(equal, ", ")))
+		of := "every node"
+		if c.Scored > len(c.Candidates) {
+			of = "each of the best nodes"
+		}
+		t.line(styled(plain, "  The same for %s: %s", of, strings.Join(equal, ", ")))
 	}
 	for _, i := range apart {
 		t.parts(shown, i)

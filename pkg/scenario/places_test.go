@@ -61,7 +61,9 @@ spec:
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "scenario.yaml")
-	place := func(source manifest.Source) manifest.Source { return manifest.Source{File: source.File, Line: source.Line} }
+	place := func(source manifest.Source) manifest.Source {
+		return manifest.Source{File: source.File, Line: source.Line}
+	}
 	web := cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "web"}
 	for _, step := range []string{"first", "second"} {
 		source, found := s.Source(step, web)

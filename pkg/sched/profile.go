@@ -73,7 +73,7 @@ func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 	result, status, plugins := p.Framework.RunPreFilterPlugins(ctx, state, pod)
 	p.restricted = !result.AllNodes()
 	if p.recorder != nil {
-		p.recorder.preFilter(p.plugins, state, result, status)
+		p.recorder.preFilter(p.plugins, state, result, status, plugins)
 	}
 	return result, status, plugins
 }

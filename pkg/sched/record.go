@@ -62,7 +62,7 @@ func (e *Engine) before(result *placement.Result) *cluster.State {
 }
 
 // preFilter keeps what the PreFilter plugins said. The framework tells which of them it skips, and the first refusal.
-func (r *recorder) preFilter(plugins *schedulerapi.Plugins, state fwk.CycleState, result *fwk.PreFilterResult, status *fwk.Status) {
+func (r *recorder) preFilter(plugins *schedulerapi.Plugins, state fwk.CycleState, result *fwk.PreFilterResult, status *fwk.Status, by sets.Set[string]) {
 	r.state = state
 	skipped := state.GetSkipFilterPlugins()
 	r.cycle.PreFilter = verdicts(plugins.PreFilter, skipped)
@@ -74,7 +74,7 @@ func (r *recorder) preFilter(plugins *schedulerapi.Plugins, state fwk.CycleState
 		return
 	}
 	if !result.AllNodes() {
-		r.cycle.Named = sets.List(result.NodeNames)
+		r.cycle.Named, r.cycle.NamedBy = sets.List(result.NodeNames), sets.List(by)
 	}
 	for _, plugin := range plugins.Filter.Enabled {
 		if !skipped.Has(plugin.Name) {

@@ -80,7 +80,7 @@ Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered a
 	root.SetVersionTemplate(versions())
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(s), newBlast(s), newDrain(s), newValidate(s), newExport(s), newVersion(s), newCompletion(s))
+	root.AddCommand(newRun(s), newBlast(s), newDrain(s), newExplain(s), newValidate(s), newExport(s), newVersion(s), newCompletion(s))
 	return root
 }
 

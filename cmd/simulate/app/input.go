@@ -23,6 +23,7 @@ type input struct {
 	ties            string
 	seed            uint64
 	explain         bool
+	depth           *placement.Depth // how much is kept of every pod's scheduling cycle
 }
 
 func (i *input) register(cmd *cobra.Command) {
@@ -46,12 +47,16 @@ func (i *input) registerExplain(cmd *cobra.Command) {
 // explainNodes is how many nodes --explain keeps for each pod.
 const explainNodes = 10
 
-// record says how much is to be kept of a pod's scheduling cycle: nothing, or with --explain the best nodes.
+// record says how much is to be kept of a pod's scheduling cycle; nil is nothing.
 func (i *input) record() func(cluster.Owner, *v1.Pod) *placement.Depth {
-	if !i.explain {
+	depth := i.depth
+	if i.explain {
+		depth = &placement.Depth{Nodes: explainNodes}
+	}
+	if depth == nil {
 		return nil
 	}
-	return func(cluster.Owner, *v1.Pod) *placement.Depth { return &placement.Depth{Nodes: explainNodes} }
+	return func(cluster.Owner, *v1.Pod) *placement.Depth { return depth }
 }
 
 // load reads the scenario that the arguments and flags name: a scenario file or folder, objects by flags, or, without either,

@@ -1,0 +1,134 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/explain"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// explainPods is how many pods of a workload are explained.
+const explainPods = 5
+
+func newExplain(s streams) *cobra.Command {
+	var in input
+	var of explain.Of
+	var nodes []string
+	var format string
+	var narrative bool
+	var opts report.Options
+	cmd := &cobra.Command{
+		Use:   "explain KIND/NAME [SCENARIO]",
+		Short: "Tell why a pod is on its node, or Pending, and what would change that",
+		Long: `Run a scenario and tell of a pod, or of the pods of a workload, what every plugin said of every node, which rule gave which
+points, the smallest changes that would have sent the pod elsewhere, what each of its rules does, and for a Pending pod which
+single change would place it. Each such claim is a run of the real scheduler.`,
+		Example: `  simulate explain deploy/lorem-ipsum-deployment --step soft-region-3
+  simulate explain pod/web-3 scenario.yaml --node worker-2
+  simulate explain pod/web-3 scenario.yaml --narrative
+  simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(cmd, format, report.ExplainFormats(), opts); err != nil {
+				return err
+			}
+			if narrative && format != "text" {
+				return usage(cmd, "--narrative has no effect on -o %s, which always holds the story; leave it out", format)
+			}
+			scenarios, err := explainArguments(cmd, args, &of)
+			if err != nil {
+				return err
+			}
+			loaded, err := in.load(cmd, s, scenarios)
+			if err != nil {
+				return err
+			}
+			if !opts.All {
+				of.Most = explainPods
+			}
+			bar := newProgress(s.err)
+			bar.unit = "runs"
+			defer bar.done()
+			result, pods, more, err := explain.Pods(cmd.Context(), loaded, of, explain.Options{
+				Progress: func(done, total int) { bar.update("explaining", done, total) },
+			})
+			var missing *explain.NotFoundError
+			if errors.As(err, &missing) {
+				return usage(cmd, "%s", nothingToExplain(missing))
+			} else if err != nil {
+				return err
+			}
+			step, err := stepNamed(cmd, result, pods[0].Step)
+			if err != nil {
+				return err
+			}
+			if err := knownNodes(cmd, step.State, nodes); err != nil {
+				return err
+			}
+			opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
+			opts.Quiet = narrative
+			return report.WriteExplain(s.out, report.NewExplain(result, pods, more, nodes, version), format, opts)
+		},
+	}
+	in.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&of.Namespace, "namespace", "n", v1.NamespaceDefault, "`NAMESPACE` of the pod or workload")
+	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last in which one was)")
+	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node: why is the pod not there? (repeatable)")
+	flags.BoolVar(&narrative, "narrative", false, "tell the pod's way through the scheduling cycle in sentences")
+	registerOutput(cmd, &format, report.ExplainFormats())
+	flags.BoolVar(&opts.All, "all", false, "explain every pod of the workload, and list every node")
+	return cmd
+}
+
+// explainArguments tells the target from the scenario, which may stand after it or before.
+func explainArguments(cmd *cobra.Command, args []string, of *explain.Of) (scenarios []string, err error) {
+	for _, arg := range args {
+		kind, name, err := scenario.ParseTarget(arg)
+		switch {
+		case err != nil:
+			scenarios = append(scenarios, arg)
+		case of.Kind != "":
+			return nil, usage(cmd, "both %s and %s are to be explained; give one pod or workload", strings.ToLower(of.Kind)+"/"+of.Name, arg)
+		default:
+			of.Kind, of.Name = kind, name
+		}
+	}
+	switch {
+	case of.Kind == "":
+		return nil, usage(cmd, "nothing is given to explain; name a pod or a workload as kind/name, for example pod/web-0")
+	case len(scenarios) > 1:
+		return nil, usage(cmd, "%d scenarios are given, and one is run at a time", len(scenarios))
+	}
+	return scenarios, nil
+}
+
+// nothingToExplain words that there is no such pod, and which workloads there are.
+func nothingToExplain(missing *explain.NotFoundError) string {
+	if len(missing.Workloads) == 0 {
+		return missing.Error() + ", nor at any other; give a step that places pods"
+	}
+	var names []string
+	for _, w := range missing.Workloads[:min(maxNames, len(missing.Workloads))] {
+		names = append(names, named(w))
+	}
+	if len(missing.Workloads) > maxNames {
+		names = append(names, "…")
+	}
+	return fmt.Sprintf("%s; it looked at pods of %s", missing, strings.Join(names, ", "))
+}
+
+// named is the owner as the command line takes it, with its namespace if it is not the default one.
+func named(o cluster.Owner) string {
+	if o.Namespace == v1.NamespaceDefault {
+		return o.String()
+	}
+	return o.String() + " -n " + o.Namespace
+}

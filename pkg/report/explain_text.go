@@ -1,0 +1,155 @@
+package report
+
+import (
+	"io"
+	"slices"
+	"strings"
+)
+
+// ExplainFormats are the names of the output formats of an ExplainReport.
+func ExplainFormats() []string { return []string{"text", "json", "yaml", "html"} }
+
+// WriteExplain renders the report as Write does. Quiet is the story alone, and All lists every node.
+func WriteExplain(w io.Writer, r *ExplainReport, format string, opts Options) error {
+	var out []byte
+	var err error
+	complete := *r
+	complete.Head, complete.Pods = completeHead(r.Head), list(r.Pods)
+	switch format {
+	case "text":
+		t := &explainText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
+		t.everything(opts.Quiet)
+		out = t.out.Bytes()
+	case "json":
+		out, err = toJSON(&complete)
+	case "yaml":
+		out, err = toYAML(&complete)
+	default:
+		err = unknownFormat(format, ExplainFormats())
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(out)
+	return err
+}
+
+// explainText renders an ExplainReport as text.
+type explainText struct {
+	text
+	report *ExplainReport
+}
+
+func (t *explainText) everything(narrative bool) {
+	for i := range t.report.Pods {
+		e := &t.report.Pods[i]
+		t.space()
+		heading := "Pod " + e.Namespace + "/" + e.Name
+		if e.Workload != "" {
+			heading += " of " + e.Workload
+		}
+		t.line(styled(bold, "%s, step %s: %s", heading, e.Step, outcome(e.Node, e.Decision)))
+		if narrative {
+			for i, sentence := range e.Story {
+				t.line(styled(plain, "%3d. %s", i+1, sentence))
+			}
+			continue
+		}
+		t.explanation(e)
+	}
+	if t.report.More > 0 {
+		t.space()
+		t.more(t.report.More, "pod of the workload", "pods of the workload")
+	}
+}
+
+func (t *explainText) explanation(e *Explanation) {
+	if e.Message != "" {
+		t.line(styled(yellow, "  FailedScheduling  %s", e.Message))
+	}
+	if e.Cycle != nil {
+		t.cycle(e.Cycle)
+	}
+	for _, asked := range e.Asked {
+		t.line(cell{"  Why not " + asked.Node + ":", bold}, styled(plain, " %s", asked.Why))
+	}
+	t.flips(e.Flips)
+	t.effects(e.Effects)
+	t.fixes(e)
+	for _, note := range e.Notes {
+		t.line(styled(plain, "  Note: %s", note))
+	}
+}
+
+// flips lists the flip points that there are, and counts what else was tried.
+func (t *explainText) flips(flips []Flip) {
+	if len(flips) == 0 {
+		return
+	}
+	t.line(cell{"  Flip points", bold}, cell{", the smallest changes that send it elsewhere, each proved by scheduling it again:", plain})
+	var rows [][]cell
+	vain := map[string][]string{}
+	for _, flip := range flips {
+		if flip.To == "" {
+			vain[flip.Of] = append(vain[flip.Of], strings.TrimPrefix(strings.TrimPrefix(flip.Subject, "weight of "), "the "))
+			continue
+		}
+		to := "to " + flip.Node
+		if flip.Node == "" {
+			to = "to no node"
+		}
+		rows = append(rows, row(plain, flip.Subject, flip.From+" → "+flip.To, to))
+	}
+	t.table("    ", rows...)
+	for _, of := range []struct{ of, words string }{{"term", "weight of the "}, {"plugin", "weight of "}, {"capacity", ""}} {
+		if len(vain[of.of]) > 0 {
+			t.line(styled(plain, "    Searched in vain: %s%s", of.words, joinOr(vain[of.of])))
+		}
+	}
+}
+
+func (t *explainText) effects(effects []Effect) {
+	if len(effects) == 0 {
+		return
+	}
+	t.line(cell{"  Rules", bold}, cell{", each by a run of the scenario without it:", plain})
+	for _, effect := range effects {
+		t.line(styled(plain, "    %s %s", effect.Rule, effect.text()))
+		moves := slices.Concat(effect.Moved, effect.Others)
+		t.upTo(len(moves), "pod", "pods", func(i int) {
+			t.line(styled(plain, "      %s: %s → %s", moves[i].Pod, orNone(moves[i].From), orNone(moves[i].To)))
+		})
+	}
+}
+
+func (t *explainText) fixes(e *Explanation) {
+	if len(e.Fixes)+len(e.Tried) == 0 {
+		return
+	}
+	t.line(cell{"  Single changes that help", bold}, cell{", each verified by a run of the scenario with it:", plain})
+	if len(e.Fixes) == 0 {
+		t.line(styled(plain, "    none of those tried"))
+	}
+	var rows [][]cell
+	for _, fix := range e.Fixes {
+		rows = append(rows, []cell{{fix.Change, plain}, styled(plain, "%s Pending then", is(fix.Pending, "pod")), {whereTo(fix.Node), plain}})
+	}
+	t.table("    ", rows...)
+	if len(e.Tried) > 0 {
+		t.line(styled(plain, "    Tried in vain: %s", t.tried(e.Tried)))
+	}
+}
+
+func whereTo(node string) string {
+	if node == "" {
+		return ""
+	}
+	return "on " + node
+}
+
+func (t *explainText) tried(changes []string) string {
+	if t.all {
+		return strings.Join(changes, "; ")
+	}
+	return t.few(changes, len(changes))
+}
