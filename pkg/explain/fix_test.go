@@ -190,6 +190,42 @@ func TestFixes(t *testing.T) {
 	}
 }
 
+// A running cluster's objects, as kubectl prints them: two pods are bound and stay where they are, and the third is Pending.
+func TestFixesOfADump(t *testing.T) {
+	const template = `{metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 3}}}]` + apart + `}}`
+	pod := func(name, node string) string {
+		return `  - {apiVersion: v1, kind: Pod, metadata: {name: web-7d9-` + name + `, labels: {app: web, pod-template-hash: 7d9},
+       ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-7d9, uid: rs, controller: true}]},
+     spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 3}}}]` + node + apart + `}}
+`
+	}
+	result := world(t, "cluster:\n- objects:\n"+node("n1", "a", "")+node("n2", "a", "")+`
+  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, uid: d}, spec: {replicas: 3, selector: {matchLabels: {app: web}}, template: `+template+`}}
+  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-7d9, uid: rs, labels: {app: web, pod-template-hash: 7d9},
+       ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d, controller: true}]},
+     spec: {replicas: 3, selector: {matchLabels: {app: web, pod-template-hash: 7d9}}, template: `+strings.Replace(template, "app: web", "app: web, pod-template-hash: 7d9", 1)+`}}
+`+pod("x", ", nodeName: n1")+pod("y", ", nodeName: n2")+pod("z", ""))
+	fixes, tried := fixed(t, result, "workloads")
+	if diff := cmp.Diff([]string{
+		"one replica fewer: 2: 0 (0)",
+		"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-more",
+	}, fixes); diff != "" {
+		t.Errorf("fixes (-want +got):\n%s", diff)
+	}
+	// Both the rule and the request keep the pod away, so that one of them by itself is no help.
+	if diff := cmp.Diff([]string{"make the required anti-affinity over kubernetes.io/hostname preferred", "request less CPU"}, tried); diff != "" {
+		t.Errorf("tried (-want +got):\n%s", diff)
+	}
+	// Nothing has moved: the template that the edit changed is that of the pods, so that there was no rollout.
+	effects, err := Effects(context.Background(), result, "workloads", deployment("web"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := effects[0]; len(effects) != 1 || e.Decides || !e.SameNodes {
+		t.Errorf("effects %+v", effects)
+	}
+}
+
 // Two regions, and three pods that have to be in different ones. The control plane is in no region, so that it takes any number of
 // them once its taint is tolerated; it comes first among equal nodes, and the third pod to a worker.
 func TestFixesInTheWalkthrough(t *testing.T) {
