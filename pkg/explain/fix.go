@@ -123,7 +123,8 @@ func count(pods []*v1.Pod) (running, waiting int) {
 	return running, waiting
 }
 
-// run returns what comes of the scenario, nil if it does not help. At least so many pods of the workload have to run.
+// run returns what comes of the scenario, nil if it does not help. At least so many pods of the workload have to run, and never
+// none: nobody makes a pod without a controller again that is placed at first and preempted later.
 func (p *pendingPod) run(ctx context.Context, change string, s *scenario.Scenario, least int) (*Fix, error) {
 	step, err := last(ctx, s)
 	if err != nil {
@@ -131,7 +132,7 @@ func (p *pendingPod) run(ctx context.Context, change string, s *scenario.Scenari
 	}
 	pods := podsOf(step.State)[p.owner]
 	running, waiting := count(pods)
-	fewer := waiting < p.waiting && len(step.Pending) < len(p.step.Pending) && running >= least
+	fewer := waiting < p.waiting && len(step.Pending) < len(p.step.Pending) && running >= max(least, 1)
 	next := waiting == p.waiting && len(step.Pending) <= len(p.step.Pending) && running > p.running
 	if !fewer && !next {
 		return nil, nil

@@ -136,12 +136,13 @@ func TestFixes(t *testing.T) {
 			tried: []string{"one more node like n1 in topology.kubernetes.io/zone a"},
 		},
 		{
+			// With one replica that one would be Pending.
 			name:     "node selector",
 			cluster:  node("n1", "a", ""),
-			workload: workload("Deployment", 1, "", `, nodeSelector: {disktype: ssd}`),
+			workload: workload("Deployment", 3, "", `, nodeSelector: {disktype: ssd}`),
 			step:     "workloads",
 			fixes:    []string{"make the node selector disktype=ssd preferred node affinity: 0 (0) n1"},
-			tried:    []string{"one more node like n1 in topology.kubernetes.io/zone a"},
+			tried:    []string{"fewer replicas", "one more node like n1 in topology.kubernetes.io/zone a"},
 		},
 		{
 			// A later step counts on the rule: without it, the patch does not fit.
@@ -159,9 +160,10 @@ func TestFixes(t *testing.T) {
 			},
 		},
 		{
-			// The number of replicas is that of the scale step; two nodes take two.
+			// The number of replicas is that of the scale step; two nodes take two, and a third one three. What leaves none Pending
+			// comes first.
 			name:     "after a scale",
-			cluster:  node("n1", "a", "") + node("n2", "a", ""),
+			cluster:  node("cp", "a", taint) + node("n1", "a", "") + node("n2", "a", ""),
 			workload: workload("Deployment", 1, "", apart),
 			steps: `
 - {name: scale, scale: {target: deployment/web, replicas: 4}}`,
@@ -169,7 +171,73 @@ func TestFixes(t *testing.T) {
 			fixes: []string{
 				"make the required anti-affinity over kubernetes.io/hostname preferred: 0 (0) n1",
 				"2 replicas fewer: 2: 0 (0)",
+				"tolerate node-role.kubernetes.io/control-plane:NoSchedule: 1 (1) n2",
 				"one more node like n1 in topology.kubernetes.io/zone a: 1 (1) n1-more",
+			},
+		},
+		{
+			// n1 takes one of the two, and it would be web, which comes first: then other is Pending.
+			name:    "passing on the trouble",
+			cluster: node("n1", "a", ""),
+			workload: workload("Deployment", 1, "cpu: 3", `, nodeSelector: {disktype: ssd}`) +
+				strings.ReplaceAll(workload("Deployment", 1, "cpu: 3", ""), "web", "other"),
+			step: "workloads",
+			tried: []string{
+				"make the node selector disktype=ssd preferred node affinity",
+				"request less CPU",
+				"one more node like n1 in topology.kubernetes.io/zone a",
+			},
+		},
+		{
+			// With a soft rule the pod runs at first, and is preempted in the second step, for good.
+			name: "placed and preempted",
+			cluster: node("n1", "a", "") + `  - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}
+`,
+			workload: `  - {apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeSelector: {disktype: ssd},
+     containers: [{name: c, image: c, resources: {requests: {cpu: 3}}}]}}
+`,
+			steps: `
+- name: high
+  apply: {objects: [{apiVersion: v1, kind: Pod, metadata: {name: high}, spec: {priorityClassName: high, containers: [{name: c, image: c, resources: {requests: {cpu: 3}}}]}}]}`,
+			step: "high",
+			tried: []string{
+				"make the node selector disktype=ssd preferred node affinity",
+				"request less CPU",
+				"one more node like n1 in topology.kubernetes.io/zone a",
+			},
+		},
+		{
+			// A region of its own comes with a zone of its own, so that both rules are kept.
+			name:    "two rules",
+			cluster: strings.Replace(node("n1", "a", ""), "labels: {", "labels: {topology.kubernetes.io/region: west, ", 1),
+			workload: workload("Deployment", 2, "", `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [
+          {topologyKey: topology.kubernetes.io/region, labelSelector: {matchLabels: {app: web}}},
+          {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web}}}]}}`),
+			step: "workloads",
+			fixes: []string{
+				"one replica fewer: 1: 0 (0)",
+				"one more node like n1 in a topology.kubernetes.io/region of its own: 0 (0) n1-more",
+			},
+			tried: []string{
+				"make the required anti-affinity over topology.kubernetes.io/region preferred",
+				"make the required anti-affinity over topology.kubernetes.io/zone preferred",
+				"one more node like n1 in topology.kubernetes.io/region west and topology.kubernetes.io/zone a",
+				"one more node like n1 in a topology.kubernetes.io/zone of its own",
+			},
+		},
+		{
+			// The first pod of the new revision finds an old one on each node. With a soft rule it shares the first of them; with one
+			// replica, or with another node, one is free.
+			name:     "a rolling update",
+			cluster:  node("n1", "a", "") + node("n2", "a", ""),
+			workload: workload("Deployment", 2, "", apart),
+			steps: `
+- {name: restart, rollout: {target: deployment/web, restart: true}}`,
+			step: "restart",
+			fixes: []string{
+				"make the required anti-affinity over kubernetes.io/hostname preferred: 0 (0) n1",
+				"one replica fewer: 1: 0 (0) n2",
+				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-more",
 			},
 		},
 	} {
