@@ -152,7 +152,8 @@ func tidy(spec *v1.PodSpec) {
 	if none((*v1.PodAffinity)(a.PodAntiAffinity)) {
 		a.PodAntiAffinity = nil
 	}
-	if n := a.NodeAffinity; n != nil && n.RequiredDuringSchedulingIgnoredDuringExecution == nil && len(n.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
+	if n := a.NodeAffinity; n != nil && n.RequiredDuringSchedulingIgnoredDuringExecution == nil &&
+		len(n.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
 		a.NodeAffinity = nil
 	}
 	if *a == (v1.Affinity{}) {
