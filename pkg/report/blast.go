@@ -103,6 +103,8 @@ type Loss struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// Source is where its object stands; missing where no file has it.
+	Source *Source `json:"source,omitempty"`
 	// Replicas are its running pods before, Lost those on the failed nodes.
 	Replicas int `json:"replicas"`
 	Lost     int `json:"lost"`

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -38,6 +39,20 @@ func blasted(t testing.TB, file string, opts blast.Options) *BlastReport {
 		t.Fatal(err)
 	}
 	return NewBlast(result, []Blasted{{Step: step, Analysis: analysis, Risk: NewRisk(risks)}}, opts, true, "v0.1.0")
+}
+
+// storedBlast is what the failures in the walkthrough take.
+func storedBlast(t testing.TB) *BlastReport {
+	t.Helper()
+	data, err := os.ReadFile("testdata/stored/blast.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := DecodeBlast("blast.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func writeBlast(t testing.TB, r *BlastReport, format string, opts Options) string {

@@ -62,17 +62,15 @@ func DrainFormats() []string { return []string{"text", "json", "yaml"} }
 func WriteDrain(w io.Writer, r *DrainReport, format string, opts Options) error {
 	var out []byte
 	var err error
-	complete := *r
-	complete.Head, complete.Nodes = completeHead(r.Head), list(r.Nodes)
 	switch format {
 	case "text":
 		t := newDrainText(r, opts)
 		t.everything()
 		out = t.out.Bytes()
 	case "json":
-		out, err = toJSON(&complete)
+		out, err = toJSON(completeDrain(r))
 	case "yaml":
-		out, err = toYAML(&complete)
+		out, err = toYAML(completeDrain(r))
 	default:
 		err = unknownFormat(format, DrainFormats())
 	}
@@ -81,4 +79,11 @@ func WriteDrain(w io.Writer, r *DrainReport, format string, opts Options) error 
 	}
 	_, err = w.Write(out)
 	return err
+}
+
+// completeDrain is complete for a DrainReport.
+func completeDrain(r *DrainReport) *DrainReport {
+	c := *r
+	c.Head, c.Nodes = completeHead(r.Head), list(r.Nodes)
+	return &c
 }

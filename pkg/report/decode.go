@@ -16,7 +16,24 @@ import (
 
 // Decode reads a report back from its JSON or YAML. It is strict: another apiVersion or kind, an unknown or a duplicate field
 // and a second document are errors, one a line, each with the file's name in front.
-func Decode(file string, data []byte) (*Report, error) {
+func Decode(file string, data []byte) (*Report, error) { return decode[Report](file, data, Kind) }
+
+// DecodeBlast is Decode for a BlastReport.
+func DecodeBlast(file string, data []byte) (*BlastReport, error) {
+	return decode[BlastReport](file, data, BlastKind)
+}
+
+// DecodeDrain is Decode for a DrainReport.
+func DecodeDrain(file string, data []byte) (*DrainReport, error) {
+	return decode[DrainReport](file, data, DrainKind)
+}
+
+// DecodeExplain is Decode for an ExplainReport.
+func DecodeExplain(file string, data []byte) (*ExplainReport, error) {
+	return decode[ExplainReport](file, data, ExplainKind)
+}
+
+func decode[R any](file string, data []byte, kind string) (*R, error) {
 	data, err := onlyDocument(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -25,11 +42,11 @@ func Decode(file string, data []byte) (*Report, error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &head); err != nil {
 		return nil, fmt.Errorf("%s: not a report: %w", file, err)
 	}
-	if head.APIVersion != APIVersion || head.Kind != Kind {
+	if head.APIVersion != APIVersion || head.Kind != kind {
 		return nil, fmt.Errorf("%s: apiVersion %q and kind %q; give a report of apiVersion %s and kind %s",
-			file, head.APIVersion, head.Kind, APIVersion, Kind)
+			file, head.APIVersion, head.Kind, APIVersion, kind)
 	}
-	r := &Report{}
+	r := new(R)
 	problems, err := kjson.UnmarshalStrict(data, r)
 	if err != nil {
 		problems = append(problems, err)
