@@ -145,27 +145,24 @@ func (t *blastText) stranded(level *BlastLevel, shown []*Failure) {
 
 // refusals are kube-scheduler's messages, each with the pods that it is about, and once more by plugin.
 func (t *blastText) refusals(pods []StrandedPod) []string {
-	groups, order := map[refusal][]StrandedPod{}, []refusal(nil)
-	for _, pod := range pods {
-		of := refusal{namespace: pod.Namespace, workload: pod.Workload, message: pod.Message}
-		if groups[of] == nil {
-			order = append(order, of)
-		}
-		groups[of] = append(groups[of], pod)
-	}
 	var lines []string
-	for _, of := range order {
-		lines = append(lines, fmt.Sprintf("  %s of %s", count(len(groups[of]), "pod"), t.qualified(of.namespace, of.workload)))
-		if of.message == "" {
-			lines = append(lines, "    kube-scheduler gave no message")
+	for _, group := range grouped(pods, StrandedPod.refusal) {
+		first := group[0]
+		lines = append(lines, fmt.Sprintf("  %s of %s", count(len(group), "pod"), t.qualified(first.Namespace, first.Workload)))
+		if first.Message == "" {
+			lines = append(lines, "    "+silent)
 		} else {
-			lines = append(lines, "    FailedScheduling  "+of.message)
+			lines = append(lines, "    FailedScheduling  "+first.Message)
 		}
-		for _, reason := range groups[of][0].Reasons {
+		for _, reason := range first.Reasons {
 			lines = append(lines, fmt.Sprintf("    %s: %d %s", reason.Plugin, reason.Nodes, reason.Message))
 		}
 	}
 	return lines
+}
+
+func (p StrandedPod) refusal() refusal {
+	return refusal{namespace: p.Namespace, workload: p.Workload, message: p.Message}
 }
 
 // notReplaced tells which lost pods nobody replaces, and why. The table says how many of them each failure takes.

@@ -80,12 +80,16 @@ func (t *blastText) question() string {
 	return line + ")"
 }
 
-// summary is a row for each step and level: the worst failure, and what comes back after it.
 func (t *blastText) summary() {
 	if len(t.report.Steps) == 0 {
 		t.line(styled(plain, "No steps."))
 		return
 	}
+	t.table("", t.worstFailures()...)
+}
+
+// worstFailures is a row for each step and level below the titles: the worst failure, and what comes back after it.
+func (t *blastText) worstFailures() [][]cell {
 	steps := len(t.report.Steps) > 1
 	titles := []string{"PENDING", "LEVEL", "DOMAINS", "RADIUS", "TAKES", "WORST", "MEAN"}
 	if steps {
@@ -113,7 +117,7 @@ func (t *blastText) summary() {
 			table = append(table, cells)
 		}
 	}
-	t.table("", table...)
+	return table
 }
 
 // levels are the short names of the step's levels.
@@ -299,7 +303,15 @@ func (f *Failure) share() float64 {
 	if len(f.Workloads) == 0 {
 		return 0
 	}
-	return float64(f.Workloads[0].Lost) / float64(f.Workloads[0].Replicas)
+	return f.Workloads[0].share()
+}
+
+// share is the share of the workload's running pods that the failure takes.
+func (l Loss) share() float64 {
+	if l.Replicas == 0 { // in no report that Faultline wrote
+		return 0
+	}
+	return float64(l.Lost) / float64(l.Replicas)
 }
 
 // histogram counts the failures by what they take: "3 failures take 100% of a workload, 24 25% to 50%, 973 nothing".

@@ -31,7 +31,7 @@ func (t *drainText) everything() {
 		t.line(t.otherOrder())
 	}
 	t.space()
-	t.summary(r.Nodes)
+	t.table("", summaryOfNodes(r.Nodes)...)
 	for i := range r.Nodes {
 		t.node(&r.Nodes[i])
 	}
@@ -39,7 +39,7 @@ func (t *drainText) everything() {
 		t.space()
 		t.line(styled(bold, "In the order %s:", orderOf(r.Order)))
 		t.space()
-		t.summary(r.Order)
+		t.table("", summaryOfNodes(r.Order)...)
 	}
 }
 
@@ -91,7 +91,8 @@ func orderOf(nodes []DrainedNode) string {
 	return strings.Join(names, ", ")
 }
 
-func (t *drainText) summary(nodes []DrainedNode) {
+// summaryOfNodes is a row for each node below the titles.
+func summaryOfNodes(nodes []DrainedNode) [][]cell {
 	table := [][]cell{row(bold, "NODE", "ENDS", "EVICTED", "BLOCKED", "REFUSED", "PLACED", "PENDING")}
 	for _, node := range nodes {
 		ends := cell{"yes", green}
@@ -103,7 +104,7 @@ func (t *drainText) summary(nodes []DrainedNode) {
 			number(len(node.Placed), plain), number(len(node.Pending), yellow),
 		})
 	}
-	t.table("", table...)
+	return table
 }
 
 // node tells of one node in the words of kubectl and of the API server.

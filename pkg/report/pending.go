@@ -6,43 +6,60 @@ import (
 	"strings"
 )
 
+// silent stands for the message that kube-scheduler did not give.
+const silent = "kube-scheduler gave no message"
+
+// grouped puts the items with the same key together, in order of their first ones.
+func grouped[T any, K comparable](items []T, key func(T) K) [][]T {
+	var groups [][]T
+	position := map[K]int{}
+	for _, item := range items {
+		i, seen := position[key(item)]
+		if !seen {
+			i = len(groups)
+			position[key(item)] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], item)
+	}
+	return groups
+}
+
 // refusal is what pods of one workload that wait for the same reason have in common.
 type refusal struct {
 	namespace, workload, message, nominated string
 }
 
+// refusals are the step's Pending pods, those of one workload with the same message together.
+func (s *Step) refusals() [][]Pod {
+	return grouped(s.pendingPods(), func(pod Pod) refusal { return refusal{pod.Namespace, pod.Workload, pod.Message, pod.Nominated} })
+}
+
+func (s *Step) pendingPods() []Pod {
+	return slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Node != "" })
+}
+
 // pending says of each Pending pod what kube-scheduler said. Pods of one workload with the same message are told of once; the
 // message is never wrapped or shortened.
 func (t *text) pending(s *stepText) {
-	total, groups, order := 0, map[refusal][]Pod{}, []refusal(nil)
-	for _, pod := range s.Pods {
-		if pod.Node != "" {
-			continue
-		}
-		r := refusal{pod.Namespace, pod.Workload, pod.Message, pod.Nominated}
-		if groups[r] == nil {
-			order = append(order, r)
-		}
-		groups[r] = append(groups[r], pod)
-		total++
-	}
-	if total == 0 {
+	groups := s.refusals()
+	if len(groups) == 0 {
 		return
 	}
-	t.line(styled(yellow, "Pending %d:", total))
-	t.upTo(len(order), "group of pods", "groups of pods", func(i int) {
-		r := order[i]
-		t.line(styled(plain, "  %s", s.waiting(groups[r])))
-		if r.message == "" {
-			t.line(styled(plain, "    kube-scheduler gave no message"))
+	t.line(styled(yellow, "Pending %d:", len(s.pendingPods())))
+	t.upTo(len(groups), "group of pods", "groups of pods", func(i int) {
+		first := groups[i][0]
+		t.line(styled(plain, "  %s", s.waiting(groups[i])))
+		if first.Message == "" {
+			t.line(styled(plain, "    %s", silent))
 		} else {
-			t.line(styled(plain, "    FailedScheduling  %s", r.message))
+			t.line(styled(plain, "    FailedScheduling  %s", first.Message))
 		}
-		if r.nominated != "" {
-			t.line(styled(plain, "    Nominated to %s, where preemption makes room", r.nominated))
+		if first.Nominated != "" {
+			t.line(styled(plain, "    Nominated to %s, where preemption makes room", first.Nominated))
 		}
 		if t.wide {
-			t.reasons(groups[r][0].Reasons)
+			t.reasons(first.Reasons)
 		}
 	})
 }

@@ -224,6 +224,11 @@ func (t *text) quiet() {
 		t.line(styled(plain, "No steps."))
 		return
 	}
+	t.table("", t.steps()...)
+}
+
+// steps is a row for each step below the titles.
+func (t *text) steps() [][]cell {
 	notReady := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 })
 	heads := []string{"NAME", "RUNNING", "PENDING"}
 	if notReady {
@@ -246,7 +251,7 @@ func (t *text) quiet() {
 		}
 		table = append(table, cells)
 	}
-	t.table("", table...)
+	return table
 }
 
 // number has its style unless it is 0.
