@@ -41,6 +41,20 @@ func blasted(t testing.TB, file string, opts blast.Options) *BlastReport {
 	return NewBlast(result, []Blasted{{Step: step, Analysis: analysis, Risk: NewRisk(risks)}}, opts, true, "v0.1.0")
 }
 
+// storedReport is the walkthrough's.
+func storedReport(t testing.TB) *Report {
+	t.Helper()
+	data, err := os.ReadFile("testdata/stored/report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Decode("report.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // storedBlast is what the failures in the walkthrough take.
 func storedBlast(t testing.TB) *BlastReport {
 	t.Helper()
@@ -233,10 +247,10 @@ func TestWriteDrain(t *testing.T) {
 }
 
 func TestUnknownFormats(t *testing.T) {
-	if err := WriteBlast(new(bytes.Buffer), many(100), "xml", Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml` {
+	if err := WriteBlast(new(bytes.Buffer), many(100), "xml", Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml, markdown, csv, junit, sarif, svg, png` {
 		t.Errorf("%v", err)
 	}
-	if err := WriteDrain(new(bytes.Buffer), &DrainReport{}, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml` {
+	if err := WriteDrain(new(bytes.Buffer), &DrainReport{}, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,12 +6,21 @@ import (
 )
 
 // BlastFormats are the names of the output formats of a BlastReport, in the order in which a help text gives them.
-func BlastFormats() []string { return []string{"text", "wide", "json", "yaml"} }
+func BlastFormats() []string {
+	return []string{"text", "wide", "json", "yaml", "markdown", "csv", "junit", "sarif", "svg", "png"}
+}
 
 // WriteBlast renders the report as Write does. Quiet is the summary alone, and All lists every failure.
 func WriteBlast(w io.Writer, r *BlastReport, format string, opts Options) error {
-	var out []byte
-	var err error
+	out, err := renderBlast(r, format, opts)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(out)
+	return err
+}
+
+func renderBlast(r *BlastReport, format string, opts Options) ([]byte, error) {
 	switch format {
 	case "text", "wide":
 		t := newBlastText(r, opts, format == "wide")
@@ -20,19 +29,23 @@ func WriteBlast(w io.Writer, r *BlastReport, format string, opts Options) error 
 		} else {
 			t.everything()
 		}
-		out = t.out.Bytes()
+		return t.out.Bytes(), nil
 	case "json":
-		out, err = toJSON(completeBlast(r))
+		return toJSON(completeBlast(r))
 	case "yaml":
-		out, err = toYAML(completeBlast(r))
-	default:
-		err = unknownFormat(format, BlastFormats())
+		return toYAML(completeBlast(r))
+	case "markdown":
+		return blastMarkdown(r), nil
+	case "csv":
+		return lossesCSV(r)
+	case "junit":
+		return failuresJUnit(r)
+	case "sarif":
+		return toSARIF(r.Head, r.Findings())
+	case "svg", "png":
+		return lossesChart(r).draw(format)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(out)
-	return err
+	return nil, unknownFormat(format, BlastFormats())
 }
 
 // completeBlast is complete for a BlastReport.
@@ -56,29 +69,32 @@ func completeBlast(r *BlastReport) *BlastReport {
 }
 
 // DrainFormats are the names of the output formats of a DrainReport.
-func DrainFormats() []string { return []string{"text", "json", "yaml"} }
+func DrainFormats() []string { return []string{"text", "json", "yaml", "markdown"} }
 
 // WriteDrain renders the report as Write does. All lists every pod.
 func WriteDrain(w io.Writer, r *DrainReport, format string, opts Options) error {
-	var out []byte
-	var err error
-	switch format {
-	case "text":
-		t := newDrainText(r, opts)
-		t.everything()
-		out = t.out.Bytes()
-	case "json":
-		out, err = toJSON(completeDrain(r))
-	case "yaml":
-		out, err = toYAML(completeDrain(r))
-	default:
-		err = unknownFormat(format, DrainFormats())
-	}
+	out, err := renderDrain(r, format, opts)
 	if err != nil {
 		return err
 	}
 	_, err = w.Write(out)
 	return err
+}
+
+func renderDrain(r *DrainReport, format string, opts Options) ([]byte, error) {
+	switch format {
+	case "text":
+		t := newDrainText(r, opts)
+		t.everything()
+		return t.out.Bytes(), nil
+	case "json":
+		return toJSON(completeDrain(r))
+	case "yaml":
+		return toYAML(completeDrain(r))
+	case "markdown":
+		return drainMarkdown(r), nil
+	}
+	return nil, unknownFormat(format, DrainFormats())
 }
 
 // completeDrain is complete for a DrainReport.

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Options are what a reader can choose about text and wide. The other formats always hold everything.
+// Options are what a reader can choose about text and wide. JSON, YAML and CSV always hold everything; a page or a picture counts
+// what is too much for it.
 type Options struct {
 	// Color paints with ANSI escape sequences; the layout stays the same.
 	Color bool
@@ -23,7 +24,7 @@ type Options struct {
 
 // Formats are the names of the output formats, in the order in which a help text gives them.
 func Formats() []string {
-	return []string{"text", "wide", "json", "yaml", "name"}
+	return []string{"text", "wide", "json", "yaml", "markdown", "csv", "junit", "sarif", "svg", "png", "name"}
 }
 
 // Write renders the report. An unknown format is an error that lists the legal ones; any other error is the writer's.
@@ -50,6 +51,16 @@ func render(r *Report, format string, opts Options) ([]byte, error) {
 		return toJSON(complete(r))
 	case "yaml":
 		return toYAML(complete(r))
+	case "markdown":
+		return reportMarkdown(r), nil
+	case "csv":
+		return podsCSV(r)
+	case "junit":
+		return expectationsJUnit(r)
+	case "sarif":
+		return toSARIF(r.Head, r.Findings())
+	case "svg", "png":
+		return podsChart(r).draw(format)
 	case "name":
 		return names(r), nil
 	}

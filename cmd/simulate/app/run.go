@@ -70,7 +70,7 @@ func checkOutput(cmd *cobra.Command, format string, formats []string, opts repor
 	case !slices.Contains(formats, format):
 		return usage(cmd, "-o %s: there is no such format; give %s", format, strings.Join(formats, ", "))
 	case (opts.Quiet || opts.All) && format != "text" && format != "wide":
-		return usage(cmd, "-q and --all have no effect on -o %s, which always holds everything; leave them out", format)
+		return usage(cmd, "-q and --all choose what -o text and wide show, and have no effect on -o %s; leave them out", format)
 	case opts.Quiet && opts.All:
 		return usage(cmd, "-q asks for one line a step and --all for everything; give one of them")
 	}

@@ -45,6 +45,7 @@ var alone = map[string]string{
 	"gonum.org/v1/gonum/stat":         "pkg/stats",
 	"k8s.io/kubectl/pkg/drain":        "pkg/workload",
 	"sigs.k8s.io/kind/":               "pkg/topology",
+	"gonum.org/v1/plot":               "pkg/report",
 }
 
 type listed struct {

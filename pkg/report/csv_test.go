@@ -1,0 +1,57 @@
+package report
+
+import (
+	"encoding/csv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func readCSV(t *testing.T, data string) [][]string {
+	t.Helper()
+	table, err := csv.NewReader(strings.NewReader(data)).ReadAll() // which wants as many cells in each row
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func TestPodsCSV(t *testing.T) {
+	r := sourced()
+	r.Steps[0].Pods = r.Steps[0].Pods[:2]
+	r.Steps[0].Pods[0].Decision = &Decision{Feasible: 3, Scored: 2, Ties: 1, Margin: 40, Deciders: []string{"ImageLocality", "PodTopologySpread"}}
+	r.Steps[0].Pods[1].Message = "0/1 nodes are available: 1 \"quoted\", 1 other.\nEnd"
+	moved := Step{Name: "=moved", Nodes: []Node{{Name: "n1", Topology: map[string]string{zone: "b"}}}, Pods: []Pod{{Namespace: "shop", Name: "web-1", Node: "n1", Status: "Running"}}}
+	r.Steps = append(r.Steps, moved, Step{Name: "later", Pods: []Pod{{Name: "web-1", Node: "n1"}, {Name: "x", Node: "gone", Topology: map[string]string{zone: "c"}}}})
+	want := [][]string{
+		{"step", "namespace", "pod", "workload", "status", "node", zone, "feasible", "scored", "ties", "margin", "deciders", "message"},
+		{"new-image", "shop", "web-1", "deployment/web", "Running", "n1", "a", "3", "2", "1", "40", "ImageLocality;PodTopologySpread", ""},
+		{"new-image", "shop", "web-2", "deployment/web", "Pending", "", "", "", "", "", "", "", `0/1 nodes are available: 1 "quoted", 1 other.\nEnd`},
+		{"'=moved", "shop", "web-1", "", "Running", "n1", "b", "", "", "", "", "", ""},
+		{"later", "", "web-1", "", "", "n1", "b", "", "", "", "", "", ""},
+		{"later", "", "x", "", "", "gone", "c", "", "", "", "", "", ""},
+	}
+	if diff := cmp.Diff(want, readCSV(t, write(t, r, "csv", Options{}))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLossesCSV(t *testing.T) {
+	r := zones()
+	level := &r.Steps[0].Levels[0]
+	level.Failures = append(level.Failures[:2], Failure{Domains: []string{"a", "d"}, Nodes: []string{"n", "m"}})
+	want := [][]string{
+		{"step", "topologyKey", "domains", "nodes", "pods", "namespace", "workload", "replicas", "lost", "share", "gone", "quorum", "quorumLost", "brokenBudgets",
+			"recovered", "stranded", "notReplaced"},
+		{"all", zone, "a", "1", "4", "shop", "deployment/solo", "1", "1", "1", "true", "", "", "", "1", "0", "2"},
+		{"all", zone, "a", "1", "4", "data", "statefulset/db", "5", "2", "0.4", "false", "4", "true", "", "1", "0", "2"},
+		{"all", zone, "a", "1", "4", "shop", "deployment/web", "4", "1", "0.25", "false", "", "", "", "1", "0", "2"},
+		{"all", zone, "b", "1", "3", "shop", "deployment/web", "4", "2", "0.5", "false", "", "", "shop/web", "0", "2", "0"},
+		{"all", zone, "b", "1", "3", "data", "statefulset/db", "5", "1", "0.2", "false", "4", "false", "", "0", "2", "0"},
+		{"all", zone, "a+d", "2", "0", "", "", "", "0", "0", "", "", "", "", "", "", ""},
+	}
+	if diff := cmp.Diff(want, readCSV(t, writeBlast(t, r, "csv", Options{}))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,76 @@
+package report
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func decodeJUnit(t *testing.T, data string) junitSuites {
+	t.Helper()
+	var suites junitSuites
+	if err := xml.Unmarshal([]byte(data), &suites); err != nil {
+		t.Fatalf("%v in\n%s", err, data)
+	}
+	suites.XMLName = xml.Name{}
+	return suites
+}
+
+func TestExpectationsJUnit(t *testing.T) {
+	r := sourced()
+	r.Steps = append(r.Steps, Step{Name: "wait"})
+	want := junitSuites{Name: "shop", Tests: 4, Failures: 2, Time: "0", Suites: []junitSuite{
+		{Name: "new-image", Tests: 3, Failures: 2, Time: "0", Cases: []junitCase{
+			{Name: "0 pods Pending", Classname: "shop.new-image", File: "scenario.yaml", Line: 12, Time: "0", Failure: &junitFailure{
+				Message: "want 0 pods Pending, got 4 pods Pending", Type: ruleExpectation,
+				Text: "want 0 pods Pending\ngot  4 pods Pending\nwhy  deployment/web: no node has room.\n2 pods of shop/deployment/web Pending: no room\n" +
+					"1 pod of shop/deployment/web Pending: no zone\n1 pod of shop/pod/bare Pending: kube-scheduler gave no message",
+			}},
+			{Name: "1 pod in each zone", Classname: "shop.new-image", File: "scenario.yaml", Line: 13, Time: "0"},
+			{Name: "rollouts end", Classname: "shop.new-image", Time: "0", Failure: &junitFailure{
+				Message: "want rollouts end, got deployment/web", Type: ruleExpectation,
+				Text: "want rollouts end\ngot  deployment/web\nwhy  deployment/web: no node has room.\n2 pods of shop/deployment/web Pending: no room\n" +
+					"1 pod of shop/deployment/web Pending: no zone\n1 pod of shop/pod/bare Pending: kube-scheduler gave no message",
+			}},
+		}},
+		{Name: "wait", Tests: 1, Time: "0", Cases: []junitCase{{Name: "runs", Classname: "shop.wait", Time: "0"}}},
+	}}
+	if diff := cmp.Diff(want, decodeJUnit(t, write(t, r, "junit", Options{}))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFailuresJUnit(t *testing.T) {
+	got := decodeJUnit(t, writeBlast(t, zones(), "junit", Options{}))
+	if got.Tests != 1 || got.Failures != 1 {
+		t.Errorf("%d tests with %d failures, want 1 with 1", got.Tests, got.Failures)
+	}
+	c := got.Suites[0].Cases[0]
+	if c.Name != "failure of one zone" || c.Failure == nil || c.Failure.Type != ruleQuorum || c.File != "db.yaml" || c.Line != 3 {
+		t.Errorf("%+v", c)
+	}
+	for _, rule := range []string{ruleGone, ruleBudget, ruleStranded} {
+		if !strings.Contains(c.Out.Text, rule+": ") || strings.Contains(c.Failure.Text, rule) {
+			t.Errorf("%s is a warning, and stands on the output", rule)
+		}
+	}
+	two := zones()
+	two.Simultaneous = 2
+	if name := decodeJUnit(t, writeBlast(t, two, "junit", Options{})).Suites[0].Cases[0].Name; name != "failure of 2 zones together" {
+		t.Error(name)
+	}
+}
+
+// What XML cannot hold, and what would end a section of characters, comes through as it is shown elsewhere.
+func TestJUnitHostile(t *testing.T) {
+	const hostile = "a\x00\x1b]]>\n<b>&\ufffe\xff"
+	r := &Report{Head: Head{Scenario: hostile}, Steps: []Step{{Name: hostile, Why: []string{hostile},
+		Expectations: []Expectation{{Want: hostile, Got: hostile, Source: &Source{File: hostile, Line: 1}}}}}}
+	got := decodeJUnit(t, write(t, r, "junit", Options{}))
+	c := got.Suites[0].Cases[0]
+	if shown := clean(hostile); got.Name != shown || c.Name != shown || c.File != shown || !strings.Contains(c.Failure.Text, "why  "+shown) {
+		t.Errorf("%+v", c)
+	}
+}
