@@ -38,7 +38,7 @@ const (
 	bodySize  vg.Length = 9
 	titleSize vg.Length = 13
 	margin    vg.Length = 12
-	// dpi is twice that of a simple screen's picture, less what a hundred plots would cost.
+	// dpi is that of a PNG; a plain screen has 96.
 	dpi = 120
 )
 

@@ -29,7 +29,7 @@ func (m *markdown) block(format string, args ...any) {
 	fmt.Fprintf(&m.out, format+"\n", args...)
 }
 
-// bytes is the page; nothing is no page at all.
+// bytes is the page.
 func (m *markdown) bytes() []byte { return []byte(m.out.String()) }
 
 // upTo writes as many of n items as the limit and the page's room leave, and counts the rest.
