@@ -270,6 +270,10 @@ func TestStrandedShare(t *testing.T) {
 	if got := level.strandedShare(); got != 0.5 {
 		t.Errorf("%v of web stranded, want 2 of 4", got)
 	}
+	level.Failures[1].Recovery.Stranded[0].Workload = "deployment/other"
+	if got := level.strandedShare(); got != 0.25 {
+		t.Errorf("%v of web stranded, want 1 of 4, as the other pod is another's", got)
+	}
 }
 
 func TestAbbreviated(t *testing.T) {
