@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,15 +50,24 @@ type NotFoundError struct {
 	// Workloads are the outermost owners that the scheduler looked at pods of, in the step asked for or in any, with a bare pod's
 	// name for itself.
 	Workloads []cluster.Owner
+	// Steps are those that there are, where the one asked for is not among them.
+	Steps []string
 }
 
 // Error names what is not there.
 func (e *NotFoundError) Error() string {
+	if len(e.Steps) > 0 {
+		return fmt.Sprintf("there is no step %q; there are %s", e.Of.Step, strings.Join(e.Steps, ", "))
+	}
 	where := "in any step"
 	if e.Of.Step != "" {
 		where = fmt.Sprintf("in step %q", e.Of.Step)
 	}
-	return fmt.Sprintf("the scheduler looked at no pod of %s %s", cluster.Owner{Kind: e.Of.Kind, Namespace: e.Of.Namespace, Name: e.Of.Name}, where)
+	what := "no pod of " + strings.ToLower(e.Of.Kind) + "/" + e.Of.Name
+	if e.Of.Kind == "Pod" {
+		what = "no pod " + e.Of.Name
+	}
+	return fmt.Sprintf("the scheduler looked at %s of namespace %s %s", what, e.Of.Namespace, where)
 }
 
 // Pods runs the scenario and tells why the pods got their nodes, or none, in the order in which the scheduler looked at them, and how
@@ -124,6 +134,12 @@ func (of Of) find(result *simulation.Result) (*simulation.Step, []types.Namespac
 
 func (of Of) notFound(result *simulation.Result) error {
 	e := &NotFoundError{Of: of}
+	if _, err := stepOf(result, of.Step); of.Step != "" && err != nil {
+		for _, step := range result.Steps {
+			e.Steps = append(e.Steps, step.Name)
+		}
+		return e
+	}
 	for i := range result.Steps {
 		step := &result.Steps[i]
 		if of.Step != "" && step.Name != of.Step {

@@ -9,6 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/workload"
 )
@@ -29,12 +30,12 @@ func NewBlast(result *simulation.Result, steps []Blasted, opts blast.Options, re
 		r.Worst = opts.Worst
 	}
 	for _, blasted := range steps {
-		r.Steps = append(r.Steps, newBlastStep(blasted, opts.Mode))
+		r.Steps = append(r.Steps, newBlastStep(blasted, opts.Mode, result.Scenario))
 	}
 	return r
 }
 
-func newBlastStep(blasted Blasted, mode workload.FailureMode) BlastStep {
+func newBlastStep(blasted Blasted, mode workload.FailureMode, from *scenario.Scenario) BlastStep {
 	step := blasted.Step
 	s := BlastStep{Name: step.Name, Action: step.Action, Risk: blasted.Risk}
 	for _, pod := range step.State.Pods {
@@ -48,6 +49,14 @@ func newBlastStep(blasted Blasted, mode workload.FailureMode) BlastStep {
 	}
 	for i := range blasted.Analysis.Levels {
 		s.Levels = append(s.Levels, newBlastLevel(&blasted.Analysis.Levels[i], mode))
+	}
+	for i := range s.Levels {
+		for j := range s.Levels[i].Failures {
+			for k := range s.Levels[i].Failures[j].Workloads {
+				loss := &s.Levels[i].Failures[j].Workloads[k]
+				loss.Source = sourceOf(from, step.Name, cluster.Owner{Kind: loss.Kind, Namespace: loss.Namespace, Name: loss.Name})
+			}
+		}
 	}
 	return s
 }

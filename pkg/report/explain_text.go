@@ -24,6 +24,8 @@ func WriteExplain(w io.Writer, r *ExplainReport, format string, opts Options) er
 		out, err = toJSON(&complete)
 	case "yaml":
 		out, err = toYAML(&complete)
+	case "html":
+		out, err = toHTML(Page{Explain: r})
 	default:
 		err = unknownFormat(format, ExplainFormats())
 	}
@@ -38,6 +40,7 @@ func WriteExplain(w io.Writer, r *ExplainReport, format string, opts Options) er
 type explainText struct {
 	text
 	report *ExplainReport
+	told   string // the workload whose rules were told last
 }
 
 func (t *explainText) everything(narrative bool) {
@@ -74,7 +77,10 @@ func (t *explainText) explanation(e *Explanation) {
 		t.line(cell{"  Why not " + asked.Node + ":", bold}, styled(plain, " %s", asked.Why))
 	}
 	t.flips(e.Flips)
-	t.effects(e.Effects)
+	if of := e.Step + " " + e.Namespace + " " + e.Workload; of != t.told || e.Workload == "" {
+		t.told = of // the pods of a workload have the same rules
+		t.effects(e.Effects)
+	}
 	t.fixes(e)
 	for _, note := range e.Notes {
 		t.line(styled(plain, "  Note: %s", note))

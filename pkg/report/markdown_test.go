@@ -57,7 +57,7 @@ func hostileBlast() *BlastReport {
 func hostileDrain() *DrainReport {
 	const h = hostileText
 	node := DrainedNode{Node: h, Evicted: []DrainedPod{{h, h, h}}, Blocked: []BlockedPod{{h, h, h, h}}, Refused: []BlockedPod{{h, h, h, h}},
-		Placed: []RecoveredPod{{h, h, h, h}}, Pending: []StrandedPod{{Namespace: h, Name: h, Message: h}}}
+		Placed: []RecoveredPod{{Namespace: h, Name: h, Workload: h, Node: h}}, Pending: []StrandedPod{{Namespace: h, Name: h, Message: h}}}
 	return &DrainReport{Head: Head{Scenario: h}, Nodes: []DrainedNode{node, node}, Order: []DrainedNode{node}}
 }
 

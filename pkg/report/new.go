@@ -137,11 +137,18 @@ func newStep(step *simulation.Step, from *scenario.Scenario) Step {
 	}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
-		if source, found := from.Source(step.Name, cluster.Owner{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}); found {
-			w.Source = newSource(source)
-		}
+		w.Source = sourceOf(from, step.Name, cluster.Owner{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
 	}
 	return s
+}
+
+// sourceOf is where a workload's object stands; nil where no file has it.
+func sourceOf(from *scenario.Scenario, step string, owner cluster.Owner) *Source {
+	source, found := from.Source(step, owner)
+	if !found {
+		return nil
+	}
+	return newSource(source)
 }
 
 func newSource(source manifest.Source) *Source {

@@ -24,7 +24,7 @@ type Options struct {
 
 // Formats are the names of the output formats, in the order in which a help text gives them.
 func Formats() []string {
-	return []string{"text", "wide", "json", "yaml", "markdown", "csv", "junit", "sarif", "svg", "png", "name"}
+	return []string{"text", "wide", "json", "yaml", "markdown", "html", "csv", "junit", "sarif", "svg", "png", "name"}
 }
 
 // Write renders the report. An unknown format is an error that lists the legal ones; any other error is the writer's.
@@ -53,6 +53,8 @@ func render(r *Report, format string, opts Options) ([]byte, error) {
 		return toYAML(complete(r))
 	case "markdown":
 		return reportMarkdown(r), nil
+	case "html":
+		return toHTML(Page{Report: r})
 	case "csv":
 		return podsCSV(r)
 	case "junit":
@@ -69,6 +71,12 @@ func render(r *Report, format string, opts Options) ([]byte, error) {
 
 func unknownFormat(format string, legal []string) error {
 	return fmt.Errorf("unknown output format %q; use one of %s", format, strings.Join(legal, ", "))
+}
+
+func toHTML(page Page) ([]byte, error) {
+	var out bytes.Buffer
+	err := WriteHTML(&out, page)
+	return out.Bytes(), err
 }
 
 func toJSON(model any) ([]byte, error) {

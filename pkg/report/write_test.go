@@ -195,7 +195,7 @@ func TestWriteMessageUnaltered(t *testing.T) {
 
 func TestWriteUnknownFormat(t *testing.T) {
 	err := Write(&bytes.Buffer{}, &Report{}, "xml", Options{})
-	want := `unknown output format "xml"; use one of text, wide, json, yaml, markdown, csv, junit, sarif, svg, png, name`
+	want := `unknown output format "xml"; use one of text, wide, json, yaml, markdown, html, csv, junit, sarif, svg, png, name`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strings"
 
@@ -93,8 +93,7 @@ func (f *failures) merge(cmd *cobra.Command, s *scenario.Scenario) {
 func newBlast(s streams) *cobra.Command {
 	var in input
 	var f failures
-	var format string
-	var opts report.Options
+	var out output
 	cmd := &cobra.Command{
 		Use:   "blast [SCENARIO]",
 		Short: "Tell what is lost when a region, a zone, a rack or a node fails, and what comes back",
@@ -106,7 +105,7 @@ are lost, which pods come back and where, which are stranded and why, and which 
   simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(cmd, format, report.BlastFormats(), opts); err != nil {
+			if err := out.check(cmd); err != nil {
 				return err
 			}
 			if err := f.check(cmd); err != nil {
@@ -121,17 +120,32 @@ are lost, which pods come back and where, which are stranded and why, and which 
 			if err != nil {
 				return err
 			}
-			opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
-			return report.WriteBlast(s.out, found, format, opts)
+			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+				if format == "html" {
+					return report.WriteHTML(w, report.Page{Report: report.New(result, version), Blast: found})
+				}
+				return report.WriteBlast(w, found, format, opts)
+			})
 		},
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
 	f.register(cmd)
-	registerOutput(cmd, &format, report.BlastFormats())
-	cmd.Flags().BoolVarP(&opts.Quiet, "quiet", "q", false, "the summary alone, a line for each step and level")
-	cmd.Flags().BoolVar(&opts.All, "all", false, "list every failure, however many there are")
+	out.register(cmd, append(report.BlastFormats(), "html"))
+	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the summary alone, a line for each step and level")
+	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, however many there are")
 	return cmd
+}
+
+// maxRecovered is how many nodes a cluster may have for its recoveries to be looked at where nobody asked for them.
+const maxRecovered = 1000
+
+// failuresOf lets the failure domains fail as the scenario says it, for a report that has room for them. In large clusters, where
+// that takes minutes, what comes back is left out.
+func failuresOf(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*report.BlastReport, error) {
+	f := failures{simultaneous: 1, mode: modes[0], worst: defaultWorst, recover: len(result.Initial.Nodes) <= maxRecovered}
+	f.merge(cmd, result.Scenario)
+	return f.look(cmd, s, in, result)
 }
 
 // look lets the domains fail after each step, or after the one that is asked for.

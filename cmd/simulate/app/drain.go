@@ -1,7 +1,7 @@
 package app
 
 import (
-	"os"
+	"io"
 	"slices"
 	"strings"
 
@@ -16,8 +16,8 @@ import (
 
 func newDrain(s streams) *cobra.Command {
 	var in input
-	var format, step string
-	var opts report.Options
+	var step string
+	var out output
 	options := workload.DrainOptions{IgnoreDaemonSets: true}
 	cmd := &cobra.Command{
 		Use:   "drain [SCENARIO] node/NAME...",
@@ -28,7 +28,7 @@ node by node in the order given. Where that does not end, another order is looke
   simulate drain dump.json node/worker1 node/worker2 --delete-emptydir-data
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(cmd, format, report.DrainFormats(), opts); err != nil {
+			if err := out.check(cmd); err != nil {
 				return err
 			}
 			scenarios, nodes, err := drainArguments(cmd, args)
@@ -50,8 +50,9 @@ node by node in the order given. Where that does not end, another order is looke
 			if err != nil {
 				return err
 			}
-			opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
-			return report.WriteDrain(s.out, found, format, opts)
+			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+				return report.WriteDrain(w, found, format, opts)
+			})
 		},
 	}
 	in.register(cmd)
@@ -59,8 +60,8 @@ node by node in the order given. Where that does not end, another order is looke
 	cmd.Flags().BoolVar(&options.Force, "force", false, "evict pods without a controller too, which nobody replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "evict pods with emptyDir volumes too, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
-	registerOutput(cmd, &format, report.DrainFormats())
-	cmd.Flags().BoolVar(&opts.All, "all", false, "list every pod, however many there are")
+	out.register(cmd, report.DrainFormats())
+	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 

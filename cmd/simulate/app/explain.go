@@ -3,7 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,9 +22,8 @@ func newExplain(s streams) *cobra.Command {
 	var in input
 	var of explain.Of
 	var nodes []string
-	var format string
+	var out output
 	var narrative bool
-	var opts report.Options
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME [SCENARIO]",
 		Short: "Tell why a pod is on its node, or Pending, and what would change that",
@@ -36,11 +35,11 @@ single change would place it. Each such claim is a run of the real scheduler.`,
   simulate explain pod/web-3 scenario.yaml --narrative
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(cmd, format, report.ExplainFormats(), opts); err != nil {
+			if err := out.check(cmd); err != nil {
 				return err
 			}
-			if narrative && format != "text" {
-				return usage(cmd, "--narrative has no effect on -o %s, which always holds the story; leave it out", format)
+			if narrative && out.format != "text" {
+				return usage(cmd, "--narrative has no effect on -o %s, which always holds the story; leave it out", out.format)
 			}
 			scenarios, err := explainArguments(cmd, args, &of)
 			if err != nil {
@@ -50,7 +49,7 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 			if err != nil {
 				return err
 			}
-			if !opts.All {
+			if !out.opts.All {
 				of.Most = explainPods
 			}
 			bar := newProgress(s.err)
@@ -72,9 +71,11 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 			if err := knownNodes(cmd, step.State, nodes); err != nil {
 				return err
 			}
-			opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
-			opts.Quiet = narrative
-			return report.WriteExplain(s.out, report.NewExplain(result, pods, more, nodes, version), format, opts)
+			found := report.NewExplain(result, pods, more, nodes, version)
+			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+				opts.Quiet = narrative
+				return report.WriteExplain(w, found, format, opts)
+			})
 		},
 	}
 	in.register(cmd)
@@ -83,8 +84,8 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last in which one was)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node: why is the pod not there? (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "tell the pod's way through the scheduling cycle in sentences")
-	registerOutput(cmd, &format, report.ExplainFormats())
-	flags.BoolVar(&opts.All, "all", false, "explain every pod of the workload, and list every node")
+	out.register(cmd, report.ExplainFormats())
+	flags.BoolVar(&out.opts.All, "all", false, "explain every pod of the workload, and list every node")
 	return cmd
 }
 
@@ -102,6 +103,9 @@ func explainArguments(cmd *cobra.Command, args []string, of *explain.Of) (scenar
 		}
 	}
 	switch {
+	case of.Kind == "" && len(scenarios) > 0:
+		_, _, err := scenario.ParseTarget(scenarios[0])
+		return nil, usage(cmd, "nothing is given to explain: %s", err)
 	case of.Kind == "":
 		return nil, usage(cmd, "nothing is given to explain; name a pod or a workload as kind/name, for example pod/web-0")
 	case len(scenarios) > 1:
@@ -112,6 +116,9 @@ func explainArguments(cmd *cobra.Command, args []string, of *explain.Of) (scenar
 
 // nothingToExplain words that there is no such pod, and which workloads there are.
 func nothingToExplain(missing *explain.NotFoundError) string {
+	if len(missing.Steps) > 0 {
+		return missing.Error()
+	}
 	if len(missing.Workloads) == 0 {
 		return missing.Error() + ", nor at any other; give a step that places pods"
 	}

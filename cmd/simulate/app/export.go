@@ -69,7 +69,8 @@ goes to the --side-file.`,
 	}
 	in.register(cmd)
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which the cluster is taken (default the last)")
-	registerOutput(cmd, &format, exportFormats)
+	cmd.Flags().StringVarP(&format, "output", "o", exportFormats[0], "`FORMAT` of what is written: "+strings.Join(exportFormats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(exportFormats, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&results, "results", false, "annotate the pods with what every plugin said of every node")
 	cmd.Flags().StringVar(&side, "side-file", "", "`FILE` for the results of pods that have more than annotations may hold, a line of JSON each")
 	return cmd

@@ -3,8 +3,6 @@ package app
 import (
 	"io"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -18,8 +16,7 @@ import (
 
 func newRun(s streams) *cobra.Command {
 	var in input
-	var format string
-	var opts report.Options
+	var out output
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO]",
 		Short: "Run a scenario, or place the pods of files on a cluster",
@@ -32,16 +29,27 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
   kubectl get nodes,pods,deploy,rs,sts,ds,svc,pdb,pv,pvc,sc,pc -A -o json | simulate run --cluster - -f extra.yaml`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(cmd, format, report.Formats(), opts); err != nil {
+			if err := out.check(cmd); err != nil {
 				return err
 			}
 			result, err := in.run(cmd, s, args)
 			if err != nil {
 				return err
 			}
-			opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
 			found := report.New(result, version)
-			if err := report.Write(s.out, found, format, opts); err != nil {
+			page := report.Page{Report: found}
+			if out.has("html") {
+				if page.Blast, err = failuresOf(cmd, s, &in, result); err != nil {
+					return err
+				}
+			}
+			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
+				if format == "html" {
+					return report.WriteHTML(w, page)
+				}
+				return report.Write(w, found, format, opts)
+			})
+			if err != nil {
 				return err
 			}
 			if !found.Met() {
@@ -52,29 +60,10 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
-	registerOutput(cmd, &format, report.Formats())
-	cmd.Flags().BoolVarP(&opts.Quiet, "quiet", "q", false, "one line a step")
-	cmd.Flags().BoolVar(&opts.All, "all", false, "list every pod, however many there are")
+	out.register(cmd, report.Formats())
+	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "one line a step")
+	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
-}
-
-// registerOutput adds the flag of the report's format.
-func registerOutput(cmd *cobra.Command, format *string, formats []string) {
-	cmd.Flags().StringVarP(format, "output", "o", formats[0], "`FORMAT` of the report: "+strings.Join(formats, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// checkOutput finds formats that there are not, and options that do not go with each other.
-func checkOutput(cmd *cobra.Command, format string, formats []string, opts report.Options) error {
-	switch {
-	case !slices.Contains(formats, format):
-		return usage(cmd, "-o %s: there is no such format; give %s", format, strings.Join(formats, ", "))
-	case (opts.Quiet || opts.All) && format != "text" && format != "wide":
-		return usage(cmd, "-q and --all choose what -o text and wide show, and have no effect on -o %s; leave them out", format)
-	case opts.Quiet && opts.All:
-		return usage(cmd, "-q asks for one line a step and --all for everything; give one of them")
-	}
-	return nil
 }
 
 // run carries out the scenario that the arguments and flags name, and shows how far it is.
