@@ -1,0 +1,220 @@
+// What a failure takes, and what comes back: the panel beside the map, and the tables of all failures.
+
+function panelOf(step) {
+  return view.failed ? failurePanel(step, view.failed) : invitation(step);
+}
+
+function invitation(step) {
+  const looked = blastStep(step);
+  const levels = (looked?.levels ?? []).filter((level) => level.radius.replicas > 0);
+  return [
+    h("h3", {}, "What if something fails?"),
+    h("p", {}, `Select a ${listed([...levelKeys, HOSTNAME].map(noun)).replace(/ and (?=[^ ]*$)/, " or ")} on the map: its nodes fail, and this panel says what is lost`
+      + (looked && blast.recover ? " and what comes back." : ".")),
+    h("p", {class: "hint"}, "Shift and click adds another one of the same kind. Escape restores."),
+    !looked && h("p", {class: "hint"}, "What comes back was not looked at for this step; the page counts what is lost."),
+    finder(step),
+    levels.length > 0 && [h("h4", {}, "The worst of each level"), h("ul", {class: "worst"}, levels.map((level) => h("li", {}, failButton(step, level.topologyKey, level.radius.domains),
+      radiusBar(level.radius.share), h("small", {}, takes(level.radius)))))],
+  ];
+}
+
+// failButton fails domains from anywhere on the page.
+const failButton = (step, key, domains) => h("button", {
+  type: "button", class: "fail", click: () => {
+    fail(key, domains);
+    document.getElementById("panel").scrollIntoView({block: "nearest"});
+  },
+}, `${noun(key)} ${domains.join(" + ")}`);
+
+// finder looks for domains and nodes by name.
+function finder(step) {
+  const hits = h("ul", {class: "hits"});
+  const search = (event) => {
+    hits.replaceChildren();
+    const wanted = event.target.value.trim().toLowerCase();
+    if (!wanted) return;
+    const found = new Map();
+    for (const key of [...levelKeys, HOSTNAME]) {
+      for (const node of nodesOf[steps.indexOf(step)]) {
+        const domain = domainOf(node, key);
+        if (domain?.toLowerCase().includes(wanted)) found.set(JSON.stringify([key, domain]), [key, domain]);
+        if (found.size === 8) break;
+      }
+    }
+    hits.append(...[...found.values()].slice(0, 8).map(([key, domain]) => h("li", {}, failButton(step, key, [domain]))));
+    if (found.size === 0) hits.append(h("li", {class: "hint"}, "Nothing has such a name."));
+  };
+  return h("div", {class: "finder"}, h("label", {}, "Find a domain or node", h("input", {type: "search", input: search, autocomplete: "off", spellcheck: "false"})), hits);
+}
+
+function failurePanel(step, {key, domains}) {
+  const nodes = nodesOf[steps.indexOf(step)];
+  const failed = failing(step, key, domains);
+  const failure = failureOf(step, key, domains);
+  const loss = lossOf(step, failed);
+  const many = domains.length > 1;
+  const words = many ? `${noun(key)}s ${listed(domains)} fail` : `${noun(key)[0].toUpperCase()}${noun(key).slice(1)} ${domains[0]} fails`;
+  return [
+    h("div", {class: "panelhead"}, h("h3", {id: "failed-title"}, words), h("button", {type: "button", class: "restore", click: restore}, "Restore", h("kbd", {}, "Esc"))),
+    h("p", {}, `${count(failed.size, "node")} of ${number(nodes.length)}`, failure && `, ${percent(failure.cpu)} of the CPU and ${percent(failure.memory)} of the memory`,
+      `; ${number(loss.pods)} of ${count(loss.of, "pod")} lost.`),
+    lostOf(step, loss, failure),
+    comesBack(step, key, domains, failure),
+  ];
+}
+
+// lostOf lists what is lost by workload, from the placements, with what was found out of budgets and quorums.
+function lostOf(step, loss, failure) {
+  if (loss.pods === 0) return [h("h4", {}, "Lost"), h("p", {}, "Nothing: no pod runs there.")];
+  const told = new Map((failure?.workloads ?? []).map((of) => [`${of.namespace}/${of.kind.toLowerCase()}/${of.name}`, of]));
+  const named = new Set((failure?.workloads ?? []).flatMap((of) => (of.brokenBudgets ?? []).map((budget) => of.namespace + "/" + budget)));
+  const others = (failure?.brokenBudgets ?? []).filter((budget) => !named.has(budget));
+  const list = h("ul", {class: "losses"});
+  many(list, loss.workloads, 10, (some) => list.append(...some.map((of) => {
+    const known = told.get(of.key);
+    const warnings = [
+      of.lost === of.replicas && "nothing is left",
+      known?.quorumLost && `quorum lost: needs ${known.quorum}, ${of.replicas - of.lost} left`,
+      known?.brokenBudgets && `disruption budget broken: ${listed(known.brokenBudgets)}`,
+    ].filter(Boolean);
+    return h("li", {}, h("p", {}, chip(marks.get(of.key), "lost"), h("b", {}, qualified(of.namespace, of.workload))),
+      radiusBar(of.lost / of.replicas, `${number(of.lost)} of ${number(of.replicas)}, ${percent(of.lost / of.replicas)}`),
+      warnings.length > 0 && h("p", {class: "warning"}, "▲ " + warnings.join("; ")),
+      known?.sharedFate && h("p", {class: "names"}, `${known.sharedFate.length} of them shared a domain, and so their fate.`),
+      of.pods.length <= 4 ? h("p", {class: "names"}, of.pods.map((pod) => pod.name).join(", "))
+        : h("details", {}, h("summary", {}, "Names"), growing(of.pods, 50, (pod) => h("div", {class: "names"}, pod.name))));
+  })));
+  return [h("h4", {}, "Lost"), list,
+    loss.others > 0 && h("p", {class: "hint"}, `${count(loss.others, "pod")} of DaemonSets or without an owner ${loss.others === 1 ? "is" : "are"} lost, too; such pods live and die with their node.`),
+    others.length > 0 && h("p", {class: "warning"}, `▲ disruption budget broken: ${listed(others)}`)];
+}
+
+// firsts names the first ones and counts the others.
+const firsts = (names, most) => names.length <= most + 1 ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${number(names.length - most)} more`;
+
+// comesBack tells of the recovery, or why there is nothing to tell.
+function comesBack(step, key, domains, failure) {
+  const title = h("h4", {}, "What comes back");
+  if (!blast) return [title, h("p", {class: "hint"}, "Not looked at: the report holds placements alone.")];
+  if (!blast.recover) return [title, h("p", {class: "hint"}, "Not looked at: the report counts only what failures take.")];
+  const {recovery, like} = recoveryOf(step, key, failure);
+  if (!recovery) {
+    const why = domains.length !== blast.simultaneous ? `the report looks at ${count(blast.simultaneous, "domain")} of a level that ${blast.simultaneous === 1 ? "fails" : "fail"} together`
+      : failure && blast.worst ? `the report looks at the ${blast.worst} worst failures of each level` : "the report does not hold this failure";
+    return [title, h("p", {class: "hint"}, `Not looked at: ${why}.`)];
+  }
+  const recovered = recovery.recovered ?? [], stranded = recovery.stranded ?? [], unreplaced = recovery.notReplaced ?? [];
+  return [
+    title,
+    h("p", {class: "hint"}, `Nodes fail as: ${blast.mode}.`),
+    like && h("p", {class: "hint"}, `As for ${noun(key)} ${listed(like)}, whose nodes differ from these in nothing but their names; pods and nodes below are those of that failure.`),
+    recovery.lost > 0 && fates(recovered.length, stranded.length, unreplaced.length),
+    recovery.preempted > 0 && h("p", {}, `${count(recovery.preempted, "pod")} of these had not failed, and made room for others.`),
+    recovered.length > 0 && h("div", {class: "fate recovered"}, h("h5", {}, `Recovered: ${number(recovered.length)}`), growing(groupBy(recovered, (pod) => JSON.stringify([workloadOf(pod), pod.node])), 8, (pods) => h("li", {},
+      chip(marks.get(workloadOf(pods[0])) ?? unknown, "arrived"), h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), " → ", h("b", {}, pods[0].node))))),
+    stranded.length > 0 && h("div", {class: "fate stranded"}, h("h5", {}, `Stranded: ${number(stranded.length)}`), growing(groupBy(stranded, (pod) => JSON.stringify([workloadOf(pod), pod.message])), 4, (pods) => h("li", {},
+      chip(marks.get(workloadOf(pods[0])) ?? unknown, "stranded"), h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), h("span", {class: "message"}, pods[0].message || "kube-scheduler gave no message"))))),
+    unreplaced.length > 0 && h("div", {class: "fate unreplaced"}, h("h5", {}, `Not replaced: ${number(unreplaced.length)}`), growing(groupBy(unreplaced, (pod) => pod.why), 4, (pods) => h("li", {},
+      h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), h("span", {class: "message"}, pods[0].why))))),
+    h("h4", {}, `One more ${noun(key)}`),
+    recovery.after.replicas > 0
+      ? [radiusBar(recovery.after.share), h("p", {}, `The next failure would take up to ${takes(recovery.after)}, with ${noun(key)} ${listed(recovery.after.domains ?? [])}.`)]
+      : h("p", {}, "The next failure would take nothing of any workload."),
+  ];
+}
+
+function growing(items, size, show) {
+  const list = h("ul", {});
+  return many(list, items, size, (some) => list.append(...some.map(show)));
+}
+
+// fates is one bar of what became of the lost pods.
+function fates(recovered, stranded, unreplaced) {
+  const parts = [["recovered", "recovered", recovered], ["stranded", "stranded", stranded], ["unreplaced", "not replaced", unreplaced]].filter(([, , n]) => n > 0);
+  return h("div", {class: "fates", role: "img", "aria-label": parts.map(([, text, n]) => `${n} ${text}`).join(", ")},
+    parts.map(([kind, text, n]) => h("span", {class: kind, style: {"flex-grow": n}}, h("b", {}, number(n)), " " + text)));
+}
+
+// radiusPart shows the blast radius of each level after the step, and its failures.
+function radiusPart(step) {
+  const looked = blastStep(step);
+  if (!looked) return null;
+  return section("radius", "Blast radius", h("p", {class: "hint"},
+    `The largest share of any workload that the failure of ${blast.simultaneous === 1 ? "one domain" : count(blast.simultaneous, "domain")} takes.`),
+  h("div", {class: "levels"}, looked.levels.map((level) => levelCard(step, level))), riskOf(looked.risk));
+}
+
+function levelCard(step, level) {
+  const worst = level.failures.find((failure) => level.radius.domains?.length === failure.domains.length && failure.domains.every((domain) => level.radius.domains.includes(domain)));
+  const {recovery} = recoveryOf(step, level.topologyKey, worst);
+  const order = [...level.failures].sort((a, b) => worstShare(b) - worstShare(a) || b.pods - a.pods);
+  return h("div", {class: "card"},
+    h("h4", {}, noun(level.topologyKey), h("small", {}, count(level.domains, "domain"))),
+    level.radius.replicas > 0
+      ? [h("p", {class: "big"}, percent(level.radius.share)), h("p", {}, takes(level.radius), ", with ", failButton(step, level.topologyKey, level.radius.domains))]
+      : [h("p", {class: "big"}, "0%"), h("p", {}, "No failure takes a pod of a workload.")],
+    sharesChart(level),
+    recovery?.lost > 0 && [h("p", {class: "hint"}, "After the worst:"), fates(recovery.recovered?.length ?? 0, recovery.stranded?.length ?? 0, recovery.notReplaced?.length ?? 0),
+      h("p", {class: "hint"}, `One more takes up to ${percent(recovery.after.share)}.`)],
+    level.search && h("p", {class: "hint"}, level.search),
+    level.unlabelled && h("p", {class: "hint"}, `In no ${noun(level.topologyKey)}: ${firsts(level.unlabelled, 3)}`),
+    order.length > 0 && h("details", {}, h("summary", {}, `All failures (${number(order.length)})`), manyRows(`Failures of each ${noun(level.topologyKey)}`,
+      [noun(level.topologyKey), {text: "Pods", number: true}, "Radius", {text: "Back", number: true}, {text: "Stranded", number: true}, {text: "Not replaced", number: true}], order, 12, (failure) => {
+        const came = recoveryOf(step, level.topologyKey, failure).recovery;
+        const figures = came ? [came.recovered, came.stranded, came.notReplaced].map((pods) => number(pods?.length ?? 0)) : ["–", "–", "–"];
+        return h("tr", {}, h("td", {}, failButton(step, level.topologyKey, failure.domains)), h("td", {class: "number"}, number(failure.pods)),
+          h("td", {}, radiusBar(worstShare(failure))), figures.map((text) => h("td", {class: "number"}, text)));
+      })));
+}
+
+const worstShare = (failure) => failure.workloads?.length ? failure.workloads[0].lost / failure.workloads[0].replicas : 0;
+
+// sharesChart draws each failure as a column as high as the largest share that it takes, the worst first.
+function sharesChart(level) {
+  const shares = (level.shares ?? level.failures.map((failure) => ({share: worstShare(failure), failures: 1}))).toSorted((a, b) => b.share - a.share);
+  const total = shares.reduce((sum, share) => sum + share.failures, 0);
+  if (total < 2) return null;
+  const each = total <= 16, width = each ? 15 * total : 240, height = 40, top = 10;
+  let at = 0;
+  const columns = shares.flatMap(({share, failures}) => {
+    const pieces = each ? failures : 1, wide = width * failures / total / pieces, high = Math.max(1, share * height);
+    return Array.from({length: pieces}, () => {
+      at += wide;
+      return svg("rect", {class: grave(share), x: at - wide, y: top + height - high, width: Math.max(0.5, wide - (each ? 3 : 0)), height: high});
+    });
+  });
+  const label = shares.map(({share, failures}) => `${failures} × ${percent(share)}`).slice(0, 6).join(", ") + (shares.length > 6 ? ", …" : "");
+  return h("figure", {class: "shares"}, svg("svg", {viewBox: `0 0 ${width + 30} ${top + height + 2}`, width: width + 30, role: "img", "aria-label": `Failures by largest share of a workload: ${label}`},
+    svg("line", {x1: 0, x2: width, y1: top, y2: top, "stroke-dasharray": "3 3"}), svg("text", {x: width + 3, y: top + 3}, "100%"),
+    svg("line", {x1: 0, x2: width, y1: top + height + 0.5, y2: top + height + 0.5}), columns),
+  h("figcaption", {}, `Each failure, the worst first${level.mean === undefined || level.mean === null ? "" : "; mean " + percent(level.mean)}`));
+}
+
+// riskOf is how likely workloads are to have pods down.
+function riskOf(risk) {
+  if (!risk) return null;
+  const likely = (p) => !p ? "–" : figure(100 * p.value) + "%" + (p.low === undefined ? "" : ` (${figure(100 * p.low)}% to ${figure(100 * p.high)}%)`) + `, ${figure(p.hoursPerYear)} h/year`;
+  return h("details", {class: "risk"}, h("summary", {}, "How likely it is, at a random moment"),
+    manyRows("Risk by workload", ["Workload", {text: "Replicas", number: true}, {text: "Expected down", number: true}, "Below budget", "Below quorum", "All down", "Method"], risk.workloads, 20,
+      (of) => h("tr", {}, [workloadTitle(of)].map((text) => h("td", {}, text)), [of.replicas, figure(of.expectedDown)].map((text) => h("td", {class: "number"}, text)),
+        [(of.budgets ?? []).map((budget) => `${budget.name}: ${likely(budget.below)}`).join("; ") || "–", likely(of.belowQuorum), likely(of.allDown), of.method].map((text) => h("td", {}, text)))),
+    h("ul", {class: "hint"}, risk.assumptions.map((text) => h("li", {}, text))));
+}
+
+// radiusOverSteps compares the steps: the radius of each level after each.
+function radiusOverSteps() {
+  if (!blast || !report || blast.steps.length < 2) return null;
+  const keys = [...new Set(blast.steps.flatMap((step) => step.levels.map((level) => level.topologyKey)))];
+  return section("over", "Blast radius, step by step", table("Blast radius by step and level", ["Step", ...keys.map(noun)],
+    blast.steps.map((looked) => h("tr", {"data-step": looked.name}, h("th", {scope: "row"}, stepLink(looked.name)), keys.map((key) => {
+      const level = looked.levels.find((of) => of.topologyKey === key);
+      return h("td", {title: level?.radius.replicas > 0 ? takes(level.radius) : undefined}, level ? radiusBar(level.radius.share) : "–");
+    })))));
+}
+
+const stepLink = (name) => h("button", {type: "button", class: "link", click: () => {
+  const i = steps.findIndex((step) => step.name === name);
+  if (i >= 0) show(i);
+  document.getElementById("steps").scrollIntoView();
+}}, name);

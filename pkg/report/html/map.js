@@ -1,0 +1,323 @@
+// The map: regions, zones, racks, nodes and pods, nested. A small cluster shows each node as a card with its pods; a large one each
+// node as a cell whose strength is its number of pods.
+
+const MANY_NODES = 60, MANY_PODS = 1500, PODS_ON_CARD = 40, NAMED_PODS = 80, CARDS = 48, GROUPS = 400;
+
+// world is all that the map shows of a step, and of a failure in it: {step, nodes, pods, failed, arrivals, most, dense}.
+function worldOf(step) {
+  const nodes = nodesOf[steps.indexOf(step)];
+  const pods = podsByNode(step);
+  const failed = view.failed ? failing(step, view.failed.key, view.failed.domains) : new Set();
+  const arrivals = new Map();
+  if (view.failed) {
+    const {recovery, like} = recoveryOf(step, view.failed.key, failureOf(step, view.failed.key, view.failed.domains));
+    for (const pod of like ? [] : recovery?.recovered ?? []) {
+      if (!arrivals.has(pod.node)) arrivals.set(pod.node, []);
+      arrivals.get(pod.node).push(pod);
+    }
+  }
+  const shown = (pod) => !view.marked || workloadOf(pod) === view.marked;
+  const weight = (node) => (pods.get(node.name) ?? []).filter(shown).length;
+  return {
+    step, nodes, pods, failed, arrivals, weight,
+    most: nodes.reduce((most, node) => Math.max(most, weight(node)), 0),
+    dense: nodes.length > MANY_NODES || (step.pods ?? []).length > MANY_PODS,
+    named: (step.pods ?? []).length <= NAMED_PODS,
+  };
+}
+
+function mapOf(step) {
+  const world = worldOf(step);
+  const keys = keysFor(world.nodes);
+  const groups = nested(world.nodes, keys);
+  if (world.nodes.length === 0) return h("p", {class: "hint"}, "There are no nodes.");
+  return h("div", {class: "map" + (world.dense ? " dense" : "")},
+    groups.length === 0 ? nodesIn(world, world.nodes, "all") : groups.map((group) => groupOf(world, group, "", false)));
+}
+
+// keysFor are the levels that the map nests: so many that the groups stay countable.
+function keysFor(nodes) {
+  const keys = levelKeys.length > 0 ? levelKeys : [];
+  for (let depth = keys.length; depth > 0; depth--) {
+    const paths = new Set(nodes.map((node) => JSON.stringify(keys.slice(0, depth).map((key) => domainOf(node, key) ?? null))));
+    if (paths.size <= GROUPS) return keys.slice(0, depth);
+  }
+  return [];
+}
+
+const isFailed = (key, domain) => view.failed?.key === key && view.failed.domains.includes(domain);
+
+function groupOf(world, group, path, within) { // within tells that all around it failed, and says so
+  const place = path + "/" + (group.value ?? "");
+  const held = group.nodes.reduce((sum, node) => sum + (world.pods.get(node.name)?.length ?? 0), 0);
+  const lost = group.nodes.filter((node) => world.failed.has(node.name)).length;
+  const whole = lost === group.nodes.length;
+  const numbers = `${count(group.nodes.length, "node")}, ${count(held, "pod")}`;
+  const title = group.value === undefined
+    ? h("span", {class: "domain none"}, h("b", {}, "no " + noun(group.key)))
+    : h("button", {
+      type: "button", class: "domain", "aria-pressed": String(isFailed(group.key, group.value)), "data-focus": "domain " + place,
+      "data-key": group.key, "data-domain": group.value,
+      "aria-label": `${noun(group.key)} ${group.value}, ${numbers}${whole ? ", failed" : ""}; fail it`,
+      click: (event) => select(group.key, group.value, event.shiftKey || event.ctrlKey || event.metaKey),
+    }, h("span", {class: "noun"}, noun(group.key)), h("b", {}, group.value), whole && !within && h("span", {class: "state"}, "failed"));
+  const leaf = group.groups.length === 0;
+  return h("div", {class: "group" + (leaf && view.open.has(place) ? " opened" : "") + (whole ? " failed" : ""), role: "group", "aria-label": `${noun(group.key)} ${group.value ?? "none"}`},
+    h("div", {class: "title"}, title, h("span", {class: "numbers"}, world.dense ? number(group.nodes.length) + " · " + number(held) : numbers),
+      leaf && world.dense && expander(place, `nodes of ${noun(group.key)} ${group.value ?? "none"}`)),
+    leaf ? nodesIn(world, group.nodes, place) : h("div", {class: "groups"}, group.groups.map((inner) => groupOf(world, inner, place, whole))));
+}
+
+// expander shows the nodes of a group as cards instead of cells.
+function expander(place, label) {
+  const open = view.open.has(place);
+  return h("button", {
+    type: "button", class: "expand", "aria-expanded": String(open), "aria-label": (open ? "Collapse the " : "List the ") + label, "data-focus": "expand " + place,
+    click: () => {
+      if (!view.open.delete(place)) view.open.add(place);
+      keepingFocus(drawMap);
+    },
+  }, open ? "−" : "+");
+}
+
+function nodesIn(world, nodes, place) {
+  if (world.dense && !view.open.has(place)) return cellsOf(world, nodes, place);
+  const cards = h("div", {class: "nodes"});
+  return many(cards, nodes, CARDS, (some) => cards.append(...some.map((node) => cardOf(world, node))));
+}
+
+// signsOf says in words what keeps pods away from a node.
+function signsOf(node) {
+  const signs = [];
+  if (node.notReady) signs.push(["✕", "NotReady"]);
+  if (node.unschedulable) signs.push(["⊘", "cordoned"]);
+  for (const taint of node.taints ?? []) signs.push(["▲", taint.slice(taint.lastIndexOf("/") + 1), "taint " + taint]);
+  return signs;
+}
+
+function cardOf(world, node) {
+  const failed = world.failed.has(node.name);
+  const pods = world.pods.get(node.name) ?? [];
+  const domain = domainOf(node, HOSTNAME);
+  const signs = signsOf(node);
+  const words = [count(pods.length, "pod"), ...signs.map(([, text]) => text), failed && "failed"].filter(Boolean).join(", ");
+  return h("div", {
+    class: "node" + (failed ? " failed" : "") + (signs.length > 0 ? " signed" : "") + (node.notReady ? " notready" : ""),
+    click: (event) => { if (!event.target.closest("button")) select(HOSTNAME, domain, event.shiftKey || event.ctrlKey || event.metaKey); },
+  },
+  h("button", {
+    type: "button", class: "name", "aria-pressed": String(isFailed(HOSTNAME, domain)), "aria-label": `node ${node.name}, ${words}; fail it`, title: capacity(node),
+    "data-focus": "node " + node.name, "data-key": HOSTNAME, "data-domain": domain,
+    click: (event) => select(HOSTNAME, domain, event.shiftKey || event.ctrlKey || event.metaKey),
+  }, node.name),
+  failed && h("span", {class: "state"}, "failed"),
+  signs.length > 0 && h("ul", {class: "signs"}, signs.slice(0, 3).map(([sign, text, title]) => h("li", {title}, h("span", {"aria-hidden": "true"}, sign + " "), text)),
+    signs.length > 3 && h("li", {}, `and ${signs.length - 3} more`)),
+  h("div", {class: "pods"}, chipsOf(world, pods, failed), (world.arrivals.get(node.name) ?? []).slice(0, PODS_ON_CARD).map((pod) =>
+    chip(marks.get(workloadOf(pod)) ?? unknown, "arrived", `${qualified(pod.namespace, pod.name)} comes back here`, world.named && shortName(pod)))));
+}
+
+const unknown = {letters: "?", colour: "#999999", ink: "#111", title: "unknown"};
+
+function capacity(node) {
+  const parts = [node.name];
+  if (node.cpu) parts.push(figure(node.cpu) + " CPU");
+  if (node.memory) parts.push(figure(node.memory / 2 ** 30) + " GiB");
+  if (node.pods) parts.push("up to " + count(node.pods, "pod"));
+  return parts.join(", ");
+}
+
+// chipsOf shows each pod, or where there are many the number of each workload's.
+function chipsOf(world, pods, lost) {
+  const kind = (key, status) => [lost && "lost", view.marked && key !== view.marked && "dim", status && status !== "Running" && "off"].filter(Boolean).join(" ");
+  if (pods.length <= PODS_ON_CARD) {
+    return pods.map((pod) => chip(marks.get(workloadOf(pod)), kind(workloadOf(pod), pod.status),
+      `${qualified(pod.namespace, pod.name)}, ${pod.status}${lost ? ", lost" : ""}`, world.named && shortName(pod)));
+  }
+  return groupBy(pods, workloadOf).slice(0, PODS_ON_CARD).map((of) => {
+    const mark = marks.get(workloadOf(of[0]));
+    return chip(mark, kind(mark.key), `${count(of.length, "pod")} of ${mark.title}${lost ? ", lost" : ""}`, "×" + number(of.length));
+  });
+}
+
+// cellsOf draws a group's nodes as cells of one canvas, which the arrow keys walk.
+function cellsOf(world, nodes, place) {
+  const size = world.nodes.length > 2000 ? 9 : world.nodes.length > 400 ? 12 : 16;
+  const canvas = h("canvas", {
+    tabindex: "0", role: "application", "aria-roledescription": "map of nodes", "data-focus": "cells " + place,
+    "aria-label": `${count(nodes.length, "node")} as cells; the arrow keys walk, Enter fails a node`,
+  });
+  const holder = h("div", {class: "cells"}, canvas);
+  const cells = {canvas, nodes, size, world, cursor: -1, columns: 1};
+  const words = (node) => {
+    const arriving = world.arrivals.get(node.name)?.length ?? 0;
+    return [node.name, count(world.pods.get(node.name)?.length ?? 0, "pod"), ...signsOf(node).map(([, text]) => text), world.failed.has(node.name) && "failed",
+      arriving > 0 && `${count(arriving, "pod")} ${arriving === 1 ? "comes" : "come"} back here`].filter(Boolean).join(", ");
+  };
+  const under = (event) => {
+    const column = Math.floor(event.offsetX / size);
+    return column < cells.columns ? nodes[Math.floor(event.offsetY / size) * cells.columns + column] : undefined;
+  };
+  const walk = (by) => {
+    cells.cursor = Math.max(0, Math.min(nodes.length - 1, cells.cursor < 0 ? 0 : cells.cursor + by));
+    drawCells(cells);
+    const box = canvas.getBoundingClientRect();
+    const text = words(nodes[cells.cursor]);
+    point(text, box.left + (cells.cursor % cells.columns) * size, box.top + Math.floor(cells.cursor / cells.columns) * size);
+    say(text);
+  };
+  const on = {
+    mousemove: (event) => { const node = under(event); point(node ? words(node) : "", event.clientX, event.clientY); },
+    mouseleave: () => point(""),
+    click: (event) => { const node = under(event); if (node) select(HOSTNAME, domainOf(node, HOSTNAME), event.shiftKey || event.ctrlKey || event.metaKey); },
+    blur: () => { cells.cursor = -1; point(""); drawCells(cells); },
+    keydown: (event) => {
+      const steps = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: cells.columns, ArrowUp: -cells.columns, Home: -nodes.length, End: nodes.length};
+      if (event.key in steps) walk(steps[event.key]);
+      else if ((event.key === "Enter" || event.key === " ") && cells.cursor >= 0) select(HOSTNAME, domainOf(nodes[cells.cursor], HOSTNAME), event.shiftKey);
+      else return;
+      event.preventDefault();
+    },
+  };
+  for (const [name, listener] of Object.entries(on)) canvas.addEventListener(name, listener);
+  drawn.set(holder, cells);
+  widths.observe(holder);
+  return holder;
+}
+
+// drawn are the canvases on the page; they are drawn once they have a width, and again when it changes.
+const drawn = new Map();
+
+function measureCells() {
+  for (const [holder, cells] of drawn) cells.width = holder.getBoundingClientRect().width;
+  redrawCells();
+}
+
+const widths = new ResizeObserver((entries) => {
+  for (const {target, contentRect} of entries) {
+    const cells = drawn.get(target);
+    if (!cells) continue;
+    if (!target.isConnected) {
+      widths.unobserve(target);
+      drawn.delete(target);
+    } else if (contentRect.width > 0 && contentRect.width !== cells.width) {
+      cells.width = contentRect.width;
+      drawCells(cells);
+    }
+  }
+});
+
+function drawCells({canvas, nodes, size, world, cursor, width}, inks = inksNow()) {
+  const cells = drawn.get(canvas.parentElement);
+  if (!width || !cells) return;
+  cells.columns = Math.max(1, Math.floor(width / size));
+  const rows = Math.ceil(nodes.length / cells.columns), scale = devicePixelRatio || 1;
+  canvas.width = cells.columns * size * scale;
+  canvas.height = rows * size * scale;
+  canvas.style.width = cells.columns * size + "px";
+  canvas.style.height = rows * size + "px";
+  const paper = canvas.getContext("2d");
+  paper.scale(scale, scale);
+  const inner = size - 1.5;
+  nodes.forEach((node, i) => {
+    const x = (i % cells.columns) * size, y = Math.floor(i / cells.columns) * size;
+    const failed = world.failed.has(node.name), weight = world.weight(node);
+    paper.globalAlpha = 1;
+    paper.fillStyle = inks.empty;
+    paper.fillRect(x, y, inner, inner);
+    if (weight > 0) {
+      paper.globalAlpha = 0.25 + 0.75 * weight / world.most;
+      paper.fillStyle = failed ? inks.bad : inks.strong;
+      paper.fillRect(x, y, inner, inner);
+      paper.globalAlpha = 1;
+    }
+    if (failed) hatch(paper, x, y, inner, inks);
+    else if (node.taints || node.unschedulable || node.notReady) {
+      paper.fillStyle = inks.warn;
+      paper.beginPath();
+      paper.moveTo(x + inner, y);
+      paper.lineTo(x + inner, y + inner * 0.6);
+      paper.lineTo(x + inner * 0.4, y);
+      paper.fill();
+    }
+    if (world.arrivals.has(node.name)) {
+      paper.strokeStyle = inks.good;
+      paper.lineWidth = 2;
+      paper.strokeRect(x + 1, y + 1, inner - 2, inner - 2);
+    }
+    if (i === cursor) {
+      paper.strokeStyle = inks.ink;
+      paper.lineWidth = 2;
+      paper.strokeRect(x, y, inner, inner);
+    }
+  });
+}
+
+const inksNow = () => ({
+  empty: colour("--cell"), strong: colour("--accent"), bad: colour("--bad"), warn: colour("--warn"), good: colour("--good"), ink: colour("--ink"), paper: colour("--surface"),
+});
+
+function hatch(paper, x, y, size, inks) {
+  paper.save();
+  paper.beginPath();
+  paper.rect(x, y, size, size);
+  paper.clip();
+  paper.strokeStyle = inks.bad;
+  paper.lineWidth = 1;
+  paper.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+  paper.strokeStyle = inks.paper;
+  paper.lineWidth = 1.5;
+  paper.beginPath();
+  for (let at = -size; at < size; at += 4) {
+    paper.moveTo(x + at, y + size);
+    paper.lineTo(x + at + size, y);
+  }
+  paper.stroke();
+  paper.restore();
+}
+
+function redrawCells() {
+  const inks = inksNow();
+  for (const cells of drawn.values()) drawCells(cells, inks);
+}
+
+// legendOf names the workloads; pressing one shows its pods alone.
+function legendOf(step) {
+  const keys = new Set((step.pods ?? []).map(workloadOf));
+  const used = [...marks.values()].filter((mark) => keys.has(mark.key));
+  const dense = worldOf(step).dense;
+  const list = h("ul", {class: "legend", "aria-label": "Workloads"});
+  many(list, used, 16, (some) => list.append(...some.map((mark) => h("li", {}, h("button", {
+    type: "button", "aria-pressed": String(view.marked === mark.key), "data-focus": "legend " + mark.key, title: "Show its pods alone",
+    click: () => {
+      view.marked = view.marked === mark.key ? null : mark.key;
+      keepingFocus(drawMap);
+    },
+  }, chip(mark), mark.title)))));
+  return h("div", {class: "legends"}, list, dense && densityLegend(worldOf(step).most));
+}
+
+const densityLegend = (most) => h("p", {class: "density"}, "Pods on a node: 0 ",
+  [0, 0.25, 0.5, 0.75, 1].map((share) => h("span", {class: "swatch", style: {"--share": share}, "aria-hidden": "true"})), ` ${number(most)}`,
+  h("span", {class: "swatch corner", "aria-hidden": "true"}), "tainted, cordoned or NotReady",
+  h("span", {class: "swatch hatched", "aria-hidden": "true"}), "failed",
+  h("span", {class: "swatch ring", "aria-hidden": "true"}), "gets pods back");
+
+// trayOf holds the pods without a node; after a failure those that stay without one, too.
+function trayOf(step) {
+  const pending = (step.pods ?? []).filter((pod) => !pod.node).map((pod) => ({...pod, state: pod.nominated ? "nominated to " + pod.nominated : "Pending"}));
+  const failure = view.failed && failureOf(step, view.failed.key, view.failed.domains);
+  const stranded = (failure ? recoveryOf(step, view.failed.key, failure).recovery?.stranded ?? [] : []).map((pod) => ({...pod, state: "stranded"}));
+  const waiting = new Set(stranded.map((pod) => pod.namespace + "/" + pod.name));
+  const all = [...stranded, ...pending.filter((pod) => !waiting.has(pod.namespace + "/" + pod.name))];
+  if (all.length === 0) return null;
+  const tray = h("div", {class: "tray", role: "group", "aria-label": "Pods without a node"}, h("h4", {}, `Without a node: ${number(all.length)}`));
+  const groups = groupBy(all, (pod) => JSON.stringify([workloadOf(pod), pod.message, pod.state]));
+  return many(tray, groups, 6, (some) => tray.append(...some.map((pods) => {
+    const mark = marks.get(workloadOf(pods[0])) ?? unknown;
+    return h("div", {class: "waiting"},
+      h("p", {}, pods.length <= 8 ? pods.map((pod) => chip(mark, pod.state, qualified(pod.namespace, pod.name), shortName(pod))) : chip(mark, pods[0].state, mark.title, "×" + number(pods.length)),
+        h("span", {class: "state"}, pods[0].state)),
+      h("p", {class: "message"}, pods[0].message || "kube-scheduler gave no message"));
+  })));
+}
