@@ -44,7 +44,8 @@ function many(parent, items, size, show) {
     show(items.slice(shown, shown + size));
     shown = Math.min(shown + size, items.length);
     if (shown === items.length) return;
-    button.textContent = `Show ${number(Math.min(size, items.length - shown))} more of ${number(items.length - shown)}`;
+    const left = items.length - shown;
+    button.textContent = left > size ? `Show ${number(size)} more of ${number(left)}` : `Show ${number(left)} more`;
     parent.append(button);
   };
   next();

@@ -52,6 +52,9 @@ function groupOf(world, group, path, within) { // within tells that all around i
   const held = group.nodes.reduce((sum, node) => sum + (world.pods.get(node.name)?.length ?? 0), 0);
   const lost = group.nodes.filter((node) => world.failed.has(node.name)).length;
   const whole = lost === group.nodes.length;
+  const leaf = group.groups.length === 0;
+  const around = path.slice(path.lastIndexOf("/") + 1) + "-"; // a narrow cell need not repeat the zone's name
+  const short = world.dense && path.lastIndexOf("/") > 0 && group.value?.startsWith(around) ? group.value.slice(around.length) : group.value;
   const numbers = `${count(group.nodes.length, "node")}, ${count(held, "pod")}`;
   const title = group.value === undefined
     ? h("span", {class: "domain none"}, h("b", {}, "no " + noun(group.key)))
@@ -60,8 +63,7 @@ function groupOf(world, group, path, within) { // within tells that all around i
       "data-key": group.key, "data-domain": group.value,
       "aria-label": `${noun(group.key)} ${group.value}, ${numbers}${whole ? ", failed" : ""}; fail it`,
       click: (event) => select(group.key, group.value, event.shiftKey || event.ctrlKey || event.metaKey),
-    }, h("span", {class: "noun"}, noun(group.key)), h("b", {}, group.value), whole && !within && h("span", {class: "state"}, "failed"));
-  const leaf = group.groups.length === 0;
+    }, h("span", {class: "noun"}, noun(group.key)), h("b", {title: group.value}, short), whole && !within && h("span", {class: "state"}, "failed"));
   return h("div", {class: "group" + (leaf && view.open.has(place) ? " opened" : "") + (whole ? " failed" : ""), role: "group", "aria-label": `${noun(group.key)} ${group.value ?? "none"}`},
     h("div", {class: "title"}, title, h("span", {class: "numbers"}, world.dense ? number(group.nodes.length) + " · " + number(held) : numbers),
       leaf && world.dense && expander(place, `nodes of ${noun(group.key)} ${group.value ?? "none"}`)),
