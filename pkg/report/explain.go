@@ -68,6 +68,8 @@ type Effect struct {
 	// Rule is the rule, in words; Path is its place in the pod's spec.
 	Rule string `json:"rule"`
 	Path string `json:"path"`
+	// Words say what the rule comes to.
+	Words string `json:"words"`
 	// Decides tells whether anything is different without the rule, be it in another workload.
 	Decides bool `json:"decides"`
 	// Moved are the pods of the workload that are elsewhere without the rule, and Others those of other workloads; the n-th pod

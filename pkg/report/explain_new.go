@@ -44,10 +44,12 @@ func newExplanation(pod *explain.Pod, asked []string) Explanation {
 		})
 	}
 	for _, effect := range pod.Effects {
-		e.Effects = append(e.Effects, Effect{
+		told := Effect{
 			Rule: effect.Rule.String(), Path: effect.Rule.Path, Decides: effect.Decides, Moved: newMoves(effect.Moved), Others: newMoves(effect.Others),
 			SameNodes: effect.SameNodes, Pending: effect.Pending, PendingWithout: effect.PendingWithout,
-		})
+		}
+		told.Words = told.text()
+		e.Effects = append(e.Effects, told)
 	}
 	for _, fix := range pod.Fixes {
 		e.Fixes = append(e.Fixes, Fix(fix))

@@ -120,7 +120,7 @@ func (t *explainText) effects(effects []Effect) {
 	}
 	t.line(cell{"  Rules", bold}, cell{", each by a run of the scenario without it:", plain})
 	for _, effect := range effects {
-		t.line(styled(plain, "    %s %s", effect.Rule, effect.text()))
+		t.line(styled(plain, "    %s %s", effect.Rule, effect.Words))
 		moves := slices.Concat(effect.Moved, effect.Others)
 		t.upTo(len(moves), "pod", "pods", func(i int) {
 			t.line(styled(plain, "      %s: %s → %s", moves[i].Pod, orNone(moves[i].From), orNone(moves[i].To)))
@@ -138,19 +138,16 @@ func (t *explainText) fixes(e *Explanation) {
 	}
 	var rows [][]cell
 	for _, fix := range e.Fixes {
-		rows = append(rows, []cell{{fix.Change, plain}, styled(plain, "%s Pending then", is(fix.Pending, "pod")), {whereTo(fix.Node), plain}})
+		cells := row(plain, fix.Change, is(fix.Pending, "pod")+" Pending then")
+		if fix.Node != "" {
+			cells = append(cells, cell{"the pod's place on " + fix.Node, plain})
+		}
+		rows = append(rows, cells)
 	}
 	t.table("    ", rows...)
 	if len(e.Tried) > 0 {
 		t.line(styled(plain, "    Tried in vain: %s", t.tried(e.Tried)))
 	}
-}
-
-func whereTo(node string) string {
-	if node == "" {
-		return ""
-	}
-	return "on " + node
 }
 
 func (t *explainText) tried(changes []string) string {

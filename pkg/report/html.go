@@ -91,6 +91,17 @@ type ignoredKind struct {
 	Names            string
 }
 
+// question is what an explanation answers: "web-0 is on worker-2".
+func question(pods []Explanation) string {
+	switch {
+	case len(pods) != 1:
+		return count(len(pods), "pod") + " are where they are, or Pending"
+	case pods[0].Node == "":
+		return pods[0].Name + " is Pending"
+	}
+	return pods[0].Name + " is on " + pods[0].Node
+}
+
 func newShell(page Page) (*shell, error) {
 	data, err := pack(page)
 	if err != nil {
@@ -99,7 +110,7 @@ func newShell(page Page) (*shell, error) {
 	s := &shell{Policy: pagePolicy, Style: template.CSS(pageStyle), Script: template.JS(pageScript), Data: template.JS(data)}
 	if page.Explain != nil {
 		s.Head, s.Pods = page.Explain.Head, page.Explain.Pods
-		s.Verdict, s.Outcome = "Why "+count(len(s.Pods), "pod")+" got a node, or none.", "open"
+		s.Verdict, s.Outcome = "Why "+question(s.Pods), "open"
 	}
 	if page.Report != nil {
 		s.Head, s.Steps = page.Report.Head, page.Report.Steps

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -114,9 +115,15 @@ func (b *browser) open(content string, fragment ...string) {
 	b.do(chromedp.Navigate((&url.URL{Scheme: "file", Path: file}).String() + strings.Join(fragment, "")))
 }
 
+// patience is far longer than anything on a page takes.
+const patience = time.Minute
+
 func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
+	// An action waits for its element, and a page that has none would keep it waiting for ever.
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -224,7 +231,9 @@ func TestHTMLInBrowser(t *testing.T) {
 		t.Errorf("%s is shown, want soft-region-3", got)
 	}
 
-	// The scores of the first pod open.
+	// The scores of a pod open: of all nodes where its cycle was kept, else those of its own node.
+	b.click(".part-pods tbody tr:nth-child(3) button.scores")
+	b.has(".part-pods tbody tr:nth-child(4)", "4 searched → 3 feasible → 3 scored", "The best is ahead by 200.", "-200 → 0 × 2")
 	b.click(".part-pods button.scores")
 	b.has(".part-pods tr.below", "Plugin", "NodeResourcesFit", "PodTopologySpread\t\n200")
 
@@ -276,7 +285,7 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 	b.click(".part-pods details.parts summary")
 	b.has(".part-pods details.parts", "weight 10", "zone c & d", "1 pod × 10 = 10", `default/"cache"&co`)
 
-	b.has(".part-explain", "web-1 → "+node, "3 of 4 nodes can take web-1.", "no legal value does it", "web-1: "+node+" → a-1")
+	b.has(".part-explain", "web-1 → "+node, "3 of 4 nodes can take web-1.", "none of those", "web-1: "+node+" → a-1")
 	b.click(".part-explain details.explanation:nth-of-type(2) > summary")
 	b.has(".part-explain details.explanation:nth-of-type(2)", `web-"2"</script>`, "ask for 500m of CPU instead of 8", "Tried without success (1)", "Insufficient cpu")
 
@@ -287,7 +296,7 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 	alone := hostilePage(t)
 	alone.Report = nil
 	b.open(writeHTML(t, alone))
-	b.has(".head", "Why 2 pods got a node, or none.")
+	b.has(".head", "Why 2 pods are where they are, or Pending")
 	b.has(".part-explain", "web-1 → "+node, "in step one's <step>")
 }
 

@@ -144,7 +144,7 @@ func (e *Explanation) consequences() []string {
 		story = append(story, fmt.Sprintf("Were the %s %s and not %s, the pod would go to %s.", flip.Subject, flip.To, flip.From, orNone(flip.Node)))
 	}
 	for _, effect := range e.Effects {
-		story = append(story, fmt.Sprintf("The rule %s %s.", effect.Rule, effect.text()))
+		story = append(story, fmt.Sprintf("The rule %s %s.", effect.Rule, effect.Words))
 	}
 	return story
 }
@@ -154,7 +154,7 @@ func (e *Explanation) help() []string {
 	var story []string
 	for _, effect := range e.Effects {
 		if effect.PendingWithout < effect.Pending {
-			story = append(story, fmt.Sprintf("The rule %s %s.", effect.Rule, effect.text()))
+			story = append(story, fmt.Sprintf("The rule %s %s.", effect.Rule, effect.Words))
 		}
 	}
 	if len(e.Fixes) > 0 {

@@ -52,8 +52,14 @@ function scoreOf(score) {
   return [bar(share, number(score.weighted)), h("small", {}, `${number(score.raw)} → ${number(score.normalised)} × ${score.weight}`),
     score.parts?.length > 0 && h("details", {class: "parts"}, h("summary", {}, count(score.parts.length, "rule")), h("ul", {}, score.parts.map((part) => h("li", {},
       part.rule, part.topologyKey && h("small", {}, `${noun(part.topologyKey)} ${part.domain ?? ""}`),
-      h("small", {}, `${count(part.count, "pod")} × ${figure(part.weight)} = `, h("b", {}, figure(part.score))),
+      h("small", {}, `${count(part.count, "pod")} × ${figure(part.weight)}${added(part)} = `, h("b", {}, figure(part.score))),
       part.pods?.length > 0 && h("small", {class: "names"}, firsts(part.pods, 3) + (part.count > part.pods.length ? ", …" : ""))))))];
+}
+
+// added is what a spread constraint adds to its count, its maxSkew less one.
+function added(part) {
+  const more = part.score - part.count * part.weight;
+  return more > 0.5 ? ` + ${figure(more)}` : "";
 }
 
 function verdictsOf(cycle) {

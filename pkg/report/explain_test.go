@@ -1,0 +1,92 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// explained reads the stored reports on a placed pod and on a Pending one.
+func explainReports(t *testing.T) map[string]*ExplainReport {
+	t.Helper()
+	reports := map[string]*ExplainReport{}
+	for _, name := range []string{"placed", "pending"} {
+		file := "testdata/stored/explain-" + name + ".json"
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := DecodeExplain(file, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports[name] = r
+	}
+	return reports
+}
+
+func TestWriteExplain(t *testing.T) {
+	schema := compile(t, ExplainKind)
+	for name, r := range explainReports(t) {
+		written := func(format string, opts Options) string {
+			var out bytes.Buffer
+			if err := WriteExplain(&out, r, format, opts); err != nil {
+				t.Fatal(err)
+			}
+			return out.String()
+		}
+		golden(t, "explain/"+name+".text", written("text", Options{}))
+		golden(t, "explain/"+name+".story", written("text", Options{Quiet: true}))
+		if err := validate(t, schema, written("json", Options{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, format := range []string{"json", "yaml"} {
+			again, err := DecodeExplain(name, []byte(written(format, Options{})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(r, again); diff != "" {
+				t.Errorf("%s as %s (-want +got):\n%s", name, format, diff)
+			}
+		}
+	}
+	if err := WriteExplain(new(bytes.Buffer), &ExplainReport{}, "wide", Options{}); err == nil {
+		t.Error("wide is no format, and there is no error")
+	}
+}
+
+// What the story says follows from the cycle.
+func TestStory(t *testing.T) {
+	score := func(plugin string, raw, normalised, weight int64, parts ...Part) PluginScore {
+		return PluginScore{Plugin: plugin, Raw: raw, Normalised: normalised, Weight: weight, Weighted: normalised * weight, Parts: parts}
+	}
+	for name, c := range map[string]struct {
+		e    Explanation
+		want []string
+	}{
+		"held back": {Explanation{Message: "waiting for scheduling gates: [g]"}, []string{
+			"The pod was held back before the scheduler looked at any node: waiting for scheduling gates: [g]",
+		}},
+		"alone": {Explanation{Node: "a", Cycle: &Cycle{Searched: 1, Candidates: []Candidate{{Node: "a", Chosen: true}}}}, []string{
+			"Filter: the scheduler looks at 1 node, and no plugin refuses one.",
+			"A single node is left, a, so there is nothing to score, and the pod goes there.",
+		}},
+		"tie above": {Explanation{Node: "a", Decision: &Decision{Scored: 3, Ties: 2, Margin: 20, RunnerUp: "c"}, Cycle: &Cycle{Searched: 3, Scored: 3, Candidates: []Candidate{
+			{Node: "a", Chosen: true, Rank: 1, Total: 120, Scores: []PluginScore{score("Fit", 50, 50, 2), score("Taints", 0, 20, 1)}},
+			{Node: "b", Rank: 1, Total: 120, Scores: []PluginScore{score("Fit", 50, 50, 2), score("Taints", 0, 20, 1)}},
+			{Node: "c", Rank: 3, Total: 100, Scores: []PluginScore{score("Fit", 40, 40, 2), score("Taints", 0, 20, 1)}},
+		}}}, []string{
+			"Filter: the scheduler looks at 3 nodes, and no plugin refuses one.",
+			"Score: each of 2 plugins gives every one of the 3 nodes points, which are brought to a scale from 0 to 100 and multiplied by the plugin's weight.",
+			"Taints has the same points for all of them, and so decides nothing.",
+			"Fit (weight 2) likes a and 1 more best, with 100 points, and c least, with 80.",
+			"2 nodes share the highest sum, 120, which is 20 more than that of c. Of those equals a is taken.",
+		}},
+	} {
+		if diff := cmp.Diff(c.want, c.e.story()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
