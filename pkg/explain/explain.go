@@ -1,5 +1,6 @@
-// Package explain answers questions about pods by running their scenario again with one thing changed: what each of their rules
-// does (Effects), and what would place one that is Pending (Fixes). No answer comes from a rule of thumb.
+// Package explain tells why pods are where they are (Pods): how the scheduler chose, as it was recorded, and what would have changed
+// that. What would have sent a pod elsewhere (Flips) is found by scheduling it again; what each of its rules does (Effects), and what
+// would place a Pending one (Fixes), by running the scenario again with one thing changed. No answer comes from a rule of thumb.
 //
 //	result of a run ─ step, workload or pod ─▶ what can be changed
 //	for each change:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/placement"
@@ -159,9 +160,14 @@ func TestFlipsHold(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, flip := range flips {
-					if flip.Of == Plugin && flip.To != "" {
+					switch {
+					case flip.To == "":
+					case flip.Of == Plugin:
 						tried++
 						checkPluginFlip(t, s.Config, &placed[i], flip)
+					case flip.Of == Capacity:
+						tried++
+						checkCapacityFlip(t, s.Config, &placed[i], flip)
 					}
 				}
 			}
@@ -185,28 +191,54 @@ func checkPluginFlip(t *testing.T, config *sched.Config, placed *placement.Place
 	}
 	plugin := strings.TrimPrefix(flip.Subject, "weight of ")
 	for weight, stays := range map[int]bool{to: false, nearer: true} {
-		engine, err := sched.NewEngine(config.WithScoreWeight("default-scheduler", plugin, int32(weight)), sched.Ties{})
-		if err != nil {
-			t.Fatal(err)
+		checkStays(t, config.WithScoreWeight("default-scheduler", plugin, int32(weight)), placed.Cycle.Before, placed, fmt.Sprint(flip.Subject, " ", weight), stays)
+	}
+}
+
+func checkCapacityFlip(t *testing.T, config *sched.Config, placed *placement.Placement, flip Flip) {
+	t.Helper()
+	word, node, _ := strings.Cut(strings.TrimPrefix(flip.Subject, "allocatable "), " of ")
+	name, unit := v1.ResourceCPU, resource.MustParse("1m")
+	if word == "memory" {
+		name, unit = v1.ResourceMemory, resource.MustParse("1Mi")
+	}
+	from, to := resource.MustParse(flip.From), resource.MustParse(flip.To)
+	nearer := to.DeepCopy()
+	if to.Cmp(from) < 0 {
+		nearer.Add(unit)
+	} else {
+		nearer.Sub(unit)
+	}
+	for size, stays := range map[*resource.Quantity]bool{&to: false, &nearer: true} {
+		sized := placed.Cycle.Before.Node(node).DeepCopy()
+		sized.Status.Allocatable[name] = *size
+		checkStays(t, config, placed.Cycle.Before.With(sized), placed, fmt.Sprint(flip.Subject, " ", size), stays)
+	}
+}
+
+// checkStays schedules the pod on the cluster and checks whether its node is still among the best.
+func checkStays(t *testing.T, config *sched.Config, before *cluster.State, placed *placement.Placement, what string, stays bool) {
+	t.Helper()
+	engine, err := sched.NewEngine(config, sched.Ties{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
+	var pods []*v1.Pod
+	for _, pod := range before.Unscheduled() {
+		if pod.UID == placed.Pod.UID {
+			pods = append(pods, pod)
 		}
-		engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
-		before := placed.Cycle.Before
-		var pods []*v1.Pod
-		for _, pod := range before.Unscheduled() {
-			if pod.UID == placed.Pod.UID {
-				pods = append(pods, pod)
-			}
-		}
-		result, err := engine.Place(context.Background(), before, pods)
-		engine.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		best := slices.ContainsFunc(result.Placed[0].Cycle.Candidates, func(c placement.Candidate) bool {
-			return c.Node == placed.Node && c.Rank == 1
-		})
-		if best != stays {
-			t.Errorf("%s on %s: with %s of weight %d the node is among the best: %t, want %t", placed.Pod.Name, placed.Node, plugin, weight, best, stays)
-		}
+	}
+	result, err := engine.Place(context.Background(), before, pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := len(result.Placed) > 0 && slices.ContainsFunc(result.Placed[0].Cycle.Candidates, func(c placement.Candidate) bool {
+		return c.Node == placed.Node && c.Rank <= 1
+	})
+	if best != stays {
+		t.Errorf("%s on %s: with %s the node is among the best: %t, want %t", placed.Pod.Name, placed.Node, what, best, stays)
 	}
 }

@@ -40,7 +40,7 @@ type Of struct {
 	Kind, Namespace, Name string
 	// Step is the step in which the scheduler looked at them. Default: the last one in which it did.
 	Step string
-	// Most is how many pods are explained, the first ones; 0: all.
+	// Most is how many pods are explained: the first ones, the first Pending one among them. 0: all.
 	Most int
 }
 
@@ -76,13 +76,16 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Of, opts Options) (resul
 	if result, err = simulation.Run(ctx, s, simulation.Options{}); err != nil {
 		return nil, nil, 0, err
 	}
-	step, names := of.find(result)
+	step, placed, pending := of.find(result)
 	if step == nil {
 		return nil, nil, 0, of.notFound(result)
 	}
+	names := slices.Concat(placed, pending)
 	if of.Most > 0 && len(names) > of.Most {
 		more = len(names) - of.Most
-		names = names[:of.Most]
+		if names = names[:of.Most]; len(placed) >= of.Most && len(pending) > 0 {
+			names[of.Most-1] = pending[0]
+		}
 	}
 	wanted := map[types.NamespacedName]bool{}
 	for _, name := range names {
@@ -106,30 +109,33 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Of, opts Options) (resul
 	return result, pods, more, complete(ctx, result, pods, opts)
 }
 
-// find returns the step, and the names of its pods that are asked about; nil if there are none.
-func (of Of) find(result *simulation.Result) (*simulation.Step, []types.NamespacedName) {
-	for _, step := range slices.Backward(result.Steps) {
+// find returns the step, and the names of its placed and its Pending pods that are asked about; nil if there are none.
+func (of Of) find(result *simulation.Result) (in *simulation.Step, placed, pending []types.NamespacedName) {
+	for i := range slices.Backward(result.Steps) {
+		step := &result.Steps[i]
 		if of.Step != "" && step.Name != of.Step {
 			continue
 		}
 		owner := step.State.Owners()
-		var names []types.NamespacedName
-		add := func(pod *v1.Pod) {
-			if pod.Namespace == of.Namespace && (of.Kind == "Pod" && pod.Name == of.Name || owner(pod) == cluster.Owner{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}) {
-				names = append(names, nameOf(pod))
+		asked := func(pod *v1.Pod) bool {
+			return pod.Namespace == of.Namespace &&
+				(of.Kind == "Pod" && pod.Name == of.Name || owner(pod) == cluster.Owner{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
+		}
+		for _, p := range step.Placed {
+			if asked(p.Pod) {
+				placed = append(placed, nameOf(p.Pod))
 			}
 		}
-		for _, placed := range step.Placed {
-			add(placed.Pod)
+		for _, p := range step.Pending {
+			if asked(p.Pod) {
+				pending = append(pending, nameOf(p.Pod))
+			}
 		}
-		for _, pending := range step.Pending {
-			add(pending.Pod)
-		}
-		if len(names) > 0 {
-			return &step, names
+		if len(placed)+len(pending) > 0 {
+			return step, placed, pending
 		}
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 func (of Of) notFound(result *simulation.Result) error {

@@ -99,15 +99,7 @@ func (t *text) refusals(c *Cycle) {
 // scores writes the table: a row a node, a column each for the plugins that tell the nodes apart. What all nodes have alike moves
 // nothing, and is one line below.
 func (t *text) scores(c *Cycle) {
-	shown := c.Candidates
-	if !t.all && len(shown) > maxCandidates {
-		shown = slices.Clone(shown[:maxCandidates])
-		for _, candidate := range c.Candidates[maxCandidates:] {
-			if candidate.Chosen {
-				shown = append(shown, candidate)
-			}
-		}
-	}
+	shown := t.shownOf(c.Candidates)
 	apart, alike := columns(c.Candidates)
 	head := row(bold, "NODE", "RANK", "TOTAL")
 	for _, i := range apart {
@@ -137,7 +129,7 @@ func (t *text) scores(c *Cycle) {
 	}
 	t.table("  ", rows...)
 	if more := c.Scored - len(shown); more > 0 {
-		t.line(styled(plain, "    and %s", count(more, "node")+" more"))
+		t.line(styled(plain, "    and %d more", more))
 	}
 	if len(alike) > 0 {
 		var equal []string
@@ -158,6 +150,23 @@ func (t *text) scores(c *Cycle) {
 	for _, i := range apart {
 		t.parts(shown, i)
 	}
+}
+
+// shownOf are the candidates that the table shows: the first ones, the chosen one, and the best below the top.
+func (t *text) shownOf(candidates []Candidate) []Candidate {
+	if t.all || len(candidates) <= maxCandidates {
+		return candidates
+	}
+	var shown []Candidate
+	below := false
+	for i, candidate := range candidates {
+		next := candidate.Rank > 1 && !below // the runner-up, or one of its equals
+		if i < maxCandidates-1 || candidate.Chosen || next {
+			shown = append(shown, candidate)
+		}
+		below = below || next
+	}
+	return shown
 }
 
 // origin says how a plugin's weighted score came about: "-100→0", or "-100" where it is not normalised.
