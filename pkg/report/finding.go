@@ -38,8 +38,10 @@ type Rule struct {
 	Short, Full, Help string
 }
 
+// ExpectationNotMet is the ID of the findings that are expectations.
+const ExpectationNotMet = "expectation-not-met"
+
 const (
-	ruleExpectation = "expectation-not-met"
 	rulePending     = "pods-pending"
 	ruleRollout     = "rollout-stuck"
 	ruleGone        = "workload-gone"
@@ -52,7 +54,7 @@ const (
 func Rules() []Rule {
 	return []Rule{
 		{
-			ID: ruleExpectation, Level: Error, Short: "An expectation was not met",
+			ID: ExpectationNotMet, Level: Error, Short: "An expectation was not met",
 			Full: "The scenario says what should be so after a step, and it is not.",
 			Help: "Look at the step with simulate run: Why tells what decided. Change the workload, or the expectation if it is out of date.",
 		}, {
@@ -105,7 +107,7 @@ func (r *Report) Findings() []Finding {
 func (s *Step) findings() []Finding {
 	var found []Finding
 	for _, e := range failures(s.Expectations) {
-		found = append(found, newFinding(ruleExpectation, s.Name, owner{}, e.Source, "%s", e.failure()))
+		found = append(found, newFinding(ExpectationNotMet, s.Name, owner{}, e.Source, "%s", e.failure()))
 	}
 	for _, pods := range grouped(s.pendingPods(), func(p Pod) owner { return ownerOf(p.Namespace, p.Workload, p.Name) }) {
 		of := ownerOf(pods[0].Namespace, pods[0].Workload, pods[0].Name)

@@ -43,8 +43,8 @@ func sourced() *Report {
 func TestFindings(t *testing.T) {
 	web := &Source{File: "k8s/web app.yaml", Line: 7}
 	want := []Finding{
-		{ID: ruleExpectation, Level: Error, Message: "want 0 pods Pending, got 4 pods Pending", Source: &Source{File: "scenario.yaml", Line: 12}, Step: "new-image"},
-		{ID: ruleExpectation, Level: Error, Message: "want rollouts end, got deployment/web", Step: "new-image"},
+		{ID: ExpectationNotMet, Level: Error, Message: "want 0 pods Pending, got 4 pods Pending", Source: &Source{File: "scenario.yaml", Line: 12}, Step: "new-image"},
+		{ID: ExpectationNotMet, Level: Error, Message: "want rollouts end, got deployment/web", Step: "new-image"},
 		{ID: rulePending, Level: Warning, Message: "3 of 3 pods of deployment/web Pending: no room (and 1 other message)", Source: web,
 			Step: "new-image", Namespace: "shop", Workload: "deployment/web"},
 		{ID: rulePending, Level: Warning, Message: "pod/bare Pending: kube-scheduler gave no message", Source: &Source{File: "-", Line: 1},

@@ -60,7 +60,7 @@ func expectationsJUnit(r *Report) ([]byte, error) {
 				c.File, c.Line = e.Source.File, e.Source.Line
 			}
 			if !e.Met {
-				c.Failure = &junitFailure{Message: e.failure(), Type: ruleExpectation, Text: s.reasons(e)}
+				c.Failure = &junitFailure{Message: e.failure(), Type: ExpectationNotMet, Text: s.reasons(e)}
 			}
 			cases = append(cases, c)
 		}
@@ -75,6 +75,9 @@ func expectationsJUnit(r *Report) ([]byte, error) {
 // reasons are the lines of a failure.
 func (s *Step) reasons(e Expectation) string {
 	lines := []string{"want " + e.Want, "got  " + e.Got}
+	if e.Why != "" {
+		lines = append(lines, "why  "+e.Why)
+	}
 	for _, why := range s.Why {
 		lines = append(lines, "why  "+why)
 	}

@@ -24,13 +24,13 @@ func TestExpectationsJUnit(t *testing.T) {
 	want := junitSuites{Name: "shop", Tests: 4, Failures: 2, Time: "0", Suites: []junitSuite{
 		{Name: "new-image", Tests: 3, Failures: 2, Time: "0", Cases: []junitCase{
 			{Name: "0 pods Pending", Classname: "shop.new-image", File: "scenario.yaml", Line: 12, Time: "0", Failure: &junitFailure{
-				Message: "want 0 pods Pending, got 4 pods Pending", Type: ruleExpectation,
+				Message: "want 0 pods Pending, got 4 pods Pending", Type: ExpectationNotMet,
 				Text: "want 0 pods Pending\ngot  4 pods Pending\nwhy  deployment/web: no node has room.\n2 pods of shop/deployment/web Pending: no room\n" +
 					"1 pod of shop/deployment/web Pending: no zone\n1 pod of shop/pod/bare Pending: kube-scheduler gave no message",
 			}},
 			{Name: "1 pod in each zone", Classname: "shop.new-image", File: "scenario.yaml", Line: 13, Time: "0"},
 			{Name: "rollouts end", Classname: "shop.new-image", Time: "0", Failure: &junitFailure{
-				Message: "want rollouts end, got deployment/web", Type: ruleExpectation,
+				Message: "want rollouts end, got deployment/web", Type: ExpectationNotMet,
 				Text: "want rollouts end\ngot  deployment/web\nwhy  deployment/web: no node has room.\n2 pods of shop/deployment/web Pending: no room\n" +
 					"1 pod of shop/deployment/web Pending: no zone\n1 pod of shop/pod/bare Pending: kube-scheduler gave no message",
 			}},

@@ -129,8 +129,12 @@ func newStep(step *simulation.Step, from *scenario.Scenario) Step {
 	}
 	i := slices.IndexFunc(from.Steps, func(loaded scenario.LoadedStep) bool { return loaded.Name == step.Name })
 	for _, e := range step.Expectations {
-		judged := Expectation{Want: e.Want, Got: e.Got, Met: e.Met}
-		if expects := from.Steps[i].Expects; expects != nil {
+		judged := Expectation{Want: e.Want, Got: e.Got, Met: e.Met, Why: e.Why}
+		expects := from.Expects
+		if !e.Always && i >= 0 {
+			expects = from.Steps[i].Expects
+		}
+		if expects != nil && len(e.Field) > 0 {
 			judged.Source = newSource(expects(e.Field...))
 		}
 		s.Expectations = append(s.Expectations, judged)

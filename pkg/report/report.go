@@ -267,6 +267,8 @@ type Expectation struct {
 	Want string `json:"want"`
 	Got  string `json:"got"`
 	Met  bool   `json:"met"`
+	// Why says in one line what is behind an expectation that is not met: the pods concerned, and kube-scheduler's messages.
+	Why string `json:"why,omitempty"`
 	// Source is where the expectation stands; missing where no file has it.
 	Source *Source `json:"source,omitempty"`
 }

@@ -11,12 +11,12 @@ func reportMarkdown(r *Report) []byte {
 	m, t := &markdown{}, &text{report: r}
 	m.block("**%s**", r.verdict())
 	m.about(r.Head)
-	unmet := [][]cell{row(bold, "STEP", "WANT", "GOT", "WHERE")}
+	unmet := [][]cell{row(bold, "STEP", "WANT", "GOT", "WHY", "WHERE")}
 	pending := [][]cell{row(bold, "STEP", "PODS", "KUBE-SCHEDULER SAYS")}
 	for i := range r.Steps {
 		s := t.stepText(i)
 		for _, e := range failures(s.Expectations) {
-			unmet = append(unmet, row(plain, s.Name, e.Want, e.Got, e.Source.text()))
+			unmet = append(unmet, row(plain, s.Name, e.Want, e.Got, cmp.Or(e.Why, none), e.Source.text()))
 		}
 		for _, pods := range s.refusals() {
 			pending = append(pending, row(plain, s.Name, s.waiting(pods), cmp.Or(pods[0].Message, silent)))

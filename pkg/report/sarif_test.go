@@ -95,7 +95,7 @@ func TestSARIFLocations(t *testing.T) {
 		got = append(got, p)
 	}
 	want := []place{
-		{ruleExpectation, "scenario.yaml", 12}, {ruleExpectation, "", 0}, {rulePending, "k8s/web%20app.yaml", 7}, {rulePending, "", 0}, {ruleRollout, "k8s/web%20app.yaml", 7},
+		{ExpectationNotMet, "scenario.yaml", 12}, {ExpectationNotMet, "", 0}, {rulePending, "k8s/web%20app.yaml", 7}, {rulePending, "", 0}, {ruleRollout, "k8s/web%20app.yaml", 7},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -213,6 +213,9 @@ func (t *text) expectations(s *stepText) {
 	t.line(cell{"Expectations:", bold}, result)
 	for _, e := range failed {
 		t.line(styled(red, "  FAILED  %s", e.failure()))
+		if e.Why != "" {
+			t.line(styled(plain, "          why  %s", e.Why))
+		}
 	}
 }
 

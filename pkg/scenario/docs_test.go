@@ -83,7 +83,7 @@ func value(s *jsonschema.Schema, names *[]string) string {
 	case s.Type == "object" && s.AdditionalProperties != nil:
 		return "map of " + value(s.AdditionalProperties, names)
 	}
-	return map[string]string{"string": "text", "integer": "whole number", "boolean": "true, false", "object": "object"}[s.Type]
+	return map[string]string{"string": "text", "integer": "whole number", "number": "number", "boolean": "true, false", "object": "object"}[s.Type]
 }
 
 const begin, end = "<!-- generated: begin -->\n", "<!-- generated: end -->\n"
@@ -195,8 +195,10 @@ func TestDocsShowEveryField(t *testing.T) {
 	}
 }
 
+// The reference is looked up; what stands before it is read.
 func TestDocsLength(t *testing.T) {
-	if lines := strings.Count(readDocs(t), "\n"); lines > 400 {
-		t.Errorf("%s has %d lines, which nobody reads; 400 are enough", docs, lines)
+	text, _, _ := strings.Cut(readDocs(t), begin)
+	if lines := strings.Count(text, "\n"); lines > 320 {
+		t.Errorf("%s has %d lines before its reference, which nobody reads; 320 are enough", docs, lines)
 	}
 }

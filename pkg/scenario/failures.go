@@ -40,19 +40,12 @@ func (l *loader) shapeOfFailures(f *Failures) {
 	if f.Simultaneous != nil && *f.Simultaneous < 1 {
 		l.problem(path.Child("simultaneous"), "%d is less than 1; give the number of domains that fail together", *f.Simultaneous)
 	}
-	if !slices.Contains([]string{"", "unreachable", "out-of-service", "deleted"}, f.Mode) {
-		l.problem(path.Child("mode"), "%q is none of unreachable, out-of-service, deleted", f.Mode)
-	}
+	l.shapeOfMode(path.Child("mode"), f.Mode)
 	if f.Worst != nil {
 		l.atLeast0(path.Child("worst"), *f.Worst)
 	}
 	for i, target := range f.Quorum {
-		path := path.Child("quorum").Index(i)
-		if _, wanted, err := parseQuorum(target); err != nil {
-			l.problem(path, "%q is neither kind/name nor namespace/kind/name; give for example statefulset/db", target)
-		} else if !slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet"}, wanted.kind) {
-			l.problem(path, "%q is a %s, and this takes a Deployment or a ReplicaSet or a StatefulSet", target, wanted.kind)
-		}
+		l.shapeOfWorkload(path.Child("quorum").Index(i), target, "Deployment", "ReplicaSet", "StatefulSet")
 	}
 	if f.Rates != nil {
 		for _, err := range risk.Rates(f.Rates).Validate(path.Child("rates")) {
@@ -61,8 +54,17 @@ func (l *loader) shapeOfFailures(f *Failures) {
 	}
 }
 
-// parseQuorum splits kind/name or namespace/kind/name; anywhere tells that no namespace is given.
-func parseQuorum(target string) (anywhere bool, wanted objectName, err error) {
+// shapeOfWorkload checks a workload that is named as kind/name or namespace/kind/name.
+func (l *loader) shapeOfWorkload(path *field.Path, target string, kinds ...string) {
+	if _, wanted, err := parseWorkload(target); err != nil {
+		l.problem(path, "%q is neither kind/name nor namespace/kind/name; give for example statefulset/db", target)
+	} else if !slices.Contains(kinds, wanted.kind) {
+		l.problem(path, "%q is a %s, and this takes a %s", target, wanted.kind, strings.Join(kinds, " or a "))
+	}
+}
+
+// parseWorkload splits kind/name or namespace/kind/name; anywhere tells that no namespace is given.
+func parseWorkload(target string) (anywhere bool, wanted objectName, err error) {
 	anywhere = true
 	if strings.Count(target, "/") == 2 {
 		anywhere = false
@@ -75,12 +77,7 @@ func parseQuorum(target string) (anywhere bool, wanted objectName, err error) {
 // failures reports levels and workloads that the scenario never has.
 func (w *walk) failures(f *Failures, s *Scenario) {
 	path := field.NewPath("failures")
-	var nodes []labels.Set
-	for _, obj := range s.objects() {
-		if KindOf(obj) == "Node" {
-			nodes = append(nodes, obj.GetLabels())
-		}
-	}
+	nodes := labelsOf(s.nodes())
 	carried := func(key string) bool {
 		return slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(topology.Key(key)) })
 	}
@@ -93,24 +90,28 @@ func (w *walk) failures(f *Failures, s *Scenario) {
 		}
 	}
 	for i, target := range f.Quorum {
-		anywhere, wanted, err := parseQuorum(target)
-		if err != nil {
-			continue // said already
-		}
-		found := false
-		for known := range w.known.objects {
-			found = found || known.kind == wanted.kind && known.name == wanted.name && (anywhere || known.namespace == wanted.namespace)
-		}
-		if !found && slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet"}, wanted.kind) {
-			if anywhere {
-				wanted.namespace = "default"
-			}
-			w.problem(path.Child("quorum").Index(i), "there is no %s %q in the scenario; %s", wanted.kind, wanted.name, w.known.of(wanted))
-		}
+		w.workload(path.Child("quorum").Index(i), target, "Deployment", "ReplicaSet", "StatefulSet")
 	}
 	for _, key := range sortedKeys(f.Rates) {
 		if topology.Key(key) != topology.Key("node") && !carried(key) { // a node is a node without any label, too
 			w.problem(path.Child("rates").Key(key), "%s", labelHint(key, "node", nodes))
 		}
 	}
+}
+
+// workload reports a workload of one of these kinds that the scenario never has.
+func (w *walk) workload(path *field.Path, target string, kinds ...string) {
+	anywhere, wanted, err := parseWorkload(target)
+	if err != nil || !slices.Contains(kinds, wanted.kind) {
+		return // said already
+	}
+	for known := range w.known.objects {
+		if known.kind == wanted.kind && known.name == wanted.name && (anywhere || known.namespace == wanted.namespace) {
+			return
+		}
+	}
+	if anywhere {
+		wanted.namespace = "default"
+	}
+	w.problem(path, "there is no %s %q in the scenario; %s", wanted.kind, wanted.name, w.known.of(wanted))
 }

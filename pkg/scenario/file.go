@@ -42,6 +42,8 @@ type File struct {
 	Steps []Step `json:"steps,omitempty"`
 	// Failures says which failures simulate blast looks at. Default: each domain of every level by itself.
 	Failures Failures `json:"failures,omitempty"`
+	// Expect is what must be so after every step, and after the workloads before the first one. Default: nothing is checked.
+	Expect *Expect `json:"expect,omitempty"`
 }
 
 // Metadata names a scenario.
@@ -104,7 +106,8 @@ type Step struct {
 	Fail *Fail `json:"fail,omitempty"`
 	// Restore brings failed nodes back.
 	Restore *Nodes `json:"restore,omitempty"`
-	// Expect is what must be so after the step. If it is not, simulate run exits with 3. Default: nothing is checked.
+	// Expect is what must be so after the step. If it is not, simulate run and simulate test exit with 3. Default: nothing is
+	// checked.
 	Expect *Expect `json:"expect,omitempty"`
 }
 
@@ -187,33 +190,4 @@ type Fail struct {
 	// replaced, except those of StatefulSets and DaemonSets. With out-of-service an administrator has tainted them so as well,
 	// and StatefulSet pods are replaced too. With deleted the nodes are gone, and their pods with them. Default: unreachable.
 	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
-}
-
-// Expect is what must be so after a step. Give at least one of its fields; what is left out is not checked.
-type Expect struct {
-	// Pending is the exact number of Pending pods, 0 or more.
-	Pending *int `json:"pending,omitempty" jsonschema:"minimum=0"`
-	// Message is a text that kube-scheduler's message for at least one Pending pod contains.
-	Message string `json:"message,omitempty"`
-	// Domains lists bounds for the number of running pods in each failure domain.
-	Domains []Domains `json:"domains,omitempty"`
-	// Rollouts is true if every rollout must be complete, and false if one must not be.
-	Rollouts *bool `json:"rollouts,omitempty"`
-}
-
-// Domains bounds the number of running pods in each failure domain, empty domains included. Give at least one of min, max,
-// skew and exactly.
-type Domains struct {
-	// TopologyKey is the node label whose values are the domains, for example topology.kubernetes.io/zone.
-	TopologyKey string `json:"topologyKey"`
-	// Selector is a label selector for the pods that count, as for kubectl -l. Default: all pods.
-	Selector string `json:"selector,omitempty"`
-	// Min is the smallest number of pods that a domain may have, 0 or more.
-	Min *int `json:"min,omitempty" jsonschema:"minimum=0"`
-	// Max is the largest number of pods that a domain may have, 0 or more.
-	Max *int `json:"max,omitempty" jsonschema:"minimum=0"`
-	// Skew is the most by which the fullest domain may exceed the emptiest, 0 or more.
-	Skew *int `json:"skew,omitempty" jsonschema:"minimum=0"`
-	// Exactly gives the exact number of pods in domains, by the value of the label.
-	Exactly map[string]int `json:"exactly,omitempty"`
 }

@@ -158,7 +158,7 @@ type loader struct {
 }
 
 func (l *loader) build(file *File) (*Scenario, error) {
-	s := &Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Failures: file.Failures}
+	s := &Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Failures: file.Failures, Expect: file.Expect}
 	if s.Name == "" {
 		s.Name = l.defaultName()
 	}
@@ -166,6 +166,7 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	if file.Seed != nil {
 		s.Ties.Seed = *file.Seed
 	}
+	s.Expects = l.expects("expect")
 	l.head(file)
 	l.featureGates(s, file.Scheduler.FeatureGates)
 	l.clusterSources(s, file.Cluster)
@@ -177,11 +178,7 @@ func (l *loader) build(file *File) (*Scenario, error) {
 		path := field.NewPath("steps").Index(i)
 		step := LoadedStep{Step: file.Steps[i]}
 		l.reading = step.Name
-		if l.data != nil {
-			step.Expects = func(field ...any) manifest.Source {
-				return manifest.Source{File: l.file, Line: l.line(append([]any{"steps", i, "expect"}, field...)...)}
-			}
-		}
+		step.Expects = l.expects("steps", i, "expect")
 		if step.Apply != nil {
 			step.Objects = l.source(path.Child("apply"), step.Apply, false)
 		}
@@ -211,6 +208,16 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 		})...)
 	}
 	return s, nil
+}
+
+// expects tells where the fields of an expect stand; nil where there is no file.
+func (l *loader) expects(path ...any) func(field ...any) manifest.Source {
+	if l.data == nil {
+		return nil
+	}
+	return func(field ...any) manifest.Source {
+		return manifest.Source{File: l.file, Line: l.line(slices.Concat(path, field)...)}
+	}
 }
 
 // line returns the line of a place in the scenario's file.

@@ -11,6 +11,8 @@ package scenario
 import (
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/sched"
@@ -31,6 +33,10 @@ type Scenario struct {
 	Ignored            []manifest.Ignored
 	// Failures are which failures are looked at, as the file says it.
 	Failures Failures
+	// Expect is what must be so after every step; nil is nothing.
+	Expect *Expect
+	// Expects is where that stands, field by field; nil where no file has it.
+	Expects func(field ...any) manifest.Source `json:"-"`
 	// LevelKeys are the label keys of the synthetic clusters' further levels, such as rack.
 	LevelKeys []string
 
@@ -61,6 +67,17 @@ func (s *Scenario) Source(step string, owner cluster.Owner) (manifest.Source, bo
 		}
 	}
 	return manifest.Source{}, false
+}
+
+// nodes returns every node that the scenario ever holds.
+func (s *Scenario) nodes() []*v1.Node {
+	var nodes []*v1.Node
+	for _, obj := range s.objects() {
+		if node, ok := obj.(*v1.Node); ok {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
 }
 
 // objects returns everything that the scenario ever holds, in order of appearance.

@@ -12,6 +12,9 @@ import (
 // selectors that do not parse.
 func (l *loader) checkShape(s *Scenario) {
 	l.shapeOfFailures(&s.Failures)
+	if s.Expect != nil {
+		l.shapeOfExpect(field.NewPath("expect"), s.Expect)
+	}
 	names := map[string]bool{}
 	for i := range s.Steps {
 		step, path := &s.Steps[i], l.stepPath(i)
@@ -69,8 +72,14 @@ func (l *loader) shapeOfActions(path *field.Path, step *Step) {
 	for _, action := range step.onNodes() {
 		l.shapeOfNodes(path.Child(action.name), *action.nodes)
 	}
-	if fail := step.Fail; fail != nil && !slices.Contains([]string{"", "unreachable", "out-of-service", "deleted"}, fail.Mode) {
-		l.problem(path.Child("fail", "mode"), "%q is none of unreachable, out-of-service, deleted", fail.Mode)
+	if step.Fail != nil {
+		l.shapeOfMode(path.Child("fail", "mode"), step.Fail.Mode)
+	}
+}
+
+func (l *loader) shapeOfMode(path *field.Path, mode string) {
+	if !slices.Contains([]string{"", "unreachable", "out-of-service", "deleted"}, mode) {
+		l.problem(path, "%q is none of unreachable, out-of-service, deleted", mode)
 	}
 }
 
@@ -139,45 +148,6 @@ func (l *loader) shapeOfNodes(path *field.Path, nodes Nodes) {
 func (l *loader) shapeOfSelector(path *field.Path, text string) {
 	if _, err := labels.Parse(text); err != nil {
 		l.problem(path, "%q is no label selector: %s; give for example app=web,tier!=cache", text, err)
-	}
-}
-
-func (l *loader) shapeOfExpect(path *field.Path, expect *Expect) {
-	if expect.Pending == nil && expect.Message == "" && len(expect.Domains) == 0 && expect.Rollouts == nil {
-		l.problem(path, "expects nothing; give pending, message, domains or rollouts")
-	}
-	if expect.Pending != nil {
-		l.atLeast0(path.Child("pending"), *expect.Pending)
-		if *expect.Pending == 0 && expect.Message != "" {
-			l.problem(path.Child("message"), "is of a Pending pod, and pending: 0 expects none; drop one of them")
-		}
-	}
-	for i, domains := range expect.Domains {
-		l.shapeOfDomains(path.Child("domains").Index(i), &domains)
-	}
-}
-
-func (l *loader) shapeOfDomains(path *field.Path, domains *Domains) {
-	if domains.TopologyKey == "" {
-		l.problem(path.Child("topologyKey"), "is missing; give a node label such as topology.kubernetes.io/zone")
-	}
-	l.shapeOfSelector(path.Child("selector"), domains.Selector)
-	if domains.Min == nil && domains.Max == nil && domains.Skew == nil && len(domains.Exactly) == 0 {
-		l.problem(path, "expects nothing; give min, max, skew or exactly")
-	}
-	for _, bound := range []struct {
-		name  string
-		value *int
-	}{{"min", domains.Min}, {"max", domains.Max}, {"skew", domains.Skew}} {
-		if bound.value != nil {
-			l.atLeast0(path.Child(bound.name), *bound.value)
-		}
-	}
-	if domains.Min != nil && domains.Max != nil && *domains.Min > *domains.Max {
-		l.problem(path.Child("min"), "%d is more than max, %d", *domains.Min, *domains.Max)
-	}
-	for _, name := range sortedKeys(domains.Exactly) {
-		l.atLeast0(path.Child("exactly").Key(name), domains.Exactly[name])
 	}
 }
 

@@ -45,6 +45,9 @@ func (l *loader) walk(s *Scenario) {
 		w.step(l.stepPath(i), &s.Steps[i], s)
 	}
 	w.failures(&s.Failures, s)
+	if s.Expect != nil {
+		w.expect(field.NewPath("expect"), s.Expect, s.nodes())
+	}
 }
 
 func orSynthetic(commandLine bool) string {
@@ -105,9 +108,7 @@ func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 		w.lost = slices.DeleteFunc(w.lost, func(node *v1.Node) bool { return slices.Contains(back, node) })
 	}
 	if step.Expect != nil {
-		for i, domains := range step.Expect.Domains {
-			w.domains(path.Child("expect", "domains").Index(i), domains)
-		}
+		w.expect(path.Child("expect"), step.Expect, slices.Concat(w.state.Nodes, w.lost))
 	}
 }
 
@@ -239,28 +240,6 @@ func (w *walk) checkSelector(path *field.Path, text, what string, sets []labels.
 		}
 	}
 	w.problem(path, "%q matches no %s; each part of it matches some, but no %s all of them", text, what, what)
-}
-
-func (w *walk) domains(path *field.Path, domains Domains) {
-	w.selectPods(path.Child("selector"), domains.Selector)
-	sets := labelsOf(slices.Concat(w.state.Nodes, w.lost))
-	has := func(value string) bool {
-		return slices.ContainsFunc(sets, func(set labels.Set) bool {
-			return set.Has(domains.TopologyKey) && (value == "" || set.Get(domains.TopologyKey) == value)
-		})
-	}
-	if domains.TopologyKey == "" {
-		return // said already
-	}
-	if !has("") {
-		w.problem(path.Child("topologyKey"), "%s", labelHint(domains.TopologyKey, "node", sets))
-		return
-	}
-	for _, name := range sortedKeys(domains.Exactly) {
-		if !has(name) {
-			w.problem(path.Child("exactly"), "no node is in the domain %q; %s", name, labelHint(domains.TopologyKey, "node", sets))
-		}
-	}
 }
 
 // checkPods finds pods, and templates of pods, that no profile of the scheduler serves, or whose volumes are not there.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -23,14 +24,28 @@ var synchronous = map[string]bool{
 	string(features.SchedulerAsyncAPICalls):   false,
 }
 
+// switched guards the process's feature gates, and remembers which were set last; nil before the first time.
+var switched struct {
+	sync.Mutex
+	set map[string]bool
+}
+
 // SetFeatureGates switches exactly these feature gates, in kube-scheduler's own notation ("A=true,B=false"), and sets all others
 // to the release's defaults. Of two values for one gate the later counts. Gates are the process's, as they are in
 // kube-scheduler: they hold for whatever is read and every engine that is built afterwards. If there is an error, which has a
 // line for each problem, nothing has changed.
+//
+// Where the gates are set already nothing is done, so that engines of the same gates can be built and run on several goroutines,
+// each of which sets them. Others must not be set meanwhile: on the way there, all gates have the defaults for a moment.
 func SetFeatureGates(gates string) error {
 	wanted, err := parseGates(gates)
 	if err != nil {
 		return err
+	}
+	switched.Lock()
+	defer switched.Unlock()
+	if maps.Equal(switched.set, wanted) {
+		return nil
 	}
 	// A gate keeps a value that it has refused, and refuses all that comes later for it; so a copy is asked first.
 	if err := setExactly(utilfeature.DefaultMutableFeatureGate.DeepCopy(), wanted); err != nil {
@@ -41,7 +56,11 @@ func SetFeatureGates(gates string) error {
 		slices.Sort(lines) // upstream goes through a map
 		return errors.New(strings.Join(lines, "\n"))
 	}
-	return setExactly(utilfeature.DefaultMutableFeatureGate, wanted)
+	if err := setExactly(utilfeature.DefaultMutableFeatureGate, wanted); err != nil {
+		return err
+	}
+	switched.set = wanted
+	return nil
 }
 
 // parseGates reads the notation. Upstream's own reader stops at the first problem, and has no proposal for a name.

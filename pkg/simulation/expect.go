@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -17,53 +19,93 @@ import (
 type Expectation struct {
 	Want, Got string
 	Met       bool
-	// Field is its place under the step's expect, as names and positions.
-	Field []any
+	// Why says in one line what is behind it where it is not met: the pods concerned and kube-scheduler's messages for those that
+	// are Pending. Empty where it is met, or where nothing is known besides Got.
+	Why string
+	// Field is its place under expect, as names and positions; empty where it is not from there. Always tells that it is under the
+	// scenario's expect, which holds after every step, and not under the step's own.
+	Field  []any
+	Always bool
 }
 
-// judge compares the step with what is expected of it.
+// judge compares the step with what is expected of it, as far as the step alone tells it.
 func judge(expect *scenario.Expect, step *Step) []Expectation {
 	if expect == nil {
 		return nil
 	}
 	var judged []Expectation
+	add := func(e Expectation, field ...any) {
+		if e.Met {
+			e.Why = ""
+		}
+		e.Field = slices.Concat(field, e.Field)
+		judged = append(judged, e)
+	}
+	pending := len(step.Pending)
 	if expect.Pending != nil {
-		judged = append(judged, Expectation{
-			Want: plural(*expect.Pending, "pod") + " Pending",
-			Got:  fmt.Sprint(len(step.Pending)),
-			Met:  len(step.Pending) == *expect.Pending, Field: []any{"pending"},
-		})
+		add(Expectation{
+			Want: plural(*expect.Pending, "pod") + " Pending", Got: fmt.Sprint(pending), Met: pending == *expect.Pending, Why: Waiting(step.Pending),
+		}, "pending")
+	}
+	if expect.PendingAtMost != nil {
+		add(Expectation{
+			Want: fmt.Sprintf("at most %s Pending", plural(*expect.PendingAtMost, "pod")), Got: fmt.Sprint(pending),
+			Met: pending <= *expect.PendingAtMost, Why: Waiting(step.Pending),
+		}, "pendingAtMost")
 	}
 	if expect.Message != "" {
-		judged = append(judged, judgeMessage(expect.Message, step))
+		add(judgeMessage(expect.Message, step), "message")
 	}
-	for i, domains := range expect.Domains {
-		for _, e := range judgeDomains(domains, step.State) {
-			e.Field = append([]any{"domains", i}, e.Field...)
-			judged = append(judged, e)
+	for i := range expect.Domains {
+		for _, e := range judgeDomains(&expect.Domains[i], step) {
+			add(e, "domains", i)
+		}
+	}
+	for i := range expect.Nodes {
+		on := &expect.Nodes[i]
+		if on.OnlyOn != nil {
+			add(judgeNodes(on.Selector, *on.OnlyOn, true, step.State), "nodes", i, "onlyOn")
+		}
+		if on.NotOn != nil {
+			add(judgeNodes(on.Selector, *on.NotOn, false, step.State), "nodes", i, "notOn")
 		}
 	}
 	if expect.Rollouts != nil {
-		var open []string
-		for _, rollout := range step.Rollouts {
-			if !rollout.Complete {
-				open = append(open, strings.ToLower(rollout.Kind)+"/"+rollout.Name)
-			}
-		}
-		want, got := "every rollout complete", "every one is"
-		if !*expect.Rollouts {
-			want = "a rollout that does not complete"
-		}
-		if len(open) > 0 {
-			got = "not complete: " + strings.Join(open, ", ")
-		}
-		judged = append(judged, Expectation{Want: want, Got: got, Met: (len(open) == 0) == *expect.Rollouts, Field: []any{"rollouts"}})
+		add(judgeRollouts(*expect.Rollouts, step), "rollouts")
 	}
 	return judged
 }
 
+// Waiting says which pods are Pending, with kube-scheduler's messages: "web-1 and web-2: 0/3 nodes are available: …".
+func Waiting(pending []placement.Pending) string {
+	var messages []string
+	pods := map[string][]string{}
+	for _, p := range pending {
+		if pods[p.Message] == nil {
+			messages = append(messages, p.Message)
+		}
+		pods[p.Message] = append(pods[p.Message], nameOf(p.Pod))
+	}
+	parts := make([]string, len(messages))
+	for i, message := range messages {
+		parts[i] = few(pods[message])
+		if message != "" {
+			parts[i] += ": " + strings.TrimSuffix(message, ".")
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// nameOf is the pod's name, with its namespace if that is not the default one.
+func nameOf(pod *v1.Pod) string {
+	if pod.Namespace == v1.NamespaceDefault {
+		return pod.Name
+	}
+	return pod.Namespace + "/" + pod.Name
+}
+
 func judgeMessage(text string, step *Step) Expectation {
-	e := Expectation{Want: fmt.Sprintf("a Pending pod's message contains %q", text), Got: "no pod is Pending", Field: []any{"message"}}
+	e := Expectation{Want: fmt.Sprintf("a Pending pod's message contains %q", text), Got: "no pod is Pending"}
 	for _, pending := range step.Pending {
 		e.Got = pending.Message
 		if strings.Contains(pending.Message, text) {
@@ -71,63 +113,194 @@ func judgeMessage(text string, step *Step) Expectation {
 			break
 		}
 	}
+	if slices.ContainsFunc(step.Pending, func(p placement.Pending) bool { return p.Message != e.Got }) {
+		e.Why = Waiting(step.Pending) // Got is only one of them
+	}
 	return e
 }
 
-func judgeDomains(expect scenario.Domains, state *cluster.State) []Expectation {
-	counts := countDomains(state, expect.TopologyKey, expect.Selector)
-	var parts []string
-	least, most := -1, 0
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
-		if least < 0 || counts[name] < least {
-			least = counts[name]
+func judgeRollouts(complete bool, step *Step) Expectation {
+	var open, waiting []string
+	for _, rollout := range step.Rollouts {
+		if !rollout.Complete {
+			name := strings.ToLower(rollout.Kind) + "/" + rollout.Name
+			open = append(open, name)
+			waiting = append(waiting, name+": "+rollout.Waiting)
 		}
-		most = max(most, counts[name])
+	}
+	e := Expectation{Want: "every rollout complete", Got: "every one is", Met: (len(open) == 0) == complete, Why: strings.Join(waiting, "; ")}
+	if !complete {
+		e.Want = "a rollout that does not complete"
+	}
+	if len(open) > 0 {
+		e.Got = "not complete: " + strings.Join(open, ", ")
+	}
+	return e
+}
+
+// occupied is a failure domain and the names of the running pods in it that count.
+type occupied struct {
+	name string
+	pods []string
+}
+
+func (d occupied) String() string {
+	if len(d.pods) == 0 {
+		return d.name + " has no pod"
+	}
+	return d.name + " has " + few(d.pods)
+}
+
+func judgeDomains(expect *scenario.Domains, step *Step) []Expectation {
+	domains := occupy(step.State, expect.TopologyKey, expect.Selector)
+	most, least, used := 0, 0, 0
+	var parts []string
+	for i, d := range domains {
+		n := len(d.pods)
+		parts = append(parts, fmt.Sprintf("%s %d", d.name, n))
+		if most = max(most, n); i == 0 || n < least {
+			least = n
+		}
+		if n > 0 {
+			used++
+		}
 	}
 	got := strings.Join(parts, ", ")
-	of := "pods by " + expect.TopologyKey
-	if expect.Selector != "" {
-		of = expect.Selector + " " + of
+	if len(domains) == 0 {
+		got = "no such domain is left"
+	}
+	of := about(expect.Selector, "pods") + " by " + expect.TopologyKey
+	// why names the domains of these sizes, and what keeps further pods from them.
+	why := func(concerned func(pods int) bool, lacks bool) string {
+		var parts []string
+		for _, d := range domains {
+			if concerned(len(d.pods)) {
+				parts = append(parts, d.String())
+			}
+		}
+		parts = []string{few(parts)}
+		if waiting := Waiting(matching(step.Pending, expect.Selector)); lacks && waiting != "" {
+			parts = append(parts, "Pending "+waiting)
+		}
+		return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 	}
 	var judged []Expectation
-	add := func(field string, met bool, format string, args ...any) {
-		judged = append(judged, Expectation{Want: of + ": " + fmt.Sprintf(format, args...), Got: got, Met: met, Field: []any{field}})
+	add := func(field string, met bool, why string, format string, args ...any) {
+		judged = append(judged, Expectation{Want: of + ": " + fmt.Sprintf(format, args...), Got: got, Met: met, Why: why, Field: []any{field}})
 	}
 	if expect.Min != nil {
-		add("min", least >= *expect.Min, "at least %d in each", *expect.Min)
+		few := func(n int) bool { return n < *expect.Min }
+		add("min", len(domains) > 0 && least >= *expect.Min, why(few, true), "at least %d in each", *expect.Min)
 	}
 	if expect.Max != nil {
-		add("max", most <= *expect.Max, "at most %d in each", *expect.Max)
+		many := func(n int) bool { return n > *expect.Max }
+		add("max", most <= *expect.Max, why(many, false), "at most %d in each", *expect.Max)
 	}
 	if expect.Skew != nil {
-		add("skew", most-max(least, 0) <= *expect.Skew, "skew at most %d", *expect.Skew)
+		extreme := func(n int) bool { return n == most || n == least }
+		add("skew", most-least <= *expect.Skew, why(extreme, true), "skew at most %d", *expect.Skew)
+	}
+	if expect.Used != nil {
+		empty := func(n int) bool { return n == 0 }
+		add("used", used >= *expect.Used, why(empty, true), "at least %d used", *expect.Used)
 	}
 	for _, name := range slices.Sorted(maps.Keys(expect.Exactly)) {
-		add("exactly", counts[name] == expect.Exactly[name], "exactly %d in %s", expect.Exactly[name], name)
+		want, here := expect.Exactly[name], occupied{name: name}
+		if i := slices.IndexFunc(domains, func(d occupied) bool { return d.name == name }); i >= 0 {
+			here = domains[i]
+		}
+		reason := here.String()
+		if waiting := Waiting(matching(step.Pending, expect.Selector)); len(here.pods) < want && waiting != "" {
+			reason += "; Pending " + waiting
+		}
+		add("exactly", len(here.pods) == want, reason, "exactly %d in %s", want, name)
 	}
 	return judged
 }
 
-// countDomains counts the running pods in each domain, empty ones included.
-func countDomains(state *cluster.State, key, selector string) map[string]int {
+// occupy returns the failure domains, empty ones included, with their running pods.
+func occupy(state *cluster.State, key, selector string) []occupied {
+	found, _ := topology.Domains(state.Nodes, key)
+	domains := make([]occupied, len(found))
+	at := map[string]int{}
+	for i, domain := range found {
+		domains[i].name = domain.Value
+		for _, node := range domain.Nodes {
+			at[node.Name] = i
+		}
+	}
+	for _, pod := range running(state, selector) {
+		if i, found := at[pod.Spec.NodeName]; found {
+			domains[i].pods = append(domains[i].pods, nameOf(pod))
+		}
+	}
+	slices.SortFunc(domains, func(a, b occupied) int { return strings.Compare(a.name, b.name) })
+	return domains
+}
+
+func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.State) Expectation {
+	among := map[string]bool{}
+	for _, node := range nodes.Select(state.Nodes) {
+		among[node.Name] = true
+	}
+	var places []string
+	if len(nodes.Names) > 0 {
+		places = append(places, strings.Join(nodes.Names, " or "))
+	}
+	if nodes.Selector != "" {
+		places = append(places, "a node with "+nodes.Selector)
+	}
+	all, wrong := 0, []string(nil)
+	for _, pod := range running(state, selector) {
+		all++
+		if among[pod.Spec.NodeName] != on {
+			wrong = append(wrong, fmt.Sprintf("%s is on %s", nameOf(pod), pod.Spec.NodeName))
+		}
+	}
+	e := Expectation{Want: fmt.Sprintf("all %s on %s", about(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: few(wrong)}
+	is := "not"
+	if !on {
+		e.Want, is = strings.Replace(e.Want, "all ", "no ", 1), "there"
+	}
+	switch {
+	case all == 0:
+		e.Got = "no such pod is running"
+	default:
+		e.Got = fmt.Sprintf("%d of %s %s", len(wrong), plural(all, "pod"), is)
+	}
+	return e
+}
+
+// about is what is counted: "app=web pods".
+func about(selector, what string) string {
+	if selector == "" {
+		return what
+	}
+	return selector + " " + what
+}
+
+// running returns the pods that have a node, have not ended and match the selector.
+func running(state *cluster.State, selector string) []*v1.Pod {
+	matches := parse(selector)
+	var pods []*v1.Pod
+	for _, pod := range state.Pods {
+		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) && matches.Matches(labels.Set(pod.Labels)) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+func matching(pending []placement.Pending, selector string) []placement.Pending {
+	matches := parse(selector)
+	return slices.DeleteFunc(slices.Clone(pending), func(p placement.Pending) bool { return !matches.Matches(labels.Set(p.Pod.Labels)) })
+}
+
+// parse reads a selector of a scenario; loading has made sure that it parses.
+func parse(selector string) labels.Selector {
 	matches, err := labels.Parse(selector)
 	if err != nil {
-		matches = labels.Nothing() // Loading the scenario has made sure that it parses.
+		return labels.Nothing()
 	}
-	domains, _ := topology.Domains(state.Nodes, key)
-	counts := map[string]int{}
-	domainOf := map[string]string{}
-	for _, domain := range domains {
-		counts[domain.Value] = 0
-		for _, node := range domain.Nodes {
-			domainOf[node.Name] = domain.Value
-		}
-	}
-	for _, pod := range state.Pods {
-		if domain, found := domainOf[pod.Spec.NodeName]; found && !cluster.Terminal(pod) && matches.Matches(labels.Set(pod.Labels)) {
-			counts[domain]++
-		}
-	}
-	return counts
+	return matches
 }

@@ -51,7 +51,8 @@ type Step struct {
 	Rollouts []workload.Rollout
 	// Notes are what was assumed, added or refused in this step.
 	Notes []string
-	// Expectations are what the scenario expected of the step.
+	// Expectations are what the scenario expected of the step, as far as the step alone tells whether it came so; package gate
+	// adds the others.
 	Expectations []Expectation
 }
 
@@ -134,6 +135,10 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	step.Rollouts = workload.Rollouts(state)
 	step.Placed = stillThere(step.Placed, state)
 	step.Expectations = judge(spec.Expect, &step)
+	for _, e := range judge(r.scenario.Expect, &step) {
+		e.Always = true
+		step.Expectations = append(step.Expectations, e)
+	}
 	result.Steps = append(result.Steps, step)
 	return state, nil
 }

@@ -28,7 +28,7 @@ function expectationsOf(step) {
     table("Expectations", ["", "Expected", "Seen"], all.map((expectation) => h("tr", {class: expectation.met ? "met" : "failed"},
       h("td", {}, h("span", {class: "sign", "aria-label": expectation.met ? "met" : "not met", role: "img"}, expectation.met ? "✓" : "✕")),
       h("td", {}, expectation.want, expectation.source && h("small", {class: "source"}, `${expectation.source.file}:${expectation.source.line}`)),
-      h("td", {class: "got"}, expectation.got)))));
+      h("td", {class: "got"}, expectation.got, expectation.why && h("small", {}, expectation.why))))));
 }
 
 function workloadsPart(step) {

@@ -1,0 +1,272 @@
+package scenario
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Expect is what must be so after a step. Give at least one of its fields; what is left out is not checked.
+type Expect struct {
+	// Pending is the exact number of Pending pods, 0 or more.
+	Pending *int `json:"pending,omitempty" jsonschema:"minimum=0"`
+	// PendingAtMost is the largest number of Pending pods, 0 or more. It cannot be given together with pending.
+	PendingAtMost *int `json:"pendingAtMost,omitempty" jsonschema:"minimum=0"`
+	// Message is a text that kube-scheduler's message for at least one Pending pod contains.
+	Message string `json:"message,omitempty"`
+	// Domains lists bounds for the number of running pods in each failure domain.
+	Domains []Domains `json:"domains,omitempty"`
+	// Nodes lists on which nodes running pods must be, and must not be.
+	Nodes []PodsOnNodes `json:"nodes,omitempty"`
+	// Rollouts is true if every rollout must be complete, and false if one must not be.
+	Rollouts *bool `json:"rollouts,omitempty"`
+	// Failures lists bounds for what the failures of a level may take after the step.
+	Failures []FailureBounds `json:"failures,omitempty"`
+	// Findings is the largest number of findings of the step, 0 or more: workloads with Pending pods and rollouts that are stuck,
+	// as in the report's SARIF. Expectations that are not met do not count.
+	Findings *int `json:"findings,omitempty" jsonschema:"minimum=0"`
+}
+
+// Domains bounds the number of running pods in each failure domain, empty domains included. Give at least one of min, max,
+// skew, used and exactly.
+type Domains struct {
+	// TopologyKey is the node label whose values are the domains, for example topology.kubernetes.io/zone.
+	TopologyKey string `json:"topologyKey"`
+	// Selector is a label selector for the pods that count, as for kubectl -l. Default: all pods.
+	Selector string `json:"selector,omitempty"`
+	// Min is the smallest number of pods that a domain may have, 0 or more.
+	Min *int `json:"min,omitempty" jsonschema:"minimum=0"`
+	// Max is the largest number of pods that a domain may have, 0 or more.
+	Max *int `json:"max,omitempty" jsonschema:"minimum=0"`
+	// Skew is the most by which the fullest domain may exceed the emptiest, 0 or more.
+	Skew *int `json:"skew,omitempty" jsonschema:"minimum=0"`
+	// Used is the smallest number of domains that must have a pod, 1 or more.
+	Used *int `json:"used,omitempty" jsonschema:"minimum=1"`
+	// Exactly gives the exact number of pods in domains, by the value of the label.
+	Exactly map[string]int `json:"exactly,omitempty"`
+}
+
+// PodsOnNodes says on which nodes running pods must be, and must not be. Pending pods do not count. Give at least one of onlyOn and
+// notOn.
+type PodsOnNodes struct {
+	// Selector is a label selector for the pods, as for kubectl -l. Default: all pods.
+	Selector string `json:"selector,omitempty"`
+	// OnlyOn selects the nodes of which each pod must be on one.
+	OnlyOn *Nodes `json:"onlyOn,omitempty"`
+	// NotOn selects the nodes on which no pod may be.
+	NotOn *Nodes `json:"notOn,omitempty"`
+}
+
+// FailureBounds bounds what every failure of a level may take, and what may stay away after it. All failures are looked at, and
+// the recovery of all of them where stranded or unreplaced is given. Give at least one of radius, lost, stranded, unreplaced and
+// quorumLost.
+type FailureBounds struct {
+	// Level is the topology key whose domains fail, for example rack; region, zone and node are short for the well-known keys.
+	Level string `json:"level"`
+	// Simultaneous is the number of domains of the level that fail together, 1 or more. Of very many sets of domains the worst for
+	// each workload are looked at: radius, lost and quorumLost are exact even so, and stranded and unreplaced are of those sets.
+	// Default: as failures of the scenario says it, or 1.
+	Simultaneous *int `json:"simultaneous,omitempty" jsonschema:"minimum=1"`
+	// Mode is how the nodes fail, as in a step that fails nodes. Default: as failures of the scenario says it, or unreachable.
+	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
+	// Workload restricts this to one workload, as kind/name or namespace/kind/name. Default: all workloads.
+	Workload string `json:"workload,omitempty"`
+	// Radius is the largest share of a workload's running pods that a failure may take, from 0 to 1.
+	Radius *float64 `json:"radius,omitempty" jsonschema:"minimum=0,maximum=1"`
+	// Lost is the largest number of pods that a failure may take, 0 or more. Without a workload, pods of DaemonSets and bare pods
+	// count, too.
+	Lost *int `json:"lost,omitempty" jsonschema:"minimum=0"`
+	// Stranded is the largest number of replacements that may stay Pending after a failure, 0 or more.
+	Stranded *int `json:"stranded,omitempty" jsonschema:"minimum=0"`
+	// Unreplaced is the largest number of lost pods of which no controller may make another, 0 or more. Without a workload, pods of
+	// DaemonSets and bare pods count, too.
+	Unreplaced *int `json:"unreplaced,omitempty" jsonschema:"minimum=0"`
+	// QuorumLost is false if no failure may take a quorum, and true if one must.
+	QuorumLost *bool `json:"quorumLost,omitempty"`
+}
+
+// replicated are the kinds of workloads whose losses are counted.
+var replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob"}
+
+// Covers tells whether the bounds are for this workload.
+func (f *FailureBounds) Covers(workload cluster.Owner) bool {
+	if f.Workload == "" {
+		return true
+	}
+	anywhere, wanted, err := parseWorkload(f.Workload)
+	return err == nil && wanted.kind == workload.Kind && wanted.name == workload.Name && (anywhere || wanted.namespace == workload.Namespace)
+}
+
+// Count is the number of domains that fail together, with the scenario's own as the default.
+func (f *FailureBounds) Count(of *Failures) int {
+	switch {
+	case f.Simultaneous != nil:
+		return *f.Simultaneous
+	case of.Simultaneous != nil:
+		return *of.Simultaneous
+	}
+	return 1
+}
+
+// shapeOfExpect finds what is wrong with an expect whatever the objects are.
+func (l *loader) shapeOfExpect(path *field.Path, expect *Expect) {
+	if expect.Pending == nil && expect.PendingAtMost == nil && expect.Message == "" && len(expect.Domains) == 0 && len(expect.Nodes) == 0 &&
+		expect.Rollouts == nil && len(expect.Failures) == 0 && expect.Findings == nil {
+		l.problem(path, "expects nothing; give pending, pendingAtMost, message, domains, nodes, rollouts, failures or findings")
+	}
+	l.atLeast(path.Child("pending"), expect.Pending, 0)
+	l.atLeast(path.Child("pendingAtMost"), expect.PendingAtMost, 0)
+	l.atLeast(path.Child("findings"), expect.Findings, 0)
+	if expect.Pending != nil && expect.PendingAtMost != nil {
+		l.problem(path, "give pending or pendingAtMost, not both")
+	}
+	for _, bound := range []struct {
+		name  string
+		value *int
+	}{{"pending", expect.Pending}, {"pendingAtMost", expect.PendingAtMost}, {"findings", expect.Findings}} {
+		if bound.value != nil && *bound.value == 0 && expect.Message != "" {
+			l.problem(path.Child("message"), "is of a Pending pod, and %s: 0 expects none; drop one of them", bound.name)
+		}
+	}
+	for i := range expect.Domains {
+		l.shapeOfDomains(path.Child("domains").Index(i), &expect.Domains[i])
+	}
+	for i := range expect.Nodes {
+		l.shapeOfPodsOnNodes(path.Child("nodes").Index(i), &expect.Nodes[i])
+	}
+	for i := range expect.Failures {
+		l.shapeOfFailureBounds(path.Child("failures").Index(i), &expect.Failures[i])
+	}
+}
+
+func (l *loader) shapeOfDomains(path *field.Path, domains *Domains) {
+	if domains.TopologyKey == "" {
+		l.problem(path.Child("topologyKey"), "is missing; give a node label such as topology.kubernetes.io/zone")
+	}
+	l.shapeOfSelector(path.Child("selector"), domains.Selector)
+	if domains.Min == nil && domains.Max == nil && domains.Skew == nil && domains.Used == nil && len(domains.Exactly) == 0 {
+		l.problem(path, "expects nothing; give min, max, skew, used or exactly")
+	}
+	l.atLeast(path.Child("min"), domains.Min, 0)
+	l.atLeast(path.Child("max"), domains.Max, 0)
+	l.atLeast(path.Child("skew"), domains.Skew, 0)
+	l.atLeast(path.Child("used"), domains.Used, 1)
+	if domains.Min != nil && domains.Max != nil && *domains.Min > *domains.Max {
+		l.problem(path.Child("min"), "%d is more than max, %d", *domains.Min, *domains.Max)
+	}
+	for _, name := range sortedKeys(domains.Exactly) {
+		l.atLeast0(path.Child("exactly").Key(name), domains.Exactly[name])
+	}
+}
+
+func (l *loader) shapeOfPodsOnNodes(path *field.Path, nodes *PodsOnNodes) {
+	l.shapeOfSelector(path.Child("selector"), nodes.Selector)
+	if nodes.OnlyOn == nil && nodes.NotOn == nil {
+		l.problem(path, "expects nothing; give onlyOn or notOn")
+	}
+	if nodes.OnlyOn != nil {
+		l.shapeOfNodes(path.Child("onlyOn"), *nodes.OnlyOn)
+	}
+	if nodes.NotOn != nil {
+		l.shapeOfNodes(path.Child("notOn"), *nodes.NotOn)
+	}
+}
+
+func (l *loader) shapeOfFailureBounds(path *field.Path, f *FailureBounds) {
+	if f.Level == "" {
+		l.problem(path.Child("level"), "is missing; give region, zone, node, or another node label such as rack")
+	}
+	if f.Simultaneous != nil && *f.Simultaneous < 1 {
+		l.problem(path.Child("simultaneous"), "%d is less than 1; give the number of domains that fail together", *f.Simultaneous)
+	}
+	l.shapeOfMode(path.Child("mode"), f.Mode)
+	if f.Workload != "" {
+		l.shapeOfWorkload(path.Child("workload"), f.Workload, replicated...)
+	}
+	if f.Radius == nil && f.Lost == nil && f.Stranded == nil && f.Unreplaced == nil && f.QuorumLost == nil {
+		l.problem(path, "expects nothing; give radius, lost, stranded, unreplaced or quorumLost")
+	}
+	if f.Radius != nil && !(*f.Radius >= 0 && *f.Radius <= 1) {
+		l.problem(path.Child("radius"), "%v is no share; give a number from 0 to 1, for example 0.5 for a half", *f.Radius)
+	}
+	l.atLeast(path.Child("lost"), f.Lost, 0)
+	l.atLeast(path.Child("stranded"), f.Stranded, 0)
+	l.atLeast(path.Child("unreplaced"), f.Unreplaced, 0)
+}
+
+// atLeast checks a bound that is given.
+func (l *loader) atLeast(path *field.Path, value *int, least int) {
+	switch {
+	case value == nil:
+	case least == 0:
+		l.atLeast0(path, *value)
+	case *value < least:
+		l.problem(path, "%d is less than %d; give %[2]d or more", *value, least)
+	}
+}
+
+// expect reports what is expected of labels, nodes and workloads that are not there. The nodes are all that there can be.
+func (w *walk) expect(path *field.Path, expect *Expect, nodes []*v1.Node) {
+	for i := range expect.Domains {
+		w.domains(path.Child("domains").Index(i), &expect.Domains[i], nodes)
+	}
+	for i := range expect.Nodes {
+		path, on := path.Child("nodes").Index(i), &expect.Nodes[i]
+		w.selectPods(path.Child("selector"), on.Selector)
+		if on.OnlyOn != nil {
+			w.selectNodes(path.Child("onlyOn"), *on.OnlyOn, nodes)
+		}
+		if on.NotOn != nil {
+			w.selectNodes(path.Child("notOn"), *on.NotOn, nodes)
+		}
+	}
+	for i := range expect.Failures {
+		w.failureBounds(path.Child("failures").Index(i), &expect.Failures[i], nodes)
+	}
+}
+
+func (w *walk) domains(path *field.Path, domains *Domains, nodes []*v1.Node) {
+	w.selectPods(path.Child("selector"), domains.Selector)
+	sets := labelsOf(nodes)
+	has := func(value string) bool {
+		return slices.ContainsFunc(sets, func(set labels.Set) bool {
+			return set.Has(domains.TopologyKey) && (value == "" || set.Get(domains.TopologyKey) == value)
+		})
+	}
+	if domains.TopologyKey == "" {
+		return // said already
+	}
+	if !has("") {
+		w.problem(path.Child("topologyKey"), "%s", labelHint(domains.TopologyKey, "node", sets))
+		return
+	}
+	for _, name := range sortedKeys(domains.Exactly) {
+		if !has(name) {
+			w.problem(path.Child("exactly"), "no node is in the domain %q; %s", name, labelHint(domains.TopologyKey, "node", sets))
+		}
+	}
+	if all, _ := topology.Domains(nodes, domains.TopologyKey); domains.Used != nil && *domains.Used > len(all) {
+		w.problem(path.Child("used"), "%d domains cannot have a pod where there are %d", *domains.Used, len(all))
+	}
+}
+
+func (w *walk) failureBounds(path *field.Path, f *FailureBounds, nodes []*v1.Node) {
+	if f.Workload != "" {
+		w.workload(path.Child("workload"), f.Workload, replicated...)
+	}
+	if f.Level == "" {
+		return // said already
+	}
+	all, _ := topology.Domains(nodes, topology.Key(f.Level))
+	switch {
+	case len(all) == 0:
+		w.problem(path.Child("level"), "%s", labelHint(f.Level, "node", labelsOf(nodes)))
+	case f.Simultaneous != nil && *f.Simultaneous > len(all):
+		w.problem(path.Child("simultaneous"), "%d domains cannot fail together where there are %d", *f.Simultaneous, len(all))
+	}
+}
