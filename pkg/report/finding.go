@@ -42,12 +42,12 @@ type Rule struct {
 const ExpectationNotMet = "expectation-not-met"
 
 const (
-	rulePending     = "pods-pending"
-	ruleRollout     = "rollout-stuck"
-	ruleGone        = "workload-gone"
-	ruleQuorum      = "quorum-lost"
-	ruleBudget      = "budget-broken"
-	ruleStranded    = "pods-stranded"
+	rulePending  = "pods-pending"
+	ruleRollout  = "rollout-stuck"
+	ruleGone     = "workload-gone"
+	ruleQuorum   = "quorum-lost"
+	ruleBudget   = "budget-broken"
+	ruleStranded = "pods-stranded"
 )
 
 // Rules are all kinds of findings, those of a Report before those of a BlastReport.

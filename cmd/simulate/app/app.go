@@ -81,6 +81,7 @@ Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered a
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newRun(s), newBlast(s), newDrain(s), newExplain(s), newValidate(s), newExport(s), newVersion(s), newCompletion(s))
+	root.AddCommand(newTest(s))
 	return root
 }
 

@@ -120,6 +120,11 @@ are lost, which pods come back and where, which are stranded and why, and which 
 			if err != nil {
 				return err
 			}
+			if out.has("html") { // its page has the steps' expectations, too
+				if err := judge(cmd, s, result); err != nil {
+					return err
+				}
+			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
 					return report.WriteHTML(w, report.Page{Report: report.New(result, version), Blast: found})

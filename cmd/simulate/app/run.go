@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/gate"
 	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -34,6 +35,9 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
 			}
 			result, err := in.run(cmd, s, args)
 			if err != nil {
+				return err
+			}
+			if err := judge(cmd, s, result); err != nil {
 				return err
 			}
 			found := report.New(result, version)
@@ -79,6 +83,14 @@ func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.R
 		opts.Record = func(_ string, owner cluster.Owner, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
 	}
 	return simulation.Run(cmd.Context(), loaded, opts)
+}
+
+// judge looks at what the scenario expects of failures and findings, and shows how far it is.
+func judge(cmd *cobra.Command, s streams, result *simulation.Result) error {
+	bar := newProgress(s.err)
+	bar.unit = "failures"
+	defer bar.done()
+	return gate.Judge(cmd.Context(), result, bar.update)
 }
 
 func atMostOne(cmd *cobra.Command, args []string) error {

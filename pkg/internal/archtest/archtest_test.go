@@ -31,6 +31,7 @@ var level = map[string]int{
 	"pkg/blast":        5,
 	"pkg/explain":      5,
 	"pkg/report":       7,
+	"pkg/gate":         8,
 	"scenarios":        0,
 	"cmd/simulate/app": 9,
 	"cmd/simulate":     10,

@@ -1,0 +1,313 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/gate"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// tests are the flags of simulate test.
+type tests struct {
+	run     string
+	verbose bool
+	junit   string
+	update  bool
+}
+
+func newTest(s streams) *cobra.Command {
+	var t tests
+	cmd := &cobra.Command{
+		Use:   "test [DIR|FILE...]",
+		Short: "Run scenarios, and tell which of their expectations are not met",
+		Long: `Run every scenario.yaml below the folders, and the scenario files that are named, and tell which expectations are not met,
+and why. Without an argument it begins at the working directory; folders whose names begin with a dot are passed by.
+
+Where a placements.golden.yaml stands beside a scenario.yaml, the placements after each step are compared with it; --update writes
+it. Exit status: 0 if every expectation is met, 3 if one is not, 2 if a scenario is wrong or none is found, 1 if one could not be run.`,
+		Example: `  simulate test
+  simulate test scenarios --junit test.xml
+  simulate test scenarios --run 'zone|rack' -v
+  simulate test scenarios/kind-walkthrough --update`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pattern, err := regexp.Compile(t.run)
+			if err != nil {
+				return usage(cmd, "--run: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+			}
+			files, err := scenarioFiles(args)
+			if err != nil {
+				return asInput(err)
+			}
+			tested, err := loadTested(files, pattern)
+			if err != nil {
+				return asInput(err)
+			}
+			if err := t.test(cmd, s, tested); err != nil {
+				return err
+			}
+			if t.junit != "" {
+				if err := writeJUnit(t.junit, tested); err != nil {
+					return err
+				}
+			}
+			if _, err := io.WriteString(s.out, t.text(tested)); err != nil {
+				return err
+			}
+			return conclude(tested)
+		},
+	}
+	cmd.Flags().StringVar(&t.run, "run", "", "only those whose path or name matches this `REGEXP`")
+	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list every step and expectation")
+	cmd.Flags().StringVar(&t.junit, "junit", "", "write a JUnit report to this `FILE`, too, a suite for each scenario")
+	cmd.Flags().BoolVar(&t.update, "update", false, "write placements.golden.yaml beside each scenario, instead of comparing with it")
+	return cmd
+}
+
+// tested is a scenario and what came of it.
+type tested struct {
+	file, path string // the path is the folder's where the file is its scenario.yaml
+	gate.Case
+	gate.Outcome
+	report *report.Report
+	status int // exit status, were it alone
+}
+
+// scenarioFiles returns the files of the scenarios below the folders, and those that are named, each once and in order.
+func scenarioFiles(args []string) ([]string, error) {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	var files []string
+	var problems []error
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("%s: no such file or folder; give scenario files, or folders to look for a %s in", arg, scenario.FileName))
+			continue
+		case !info.IsDir():
+			files = append(files, filepath.Clean(arg))
+			continue
+		}
+		before := len(files)
+		err = filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
+				return fs.SkipDir
+			case !entry.IsDir() && entry.Name() == scenario.FileName:
+				files = append(files, filepath.Clean(path))
+			}
+			return nil
+		})
+		if err != nil {
+			problems = append(problems, err)
+		} else if len(files) == before {
+			problems = append(problems, fmt.Errorf("%s: there is no %s in this folder or below it; give scenario files, or folders that hold one", arg, scenario.FileName))
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), errors.Join(problems...)
+}
+
+// loadTested reads the scenarios that the pattern matches. One that is wrong is kept with what is wrong with it; its name is not
+// known, so that only its path can match.
+func loadTested(files []string, pattern *regexp.Regexp) ([]*tested, error) {
+	var all []*tested
+	for _, file := range files {
+		t := &tested{file: file, path: file}
+		if filepath.Base(file) == scenario.FileName {
+			t.path = filepath.Dir(file)
+		}
+		t.GoldenFile = gate.GoldenFile(file)
+		t.Scenario, t.Err = scenario.Load(file, scenario.Options{})
+		if !pattern.MatchString(t.path) && (t.Scenario == nil || !pattern.MatchString(t.Scenario.Name)) {
+			continue
+		}
+		if t.Err != nil {
+			t.status = exitInput
+		}
+		all = append(all, t)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--run %s: none of %d scenarios has such a path or name", pattern, len(files))
+	}
+	// As in a listing of the paths shown, whatever the files are called.
+	slices.SortStableFunc(all, func(a, b *tested) int { return cmp.Compare(a.path, b.path) })
+	return all, nil
+}
+
+// test runs what could be loaded.
+func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
+	var ready []*tested
+	var cases []gate.Case
+	for _, one := range all {
+		if one.Err == nil && !t.update {
+			if one.Golden, one.Err = gate.ReadGolden(one.GoldenFile); one.Err != nil {
+				one.status = exitInput
+			}
+		}
+		if one.Err == nil {
+			ready, cases = append(ready, one), append(cases, one.Case)
+		}
+	}
+	bar := newProgress(s.err)
+	bar.unit = "scenarios"
+	defer bar.done()
+	outcomes := gate.Test(cmd.Context(), cases, func(done int) { bar.update("test", done, len(cases)) })
+	for i, one := range ready {
+		if one.Outcome = outcomes[i]; one.Err != nil {
+			one.status = exitFailed
+			if errors.As(one.Err, new(*simulation.StepError)) {
+				one.status = exitInput
+			}
+			one.Err = fmt.Errorf("%s: %w", one.file, one.Err)
+			continue
+		}
+		if t.update {
+			if err := gate.NewGolden(one.Result).Write(one.GoldenFile); err != nil {
+				return fmt.Errorf("--update: %w", err)
+			}
+		}
+		one.report = report.New(one.Result, version)
+		if !one.report.Met() {
+			one.status = exitUnmet
+		}
+	}
+	return nil
+}
+
+func writeJUnit(file string, all []*tested) error {
+	var scenarios []report.Tested
+	for _, one := range all {
+		scenarios = append(scenarios, report.Tested{Path: one.path, Report: one.report, Err: one.Err})
+	}
+	var out bytes.Buffer
+	if err := report.WriteTestedJUnit(&out, scenarios); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("--junit: %w", err)
+	}
+	return nil
+}
+
+// text is a line for each scenario, with what is not met below it, and a line for all of them.
+func (t *tests) text(all []*tested) string {
+	var out strings.Builder
+	width := 0
+	for _, one := range all {
+		width = max(width, len(one.path))
+	}
+	var failed []string
+	for _, one := range all {
+		verdict, summary := "ok", ""
+		switch {
+		case one.Err != nil:
+			verdict, summary = "FAIL", "cannot be run"
+		default:
+			total, unmet := one.Counts()
+			expectations := count(total, "expectation")
+			switch {
+			case total == 0:
+				verdict, expectations = "?", "no expectations"
+			case unmet > 0:
+				verdict, expectations = "FAIL", fmt.Sprintf("%d of %s not met", unmet, expectations)
+			}
+			summary = count(len(one.report.Steps), "step") + ", " + expectations
+		}
+		if verdict == "FAIL" {
+			failed = append(failed, one.path)
+		}
+		if t.update && one.Err == nil {
+			summary += "; wrote " + filepath.Base(one.GoldenFile)
+		}
+		fmt.Fprintf(&out, "%-4s  %-*s   %s\n", verdict, width, one.path, summary)
+		if one.Err != nil {
+			for line := range strings.Lines(one.Err.Error()) {
+				fmt.Fprintf(&out, "      %s\n", strings.TrimSpace(line))
+			}
+			continue
+		}
+		for i := range one.report.Steps {
+			t.step(&out, &one.report.Steps[i])
+		}
+	}
+	if len(failed) > 0 {
+		fmt.Fprintf(&out, "FAIL: %d of %s: %s\n", len(failed), count(len(all), "scenario"), strings.Join(failed, ", "))
+	} else {
+		fmt.Fprintf(&out, "ok: %s\n", count(len(all), "scenario"))
+	}
+	return out.String()
+}
+
+// step tells which expectations of a step are not met, and with -v which are.
+func (t *tests) step(out *strings.Builder, step *report.Step) {
+	shown := step.Expectations
+	if !t.verbose {
+		shown = slices.DeleteFunc(slices.Clone(shown), func(e report.Expectation) bool { return e.Met })
+	}
+	if len(shown) == 0 && !t.verbose {
+		return
+	}
+	fmt.Fprintf(out, "      %s\n", step.Name)
+	for _, e := range shown {
+		where := ""
+		if e.Source != nil {
+			where = fmt.Sprintf(" (%s:%d)", e.Source.File, e.Source.Line)
+		}
+		if e.Met {
+			fmt.Fprintf(out, "        ok    %s%s\n", e.Want, where)
+			continue
+		}
+		fmt.Fprintf(out, "        FAIL  want %s%s\n              got  %s\n", e.Want, where, e.Got)
+		if e.Why != "" {
+			fmt.Fprintf(out, "              why  %s\n", e.Why)
+		}
+	}
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// conclude is the worst status of all: one that could not be run, then one that is wrong, then one that is not met. The report has
+// told them already.
+func conclude(all []*tested) error {
+	has := func(status int) int {
+		n := 0
+		for _, one := range all {
+			if one.status == status {
+				n++
+			}
+		}
+		return n
+	}
+	switch {
+	case has(exitFailed) > 0:
+		return fmt.Errorf("%d of %s could not be run", has(exitFailed), count(len(all), "scenario"))
+	case has(exitInput) > 0:
+		return &inputError{err: fmt.Errorf("%d of %s cannot be run as written", has(exitInput), count(len(all), "scenario"))}
+	case has(exitUnmet) > 0:
+		return errUnmet
+	}
+	return nil
+}

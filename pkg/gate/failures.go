@@ -1,0 +1,298 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+// failures are the failures after one step. Each level is looked at once, however many expectations ask about it.
+type failures struct {
+	scenario *scenario.Scenario
+	step     *simulation.Step
+	progress func(step string, done, total int)
+	looked   map[look]*looked
+}
+
+// look says which failures are looked at.
+type look struct {
+	level        string
+	simultaneous int
+	mode         workload.FailureMode
+}
+
+// looked is what they take, and, where recovered is set, what comes back after each.
+type looked struct {
+	opts      blast.Options
+	analysis  *blast.Analysis
+	recovered bool
+}
+
+// judge compares the failures of a level with their bounds.
+func (f *failures) judge(ctx context.Context, bounds *scenario.FailureBounds) ([]simulation.Expectation, error) {
+	which := look{level: topology.Key(bounds.Level), simultaneous: bounds.Count(&f.scenario.Failures), mode: f.mode(bounds)}
+	b := &bounded{FailureBounds: bounds, look: which, step: f.step}
+	if domains, _ := topology.Domains(f.step.State.Nodes, which.level); len(domains) < which.simultaneous {
+		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", count(len(domains), "domain"), which.simultaneous)
+		if len(domains) == 0 {
+			b.missing = "after this step no node has the label " + which.level
+		}
+		b.found = &blast.Level{}
+		return b.judge(), nil
+	}
+	found, err := f.look(ctx, which, bounds.Stranded != nil || bounds.Unreplaced != nil)
+	if err != nil {
+		return nil, err
+	}
+	b.found = &found.analysis.Levels[0]
+	return b.judge(), nil
+}
+
+// mode is how the nodes fail.
+func (f *failures) mode(bounds *scenario.FailureBounds) workload.FailureMode {
+	for _, mode := range []string{bounds.Mode, f.scenario.Failures.Mode} {
+		if mode != "" {
+			return workload.FailureMode(mode)
+		}
+	}
+	return workload.Unreachable
+}
+
+// look lets the failures happen, if that has not been done yet.
+func (f *failures) look(ctx context.Context, which look, recover bool) (*looked, error) {
+	state, found := f.step.State, f.looked[which]
+	if found == nil {
+		// A workload with a quorum may not be there yet, or not any more.
+		quorum := slices.DeleteFunc(slices.Clone(f.scenario.Failures.Quorum), func(name string) bool {
+			_, err := blast.Quorums(state, []string{name})
+			return err != nil
+		})
+		// Worst is 0: every failure is recovered, so that the bounds hold of each.
+		found = &looked{opts: blast.Options{Levels: []string{which.level}, Simultaneous: which.simultaneous, Mode: which.mode, Quorum: quorum}}
+		var err error
+		if found.analysis, err = blast.Lost(state, found.opts); err != nil {
+			return nil, err
+		}
+		f.looked[which] = found
+	}
+	if recover && !found.recovered {
+		var progress func(done, total int)
+		if f.progress != nil {
+			progress = func(done, total int) { f.progress(f.step.Name, done, total) }
+		}
+		if err := blast.Recover(ctx, state, f.scenario.Config, f.scenario.Ties, found.analysis, found.opts, progress); err != nil {
+			return nil, err
+		}
+		found.recovered = true
+	}
+	return found, nil
+}
+
+// bounded is the failures of a level, and their bounds.
+type bounded struct {
+	*scenario.FailureBounds
+	look
+	step    *simulation.Step
+	found   *blast.Level
+	missing string // why there are no failures
+}
+
+func (b *bounded) judge() []simulation.Expectation {
+	var judged []simulation.Expectation
+	add := func(e simulation.Expectation, field string) {
+		if b.missing != "" {
+			e.Met, e.Got = false, b.missing
+		}
+		if e.Met {
+			e.Why = ""
+		}
+		e.Field = []any{field}
+		judged = append(judged, e)
+	}
+	if b.Radius != nil {
+		add(b.radius(), "radius")
+	}
+	if b.Lost != nil {
+		add(b.most(*b.Lost, "takes", "", b.lost), "lost")
+	}
+	if b.Stranded != nil {
+		add(b.most(*b.Stranded, "leaves", " stranded", b.stranded), "stranded")
+	}
+	if b.Unreplaced != nil {
+		add(b.most(*b.Unreplaced, "leaves", " not replaced", b.unreplaced), "unreplaced")
+	}
+	if b.QuorumLost != nil {
+		add(b.quorum(), "quorumLost")
+	}
+	return judged
+}
+
+// any is "the failure of any zone", or "of any 2 zones together", and how they fail where that is not the usual.
+func (b *bounded) any() string {
+	text := "the failure of any " + b.Level
+	if b.simultaneous > 1 {
+		text = fmt.Sprintf("the failure of any %d of %s together", b.simultaneous, b.Level)
+	}
+	if b.mode != workload.Unreachable {
+		text += fmt.Sprintf(" (%s)", b.mode)
+	}
+	return text
+}
+
+// of names the domains of a failure: "zone a", or "zone a + b".
+func (b *bounded) of(f *blast.Failure) string {
+	return b.Level + " " + strings.Join(f.Domains, " + ")
+}
+
+// radius looks for the largest share of a workload, the first of equal ones.
+func (b *bounded) radius() simulation.Expectation {
+	whose := b.Workload
+	if whose == "" {
+		whose = "any workload"
+	}
+	e := simulation.Expectation{Want: fmt.Sprintf("%s takes at most %s of %s", b.any(), percent(*b.Radius), whose), Got: "none takes any", Met: true}
+	worst := 0.0
+	for i := range b.found.Failures {
+		f := &b.found.Failures[i]
+		for _, loss := range f.Workloads {
+			if !b.Covers(loss.Workload) || loss.Share() <= worst {
+				continue
+			}
+			worst = loss.Share()
+			e.Got = fmt.Sprintf("%s, %d of %d of %s, by %s", percent(worst), loss.Lost, loss.Replicas, loss.Workload, b.of(f))
+			e.Why = fmt.Sprintf("%s has %s", b.of(f), few(b.podsOn(f, func(o cluster.Owner) bool { return o == loss.Workload }), ", "))
+		}
+	}
+	const rounding = 1e-9 // a third is 0.333… here, and may be 1/3 rounded there
+	e.Met = worst <= *b.Radius+rounding
+	return e
+}
+
+// percent is a share without a loss: 50%, 33.3%.
+func percent(share float64) string {
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0") + "%"
+}
+
+// most looks for the failure with the most pods of some kind, the first of equal ones.
+func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (n int, why string)) simulation.Expectation {
+	whose := ""
+	if b.Workload != "" {
+		whose = " of " + b.Workload
+	}
+	e := simulation.Expectation{Want: fmt.Sprintf("%s %s %s%s%s", b.any(), verb, atMost(bound, "pod"), whose, fate), Got: "0"}
+	worst := 0
+	for i := range b.found.Failures {
+		f := &b.found.Failures[i]
+		n, why := pods(f)
+		if n <= worst {
+			continue
+		}
+		worst = n
+		e.Got, e.Why = fmt.Sprintf("%d, by %s", n, b.of(f)), why
+	}
+	e.Met = worst <= bound
+	if b.found.Search != "" && fate != "" {
+		e.Got += ", of the worst sets of domains"
+	}
+	return e
+}
+
+func (b *bounded) lost(f *blast.Failure) (int, string) {
+	n := f.Pods
+	if b.Workload != "" {
+		n = 0
+		for _, loss := range f.Workloads {
+			if b.Covers(loss.Workload) {
+				n += loss.Lost
+			}
+		}
+	}
+	if n == 0 {
+		return 0, ""
+	}
+	return n, fmt.Sprintf("%s has %s", b.of(f), few(b.podsOn(f, b.Covers), ", "))
+}
+
+func (b *bounded) stranded(f *blast.Failure) (int, string) {
+	if f.Recovery == nil {
+		return 0, ""
+	}
+	owner := f.Recovery.State.Owners()
+	var stranded []placement.Pending
+	for _, p := range f.Recovery.Stranded {
+		if b.Covers(owner(p.Pod)) {
+			stranded = append(stranded, p)
+		}
+	}
+	return len(stranded), fmt.Sprintf("after the failure of %s, Pending %s", b.of(f), simulation.Waiting(stranded))
+}
+
+func (b *bounded) unreplaced(f *blast.Failure) (int, string) {
+	if f.Recovery == nil {
+		return 0, ""
+	}
+	owner := b.step.State.Owners()
+	var names []string
+	for _, pod := range f.Recovery.NotReplaced {
+		if o := owner(pod); b.Covers(o) {
+			names = append(names, fmt.Sprintf("%s (%s)", nameOf(pod), o))
+		}
+	}
+	return len(names), fmt.Sprintf("after the failure of %s, no controller makes another of %s", b.of(f), few(names, ", "))
+}
+
+func (b *bounded) quorum() simulation.Expectation {
+	whose := "a quorum"
+	if b.Workload != "" {
+		whose = "the quorum of " + b.Workload
+	}
+	e := simulation.Expectation{Want: b.any() + " leaves " + whose, Got: "every one does"}
+	if *b.QuorumLost {
+		e.Want = strings.Replace(b.any(), " any ", " some ", 1) + " takes " + whose
+	}
+	var taken []string
+	for i := range b.found.Failures {
+		f := &b.found.Failures[i]
+		for _, loss := range f.Workloads {
+			if loss.QuorumLost && b.Covers(loss.Workload) {
+				taken = append(taken, fmt.Sprintf("%s takes %d of %d of %s, whose quorum is %d", b.of(f), loss.Lost, loss.Replicas, loss.Workload, loss.Quorum))
+			}
+		}
+	}
+	if len(taken) > 0 {
+		e.Got, e.Why = taken[0], few(taken[1:], "; ")
+	}
+	e.Met = len(taken) > 0 == *b.QuorumLost
+	return e
+}
+
+// podsOn names the running pods of some owners on the failed nodes.
+func (b *bounded) podsOn(f *blast.Failure, of func(cluster.Owner) bool) []string {
+	owner := b.step.State.Owners()
+	var names []string
+	for _, pod := range b.step.State.Pods {
+		if slices.Contains(f.Nodes, pod.Spec.NodeName) && !cluster.Terminal(pod) && pod.DeletionTimestamp == nil && of(owner(pod)) {
+			names = append(names, nameOf(pod))
+		}
+	}
+	return names
+}
+
+// nameOf is the pod's name, with its namespace if that is not the default one.
+func nameOf(pod *v1.Pod) string {
+	if pod.Namespace == v1.NamespaceDefault {
+		return pod.Name
+	}
+	return pod.Namespace + "/" + pod.Name
+}

@@ -1,0 +1,162 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Golden is where the pods of a scenario were after each step when somebody last looked and found it right.
+type Golden struct {
+	Steps []GoldenStep `json:"steps"`
+}
+
+// GoldenStep is where the pods were after one step.
+type GoldenStep struct {
+	Name string `json:"name"`
+	// Pending is the number of Pending pods.
+	Pending int `json:"pending"`
+	// Workloads count the running pods of each workload, kind/name in lower case, by node. The namespace stands before it if it is
+	// not the default one. A bare pod is its own workload.
+	Workloads map[string]map[string]int `json:"workloads,omitempty"`
+}
+
+// GoldenFile is the path of the golden file of a scenario: placements.golden.yaml beside a scenario.yaml, and
+// NAME.placements.golden.yaml beside any other NAME.yaml.
+func GoldenFile(file string) string {
+	folder, base := filepath.Split(file)
+	if base == scenario.FileName {
+		return folder + "placements.golden.yaml"
+	}
+	return folder + strings.TrimSuffix(base, filepath.Ext(base)) + ".placements.golden.yaml"
+}
+
+// NewGolden is where the pods of a result are.
+func NewGolden(result *simulation.Result) *Golden {
+	g := &Golden{}
+	for i := range result.Steps {
+		step := &result.Steps[i]
+		golden := GoldenStep{Name: step.Name, Pending: len(step.Pending)}
+		owner := step.State.Owners()
+		for _, pod := range step.State.Pods {
+			if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
+				continue
+			}
+			of := owner(pod)
+			name := of.String()
+			if of.Namespace != v1.NamespaceDefault {
+				name = of.Namespace + "/" + name
+			}
+			if golden.Workloads == nil {
+				golden.Workloads = map[string]map[string]int{}
+			}
+			if golden.Workloads[name] == nil {
+				golden.Workloads[name] = map[string]int{}
+			}
+			golden.Workloads[name][pod.Spec.NodeName]++
+		}
+		g.Steps = append(g.Steps, golden)
+	}
+	return g
+}
+
+// ReadGolden reads a golden file; it is nil if there is none.
+func ReadGolden(file string) (*Golden, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	g := &Golden{}
+	if err := yaml.UnmarshalStrict(data, g); err != nil {
+		return nil, fmt.Errorf("%s: %s; write it anew with simulate test --update", file, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	return g, nil
+}
+
+// Write writes the golden file.
+func (g *Golden) Write(file string) error {
+	data, err := yaml.Marshal(g)
+	if err != nil {
+		return err
+	}
+	head := "# How many pods of each workload every node has after each step. Written by simulate test --update.\n"
+	return os.WriteFile(file, append([]byte(head), data...), 0o644)
+}
+
+// Judge adds to each step the expectation that its placements are as in the golden file of that name. Steps that the file alone
+// has are told with the last step.
+func (g *Golden) Judge(result *simulation.Result, file string) {
+	now := NewGolden(result)
+	want := "placements as in " + filepath.Base(file)
+	for i := range result.Steps {
+		var differences []string
+		at := slices.IndexFunc(g.Steps, func(s GoldenStep) bool { return s.Name == now.Steps[i].Name })
+		if at < 0 {
+			differences = []string{"the file has no such step"}
+		} else {
+			differences = g.Steps[at].differences(&now.Steps[i])
+		}
+		if i == len(result.Steps)-1 {
+			differences = append(differences, g.gone(now)...)
+		}
+		e := simulation.Expectation{Want: want, Got: "the same", Met: len(differences) == 0}
+		if !e.Met {
+			e.Got = few(differences, "; ")
+			e.Why = simulation.Waiting(result.Steps[i].Pending)
+		}
+		result.Steps[i].Expectations = append(result.Steps[i].Expectations, e)
+	}
+}
+
+// gone are the steps that are in the file alone.
+func (g *Golden) gone(now *Golden) []string {
+	var gone []string
+	for _, was := range g.Steps {
+		if !slices.ContainsFunc(now.Steps, func(s GoldenStep) bool { return s.Name == was.Name }) {
+			gone = append(gone, fmt.Sprintf("the file has a step %q, and the scenario has none", was.Name))
+		}
+	}
+	return gone
+}
+
+// differences are "deployment/web: w1 2 (was 1), w2 0 (was 1)", for each workload, and "2 Pending (was 0)".
+func (s *GoldenStep) differences(now *GoldenStep) []string {
+	var differences []string
+	if now.Pending != s.Pending {
+		differences = append(differences, fmt.Sprintf("%d Pending (was %d)", now.Pending, s.Pending))
+	}
+	for _, name := range union(s.Workloads, now.Workloads) {
+		var nodes []string
+		for _, node := range union(s.Workloads[name], now.Workloads[name]) {
+			if is, was := now.Workloads[name][node], s.Workloads[name][node]; is != was {
+				nodes = append(nodes, fmt.Sprintf("%s %d (was %d)", node, is, was))
+			}
+		}
+		if len(nodes) > 0 {
+			differences = append(differences, name+": "+few(nodes, ", "))
+		}
+	}
+	return differences
+}
+
+// union is the keys of both, sorted.
+func union[V any](a, b map[string]V) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}

@@ -1,0 +1,100 @@
+package gate
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Case is a scenario to be tested. All of a set are loaded before any is run: loading sets the process's feature gates.
+type Case struct {
+	Scenario *scenario.Scenario
+	// Golden is what its placements are compared with, and GoldenFile where that stands; nil: nothing.
+	Golden     *Golden
+	GoldenFile string
+}
+
+// Outcome is what came of a case: a judged result, or what kept it from one.
+type Outcome struct {
+	Result *simulation.Result
+	Err    error
+}
+
+// Counts are the number of expectations, and of those that are not met.
+func (o *Outcome) Counts() (all, unmet int) {
+	if o.Result == nil {
+		return 0, 0
+	}
+	for i := range o.Result.Steps {
+		for _, e := range o.Result.Steps[i].Expectations {
+			if all++; !e.Met {
+				unmet++
+			}
+		}
+	}
+	return all, unmet
+}
+
+// Test runs and judges the cases, on all cores. Outcomes are in the order of the cases. Done, if set, is told after each how many
+// are done; it is never called twice at a time.
+//
+// Feature gates are the process's: cases that switch the same gates run side by side, and different sets one after the other, in
+// the order in which they first occur.
+func Test(ctx context.Context, cases []Case, done func(n int)) []Outcome {
+	outcomes := make([]Outcome, len(cases))
+	finished := 0
+	var mu sync.Mutex
+	for _, group := range byGates(cases) {
+		queue := make(chan int)
+		var workers sync.WaitGroup
+		for range min(runtime.GOMAXPROCS(0), len(group)) {
+			workers.Go(func() {
+				for i := range queue {
+					outcomes[i].Result, outcomes[i].Err = cases[i].run(ctx)
+					mu.Lock()
+					if finished++; done != nil {
+						done(finished)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		for _, i := range group {
+			queue <- i
+		}
+		close(queue)
+		workers.Wait()
+	}
+	return outcomes
+}
+
+// byGates are the positions of the cases, together where they switch the same gates.
+func byGates(cases []Case) [][]int {
+	var groups [][]int
+	at := map[string]int{}
+	for i := range cases {
+		gates := cases[i].Scenario.FeatureGates
+		group, found := at[gates]
+		if !found {
+			group = len(groups)
+			at[gates] = group
+			groups = append(groups, nil)
+		}
+		groups[group] = append(groups[group], i)
+	}
+	return groups
+}
+
+func (c *Case) run(ctx context.Context) (*simulation.Result, error) {
+	result, err := Run(ctx, c.Scenario, simulation.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if c.Golden != nil {
+		c.Golden.Judge(result, c.GoldenFile)
+	}
+	return result, nil
+}
