@@ -33,14 +33,34 @@ func DecodeExplain(file string, data []byte) (*ExplainReport, error) {
 	return decode[ExplainReport](file, data, ExplainKind)
 }
 
-func decode[R any](file string, data []byte, kind string) (*R, error) {
+// DecodeDiff is Decode for a DiffReport.
+func DecodeDiff(file string, data []byte) (*DiffReport, error) {
+	return decode[DiffReport](file, data, DiffKind)
+}
+
+// KindOf is the kind that the JSON or YAML names, such as Report; it need not be one of a report.
+func KindOf(file string, data []byte) (string, error) {
+	_, head, err := headOf(file, data)
+	return head.Kind, err
+}
+
+// headOf returns the only document that the data holds, as JSON, and its head.
+func headOf(file string, data []byte) ([]byte, metav1.TypeMeta, error) {
+	var head metav1.TypeMeta
 	data, err := onlyDocument(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, head, fmt.Errorf("%s: %w", file, err)
 	}
-	var head metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &head); err != nil {
-		return nil, fmt.Errorf("%s: not a report: %w", file, err)
+		return nil, head, fmt.Errorf("%s: not a report: %w", file, err)
+	}
+	return data, head, nil
+}
+
+func decode[R any](file string, data []byte, kind string) (*R, error) {
+	data, head, err := headOf(file, data)
+	if err != nil {
+		return nil, err
 	}
 	if head.APIVersion != APIVersion || head.Kind != kind {
 		return nil, fmt.Errorf("%s: apiVersion %q and kind %q; give a report of apiVersion %s and kind %s",

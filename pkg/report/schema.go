@@ -23,6 +23,7 @@ var schemas = map[string]struct {
 	Kind:        {&Report{}, "report.schema.json", "Faultline report"},
 	BlastKind:   {&BlastReport{}, "blast-report.schema.json", "Faultline report on failures"},
 	DrainKind:   {&DrainReport{}, "drain-report.schema.json", "Faultline report on a drain"},
+	DiffKind:    {&DiffReport{}, "diff-report.schema.json", "Faultline report on what differs between two others"},
 	ExplainKind: {&ExplainReport{}, "explain-report.schema.json", "Faultline report on why pods are where they are"},
 }
 

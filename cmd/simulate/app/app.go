@@ -80,8 +80,10 @@ Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered a
 	root.SetVersionTemplate(versions())
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newRun(s), newBlast(s), newDrain(s), newExplain(s), newValidate(s), newExport(s), newVersion(s), newCompletion(s))
-	root.AddCommand(newTest(s))
+	root.AddCommand(
+		newRun(s), newBlast(s), newDrain(s), newExplain(s),
+		newTest(s), newDiff(s),
+		newValidate(s), newExport(s), newVersion(s), newCompletion(s))
 	return root
 }
 

@@ -94,21 +94,26 @@ func newBlast(s streams) *cobra.Command {
 	var in input
 	var f failures
 	var out output
+	var base baseline
 	cmd := &cobra.Command{
 		Use:   "blast [SCENARIO]",
 		Short: "Tell what is lost when a region, a zone, a rack or a node fails, and what comes back",
 		Long: `Run a scenario, and after each step let every failure domain fail by itself: which replicas, disruption budgets and quorums
-are lost, which pods come back and where, which are stranded and why, and which are never replaced.`,
+are lost, which pods come back and where, which are stranded and why, and which are never replaced.
+
+With --baseline the output is what differs from a stored report, in the formats of simulate diff.`,
 		Example: `  simulate blast scenarios/kind-walkthrough
   simulate blast dump.json --level topology.kubernetes.io/zone --simultaneous 2
   simulate blast scenario.yaml --recover=false -o json
+  simulate blast scenario.yaml --baseline main.json --fail-on radius,stranded
   simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
+			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if err := f.check(cmd); err != nil {
+			old, err := base.blastReport(cmd, s, &in, args, &out)
+			if err != nil {
 				return err
 			}
 			result, err := in.run(cmd, s, args)
@@ -119,6 +124,9 @@ are lost, which pods come back and where, which are stranded and why, and which 
 			found, err := f.look(cmd, s, &in, result)
 			if err != nil {
 				return err
+			}
+			if old != nil {
+				return base.write(s, &out, report.NewBlastDiff(old, found, version))
 			}
 			if out.has("html") { // its page has the steps' expectations, too
 				if err := judge(cmd, s, result); err != nil {
@@ -136,6 +144,7 @@ are lost, which pods come back and where, which are stranded and why, and which 
 	in.register(cmd)
 	in.registerExplain(cmd)
 	f.register(cmd)
+	base.register(cmd)
 	out.register(cmd, append(report.BlastFormats(), "html"))
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the summary alone, a line for each step and level")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, however many there are")

@@ -18,19 +18,25 @@ import (
 func newRun(s streams) *cobra.Command {
 	var in input
 	var out output
+	var base baseline
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO]",
 		Short: "Run a scenario, or place the pods of files on a cluster",
 		Long: `Run a scenario step by step, or place the pods of files on a cluster, and report where each pod goes, which ones stay
-Pending, and why. Without any input it runs the kind walkthrough of inter-pod anti-affinity.`,
+Pending, and why. Without any input it runs the kind walkthrough of inter-pod anti-affinity.
+
+With --baseline the output is what differs from a stored report, in the formats of simulate diff, and the exit code is 3 only if
+--fail-on asks for it: an expectation that is not met in either is no difference.`,
 		Example: `  simulate run
   simulate run scenarios/kind-walkthrough
   simulate run --cluster kind-config.yaml -f deployment.yaml
+  simulate run scenario.yaml --baseline main.json --fail-on pending,expectations -o markdown
   helm template x ./chart | simulate run --cluster nodes.yaml -f -
   kubectl get nodes,pods,deploy,rs,sts,ds,svc,pdb,pv,pvc,sc,pc -A -o json | simulate run --cluster - -f extra.yaml`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
+			old, err := base.report(cmd, s, &in, args, &out)
+			if err != nil {
 				return err
 			}
 			result, err := in.run(cmd, s, args)
@@ -41,6 +47,9 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
 				return err
 			}
 			found := report.New(result, version)
+			if old != nil {
+				return base.write(s, &out, report.NewDiff(old, found, version))
+			}
 			page := report.Page{Report: found}
 			if out.has("html") {
 				if page.Blast, err = failuresOf(cmd, s, &in, result); err != nil {
@@ -64,6 +73,7 @@ Pending, and why. Without any input it runs the kind walkthrough of inter-pod an
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
+	base.register(cmd)
 	out.register(cmd, report.Formats())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "one line a step")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")

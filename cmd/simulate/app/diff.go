@@ -1,0 +1,218 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+func newDiff(s streams) *cobra.Command {
+	var fails verdict
+	var out output
+	cmd := &cobra.Command{
+		Use:   "diff OLD NEW",
+		Short: "Tell what differs between two stored reports, and fail on what is not wanted",
+		Long: `Compare two reports that "simulate run -o json" wrote, or two of "simulate blast -o json": which pods moved and which score
+decided, which are newly Pending and why, and which failures take more. YAML is read, too, and - is standard input.
+
+The exit code is 0 whatever differs, unless --fail-on says what is not wanted; it is then 3:
+  moved          a pod runs on another node
+  pending        more pods are Pending after any step
+  radius         the blast radius of any level is larger
+  stranded       any failure leaves more pods stranded
+  expectations   an expectation is newly unmet
+  any            anything differs
+
+Steps are compared by their names. Versions, ties, feature gates and the cluster are told if they are not alike, and are no
+difference by themselves.`,
+		Example: `  simulate diff old.json new.json
+  simulate run scenario.yaml -o json | simulate diff main.json - --fail-on pending,expectations
+  simulate diff old.json new.json -o markdown --fail-on any`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.check(cmd); err != nil {
+				return err
+			}
+			if err := fails.check(cmd); err != nil {
+				return err
+			}
+			if len(args) != 2 {
+				return usage(cmd, "%d reports are given; give the old one and the new one", len(args))
+			}
+			if args[0] == manifest.Stdin && args[1] == manifest.Stdin {
+				return usage(cmd, "standard input is read once; give - as the old report or as the new one, not both")
+			}
+			found, err := compare(cmd, s, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return fails.write(s, &out, found)
+		},
+	}
+	fails.register(cmd)
+	out.register(cmd, report.DiffFormats())
+	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
+	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list everything that differs, however much it is")
+	return cmd
+}
+
+// compare reads two reports of one kind, and compares them.
+func compare(cmd *cobra.Command, s streams, oldFile, newFile string) (*report.DiffReport, error) {
+	var kinds [2]string
+	var data [2][]byte
+	for i, file := range []string{oldFile, newFile} {
+		var err error
+		if data[i], err = readReport(s, file); err != nil {
+			return nil, err
+		}
+		if kinds[i], err = report.KindOf(file, data[i]); err != nil {
+			return nil, asInput(err)
+		}
+		if kinds[i] != report.Kind && kinds[i] != report.BlastKind {
+			return nil, usage(cmd, "%s: kind %q cannot be compared; give what simulate run -o json or simulate blast -o json wrote, of kind %s or %s",
+				file, kinds[i], report.Kind, report.BlastKind)
+		}
+	}
+	if kinds[0] != kinds[1] {
+		return nil, usage(cmd, "%s is a %s and %s a %s; give two reports of one kind", oldFile, kinds[0], newFile, kinds[1])
+	}
+	var found *report.DiffReport
+	if kinds[0] == report.Kind {
+		old, err := report.Decode(oldFile, data[0])
+		if err != nil {
+			return nil, asInput(err)
+		}
+		new, err := report.Decode(newFile, data[1])
+		if err != nil {
+			return nil, asInput(err)
+		}
+		found = report.NewDiff(old, new, version)
+	} else {
+		old, err := report.DecodeBlast(oldFile, data[0])
+		if err != nil {
+			return nil, asInput(err)
+		}
+		new, err := report.DecodeBlast(newFile, data[1])
+		if err != nil {
+			return nil, asInput(err)
+		}
+		found = report.NewBlastDiff(old, new, version)
+	}
+	found.Old.File, found.New.File = oldFile, newFile
+	return found, nil
+}
+
+func readReport(s streams, file string) ([]byte, error) {
+	if file != manifest.Stdin {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, asInput(err)
+		}
+		return data, nil
+	}
+	data, err := io.ReadAll(s.in)
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return data, nil
+}
+
+// verdict is the flag that says which differences are not wanted.
+type verdict struct{ failOn []string }
+
+func (v *verdict) register(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&v.failOn, "fail-on", nil,
+		"exit with 3 if there are `DIFFERENCES` of these kinds: "+strings.Join(report.FailOns(), ", ")+"\n(repeatable, or separated by commas)")
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(report.FailOns(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (v *verdict) check(cmd *cobra.Command) error {
+	for _, kind := range v.failOn {
+		if !slices.Contains(report.FailOns(), kind) {
+			return usage(cmd, "--fail-on: %q is none of %s", kind, strings.Join(report.FailOns(), ", "))
+		}
+	}
+	return nil
+}
+
+// write renders the comparison, and fails if it finds what is not wanted.
+func (v *verdict) write(s streams, out *output, found *report.DiffReport) error {
+	found.FailOn = v.failOn
+	err := out.write(s, func(w io.Writer, format string, opts report.Options) error {
+		return report.WriteDiff(w, found, format, opts)
+	})
+	if err == nil && len(found.Failed()) > 0 {
+		return errUnmet
+	}
+	return err
+}
+
+// baseline are the flags that compare what a command finds with a stored report, and report the differences instead.
+type baseline struct {
+	verdict
+	file string
+}
+
+func (b *baseline) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.file, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and write what differs, as simulate diff does")
+	b.verdict.register(cmd)
+}
+
+// check reads the stored report, since what cannot be compared need not be run. The formats are then those of a comparison.
+func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string, out *output) ([]byte, error) {
+	switch {
+	case b.file == "" && len(b.failOn) > 0:
+		return nil, usage(cmd, "--fail-on is about differences; give --baseline, too")
+	case b.file == "":
+		return nil, out.check(cmd)
+	case b.file == manifest.Stdin && slices.Contains(slices.Concat(in.cluster, in.files, args), manifest.Stdin):
+		return nil, usage(cmd, "standard input is read once; give - to --baseline or to what is run, not both")
+	}
+	out.formats = report.DiffFormats()
+	if err := out.check(cmd); err != nil {
+		return nil, err
+	}
+	if err := b.verdict.check(cmd); err != nil {
+		return nil, err
+	}
+	return readReport(s, b.file)
+}
+
+// report is the stored Report; nil if none is given.
+func (b *baseline) report(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*report.Report, error) {
+	data, err := b.check(cmd, s, in, args, out)
+	if err != nil || b.file == "" {
+		return nil, err
+	}
+	stored, err := report.Decode(b.file, data)
+	return stored, inputOrNil(err)
+}
+
+// blastReport is report for a BlastReport.
+func (b *baseline) blastReport(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*report.BlastReport, error) {
+	data, err := b.check(cmd, s, in, args, out)
+	if err != nil || b.file == "" {
+		return nil, err
+	}
+	stored, err := report.DecodeBlast(b.file, data)
+	return stored, inputOrNil(err)
+}
+
+func inputOrNil(err error) error {
+	if err == nil {
+		return nil
+	}
+	return asInput(err)
+}
+
+// write is that of the verdict, for a comparison with the stored report.
+func (b *baseline) write(s streams, out *output, found *report.DiffReport) error {
+	found.Old.File = b.file
+	return b.verdict.write(s, out, found)
+}

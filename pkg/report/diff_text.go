@@ -1,0 +1,484 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// diffText renders a DiffReport as text: the verdict, what may explain it, then step by step what differs.
+type diffText struct {
+	text
+	report *DiffReport
+	// namespaced tells that names need their namespace.
+	namespaced bool
+}
+
+func newDiffText(r *DiffReport, opts Options) *diffText {
+	t := &diffText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+	for _, s := range r.Steps {
+		t.namespaced = t.namespaced ||
+			slices.ContainsFunc(slices.Concat(s.Added, s.Removed, s.NoLongerPending), func(p DiffPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(s.Moved, func(p MovedPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(s.NewlyPending, func(p StrandedPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(s.Workloads, func(w WorkloadDiff) bool { return w.Namespace != "default" })
+	}
+	for _, s := range r.Failures {
+		for _, l := range s.Levels {
+			t.namespaced = t.namespaced || l.Radius != nil && (l.Radius.Old.namespaced() || l.Radius.New.namespaced())
+		}
+	}
+	return t
+}
+
+func (r Radius) namespaced() bool { return r.Replicas > 0 && r.Namespace != "default" }
+
+func (t *diffText) everything() {
+	t.line(t.verdict())
+	if failed := t.report.Failed(); len(failed) > 0 {
+		t.line(styled(red, "Not wanted: %s", strings.Join(failed, ", ")))
+	}
+	t.space()
+	t.table("", []cell{{"Old:", bold}, {t.report.Old.text(), plain}}, []cell{{"New:", bold}, {t.report.New.text(), plain}})
+	if len(t.report.Conditions) > 0 {
+		t.space()
+		t.line(styled(bold, "%s", notAlike))
+		t.table("  ", t.conditions()...)
+	}
+	for i := range t.report.Steps {
+		t.step(&t.report.Steps[i])
+	}
+	for i := range t.report.Failures {
+		t.failures(&t.report.Failures[i])
+	}
+	t.space()
+	t.others()
+}
+
+const notAlike = "Not alike, which may explain differences:"
+
+func (t *diffText) verdict() cell {
+	s := bold
+	switch r := t.report; {
+	case r.Worse || len(r.Failed()) > 0:
+		s = red
+	case len(r.Differences) == 0:
+		s = green
+	}
+	return styled(s, "%s", upperFirst(t.report.Verdict))
+}
+
+func upperFirst(line string) string { return strings.ToUpper(line[:1]) + line[1:] }
+
+// text is "old.json, 8 steps of kind-walkthrough".
+func (c Compared) text() string {
+	line := count(c.Steps, "step")
+	if c.Scenario != "" {
+		line += " of " + c.Scenario
+	}
+	if c.File != "" {
+		return c.File + ", " + line
+	}
+	return line
+}
+
+func (t *diffText) conditions() [][]cell {
+	table := [][]cell{row(bold, "WHAT", "OLD", "NEW")}
+	for _, c := range t.report.Conditions {
+		table = append(table, row(plain, c.What, c.Old, c.New))
+	}
+	return table
+}
+
+// others tells of the steps that are not compared, and of those in which nothing differs.
+func (t *diffText) others() {
+	r := t.report
+	for _, steps := range []struct {
+		title string
+		names []string
+	}{{"Steps added:", r.Added}, {"Steps removed:", r.Removed}, {"No difference in", r.Unchanged}} {
+		if len(steps.names) > 0 {
+			t.line(cell{steps.title, bold}, cell{" " + t.some(steps.names), plain})
+		}
+	}
+}
+
+func (t *diffText) step(s *StepDiff) {
+	t.heading(s.Name, s.counts())
+	t.newlyPending(s.NewlyPending)
+	t.names(green, "No longer Pending", len(s.NoLongerPending), func(i int) string {
+		p := s.NoLongerPending[i]
+		if p.Node == "" {
+			return t.name(p.Namespace, p.Name) + ", which is no longer there"
+		}
+		return t.name(p.Namespace, p.Name) + " on " + p.Node
+	})
+	t.otherMessages(s.OtherMessage)
+	t.names(red, "Expectations newly unmet", len(s.NewlyUnmet), func(i int) string { return s.NewlyUnmet[i].failure() })
+	t.names(green, "Expectations no longer unmet", len(s.NoLongerUnmet), func(i int) string { return s.NoLongerUnmet[i].Want })
+	t.names(red, "Rollouts newly stuck", len(s.NewlyStuck), func(i int) string { return t.rollout(s.NewlyStuck[i]) + ": " + s.NewlyStuck[i].Waiting })
+	t.names(green, "Rollouts no longer stuck", len(s.NoLongerStuck), func(i int) string { return t.rollout(s.NoLongerStuck[i]) })
+	t.moved(s)
+	pod := func(pods []DiffPod) func(i int) string {
+		return func(i int) string {
+			where := "Pending"
+			if pods[i].Node != "" {
+				where = "on " + pods[i].Node
+			}
+			return t.name(pods[i].Namespace, pods[i].Name) + " " + where
+		}
+	}
+	t.names(plain, "Pods added", len(s.Added), pod(s.Added))
+	t.names(plain, "Pods removed", len(s.Removed), pod(s.Removed))
+	if table := t.workloads(s.Workloads); len(table) > 1 {
+		t.line(styled(bold, "Workloads %d:", len(s.Workloads)))
+		t.rows(table, "line", "lines")
+	}
+}
+
+func (t *diffText) heading(step string, counts []string) {
+	t.space()
+	line := "Step " + step
+	if len(counts) > 0 {
+		line += ": " + strings.Join(counts, ", ")
+	}
+	t.line(styled(bold, "%s", line))
+}
+
+// counts are "3 → 4 pods" and the like.
+func (s *StepDiff) counts() []string {
+	var parts []string
+	for _, c := range []struct {
+		*Change
+		words string
+	}{{s.Pods, "pods"}, {s.Pending, "Pending"}, {s.NotReady, "not ready"}} {
+		if c.Change != nil {
+			parts = append(parts, c.text()+" "+c.words)
+		}
+	}
+	return parts
+}
+
+func (c *Change) text() string {
+	if c == nil {
+		return none
+	}
+	return fmt.Sprintf("%d → %d", c.Old, c.New)
+}
+
+// names writes a line each below a title that counts them.
+func (t *diffText) names(s style, title string, n int, name func(i int) string) {
+	if n > 0 {
+		t.line(styled(s, "%s %d:", title, n))
+	}
+	t.upTo(n, "line", "lines", func(i int) { t.line(styled(plain, "  %s", name(i))) })
+}
+
+func (t *diffText) name(namespace, name string) string {
+	if t.namespaced {
+		return namespace + "/" + name
+	}
+	return name
+}
+
+func (t *diffText) rollout(r Rollout) string {
+	return t.name(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
+}
+
+func (t *diffText) newlyPending(pods []StrandedPod) {
+	if len(pods) > 0 {
+		t.line(styled(red, "Newly Pending %d:", len(pods)))
+	}
+	groups := grouped(pods, StrandedPod.refusal)
+	t.upTo(len(groups), "group of pods", "groups of pods", func(i int) {
+		t.line(styled(plain, "  %s", t.group(groups[i])))
+		t.line(styled(plain, "    FailedScheduling  %s", cmp.Or(groups[i][0].Message, silent)))
+	})
+}
+
+// group names one pod, or counts several of one workload.
+func (t *diffText) group(pods []StrandedPod) string {
+	first := pods[0]
+	switch {
+	case len(pods) == 1:
+		return t.name(first.Namespace, first.Name)
+	case first.Workload == "":
+		return count(len(pods), "pod") + " without owner"
+	}
+	return count(len(pods), "pod") + " of " + t.name(first.Namespace, first.Workload)
+}
+
+func (t *diffText) otherMessages(pods []OtherMessage) {
+	if len(pods) > 0 {
+		t.line(styled(yellow, "Pending for another reason %d:", len(pods)))
+	}
+	t.upTo(len(pods), "pod", "pods", func(i int) {
+		t.line(styled(plain, "  %s", t.name(pods[i].Namespace, pods[i].Name)))
+		t.line(styled(plain, "    old  %s", cmp.Or(pods[i].Old, silent)))
+		t.line(styled(plain, "    new  %s", cmp.Or(pods[i].New, silent)))
+	})
+}
+
+// moved lists the pods that moved in this step, and counts those that did in an earlier one.
+func (t *diffText) moved(s *StepDiff) {
+	if len(s.Moved) == 0 {
+		return
+	}
+	t.line(styled(bold, "Moved %d:", len(s.Moved)))
+	t.rows(t.moves(s.Moved), "pod", "pods")
+	for _, pods := range grouped(s.earlier(), func(m MovedPod) string { return m.Since }) {
+		t.line(styled(plain, "  %s as in step %s", count(len(pods), "pod"), pods[0].Since))
+	}
+}
+
+// earlier are the pods that moved in an earlier step.
+func (s *StepDiff) earlier() []MovedPod {
+	return slices.DeleteFunc(slices.Clone(s.Moved), func(m MovedPod) bool { return m.Since == "" })
+}
+
+// moves is a row for each pod that moved in this step, below the titles.
+func (t *diffText) moves(moved []MovedPod) [][]cell {
+	noted := slices.ContainsFunc(moved, func(m MovedPod) bool { return m.Since == "" && m.note() != none })
+	titles := []string{"POD", "FROM", "TO", "DECIDED BEFORE", "DECIDED NOW"}
+	if noted {
+		titles = append(titles, "NOTE")
+	}
+	table := [][]cell{row(bold, titles...)}
+	for _, m := range moved {
+		if m.Since != "" {
+			continue
+		}
+		cells := row(plain, t.pod(m), m.From, m.To, m.OldChoice.text(), m.NewChoice.text())
+		if noted {
+			cells = append(cells, cell{m.note(), plain})
+		}
+		table = append(table, cells)
+	}
+	return table
+}
+
+// pod is the pod's name, or its place in the workload where its name has changed.
+func (t *diffText) pod(m MovedPod) string {
+	if m.Position > 0 {
+		return fmt.Sprintf("%s pod of %s", ordinal(m.Position), t.name(m.Namespace, m.Workload))
+	}
+	return t.name(m.Namespace, m.Name)
+}
+
+// ordinal is 1st, 2nd, 3rd, 4th, 11th.
+func ordinal(n int) string {
+	suffix := "th"
+	if tens := n / 10 % 10; tens != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
+}
+
+// note says what makes a move less than it seems.
+func (m MovedPod) note() string {
+	var notes []string
+	if m.AmongEquals {
+		notes = append(notes, "both were among equal nodes")
+	}
+	if m.SameNodes {
+		notes = append(notes, "pods of the workload changed places")
+	}
+	return orNone(strings.Join(notes, "; "))
+}
+
+// text is "InterPodAffinity by 200", "one of 3 equal nodes".
+func (c *Choice) text() string {
+	switch {
+	case c == nil:
+		return none
+	case c.Scored == 0:
+		return "only feasible node"
+	}
+	var parts []string
+	if c.Ties > 1 {
+		parts = append(parts, fmt.Sprintf("one of %d equal nodes", c.Ties))
+	}
+	if deciders := strings.Join(c.Deciders, " and "); deciders != "" {
+		parts = append(parts, fmt.Sprintf("%s by %d", deciders, c.Margin))
+	} else if c.Ties <= 1 {
+		parts = append(parts, fmt.Sprintf("no single score, by %d", c.Margin))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// workloads is a row for each number and level that differs, below the titles.
+func (t *diffText) workloads(workloads []WorkloadDiff) [][]cell {
+	table := [][]cell{row(bold, "WORKLOAD", "PODS", "OLD", "NEW", "SKEW")}
+	for _, w := range workloads {
+		name := t.name(w.Namespace, strings.ToLower(w.Kind)+"/"+w.Name)
+		for _, c := range []struct {
+			*Change
+			words string
+		}{{w.Desired, "desired"}, {w.Running, "running"}, {w.Pending, "Pending"}} {
+			if c.Change != nil {
+				table = append(table, row(plain, name, c.words, fmt.Sprint(c.Old), fmt.Sprint(c.New), none))
+			}
+		}
+		for _, l := range w.Levels {
+			table = append(table, row(plain, name, "by "+levelName(l.TopologyKey), l.Old.brief(), l.New.brief(), l.skew()))
+		}
+	}
+	return table
+}
+
+func (d *Distribution) brief() string {
+	if d == nil {
+		return none
+	}
+	return orNone(d.text(maxCellDomains))
+}
+
+func (l LevelDiff) skew() string {
+	if l.Old == nil || l.New == nil {
+		return none
+	}
+	if l.Old.Skew == l.New.Skew {
+		return fmt.Sprint(l.New.Skew)
+	}
+	return fmt.Sprintf("%d → %d", l.Old.Skew, l.New.Skew)
+}
+
+// rows writes a table, and counts the rows that are too many.
+func (t *diffText) rows(table [][]cell, one, several string) {
+	if len(table) < 2 {
+		return
+	}
+	if more := len(table) - 1 - maxDetails; more > 0 && !t.all {
+		t.table("  ", table[:1+maxDetails]...)
+		t.more(more, one, several)
+		return
+	}
+	t.table("  ", table...)
+}
+
+// failures tells of one step of two BlastReports.
+func (t *diffText) failures(s *BlastDiff) {
+	var counts []string
+	if s.Pending != nil {
+		counts = append(counts, s.Pending.text()+" Pending")
+	}
+	t.heading(s.Name, counts)
+	if len(s.Added) > 0 {
+		t.line(styled(plain, "Levels added: %s", strings.Join(s.Added, ", ")))
+	}
+	if len(s.Removed) > 0 {
+		t.line(styled(plain, "Levels removed: %s", strings.Join(s.Removed, ", ")))
+	}
+	if len(s.Levels) > 0 {
+		t.rows(t.levels(s), "level", "levels")
+	}
+	for i := range s.Levels {
+		l := &s.Levels[i]
+		if len(l.Failures) == 0 {
+			continue
+		}
+		t.line(styled(bold, "Failures of one %s:", levelName(l.TopologyKey)))
+		t.rows(l.table(), "failure", "failures")
+	}
+}
+
+// levels is a row for each level, below the titles.
+func (t *diffText) levels(s *BlastDiff) [][]cell {
+	table := [][]cell{row(bold, "LEVEL", "DOMAINS", "RADIUS", "TAKES", "STRANDED", "NOT REPLACED")}
+	for _, l := range s.Levels {
+		cells := row(plain, levelName(l.TopologyKey), l.Domains.text(), none, none)
+		if l.Radius != nil {
+			cells[2] = l.Radius.cell()
+			cells[3] = cell{l.Radius.takes(t.namespaced), plain}
+		}
+		table = append(table, append(cells, l.Stranded.cell(), l.NotReplaced.cell()))
+	}
+	return table
+}
+
+// cell is red where the number grew, and green where it shrank.
+func (c *Change) cell() cell {
+	if c == nil {
+		return cell{none, plain}
+	}
+	return cell{c.text(), worseStyle(float64(c.New - c.Old))}
+}
+
+func (r *RadiusDiff) cell() cell {
+	return cell{percent(r.Old.Share) + " → " + percent(r.New.Share), worseStyle(r.New.Share - r.Old.Share)}
+}
+
+func worseStyle(by float64) style {
+	if by > 0 {
+		return red
+	}
+	return green
+}
+
+// takes is "1 → 2 of 3 of deployment/web in zone-a" where the workload is the same one, or both in full.
+func (r *RadiusDiff) takes(namespaced bool) string {
+	side := func(radius Radius) string {
+		if radius.Replicas == 0 {
+			return "nothing"
+		}
+		return radius.takes(namespaced) + " in " + domainsText(radius.Domains)
+	}
+	return side(r.Old) + " → " + side(r.New)
+}
+
+// table is a row for each failure, below the titles. Columns in which nothing stands are left out.
+func (l *BlastLevelDiff) table() [][]cell {
+	columns := []struct {
+		title string
+		of    func(f *FailureDiff) cell
+	}{
+		{"DOMAIN", func(f *FailureDiff) cell { return cell{domainsText(f.Domains), plain} }},
+		{"TAKES UP TO", func(f *FailureDiff) cell {
+			if f.Share == nil {
+				return cell{none, plain}
+			}
+			return cell{percent(f.Share.Old) + " → " + percent(f.Share.New), worseStyle(f.Share.New - f.Share.Old)}
+		}},
+		{"STRANDED", func(f *FailureDiff) cell { return f.Stranded.cell() }},
+		{"NOT REPLACED", func(f *FailureDiff) cell { return f.NotReplaced.cell() }},
+		{"QUORUM LOST", func(f *FailureDiff) cell { return f.QuorumLost.cell() }},
+		{"GONE", func(f *FailureDiff) cell { return f.Gone.cell() }},
+		{"BUDGETS BROKEN", func(f *FailureDiff) cell { return f.BrokenBudgets.cell() }},
+	}
+	table := make([][]cell, 1+len(l.Failures))
+	for _, column := range columns {
+		used := slices.ContainsFunc(l.Failures, func(f FailureDiff) bool { return column.of(&f).text != none })
+		if !used {
+			continue
+		}
+		table[0] = append(table[0], cell{column.title, bold})
+		for i := range l.Failures {
+			table[1+i] = append(table[1+i], column.of(&l.Failures[i]))
+		}
+	}
+	return table
+}
+
+// cell is "newly default/deployment/web; no longer default/deployment/db".
+func (d *NameDiff) cell() cell {
+	if d == nil {
+		return cell{none, plain}
+	}
+	var parts []string
+	s := green
+	if len(d.Newly) > 0 {
+		parts, s = append(parts, "newly "+strings.Join(d.Newly, ", ")), red
+	}
+	if len(d.NoLonger) > 0 {
+		parts = append(parts, "no longer "+strings.Join(d.NoLonger, ", "))
+	}
+	return cell{strings.Join(parts, "; "), s}
+}
