@@ -171,7 +171,7 @@ type WorkloadDiff struct {
 	Levels []LevelDiff `json:"levels,omitempty"`
 }
 
-// LevelDiff is how the pods of a workload are distributed over the domains of one level. A report that does not tell has none.
+// LevelDiff is how the pods of a workload are distributed over the domains of one level. A report without the workload has none.
 type LevelDiff struct {
 	TopologyKey string        `json:"topologyKey"`
 	Old         *Distribution `json:"old,omitempty"`

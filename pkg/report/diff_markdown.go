@@ -115,7 +115,8 @@ func (t *diffText) details(s *StepDiff) string {
 	pods := func(pods []DiffPod) []string {
 		lines := make([]string, len(pods))
 		for i, p := range pods {
-			if lines[i] = code(t.name(p.Namespace, p.Name)); p.Node != "" {
+			lines[i] = code(t.name(p.Namespace, p.Name))
+			if p.Node != "" {
 				lines[i] += " on " + code(p.Node)
 			}
 		}

@@ -96,6 +96,7 @@ func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) 
 	return pairs, added, removed
 }
 
+// keysOf are the keys of the items, in order.
 func keysOf[T any, K any](items []T, key func(T) K) []K {
 	keys := make([]K, len(items))
 	for i, item := range items {
@@ -351,6 +352,7 @@ func (d *stepDiff) workloads() {
 	}
 }
 
+// workload leaves out the levels of which one of the reports does not tell: which ones they do follows from the pods' rules.
 func (d *stepDiff) workload(old, new *Workload) {
 	w := WorkloadDiff{
 		Kind: new.Kind, Namespace: new.Namespace, Name: new.Name, Source: new.Source,
@@ -365,13 +367,24 @@ func (d *stepDiff) workload(old, new *Workload) {
 	}
 	for _, key := range keys {
 		before, after := old.distribution(key), new.distribution(key)
-		if before == nil || after == nil || !before.equal(after) {
-			w.Levels = append(w.Levels, LevelDiff{TopologyKey: key, Old: before, New: after})
+		told := before != nil && after != nil
+		if told && !before.equal(after) || !told && (len(old.Domains) == 0 || len(new.Domains) == 0) {
+			w.Levels = append(w.Levels, LevelDiff{TopologyKey: key, Old: before.complete(), New: after.complete()})
 		}
 	}
 	if w.Desired != nil || w.Running != nil || w.Pending != nil || len(w.Levels) > 0 {
 		d.Workloads = append(d.Workloads, w)
 	}
+}
+
+// complete has an empty list for a missing one, as complete does for a Report.
+func (d *Distribution) complete() *Distribution {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	c.Counts = list(c.Counts)
+	return &c
 }
 
 func (d *Distribution) equal(other *Distribution) bool {

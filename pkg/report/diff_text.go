@@ -192,21 +192,25 @@ func (t *diffText) newlyPending(pods []StrandedPod) {
 	}
 	groups := grouped(pods, StrandedPod.refusal)
 	t.upTo(len(groups), "group of pods", "groups of pods", func(i int) {
-		t.line(styled(plain, "  %s", t.group(groups[i])))
+		name := t.group(groups[i])
+		if len(groups[i]) == 1 {
+			name = t.name(groups[i][0].Namespace, groups[i][0].Name)
+		}
+		t.line(styled(plain, "  %s", name))
 		t.line(styled(plain, "    FailedScheduling  %s", cmp.Or(groups[i][0].Message, silent)))
 	})
 }
 
-// group names one pod, or counts several of one workload.
+// group counts the pods of one workload; a pod without one has its name.
 func (t *diffText) group(pods []StrandedPod) string {
 	first := pods[0]
 	switch {
+	case first.Workload != "":
+		return count(len(pods), "pod") + " of " + t.name(first.Namespace, first.Workload)
 	case len(pods) == 1:
 		return t.name(first.Namespace, first.Name)
-	case first.Workload == "":
-		return count(len(pods), "pod") + " without owner"
 	}
-	return count(len(pods), "pod") + " of " + t.name(first.Namespace, first.Workload)
+	return count(len(pods), "pod") + " without owner"
 }
 
 func (t *diffText) otherMessages(pods []OtherMessage) {
@@ -239,23 +243,13 @@ func (s *StepDiff) earlier() []MovedPod {
 
 // moves is a row for each pod that moved in this step, below the titles.
 func (t *diffText) moves(moved []MovedPod) [][]cell {
-	noted := slices.ContainsFunc(moved, func(m MovedPod) bool { return m.Since == "" && m.note() != none })
-	titles := []string{"POD", "FROM", "TO", "DECIDED BEFORE", "DECIDED NOW"}
-	if noted {
-		titles = append(titles, "NOTE")
-	}
-	table := [][]cell{row(bold, titles...)}
+	table := [][]cell{row(bold, "POD", "FROM", "TO", "DECIDED BEFORE", "DECIDED NOW", "NOTE")}
 	for _, m := range moved {
-		if m.Since != "" {
-			continue
+		if m.Since == "" {
+			table = append(table, row(plain, t.pod(m), m.From, m.To, m.OldChoice.text(), m.NewChoice.text(), m.note()))
 		}
-		cells := row(plain, t.pod(m), m.From, m.To, m.OldChoice.text(), m.NewChoice.text())
-		if noted {
-			cells = append(cells, cell{m.note(), plain})
-		}
-		table = append(table, cells)
 	}
-	return table
+	return used(table)
 }
 
 // pod is the pod's name, or its place in the workload where its name has changed.
@@ -331,7 +325,7 @@ func (t *diffText) workloads(workloads []WorkloadDiff) [][]cell {
 			table = append(table, row(plain, name, "by "+levelName(l.TopologyKey), l.Old.brief(), l.New.brief(), l.skew()))
 		}
 	}
-	return table
+	return used(table)
 }
 
 func (d *Distribution) brief() string {
@@ -401,7 +395,7 @@ func (t *diffText) levels(s *BlastDiff) [][]cell {
 		}
 		table = append(table, append(cells, l.Stranded.cell(), l.NotReplaced.cell()))
 	}
-	return table
+	return used(table)
 }
 
 // cell is red where the number grew, and green where it shrank.
@@ -409,7 +403,7 @@ func (c *Change) cell() cell {
 	if c == nil {
 		return cell{none, plain}
 	}
-	return cell{c.text(), worseStyle(float64(c.New - c.Old))}
+	return cell{c.text(), worseStyle(float64(c.by()))}
 }
 
 func (r *RadiusDiff) cell() cell {
@@ -423,48 +417,73 @@ func worseStyle(by float64) style {
 	return green
 }
 
-// takes is "1 → 2 of 3 of deployment/web in zone-a" where the workload is the same one, or both in full.
+// takes is "deployment/web: 1 of 3 in zone-a → 2 of 3 in zone-b".
 func (r *RadiusDiff) takes(namespaced bool) string {
+	alike := r.Old.Namespace == r.New.Namespace && r.Old.Workload == r.New.Workload
 	side := func(radius Radius) string {
-		if radius.Replicas == 0 {
+		switch {
+		case radius.Replicas == 0:
 			return "nothing"
+		case alike:
+			return fmt.Sprintf("%d of %d in %s", radius.Lost, radius.Replicas, domainsText(radius.Domains))
 		}
 		return radius.takes(namespaced) + " in " + domainsText(radius.Domains)
 	}
-	return side(r.Old) + " → " + side(r.New)
+	line := side(r.Old) + " → " + side(r.New)
+	if alike && r.New.Workload != "" {
+		name := r.New.Workload
+		if namespaced {
+			name = r.New.Namespace + "/" + name
+		}
+		line = name + ": " + line
+	}
+	return line
 }
 
-// table is a row for each failure, below the titles. Columns in which nothing stands are left out.
+// table is a row for each failure, those that grew most first, below the titles.
 func (l *BlastLevelDiff) table() [][]cell {
-	columns := []struct {
-		title string
-		of    func(f *FailureDiff) cell
-	}{
-		{"DOMAIN", func(f *FailureDiff) cell { return cell{domainsText(f.Domains), plain} }},
-		{"TAKES UP TO", func(f *FailureDiff) cell {
-			if f.Share == nil {
-				return cell{none, plain}
-			}
-			return cell{percent(f.Share.Old) + " → " + percent(f.Share.New), worseStyle(f.Share.New - f.Share.Old)}
-		}},
-		{"STRANDED", func(f *FailureDiff) cell { return f.Stranded.cell() }},
-		{"NOT REPLACED", func(f *FailureDiff) cell { return f.NotReplaced.cell() }},
-		{"QUORUM LOST", func(f *FailureDiff) cell { return f.QuorumLost.cell() }},
-		{"GONE", func(f *FailureDiff) cell { return f.Gone.cell() }},
-		{"BUDGETS BROKEN", func(f *FailureDiff) cell { return f.BrokenBudgets.cell() }},
+	table := [][]cell{row(bold, "DOMAIN", "TAKES UP TO", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
+	failures := slices.Clone(l.Failures)
+	slices.SortStableFunc(failures, func(a, b FailureDiff) int {
+		return cmp.Or(cmp.Compare(b.Share.by(), a.Share.by()), cmp.Compare(b.Stranded.by(), a.Stranded.by()))
+	})
+	for _, f := range failures {
+		takes := cell{none, plain}
+		if f.Share != nil {
+			takes = cell{percent(f.Share.Old) + " → " + percent(f.Share.New), worseStyle(f.Share.by())}
+		}
+		table = append(table, []cell{{domainsText(f.Domains), plain}, takes, f.Stranded.cell(), f.NotReplaced.cell(),
+			f.QuorumLost.cell(), f.Gone.cell(), f.BrokenBudgets.cell()})
 	}
-	table := make([][]cell, 1+len(l.Failures))
-	for _, column := range columns {
-		used := slices.ContainsFunc(l.Failures, func(f FailureDiff) bool { return column.of(&f).text != none })
-		if !used {
+	return used(table)
+}
+
+func (s *ShareDiff) by() float64 {
+	if s == nil {
+		return 0
+	}
+	return s.New - s.Old
+}
+
+func (c *Change) by() int {
+	if c == nil {
+		return 0
+	}
+	return c.New - c.Old
+}
+
+// used leaves out the columns in which nothing stands.
+func used(table [][]cell) [][]cell {
+	rest := make([][]cell, len(table))
+	for i := range table[0] {
+		if !slices.ContainsFunc(table[1:], func(cells []cell) bool { return cells[i].text != none }) {
 			continue
 		}
-		table[0] = append(table[0], cell{column.title, bold})
-		for i := range l.Failures {
-			table[1+i] = append(table[1+i], column.of(&l.Failures[i]))
+		for j := range table {
+			rest[j] = append(rest[j], table[j][i])
 		}
 	}
-	return table
+	return rest
 }
 
 // cell is "newly default/deployment/web; no longer default/deployment/db".

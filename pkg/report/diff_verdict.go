@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// diffVerdict is what differs, in the making: parts of a line, and the kinds of differences.
+// diffVerdict is what differs, in the making: parts of a line. What moved comes first, then what got worse, then the rest.
 type diffVerdict struct {
 	*DiffReport
-	parts []string
+	bad, rest []string
 }
 
 // conclude says in one line what differs, and what kinds of differences these are.
 func (d *DiffReport) conclude() {
 	v := &diffVerdict{DiffReport: d}
-	v.moved()
+	moved := v.moved()
 	v.counted(FailOnPending, "Pending", func(s *StepDiff) *Change { return s.Pending }, func(s *BlastDiff) *Change { return s.Pending })
 	v.counted("", "not ready", func(s *StepDiff) *Change { return s.NotReady }, func(*BlastDiff) *Change { return nil })
 	v.radii()
@@ -33,18 +33,19 @@ func (d *DiffReport) conclude() {
 	v.tell(v.pods("removed", func(s *StepDiff) []DiffPod { return s.Removed }))
 	v.tell(some(len(d.Added), "step", "added"))
 	v.tell(some(len(d.Removed), "step", "removed"))
-	if n := len(d.Steps) + len(d.Failures); n > 0 && len(v.parts) == 0 {
+	if n := len(d.Steps) + len(d.Failures); n > 0 && len(moved)+len(v.bad)+len(v.rest) == 0 {
 		v.tell(count(n, "step") + " not alike")
 	}
-	if len(v.parts) > 0 {
+	parts := slices.Concat(moved, v.bad, v.rest)
+	if len(parts) > 0 {
 		d.Differences = append(d.Differences, FailOnAny)
 	}
-	d.Verdict = cmp.Or(strings.Join(v.parts, ", "), "no difference")
+	d.Verdict = cmp.Or(strings.Join(parts, ", "), "no difference")
 }
 
 func (v *diffVerdict) tell(part string) {
 	if part != "" {
-		v.parts = append(v.parts, part)
+		v.rest = append(v.rest, part)
 	}
 }
 
@@ -53,9 +54,9 @@ func (v *diffVerdict) worse(kind, part string) {
 	if part == "" {
 		return
 	}
-	v.tell(part)
+	v.bad = append(v.bad, part)
 	v.Worse = true
-	if kind != "" {
+	if kind != "" && !slices.Contains(v.Differences, kind) {
 		v.Differences = append(v.Differences, kind)
 	}
 }
@@ -69,29 +70,35 @@ func some(n int, noun, words string) string {
 }
 
 // moved counts the pods that moved. One that stays away for several steps counts once.
-func (v *diffVerdict) moved() {
+func (v *diffVerdict) moved() []string {
 	type pod struct{ namespace, oldName, name string }
-	moved, swapped := map[pod]bool{}, map[pod]bool{}
+	swapped := map[pod]bool{} // whether it has only changed places with others, wherever it moved
 	for _, s := range v.Steps {
 		for _, m := range s.Moved {
 			p := pod{m.Namespace, cmp.Or(m.OldName, m.Name), m.Name}
-			moved[p] = true
-			if m.SameNodes {
-				swapped[p] = true
-			}
+			only, seen := swapped[p]
+			swapped[p] = m.SameNodes && (only || !seen)
 		}
 	}
-	part := some(len(moved), "pod", "moved")
-	switch len(swapped) {
+	if len(swapped) == 0 {
+		return nil
+	}
+	v.Differences = append(v.Differences, FailOnMoved)
+	part := some(len(swapped), "pod", "moved")
+	only := 0
+	for _, is := range swapped {
+		if is {
+			only++
+		}
+	}
+	switch only {
 	case 0:
-	case len(moved):
-		part += " and changed places"
+	case len(swapped):
+		part += " (only changed places)"
 	default:
-		part += fmt.Sprintf(" (%d of them changed places)", len(swapped))
+		part += fmt.Sprintf(" (%d of them only changed places)", only)
 	}
-	if v.tell(part); part != "" {
-		v.Differences = append(v.Differences, FailOnMoved)
-	}
+	return []string{part}
 }
 
 // where names the step, unless there is only one, and counts the others.
@@ -174,19 +181,13 @@ func (v *diffVerdict) radii() {
 			radii[[2]string{l.TopologyKey, s.Name}] = fmt.Sprintf("radius of %s %s → %s", levelName(l.TopologyKey), percent(l.Radius.Old.Share), percent(l.Radius.New.Share))
 		}
 	}
-	larger := false
 	for _, key := range keys {
 		if w := grown[key]; w.by > 0 {
-			v.tell(radii[[2]string{key, w.step}] + v.where(w.step, w.others))
-			larger = true
+			v.worse(FailOnRadius, radii[[2]string{key, w.step}]+v.where(w.step, w.others))
 		} else {
 			w := shrunk[key]
 			v.tell(radii[[2]string{key, w.step}] + v.where(w.step, w.others))
 		}
-	}
-	if larger {
-		v.Worse = true
-		v.Differences = append(v.Differences, FailOnRadius)
 	}
 }
 

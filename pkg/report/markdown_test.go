@@ -41,6 +41,20 @@ func hostileReport() *Report {
 	}
 }
 
+// changed is the report with other pods, numbers and a name for everything that Markdown tells of.
+func changed(r *Report) *Report {
+	r.Version, r.Scenario = r.Version+"2", r.Scenario+"2"
+	s := &r.Steps[0]
+	s.Pods[0].Message, s.Pods[1].Node = s.Pods[0].Message+"2", s.Pods[1].Node+hostileText
+	s.Pods = append(s.Pods, Pod{Namespace: hostileText, Name: hostileText + "3", Workload: hostileText, Message: hostileText})
+	s.Summary.Pending, s.Summary.NotReady = 7, 8
+	s.Workloads[0].Domains[0].Counts[0].Pods = 9
+	s.Rollouts[0].Name += "2"
+	s.Expectations[0].Want += "2"
+	r.Steps = append(r.Steps, Step{Name: hostileText + "2"})
+	return r
+}
+
 func hostileBlast() *BlastReport {
 	const h = hostileText
 	radius := Radius{Share: 1, Namespace: h, Workload: h, Lost: 1, Replicas: 1, Domains: []string{h}}
@@ -66,6 +80,7 @@ func TestMarkdownHostile(t *testing.T) {
 	code := regexp.MustCompile(`(?s)<code>.*?</code>`)
 	for name, page := range map[string][]byte{
 		"report": reportMarkdown(hostileReport()), "blast": blastMarkdown(hostileBlast()), "drain": drainMarkdown(hostileDrain()),
+		"diff": diffMarkdown(NewDiff(hostileReport(), changed(hostileReport()), hostileText)), "blast diff": diffMarkdown(NewBlastDiff(&BlastReport{Steps: []BlastStep{{Name: hostileText, Levels: []BlastLevel{{TopologyKey: hostileText}}}}}, hostileBlast(), hostileText)),
 	} {
 		shown := rendering(t, string(page))
 		for _, found := range element.FindAllStringSubmatch(shown, -1) {
