@@ -253,10 +253,14 @@ const (
 	FailOnAny          = "any"
 )
 
-// FailOns are the kinds of differences that a comparison can be asked to fail on: any pod that moved, more Pending pods after any
-// step, a larger radius at any level, more stranded pods after any failure, an expectation that is newly unmet, any difference.
-func FailOns() []string {
-	return []string{FailOnMoved, FailOnPending, FailOnRadius, FailOnStranded, FailOnExpectations, FailOnAny}
+// FailOns are the kinds of differences that a comparison of two reports of the kind can be asked to fail on: any pod that moved, more
+// Pending pods after any step, a larger radius at any level, more stranded pods after any failure, an expectation that is newly
+// unmet, any difference.
+func FailOns(of string) []string {
+	if of == BlastKind {
+		return []string{FailOnPending, FailOnRadius, FailOnStranded, FailOnAny}
+	}
+	return []string{FailOnMoved, FailOnPending, FailOnExpectations, FailOnAny}
 }
 
 // Failed are the kinds of differences that were not wanted, and are there.

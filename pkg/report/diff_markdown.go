@@ -112,17 +112,19 @@ func (t *diffText) details(s *StepDiff) string {
 	for _, pods := range grouped(s.earlier(), func(m MovedPod) string { return m.Since }) {
 		m.block("%s moved as in step %s", count(len(pods), "pod"), code(pods[0].Since))
 	}
-	pods := func(pods []DiffPod) []string {
+	pods := func(pods []DiffPod, nowhere string) []string {
 		lines := make([]string, len(pods))
 		for i, p := range pods {
 			lines[i] = code(t.name(p.Namespace, p.Name))
 			if p.Node != "" {
 				lines[i] += " on " + code(p.Node)
+			} else {
+				lines[i] += nowhere
 			}
 		}
 		return lines
 	}
-	m.list("No longer Pending", pods(s.NoLongerPending))
+	m.list("No longer Pending", pods(s.NoLongerPending, ", which is no longer there"))
 	var reasons, better []string
 	for _, p := range s.OtherMessage {
 		reasons = append(reasons, fmt.Sprintf("%s: %s → %s", code(t.name(p.Namespace, p.Name)), prose(cmp.Or(p.Old, silent)), prose(cmp.Or(p.New, silent))))
@@ -137,8 +139,8 @@ func (t *diffText) details(s *StepDiff) string {
 		rollouts = append(rollouts, code(t.rollout(r)))
 	}
 	m.list("Rollouts no longer stuck", rollouts)
-	m.list("Pods added", pods(s.Added))
-	m.list("Pods removed", pods(s.Removed))
+	m.list("Pods added", pods(s.Added, " Pending"))
+	m.list("Pods removed", pods(s.Removed, " Pending"))
 	m.table(t.workloads(s.Workloads), "line")
 	m.block("</details>")
 	return m.out.String()

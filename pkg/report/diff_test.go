@@ -92,7 +92,7 @@ func TestDiffOfItself(t *testing.T) {
 		diffs[name] = NewDiff(r, r, "dev")
 	}
 	for name, d := range diffs {
-		d.FailOn = FailOns()
+		d.FailOn = FailOns(d.Of)
 		if d.Verdict != "no difference" || d.Worse || len(d.Steps)+len(d.Failures)+len(d.Differences)+len(d.Conditions)+len(d.Failed()) > 0 {
 			t.Errorf("%s: %s", name, writeDiff(t, d, "json", Options{}))
 		}

@@ -144,7 +144,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 	in.register(cmd)
 	in.registerExplain(cmd)
 	f.register(cmd)
-	base.register(cmd)
+	base.register(cmd, report.BlastKind)
 	out.register(cmd, append(report.BlastFormats(), "html"))
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the summary alone, a line for each step and level")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, however many there are")

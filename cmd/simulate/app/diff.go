@@ -23,12 +23,12 @@ func newDiff(s streams) *cobra.Command {
 decided, which are newly Pending and why, and which failures take more. YAML is read, too, and - is standard input.
 
 The exit code is 0 whatever differs, unless --fail-on says what is not wanted; it is then 3:
-  moved          a pod runs on another node
-  pending        more pods are Pending after any step
-  radius         the blast radius of any level is larger
-  stranded       any failure leaves more pods stranded
-  expectations   an expectation is newly unmet
-  any            anything differs
+  moved          a pod runs on another node (run)
+  pending        more pods are Pending after any step (run, blast)
+  expectations   an expectation is newly unmet (run)
+  radius         the blast radius of any level is larger (blast)
+  stranded       any failure leaves more pods stranded (blast)
+  any            anything differs (run, blast)
 
 Steps are compared by their names. Versions, ties, feature gates and the cluster are told if they are not alike, and are no
 difference by themselves.`,
@@ -39,11 +39,8 @@ difference by themselves.`,
 			if err := out.check(cmd); err != nil {
 				return err
 			}
-			if err := fails.check(cmd); err != nil {
-				return err
-			}
 			if len(args) != 2 {
-				return usage(cmd, "%d reports are given; give the old one and the new one", len(args))
+				return usage(cmd, "%d of two reports given; give the old one and the new one", len(args))
 			}
 			if args[0] == manifest.Stdin && args[1] == manifest.Stdin {
 				return usage(cmd, "standard input is read once; give - as the old report or as the new one, not both")
@@ -52,10 +49,13 @@ difference by themselves.`,
 			if err != nil {
 				return err
 			}
+			if err := fails.check(cmd, found.Of); err != nil {
+				return err
+			}
 			return fails.write(s, &out, found)
 		},
 	}
-	fails.register(cmd)
+	fails.register(cmd, []string{report.FailOnMoved, report.FailOnPending, report.FailOnExpectations, report.FailOnRadius, report.FailOnStranded, report.FailOnAny})
 	out.register(cmd, report.DiffFormats())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list everything that differs, however much it is")
@@ -126,16 +126,17 @@ func readReport(s streams, file string) ([]byte, error) {
 // verdict is the flag that says which differences are not wanted.
 type verdict struct{ failOn []string }
 
-func (v *verdict) register(cmd *cobra.Command) {
+func (v *verdict) register(cmd *cobra.Command, kinds []string) {
 	cmd.Flags().StringSliceVar(&v.failOn, "fail-on", nil,
-		"exit with 3 if there are `DIFFERENCES` of these kinds: "+strings.Join(report.FailOns(), ", ")+"\n(repeatable, or separated by commas)")
-	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(report.FailOns(), cobra.ShellCompDirectiveNoFileComp))
+		"exit with 3 if there are `DIFFERENCES` of these kinds: "+strings.Join(kinds, ", ")+"\n(repeatable, or separated by commas)")
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func (v *verdict) check(cmd *cobra.Command) error {
+// check refuses what a comparison of two reports of the kind cannot find: a gate that never closes is none.
+func (v *verdict) check(cmd *cobra.Command, of string) error {
 	for _, kind := range v.failOn {
-		if !slices.Contains(report.FailOns(), kind) {
-			return usage(cmd, "--fail-on: %q is none of %s", kind, strings.Join(report.FailOns(), ", "))
+		if !slices.Contains(report.FailOns(of), kind) {
+			return usage(cmd, "--fail-on: %q is nothing in which two reports of kind %s differ; give %s", kind, of, strings.Join(report.FailOns(of), ", "))
 		}
 	}
 	return nil
@@ -159,13 +160,13 @@ type baseline struct {
 	file string
 }
 
-func (b *baseline) register(cmd *cobra.Command) {
+func (b *baseline) register(cmd *cobra.Command, of string) {
 	cmd.Flags().StringVar(&b.file, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and write what differs, as simulate diff does")
-	b.verdict.register(cmd)
+	b.verdict.register(cmd, report.FailOns(of))
 }
 
 // check reads the stored report, since what cannot be compared need not be run. The formats are then those of a comparison.
-func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string, out *output) ([]byte, error) {
+func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string, out *output, of string) ([]byte, error) {
 	switch {
 	case b.file == "" && len(b.failOn) > 0:
 		return nil, usage(cmd, "--fail-on is about differences; give --baseline, too")
@@ -178,7 +179,7 @@ func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string
 	if err := out.check(cmd); err != nil {
 		return nil, err
 	}
-	if err := b.verdict.check(cmd); err != nil {
+	if err := b.verdict.check(cmd, of); err != nil {
 		return nil, err
 	}
 	return readReport(s, b.file)
@@ -186,7 +187,7 @@ func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string
 
 // report is the stored Report; nil if none is given.
 func (b *baseline) report(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*report.Report, error) {
-	data, err := b.check(cmd, s, in, args, out)
+	data, err := b.check(cmd, s, in, args, out, report.Kind)
 	if err != nil || b.file == "" {
 		return nil, err
 	}
@@ -196,7 +197,7 @@ func (b *baseline) report(cmd *cobra.Command, s streams, in *input, args []strin
 
 // blastReport is report for a BlastReport.
 func (b *baseline) blastReport(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*report.BlastReport, error) {
-	data, err := b.check(cmd, s, in, args, out)
+	data, err := b.check(cmd, s, in, args, out, report.BlastKind)
 	if err != nil || b.file == "" {
 		return nil, err
 	}

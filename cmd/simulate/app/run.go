@@ -73,7 +73,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
-	base.register(cmd)
+	base.register(cmd, report.Kind)
 	out.register(cmd, report.Formats())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "one line a step")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
