@@ -130,7 +130,7 @@ func (b *bounded) judge() []simulation.Expectation {
 		add(b.most(*b.Stranded, "leaves", " stranded", b.stranded), "stranded")
 	}
 	if b.Unreplaced != nil {
-		add(b.most(*b.Unreplaced, "leaves", " not replaced", b.unreplaced), "unreplaced")
+		add(b.most(*b.Unreplaced, "leaves", " unreplaced", b.unreplaced), "unreplaced")
 	}
 	if b.QuorumLost != nil {
 		add(b.quorum(), "quorumLost")
@@ -142,7 +142,7 @@ func (b *bounded) judge() []simulation.Expectation {
 func (b *bounded) any() string {
 	text := "the failure of any " + b.Level
 	if b.simultaneous > 1 {
-		text = fmt.Sprintf("the failure of any %d of %s together", b.simultaneous, b.Level)
+		text = fmt.Sprintf("the failure of any %d domains of level %s together", b.simultaneous, b.Level)
 	}
 	if b.mode != workload.Unreachable {
 		text += fmt.Sprintf(" (%s)", b.mode)
@@ -171,7 +171,7 @@ func (b *bounded) radius() simulation.Expectation {
 			}
 			worst = loss.Share()
 			e.Got = fmt.Sprintf("%s, %d of %d of %s, by %s", percent(worst), loss.Lost, loss.Replicas, loss.Workload, b.of(f))
-			e.Why = fmt.Sprintf("%s has %s", b.of(f), few(b.podsOn(f, func(o cluster.Owner) bool { return o == loss.Workload }), ", "))
+			e.Why = fmt.Sprintf("%s holds %s", b.of(f), few(b.podsOn(f, func(o cluster.Owner) bool { return o == loss.Workload }), ", "))
 		}
 	}
 	const rounding = 1e-9 // a third is 0.333… here, and may be 1/3 rounded there
@@ -221,7 +221,7 @@ func (b *bounded) lost(f *blast.Failure) (int, string) {
 	if n == 0 {
 		return 0, ""
 	}
-	return n, fmt.Sprintf("%s has %s", b.of(f), few(b.podsOn(f, b.Covers), ", "))
+	return n, fmt.Sprintf("%s holds %s", b.of(f), few(b.podsOn(f, b.Covers), ", "))
 }
 
 func (b *bounded) stranded(f *blast.Failure) (int, string) {

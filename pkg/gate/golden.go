@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -82,8 +83,8 @@ func ReadGolden(file string) (*Golden, error) {
 		return nil, err
 	}
 	g := &Golden{}
-	if err := yaml.UnmarshalStrict(data, g); err != nil {
-		return nil, fmt.Errorf("%s: %s; write it anew with simulate test --update", file, strings.Join(strings.Fields(err.Error()), " "))
+	if err := manifest.Unmarshal(file, data, g); err != nil {
+		return nil, fmt.Errorf("%w (simulate test --update writes it anew)", err)
 	}
 	return g, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/faultline/faultline/pkg/gate"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -41,7 +42,7 @@ func TestDocsExamplesRun(t *testing.T) {
 			t.Errorf("%v", err)
 			continue
 		}
-		result, err := simulation.Run(context.Background(), s, simulation.Options{})
+		result, err := gate.Run(context.Background(), s, simulation.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", s.Name, err)
 			continue

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
 func TestSetFeatureGatesRefuses(t *testing.T) {
@@ -55,6 +56,23 @@ func TestSetFeatureGatesIsExact(t *testing.T) {
 	setGates(t, "")
 	if changed := FeatureGates(); len(changed) > 0 {
 		t.Errorf("gates %v are left changed", changed)
+	}
+}
+
+// Where the gates are set already, they are not touched, not even for a moment: what another hand has switched meanwhile stays.
+func TestSetFeatureGatesLeavesThemAlone(t *testing.T) {
+	t.Cleanup(func() { setGates(t, "GenericWorkload=true"); setGates(t, "") })
+	setGates(t, "HPAScaleToZero=false")
+	if err := utilfeature.DefaultMutableFeatureGate.Set("GenericWorkload=true"); err != nil {
+		t.Fatal(err)
+	}
+	setGates(t, "HPAScaleToZero=false")
+	if diff := cmp.Diff([]string{"GenericWorkload=true", "HPAScaleToZero=false"}, FeatureGates()); diff != "" {
+		t.Errorf("the same gates (-want +got):\n%s", diff)
+	}
+	setGates(t, "")
+	if changed := FeatureGates(); len(changed) > 0 {
+		t.Errorf("other gates: %v are left changed", changed)
 	}
 }
 

@@ -258,7 +258,7 @@ func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.S
 		}
 	}
 	e := Expectation{Want: fmt.Sprintf("all %s on %s", about(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: few(wrong)}
-	is := "not"
+	is := "elsewhere"
 	if !on {
 		e.Want, is = strings.Replace(e.Want, "all ", "no ", 1), "there"
 	}

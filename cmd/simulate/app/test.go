@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -145,7 +146,7 @@ func loadTested(files []string, pattern *regexp.Regexp) ([]*tested, error) {
 		all = append(all, t)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--run %s: none of %d scenarios has such a path or name", pattern, len(files))
+		return nil, fmt.Errorf("--run %s: of %s, none has such a path or name", pattern, count(len(files), "scenario"))
 	}
 	// As in a listing of the paths shown, whatever the files are called.
 	slices.SortStableFunc(all, func(a, b *tested) int { return cmp.Compare(a.path, b.path) })
@@ -253,7 +254,7 @@ func (t *tests) text(all []*tested) string {
 	} else {
 		fmt.Fprintf(&out, "ok: %s\n", count(len(all), "scenario"))
 	}
-	return out.String()
+	return printable(out.String())
 }
 
 // step tells which expectations of a step are not met, and with -v which are.
@@ -280,6 +281,16 @@ func (t *tests) step(out *strings.Builder, step *report.Step) {
 			fmt.Fprintf(out, "              why  %s\n", e.Why)
 		}
 	}
+}
+
+// printable has no characters that would steer a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && !unicode.IsGraphic(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 func count(n int, noun string) string {
