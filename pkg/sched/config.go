@@ -195,3 +195,14 @@ func (c *Config) WithScoreWeight(schedulerName, plugin string, weight int32) *Co
 	}
 	return &Config{api: api}
 }
+
+// WithPercentageOfNodesToScore returns a copy of the configuration in which a search for feasible nodes, of every profile, ends once
+// that percentage of the cluster's nodes has passed; 100 looks at all of them.
+func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
+	api := c.api.DeepCopy()
+	api.PercentageOfNodesToScore = &percentage
+	for i := range api.Profiles {
+		api.Profiles[i].PercentageOfNodesToScore = &percentage
+	}
+	return &Config{api: api}
+}

@@ -30,6 +30,7 @@ var level = map[string]int{
 	"pkg/simulation":   4,
 	"pkg/blast":        5,
 	"pkg/explain":      5,
+	"pkg/verify":       5,
 	"pkg/report":       7,
 	"pkg/gate":         8,
 	"scenarios":        0,

@@ -1,0 +1,84 @@
+package app
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/verify"
+)
+
+func newVerify(s streams) *cobra.Command {
+	var opts scenario.Options
+	var least string
+	var out output
+	cmd := &cobra.Command{
+		Use:   "verify DUMP...",
+		Short: "Tell how many placements of a real cluster are among the scheduler's best nodes",
+		Long: `Replay the dump of a real cluster in the order in which its pods got their nodes, and tell how many of the nodes are among the
+scheduler's best, each on the cluster as it was just before. What differs is classified by what it could come from.`,
+		Example: `  kubectl get nodes,pods,deploy,rs,sts,ds,jobs,svc,pdb,pv,pvc,sc,pc -A -o json > dump.json
+  simulate verify dump.json
+  simulate verify dump.json --scheduler-config scheduler.yaml --min-agreement 95%
+  kubectl get nodes,pods,rs,sts,svc,pv,pvc,sc,pc -A -o json | simulate verify - --report markdown=verify.md`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.check(cmd); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return usage(cmd, "no dump is given; give the file that kubectl get nodes,pods,deploy,rs,sts,ds,jobs,svc,pv,pvc,sc,pc -A -o json wrote, or - for standard input")
+			}
+			asked, err := minAgreement(cmd, least)
+			if err != nil {
+				return err
+			}
+			loaded, err := scenario.FromFiles(s.in, args, nil, opts)
+			if err != nil {
+				return asInput(err)
+			}
+			bar := newProgress(s.err)
+			defer bar.done()
+			result, err := verify.Run(cmd.Context(), loaded, verify.Options{Progress: func(done, total int) { bar.update("replay", done, total) }})
+			if errors.Is(err, verify.ErrNothing) {
+				return asInput(err)
+			}
+			if err != nil {
+				return err
+			}
+			bar.done()
+			found := report.NewVerify(result, asked, version)
+			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
+				return report.WriteVerify(w, found, format, opts)
+			})
+			if err == nil && !found.Met() {
+				return errUnmet
+			}
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "`FILE` of the cluster's KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
+	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
+	flags.StringVar(&least, "min-agreement", "", "`PERCENT` of the placements that must be among the best nodes; with fewer the exit status is 3")
+	out.register(cmd, report.VerifyFormats())
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone")
+	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
+	return cmd
+}
+
+// minAgreement reads "95%" or "95"; nil: no agreement is asked for.
+func minAgreement(cmd *cobra.Command, given string) (*float64, error) {
+	if !cmd.Flags().Changed("min-agreement") {
+		return nil, nil
+	}
+	least, err := strconv.ParseFloat(strings.TrimSuffix(given, "%"), 64)
+	if err != nil || !(least >= 0 && least <= 100) {
+		return nil, usage(cmd, "--min-agreement: %q is no percentage; give a number from 0 to 100, such as 95%%", given)
+	}
+	return &least, nil
+}

@@ -1,0 +1,86 @@
+package report
+
+// VerifyKind is the kind of a report on how true the simulation is to a cluster.
+const VerifyKind = "VerifyReport"
+
+// VerifyReport is how true the simulation is to a real cluster: whether the nodes that its pods have are among the best that the
+// scheduler finds for them, each on the cluster as it was just before.
+type VerifyReport struct {
+	Head
+	// Placements is the number of pods that were scheduled again, Best of those whose node is among the best.
+	Placements int `json:"placements"`
+	Best       int `json:"best"`
+	// Ties is the number of those that share the top score with other nodes, Only of those whose node was the only feasible one, and
+	// Reordered of those that were taken before others of the same second which stand before them in the dump. Each is a part of Best.
+	Ties      int `json:"ties"`
+	Only      int `json:"only"`
+	Reordered int `json:"reordered"`
+	// Agreement is Best in percent of Placements.
+	Agreement float64 `json:"agreement"`
+	// MinAgreement is the agreement that was asked for; missing where none was.
+	MinAgreement *float64 `json:"minAgreement,omitempty"`
+	// Divergences are the pods whose node is not among the best, in the order of the replay.
+	Divergences []VerifyDivergence `json:"divergences"`
+	// Pending are the dump's pods without a node.
+	Pending []VerifyPending `json:"pending,omitempty"`
+	// Skipped are the pods that were not scheduled again.
+	Skipped []VerifySkipped `json:"skipped,omitempty"`
+}
+
+// VerifyDivergence is a pod whose node is not among the best.
+type VerifyDivergence struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
+	Workload string `json:"workload,omitempty"`
+	// At is the second in which the pod got its node, as far as the dump tells, in the form of RFC 3339; missing where it does not.
+	At string `json:"at,omitempty"`
+	// Node is the pod's node, Best the best one, by name among equals; empty if every node was refused.
+	Node string `json:"node"`
+	Best string `json:"best,omitempty"`
+	// Rank is the node's: one more than the number of better nodes; 0 if it was refused.
+	Rank int `json:"rank,omitempty"`
+	// Behind is by how many points Best is ahead, Ahead by which plugins, the most first.
+	Behind int64          `json:"behind,omitempty"`
+	Ahead  []VerifyPoints `json:"ahead,omitempty"`
+	// Refused says which plugin refused the node, and in which words.
+	Refused string `json:"refused,omitempty"`
+	// Class is what could be the cause: the first of the checks, in this order, that holds. Words say what it found.
+	Class string `json:"class" jsonschema:"enum=same second,enum=later change,enum=missing object,enum=sampling,enum=deleted pods,enum=configuration,enum=unexplained"`
+	Words string `json:"words"`
+}
+
+// VerifyPoints are by how much a plugin has one node ahead of another; negative ones speak for the other.
+type VerifyPoints struct {
+	Plugin string `json:"plugin"`
+	Points int64  `json:"points"`
+}
+
+// VerifyPending is a pod of the dump without a node.
+type VerifyPending struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
+	Workload string `json:"workload,omitempty"`
+	// Node is where the scheduler would put the pod; empty if it is Pending in the replay, too.
+	Node string `json:"node,omitempty"`
+	// Preempts tells that other pods would have to make room for it.
+	Preempts bool `json:"preempts,omitempty"`
+	// Message is kube-scheduler's text in the replay, Recorded that of the pod's PodScheduled condition.
+	Message  string `json:"message,omitempty"`
+	Recorded string `json:"recorded,omitempty"`
+}
+
+// VerifySkipped are pods that were not scheduled again, for one reason.
+type VerifySkipped struct {
+	// Why is the reason, as a sentence about the pods.
+	Why string `json:"why"`
+	// Count is their number, Pods are they, as namespace/name.
+	Count int      `json:"count"`
+	Pods  []string `json:"pods"`
+}
+
+// Met tells whether the agreement is as high as was asked for.
+func (r *VerifyReport) Met() bool {
+	return r.MinAgreement == nil || 100*float64(r.Best) >= *r.MinAgreement*float64(r.Placements)
+}

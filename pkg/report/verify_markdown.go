@@ -1,0 +1,40 @@
+package report
+
+// verifyMarkdown is the verdict, the divergences and what they could be, the Pending pods, and what was left out.
+func verifyMarkdown(r *VerifyReport) []byte {
+	m := &markdown{}
+	for i, line := range r.verdict() {
+		if i == 0 {
+			m.block("**%s**", prose(line.text))
+		} else {
+			m.block("%s", prose(line.text))
+		}
+	}
+	h := r.Head
+	h.Scenario = "" // a command line
+	m.about(h)
+	m.table(r.divergences(), "divergence")
+	var words []string
+	for _, line := range r.words() {
+		words = append(words, prose(line))
+	}
+	m.list("What they could be", words)
+	var pending []string
+	for _, p := range r.Pending {
+		pending = append(pending, code(p.Namespace+"/"+p.Name)+": "+prose(p.text()))
+	}
+	if len(pending) > 0 {
+		m.block("%s", prose(r.pendingVerdict()))
+		m.items(pending)
+	}
+	var left []string
+	for _, s := range r.Skipped {
+		left = append(left, prose(count(s.Count, "pod")+": "+s.Why))
+	}
+	m.list("Skipped", left)
+	if len(r.Ignored) > 0 {
+		t := text{report: &Report{Head: r.Head}}
+		m.list("Ignored", []string{prose(t.ignored()[0])})
+	}
+	return m.bytes()
+}

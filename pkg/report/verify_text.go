@@ -1,0 +1,218 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// VerifyFormats are the names of the output formats of a VerifyReport.
+func VerifyFormats() []string { return []string{"text", "json", "yaml", "markdown"} }
+
+// WriteVerify renders the report as Write does. Quiet is the verdict alone, and All lists every pod.
+func WriteVerify(w io.Writer, r *VerifyReport, format string, opts Options) error {
+	var out []byte
+	var err error
+	complete := *r
+	complete.Head, complete.Divergences = completeHead(r.Head), list(r.Divergences)
+	switch format {
+	case "text":
+		t := &verifyText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
+		t.everything(opts.Quiet)
+		out = t.out.Bytes()
+	case "json":
+		out, err = toJSON(&complete)
+	case "yaml":
+		out, err = toYAML(&complete)
+	case "markdown":
+		out = verifyMarkdown(r)
+	default:
+		err = unknownFormat(format, VerifyFormats())
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(out)
+	return err
+}
+
+// verifyText renders a VerifyReport as text: the verdict, the divergences, the Pending pods, and what was left out.
+type verifyText struct {
+	text
+	report *VerifyReport
+}
+
+func (t *verifyText) everything(quiet bool) {
+	for _, line := range t.report.verdict() {
+		t.line(line)
+	}
+	if quiet {
+		return
+	}
+	if len(t.report.Divergences) > 0 {
+		t.space()
+		rows := t.report.divergences()
+		shown := len(rows) - 1
+		if !t.all {
+			shown = min(shown, maxPods)
+		}
+		t.table("", rows[:shown+1]...)
+		if shown < len(rows)-1 {
+			t.more(len(rows)-1-shown, "divergence", "divergences")
+		}
+		t.space()
+		for _, line := range t.report.words() {
+			t.line(styled(plain, "%s", line))
+		}
+	}
+	t.pending()
+	t.leftOut()
+}
+
+// verdict is how many placements are among the best, what these are worth, and whether that is enough.
+func (r *VerifyReport) verdict() []cell {
+	first := styled(green, "%d of %s %s among the best nodes", r.Best, count(r.Placements, "placement"), pick(r.Best, "is", "are"))
+	if r.Best < r.Placements {
+		first.style = yellow
+	}
+	var parts []string
+	add := func(n int, words string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, words))
+		}
+	}
+	add(r.Ties, "by a tie")
+	add(r.Only, "as the only feasible node")
+	add(r.Reordered, "in another order of their second than the dump's")
+	if len(parts) > 0 {
+		first.text += " (of these " + strings.Join(parts, ", ") + ")"
+	}
+	first.text += "."
+	lines := []cell{first}
+	var classes []string
+	number := map[string]int{}
+	for _, d := range r.Divergences {
+		if number[d.Class] == 0 {
+			classes = append(classes, d.Class)
+		}
+		number[d.Class]++
+	}
+	for i, class := range classes {
+		classes[i] = fmt.Sprintf("%s %d", class, number[class])
+	}
+	if len(classes) > 0 {
+		lines = append(lines, styled(plain, "%s: %s.", count(len(r.Divergences), "divergence"), strings.Join(classes, ", ")))
+	}
+	if !r.Met() {
+		lines = append(lines, styled(red, "The agreement is %s, and at least %g%% is asked for.", percent(float64(r.Best)/float64(r.Placements)), *r.MinAgreement))
+	}
+	return lines
+}
+
+// divergences is a row for each divergence below the titles.
+func (r *VerifyReport) divergences() [][]cell {
+	table := [][]cell{row(bold, "POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE")}
+	for _, d := range r.Divergences {
+		rank, behind, because := "refused", none, d.Refused
+		if d.Rank > 0 {
+			rank, behind, because = fmt.Sprint(d.Rank), fmt.Sprint(d.Behind), d.ahead()
+		}
+		style := plain
+		if d.Class == "unexplained" {
+			style = red
+		}
+		table = append(table, []cell{{d.Namespace + "/" + d.Name, plain}, {d.Node, plain}, {orNone(d.Best), plain}, {rank, plain}, {behind, plain},
+			{d.Class, style}, {because, plain}})
+	}
+	return table
+}
+
+// ahead is "PodTopologySpread +68, NodeResourcesFit -1".
+func (d VerifyDivergence) ahead() string {
+	parts := make([]string, len(d.Ahead))
+	for i, points := range d.Ahead {
+		parts[i] = fmt.Sprintf("%s %+d", points.Plugin, points.Points)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// words say once what was found by each check, with the pods.
+func (r *VerifyReport) words() []string {
+	var lines []string
+	for _, same := range grouped(r.Divergences, func(d VerifyDivergence) string { return d.Class + d.Words }) {
+		who := count(len(same), "pod")
+		if len(same) == 1 {
+			who = same[0].Name
+		}
+		lines = append(lines, fmt.Sprintf("%s, %s: %s.", same[0].Class, who, same[0].Words))
+	}
+	return lines
+}
+
+func (t *verifyText) pending() {
+	if len(t.report.Pending) == 0 {
+		return
+	}
+	t.space()
+	t.line(styled(bold, "%s", t.report.pendingVerdict()))
+	t.upTo(len(t.report.Pending), "Pending pod", "Pending pods", func(i int) {
+		p := t.report.Pending[i]
+		t.line(styled(plain, "  %s/%s: %s", p.Namespace, p.Name, p.text()))
+		if p.Node == "" && p.Recorded != "" && p.Recorded != p.Message {
+			t.line(styled(plain, "    dump    %s", p.Recorded))
+			t.line(styled(plain, "    replay  %s", p.Message))
+		}
+	})
+}
+
+func (r *VerifyReport) pendingVerdict() string {
+	agree := 0
+	for _, p := range r.Pending {
+		if p.Node == "" {
+			agree++
+		}
+	}
+	return fmt.Sprintf("%d of %s %s Pending in the replay, too.", agree, count(len(r.Pending), "Pending pod"), pick(agree, "is", "are"))
+}
+
+// text says whether the pod is Pending in the replay, and for the same reason.
+func (p VerifyPending) text() string {
+	switch {
+	case p.Preempts:
+		return "would go to " + p.Node + ", where others would make room for it"
+	case p.Node != "":
+		return "would go to " + p.Node
+	case p.Recorded == "":
+		return "Pending; the dump says nothing of why"
+	case p.Recorded == p.Message:
+		return "Pending, with the same message"
+	}
+	return "Pending, with another message"
+}
+
+// leftOut tells which pods and objects took no part, and on what the replay ran.
+func (t *verifyText) leftOut() {
+	var rows [][]cell
+	field := func(title string, lines ...string) {
+		for _, line := range lines {
+			rows = append(rows, []cell{{title, bold}, {line, plain}})
+			title = "" // of the first line alone
+		}
+	}
+	var skipped []string
+	for _, s := range t.report.Skipped {
+		skipped = append(skipped, fmt.Sprintf("%s: %s", count(s.Count, "pod"), s.Why))
+		if t.all {
+			skipped = append(skipped, "  "+strings.Join(s.Pods, ", "))
+		}
+	}
+	field("Skipped:", skipped...)
+	if len(t.report.Ignored) > 0 {
+		field("Ignored:", t.ignored()...)
+	}
+	field("Cluster:", clusterLine(t.report.Cluster))
+	field("Scheduler:", schedulerLine(&Report{Head: t.report.Head})+", all nodes looked at")
+	field("Notes:", t.report.Notes...)
+	t.space()
+	t.table("", rows...)
+}

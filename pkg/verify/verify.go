@@ -1,0 +1,430 @@
+// Package verify tells how true the simulation is to a real cluster: it schedules the pods of a cluster's dump again, each on the
+// cluster as it was just before, and looks where the node that the pod really has stands.
+//
+//	dump ─ scenario.FromFiles ─ workload.Admit ──▶ State
+//	  order ─────────────────────────────────────▶ seconds, each with the pods that got their nodes in it
+//	for each pod:
+//	  asOf ──────────────────────────────────────▶ the cluster just before, as far as the dump tells
+//	  sched.Engine.Place ────────────────────────▶ every node's score or refusal
+//	  the pod's node is among the best, or why ──▶ Class: each is a check that was run
+//	  the pod goes where it really is
+//
+// A dump tells little of the past: pods that were deleted, labels that were changed and objects that are gone are not in it. So a
+// divergence is no proof that the simulation is wrong, and each class says what it could be.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+// Options are what a verification can be given besides its dump.
+type Options struct {
+	// Progress, if set, is told how many pods have been looked at, and of how many.
+	Progress func(done, total int)
+}
+
+// Result is how true the simulation is to the cluster.
+type Result struct {
+	// Scenario is the dump as it was read, State the cluster that it holds.
+	Scenario *scenario.Scenario
+	State    *cluster.State
+	// Notes are what was assumed or added.
+	Notes []string
+	// Placements are the pods that were scheduled again, in the order of the replay.
+	Placements []Placement
+	// Pending are the dump's pods without a node.
+	Pending []Pending
+	// Skipped are the pods that no configured scheduler can have placed on the nodes of the dump.
+	Skipped []Skipped
+}
+
+// Placement is a pod of the dump that was scheduled again.
+type Placement struct {
+	Pod *v1.Pod
+	// At is the second in which the pod got its node, as far as the dump tells.
+	At time.Time
+	// Rank is 1 if the pod's node is among the best, k if k-1 nodes are better, and 0 if the node was refused.
+	Rank int
+	// Ties is the number of nodes among the best, where the pod's is one of them; Only tells that there was no other feasible one.
+	Ties int
+	Only bool
+	// Reordered tells that the pod was taken before others of the same second which stand before it in the dump.
+	Reordered bool
+	// Divergence is what is known if the node is not among the best, or nil.
+	Divergence *Divergence
+}
+
+// Divergence is a node that is not among the best.
+type Divergence struct {
+	// Best is the best node, by name among equals; "" if every node was refused.
+	Best string
+	// Behind is by how many points Best is ahead of the pod's node, and Ahead by which plugins; of a feasible node.
+	Behind int64
+	Ahead  []Points
+	// Refusal is why the node was refused.
+	Refusal *placement.Verdict
+	// Class is what could be the cause, and Words what the check found.
+	Class Class
+	Words string
+}
+
+// Points are by how much a plugin has a node ahead of another; negative ones speak for the other.
+type Points struct {
+	Plugin string
+	Points int64
+}
+
+// Pending is a pod of the dump that has no node.
+type Pending struct {
+	Pod *v1.Pod
+	// Node is where the scheduler would put it, or "": it is Pending in the replay, too.
+	Node string
+	// Preempts tells that other pods would have to make room for it.
+	Preempts bool
+	// Message is why it is Pending in the replay, Recorded what the dump has; "" where it has none.
+	Message, Recorded string
+}
+
+// Skipped are pods that were not scheduled again, for one reason.
+type Skipped struct {
+	Why  string
+	Pods []types.NamespacedName
+}
+
+// Best counts the placements whose node is among the best.
+func (r *Result) Best() int {
+	n := 0
+	for _, p := range r.Placements {
+		if p.Divergence == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// ErrNothing says that the dump holds no pod that could be scheduled again.
+var ErrNothing = errors.New("no pod in the dump has a node that a configured scheduler gave it, so there is nothing to verify; " +
+	"give a dump of nodes and running pods")
+
+// unknown is the time of what tells none: it has always been there.
+var unknown = metav1.Unix(0, 0)
+
+// Run verifies the cluster that the scenario begins with.
+func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
+	// Also when there are none: an earlier run in this process may have left its own.
+	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
+		return nil, err
+	}
+	objects, gone := onKnownNodes(s.Cluster)
+	state, notes, err := workload.Admit(&cluster.State{Now: unknown}, objects...)
+	if err != nil {
+		return nil, err
+	}
+	r := &replay{Result: &Result{Scenario: s, State: state, Notes: notes}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{}}
+	defer r.close()
+	r.history = newHistory(state)
+	r.skip("their node is not in the dump", gone...)
+	seconds := r.order()
+	for _, second := range seconds {
+		if err := r.replay(second); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.Placements) == 0 {
+		return nil, ErrNothing
+	}
+	return r.Result, r.pending()
+}
+
+// replay is a verification under way.
+type replay struct {
+	*Result
+	ctx     context.Context
+	opts    Options
+	history *history
+	engines map[string]*sched.Engine
+	bound   []*v1.Pod // those that have their nodes by now, in order
+	done    int
+	total   int
+}
+
+func (r *replay) close() {
+	for _, engine := range r.engines {
+		engine.Close()
+	}
+}
+
+// engine returns the scheduler of that name, which is built from a change of the configuration the first time. It looks at all
+// nodes unless the change says otherwise: the question is whether a node is among the best of all.
+func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (*sched.Engine, error) {
+	if engine := r.engines[name]; engine != nil {
+		return engine, nil
+	}
+	engine, err := sched.NewEngine(change(r.Scenario.Config), sched.Ties{})
+	if err == nil {
+		r.engines[name] = engine
+	}
+	return engine, err
+}
+
+func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNodesToScore(100) }
+
+// maxTried is how many pods of a second are tried for each place in its order.
+const maxTried = 64
+
+// replay schedules the pods of one second, each alone. Within a second the dump's order says nothing, so the next one is the first
+// whose node is among the best by then; if there is none, the first of the dump diverges.
+func (r *replay) replay(second *second) error {
+	left := slices.Clone(second.pods)
+	begin := len(r.bound)
+	for len(left) > 0 {
+		if second.given[left[0]] {
+			r.bound, left = append(r.bound, left[0]), left[1:]
+			continue
+		}
+		looks := map[types.UID]*look{}
+		next := -1
+		for i, pod := range left {
+			if second.given[pod] {
+				continue
+			}
+			seen := looks[alike(pod)]
+			if seen == nil {
+				if len(looks) == maxTried {
+					break
+				}
+				var err error
+				if seen, err = r.look(r.before(second.at, r.bound), pod); err != nil {
+					return err
+				}
+				looks[alike(pod)] = seen
+			}
+			if seen.best(pod.Spec.NodeName) {
+				next = i
+				break
+			}
+		}
+		diverges := next < 0
+		next = max(next, 0)
+		pod := left[next]
+		placed := looks[alike(pod)].placement(pod, second.at)
+		placed.Reordered = next > 0
+		if diverges {
+			c := &cause{replay: r, pod: pod, at: second.at, earlier: r.bound[:begin], bound: r.bound, left: left[1:], look: looks[alike(pod)], placed: &placed}
+			if err := c.find(); err != nil {
+				return err
+			}
+		}
+		r.Placements = append(r.Placements, placed)
+		r.bound, left = append(r.bound, pod), slices.Delete(left, next, next+1)
+		r.progress()
+	}
+	return nil
+}
+
+func (r *replay) progress() {
+	r.done++
+	if r.opts.Progress != nil {
+		r.opts.Progress(r.done, r.total)
+	}
+}
+
+// alike is the same for pods that the scheduler cannot tell apart: those of a ReplicaSet or a Job, unless they bring claims of
+// their own.
+func alike(pod *v1.Pod) types.UID {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	own := slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.Ephemeral != nil })
+	if ref == nil || own || ref.Kind != "ReplicaSet" && ref.Kind != "Job" {
+		return pod.UID
+	}
+	return ref.UID
+}
+
+// pending schedules the pods without a node, each alone, on the cluster as the dump has it.
+func (r *replay) pending() error {
+	engine, err := r.engine("all", all)
+	if err != nil {
+		return err
+	}
+	for _, pod := range r.State.Unscheduled() {
+		if !slices.Contains(r.Scenario.Config.SchedulerNames(), pod.Spec.SchedulerName) {
+			continue // order has counted it
+		}
+		result, err := engine.Place(r.ctx, r.State, []*v1.Pod{pod})
+		if err != nil {
+			return err
+		}
+		p := Pending{Pod: pod, Preempts: len(result.Preempted) > 0}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse {
+				p.Recorded = condition.Message
+			}
+		}
+		if len(result.Placed) > 0 {
+			p.Node = result.Placed[0].Node
+		} else {
+			p.Message = result.Pending[0].Message
+		}
+		r.Pending = append(r.Pending, p)
+		r.progress()
+	}
+	return nil
+}
+
+// onKnownNodes takes out the pods that are on nodes of which there is no object: ended ones outlive the nodes of a cluster that
+// shrinks.
+func onKnownNodes(objects []cluster.Object) (known []cluster.Object, gone []*v1.Pod) {
+	nodes := map[string]bool{}
+	for _, obj := range objects {
+		if node, ok := obj.(*v1.Node); ok {
+			nodes[node.Name] = true
+		}
+	}
+	for _, obj := range objects {
+		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && !nodes[pod.Spec.NodeName] {
+			gone = append(gone, pod)
+		} else {
+			known = append(known, obj)
+		}
+	}
+	return known, gone
+}
+
+func (r *replay) skip(why string, pods ...*v1.Pod) {
+	if len(pods) == 0 {
+		return
+	}
+	at := slices.IndexFunc(r.Skipped, func(s Skipped) bool { return s.Why == why })
+	if at < 0 {
+		at = len(r.Skipped)
+		r.Skipped = append(r.Skipped, Skipped{Why: why})
+	}
+	for _, pod := range pods {
+		r.Skipped[at].Pods = append(r.Skipped[at].Pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+	}
+}
+
+// look is what the scheduler says of a pod's nodes.
+type look struct {
+	cycle  *placement.Cycle
+	placed bool
+	ties   int
+}
+
+// look schedules the pod on the state, with every node looked at.
+func (r *replay) look(state *cluster.State, pod *v1.Pod) (*look, error) {
+	engine, err := r.engine("all", all)
+	if err != nil {
+		return nil, err
+	}
+	return r.lookBy(engine, state, pod)
+}
+
+// lookBy schedules the pod, as it was before it was bound, on the state. It may not preempt: what had to make room for it is not
+// in the dump.
+func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod) (*look, error) {
+	waiting := *pod
+	waiting.DeletionTimestamp = nil
+	waiting.Spec.NodeName = ""
+	waiting.Spec.PreemptionPolicy = new(v1.PreemptNever)
+	waiting.Spec.SchedulingGates = nil
+	waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass}
+	with := *state
+	with.Pods = slices.Concat(state.Pods, []*v1.Pod{&waiting})
+	engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
+	defer func() { engine.Record = nil }()
+	result, err := engine.Place(r.ctx, &with, []*v1.Pod{&waiting})
+	if err != nil {
+		return nil, fmt.Errorf("scheduling the pods of the dump again: %w", err)
+	}
+	if len(result.Placed) > 0 {
+		return &look{cycle: result.Placed[0].Cycle, placed: true, ties: result.Placed[0].Ties}, nil
+	}
+	return &look{cycle: result.Pending[0].Cycle}, nil
+}
+
+// candidate is the node among the feasible ones, or nil.
+func (l *look) candidate(node string) *placement.Candidate {
+	if l.cycle == nil {
+		return nil
+	}
+	for i := range l.cycle.Candidates {
+		if l.cycle.Candidates[i].Node == node {
+			return &l.cycle.Candidates[i]
+		}
+	}
+	return nil
+}
+
+// best tells whether the node is among the best. A single feasible node is not scored, and has no rank.
+func (l *look) best(node string) bool {
+	candidate := l.candidate(node)
+	return candidate != nil && candidate.Rank <= 1
+}
+
+// placement says where the pod's node stands.
+func (l *look) placement(pod *v1.Pod, at time.Time) Placement {
+	p := Placement{Pod: pod, At: at}
+	node := l.candidate(pod.Spec.NodeName)
+	if node != nil && node.Rank <= 1 {
+		p.Rank, p.Only = 1, len(l.cycle.Candidates) == 1
+		if p.Ties = l.ties; p.Only {
+			p.Ties = 1
+		}
+		return p
+	}
+	d := &Divergence{}
+	p.Divergence = d
+	if l.placed {
+		d.Best = l.cycle.Candidates[0].Node
+	}
+	if node == nil {
+		d.Refusal = l.refusal(pod.Spec.NodeName)
+		return p
+	}
+	p.Rank = node.Rank
+	best := l.cycle.Candidates[0]
+	d.Behind = best.Total - node.Total
+	for i, score := range best.Scores {
+		if points := score.Weighted - node.Scores[i].Weighted; points != 0 {
+			d.Ahead = append(d.Ahead, Points{Plugin: score.Plugin, Points: points})
+		}
+	}
+	slices.SortStableFunc(d.Ahead, func(a, b Points) int { return int(b.Points - a.Points) })
+	return p
+}
+
+// refusal is why the node was refused.
+func (l *look) refusal(node string) *placement.Verdict {
+	if l.cycle == nil {
+		return &placement.Verdict{Status: "the pod was held back before any node was looked at"}
+	}
+	for _, refusal := range l.cycle.Refusals {
+		if slices.Contains(refusal.Nodes, node) {
+			return &placement.Verdict{Plugin: refusal.Plugin, Status: refusal.Message}
+		}
+	}
+	if l.cycle.Named != nil {
+		return &placement.Verdict{Plugin: l.cycle.NamedBy[0], Status: "the pod is for certain other nodes alone"}
+	}
+	for _, verdict := range l.cycle.PreFilter {
+		if verdict.Status != "success" && verdict.Status != "skip" {
+			return &verdict
+		}
+	}
+	return &placement.Verdict{Status: "the node was not looked at"}
+}
