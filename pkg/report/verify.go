@@ -10,9 +10,9 @@ type VerifyReport struct {
 	// Placements is the number of pods that were scheduled again, Best of those whose node is among the best.
 	Placements int `json:"placements"`
 	Best       int `json:"best"`
-	// Ties is the number of those that share the top score with other nodes, Only of those whose node was the only feasible one, and
+	// Tied is the number of those that share the top score with other nodes, Only of those whose node was the only feasible one, and
 	// Reordered of those that were taken before others of the same second which stand before them in the dump. Each is a part of Best.
-	Ties      int `json:"ties"`
+	Tied      int `json:"tied"`
 	Only      int `json:"only"`
 	Reordered int `json:"reordered"`
 	// Agreement is Best in percent of Placements.

@@ -24,7 +24,7 @@ func NewVerify(result *verify.Result, minAgreement *float64, version string) *Ve
 			continue
 		}
 		if p.Ties > 1 {
-			r.Ties++
+			r.Tied++
 		}
 		if p.Only {
 			r.Only++

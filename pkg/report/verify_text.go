@@ -71,7 +71,7 @@ func (t *verifyText) everything(quiet bool) {
 
 // verdict is how many placements are among the best, what these are worth, and whether that is enough.
 func (r *VerifyReport) verdict() []cell {
-	first := styled(green, "%d of %s %s among the best nodes", r.Best, count(r.Placements, "placement"), pick(r.Best, "is", "are"))
+	first := styled(green, "%d of %s %s among the best nodes", r.Best, count(r.Placements, "placement"), pick(r.Placements, "is", "are"))
 	if r.Best < r.Placements {
 		first.style = yellow
 	}
@@ -81,7 +81,7 @@ func (r *VerifyReport) verdict() []cell {
 			parts = append(parts, fmt.Sprintf("%d %s", n, words))
 		}
 	}
-	add(r.Ties, "by a tie")
+	add(r.Tied, "by a tie")
 	add(r.Only, "as the only feasible node")
 	add(r.Reordered, "in another order of their second than the dump's")
 	if len(parts) > 0 {
@@ -172,7 +172,7 @@ func (r *VerifyReport) pendingVerdict() string {
 			agree++
 		}
 	}
-	return fmt.Sprintf("%d of %s %s Pending in the replay, too.", agree, count(len(r.Pending), "Pending pod"), pick(agree, "is", "are"))
+	return fmt.Sprintf("%d of %s %s Pending in the replay, too.", agree, count(len(r.Pending), "Pending pod"), pick(len(r.Pending), "is", "are"))
 }
 
 // text says whether the pod is Pending in the replay, and for the same reason.

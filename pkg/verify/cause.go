@@ -76,20 +76,29 @@ func (c *cause) best(state *cluster.State, pod *v1.Pod) (bool, error) {
 	return err == nil && seen.best(c.pod.Spec.NodeName), err
 }
 
+// sameSecond tries the pod before the others of its second, and after them. Pods that are alike and on one node gain nothing by
+// changing places, so those stay where they are.
 func (c *cause) sameSecond() (string, error) {
+	same := func(other *v1.Pod) bool {
+		return alike(other) == alike(c.pod) && other.Spec.NodeName == c.pod.Spec.NodeName
+	}
+	first := slices.Clone(c.earlier)
+	for _, other := range c.bound[len(c.earlier):] {
+		if same(other) {
+			first = append(first, other)
+		}
+	}
+	last := slices.Concat(c.bound, slices.DeleteFunc(slices.Clone(c.left), same))
 	for _, try := range []struct {
 		bound []*v1.Pod
 		words string
-	}{
-		{c.earlier, "before the others of its second"},
-		{slices.Concat(c.bound, c.left), "after the others of its second"},
-	} {
+	}{{first, "before"}, {last, "after"}} {
 		if len(try.bound) == len(c.bound) {
 			continue
 		}
 		best, err := c.best(c.before(c.at, try.bound), c.pod)
 		if best || err != nil {
-			return fmt.Sprintf("%s it is among the best: the order in which they came is not known", try.words), err
+			return try.words + " the others of its second it is among the best: the order within a second is not known", err
 		}
 	}
 	return "", nil

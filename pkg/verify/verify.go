@@ -129,17 +129,14 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		return nil, err
 	}
-	objects, gone := onKnownNodes(s.Cluster)
-	state, notes, err := workload.Admit(&cluster.State{Now: unknown}, objects...)
+	state, notes, err := workload.Admit(&cluster.State{Now: unknown}, s.Cluster...)
 	if err != nil {
 		return nil, err
 	}
 	r := &replay{Result: &Result{Scenario: s, State: state, Notes: notes}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{}}
 	defer r.close()
 	r.history = newHistory(state)
-	r.skip("their node is not in the dump", gone...)
-	seconds := r.order()
-	for _, second := range seconds {
+	for _, second := range r.order() {
 		if err := r.replay(second); err != nil {
 			return nil, err
 		}
@@ -183,55 +180,24 @@ func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (
 
 func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNodesToScore(100) }
 
-// maxTried is how many pods of a second are tried for each place in its order.
-const maxTried = 64
-
-// replay schedules the pods of one second, each alone. Within a second the dump's order says nothing, so the next one is the first
-// whose node is among the best by then; if there is none, the first of the dump diverges.
+// replay schedules the pods of one second, each alone.
 func (r *replay) replay(second *second) error {
-	left := slices.Clone(second.pods)
-	begin := len(r.bound)
-	for len(left) > 0 {
-		if second.given[left[0]] {
-			r.bound, left = append(r.bound, left[0]), left[1:]
-			continue
+	search := &search{replay: r, second: second, spare: maxSpare, failed: map[string]bool{}}
+	found, err := search.arrange(r.bound, second.pods)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		if found, err = search.greedy(r.bound, second.pods); err != nil {
+			return err
 		}
-		looks := map[types.UID]*look{}
-		next := -1
-		for i, pod := range left {
-			if second.given[pod] {
-				continue
-			}
-			seen := looks[alike(pod)]
-			if seen == nil {
-				if len(looks) == maxTried {
-					break
-				}
-				var err error
-				if seen, err = r.look(r.before(second.at, r.bound), pod); err != nil {
-					return err
-				}
-				looks[alike(pod)] = seen
-			}
-			if seen.best(pod.Spec.NodeName) {
-				next = i
-				break
-			}
+	}
+	for _, taken := range found {
+		r.bound = append(r.bound, taken.pod)
+		if taken.placement != nil {
+			r.Placements = append(r.Placements, *taken.placement)
+			r.progress()
 		}
-		diverges := next < 0
-		next = max(next, 0)
-		pod := left[next]
-		placed := looks[alike(pod)].placement(pod, second.at)
-		placed.Reordered = next > 0
-		if diverges {
-			c := &cause{replay: r, pod: pod, at: second.at, earlier: r.bound[:begin], bound: r.bound, left: left[1:], look: looks[alike(pod)], placed: &placed}
-			if err := c.find(); err != nil {
-				return err
-			}
-		}
-		r.Placements = append(r.Placements, placed)
-		r.bound, left = append(r.bound, pod), slices.Delete(left, next, next+1)
-		r.progress()
 	}
 	return nil
 }
@@ -241,17 +207,6 @@ func (r *replay) progress() {
 	if r.opts.Progress != nil {
 		r.opts.Progress(r.done, r.total)
 	}
-}
-
-// alike is the same for pods that the scheduler cannot tell apart: those of a ReplicaSet or a Job, unless they bring claims of
-// their own.
-func alike(pod *v1.Pod) types.UID {
-	ref := metav1.GetControllerOfNoCopy(pod)
-	own := slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.Ephemeral != nil })
-	if ref == nil || own || ref.Kind != "ReplicaSet" && ref.Kind != "Job" {
-		return pod.UID
-	}
-	return ref.UID
 }
 
 // pending schedules the pods without a node, each alone, on the cluster as the dump has it.
@@ -285,37 +240,14 @@ func (r *replay) pending() error {
 	return nil
 }
 
-// onKnownNodes takes out the pods that are on nodes of which there is no object: ended ones outlive the nodes of a cluster that
-// shrinks.
-func onKnownNodes(objects []cluster.Object) (known []cluster.Object, gone []*v1.Pod) {
-	nodes := map[string]bool{}
-	for _, obj := range objects {
-		if node, ok := obj.(*v1.Node); ok {
-			nodes[node.Name] = true
-		}
-	}
-	for _, obj := range objects {
-		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && !nodes[pod.Spec.NodeName] {
-			gone = append(gone, pod)
-		} else {
-			known = append(known, obj)
-		}
-	}
-	return known, gone
-}
-
-func (r *replay) skip(why string, pods ...*v1.Pod) {
-	if len(pods) == 0 {
-		return
-	}
+// skip counts a pod that is not scheduled again.
+func (r *replay) skip(why string, pod *v1.Pod) {
 	at := slices.IndexFunc(r.Skipped, func(s Skipped) bool { return s.Why == why })
 	if at < 0 {
 		at = len(r.Skipped)
 		r.Skipped = append(r.Skipped, Skipped{Why: why})
 	}
-	for _, pod := range pods {
-		r.Skipped[at].Pods = append(r.Skipped[at].Pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
-	}
+	r.Skipped[at].Pods = append(r.Skipped[at].Pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 }
 
 // look is what the scheduler says of a pod's nodes.
