@@ -16,7 +16,6 @@ package verify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -252,9 +251,10 @@ func (r *replay) skip(why string, pod *v1.Pod) {
 
 // look is what the scheduler says of a pod's nodes.
 type look struct {
-	cycle  *placement.Cycle
-	placed bool
-	ties   int
+	cycle   *placement.Cycle
+	placed  bool
+	ties    int
+	failure string // why there is no answer
 }
 
 // look schedules the pod on the state, with every node looked at.
@@ -280,8 +280,12 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod)
 	engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
 	defer func() { engine.Record = nil }()
 	result, err := engine.Place(r.ctx, &with, []*v1.Pod{&waiting})
+	if r.ctx.Err() != nil {
+		return nil, r.ctx.Err()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("scheduling the pods of the dump again: %w", err)
+		// A plugin cannot answer where it needs an object that is not there; a real scheduler tries such a pod again later.
+		return &look{failure: err.Error()}, nil
 	}
 	if len(result.Placed) > 0 {
 		return &look{cycle: result.Placed[0].Cycle, placed: true, ties: result.Placed[0].Ties}, nil
@@ -342,6 +346,9 @@ func (l *look) placement(pod *v1.Pod, at time.Time) Placement {
 
 // refusal is why the node was refused.
 func (l *look) refusal(node string) *placement.Verdict {
+	if l.failure != "" {
+		return &placement.Verdict{Status: l.failure}
+	}
 	if l.cycle == nil {
 		return &placement.Verdict{Status: "the pod was held back before any node was looked at"}
 	}

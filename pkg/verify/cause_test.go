@@ -1,0 +1,182 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// node is a node of 4 CPUs in YAML; more goes into its fields, and created into its metadata.
+func node(name, meta, more string) string {
+	return fmt.Sprintf(`---
+apiVersion: v1
+kind: Node
+metadata: {name: %s%s, labels: {kubernetes.io/hostname: %[1]s, disk: %[1]s}}
+%[3]s
+`, name, meta, more)
+}
+
+const fourCPUs = `status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}`
+
+// runs is a pod of one CPU that got its node in that second of the hour; more goes into its spec.
+func runs(name, on string, second int, meta, more string) string {
+	return fmt.Sprintf(`---
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, namespace: default, uid: %[1]s, creationTimestamp: "2025-03-01T10:00:00Z", labels: {app: web}%[4]s}
+spec: {nodeName: %[2]s, containers: [{name: c, image: "web:1", resources: {requests: {cpu: "1", memory: 1Gi}}}]%[5]s}
+status: {phase: Running, conditions: [{type: PodScheduled, status: "True", lastTransitionTime: "2025-03-01T10:00:%02[3]dZ"}]}
+`, name, on, second, meta, more)
+}
+
+// Two nodes of 4 CPUs and pods of 1 CPU: an empty node has more points by NodeResourcesFit than one with a pod, two empty ones are
+// equal. Each world has one pod, or two, on a node that is not the best.
+func TestCauses(t *testing.T) {
+	equal := node("n1", "", fourCPUs) + node("n2", "", fourCPUs)
+	replica := `, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: rs, controller: true}]`
+	for name, c := range map[string]struct {
+		world string
+		want  []string
+	}{
+		"the second on an empty node is as it should be": {equal + runs("a", "n1", 1, "", "") + runs("b", "n2", 2, "", ""), nil},
+		"a moved pod": {equal + runs("a", "n1", 1, "", "") + runs("b", "n1", 2, "", ""), []string{
+			"b on n1, best n2, rank 2: deleted pods: the better nodes are ahead only by scores that depend on the pods which ran: others, deleted since, could have been there",
+		}},
+		// Whichever comes second is for n2.
+		"two of one second on one node": {equal + runs("a", "n1", 1, "", "") + runs("b", "n1", 1, "", ""), []string{
+			"b on n1, best n2, rank 2: same second: before the others of its second it is among the best: the order within a second is not known",
+		}},
+		// They are alike, so that changing places changes nothing.
+		"alike ones of one second on one node": {equal + runs("a", "n1", 1, replica, "") + runs("b", "n1", 1, replica, ""), []string{
+			"b on n1, best n2, rank 2: deleted pods: the better nodes are ahead only by scores that depend on the pods which ran: others, deleted since, could have been there",
+		}},
+		// Each of c and d is for the empty n2 when it is the first of its second; c is there, so it was, and d was on equals.
+		"one second in the other order": {equal + runs("a", "n1", 1, "", "") + runs("d", "n1", 3, "", "") + runs("c", "n2", 3, "", ""), nil},
+		"a taint": {node("n1", "", "spec: {taints: [{key: dedicated, effect: NoSchedule}]}\n"+fourCPUs) + node("n2", "", fourCPUs) + runs("a", "n1", 1, "", ""), []string{
+			"a on n1, best n2, TaintToleration: later change: without the taints of n1 it is among the best: they could have come later",
+		}},
+		"a taint that is known to be later": {node("n1", "", `spec: {unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule, timeAdded: "2025-03-01T11:00:00Z"}]}`+"\n"+
+			fourCPUs) + node("n2", "", fourCPUs) + runs("a", "n1", 1, "", ""), nil},
+		"a node that is known to be later": {equal + node("n3", `, creationTimestamp: "2025-03-01T11:00:00Z"`, fourCPUs) +
+			runs("a", "n1", 1, "", "") + runs("b", "n2", 2, "", "") + runs("c", "n1", 3, "", ""), nil},
+		"a label": {equal + runs("a", "n1", 1, "", ", nodeSelector: {disk: ssd}"), []string{
+			"a on n1, best , NodeAffinity: later change: without the pod's node selector and required node affinity n1 is among the best: its labels could have been others then",
+		}},
+		"an image": {node("n1", "", fourCPUs) + node("n2", "", strings.Replace(fourCPUs, "{alloc", "{images: [{names: [\"web:1\"], sizeBytes: 900000000}], alloc", 1)) +
+			runs("a", "n1", 1, "", ""), []string{
+			"a on n1, best n2, rank 2: later change: without ImageLocality it is among the best: the images on the nodes are those of now",
+		}},
+		// n1 has 16 CPUs, and with a pod a larger part of them free than n2 with one: only spreading sends b to n2.
+		"a ReplicaSet": {node("n1", "", strings.Replace(fourCPUs, `"4", memory: 8Gi`, `"16", memory: 32Gi`, 1)) + node("n2", "", fourCPUs) +
+			runs("a", "n1", 1, replica, "") + runs("b", "n2", 2, replica, ""), []string{
+			"b on n2, best n1, rank 2: missing object: with replicaset/web, which is not in the dump and by which pods are spread, it is among the best",
+		}},
+		"a volume": {equal + runs("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]") + `---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: default, annotations: {pv.kubernetes.io/bind-completed: "yes"}}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, volumeName: pv-1, storageClassName: fast}
+status: {phase: Bound}
+`, []string{
+			"a on n1, best , : missing object: without its volumes it is among the best, and the dump lacks persistentvolume/pv-1",
+		}},
+		"company that is gone": {equal + runs("a", "n1", 1, "",
+			", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {app: cache}}}]}}"), []string{
+			"a on n1, best , InterPodAffinity: deleted pods: only the pods that run now keep it from being among the best: others, deleted since, could have been there",
+		}},
+		"a wish": {equal + runs("a", "n1", 1, "",
+			", affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: disk, operator: In, values: [n2]}]}}]}}"), []string{
+			"a on n1, best n2, rank 2: configuration: without the score of NodeAffinity it is among the best: the scheduler could be configured otherwise",
+		}},
+		"too large": {equal + strings.ReplaceAll(runs("a", "n1", 1, "", ""), `cpu: "1"`, `cpu: "5"`), []string{
+			"a on n1, best , NodeResourcesFit: unexplained: none of the checks explains it",
+		}},
+		"a pod that is being deleted now": {equal + runs("a", "n1", 1, `, deletionTimestamp: "2025-03-01T11:00:30Z", deletionGracePeriodSeconds: 30`, "") + runs("b", "n2", 2, "", ""), nil},
+	} {
+		var got []string
+		for _, p := range verified(t, readDump(t, c.world)).Placements {
+			if d := p.Divergence; d != nil {
+				where := fmt.Sprintf("rank %d", p.Rank)
+				if d.Refusal != nil {
+					where = d.Refusal.Plugin
+				}
+				got = append(got, fmt.Sprintf("%s on %s, best %s, %s: %s: %s", p.Pod.Name, p.Pod.Spec.NodeName, d.Best, where, d.Class, d.Words))
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" && len(c.want)+len(got) > 0 {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Static pods, ended ones and those of another scheduler are counted; the first and the last take their room all the same.
+func TestSkipped(t *testing.T) {
+	result := verified(t, readDump(t, node("n1", "", fourCPUs)+node("n2", "", fourCPUs)+
+		runs("static", "n1", 1, `, annotations: {kubernetes.io/config.mirror: x}`, "")+
+		strings.Replace(runs("ended", "n2", 2, "", ""), "phase: Running", "phase: Succeeded", 1)+
+		runs("a", "n2", 3, "", "")+runs("theirs", "n1", 4, "", ", schedulerName: volcano")+runs("b", "n2", 5, "", "")))
+	want := []string{"they are static: their node's kubelet starts them: [default/static]", "they have ended: [default/ended]",
+		`they are for scheduler "volcano", which the configuration lacks: [default/theirs]`}
+	var got []string
+	for _, s := range result.Skipped {
+		got = append(got, fmt.Sprintf("%s: %v", s.Why, s.Pods))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	if len(told(result)) > 0 || len(result.Placements) != 2 {
+		t.Errorf("%d placements, divergences %v", len(result.Placements), told(result))
+	}
+}
+
+// 120 nodes, of which the two large ones are the best for every pod. A real search looks at 100 feasible ones and goes on where the
+// last one ended, so that it passes over them now and then; each time that is known to be possible.
+func TestSampling(t *testing.T) {
+	var world strings.Builder
+	for i := range 120 {
+		size := fourCPUs
+		if i == 50 || i == 51 {
+			size = strings.Replace(fourCPUs, `"4", memory: 8Gi`, `"64", memory: 128Gi`, 1)
+		}
+		world.WriteString(node(fmt.Sprintf("n%d", i), "", size))
+	}
+	for i := range 12 {
+		fmt.Fprintf(&world, `---
+apiVersion: v1
+kind: Pod
+metadata: {name: p%d}
+spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 100m}}}]}
+`, i)
+	}
+	var objects []runtime.RawExtension
+	for _, document := range strings.Split(strings.TrimPrefix(world.String(), "---\n"), "---\n") {
+		data, err := yaml.YAMLToJSON([]byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, runtime.RawExtension{Raw: data})
+	}
+	file := &scenario.File{Cluster: []scenario.Source{{Objects: objects[:120]}}, Workloads: []scenario.Source{{Objects: objects[120:]}}}
+	sampled := 0
+	eachState(runOf(t, file), func(_ *simulation.Step, dumped *cluster.State) {
+		for _, p := range verified(t, dump(t, dumped)).Placements {
+			if d := p.Divergence; d != nil {
+				sampled++
+				if d.Class != Sampling {
+					t.Errorf("%s: rank %d, %s: %s", p.Pod.Name, p.Rank, d.Class, d.Words)
+				}
+			}
+		}
+	})
+	if sampled == 0 {
+		t.Error("no search missed the best node: the world shows nothing")
+	}
+}
