@@ -1,0 +1,87 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// aVerification has a placement of every kind, and texts from elsewhere.
+func aVerification(name string) *VerifyReport {
+	least := 90.0
+	r := &VerifyReport{
+		Head:       Head{APIVersion: APIVersion, Kind: VerifyKind, Ties: "upstream", Cluster: Cluster{Nodes: 3}, Ignored: []Ignored{{APIVersion: "v1", Kind: "Secret", Name: name, Source: name}}},
+		Placements: 50, Best: 8, Tied: 3, Only: 2, Reordered: 1, Agreement: 16, MinAgreement: &least,
+		Pending: []VerifyPending{
+			{Namespace: "shop", Name: name, Message: "m", Recorded: "m"}, {Namespace: "shop", Name: "other", Message: "replay", Recorded: name},
+			{Namespace: "shop", Name: "silent", Message: "m"}, {Namespace: "shop", Name: "fits", Node: name}, {Namespace: "shop", Name: "preempts", Node: "n1", Preempts: true},
+		},
+		Skipped: []VerifySkipped{{Why: "they are " + name, Count: 1, Pods: []string{"shop/" + name}}},
+	}
+	for i := range 41 {
+		r.Divergences = append(r.Divergences, VerifyDivergence{Namespace: "shop", Name: fmt.Sprintf("web-%d", i), At: "2025-03-01T10:00:00Z", Node: name, Best: "n2",
+			Rank: 2, Behind: 67, Ahead: []VerifyPoints{{"PodTopologySpread", 68}, {"NodeResourcesFit", -1}}, Class: "deleted pods", Words: "others could have been there"})
+	}
+	r.Divergences = append(r.Divergences, VerifyDivergence{Namespace: "shop", Name: name, Node: "n3", Refused: "NodeResourcesFit: " + name, Class: "unexplained", Words: "nothing explains it"})
+	return r
+}
+
+func verifyIn(t *testing.T, r *VerifyReport, format string, opts Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := WriteVerify(&out, r, format, opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestWriteVerify(t *testing.T) {
+	r := aVerification("n1")
+	golden(t, "verify/mixed.text", verifyIn(t, r, "text", Options{}))
+	golden(t, "verify/mixed.markdown", verifyIn(t, r, "markdown", Options{}))
+	if all := verifyIn(t, r, "text", Options{All: true}); !strings.Contains(all, "web-40") || strings.Contains(all, "use --all") {
+		t.Errorf("--all does not list every pod:\n%s", all)
+	}
+	if quiet := verifyIn(t, r, "text", Options{Quiet: true}); strings.Count(quiet, "\n") != 3 {
+		t.Errorf("-q is more than the verdict:\n%s", quiet)
+	}
+	schema := compile(t, VerifyKind)
+	for name, r := range map[string]*VerifyReport{"mixed": r, "least": {Head: Head{APIVersion: APIVersion, Kind: VerifyKind, Ties: "upstream"}}} {
+		if err := validate(t, schema, verifyIn(t, r, "json", Options{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := WriteVerify(new(bytes.Buffer), r, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
+		t.Errorf("wide: %v", err)
+	}
+}
+
+// What comes from elsewhere drives no terminal and makes no markup.
+func TestVerifyHostile(t *testing.T) {
+	const hostile = "\x1b[31m<b>@you</b>|`x`\n# h"
+	for _, format := range []string{"text", "json", "yaml", "markdown"} {
+		out := verifyIn(t, aVerification(hostile), format, Options{})
+		if strings.ContainsRune(out, '\x1b') || strings.Contains(out, "\n# h") {
+			t.Errorf("%s lets control characters through:\n%s", format, out)
+		}
+		if format == "markdown" && strings.Contains(rendering(t, out), "<b>") {
+			t.Errorf("markdown lets an element through:\n%s", out)
+		}
+	}
+}
+
+func TestVerifyMet(t *testing.T) {
+	for _, c := range []struct {
+		best, placements int
+		least            float64
+		want             bool
+	}{{19, 20, 95, true}, {18, 20, 95, false}, {20, 20, 100, true}, {9999, 10000, 100, false}, {0, 1, 0, true}} {
+		if got := (&VerifyReport{Best: c.best, Placements: c.placements, MinAgreement: &c.least}).Met(); got != c.want {
+			t.Errorf("%d of %d at %g%%: %t", c.best, c.placements, c.least, got)
+		}
+	}
+	if !(&VerifyReport{Placements: 1}).Met() {
+		t.Error("nothing is asked for, and not met")
+	}
+}
