@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -134,6 +135,13 @@ func TestSkipped(t *testing.T) {
 	}
 	if len(told(result)) > 0 || len(result.Placements) != 2 {
 		t.Errorf("%d placements, divergences %v", len(result.Placements), told(result))
+	}
+}
+
+func TestNothingToVerify(t *testing.T) {
+	ended := strings.Replace(runs("ended", "n1", 1, "", ""), "phase: Running", "phase: Succeeded", 1)
+	if _, err := Run(t.Context(), readDump(t, node("n1", "", fourCPUs)+ended), Options{}); !errors.Is(err, ErrNothing) {
+		t.Errorf("%v, want %v", err, ErrNothing)
 	}
 }
 

@@ -219,18 +219,21 @@ func (r *replay) pending() error {
 			continue // order has counted it
 		}
 		result, err := engine.Place(r.ctx, r.State, []*v1.Pod{pod})
-		if err != nil {
-			return err
+		if r.ctx.Err() != nil {
+			return r.ctx.Err()
 		}
-		p := Pending{Pod: pod, Preempts: len(result.Preempted) > 0}
+		p := Pending{Pod: pod}
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse {
 				p.Recorded = condition.Message
 			}
 		}
-		if len(result.Placed) > 0 {
-			p.Node = result.Placed[0].Node
-		} else {
+		switch {
+		case err != nil: // an object that is not there; see lookBy
+			p.Message = err.Error()
+		case len(result.Placed) > 0:
+			p.Node, p.Preempts = result.Placed[0].Node, len(result.Preempted) > 0
+		default:
 			p.Message = result.Pending[0].Message
 		}
 		r.Pending = append(r.Pending, p)
