@@ -14,7 +14,7 @@ import (
 )
 
 func newDiff(s streams) *cobra.Command {
-	var fails verdict
+	var fails unwanted
 	var out output
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -123,18 +123,18 @@ func readReport(s streams, file string) ([]byte, error) {
 	return data, nil
 }
 
-// verdict is the flag that says which differences are not wanted.
-type verdict struct{ failOn []string }
+// unwanted is the flag that says which differences are not wanted.
+type unwanted struct{ failOn []string }
 
-func (v *verdict) register(cmd *cobra.Command, kinds []string) {
-	cmd.Flags().StringSliceVar(&v.failOn, "fail-on", nil,
+func (u *unwanted) register(cmd *cobra.Command, kinds []string) {
+	cmd.Flags().StringSliceVar(&u.failOn, "fail-on", nil,
 		"exit with 3 if there are `DIFFERENCES` of these kinds: "+strings.Join(kinds, ", ")+"\n(repeatable, or separated by commas)")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // check refuses what a comparison of two reports of the kind cannot find: a gate that never closes is none.
-func (v *verdict) check(cmd *cobra.Command, of string) error {
-	for _, kind := range v.failOn {
+func (u *unwanted) check(cmd *cobra.Command, of string) error {
+	for _, kind := range u.failOn {
 		if !slices.Contains(report.FailOns(of), kind) {
 			return usage(cmd, "--fail-on: %q is nothing in which two reports of kind %s differ; give %s", kind, of, strings.Join(report.FailOns(of), ", "))
 		}
@@ -143,8 +143,8 @@ func (v *verdict) check(cmd *cobra.Command, of string) error {
 }
 
 // write renders the comparison, and fails if it finds what is not wanted.
-func (v *verdict) write(s streams, out *output, found *report.DiffReport) error {
-	found.FailOn = v.failOn
+func (u *unwanted) write(s streams, out *output, found *report.DiffReport) error {
+	found.FailOn = u.failOn
 	err := out.write(s, func(w io.Writer, format string, opts report.Options) error {
 		return report.WriteDiff(w, found, format, opts)
 	})
@@ -156,13 +156,13 @@ func (v *verdict) write(s streams, out *output, found *report.DiffReport) error 
 
 // baseline are the flags that compare what a command finds with a stored report, and report the differences instead.
 type baseline struct {
-	verdict
+	unwanted
 	file string
 }
 
 func (b *baseline) register(cmd *cobra.Command, of string) {
 	cmd.Flags().StringVar(&b.file, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and write what differs, as simulate diff does")
-	b.verdict.register(cmd, report.FailOns(of))
+	b.unwanted.register(cmd, report.FailOns(of))
 }
 
 // check reads the stored report, since what cannot be compared need not be run. The formats are then those of a comparison.
@@ -179,7 +179,7 @@ func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string
 	if err := out.check(cmd); err != nil {
 		return nil, err
 	}
-	if err := b.verdict.check(cmd, of); err != nil {
+	if err := b.unwanted.check(cmd, of); err != nil {
 		return nil, err
 	}
 	return readReport(s, b.file)
@@ -212,8 +212,8 @@ func inputOrNil(err error) error {
 	return asInput(err)
 }
 
-// write is that of the verdict, for a comparison with the stored report.
+// write is that of the flag, for a comparison with the stored report.
 func (b *baseline) write(s streams, out *output, found *report.DiffReport) error {
 	found.Old.File = b.file
-	return b.verdict.write(s, out, found)
+	return b.unwanted.write(s, out, found)
 }

@@ -31,6 +31,7 @@ var level = map[string]int{
 	"pkg/blast":        5,
 	"pkg/explain":      5,
 	"pkg/verify":       5,
+	"pkg/bench":        6,
 	"pkg/report":       7,
 	"pkg/gate":         8,
 	"scenarios":        0,
@@ -48,6 +49,7 @@ var alone = map[string]string{
 	"k8s.io/kubectl/pkg/drain":        "pkg/workload",
 	"sigs.k8s.io/kind/":               "pkg/topology",
 	"gonum.org/v1/plot":               "pkg/report",
+	"golang.org/x/perf":               "pkg/bench",
 }
 
 type listed struct {

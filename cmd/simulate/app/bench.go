@@ -1,0 +1,255 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/bench"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// benchmarks are the scenarios to measure, and how.
+type benchmarks struct {
+	count    int
+	baseline string
+	slower   string
+	allowed  float64 // slower, as a part
+	paths    []string
+	names    []string // of the scenarios, path by path
+}
+
+func newBench(s streams) *cobra.Command {
+	var b benchmarks
+	cmd := &cobra.Command{
+		Use:   "bench [SCENARIO|FOLDER...]",
+		Short: "Measure how long scenarios take, or whether they take longer than before",
+		Long: `Measure how long scenarios take: the CPU time and the allocations for each pod, and the plugins' shares, in Go's benchmark
+format, which benchstat reads. Folders are searched for files called ` + scenario.FileName + `; without any argument, the working folder is.
+What scenarios expect is not looked at.
+
+With --baseline, an earlier output, compare instead. A scenario is slower if its CPU time, in units of a fixed piece of work
+that is timed along with it, has grown by more than --max-regression and by more than this machine's noise, significantly
+and in two rounds of measurements. The status is then 3.`,
+		Example: `  simulate bench scenarios/scheduler_perf > baseline.txt
+  simulate bench scenarios/scheduler_perf --baseline baseline.txt --max-regression 10%
+  simulate bench > new.txt && benchstat baseline.txt new.txt`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := b.check(cmd); err != nil {
+				return err
+			}
+			if err := b.find(args); err != nil {
+				return asInput(err)
+			}
+			if b.baseline == "" {
+				return b.measure(cmd.Context(), s)
+			}
+			return b.compare(cmd.Context(), s)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&b.count, "count", 6, "measure each scenario `N` times; with --baseline, 2N times")
+	flags.StringVar(&b.baseline, "baseline", "", "compare with `FILE`, which simulate bench wrote earlier on the same machine")
+	flags.StringVar(&b.slower, "max-regression", "10%", "by how much more CPU time is no regression, as `PERCENT`; with --baseline")
+	return cmd
+}
+
+func (b *benchmarks) check(cmd *cobra.Command) error {
+	if b.count < 1 {
+		return usage(cmd, "--count %d: give at least 1", b.count)
+	}
+	if cmd.Flags().Changed("max-regression") && b.baseline == "" {
+		return usage(cmd, "--max-regression has no effect without --baseline; give both")
+	}
+	percent, isPercent := strings.CutSuffix(b.slower, "%")
+	allowed, err := strconv.ParseFloat(percent, 64)
+	if err != nil || !isPercent || !(allowed >= 0 && allowed <= 1e6) {
+		return usage(cmd, "--max-regression: %q is no percentage of at least 0%%, such as 10%%", b.slower)
+	}
+	b.allowed = allowed / 100
+	return nil
+}
+
+// find lists the scenario files of the arguments. All of them must be valid and of different names, so that nothing that is
+// found out late has cost minutes.
+func (b *benchmarks) find(args []string) error {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	for _, arg := range args {
+		err := filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
+				return filepath.SkipDir
+			case !entry.IsDir() && (path == arg || entry.Name() == scenario.FileName):
+				b.paths = append(b.paths, path)
+			}
+			return nil
+		})
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: no such file or folder; give scenario files, or folders that hold a %s", arg, scenario.FileName)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(b.paths) == 0 {
+		return fmt.Errorf("%s: there is no %s in it or below; give scenario files, or folders that hold one", strings.Join(args, ", "), scenario.FileName)
+	}
+	slices.Sort(b.paths)
+	b.paths = slices.Compact(b.paths)
+	var problems []error
+	named := map[string]string{}
+	for _, path := range b.paths {
+		loaded, err := scenario.Load(path, scenario.Options{})
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		b.names = append(b.names, loaded.Name)
+		name := bench.Name(loaded.Name)
+		if other, taken := named[name]; taken {
+			problems = append(problems, fmt.Errorf("%s: metadata.name: %q is the name of %s as well; give each its own", path, loaded.Name, other))
+		}
+		named[name] = path
+	}
+	return errors.Join(problems...)
+}
+
+// each loads and warms up one scenario after the other. Only one is in memory at a time: the garbage collector's work grows with
+// what is.
+func (b *benchmarks) each(ctx context.Context, s streams, measure func(name string, meter *bench.Meter) error) error {
+	bar := newProgress(s.err)
+	bar.unit = "scenarios"
+	defer bar.done()
+	for i, path := range b.paths {
+		loaded, err := scenario.Load(path, scenario.Options{})
+		if err != nil {
+			return asInput(err)
+		}
+		bar.update(loaded.Name, i, len(b.paths))
+		meter, err := bench.NewMeter(ctx, loaded)
+		if err != nil {
+			return err
+		}
+		if err := measure(loaded.Name, meter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *benchmarks) measure(ctx context.Context, s streams) error {
+	if err := bench.WriteHead(s.out); err != nil {
+		return err
+	}
+	return b.each(ctx, s, func(name string, meter *bench.Meter) error {
+		samples, err := meter.Samples(ctx, b.count)
+		if err != nil {
+			return err
+		}
+		if err := bench.Write(s.out, name, samples); err != nil {
+			return err
+		}
+		plugins, err := meter.Plugins(ctx)
+		if err != nil {
+			return err
+		}
+		return bench.WritePlugins(s.out, name, samples, plugins)
+	})
+}
+
+// compare prints a line for each scenario as soon as it is judged: all of them can take minutes.
+func (b *benchmarks) compare(ctx context.Context, s streams) error {
+	baseline, err := b.read(s)
+	if err != nil {
+		return err
+	}
+	const columns = "%-*s   %9s   %9s   %7s   %5s   %5s   %s\n"
+	width := len("SCENARIO")
+	for _, name := range b.names {
+		width = max(width, len(name))
+	}
+	if _, err := fmt.Fprintf(s.out, columns, width, "SCENARIO", "OLD", "NEW", "CHANGE", "P", "NOISE", "VERDICT"); err != nil {
+		return err
+	}
+	slower := 0
+	err = b.each(ctx, s, func(name string, meter *bench.Meter) error {
+		old := baseline.Samples[bench.Name(name)]
+		if len(old) == 0 {
+			_, err := fmt.Fprintf(s.out, columns, width, name, "", "", "", "", "", "not in the baseline")
+			return err
+		}
+		v, err := meter.Compare(ctx, old, b.count, b.allowed)
+		if err != nil {
+			return err
+		}
+		if v.Slower {
+			slower++
+		}
+		if v.OldPods != v.NewPods {
+			fmt.Fprintf(s.err, "simulate: warning: %s: %g scheduling attempts ended, and %g in the baseline; the two are not the same work\n", name, v.NewPods, v.OldPods)
+		}
+		_, err = fmt.Fprintf(s.out, columns, width, name, milliseconds(v.Old), milliseconds(v.New), fmt.Sprintf("%+.1f%%", 100*v.Change),
+			fmt.Sprintf("%.3f", v.P), fmt.Sprintf("%.1f%%", 100*v.Noise), verdict(v))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if slower > 0 {
+		return errUnmet
+	}
+	return nil
+}
+
+// read reads the baseline, and says where it does not fit what is to be measured.
+func (b *benchmarks) read(s streams) (*bench.Baseline, error) {
+	file, err := os.Open(b.baseline)
+	if err != nil {
+		return nil, asInput(fmt.Errorf("--baseline: %w", err))
+	}
+	defer file.Close()
+	baseline, err := bench.Read(file, b.baseline)
+	if err != nil {
+		return nil, asInput(fmt.Errorf("--baseline: %w", err))
+	}
+	found := false
+	for _, name := range b.names {
+		old := len(baseline.Samples[bench.Name(name)])
+		if found = found || old > 0; old > 0 && !bench.Enough(old, 2*b.count) {
+			return nil, asInput(fmt.Errorf("--baseline: %d old and %d new measurements of %s can never differ significantly; give a larger --count to both", old, 2*b.count, name))
+		}
+	}
+	if !found {
+		return nil, asInput(fmt.Errorf("--baseline: %s has none of the scenarios; measure the same ones, or write it anew", b.baseline))
+	}
+	if cpu := bench.CPU(); baseline.CPU != cpu {
+		fmt.Fprintf(s.err, "simulate: warning: the baseline is from another processor (%s, here %s); write it anew on this one\n", baseline.CPU, cpu)
+	}
+	return baseline, nil
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
+
+func verdict(v bench.Verdict) string {
+	switch {
+	case v.Slower:
+		return fmt.Sprintf("SLOWER by more than %.4g%%", 100*v.Limit)
+	case v.Rounds > 1:
+		return "ok (slower in the first round, not in the second)"
+	case v.Limit == v.Noise:
+		return fmt.Sprintf("ok (nothing below the noise of %.1f%% would be found)", 100*v.Noise)
+	}
+	return "ok"
+}
