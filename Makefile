@@ -16,12 +16,13 @@ build: ## build bin/simulate
 demo: build ## build, then run the kind walkthrough
 	bin/simulate run scenarios/kind-walkthrough
 
-test: ## everything that CI runs: format, vet, tests, the demo
+test: ## format, vet, tests, the demo, and the gate on the project's own scenarios
 	@unformatted="$$(gofmt -l cmd pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
 	go vet ./...
 	go test ./...
 	go test -C .ci/ship ./...
 	$(MAKE) --no-print-directory demo > /dev/null
+	bin/simulate test scenarios
 
 lint: ## run golangci-lint, if it is installed
 	golangci-lint run

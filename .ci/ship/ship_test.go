@@ -156,7 +156,7 @@ func TestActionOnAPullRequest(t *testing.T) {
 	if status, comment := gate(base); status != "0" || !strings.Contains(comment, "Every expectation is met") {
 		t.Errorf("on the base branch the status is %q:\n%s", status, comment)
 	}
-	run(work, "cp scenarios/ci/pull-request/web.yaml scenarios/ci/rendered/web.yaml")
+	run(work, "cp scenarios/ci/pull-request/web.yaml scenarios/ci/rendered/web.yaml") // the pull request
 	status, comment := gate(base)
 	if status != "3" {
 		t.Errorf("on the pull request the status is %q", status)

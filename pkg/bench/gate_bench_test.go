@@ -32,7 +32,7 @@ func BenchmarkGate(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				baseline, err := before.Samples(ctx, 6)
+				baseline, err := before.Samples(ctx, 10)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -40,7 +40,7 @@ func BenchmarkGate(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				verdict, err := after.Compare(ctx, baseline, 6, 0.1)
+				verdict, err := after.Compare(ctx, baseline, 10, 0.1)
 				if err != nil {
 					b.Fatal(err)
 				}

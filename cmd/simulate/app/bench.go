@@ -57,7 +57,7 @@ and in two rounds of measurements. The status is then 3.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&b.count, "count", 6, "measure each scenario `N` times; with --baseline, 2N times")
+	flags.IntVar(&b.count, "count", 10, "measure each scenario `N` times; with --baseline, 2N times")
 	flags.StringVar(&b.baseline, "baseline", "", "compare with `FILE`, which simulate bench wrote earlier on the same machine")
 	flags.StringVar(&b.slower, "max-regression", "10%", "by how much more CPU time is no regression, as `PERCENT`; with --baseline")
 	return cmd
