@@ -39,6 +39,9 @@ type Options struct {
 	// FeatureGates are switched besides the scenario's, or otherwise than there, as kube-scheduler takes them:
 	// "A=true,B=false". Default: the scenario's.
 	FeatureGates string
+	// Dump says that the files are the dump of a real cluster. That its pods are for a scheduler of another name, or claim volumes
+	// that it does not hold, is then how it was, and no problem. Default: it is one.
+	Dump bool
 }
 
 // Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names

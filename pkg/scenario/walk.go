@@ -37,8 +37,10 @@ func (l *loader) walk(s *Scenario) {
 	if !w.known.makesPods {
 		l.problem(nil, "there is no workload, so nothing is to be placed; give a Pod, a Deployment or another controller of pods")
 	}
-	for _, obj := range s.objects() {
-		w.checkPods(obj, s)
+	if !l.opts.Dump {
+		for _, obj := range s.objects() {
+			w.checkPods(obj, s)
+		}
 	}
 	w.apply(field.NewPath("workloads"), w.state, s.Workloads)
 	for i := range s.Steps {

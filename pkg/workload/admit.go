@@ -274,9 +274,11 @@ func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
 	return pod.Spec.Priority != nil && !a.uncreated[keyOf(pod)]
 }
 
-// nodeExists tells whether the node that a pod specification names, if it names one, is there; if not, that is a problem.
+// nodeExists tells whether the node that a pod specification names, if it names one, is there; if not, that is a problem. A pod that
+// has ended takes no room, and its node may be gone.
 func (a *admitting) nodeExists(obj cluster.Object, path string, spec *v1.PodSpec) bool {
-	if spec.NodeName == "" || a.nodes[spec.NodeName] {
+	pod, isPod := obj.(*v1.Pod)
+	if spec.NodeName == "" || a.nodes[spec.NodeName] || isPod && cluster.Terminal(pod) {
 		return true
 	}
 	a.problem(obj, "%s.nodeName: node %q does not exist; give the node too, or leave %s.nodeName out", path, spec.NodeName, path)

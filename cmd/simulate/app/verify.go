@@ -37,6 +37,7 @@ scheduler's best, each on the cluster as it was just before. What differs is cla
 			if err != nil {
 				return err
 			}
+			opts.Dump = true
 			loaded, err := scenario.FromFiles(s.in, args, nil, opts)
 			if err != nil {
 				return asInput(err)
