@@ -2,7 +2,11 @@
 // Pending and why, and which ones had to make room.
 package placement
 
-import v1 "k8s.io/api/core/v1"
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
 
 // Result is what came of offering a queue of pods to the scheduler.
 type Result struct {
@@ -94,4 +98,20 @@ type Preemption struct {
 type Volumes struct {
 	PersistentVolumes      []*v1.PersistentVolume
 	PersistentVolumeClaims []*v1.PersistentVolumeClaim
+}
+
+// Changed returns the objects that the decisions have changed, in their new form: the pods that were placed, and volumes. A victim of
+// preemption is among them if it was placed before.
+func (r *Result) Changed() []cluster.Object {
+	var changed []cluster.Object
+	for _, p := range r.Placed {
+		changed = append(changed, p.Pod)
+	}
+	for _, volume := range r.Volumes.PersistentVolumes {
+		changed = append(changed, volume)
+	}
+	for _, claim := range r.Volumes.PersistentVolumeClaims {
+		changed = append(changed, claim)
+	}
+	return changed
 }

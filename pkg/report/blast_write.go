@@ -13,11 +13,7 @@ func BlastFormats() []string {
 // WriteBlast renders the report as Write does. Quiet is the summary alone, and All lists every failure.
 func WriteBlast(w io.Writer, r *BlastReport, format string, opts Options) error {
 	out, err := renderBlast(r, format, opts)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(out)
-	return err
+	return deliver(w, out, err)
 }
 
 func renderBlast(r *BlastReport, format string, opts Options) ([]byte, error) {
@@ -74,11 +70,7 @@ func DrainFormats() []string { return []string{"text", "json", "yaml", "markdown
 // WriteDrain renders the report as Write does. All lists every pod.
 func WriteDrain(w io.Writer, r *DrainReport, format string, opts Options) error {
 	out, err := renderDrain(r, format, opts)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(out)
-	return err
+	return deliver(w, out, err)
 }
 
 func renderDrain(r *DrainReport, format string, opts Options) ([]byte, error) {

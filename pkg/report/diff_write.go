@@ -8,11 +8,7 @@ func DiffFormats() []string { return []string{"text", "json", "yaml", "markdown"
 // WriteDiff renders the report as Write does. Quiet is the verdict alone, and All lists everything that differs.
 func WriteDiff(w io.Writer, r *DiffReport, format string, opts Options) error {
 	out, err := renderDiff(r, format, opts)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(out)
-	return err
+	return deliver(w, out, err)
 }
 
 func renderDiff(r *DiffReport, format string, opts Options) ([]byte, error) {

@@ -29,11 +29,7 @@ func WriteExplain(w io.Writer, r *ExplainReport, format string, opts Options) er
 	default:
 		err = unknownFormat(format, ExplainFormats())
 	}
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(out)
-	return err
+	return deliver(w, out, err)
 }
 
 // explainText renders an ExplainReport as text.

@@ -29,11 +29,7 @@ func WriteVerify(w io.Writer, r *VerifyReport, format string, opts Options) erro
 	default:
 		err = unknownFormat(format, VerifyFormats())
 	}
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(out)
-	return err
+	return deliver(w, out, err)
 }
 
 // verifyText renders a VerifyReport as text: the verdict, the divergences, the Pending pods, and what was left out.

@@ -30,10 +30,14 @@ func Formats() []string {
 // Write renders the report. An unknown format is an error that lists the legal ones; any other error is the writer's.
 func Write(w io.Writer, r *Report, format string, opts Options) error {
 	out, err := render(r, format, opts)
-	if err != nil {
-		return err
+	return deliver(w, out, err)
+}
+
+// deliver writes what was rendered, unless that failed.
+func deliver(w io.Writer, out []byte, err error) error {
+	if err == nil {
+		_, err = w.Write(out)
 	}
-	_, err = w.Write(out)
 	return err
 }
 

@@ -45,20 +45,11 @@ func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
 // before returns the cluster as it is by now: with the pods that were placed and the volumes that were bound since the queue was
 // begun, and without those that had to make room.
 func (e *Engine) before(result *placement.Result) *cluster.State {
-	var changed, gone []cluster.Object
-	for _, p := range result.Placed {
-		changed = append(changed, p.Pod)
-	}
-	for _, volume := range result.Volumes.PersistentVolumes {
-		changed = append(changed, volume)
-	}
-	for _, claim := range result.Volumes.PersistentVolumeClaims {
-		changed = append(changed, claim)
-	}
+	var gone []cluster.Object
 	for _, victim := range e.victims {
 		gone = append(gone, victim.Victim)
 	}
-	return e.state.With(changed...).Without(gone...)
+	return e.state.With(result.Changed()...).Without(gone...)
 }
 
 // preFilter keeps what the PreFilter plugins said. The framework tells which of them it skips, and the first refusal.

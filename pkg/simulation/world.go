@@ -90,21 +90,12 @@ func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*
 
 // after returns the state with what the scheduler decided.
 func after(state *cluster.State, placed *placement.Result) *cluster.State {
-	var gone, changed []cluster.Object
+	var gone []cluster.Object
 	for _, preemption := range placed.Preempted {
 		gone = append(gone, preemption.Victim)
 	}
-	for _, p := range placed.Placed {
-		changed = append(changed, p.Pod)
-	}
-	for _, volume := range placed.Volumes.PersistentVolumes {
-		changed = append(changed, volume)
-	}
-	for _, claim := range placed.Volumes.PersistentVolumeClaims {
-		changed = append(changed, claim)
-	}
 	// A pod can be placed and, in the same pass, make room for a later one: it is gone.
-	return state.With(changed...).Without(gone...)
+	return state.With(placed.Changed()...).Without(gone...)
 }
 
 // at returns the state at another moment.
