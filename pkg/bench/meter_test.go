@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestMeter(t *testing.T) {
 		runs++
 		garbage = make([]byte, 1<<16)
 		for began := cpuTime(); cpuTime()-began < 10*time.Millisecond; {
-			calibrated += place(runs)
+			runtime.KeepAlive(place(runs))
 		}
 		return 7, nil
 	})

@@ -88,7 +88,7 @@ func onlyDocument(data []byte) ([]byte, error) {
 	var document []byte
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
 		next, err := reader.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

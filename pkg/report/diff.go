@@ -264,6 +264,6 @@ func FailOns(of string) []string {
 }
 
 // Failed are the kinds of differences that were not wanted, and are there.
-func (r *DiffReport) Failed() []string {
-	return slices.DeleteFunc(slices.Clone(r.FailOn), func(kind string) bool { return !slices.Contains(r.Differences, kind) })
+func (d *DiffReport) Failed() []string {
+	return slices.DeleteFunc(slices.Clone(d.FailOn), func(kind string) bool { return !slices.Contains(d.Differences, kind) })
 }

@@ -193,7 +193,7 @@ func (d *stepDiff) workloadPods(old, new []Pod, before, after []map[podName]*Pod
 	for _, at := range pairs {
 		from, to := &old[at.old], &new[at.new]
 		switch {
-		case from.Node == to.Node && from.Node == "" && from.Message != to.Message:
+		case from.Node == "" && to.Node == "" && from.Message != to.Message:
 			d.OtherMessage = append(d.OtherMessage, OtherMessage{Namespace: to.Namespace, Name: to.Name, Workload: to.Workload, Old: from.Message, New: to.Message})
 		case from.Node == to.Node:
 		case to.Node == "":

@@ -441,9 +441,9 @@ func (r *RadiusDiff) takes(namespaced bool) string {
 }
 
 // table is a row for each failure, those that grew most first, below the titles.
-func (l *BlastLevelDiff) table() [][]cell {
+func (d *BlastLevelDiff) table() [][]cell {
 	table := [][]cell{row(bold, "DOMAIN", "TAKES UP TO", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
-	failures := slices.Clone(l.Failures)
+	failures := slices.Clone(d.Failures)
 	slices.SortStableFunc(failures, func(a, b FailureDiff) int {
 		return cmp.Or(cmp.Compare(b.Share.by(), a.Share.by()), cmp.Compare(b.Stranded.by(), a.Stranded.by()))
 	})

@@ -93,9 +93,9 @@ type Budget struct {
 type Method string
 
 const (
-	// Exact: computed from the rates, up to rounding.
+	// Exact is computed from the rates, up to rounding.
 	Exact Method = "exact"
-	// Trials: counted in Analysis.Trials trials.
+	// Trials are counted in Analysis.Trials trials.
 	Trials Method = "trials"
 )
 

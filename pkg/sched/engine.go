@@ -86,7 +86,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		return nil, fmt.Errorf("switching off asynchronous API calls: %w", err)
 	}
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
-	//nolint:staticcheck // NewClientset builds a managed-fields tracker that costs 0.1 s and serves nothing here.
+	// NewClientset builds a managed-fields tracker that costs 0.1 s and serves nothing here.
 	client := fake.NewSimpleClientset()
 	e := &Engine{
 		snapshot:  internalcache.NewEmptySnapshot(),
@@ -117,10 +117,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	e.scheduler = s
 	for _, profile := range config.api.Profiles {
 		p := newProfile(s.Profiles[profile.SchedulerName], e, profile)
-		if err := p.attach(); err != nil {
-			stop()
-			return nil, err
-		}
+		p.attach()
 		e.profiles[profile.SchedulerName] = p
 	}
 	e.less = s.Profiles[config.api.Profiles[0].SchedulerName].QueueSortFunc()

@@ -44,7 +44,7 @@ func newProfile(real framework.Framework, engine *Engine, config schedulerapi.Ku
 }
 
 // attach takes hold of the two plugins that would act on a cluster through the API server.
-func (p *profile) attach() error {
+func (p *profile) attach() {
 	for _, plugin := range p.PreEnqueuePlugins() {
 		if preemption, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
 			p.engine.capture(preemption)
@@ -56,7 +56,6 @@ func (p *profile) attach() error {
 			volumes.Binder = p.binder
 		}
 	}
-	return nil
 }
 
 func (p *profile) begin() {

@@ -118,7 +118,8 @@ func TestDrainStep(t *testing.T) {
 	drained := result.Steps[len(result.Steps)-1]
 	var notes []string
 	for _, note := range drained.Notes {
-		notes = append(notes, note[:strings.Index(note, " stays: ")])
+		which, _, _ := strings.Cut(note, " stays: ")
+		notes = append(notes, which)
 	}
 	var web []string
 	for _, pod := range result.Steps[0].State.Pods {

@@ -16,9 +16,9 @@ func plural(n int, noun string) string {
 // ofAll says how many pods of all it is about.
 func ofAll(n, all int) string {
 	switch {
-	case n == all && n == 1:
+	case all == 1 && n == 1:
 		return "the pod"
-	case n == all && n == 2:
+	case all == 2 && n == 2:
 		return "both pods"
 	case n == all:
 		return fmt.Sprintf("all %d pods", n)

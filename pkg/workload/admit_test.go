@@ -329,11 +329,12 @@ func TestOwnerMayComeLater(t *testing.T) {
 	for _, obj := range w.state.Objects() {
 		obj = obj.DeepCopyObject().(cluster.Object)
 		obj.SetUID("")
-		if kindOf(obj) == "Pod" {
+		switch kindOf(obj) {
+		case "Pod":
 			pods = append(pods, obj)
-		} else if kindOf(obj) == "Node" {
+		case "Node":
 			pods = append([]cluster.Object{obj}, pods...)
-		} else {
+		default:
 			others = append(others, obj)
 		}
 	}

@@ -48,7 +48,7 @@ func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1
 	}
 	helper := &drain.Helper{
 		Ctx:                 context.Background(),
-		Client:              fake.NewSimpleClientset(objects...), //nolint:staticcheck // NewClientset takes 0.1 s more, for nothing that is used here
+		Client:              fake.NewSimpleClientset(objects...), // NewClientset takes 0.1 s more, for nothing that is used here
 		Force:               options.Force,
 		IgnoreAllDaemonSets: options.IgnoreDaemonSets,
 		DeleteEmptyDirData:  options.DeleteEmptyDirData,

@@ -20,12 +20,12 @@ import (
 type FailureMode string
 
 const (
-	// Deleted: the node object is gone, as when a cloud removes the machine, and its pods with it. Controllers replace them.
+	// Deleted means that the node object is gone, as when a cloud removes the machine, and its pods with it. Controllers replace them.
 	Deleted FailureMode = "deleted"
-	// Unreachable: the kubelet no longer answers. Pods are not ready, and are evicted when they no longer tolerate it, by
+	// Unreachable means that the kubelet no longer answers. Pods are not ready, and are evicted when they no longer tolerate it, by
 	// default after 300 seconds. Those of StatefulSets stay Terminating and are not replaced, those of DaemonSets stay.
 	Unreachable FailureMode = "unreachable"
-	// OutOfService: as Unreachable, and an administrator has tainted the node node.kubernetes.io/out-of-service, so that all
+	// OutOfService is as Unreachable, and an administrator has tainted the node node.kubernetes.io/out-of-service, so that all
 	// pods are removed at once, those of StatefulSets too.
 	OutOfService FailureMode = "out-of-service"
 )

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -150,7 +151,7 @@ func decode(t testing.TB, manifests string) []cluster.Object {
 	reader := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifests)))
 	for {
 		doc, err := reader.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return objs
 		}
 		if err != nil {
