@@ -57,6 +57,11 @@ func headOf(file string, data []byte) ([]byte, metav1.TypeMeta, error) {
 	return data, head, nil
 }
 
+// DecodeVerify is Decode for a VerifyReport.
+func DecodeVerify(file string, data []byte) (*VerifyReport, error) {
+	return decode[VerifyReport](file, data, VerifyKind)
+}
+
 func decode[R any](file string, data []byte, kind string) (*R, error) {
 	data, head, err := headOf(file, data)
 	if err != nil {

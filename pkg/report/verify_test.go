@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // aVerification has a placement of every kind, and texts from elsewhere.
@@ -50,6 +52,16 @@ func TestWriteVerify(t *testing.T) {
 	for name, r := range map[string]*VerifyReport{"mixed": r, "least": {Head: Head{APIVersion: APIVersion, Kind: VerifyKind, Ties: "upstream"}}} {
 		if err := validate(t, schema, verifyIn(t, r, "json", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r.Scheduler.Profiles, r.Cluster.Levels = []string{}, []Level{} // as they are written
+	for _, format := range []string{"json", "yaml"} {
+		again, err := DecodeVerify("r", []byte(verifyIn(t, r, format, Options{})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(r, again); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
 	}
 	if err := WriteVerify(new(bytes.Buffer), r, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
