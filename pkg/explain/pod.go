@@ -91,6 +91,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Of, opts Options) (resul
 	for _, name := range names {
 		wanted[name] = true
 	}
+	// Once more, since only now it is known which pods of which step: to keep the cycles of all of them would take too much memory.
 	again, err := simulation.Run(ctx, s.Until(step.Name), simulation.Options{
 		Record: func(in string, _ cluster.Owner, pod *v1.Pod) *placement.Depth {
 			if in != step.Name || !wanted[nameOf(pod)] {

@@ -139,9 +139,13 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	parts := p.parts(r.state, pod, kept, r.depth.Nodes)
 	for i, node := range kept {
 		candidate := placement.Candidate{Node: node.Name, Rank: 1, Total: node.TotalScore}
-		for n := range p.scores {
-			if p.scores[n].TotalScore > node.TotalScore {
-				candidate.Rank++
+		if i > 0 && kept[i-1].TotalScore == node.TotalScore { // as with thousands of equal nodes
+			candidate.Rank = c.Candidates[i-1].Rank
+		} else {
+			for n := range p.scores {
+				if p.scores[n].TotalScore > node.TotalScore {
+					candidate.Rank++
+				}
 			}
 		}
 		for s, score := range node.Scores {
