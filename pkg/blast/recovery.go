@@ -73,6 +73,21 @@ func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ti
 	return nil
 }
 
+// RecoverIn is Recover in a world that has been built before, one failure after the other: for those who look at many clusters at
+// once. The world is reset.
+func RecoverIn(ctx context.Context, world *simulation.World, state *cluster.State, analysis *Analysis, opts Options) error {
+	for _, j := range plan(state, analysis, opts) {
+		found, err := recovery(ctx, world, state, j.level, j.failures[0], opts)
+		if err != nil {
+			return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err)
+		}
+		for _, failure := range j.failures {
+			failure.Recovery = found
+		}
+	}
+	return nil
+}
+
 // job is a recovery to be looked at, and the failures that it is the answer for.
 type job struct {
 	level    *Level

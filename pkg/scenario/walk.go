@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/workload"
 )
 
@@ -33,6 +34,11 @@ func (l *loader) walk(s *Scenario) {
 		}
 		l.problem(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, orSynthetic(l.commandLine))
 		return
+	}
+	for _, node := range s.nodes() {
+		if _, _, err := topology.Price(node); err != nil {
+			l.problem(nil, "%s", err)
+		}
 	}
 	if !w.known.makesPods {
 		l.problem(nil, "there is no workload, so nothing is to be placed; give a Pod, a Deployment or another controller of pods")

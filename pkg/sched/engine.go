@@ -55,12 +55,14 @@ type Engine struct {
 	ctx       context.Context
 	ties      Ties
 	random    *rand.Rand // nil: upstream's order
+	source    *rand.PCG  // what random draws from
 
 	state   *cluster.State // what the cache and the listers hold
 	bound   map[types.NamespacedName]*v1.Pod
-	started int  // pods that have been given a start time
-	changed bool // whether placements and preemptions have changed that since
-	changes int  // placements and preemptions so far: a refusal stands until the next
+	timed   map[types.NamespacedName]bool // the bound pods whose start times follow from the seed
+	started int                           // pods that have been given a start time
+	changed bool                          // whether placements and preemptions have changed that since
+	changes int                           // placements and preemptions so far: a refusal stands until the next
 
 	// Of the attempt under way.
 	victims  []placement.Preemption
@@ -98,6 +100,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		ties:      ties,
 		state:     &cluster.State{Now: cluster.Epoch},
 		bound:     map[types.NamespacedName]*v1.Pod{},
+		timed:     map[types.NamespacedName]bool{},
 		attempts:  map[types.UID]attempt{},
 	}
 	sortVolumes(e.informers)
@@ -129,11 +132,53 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 // so does the search for feasible nodes. The cluster that it holds stays, which is what makes an engine cheap to use again.
 func (e *Engine) Reset() {
 	e.started = 0
-	e.random = nil
+	e.random, e.source = nil, nil
 	if e.ties.Random {
-		e.random = rand.New(rand.NewPCG(e.ties.Seed, e.ties.Seed))
+		e.source = rand.NewPCG(e.ties.Seed, e.ties.Seed)
+		e.random = rand.New(e.source)
 	}
 	e.StartAt(0)
+}
+
+// ResetTo is Reset to other ties.
+func (e *Engine) ResetTo(ties Ties) error {
+	if ties != e.ties {
+		for name := range e.timed {
+			if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), e.bound[name]); err != nil {
+				return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
+			}
+			delete(e.bound, name)
+			e.changed = true
+		}
+		clear(e.timed)
+		e.ties = ties
+	}
+	e.Reset()
+	return nil
+}
+
+// Mark is how far an engine has come, apart from the cluster: what its next answer depends on besides.
+type Mark struct {
+	started, startAt int
+	source           rand.PCG
+}
+
+// Mark returns how far the engine has come.
+func (e *Engine) Mark() Mark {
+	m := Mark{started: e.started, startAt: int(e.nextStartNodeIndex().Int())}
+	if e.source != nil {
+		m.source = *e.source
+	}
+	return m
+}
+
+// Return takes the engine, or another one of the same configuration and ties, back to where it was marked.
+func (e *Engine) Return(m Mark) {
+	e.started = m.started
+	e.StartAt(m.startAt)
+	if e.source != nil {
+		*e.source = m.source
+	}
 }
 
 // StartAt sets the node, by its position in the cluster's order, at which the next search for feasible nodes begins. It matters

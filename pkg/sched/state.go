@@ -125,7 +125,10 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 				return fmt.Errorf("replacing pod %s in the scheduler's cache: %w", name, err)
 			}
 		}
-		pod = e.withStartTime(pod, i)
+		given := pod
+		if pod = e.withStartTime(pod, i); pod != given {
+			e.timed[name] = true
+		}
 		if err := e.scheduler.Cache.AddPod(logger, pod); err != nil {
 			return fmt.Errorf("adding pod %s to the scheduler's cache: %w", name, err)
 		}
@@ -139,6 +142,7 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 			return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
 		}
 		delete(e.bound, name)
+		delete(e.timed, name)
 	}
 	waiting := e.informers.Core().V1().Pods().Informer().GetIndexer()
 	for _, obj := range waiting.List() {

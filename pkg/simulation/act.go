@@ -219,7 +219,7 @@ func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, s
 	}
 	if mode == workload.Deleted {
 		for _, name := range names {
-			r.lost = append(r.lost, state.Node(name))
+			r.lost = append(slices.Clip(r.lost), state.Node(name)) // an earlier step's list stays as it is
 		}
 	}
 	next, err := workload.Fail(state, mode, names...)
@@ -245,7 +245,7 @@ func (r *run) restore(state *cluster.State, nodes scenario.Nodes) (*cluster.Stat
 			back = append(back, all.Node(name))
 		}
 	}
-	r.lost = slices.DeleteFunc(r.lost, func(node *v1.Node) bool { return slices.Contains(names, node.Name) })
+	r.lost = slices.DeleteFunc(slices.Clone(r.lost), func(node *v1.Node) bool { return slices.Contains(names, node.Name) })
 	next, err := workload.Restore(state, there...)
 	if err != nil {
 		return nil, "", err

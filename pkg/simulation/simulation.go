@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +22,9 @@ type Options struct {
 	// Record, if set, is asked before each scheduling attempt how much is to be kept of the pod's cycle; nil is nothing. The owner
 	// is the pod's outermost one.
 	Record func(step string, owner cluster.Owner, pod *v1.Pod) *placement.Depth
+	// Prefix, if set, is what was found of another scenario. The steps that both begin with are taken from it instead of being
+	// carried out again; see scenario.CommonSteps. Nothing is told or recorded of them a second time.
+	Prefix *Result
 }
 
 // Result is what a run found.
@@ -32,6 +36,8 @@ type Result struct {
 	Steps []Step
 	// Notes are what was assumed or added before the first step.
 	Notes []string
+
+	initial mark // before the first step
 }
 
 // Step is one step and the cluster after it.
@@ -54,6 +60,8 @@ type Step struct {
 	// Expectations are what the scenario expected of the step, as far as the step alone tells whether it came so; package gate
 	// adds the others.
 	Expectations []Expectation
+
+	after mark
 }
 
 // StepError is a step that could not be carried out. What a scenario asks for in vain is mostly found when it is loaded; what is
@@ -71,7 +79,7 @@ func (e *StepError) Unwrap() error { return e.Err }
 
 // Run carries out the scenario's steps, one after the other.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
-	// Also when there are none: an earlier run in this process may have left its own.
+	// Also when there are none: an earlier run in this process may have left its own. They decide how the scheduler is built.
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		return nil, err
 	}
@@ -80,32 +88,75 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 		return nil, err
 	}
 	defer world.Close()
-	r := &run{World: world, scenario: s, opts: opts}
-	state, notes, err := workload.Admit(&cluster.State{Now: cluster.Epoch}, s.Cluster...)
+	return world.Run(ctx, s, opts)
+}
+
+// Run is the function Run in a world that has been built before, for the scenario's configuration. It forgets what it has done.
+func (w *World) Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
+	if err := w.ResetTo(s.Ties); err != nil {
+		return nil, err
+	}
+	w.Record, w.engine.Record, w.engine.Progress = nil, nil, nil
+	r := &run{World: w, scenario: s, opts: opts}
+	result, state, err := r.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Scenario: s, Notes: notes}
-	if len(s.Workloads) > 0 || len(s.Steps) == 0 {
-		step := scenario.LoadedStep{Step: scenario.Step{Name: scenario.WorkloadsStep}, Objects: s.Workloads}
-		if len(s.Workloads) > 0 {
-			step.Apply = &scenario.Source{}
-		}
-		result.Initial = state
-		if state, err = r.step(ctx, state, &step, result); err != nil {
-			return nil, err
-		}
-	} else if state, err = r.Settle(ctx, state, &Step{}); err != nil {
-		return nil, err
-	} else {
-		result.Initial = state
-	}
-	for i := range s.Steps {
-		if state, err = r.step(ctx, state, &s.Steps[i], result); err != nil {
+	steps := r.steps()
+	for i := len(result.Steps); i < len(steps); i++ {
+		if state, err = r.step(ctx, state, &steps[i], result); err != nil {
 			return nil, err
 		}
 	}
 	return result, nil
+}
+
+// begin returns the cluster before the first step, or, with as much of the result, after those that are known.
+func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
+	s, known := r.scenario, r.opts.Prefix
+	if known != nil {
+		if common, ok := scenario.CommonSteps(s, known.Scenario); ok {
+			return r.proceed(known, common)
+		}
+	}
+	state, notes, err := workload.Admit(&cluster.State{Now: cluster.Epoch}, s.Cluster...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(s.Workloads) == 0 && len(s.Steps) > 0 {
+		if state, err = r.Settle(ctx, state, &Step{}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return &Result{Scenario: s, Initial: state, Notes: notes, initial: r.mark()}, state, nil
+}
+
+// proceed takes over the first steps of a result.
+func (r *run) proceed(known *Result, common int) (*Result, *cluster.State, error) {
+	if len(r.scenario.Workloads) > 0 || len(r.scenario.Steps) == 0 {
+		common++ // the workloads are a step of the result
+	}
+	result := &Result{Scenario: r.scenario, Initial: known.Initial, Notes: known.Notes, Steps: slices.Clip(known.Steps[:common]), initial: known.initial}
+	if common == 0 {
+		r.resume(known.initial)
+		return result, known.Initial, nil
+	}
+	last := &known.Steps[common-1]
+	r.resume(last.after)
+	return result, last.State, nil
+}
+
+// steps are the scenario's, with the workloads as the first if there are any, or nothing else is.
+func (r *run) steps() []scenario.LoadedStep {
+	s := r.scenario
+	if len(s.Workloads) == 0 && len(s.Steps) > 0 {
+		return s.Steps
+	}
+	first := scenario.LoadedStep{Step: scenario.Step{Name: scenario.WorkloadsStep}, Objects: s.Workloads}
+	if len(s.Workloads) > 0 {
+		first.Apply = &scenario.Source{}
+	}
+	return slices.Insert(slices.Clone(s.Steps), 0, first)
 }
 
 // run is a scenario under way.
@@ -132,6 +183,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 		return nil, err
 	}
 	step.State = state
+	step.after = r.mark()
 	step.Rollouts = workload.Rollouts(state)
 	step.Placed = stillThere(step.Placed, state)
 	step.Expectations = judge(spec.Expect, &step)

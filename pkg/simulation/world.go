@@ -21,9 +21,11 @@ type World struct {
 	// is the pod's outermost one.
 	Record func(owner cluster.Owner, pod *v1.Pod) *placement.Depth
 
+	config      *sched.Config
 	ties        sched.Ties
 	engine      *sched.Engine
 	controllers workload.Controllers
+	source      *rand.PCG // what the controllers draw from; nil without random ties
 }
 
 // NewWorld builds a scheduler of that configuration, and the controllers.
@@ -32,7 +34,7 @@ func NewWorld(config *sched.Config, ties sched.Ties) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{ties: ties, engine: engine}
+	w := &World{config: config, ties: ties, engine: engine}
 	w.Reset()
 	return w, nil
 }
@@ -40,10 +42,44 @@ func NewWorld(config *sched.Config, ties sched.Ties) (*World, error) {
 // Reset makes the world forget what it has done, so that its next answer is that of a new one.
 func (w *World) Reset() {
 	w.engine.Reset()
-	w.controllers = workload.Controllers{}
+	w.controllers, w.source = workload.Controllers{}, nil
 	if w.ties.Random {
-		w.controllers.Rand = rand.New(rand.NewPCG(w.ties.Seed, 1))
+		w.source = rand.NewPCG(w.ties.Seed, 1)
+		w.controllers.Rand = rand.New(w.source)
 	}
+}
+
+// ResetTo is Reset to other ties.
+func (w *World) ResetTo(ties sched.Ties) error {
+	if err := w.engine.ResetTo(ties); err != nil {
+		return err
+	}
+	w.ties = ties
+	w.Reset()
+	return nil
+}
+
+// mark is how far a run has come, apart from the cluster: what its next step depends on besides.
+type mark struct {
+	engine sched.Mark
+	source rand.PCG
+	lost   []*v1.Node
+}
+
+func (r *run) mark() mark {
+	m := mark{engine: r.engine.Mark(), lost: r.lost}
+	if r.source != nil {
+		m.source = *r.source
+	}
+	return m
+}
+
+func (r *run) resume(m mark) {
+	r.engine.Return(m.engine)
+	if r.source != nil {
+		*r.source = m.source
+	}
+	r.lost = m.lost
 }
 
 // Close ends the world.

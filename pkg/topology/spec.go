@@ -2,13 +2,19 @@ package topology
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 )
 
 // MaxNodes is the largest number of nodes that Build makes. Kubernetes itself is tested to 5,000.
 const MaxNodes = 100_000
+
+// PriceAnnotation on a node says what it costs in an hour, a decimal number of at least 0 in any currency.
+const PriceAnnotation = "faultline.dev/price-per-hour"
 
 // Spec describes a synthetic cluster: regions hold zones, zones hold further levels such as racks, and the innermost of these
 // hold node groups. Every level may be left out. 5,000 nodes in the racks of nine zones take four lines:
@@ -99,6 +105,8 @@ type NodeGroup struct {
 	EphemeralStorage Quantity `json:"ephemeralStorage,omitempty"`
 	// Resources are further resources of a node, such as nvidia.com/gpu or hugepages-2Mi.
 	Resources map[string]Quantity `json:"resources,omitempty"`
+	// PricePerHour is what a node costs in an hour, in any currency; reports add it up. The default is that it is not known.
+	PricePerHour *float64 `json:"pricePerHour,omitempty"`
 	// Labels are set on the nodes of the group. Every node also has kubernetes.io/hostname, which is its name and cannot be
 	// changed, kubernetes.io/os (linux) and kubernetes.io/arch (amd64).
 	Labels map[string]string `json:"labels,omitempty"`
@@ -145,4 +153,18 @@ func (s *Spec) LevelKeys() []string {
 		addZones(region.Zones)
 	}
 	return keys
+}
+
+// Price returns what a node costs in an hour, as its annotation says; false if it says nothing. The error tells an annotation that
+// is no decimal number of at least 0.
+func Price(node *v1.Node) (float64, bool, error) {
+	given, found := node.Annotations[PriceAnnotation]
+	if !found {
+		return 0, false, nil
+	}
+	price, err := strconv.ParseFloat(given, 64)
+	if err != nil || !(price >= 0) || math.IsInf(price, 0) {
+		return 0, false, fmt.Errorf("node %s: the annotation %s is %q; give a decimal number of at least 0, such as 0.38", node.Name, PriceAnnotation, given)
+	}
+	return price, true, nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -96,7 +97,14 @@ func (b *builder) groupDeclarations(groups []NodeGroup, path *field.Path) {
 		for _, err := range validateTaints(g.Taints, path.Child("taints")) {
 			b.fail(err)
 		}
-		b.prototype[g] = newNode(b.resources(g, path), g.Taints)
+		node := newNode(b.resources(g, path), g.Taints)
+		if g.PricePerHour != nil {
+			if *g.PricePerHour < 0 {
+				b.fail(field.Invalid(path.Child("pricePerHour"), *g.PricePerHour, "must be at least 0"))
+			}
+			node.Annotations = map[string]string{PriceAnnotation: strconv.FormatFloat(*g.PricePerHour, 'f', -1, 64)}
+		}
+		b.prototype[g] = node
 	}
 }
 

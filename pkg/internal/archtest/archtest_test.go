@@ -32,11 +32,12 @@ var level = map[string]int{
 	"pkg/explain":      5,
 	"pkg/verify":       5,
 	"pkg/bench":        6,
-	"pkg/report":       7,
-	"pkg/gate":         8,
+	"pkg/metric":       6,
+	"pkg/report":       9,
+	"pkg/gate":         10,
 	"scenarios":        0,
-	"cmd/simulate/app": 9,
-	"cmd/simulate":     10,
+	"cmd/simulate/app": 11,
+	"cmd/simulate":     12,
 
 	"pkg/internal/archtest": 0,
 }

@@ -1,0 +1,27 @@
+package scenario
+
+import (
+	"slices"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// CommonSteps returns how many steps two scenarios begin with alike, on the same cluster and with the same workloads before, so
+// that whatever happens in these happens in both; false where not even the cluster and those workloads are the same. Scenarios that
+// were derived from one another share the objects that are the same, and by that they are compared.
+func CommonSteps(a, b *Scenario) (int, bool) {
+	if a.Config != b.Config || a.FeatureGates != b.FeatureGates || a.Ties != b.Ties ||
+		!slices.Equal(a.Cluster, b.Cluster) || !slices.Equal(a.Workloads, b.Workloads) ||
+		(len(a.Steps) == 0) != (len(b.Steps) == 0) { // without steps and workloads, the cluster is a step of its own
+		return 0, false
+	}
+	// What is expected after every step is judged with it.
+	if a.Expect != b.Expect {
+		return 0, true
+	}
+	n := 0
+	for n < min(len(a.Steps), len(b.Steps)) && a.Steps[n].Step == b.Steps[n].Step && slices.Equal[[]cluster.Object](a.Steps[n].Objects, b.Steps[n].Objects) {
+		n++
+	}
+	return n, true
+}

@@ -1,0 +1,97 @@
+package simulation
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// What is taken from another run must not show: not in the states, and not in what the next steps draw.
+func TestPrefixGivesTheSame(t *testing.T) {
+	base, err := scenario.Load("../../scenarios/kind-walkthrough", scenario.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, random := range []bool{false, true} {
+		base := *base
+		base.Ties.Random = random
+		first, err := Run(t.Context(), &base, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		web := cluster.Owner{Kind: "Deployment", Namespace: v1.NamespaceDefault, Name: ownerIn(t, first, "soft-hostname-10")}
+		other := base.Scale(web, "soft-hostname-10", 7)
+		if common, ok := scenario.CommonSteps(&base, other); !ok || common != 5 {
+			t.Fatalf("%d common steps, %t; want 5", common, ok)
+		}
+		fresh, err := Run(t.Context(), other, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared, err := Run(t.Context(), other, Options{Prefix: first})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if &shared.Steps[4].Placed[0] != &first.Steps[4].Placed[0] {
+			t.Error("the fifth step was carried out again")
+		}
+		for i := range fresh.Steps {
+			if diff := cmp.Diff(nodesOf(&fresh.Steps[i]), nodesOf(&shared.Steps[i])); diff != "" {
+				t.Errorf("random ties %t: step %s (-afresh +with prefix)\n%s", random, fresh.Steps[i].Name, diff)
+			}
+		}
+	}
+}
+
+// A world that has drawn from one seed must not show it when it draws from another.
+func TestWorldsRunAgain(t *testing.T) {
+	s, err := scenario.Load("../../scenarios/kind-walkthrough", scenario.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Ties.Random = true
+	world, err := NewWorld(s.Config, s.Ties)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer world.Close()
+	for seed := range uint64(5) {
+		s.Ties.Seed = seed
+		fresh, err := Run(t.Context(), s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := world.Run(t.Context(), s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range fresh.Steps {
+			if diff := cmp.Diff(nodesOf(&fresh.Steps[i]), nodesOf(&again.Steps[i])); diff != "" {
+				t.Errorf("seed %d: step %s (-afresh +again)\n%s", seed, fresh.Steps[i].Name, diff)
+			}
+		}
+	}
+}
+
+func ownerIn(t *testing.T, result *Result, step string) string {
+	t.Helper()
+	for i := range result.Steps {
+		if result.Steps[i].Name == step {
+			return result.Steps[i].State.Deployments[0].Name
+		}
+	}
+	t.Fatalf("there is no step %s", step)
+	return ""
+}
+
+func nodesOf(step *Step) map[string]string {
+	nodes := map[string]string{}
+	for _, pod := range step.State.Pods {
+		nodes[pod.Name] = pod.Spec.NodeName
+	}
+	return nodes
+}
