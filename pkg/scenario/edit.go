@@ -42,8 +42,12 @@ func (s *Scenario) With(objects ...cluster.Object) *Scenario {
 // in each step that applies or patches it; those of the ReplicaSets, Jobs and ControllerRevisions that it controls, as dumps have
 // them; and those of its pods, bound ones included. It may be given a spec that it has changed already.
 func (s *Scenario) Edit(owner cluster.Owner, edit func(*v1.PodSpec)) *Scenario {
+	return s.edit(owner, "", edit)
+}
+
+func (s *Scenario) edit(owner cluster.Owner, key string, edit func(*v1.PodSpec)) *Scenario {
 	belongs := s.belonging(owner)
-	f := func(obj cluster.Object) cluster.Object {
+	return s.change(key, func(obj cluster.Object) cluster.Object {
 		if !belongs(obj) {
 			return obj
 		}
@@ -54,6 +58,14 @@ func (s *Scenario) Edit(owner cluster.Owner, edit func(*v1.PodSpec)) *Scenario {
 			edit(spec)
 		}
 		return edited
+	})
+}
+
+// change returns the scenario with f applied to every object that it holds, and to what its patches make. f returns what it leaves
+// as it is. Where scenarios are changed alike, by the same key, they share what comes of it; "" is no key.
+func (s *Scenario) change(key string, f func(cluster.Object) cluster.Object) *Scenario {
+	if key != "" {
+		f = s.loader.alike.change(key, f)
 	}
 	next := *s
 	next.Cluster, next.Workloads = each(s.Cluster, f), each(s.Workloads, f)
@@ -68,9 +80,24 @@ func (s *Scenario) Edit(owner cluster.Owner, edit func(*v1.PodSpec)) *Scenario {
 	return &next
 }
 
+// unplace returns the scenario without the pods of the owner that the cluster has on nodes, and without the ReplicaSets, Jobs and
+// ControllerRevisions that it controls, so that all of its pods are made and placed anew.
+func (s *Scenario) unplace(owner cluster.Owner) *Scenario {
+	belongs := s.belonging(owner)
+	next := *s
+	next.Cluster = slices.DeleteFunc(slices.Clone(s.Cluster), func(obj cluster.Object) bool {
+		return belongs(obj) && nameOf(obj) != ownerName(owner)
+	})
+	return &next
+}
+
 // Scale returns the scenario with so many replicas of the owner, a Deployment, ReplicaSet or StatefulSet, at the named step: what
 // sets the number last by then sets this one. Earlier steps have the replicas that they had.
 func (s *Scenario) Scale(owner cluster.Owner, step string, replicas int32) *Scenario {
+	return s.scale("", owner, step, replicas)
+}
+
+func (s *Scenario) scale(key string, owner cluster.Owner, step string, replicas int32) *Scenario {
 	f := func(obj cluster.Object) cluster.Object {
 		if nameOf(obj) != ownerName(owner) || replicasOf(obj) == nil {
 			return obj
@@ -78,6 +105,9 @@ func (s *Scenario) Scale(owner cluster.Owner, step string, replicas int32) *Scen
 		scaled := obj.DeepCopyObject().(cluster.Object)
 		*replicasOf(scaled) = &replicas
 		return scaled
+	}
+	if key != "" {
+		f = s.loader.alike.change(key, f)
 	}
 	sets := func(objects []cluster.Object) bool {
 		return slices.ContainsFunc(objects, func(obj cluster.Object) bool { return nameOf(obj) == ownerName(owner) })

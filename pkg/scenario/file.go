@@ -42,6 +42,10 @@ type File struct {
 	Steps []Step `json:"steps,omitempty"`
 	// Failures says which failures simulate blast looks at. Default: each domain of every level by itself.
 	Failures Failures `json:"failures,omitempty"`
+	// Variants lists named changes to the scenario, which simulate compare sets side by side. Default: none.
+	Variants []Variant `json:"variants,omitempty"`
+	// Sweep is a change to the scenario for many values, which simulate sweep carries out one by one. Default: none.
+	Sweep *Sweep `json:"sweep,omitempty"`
 	// Expect is what must be so after every step, and after the workloads before the first one. Default: nothing is checked.
 	Expect *Expect `json:"expect,omitempty"`
 }

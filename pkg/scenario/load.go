@@ -152,6 +152,7 @@ type loader struct {
 	lines       *manifest.Lines
 	data        []byte // the file's; nil where there is none
 	problems    []error
+	alike       *alike // what variants have in common
 	sources     map[string]map[cluster.Owner]manifest.Source
 	reading     string // the step whose objects are being read
 	incomplete  bool   // some objects could not be read
@@ -191,7 +192,20 @@ func (l *loader) build(file *File) (*Scenario, error) {
 		s.Steps = append(s.Steps, step)
 	}
 	s.Config = l.scheduler(&file.Scheduler)
-	return l.finish(s)
+	l.shapeOfVariants(file.Variants)
+	l.shapeOfSweep(file.Sweep)
+	s, err := l.finish(s)
+	if err != nil {
+		return nil, err
+	}
+	l.variants(s, file.Variants)
+	if file.Sweep != nil {
+		l.sweep(s, file.Sweep)
+	}
+	if err := l.err(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (l *loader) finish(s *Scenario) (*Scenario, error) {
@@ -201,16 +215,23 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 		// Without some of the objects this would report what is not wrong.
 		l.walk(s)
 	}
-	if len(l.problems) > 0 {
-		// An object that several steps apply is wrong in each of them, and said to be so once.
-		said := map[string]bool{}
-		return nil, errors.Join(slices.DeleteFunc(l.problems, func(err error) bool {
-			again := said[err.Error()]
-			said[err.Error()] = true
-			return again
-		})...)
+	if err := l.err(); err != nil {
+		return nil, err
 	}
+	s.loader = loader{file: l.file, fsys: l.fsys, dir: l.dir, stdin: l.stdin, opts: l.opts, commandLine: l.commandLine,
+		alike: &alike{clusters: map[string]Scenario{}, configs: map[string]*sched.Config{}, changed: map[changed]cluster.Object{}}}
 	return s, nil
+}
+
+// err returns all problems in one.
+func (l *loader) err() error {
+	// An object that several steps apply is wrong in each of them, and said to be so once.
+	said := map[string]bool{}
+	return errors.Join(slices.DeleteFunc(l.problems, func(err error) bool {
+		again := said[err.Error()]
+		said[err.Error()] = true
+		return again
+	})...)
 }
 
 // expects tells where the fields of an expect stand; nil where there is no file.

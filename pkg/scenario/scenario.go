@@ -37,11 +37,17 @@ type Scenario struct {
 	Expect *Expect
 	// Expects is where that stands, field by field; nil where no file has it.
 	Expects func(field ...any) manifest.Source `json:"-"`
+	// Variants are the named changes, each as the scenario that it makes of this one; Points are those of the sweep, in its order, and
+	// Parameters the names of what varies in it.
+	Variants   []LoadedVariant
+	Points     []Point
+	Parameters []string
 	// LevelKeys are the label keys of the synthetic clusters' further levels, such as rack.
 	LevelKeys []string
 
 	// sources are the places of the objects that make pods, by the step that applies them; "" is the cluster.
 	sources map[string]map[cluster.Owner]manifest.Source
+	loader  loader // reads what further variants name
 }
 
 // LoadedStep is a step with the objects of its files.

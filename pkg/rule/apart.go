@@ -1,0 +1,129 @@
+package rule
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Apart is a rule by which the pods of one workload keep apart from each other.
+type Apart struct {
+	By Separation
+	// Over are the topology keys over whose domains they keep apart, a rule for each; empty with NoRule.
+	Over []Over
+	// MaxSkew is that of spread constraints; below 1 stands for 1.
+	MaxSkew int32
+	// Required makes spread constraints DoNotSchedule rather than ScheduleAnyway.
+	Required bool
+	// MatchLabelKeys are pod labels whose values have to be equal, too, such as pod-template-hash: then the pods of a new revision
+	// keep apart from each other alone.
+	MatchLabelKeys []string
+}
+
+// Separation is a kind of rule to keep pods apart.
+type Separation string
+
+// The separations.
+const (
+	NoRule       Separation = "none"   // none, so that a scheduler's defaults hold
+	SoftAnti     Separation = "soft"   // preferred anti-affinity
+	HardAnti     Separation = "hard"   // required anti-affinity
+	EvenlySpread Separation = "spread" // topology spread constraints
+)
+
+// Separations are all of them.
+var Separations = []Separation{NoRule, SoftAnti, HardAnti, EvenlySpread}
+
+// Over is a topology key, and the weight of a preferred term over it; below 1 stands for 100, the heaviest.
+type Over struct {
+	TopologyKey string
+	Weight      int32
+}
+
+// KeptApart returns the rules by which pods of these labels keep apart from each other: anti-affinity and spread constraints whose
+// selectors match the pods themselves. Terms that name namespaces are among them only if they name the given one.
+func KeptApart(spec *v1.PodSpec, own labels.Set, namespace string) []Rule {
+	var rules []Rule
+	for _, p := range places(spec) {
+		if among(spec, p, own, namespace) {
+			rules = append(rules, p.Rule)
+		}
+	}
+	return rules
+}
+
+// KeepApart puts rules in the place of those by which pods of these labels keep apart now. The spec is changed in place: hand in a
+// deep copy. The selector is that of the new rules.
+func KeepApart(spec *v1.PodSpec, own labels.Set, namespace string, selector *metav1.LabelSelector, apart Apart) {
+	kept := places(spec)
+	for _, p := range slices.Backward(kept) { // from the back, since what is removed moves the rest
+		if among(spec, p, own, namespace) {
+			remove(spec, p)
+		}
+	}
+	for _, over := range apart.Over {
+		term := v1.PodAffinityTerm{LabelSelector: selector, TopologyKey: over.TopologyKey, MatchLabelKeys: apart.MatchLabelKeys}
+		switch apart.By {
+		case SoftAnti:
+			anti := antiAffinity(spec)
+			weight := over.Weight
+			if weight < 1 {
+				weight = softWeight
+			}
+			anti.PreferredDuringSchedulingIgnoredDuringExecution = append(anti.PreferredDuringSchedulingIgnoredDuringExecution,
+				v1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: term})
+		case HardAnti:
+			anti := antiAffinity(spec)
+			anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution, term)
+		case EvenlySpread:
+			unsatisfiable := v1.ScheduleAnyway
+			if apart.Required {
+				unsatisfiable = v1.DoNotSchedule
+			}
+			spec.TopologySpreadConstraints = append(spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
+				MaxSkew: max(apart.MaxSkew, 1), TopologyKey: over.TopologyKey, WhenUnsatisfiable: unsatisfiable,
+				LabelSelector: selector, MatchLabelKeys: apart.MatchLabelKeys,
+			})
+		}
+	}
+	tidy(spec)
+}
+
+// among tells whether the rule keeps pods of these labels apart from each other.
+func among(spec *v1.PodSpec, p place, own labels.Set, namespace string) bool {
+	var selector *metav1.LabelSelector
+	switch {
+	case p.Kind == Spread:
+		selector = spec.TopologySpreadConstraints[p.index].LabelSelector
+	case p.Kind == AntiAffinity:
+		term := antiAffinityTerm(spec, p)
+		if len(term.Namespaces) > 0 && !slices.Contains(term.Namespaces, namespace) {
+			return false
+		}
+		selector = term.LabelSelector
+	default:
+		return false
+	}
+	matches, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && matches.Matches(own)
+}
+
+func antiAffinityTerm(spec *v1.PodSpec, p place) *v1.PodAffinityTerm {
+	anti := spec.Affinity.PodAntiAffinity
+	if p.Hard {
+		return &anti.RequiredDuringSchedulingIgnoredDuringExecution[p.index]
+	}
+	return &anti.PreferredDuringSchedulingIgnoredDuringExecution[p.index].PodAffinityTerm
+}
+
+func antiAffinity(spec *v1.PodSpec) *v1.PodAntiAffinity {
+	if spec.Affinity == nil {
+		spec.Affinity = &v1.Affinity{}
+	}
+	if spec.Affinity.PodAntiAffinity == nil {
+		spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{}
+	}
+	return spec.Affinity.PodAntiAffinity
+}
