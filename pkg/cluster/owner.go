@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,6 +14,11 @@ type Owner struct{ Kind, Namespace, Name string }
 
 // String returns the owner as kubectl names it: deployment/web.
 func (o Owner) String() string { return strings.ToLower(o.Kind) + "/" + o.Name }
+
+// Compare orders owners by namespace, kind and name.
+func (o Owner) Compare(other Owner) int {
+	return cmp.Or(cmp.Compare(o.Namespace, other.Namespace), cmp.Compare(o.Kind, other.Kind), cmp.Compare(o.Name, other.Name))
+}
 
 // Owners returns a function that tells the owner of each pod of the state: the Deployment rather than its ReplicaSet, the
 // CronJob rather than its Job.

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -80,9 +79,7 @@ func compare(r rule.Rule, owner cluster.Owner, with, without *simulation.Step) E
 func owners(before, after map[cluster.Owner][]*v1.Pod) []cluster.Owner {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
-	return slices.SortedFunc(maps.Keys(all), func(a, b cluster.Owner) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-	})
+	return slices.SortedFunc(maps.Keys(all), cluster.Owner.Compare)
 }
 
 // moves compares the n-th pod with the n-th.

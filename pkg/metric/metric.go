@@ -24,15 +24,15 @@ type Metrics struct {
 	Pods    int `json:"pods"`
 	Pending int `json:"pending"`
 	// Levels are the failure domains that the nodes' labels make, widest first.
-	Levels []Level `json:"levels"`
+	Levels []LevelMetrics `json:"levels"`
 	// Cost is what the nodes cost in an hour, as far as the annotation faultline.dev/price-per-hour tells; missing where no node has one.
 	Cost *float64 `json:"cost,omitempty"`
 	// Unpriced is the number of nodes without a price where others have one.
 	Unpriced int `json:"unpriced,omitempty"`
 }
 
-// Level is what the failure domains of one level tell.
-type Level struct {
+// LevelMetrics are what the failure domains of one level tell.
+type LevelMetrics struct {
 	// TopologyKey is the node label whose values make the domains, Domains the number of these.
 	TopologyKey string `json:"topologyKey"`
 	Domains     int    `json:"domains"`
@@ -44,14 +44,14 @@ type Level struct {
 	RadiusOf string  `json:"radiusOf,omitempty"`
 	RadiusIn string  `json:"radiusIn,omitempty"`
 	// Failures are what comes back after the failure of each domain; missing where that was not looked at.
-	Failures []Failure `json:"failures,omitempty"`
+	Failures []FailureMetrics `json:"failures,omitempty"`
 }
 
-// Failure is what comes back after the failure of one domain.
-type Failure struct {
+// FailureMetrics are what comes back after the failure of one domain.
+type FailureMetrics struct {
 	Domain string `json:"domain"`
-	// Lost is the number of pods that it takes, Stranded of the replacements that stay Pending, and Unreplaced of the lost pods
-	// for which no controller makes another, those of DaemonSets apart.
+	// Lost is the number of pods that it takes, Stranded by how many more are Pending once what can come back has come back, and
+	// Unreplaced the lost pods for which no controller makes another, those of DaemonSets apart.
 	Lost       int `json:"lost"`
 	Stranded   int `json:"stranded"`
 	Unreplaced int `json:"unreplaced"`
@@ -59,7 +59,7 @@ type Failure struct {
 
 // Stranded is the largest number of pods that a failure of the level leaves without a node, for good or until nodes come back;
 // false if that was not looked at.
-func (l *Level) Stranded() (int, bool) {
+func (l *LevelMetrics) Stranded() (int, bool) {
 	most := 0
 	for _, f := range l.Failures {
 		most = max(most, f.Stranded+f.Unreplaced)
@@ -68,8 +68,8 @@ func (l *Level) Stranded() (int, bool) {
 }
 
 // Level returns the level of the topology key; nil if there is none.
-func (m *Metrics) Level(key string) *Level {
-	i := slices.IndexFunc(m.Levels, func(l Level) bool { return l.TopologyKey == key })
+func (m *Metrics) Level(key string) *LevelMetrics {
+	i := slices.IndexFunc(m.Levels, func(l LevelMetrics) bool { return l.TopologyKey == key })
 	if i < 0 {
 		return nil
 	}
@@ -132,7 +132,7 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 	spreads := spreads(state, opts.counts)
 	for i := range analysis.Levels {
 		found := &analysis.Levels[i]
-		level := Level{TopologyKey: found.TopologyKey, Domains: found.Domains}
+		level := LevelMetrics{TopologyKey: found.TopologyKey, Domains: found.Domains}
 		for _, s := range spreads {
 			if skew := s.skew(state, found.TopologyKey); skew > level.Skew {
 				level.Skew, level.SkewOf = skew, Name(s.owner)
@@ -144,7 +144,7 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 			if err := blast.RecoverIn(ctx, world, state, of, looked); err != nil {
 				return nil, err
 			}
-			level.recovered(&of.Levels[0])
+			level.recovered(&of.Levels[0], m.Pending)
 		}
 		m.Levels = append(m.Levels, level)
 	}
@@ -153,7 +153,7 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 
 // radius finds the largest share of a workload that one failure takes. Of equal shares the one of more lost pods counts, then the
 // first.
-func (l *Level) radius(found *blast.Level, counts func(cluster.Owner) bool) {
+func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Owner) bool) {
 	lost := 0
 	for _, failure := range found.Failures {
 		for _, loss := range failure.Workloads {
@@ -168,12 +168,14 @@ func (l *Level) radius(found *blast.Level, counts func(cluster.Owner) bool) {
 	}
 }
 
-func (l *Level) recovered(found *blast.Level) {
+// recovered sums up what comes back. Pods that were Pending before may get what the failure frees, and others wait in their place: it
+// is the number that counts.
+func (l *LevelMetrics) recovered(found *blast.Level, pending int) {
 	for _, failure := range found.Failures {
 		if failure.Recovery == nil {
 			continue
 		}
-		f := Failure{Domain: failure.Domains[0], Lost: failure.Recovery.Lost, Stranded: len(failure.Recovery.Stranded)}
+		f := FailureMetrics{Domain: failure.Domains[0], Lost: failure.Recovery.Lost, Stranded: max(0, len(failure.Recovery.State.Unscheduled())-pending)}
 		for _, pod := range failure.Recovery.NotReplaced {
 			if !ofDaemonSet(pod) {
 				f.Unreplaced++

@@ -59,11 +59,11 @@ func TestOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &metric.Metrics{Pods: 5, Cost: new(1.0), Unpriced: 1, Levels: []metric.Level{
+	want := &metric.Metrics{Pods: 5, Cost: new(1.0), Unpriced: 1, Levels: []metric.LevelMetrics{
 		{
 			TopologyKey: "topology.kubernetes.io/zone", Domains: 2, Skew: 3, SkewOf: "deployment/db",
 			Radius: 1, RadiusOf: "deployment/db", RadiusIn: "a",
-			Failures: []metric.Failure{{Domain: "a", Lost: 3, Stranded: 3}, {Domain: "b", Lost: 2, Stranded: 2}},
+			Failures: []metric.FailureMetrics{{Domain: "a", Lost: 3, Stranded: 3}, {Domain: "b", Lost: 2, Stranded: 2}},
 		},
 		{TopologyKey: "kubernetes.io/hostname", Domains: 3, Skew: 2, SkewOf: "deployment/db", Radius: 1, RadiusOf: "deployment/web", RadiusIn: "b-node-1"},
 	}}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -329,7 +328,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 		w.Running++
 		nodes[o] = append(nodes[o], pods[i].Node)
 	}
-	for _, o := range slices.SortedFunc(maps.Keys(wanted), compareOwners) {
+	for _, o := range slices.SortedFunc(maps.Keys(wanted), cluster.Owner.Compare) {
 		add(o).Desired = wanted[o]
 	}
 	summed := make([]Workload, len(workloads))
@@ -459,8 +458,4 @@ func rules(spec *v1.PodSpec) []string {
 		terms(anti.RequiredDuringSchedulingIgnoredDuringExecution, anti.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	return keys
-}
-
-func compareOwners(a, b cluster.Owner) int {
-	return strings.Compare(a.Kind+"/"+a.Namespace+"/"+a.Name, b.Kind+"/"+b.Namespace+"/"+b.Name)
 }

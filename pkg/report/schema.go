@@ -25,6 +25,7 @@ var schemas = map[string]struct {
 	DrainKind:   {&DrainReport{}, "drain-report.schema.json", "Faultline report on a drain"},
 	DiffKind:    {&DiffReport{}, "diff-report.schema.json", "Faultline report on what differs between two others"},
 	ExplainKind: {&ExplainReport{}, "explain-report.schema.json", "Faultline report on why pods are where they are"},
+	CompareKind: {&CompareReport{}, "compare-report.schema.json", "Faultline report that sets variants side by side"},
 	VerifyKind:  {&VerifyReport{}, "verify-report.schema.json", "Faultline report on how true the simulation is to a cluster"},
 }
 

@@ -33,8 +33,10 @@ func generated(t *testing.T, file string, got []byte) {
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	var reader model.Reflector
-	if err := reader.AddGoComments("github.com/faultline/faultline/pkg/report", ".", model.WithFullComment()); err != nil {
-		t.Fatal(err)
+	for pkg, dir := range map[string]string{"report": ".", "metric": "../metric", "whatif": "../whatif"} {
+		if err := reader.AddGoComments("github.com/faultline/faultline/pkg/"+pkg, dir, model.WithFullComment()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	// What the schema asks for is what is kept.
 	found := map[string]string{}

@@ -164,7 +164,5 @@ func check(state *cluster.State, rates Rates, opts Options) error {
 
 // owners are the keys of the map, sorted.
 func owners(quorum map[cluster.Owner]int) []cluster.Owner {
-	return slices.SortedFunc(maps.Keys(quorum), func(a, b cluster.Owner) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-	})
+	return slices.SortedFunc(maps.Keys(quorum), cluster.Owner.Compare)
 }

@@ -77,7 +77,7 @@ func parseWorkload(target string) (anywhere bool, wanted objectName, err error) 
 // failures reports levels and workloads that the scenario never has.
 func (w *walk) failures(f *Failures, s *Scenario) {
 	path := field.NewPath("failures")
-	nodes := labelsOf(s.nodes())
+	nodes := labelsOf(s.Nodes())
 	carried := func(key string) bool {
 		return slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(topology.Key(key)) })
 	}

@@ -75,8 +75,8 @@ func (s *Scenario) Source(step string, owner cluster.Owner) (manifest.Source, bo
 	return manifest.Source{}, false
 }
 
-// nodes returns every node that the scenario ever holds.
-func (s *Scenario) nodes() []*v1.Node {
+// Nodes returns every node that the scenario ever holds.
+func (s *Scenario) Nodes() []*v1.Node {
 	var nodes []*v1.Node
 	for _, obj := range s.objects() {
 		if node, ok := obj.(*v1.Node); ok {

@@ -80,6 +80,7 @@ type LoadedVariant struct {
 // Vary returns the scenario as it would be with the change. The error tells all that is wrong with it.
 func (s *Scenario) Vary(v *Variant) (*LoadedVariant, error) {
 	l := s.loader
+	l.file += ": variant " + v.Name
 	l.shapeOfVariant(nil, v)
 	if len(l.problems) > 0 {
 		return nil, l.err()
@@ -241,6 +242,9 @@ type alike struct {
 	clusters map[string]Scenario // of which the cluster counts
 	configs  map[string]*sched.Config
 	changed  map[changed]cluster.Object
+	// cluster are the objects that were admitted last, and admitted is what came of them.
+	cluster  []cluster.Object
+	admitted *cluster.State
 }
 
 type changed struct {
@@ -318,6 +322,18 @@ func template(s *Scenario, owner cluster.Owner) *v1.PodSpec {
 	return nil
 }
 
+// Workload finds the workload that is named as kind/name or namespace/kind/name, among those whose pods can be kept apart: Deployments,
+// ReplicaSets, StatefulSets and Jobs. The error says which there are.
+func (s *Scenario) Workload(target string) (cluster.Owner, error) {
+	l := s.loader
+	l.file = target
+	if l.shapeOfWorkload(nil, target, apart...); len(l.problems) > 0 {
+		return cluster.Owner{}, l.err()
+	}
+	owner, _ := l.ownerOf(s, nil, target)
+	return owner, l.err()
+}
+
 // ownerOf finds the workload that is named as kind/name or namespace/kind/name.
 func (l *loader) ownerOf(s *Scenario, path *field.Path, target string) (cluster.Owner, bool) {
 	anywhere, wanted, err := parseWorkload(target)
@@ -350,7 +366,7 @@ func (l *loader) ownerOf(s *Scenario, path *field.Path, target string) (cluster.
 
 // keepApart sets the rules of the workloads that the change is about.
 func (l *loader) keepApart(varied *LoadedVariant, path *field.Path, change *RuleChange) {
-	nodes := labelsOf(varied.Scenario.nodes())
+	nodes := labelsOf(varied.Scenario.Nodes())
 	for i, term := range change.Over {
 		if key := topology.Key(term.TopologyKey); !slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(key) }) {
 			l.problem(path.Child("over").Index(i).Child("topologyKey"), "%s", labelHint(key, "node", nodes))

@@ -67,7 +67,7 @@ func TestVariants(t *testing.T) {
 					continue
 				}
 				replicas, _ := Replicas(v.Scenario.Workloads[0])
-				got := found{rules(t, v.Scenario), replicas, len(v.Scenario.nodes()), v.Workloads}
+				got := found{rules(t, v.Scenario), replicas, len(v.Scenario.Nodes()), v.Workloads}
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
 				}
@@ -121,8 +121,8 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("points (-want +got)\n%s", diff)
 	}
 	last := s.Points[7]
-	if replicas, _ := Replicas(last.Scenario.Workloads[0]); replicas != 5 || len(last.Scenario.nodes()) != 6 {
-		t.Errorf("%s: %d replicas and %d nodes, want 5 and 6", last.Name, replicas, len(last.Scenario.nodes()))
+	if replicas, _ := Replicas(last.Scenario.Workloads[0]); replicas != 5 || len(last.Scenario.Nodes()) != 6 {
+		t.Errorf("%s: %d replicas and %d nodes, want 5 and 6", last.Name, replicas, len(last.Scenario.Nodes()))
 	}
 	if diff := cmp.Diff([]string{"required anti-affinity over topology.kubernetes.io/zone"}, rules(t, last.Scenario)); diff != "" {
 		t.Errorf("%s (-want +got)\n%s", last.Name, diff)

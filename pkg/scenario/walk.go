@@ -26,7 +26,14 @@ type walk struct {
 
 func (l *loader) walk(s *Scenario) {
 	w := &walk{loader: l, known: newNames(s)}
-	w.apply(field.NewPath("cluster"), &cluster.State{Now: cluster.Epoch}, s.Cluster)
+	if l.alike != nil && l.alike.admitted != nil && slices.Equal(l.alike.cluster, s.Cluster) {
+		w.state = l.alike.admitted
+	} else {
+		w.apply(field.NewPath("cluster"), &cluster.State{Now: cluster.Epoch}, s.Cluster)
+		if l.alike != nil {
+			l.alike.cluster, l.alike.admitted = s.Cluster, w.state
+		}
+	}
 	if len(w.state.Nodes) == 0 {
 		where := "cluster gives no nodes"
 		if l.commandLine {
@@ -35,7 +42,7 @@ func (l *loader) walk(s *Scenario) {
 		l.problem(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, orSynthetic(l.commandLine))
 		return
 	}
-	for _, node := range s.nodes() {
+	for _, node := range s.Nodes() {
 		if _, _, err := topology.Price(node); err != nil {
 			l.problem(nil, "%s", err)
 		}
@@ -54,7 +61,7 @@ func (l *loader) walk(s *Scenario) {
 	}
 	w.failures(&s.Failures, s)
 	if s.Expect != nil {
-		w.expect(field.NewPath("expect"), s.Expect, s.nodes())
+		w.expect(field.NewPath("expect"), s.Expect, s.Nodes())
 	}
 }
 

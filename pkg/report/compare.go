@@ -1,0 +1,99 @@
+package report
+
+import (
+	"io"
+
+	"github.com/faultline/faultline/pkg/metric"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/whatif"
+)
+
+// CompareKind is the kind of a report that sets variants side by side.
+const CompareKind = "CompareReport"
+
+// CompareReport sets variants of a scenario side by side with the scenario as it is.
+type CompareReport struct {
+	Head
+	// Step is the step after which the clusters are compared.
+	Step string `json:"step"`
+	// Workloads are those of which skew and blast radius are told, as kind/name in lower case; empty: all but DaemonSets and bare pods.
+	Workloads []string `json:"workloads,omitempty"`
+	// Variants are the scenario as it is, called baseline, and its variants.
+	Variants []CompareVariant `json:"variants"`
+}
+
+// CompareVariant is what one variant comes to.
+type CompareVariant struct {
+	Name string `json:"name"`
+	// Description is the variant's own, in its words.
+	Description string `json:"description,omitempty"`
+	// Front tells that no other variant is better in one of these and worse in none: Pending pods, the blast radius of each level, what
+	// a failure of each level leaves without a node, cost.
+	Front bool `json:"front"`
+	whatif.Found
+}
+
+// NewCompare puts what variants come to into the model. The version is Faultline's own.
+func NewCompare(base *whatif.Base, variants []scenario.LoadedVariant, found []whatif.Found, opts whatif.Options, version string) *CompareReport {
+	r := &CompareReport{Head: newHead(base.Result, CompareKind, version), Step: opts.Step, Workloads: workloadNames(opts.Metric)}
+	if r.Step == "" {
+		r.Step = base.Result.Steps[len(base.Result.Steps)-1].Name
+	}
+	r.Variants = []CompareVariant{{Name: scenario.Baseline, Found: base.Found}}
+	for i := range variants {
+		r.Variants = append(r.Variants, CompareVariant{Name: variants[i].Name, Description: variants[i].Description, Found: found[i]})
+	}
+	goals := make([]map[string]float64, len(r.Variants))
+	for i := range r.Variants {
+		goals[i] = r.Variants[i].Goals()
+	}
+	for i, front := range metric.Front(goals) {
+		r.Variants[i].Front = front
+	}
+	return r
+}
+
+func workloadNames(opts metric.Options) []string {
+	var names []string
+	for _, owner := range opts.Workloads {
+		names = append(names, metric.Name(owner))
+	}
+	return names
+}
+
+// CompareFormats are the names of the output formats of a CompareReport.
+func CompareFormats() []string { return []string{"text", "json", "yaml", "markdown", "csv"} }
+
+// WriteCompare renders the report as Write does.
+func WriteCompare(w io.Writer, r *CompareReport, format string, opts Options) error {
+	out, err := renderCompare(r, format, opts)
+	return deliver(w, out, err)
+}
+
+func renderCompare(r *CompareReport, format string, opts Options) ([]byte, error) {
+	switch format {
+	case "text":
+		t := compareText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+		t.everything()
+		return t.out.Bytes(), nil
+	case "json":
+		return toJSON(completeCompare(r))
+	case "yaml":
+		return toYAML(completeCompare(r))
+	case "markdown":
+		return compareMarkdown(r), nil
+	case "csv":
+		return compareCSV(r)
+	}
+	return nil, unknownFormat(format, CompareFormats())
+}
+
+// completeCompare is complete for a CompareReport.
+func completeCompare(r *CompareReport) *CompareReport {
+	c := *r
+	c.Head, c.Variants = completeHead(r.Head), list(r.Variants)
+	for i := range c.Variants {
+		c.Variants[i].Levels = list(c.Variants[i].Levels)
+	}
+	return &c
+}

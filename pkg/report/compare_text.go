@@ -1,0 +1,244 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/metric"
+)
+
+// compareText renders a CompareReport as text: who is not beaten, a table of the numbers, and what failures leave behind.
+type compareText struct {
+	text
+	report *CompareReport
+}
+
+func (t *compareText) everything() {
+	r := t.report
+	t.line(styled(bold, "%s", r.verdict()))
+	t.line(styled(plain, "%s", r.about()))
+	t.space()
+	t.table("", r.table()...)
+	if failures := r.failures(); len(failures) > 1 {
+		t.space()
+		t.line(styled(bold, "%s", leftBehind))
+		t.table("", failures...)
+	}
+	if descriptions := r.descriptions(); len(descriptions) > 0 {
+		t.space()
+		t.sentences("Variants:", descriptions)
+	}
+}
+
+// verdict says which variants are not beaten by another.
+func (r *CompareReport) verdict() string {
+	var front []string
+	for _, v := range r.Variants {
+		if v.Front {
+			front = append(front, v.Name)
+		}
+	}
+	switch {
+	case len(front) == len(r.Variants):
+		return "None of the variants beats another: each is better in one thing and worse in another, or they are alike."
+	case len(front) == 1:
+		return fmt.Sprintf("%s beats every other variant, or is as good in everything.", front[0])
+	}
+	return fmt.Sprintf("%s are not beaten: no other variant is better in one thing and as good in the rest.", and(front))
+}
+
+// and is "a", "a and b", "a, b and c".
+func and(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// about says what is compared.
+func (r *CompareReport) about() string {
+	line := fmt.Sprintf("%s after step %s", count(len(r.Variants), "variant"), r.Step)
+	if len(r.Workloads) > 0 {
+		line += "; skew and blast radius of " + and(r.Workloads)
+	}
+	return line + ". An asterisk marks those that are not beaten."
+}
+
+// keys are the topology keys of the levels of all variants, in the order in which they are met.
+func (r *CompareReport) keys() []string {
+	var keys []string
+	for _, v := range r.Variants {
+		for _, level := range v.Levels {
+			if !slices.Contains(keys, level.TopologyKey) {
+				keys = append(keys, level.TopologyKey)
+			}
+		}
+	}
+	return keys
+}
+
+// table is a row for each variant below the titles. What is better than in the baseline is green, what is worse is yellow.
+func (r *CompareReport) table() [][]cell {
+	keys := r.keys()
+	titles := []string{"VARIANT", "PODS", "PENDING", "MOVED"}
+	for _, name := range heads(keys) {
+		titles = append(titles, "SKEW/"+name, "RADIUS/"+name)
+	}
+	stranded, cost := r.looked(keys), slices.ContainsFunc(r.Variants, func(v CompareVariant) bool { return v.Cost != nil })
+	for _, key := range stranded {
+		titles = append(titles, "STRANDED/"+heads([]string{key})[0])
+	}
+	if cost {
+		titles = append(titles, "COST/H")
+	}
+	table := [][]cell{row(bold, titles...)}
+	base := &r.Variants[0]
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		name := v.Name
+		if v.Front {
+			name = "* " + name
+		} else {
+			name = "  " + name
+		}
+		cells := []cell{{name, plain}, number(v.Pods, plain), number(v.Pending, against(float64(v.Pending), float64(base.Pending))), number(v.Moved, plain)}
+		for _, key := range keys {
+			level, was := v.Level(key), base.Level(key)
+			if level == nil {
+				cells = append(cells, row(plain, none, none)...)
+				continue
+			}
+			skew, radius := plain, plain
+			if was != nil {
+				skew, radius = against(float64(level.Skew), float64(was.Skew)), against(level.Radius, was.Radius)
+			}
+			cells = append(cells, cell{strconv.Itoa(level.Skew), skew}, cell{percent(level.Radius), radius})
+		}
+		for _, key := range stranded {
+			cells = append(cells, strandedCell(v.Level(key), base.Level(key)))
+		}
+		if cost {
+			cells = append(cells, cell{costText(&v.Metrics), plain})
+		}
+		table = append(table, cells)
+	}
+	return table
+}
+
+// looked are the keys of the levels of which it was looked at what comes back.
+func (r *CompareReport) looked(keys []string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
+		return !slices.ContainsFunc(r.Variants, func(v CompareVariant) bool {
+			level := v.Level(key)
+			return level != nil && len(level.Failures) > 0
+		})
+	})
+}
+
+func strandedCell(level, base *metric.LevelMetrics) cell {
+	if level == nil || len(level.Failures) == 0 {
+		return cell{none, plain}
+	}
+	stranded, _ := level.Stranded()
+	colour := plain
+	if base != nil {
+		was, _ := base.Stranded()
+		colour = against(float64(stranded), float64(was))
+	}
+	return number(stranded, colour)
+}
+
+// costText is the cost, marked where it leaves nodes out.
+func costText(m *metric.Metrics) string {
+	switch {
+	case m.Cost == nil:
+		return none
+	case m.Unpriced > 0:
+		return fmt.Sprintf("%.2f and %s without a price", *m.Cost, count(m.Unpriced, "node"))
+	}
+	return fmt.Sprintf("%.2f", *m.Cost)
+}
+
+// against is the colour of a number of which less is better.
+func against(value, base float64) style {
+	switch {
+	case value < base:
+		return green
+	case value > base:
+		return yellow
+	}
+	return plain
+}
+
+// leftBehind is the title of failures.
+const leftBehind = "Pods that are without a node after a failure, once all that can come back has come back:"
+
+// failures is a row for each variant and level of which a failure strands pods, or leaves some that nobody replaces.
+func (r *CompareReport) failures() [][]cell {
+	table := [][]cell{row(bold, "VARIANT", "LEVEL", "STRANDED")}
+	for _, v := range r.Variants {
+		for _, level := range v.Levels {
+			var parts []string
+			for _, f := range level.Failures {
+				part := fmt.Sprintf("%s %d of %d", domainsText([]string{f.Domain}), f.Stranded, f.Lost)
+				if f.Unreplaced > 0 {
+					part += fmt.Sprintf(" (%d not replaced)", f.Unreplaced)
+				}
+				if f.Stranded+f.Unreplaced > 0 {
+					parts = append(parts, part)
+				}
+			}
+			if more := len(parts) - maxDomains; more > 0 {
+				parts = append(parts[:maxDomains], fmt.Sprintf("and %d more", more))
+			}
+			if len(parts) == 0 {
+				continue
+			}
+			table = append(table, row(plain, v.Name, levelName(level.TopologyKey), strings.Join(parts, ", ")))
+		}
+	}
+	return table
+}
+
+func (r *CompareReport) descriptions() []string {
+	var all []string
+	for _, v := range r.Variants {
+		if v.Description != "" {
+			all = append(all, v.Name+": "+v.Description)
+		}
+	}
+	return all
+}
+
+// compareMarkdown is the verdict, the numbers, and what failures leave behind.
+func compareMarkdown(r *CompareReport) []byte {
+	m := &markdown{}
+	m.block("**%s**", prose(r.verdict()))
+	m.block("%s", prose(r.about()))
+	m.about(r.Head)
+	m.table(r.table(), "variant")
+	if failures := r.failures(); len(failures) > 1 {
+		m.block("%s", leftBehind)
+		m.table(failures, "failure")
+	}
+	m.list("Variants", r.descriptions())
+	return m.bytes()
+}
+
+// compareCSV has a row for each variant and level, and a head:
+//
+//	variant, pods, pending, moved, cost, unpriced: the same in each row of a variant
+//	topologyKey, domains, skew, skewOf, radius (between 0 and 1), radiusOf, radiusIn: the level
+//	stranded, unreplaced: the most that a failure of the level leaves so; empty where that was not looked at
+func compareCSV(r *CompareReport) ([]byte, error) {
+	table := [][]string{append([]string{"variant"}, metricColumns...)}
+	for i := range r.Variants {
+		for _, cells := range metricRows(&r.Variants[i].Found) {
+			table = append(table, append([]string{r.Variants[i].Name}, cells...))
+		}
+	}
+	return toCSV(table)
+}
