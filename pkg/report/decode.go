@@ -38,6 +38,11 @@ func DecodeDiff(file string, data []byte) (*DiffReport, error) {
 	return decode[DiffReport](file, data, DiffKind)
 }
 
+// DecodeSweep is Decode for a SweepReport.
+func DecodeSweep(file string, data []byte) (*SweepReport, error) {
+	return decode[SweepReport](file, data, SweepKind)
+}
+
 // KindOf is the kind that the JSON or YAML names, such as Report; it need not be one of a report.
 func KindOf(file string, data []byte) (string, error) {
 	_, head, err := headOf(file, data)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // commentsFile holds the Go comments of the model's types, as "Step" and "Step.Name". A built program has no source from which
@@ -26,6 +28,7 @@ var schemas = map[string]struct {
 	DiffKind:    {&DiffReport{}, "diff-report.schema.json", "Faultline report on what differs between two others"},
 	ExplainKind: {&ExplainReport{}, "explain-report.schema.json", "Faultline report on why pods are where they are"},
 	CompareKind: {&CompareReport{}, "compare-report.schema.json", "Faultline report that sets variants side by side"},
+	SweepKind:   {&SweepReport{}, "sweep-report.schema.json", "Faultline report on the points of a sweep"},
 	VerifyKind:  {&VerifyReport{}, "verify-report.schema.json", "Faultline report on how true the simulation is to a cluster"},
 }
 
@@ -41,7 +44,12 @@ func Schema(kind string) ([]byte, error) {
 }
 
 func reflectSchema(kind string, comment func(t reflect.Type, field string) string) *jsonschema.Schema {
-	reflector := jsonschema.Reflector{ExpandedStruct: true, LookupComment: comment}
+	reflector := jsonschema.Reflector{ExpandedStruct: true, LookupComment: comment, Mapper: func(t reflect.Type) *jsonschema.Schema {
+		if t == reflect.TypeFor[scenario.Scalar]() {
+			return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+		}
+		return nil
+	}}
 	schema := reflector.Reflect(schemas[kind].model)
 	schema.ID = jsonschema.ID("https://github.com/faultline/faultline/blob/main/docs/" + schemas[kind].file)
 	schema.Title = schemas[kind].title

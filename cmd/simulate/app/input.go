@@ -31,6 +31,12 @@ func (i *input) register(cmd *cobra.Command) {
 	flags.StringArrayVar(&i.cluster, "cluster", nil, "nodes, and what is there at the start, from this `FILE`, folder or glob, or - for standard input:\n"+
 		"Node objects, a kind configuration, a kubectl dump, a snapshot (repeatable)")
 	flags.StringArrayVarP(&i.files, "filename", "f", nil, "objects to apply, from this `FILE`, folder or glob, or - for standard input (repeatable)")
+	i.registerConfiguration(cmd)
+}
+
+// registerConfiguration adds the flags that say how the scheduler decides, for commands that take nothing but a scenario.
+func (i *input) registerConfiguration(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&i.schedulerConfig, "scheduler-config", "", "`FILE` of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&i.featureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
 	flags.StringVar(&i.ties, "ties", "", "`WINNER` among equal nodes: upstream, the first in kube-scheduler's own order, or random\n(default upstream, or what the scenario says)")

@@ -1,0 +1,58 @@
+package whatif
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Shard returns the points of the i-th of n shards, counted from 0, as the half-open range of their places: neighbours, since these
+// share the most, and as many as in every other shard, give or take one. A shard is empty if there are more of them than points.
+func Shard(points, i, n int) (from, to int) {
+	return points * i / n, points * (i + 1) / n
+}
+
+// Sweep carries out the points that the store does not know yet, and returns what was found of all, in their order, and how many were
+// known. What is found is put into the store at once, so that a sweep which is interrupted goes on from there. The store may be nil.
+func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys, store *Store, opts Options) (found []Found, known int, err error) {
+	found = make([]Found, len(points))
+	names := make([]string, len(points)) // in the store
+	var missing []int
+	for i := range points {
+		if store != nil {
+			if names[i], err = keys.Of(&points[i]); err != nil {
+				return nil, 0, err
+			}
+			kept, err := store.Get(names[i])
+			if err != nil {
+				return nil, 0, err
+			}
+			if kept != nil {
+				found[i] = *kept
+				continue
+			}
+		}
+		missing = append(missing, i)
+	}
+	versions := make([]*scenario.Scenario, len(missing))
+	for j, i := range missing {
+		versions[j] = points[i].Scenario
+	}
+	if store != nil {
+		opts.Done = func(j int, found *Found) error { return store.Put(names[missing[j]], found) }
+	}
+	fresh, err := Run(ctx, base, versions, opts)
+	var failed *VersionError
+	if errors.As(err, &failed) {
+		return nil, 0, fmt.Errorf("point %s: %w", points[missing[failed.Index]].Name, failed.Err)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	for j, i := range missing {
+		found[i] = fresh[j]
+	}
+	return found, len(points) - len(missing), nil
+}
