@@ -67,6 +67,11 @@ func DecodeVerify(file string, data []byte) (*VerifyReport, error) {
 	return decode[VerifyReport](file, data, VerifyKind)
 }
 
+// DecodeCapacity is Decode for a CapacityReport.
+func DecodeCapacity(file string, data []byte) (*CapacityReport, error) {
+	return decode[CapacityReport](file, data, CapacityKind)
+}
+
 func decode[R any](file string, data []byte, kind string) (*R, error) {
 	data, head, err := headOf(file, data)
 	if err != nil {

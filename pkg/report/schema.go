@@ -22,14 +22,15 @@ var schemas = map[string]struct {
 	model       any
 	file, title string
 }{
-	Kind:        {&Report{}, "report.schema.json", "Faultline report"},
-	BlastKind:   {&BlastReport{}, "blast-report.schema.json", "Faultline report on failures"},
-	DrainKind:   {&DrainReport{}, "drain-report.schema.json", "Faultline report on a drain"},
-	DiffKind:    {&DiffReport{}, "diff-report.schema.json", "Faultline report on what differs between two others"},
-	ExplainKind: {&ExplainReport{}, "explain-report.schema.json", "Faultline report on why pods are where they are"},
-	CompareKind: {&CompareReport{}, "compare-report.schema.json", "Faultline report that sets variants side by side"},
-	SweepKind:   {&SweepReport{}, "sweep-report.schema.json", "Faultline report on the points of a sweep"},
-	VerifyKind:  {&VerifyReport{}, "verify-report.schema.json", "Faultline report on how true the simulation is to a cluster"},
+	Kind:         {&Report{}, "report.schema.json", "Faultline report"},
+	BlastKind:    {&BlastReport{}, "blast-report.schema.json", "Faultline report on failures"},
+	DrainKind:    {&DrainReport{}, "drain-report.schema.json", "Faultline report on a drain"},
+	DiffKind:     {&DiffReport{}, "diff-report.schema.json", "Faultline report on what differs between two others"},
+	ExplainKind:  {&ExplainReport{}, "explain-report.schema.json", "Faultline report on why pods are where they are"},
+	CompareKind:  {&CompareReport{}, "compare-report.schema.json", "Faultline report that sets variants side by side"},
+	SweepKind:    {&SweepReport{}, "sweep-report.schema.json", "Faultline report on the points of a sweep"},
+	VerifyKind:   {&VerifyReport{}, "verify-report.schema.json", "Faultline report on how true the simulation is to a cluster"},
+	CapacityKind: {&CapacityReport{}, "capacity-report.schema.json", "Faultline report on how much more fits"},
 }
 
 // Schema returns the JSON Schema of a model by its kind, indented. The Go comments of the model are its descriptions.

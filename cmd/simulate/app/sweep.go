@@ -50,7 +50,7 @@ puts the reports of the parts together.`,
 				return err
 			}
 			if len(loaded.Points) == 0 {
-				return usage(cmd, "%s has no sweep; give its parameters and what they change under sweep:", args[0])
+				return usage(cmd, "the scenario %s has no sweep; give its parameters and what they change under sweep:", loaded.Name)
 			}
 			var about []cluster.Owner
 			for i := range loaded.Points {

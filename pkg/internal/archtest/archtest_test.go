@@ -34,6 +34,7 @@ var level = map[string]int{
 	"pkg/bench":        6,
 	"pkg/metric":       6,
 	"pkg/whatif":       7,
+	"pkg/capacity":     7,
 	"pkg/report":       9,
 	"pkg/gate":         10,
 	"scenarios":        0,

@@ -1,0 +1,138 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/capacity"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/workload"
+)
+
+func newCapacity(s streams) *cobra.Command {
+	var in input
+	var workloads, mixes []string
+	var survive survival
+	var step string
+	var out output
+	cmd := &cobra.Command{
+		Use:   "capacity [SCENARIO]",
+		Short: "Tell how many more replicas fit, also while a zone or a node may fail, and what binds",
+		Long: `Run a scenario to its end, then try on the scheduler how many more replicas fit before the first pod stays Pending: of each
+workload by itself, or of a mix. With --survive they must also come back when any one domain of the level fails. The report says
+what keeps the next pod from a node, and what becomes of the resources that are free.
+
+Pods that no controller replaces after a failure, as those of StatefulSets on unreachable nodes, need no room; the report counts
+them. HorizontalPodAutoscalers of the workloads are not asked.`,
+		Example: `  simulate capacity scenario.yaml
+  simulate capacity scenario.yaml --workload deployment/web --survive zone
+  simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
+  simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := errors.Join(out.check(cmd), survive.check(cmd)); err != nil {
+				return err
+			}
+			result, err := in.runBase(cmd, s, args, step)
+			if err != nil {
+				return err
+			}
+			state := result.Steps[len(result.Steps)-1].State
+			asked, wrong := capacity.Mixes(state, workloads, mixes)
+			opts, wrongLevels := survive.options(state, result.Scenario)
+			if err := errors.Join(wrong, wrongLevels); err != nil {
+				return usage(cmd, "%s", err)
+			}
+			bar := newProgress(s.err)
+			bar.unit = "counts"
+			defer bar.done()
+			opts.Progress = func(what string, done int) { bar.update(what, done, -1) }
+			answers, err := capacity.Find(cmd.Context(), result, asked, opts)
+			if err != nil {
+				return err
+			}
+			bar.done()
+			found := report.NewCapacity(result, answers, opts, version)
+			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+				return report.WriteCapacity(w, found, format, opts)
+			})
+		},
+	}
+	in.register(cmd)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` of which more replicas are asked for, as kind/name or namespace/kind/name\n(repeatable; default each Deployment, ReplicaSet and StatefulSet)")
+	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
+	survive.register(cmd)
+	flags.StringVar(&step, "step", "", "the `STEP` after which it is asked (default the last)")
+	out.register(cmd, report.CapacityFormats())
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the answers alone")
+	flags.BoolVar(&out.opts.All, "all", false, "tell of every workload, however many there are")
+	return cmd
+}
+
+// runBase runs the scenario up to the step, and one in which nothing is done.
+func (i *input) runBase(cmd *cobra.Command, s streams, args []string, step string) (*simulation.Result, error) {
+	loaded, err := i.load(cmd, s, args)
+	if err != nil {
+		return nil, err
+	}
+	if err := knownStep(cmd, loaded, step); err != nil {
+		return nil, err
+	}
+	bar := newProgress(s.err)
+	defer bar.done()
+	return simulation.Run(cmd.Context(), capacity.Base(loaded, step), simulation.Options{Progress: bar.update})
+}
+
+func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
+	var names []string
+	if len(s.Workloads) > 0 || len(s.Steps) == 0 {
+		names = append(names, scenario.WorkloadsStep)
+	}
+	for _, known := range s.Steps {
+		names = append(names, known.Name)
+	}
+	if step == "" || slices.Contains(names, step) {
+		return nil
+	}
+	return usage(cmd, "--step: there is no step %q; there are %s", step, strings.Join(names, ", "))
+}
+
+// survival are the flags that say which failures are to be survived.
+type survival struct {
+	levels []string
+	mode   string
+}
+
+func (f *survival) register(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.levels, "survive", nil, "topology `KEY` of which any one domain may fail, such as rack, or region, zone or node for short (repeatable)")
+	cmd.Flags().StringVar(&f.mode, "mode", "", "`MODE` in which nodes fail: "+strings.Join(modes, ", ")+"\n(default "+modes[0]+", or what the scenario says)")
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("survive", cobra.FixedCompletions([]string{"zone", "node", "region"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *survival) check(cmd *cobra.Command) error {
+	switch {
+	case f.mode != "" && !slices.Contains(modes, f.mode):
+		return usage(cmd, "--mode: %q is none of %s", f.mode, strings.Join(modes, ", "))
+	case f.mode != "" && len(f.levels) == 0:
+		return usage(cmd, "--mode says how nodes fail, and nothing fails; give --survive too")
+	}
+	return nil
+}
+
+// options are those of the flags. What they leave open the scenario says.
+func (f *survival) options(state *cluster.State, s *scenario.Scenario) (capacity.Options, error) {
+	opts := capacity.Options{Mode: workload.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
+	var err error
+	opts.Survive, err = capacity.Levels(state, s, f.levels)
+	return opts, err
+}

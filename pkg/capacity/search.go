@@ -1,0 +1,171 @@
+package capacity
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+)
+
+// seeded is how many counts below the one that was found are tried, to see whether fewer always fit.
+const seeded = 3
+
+// limit searches the largest number of units that fit. Where it is known, end is a count that does not.
+func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, error) {
+	p.tried = 0
+	search := &search{known: map[int]*verdict{}, try: func(units int) (*verdict, error) { return p.try(ctx, units, level) }}
+	limit := &Limit{Level: level}
+	none, err := search.at(0)
+	if err != nil {
+		return nil, err
+	}
+	if !none.fits {
+		limit.Short, limit.Probes = true, p.tried
+		limit.refuse(none)
+		return limit, nil
+	}
+	if end == 0 {
+		if end, err = search.end(p.ceiling(), p.most()); err != nil {
+			return nil, err
+		}
+	}
+	if end > p.most() {
+		limit.More, limit.Capped = search.largest(), true
+	} else if limit.More, err = search.between(0, end); err != nil {
+		return nil, err
+	}
+	if limit.Uneven, err = search.check(limit, p.base.Scenario.Ties.Seed); err != nil {
+		return nil, err
+	}
+	fits, err := search.at(limit.More)
+	if err != nil {
+		return nil, err
+	}
+	limit.Unreplaced = fits.unreplaced
+	if !limit.Capped {
+		not, err := search.at(limit.More + 1)
+		if err != nil {
+			return nil, err
+		}
+		limit.refuse(not)
+	}
+	limit.Probes = p.tried
+	return limit, nil
+}
+
+// refuse takes over why a count does not fit.
+func (l *Limit) refuse(v *verdict) {
+	l.Domain, l.Stranded, l.Refused, l.Words = v.domain, v.stranded, v.refused, v.words
+	if v.refused != nil {
+		l.Bindings = bindings(v.refused, v.lost)
+	}
+}
+
+// search is which counts fit, as far as they have been tried.
+type search struct {
+	known map[int]*verdict
+	try   func(units int) (*verdict, error)
+}
+
+func (s *search) at(units int) (*verdict, error) {
+	if v := s.known[units]; v != nil {
+		return v, nil
+	}
+	v, err := s.try(units)
+	if err == nil {
+		s.known[units] = v
+	}
+	return v, err
+}
+
+// largest is the largest known count that fits.
+func (s *search) largest() int {
+	most := 0
+	for units, v := range s.known {
+		if v.fits {
+			most = max(most, units)
+		}
+	}
+	return most
+}
+
+// end doubles the count until it does not fit. Beyond the most it gives up, and returns more than that.
+func (s *search) end(first, most int) (int, error) {
+	for units := min(first, most); ; units = min(2*units, most) {
+		v, err := s.at(units)
+		if err != nil {
+			return 0, err
+		}
+		if !v.fits {
+			return units, nil
+		}
+		if units == most {
+			return most + 1, nil
+		}
+	}
+}
+
+// between returns a count that fits where the next does not. A count that does not fit says by how many it was too many, which leads
+// to the answer in a few tries where pods are placed one by one; every third try is the middle, so that it ends in any case.
+func (s *search) between(low, high int) (int, error) {
+	guess := (low + high) / 2
+	if v, err := s.at(high); err != nil {
+		return 0, err
+	} else if !v.fits {
+		guess = high - v.excess
+	}
+	for n := 1; high-low > 1; n++ {
+		if n%3 == 0 {
+			guess = (low + high) / 2
+		}
+		guess = min(max(guess, low+1), high-1)
+		v, err := s.at(guess)
+		if err != nil {
+			return 0, err
+		}
+		if v.fits {
+			low, guess = guess, guess+1
+		} else {
+			high, guess = guess, guess-v.excess
+		}
+	}
+	return low, nil
+}
+
+// check tries counts around the one that was found, and some below. Where a smaller one does not fit, the search goes on below that.
+func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
+	var uneven []Uneven
+	random := rand.New(rand.NewPCG(seed, 2))
+	for again := true; again; {
+		again = false
+		points := []int{limit.More - 1}
+		for range seeded {
+			points = append(points, random.IntN(limit.More+1))
+		}
+		if !limit.Capped {
+			points = append(points, limit.More+2)
+		}
+		slices.Sort(points)
+		for _, units := range slices.Compact(points) {
+			if units < 1 {
+				continue
+			}
+			v, err := s.at(units)
+			if err != nil {
+				return nil, err
+			}
+			if units < limit.More && !v.fits {
+				uneven = append(uneven, Uneven{Fits: limit.More, DoesNot: units})
+				limit.Capped = false
+				if limit.More, err = s.between(0, units); err != nil {
+					return nil, err
+				}
+				again = true
+				break
+			}
+			if units > limit.More+1 && v.fits {
+				uneven = append(uneven, Uneven{Fits: units, DoesNot: limit.More + 1})
+			}
+		}
+	}
+	return uneven, nil
+}

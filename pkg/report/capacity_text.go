@@ -1,0 +1,289 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// CapacityFormats are the names of the output formats of a CapacityReport.
+func CapacityFormats() []string { return []string{"text", "json", "yaml", "markdown"} }
+
+// WriteCapacity renders the report as Write does. Quiet is the answers alone, and All tells of every workload.
+func WriteCapacity(w io.Writer, r *CapacityReport, format string, opts Options) error {
+	var out []byte
+	var err error
+	complete := *r
+	complete.Head, complete.Mixes = completeHead(r.Head), list(slices.Clone(r.Mixes))
+	for i := range complete.Mixes {
+		complete.Mixes[i].Workloads = list(complete.Mixes[i].Workloads)
+	}
+	switch format {
+	case "text":
+		t := &capacityText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
+		t.everything(opts.Quiet)
+		out = t.out.Bytes()
+	case "json":
+		out, err = toJSON(&complete)
+	case "yaml":
+		out, err = toYAML(&complete)
+	case "markdown":
+		out = capacityMarkdown(r)
+	default:
+		err = unknownFormat(format, CapacityFormats())
+	}
+	return deliver(w, out, err)
+}
+
+// capacityText renders a CapacityReport as text: the answers, a table of them, and for each workload what refuses the next pod and
+// what becomes of the free resources.
+type capacityText struct {
+	text
+	report *CapacityReport
+}
+
+func (t *capacityText) everything(quiet bool) {
+	r := t.report
+	for i := range r.Mixes {
+		for _, line := range r.answers(&r.Mixes[i]) {
+			t.line(line)
+		}
+	}
+	if quiet {
+		return
+	}
+	if len(r.Mixes) > 1 {
+		t.space()
+		t.table("", r.summary()...)
+	}
+	t.upTo(len(r.Mixes), "workload", "workloads", func(i int) { t.mix(&r.Mixes[i]) })
+	if len(r.Largest) > 0 {
+		t.space()
+		t.line(styled(bold, "Largest pods that fit now:"))
+		for _, pod := range r.Largest {
+			t.line(styled(plain, "  %s", pod.text()))
+		}
+	}
+	t.space()
+	t.header()
+}
+
+// answers are a sentence on what fits, one for each level that may fail, and warnings.
+func (r *CapacityReport) answers(m *CapacityMix) []cell {
+	lines := []cell{r.answer(m)}
+	for i := range m.Survive {
+		lines = append(lines, r.survives(m, &m.Survive[i]))
+	}
+	for _, l := range append([]CapacityLimit{m.Fit}, m.Survive...) {
+		for _, u := range l.Uneven {
+			lines = append(lines, styled(red, "  Warning: %s%d more fit, but %d do not: this is below the smallest count that is known not to fit.",
+				whileAny(l.Level, ""), u.Fits, u.DoesNot))
+		}
+		if l.Unreplaced > 0 {
+			lines = append(lines, styled(yellow, "  Note: %s%s not replaced after a failure (%s), and room for %s is not asked for.", whileAny(l.Level, ""),
+				is(l.Unreplaced, "pod"), r.Mode, pick(l.Unreplaced, "it", "them")))
+		}
+	}
+	return lines
+}
+
+// whileAny is "while any zone may fail, ", or the other text where none does.
+func whileAny(level, otherwise string) string {
+	if level == "" {
+		return otherwise
+	}
+	return "while any " + domainOf(level) + " may fail, "
+}
+
+// domainOf is what a domain of the level is called: zone, or a key of its own.
+func domainOf(level string) string {
+	if word := noun(level); word != "domain" {
+		return word
+	}
+	return level
+}
+
+func (r *CapacityReport) answer(m *CapacityMix) cell {
+	l := &m.Fit
+	switch {
+	case l.Short:
+		return styled(red, "%s: no more fit: not even the %s that %s for now have a node%s.", m.Name, m.nowInAll(), pick(len(m.Workloads), "it asks", "they ask"), r.because(l, ": "))
+	case l.Capped:
+		return styled(green, "%s: at least %s (%s in all); the search ended there.", m.Name, m.fit(l.More), m.inAll(l.More))
+	case l.More == 0:
+		return styled(yellow, "%s: no more fit (%s in all)%s.", m.Name, m.inAll(0), r.because(l, "; the next stays Pending: "))
+	}
+	return styled(green, "%s: %s (%s in all)%s.", m.Name, m.fit(l.More), m.inAll(l.More), r.because(l, "; the "+ordinal(l.More+1)+" stays Pending: "))
+}
+
+func (r *CapacityReport) survives(m *CapacityMix, l *CapacityLimit) cell {
+	name := domainOf(l.Level)
+	loses := func(before string) string {
+		if l.Domain == "" {
+			return r.because(l, before+"not all have a node: ")
+		}
+		return r.because(l, fmt.Sprintf("%sthe loss of %s %s leaves %s without a node: ", before, name, l.Domain, count(l.Stranded, "pod")))
+	}
+	switch {
+	case l.Short:
+		return styled(red, "  While any %s may fail: no more, and not even what is there now comes back%s.", name, loses("; "))
+	case l.Capped:
+		return styled(green, "  While any %s may fail: at least %s (%s in all).", name, m.fit(l.More), m.inAll(l.More))
+	case l.More == 0:
+		return styled(yellow, "  While any %s may fail: no more (%s in all)%s.", name, m.inAll(0), loses("; with the next, "))
+	}
+	return styled(green, "  While any %s may fail: %s (%s in all)%s.", name, m.fit(l.More), m.inAll(l.More), loses("; with the "+ordinal(l.More+1)+", "))
+}
+
+// fit is "14 more replicas fit".
+func (m *CapacityMix) fit(more int) string {
+	unit := "more replica"
+	if m.isMix() {
+		unit = "more unit"
+	}
+	return count(more, unit) + pick(more, " fits", " fit")
+}
+
+func (m *CapacityMix) isMix() bool {
+	return len(m.Workloads) > 1 || slices.ContainsFunc(m.Workloads, func(s CapacityShare) bool { return s.Proportion > 1 })
+}
+
+// inAll is how many replicas there are with so many units more: "17", or "11 and 6".
+func (m *CapacityMix) inAll(more int) string {
+	var parts []string
+	for _, share := range m.Workloads {
+		parts = append(parts, fmt.Sprint(share.Now+more*share.Proportion))
+	}
+	return strings.Join(parts, " and ")
+}
+
+func (m *CapacityMix) nowInAll() string { return m.inAll(0) }
+
+// because is what binds: "cpu on 4 of 5 nodes, taint on 1".
+func (r *CapacityReport) because(l *CapacityLimit, before string) string {
+	var parts []string
+	for _, b := range l.Binds {
+		switch {
+		case b.Nodes == 0:
+			parts = append(parts, b.What)
+		default:
+			part := fmt.Sprintf("%s on %d", b.What, b.Nodes)
+			if len(parts) == 0 {
+				part += fmt.Sprintf(" of %s", count(r.Nodes, "node"))
+			}
+			parts = append(parts, part)
+		}
+	}
+	if l.Why != "" {
+		parts = append(parts, l.Why)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return before + strings.TrimSuffix(strings.Join(parts, ", "), ".")
+}
+
+// summary is a row for each workload below the titles.
+func (r *CapacityReport) summary() [][]cell {
+	titles := []string{"WORKLOAD", "NOW", "MORE"}
+	if len(r.Mixes) > 0 {
+		for _, l := range r.Mixes[0].Survive {
+			titles = append(titles, "MORE, ANY "+strings.ToUpper(domainOf(l.Level))+" FAILS")
+		}
+	}
+	table := [][]cell{row(bold, append(titles, "BINDS")...)}
+	for i := range r.Mixes {
+		m := &r.Mixes[i]
+		cells := []cell{{m.Name, plain}, {m.inAll(0), plain}, m.Fit.more()}
+		for j := range m.Survive {
+			cells = append(cells, m.Survive[j].more())
+		}
+		table = append(table, append(cells, cell{orNone(r.because(&m.Fit, "")), plain}))
+	}
+	return table
+}
+
+func (l *CapacityLimit) more() cell {
+	switch {
+	case l.Short:
+		return cell{"not even now", red}
+	case l.Capped:
+		return styled(green, "%d or more", l.More)
+	}
+	return number(l.More, plain)
+}
+
+// mix tells what refuses the next pod, and what becomes of the free resources.
+func (t *capacityText) mix(m *CapacityMix) {
+	t.space()
+	t.line(styled(bold, "%s", m.Name))
+	for _, l := range append([]CapacityLimit{m.Fit}, m.Survive...) {
+		if l.Message != "" {
+			t.line(styled(plain, "  %s: pod %s", l.when(), l.Pod))
+			t.line(styled(plain, "    FailedScheduling  %s", l.Message))
+		}
+	}
+	if len(m.Headroom) > 0 {
+		t.space()
+		t.table("  ", m.headroom()...)
+	}
+}
+
+// when says which try the message is of.
+func (l *CapacityLimit) when() string {
+	number := fmt.Sprintf("with %d more", l.More+1)
+	if l.Short {
+		number = "as it is"
+	}
+	if l.Domain != "" {
+		return fmt.Sprintf("%s, %s %s lost", number, domainOf(l.Level), l.Domain)
+	}
+	return number
+}
+
+// headroom is a row for each resource below the titles. What is free is used, or falls to one of the last three.
+func (m *CapacityMix) headroom() [][]cell {
+	table := [][]cell{row(bold, "RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED")}
+	for _, h := range m.Headroom {
+		cells := []cell{{h.Resource, plain}}
+		for _, n := range []float64{h.Allocatable, h.Requested, h.Free, h.Used, h.TooSmall, h.OtherShort, h.Refused} {
+			cells = append(cells, cell{quantity(h.Resource, n), plain})
+		}
+		table = append(table, cells)
+	}
+	return table
+}
+
+// quantity is the amount as Kubernetes writes it, large ones of bytes with one decimal: 3500m, 1.5Gi.
+func quantity(name string, n float64) string {
+	switch v1.ResourceName(name) {
+	case v1.ResourceCPU:
+		return resource.NewMilliQuantity(int64(n*1000+0.5), resource.DecimalSI).String()
+	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return binary(n)
+	}
+	if strings.HasPrefix(name, v1.ResourceHugePagesPrefix) {
+		return binary(n)
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+func binary(n float64) string {
+	for _, unit := range []struct {
+		name string
+		size float64
+	}{{"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10}} {
+		if n >= unit.size {
+			return strings.TrimSuffix(fmt.Sprintf("%.1f", n/unit.size), ".0") + unit.name
+		}
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+func (p CapacityPod) text() string {
+	return fmt.Sprintf("by %s: %s cpu and %s memory, on node %s", p.By, quantity("cpu", p.CPU), binary(float64(p.Memory)), p.Node)
+}
