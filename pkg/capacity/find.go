@@ -155,23 +155,25 @@ func (p *prober) next(ctx context.Context, limit *Limit) (*cluster.State, error)
 	if limit.Short {
 		return p.state, nil
 	}
-	full, err := p.run(ctx, p.scaled(limit.More), p.base, nil)
-	if err != nil || limit.Capped {
-		return lastState(full), err
+	if p.full == nil || p.fits != limit.More {
+		full, err := p.run(ctx, p.scaled(p.scenario, limit.More), p.base, nil)
+		if err != nil {
+			return nil, err
+		}
+		p.full, p.fits = full, limit.More
+	}
+	if limit.Capped {
+		return lastState(p.full), nil
 	}
 	all := func(string, cluster.Owner, *v1.Pod) *placement.Depth { return &placement.Depth{} }
-	s := full.Scenario
-	for i := range p.mix {
-		s = s.Then(p.scale(i, limit.More+1))
-	}
-	one, err := p.run(ctx, s, full, all)
+	one, err := p.run(ctx, p.scaled(p.full.Scenario, limit.More+1), p.full, all)
 	if err != nil {
 		return nil, err
 	}
 	if v := p.judge(one, limit.More+1); v.refused != nil && v.refused.Cycle != nil {
 		limit.refuse(v)
 	}
-	return lastState(full), nil
+	return lastState(p.full), nil
 }
 
 func lastState(result *simulation.Result) *cluster.State {

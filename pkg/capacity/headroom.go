@@ -181,28 +181,35 @@ func LargestPods(state *cluster.State) []Largest {
 	return found
 }
 
-// ceiling is one more than the number of units for which there are free resources in all, wherever they are.
+// ceiling is the number of units for which there are resources: of a single workload node by node, of a mix in all.
 func (p *prober) ceiling() int {
 	left, _ := free(p.state)
-	total := amounts{}
-	for _, has := range left {
-		for name, n := range has {
-			total[name] += max(0, n)
-		}
-	}
 	unit := amounts{}
 	for _, share := range p.mix {
 		for name, n := range p.request(share.Workload) {
 			unit[name] += n * int64(share.Proportion)
 		}
 	}
-	most := int64(p.most())
-	for name, n := range unit {
-		if n > 0 {
-			most = min(most, total[name]/n+1)
+	holds := func(has amounts) int64 {
+		most := int64(p.most())
+		for name, n := range unit {
+			if n > 0 {
+				most = min(most, max(0, has[name])/n)
+			}
+		}
+		return most
+	}
+	sum, total := int64(0), amounts{}
+	for _, has := range left {
+		sum += holds(has)
+		for name, n := range has {
+			total[name] += max(0, n)
 		}
 	}
-	return int(max(1, most))
+	if p.size() > 1 {
+		sum = holds(total)
+	}
+	return int(min(sum, int64(p.most())))
 }
 
 // most is where the search ends in any case: a unit for each pod that the nodes take.

@@ -28,6 +28,11 @@ type prober struct {
 	state    *cluster.State
 	pending  map[types.UID]bool // the pods that have no node as it is
 	tried    int
+
+	// full is the run of the largest count that is known to fit, of fits units. Larger ones go on from it, as if the workloads had been
+	// scaled twice, so that no pod is placed again.
+	full *simulation.Result
+	fits int
 }
 
 func newProber(world *simulation.World, base *simulation.Result, mix []Share, opts Options) *prober {
@@ -72,8 +77,8 @@ func (p *prober) scale(i, units int) scenario.Step {
 	}}
 }
 
-func (p *prober) scaled(units int) *scenario.Scenario {
-	s := p.scenario
+// scaled is the scenario with so many further units at its end.
+func (p *prober) scaled(s *scenario.Scenario, units int) *scenario.Scenario {
 	for i := range p.mix {
 		s = s.Then(p.scale(i, units))
 	}
@@ -97,36 +102,57 @@ type verdict struct {
 	unreplaced    int
 }
 
-// try tells whether so many further units fit, and come back whichever domain of the level fails; "" is none.
-func (p *prober) try(ctx context.Context, units int, level string) (*verdict, error) {
+// grow is alone, and goes on from the largest count that fits.
+func (p *prober) grow(ctx context.Context, units int, level string) (*verdict, error) {
+	s, known := p.scenario, p.base
+	if p.full != nil && p.fits < units {
+		s, known = p.full.Scenario, p.full
+	}
+	v, result, err := p.try(ctx, p.scaled(s, units), known, units, level)
+	if err == nil && v.fits && (p.full == nil || units > p.fits) {
+		p.full, p.fits = result, units
+	}
+	return v, err
+}
+
+// alone tells whether so many further units fit, and come back whichever domain of the level fails; "" is none.
+func (p *prober) alone(ctx context.Context, units int, level string) (*verdict, error) {
+	v, _, err := p.try(ctx, p.scaled(p.scenario, units), p.base, units, level)
+	return v, err
+}
+
+func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulation.Result, units int, level string) (*verdict, *simulation.Result, error) {
 	p.tried++
 	if p.opts.Progress != nil {
 		p.opts.Progress(p.name, p.tried)
 	}
-	result, err := p.run(ctx, p.scaled(units), p.base, nil)
+	result, err := p.run(ctx, s, known, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	v := p.judge(result, units)
 	if !v.fits || level == "" {
-		return v, nil
+		return v, result, nil
 	}
 	failed, err := survives(ctx, p.world, lastState(result), level, p.opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	failed.units, failed.excess = units, p.units(failed.stranded)
-	return failed, nil
+	return failed, result, nil
 }
 
-// units is how many units hold so many pods, rounded up.
-func (p *prober) units(pods int) int {
+// size is the number of pods in a unit.
+func (p *prober) size() int {
 	size := 0
 	for _, share := range p.mix {
 		size += share.Proportion
 	}
-	return (pods + size - 1) / size
+	return size
 }
+
+// units is how many units hold so many pods, rounded up.
+func (p *prober) units(pods int) int { return (pods + p.size() - 1) / p.size() }
 
 // judge tells whether every pod that the workloads ask for has a node, and none lost its own without another.
 func (p *prober) judge(result *simulation.Result, units int) *verdict {

@@ -6,13 +6,22 @@ import (
 	"slices"
 )
 
-// seeded is how many counts below the one that was found are tried, to see whether fewer always fit.
-const seeded = 3
+const (
+	// seeded is how many counts below the one that was found are tried, to see whether fewer always fit.
+	seeded = 3
+	// checked is how many pods are placed for such checks, about. Larger counts go unchecked.
+	checked = 5_000
+)
 
 // limit searches the largest number of units that fit. Where it is known, end is a count that does not.
 func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, error) {
-	p.tried = 0
-	search := &search{known: map[int]*verdict{}, try: func(units int) (*verdict, error) { return p.try(ctx, units, level) }}
+	p.tried, p.full = 0, nil
+	search := &search{
+		known: map[int]*verdict{},
+		grow:  func(units int) (*verdict, error) { return p.grow(ctx, units, level) },
+		alone: func(units int) (*verdict, error) { return p.alone(ctx, units, level) },
+		size:  p.size(),
+	}
 	limit := &Limit{Level: level}
 	none, err := search.at(0)
 	if err != nil {
@@ -63,14 +72,16 @@ func (l *Limit) refuse(v *verdict) {
 // search is which counts fit, as far as they have been tried.
 type search struct {
 	known map[int]*verdict
-	try   func(units int) (*verdict, error)
+	// grow may go on from a smaller count, alone does not.
+	grow, alone func(units int) (*verdict, error)
+	size        int // the pods of a unit
 }
 
 func (s *search) at(units int) (*verdict, error) {
 	if v := s.known[units]; v != nil {
 		return v, nil
 	}
-	v, err := s.try(units)
+	v, err := s.grow(units)
 	if err == nil {
 		s.known[units] = v
 	}
@@ -88,9 +99,11 @@ func (s *search) largest() int {
 	return most
 }
 
-// end doubles the count until it does not fit. Beyond the most it gives up, and returns more than that.
+// end tries what the resources allow and one more, and then doubles that until it does not fit. Beyond the most it gives up, and
+// returns more than that.
 func (s *search) end(first, most int) (int, error) {
-	for units := min(first, most); ; units = min(2*units, most) {
+	for units, next := max(1, first), first+1; ; units, next = min(next, most), 2*next {
+		units = min(units, most)
 		v, err := s.at(units)
 		if err != nil {
 			return 0, err
@@ -131,30 +144,35 @@ func (s *search) between(low, high int) (int, error) {
 	return low, nil
 }
 
-// check tries counts around the one that was found, and some below. Where a smaller one does not fit, the search goes on below that.
+// check tries counts around the one that was found, and some below, each by itself. Where one that is not larger does not fit, the
+// search goes on below that.
 func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 	var uneven []Uneven
 	random := rand.New(rand.NewPCG(seed, 2))
+	budget := checked
 	for again := true; again; {
 		again = false
-		points := []int{limit.More - 1}
+		points := []int{limit.More, limit.More - 1}
 		for range seeded {
 			points = append(points, random.IntN(limit.More+1))
 		}
 		if !limit.Capped {
-			points = append(points, limit.More+2)
+			points = append(points, limit.More+1, limit.More+2)
 		}
 		slices.Sort(points)
 		for _, units := range slices.Compact(points) {
-			if units < 1 {
+			if budget -= units * s.size; units < 1 || budget < 0 {
 				continue
 			}
-			v, err := s.at(units)
+			v, err := s.alone(units)
 			if err != nil {
 				return nil, err
 			}
-			if units < limit.More && !v.fits {
-				uneven = append(uneven, Uneven{Fits: limit.More, DoesNot: units})
+			s.known[units] = v
+			if units <= limit.More && !v.fits {
+				if units < limit.More {
+					uneven = append(uneven, Uneven{Fits: limit.More, DoesNot: units})
+				}
 				limit.Capped = false
 				if limit.More, err = s.between(0, units); err != nil {
 					return nil, err
@@ -162,7 +180,9 @@ func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 				again = true
 				break
 			}
-			if units > limit.More+1 && v.fits {
+			if units == limit.More+1 && v.fits && !limit.Capped {
+				limit.More = units
+			} else if units > limit.More+1 && v.fits {
 				uneven = append(uneven, Uneven{Fits: units, DoesNot: limit.More + 1})
 			}
 		}
