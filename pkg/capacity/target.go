@@ -163,16 +163,16 @@ func near(wanted string, known []cluster.Owner) string {
 
 // Levels reads the levels of which a domain may fail, as topology keys or the short words of topology.Key. The error tells all at once
 // which of them no node has.
-func Levels(state *cluster.State, s *scenario.Scenario, words []string) ([]string, error) {
+func Levels(nodes []*v1.Node, s *scenario.Scenario, words []string) ([]string, error) {
 	var keys []string
 	var problems []error
 	for _, word := range words {
 		key := topology.Key(word)
-		domains, _ := topology.Domains(state.Nodes, key)
+		domains, _ := topology.Domains(nodes, key)
 		switch {
 		case len(domains) == 0:
 			problems = append(problems, fmt.Errorf("level %s: no node has the label %s; the nodes have %s", word, key,
-				strings.Join(topology.Levels(state.Nodes, s.LevelKeys...), ", ")))
+				strings.Join(topology.Levels(nodes, s.LevelKeys...), ", ")))
 		case len(domains) == 1:
 			problems = append(problems, fmt.Errorf("level %s: there is one domain, %s, and nothing is left when it fails; give a level of two domains or more", word, domains[0].Value))
 		case !slices.Contains(keys, key):

@@ -72,6 +72,11 @@ func DecodeCapacity(file string, data []byte) (*CapacityReport, error) {
 	return decode[CapacityReport](file, data, CapacityKind)
 }
 
+// DecodeSize is Decode for a SizeReport.
+func DecodeSize(file string, data []byte) (*SizeReport, error) {
+	return decode[SizeReport](file, data, SizeKind)
+}
+
 func decode[R any](file string, data []byte, kind string) (*R, error) {
 	data, head, err := headOf(file, data)
 	if err != nil {

@@ -29,8 +29,9 @@ var schemas = map[string]struct {
 	ExplainKind:  {&ExplainReport{}, "explain-report.schema.json", "Faultline report on why pods are where they are"},
 	CompareKind:  {&CompareReport{}, "compare-report.schema.json", "Faultline report that sets variants side by side"},
 	SweepKind:    {&SweepReport{}, "sweep-report.schema.json", "Faultline report on the points of a sweep"},
-	VerifyKind:   {&VerifyReport{}, "verify-report.schema.json", "Faultline report on how true the simulation is to a cluster"},
+	SizeKind:     {&SizeReport{}, "size-report.schema.json", "Faultline report on how few nodes would do"},
 	CapacityKind: {&CapacityReport{}, "capacity-report.schema.json", "Faultline report on how much more fits"},
+	VerifyKind:   {&VerifyReport{}, "verify-report.schema.json", "Faultline report on how true the simulation is to a cluster"},
 }
 
 // Schema returns the JSON Schema of a model by its kind, indented. The Go comments of the model are its descriptions.

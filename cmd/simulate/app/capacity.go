@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/capacity"
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -47,7 +47,7 @@ them. HorizontalPodAutoscalers of the workloads are not asked.`,
 			}
 			state := result.Steps[len(result.Steps)-1].State
 			asked, wrong := capacity.Mixes(state, workloads, mixes)
-			opts, wrongLevels := survive.options(state, result.Scenario)
+			opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
 			if err := errors.Join(wrong, wrongLevels); err != nil {
 				return usage(cmd, "%s", err)
 			}
@@ -130,9 +130,9 @@ func (f *survival) check(cmd *cobra.Command) error {
 }
 
 // options are those of the flags. What they leave open the scenario says.
-func (f *survival) options(state *cluster.State, s *scenario.Scenario) (capacity.Options, error) {
+func (f *survival) options(nodes []*v1.Node, s *scenario.Scenario) (capacity.Options, error) {
 	opts := capacity.Options{Mode: workload.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
 	var err error
-	opts.Survive, err = capacity.Levels(state, s, f.levels)
+	opts.Survive, err = capacity.Levels(nodes, s, f.levels)
 	return opts, err
 }

@@ -1,0 +1,149 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Group is a number of nodes that are alike but for their names and their places in the topology.
+type Group struct {
+	Name  string
+	Zones []Zone
+	// Price is what a node costs in an hour; Priced tells that it is known.
+	Price  float64
+	Priced bool
+	// Kept tells that its nodes stay as they are: it is a control plane, or was not asked for.
+	Kept bool
+}
+
+// Zone is a group's nodes in one zone; Name is empty where nodes have none. Nodes are the templates of new ones, which take turns.
+type Zone struct {
+	Name  string
+	Nodes []*v1.Node
+}
+
+// pools are labels by which providers name groups of nodes.
+var pools = []string{"eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "karpenter.sh/nodepool",
+	"node-pool", v1.LabelInstanceTypeStable}
+
+// Groups finds the groups among the scenario's nodes, in order. The error tells a price that is none.
+func Groups(s *scenario.Scenario) ([]Group, error) {
+	var groups []Group
+	position := map[string]int{}
+	for _, obj := range s.Cluster {
+		node, ok := obj.(*v1.Node)
+		if !ok {
+			continue
+		}
+		price, priced, err := topology.Price(node)
+		if err != nil {
+			return nil, err
+		}
+		kind := signature(node, s.LevelKeys)
+		i, found := position[kind]
+		if !found {
+			i = len(groups)
+			position[kind] = i
+			_, control := node.Labels["node-role.kubernetes.io/control-plane"]
+			groups = append(groups, Group{Name: groupName(node, s.LevelKeys), Price: price, Priced: priced, Kept: control})
+		}
+		g := &groups[i]
+		zone := node.Labels[v1.LabelTopologyZone]
+		z := slices.IndexFunc(g.Zones, func(z Zone) bool { return z.Name == zone })
+		if z < 0 {
+			z = len(g.Zones)
+			g.Zones = append(g.Zones, Zone{Name: zone})
+		}
+		g.Zones[z].Nodes = append(g.Zones[z].Nodes, node)
+	}
+	used := map[string]int{}
+	for i := range groups {
+		name := groups[i].Name
+		if used[name]++; used[name] > 1 {
+			groups[i].Name = fmt.Sprintf("%s-%d", name, used[name])
+		}
+	}
+	return groups, nil
+}
+
+// signature is the same for nodes of one group.
+func signature(node *v1.Node, levels []string) string {
+	labels := maps.Clone(node.Labels)
+	maps.DeleteFunc(labels, func(key, value string) bool {
+		return key == v1.LabelHostname || value == node.Name || slices.Contains(levels, key) ||
+			strings.Contains(key, "topology.") || strings.HasPrefix(key, "failure-domain.")
+	})
+	allocatable := map[v1.ResourceName]string{}
+	for name, quantity := range node.Status.Allocatable {
+		allocatable[name] = quantity.String()
+	}
+	return fmt.Sprint(labels, node.Spec.Taints, node.Spec.Unschedulable, allocatable, node.Annotations[topology.PriceAnnotation])
+}
+
+// groupName is the name that the provider gave the group, or the node's without its places and its number.
+func groupName(node *v1.Node, levels []string) string {
+	for _, key := range pools {
+		if name := node.Labels[key]; name != "" {
+			return name
+		}
+	}
+	name := node.Name
+	for _, key := range slices.Concat(levels, []string{v1.LabelTopologyZone, v1.LabelTopologyRegion}) {
+		if value := strings.ToLower(node.Labels[key]); value != "" {
+			name = strings.TrimPrefix(name, value+"-")
+		}
+	}
+	return cmp.Or(strings.TrimRight(name, "-0123456789"), name)
+}
+
+// nodes are so many nodes of the group in the zone: those that are there first, then new ones made like them.
+func (z *Zone) nodes(group string, count int) []cluster.Object {
+	var all []cluster.Object
+	for i := range count {
+		template := z.Nodes[i%len(z.Nodes)]
+		if i < len(z.Nodes) {
+			all = append(all, template)
+			continue
+		}
+		node := template.DeepCopy()
+		node.Name = strings.ToLower(strings.Trim(fmt.Sprintf("%s-%s-new-%d", z.Name, group, i+1), "-"))
+		node.UID = ""
+		if _, labelled := node.Labels[v1.LabelHostname]; labelled {
+			node.Labels[v1.LabelHostname] = node.Name
+		}
+		all = append(all, node)
+	}
+	return all
+}
+
+// afresh are the cluster's objects without its nodes, and with no pod on any: what is bound is placed again. The pods of DaemonSets
+// follow the nodes.
+func afresh(objects []cluster.Object) (left []cluster.Object, unbound int) {
+	for _, obj := range objects {
+		switch o := obj.(type) {
+		case *v1.Node:
+			continue
+		case *v1.Pod:
+			if cluster.Terminal(o) || slices.ContainsFunc(o.OwnerReferences, isDaemonSet) {
+				continue
+			}
+			if o.Spec.NodeName != "" {
+				unbound++
+				pod := o.DeepCopy()
+				pod.Spec.NodeName, pod.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: o.Status.QOSClass}
+				obj = pod
+			}
+		}
+		left = append(left, obj)
+	}
+	return left, unbound
+}

@@ -1,0 +1,116 @@
+package report
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/capacity"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// SizeKind is the kind of a report on how few nodes would do.
+const SizeKind = "SizeReport"
+
+// SizeReport is the cheapest cluster on which everything is placed, and comes back after the failures that were asked for.
+type SizeReport struct {
+	Head
+	// Found tells whether there is one. If not, Fewer holds what happens on the largest that was tried.
+	Found bool `json:"found"`
+	// Survive are the topology keys of which any one domain may fail, Mode is how.
+	Survive []string `json:"survive,omitempty"`
+	Mode    string   `json:"mode,omitempty"`
+	// Groups are the groups of nodes.
+	Groups []SizeGroup `json:"groups"`
+	// Nodes is the number of nodes whose number was searched, Before how many the scenario has.
+	Nodes  int `json:"nodes"`
+	Before int `json:"before"`
+	// Cost is what these cost in an hour, CostBefore what those of the scenario do; missing where not all have a price, and the fewest
+	// nodes were searched.
+	Cost       *float64 `json:"cost,omitempty"`
+	CostBefore *float64 `json:"costBefore,omitempty"`
+	// Proven tells that all cheaper clusters were tried or have too few resources. Otherwise the search reached its bound.
+	Proven bool `json:"proven"`
+	// Tried is how many clusters were run.
+	Tried int `json:"tried"`
+	// Unbound is the number of pods that had a node and were placed afresh.
+	Unbound int `json:"unbound,omitempty"`
+	// Fewer are what goes wrong with one node fewer.
+	Fewer []SizeFewer `json:"fewer,omitempty"`
+}
+
+// SizeGroup is a number of nodes that are alike.
+type SizeGroup struct {
+	Name string `json:"name"`
+	// Kept tells that its number was not searched.
+	Kept bool `json:"kept,omitempty"`
+	// Price is what a node costs in an hour; missing where that is not known.
+	Price *float64 `json:"price,omitempty"`
+	// Zones are its nodes by zone.
+	Zones []SizeZone `json:"zones"`
+}
+
+// SizeZone are the nodes of a group in a zone.
+type SizeZone struct {
+	// Zone is empty for nodes without one.
+	Zone string `json:"zone,omitempty"`
+	// Nodes is the number found, Before that of the scenario.
+	Nodes  int `json:"nodes"`
+	Before int `json:"before"`
+}
+
+// SizeFewer is what goes wrong on a smaller cluster.
+type SizeFewer struct {
+	// Group has one node fewer, in Zone, or in each of its zones where that is missing.
+	Group string `json:"group,omitempty"`
+	Zone  string `json:"zone,omitempty"`
+	// Level and Domain are the failure that is not survived; missing where pods have no node without one.
+	Level  string `json:"level,omitempty"`
+	Domain string `json:"domain,omitempty"`
+	// Stranded is the number of pods without a node, Pod the first of them as namespace/name, Message kube-scheduler's text.
+	Stranded int    `json:"stranded"`
+	Pod      string `json:"pod"`
+	Message  string `json:"message,omitempty"`
+}
+
+// NewSize puts a sizing of the scenario, which has these nodes, into the model. The version is Faultline's own.
+func NewSize(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, opts capacity.SizeOptions, version string) *SizeReport {
+	r := &SizeReport{
+		Head:  newHead(&simulation.Result{Scenario: s, Initial: &cluster.State{Nodes: nodes}}, SizeKind, version),
+		Found: sizing.Counts != nil, Survive: opts.Survive, Proven: sizing.Proven, Tried: sizing.Tried, Unbound: sizing.Unbound,
+	}
+	if len(opts.Survive) > 0 {
+		r.Mode = string(opts.Mode)
+	}
+	if sizing.Priced {
+		r.CostBefore = &sizing.Before
+		if r.Found {
+			r.Cost = &sizing.Cost
+		}
+	}
+	for i := range sizing.Groups {
+		given := &sizing.Groups[i]
+		g := SizeGroup{Name: given.Name, Kept: given.Kept}
+		if given.Priced {
+			g.Price = &given.Price
+		}
+		for j, zone := range given.Zones {
+			z := SizeZone{Zone: zone.Name, Before: len(zone.Nodes)}
+			if r.Found {
+				z.Nodes = sizing.Counts[i][j]
+			}
+			if !g.Kept {
+				r.Nodes += z.Nodes
+				r.Before += z.Before
+			}
+			g.Zones = append(g.Zones, z)
+		}
+		r.Groups = append(r.Groups, g)
+	}
+	for _, given := range sizing.Fewer {
+		f := SizeFewer{Group: given.Group, Zone: given.Zone, Level: given.Level, Domain: given.Domain, Stranded: given.Stranded}
+		f.Pod, f.Message = refusedPod(given.Refused)
+		r.Fewer = append(r.Fewer, f)
+	}
+	return r
+}

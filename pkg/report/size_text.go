@@ -1,0 +1,142 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// SizeFormats are the names of the output formats of a SizeReport.
+func SizeFormats() []string { return []string{"text", "json", "yaml", "markdown"} }
+
+// WriteSize renders the report as Write does. Quiet is the answer alone.
+func WriteSize(w io.Writer, r *SizeReport, format string, opts Options) error {
+	var out []byte
+	var err error
+	complete := *r
+	complete.Head, complete.Groups = completeHead(r.Head), list(slices.Clone(r.Groups))
+	for i := range complete.Groups {
+		complete.Groups[i].Zones = list(complete.Groups[i].Zones)
+	}
+	switch format {
+	case "text":
+		t := &text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: true}
+		for _, line := range r.verdict() {
+			t.line(line)
+		}
+		if !opts.Quiet {
+			r.rest(t)
+		}
+		out = t.out.Bytes()
+	case "json":
+		out, err = toJSON(&complete)
+	case "yaml":
+		out, err = toYAML(&complete)
+	case "markdown":
+		out = sizeMarkdown(r)
+	default:
+		err = unknownFormat(format, SizeFormats())
+	}
+	return deliver(w, out, err)
+}
+
+// verdict is the answer, and what is to be known of it.
+func (r *SizeReport) verdict() []cell {
+	goal := "every pod has a node"
+	for _, level := range r.Survive {
+		goal += ", also after the loss of any " + domainOf(level)
+	}
+	var lines []cell
+	switch {
+	case !r.Found:
+		return append(lines, styled(red, "No number of these nodes will do, so that %s.", goal))
+	case r.Cost != nil:
+		lines = append(lines, styled(green, "%s at %s an hour will do: %s. The scenario has %d at %s.", count(r.Nodes, "node"), price(r.Cost), goal, r.Before, price(r.CostBefore)))
+	default:
+		lines = append(lines, styled(green, "%s will do: %s. The scenario has %d.", count(r.Nodes, "node"), goal, r.Before))
+	}
+	if !r.Proven {
+		lines = append(lines, styled(yellow, "After %d clusters the search ended at its bound, and there may be a cheaper one; give more --tries, or fewer groups with --group.", r.Tried))
+	}
+	if r.Unbound > 0 {
+		lines = append(lines, styled(plain, "%s had a node and %s placed afresh.", count(r.Unbound, "pod"), pick(r.Unbound, "was", "were")))
+	}
+	return lines
+}
+
+func price(p *float64) string {
+	if p == nil {
+		return none
+	}
+	return fmt.Sprint(float64(int64(*p*1e4+0.5)) / 1e4)
+}
+
+func (r *SizeReport) rest(t *text) {
+	t.space()
+	t.table("", r.table()...)
+	t.space()
+	for _, f := range r.Fewer {
+		t.line(styled(bold, "%s", f.text()))
+		t.line(styled(plain, "  FailedScheduling  %s", cmp.Or(f.Message, silent)))
+	}
+	t.space()
+	t.header()
+}
+
+// table is a row for each group and zone below the titles.
+func (r *SizeReport) table() [][]cell {
+	table := [][]cell{row(bold, "GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
+	for _, g := range r.Groups {
+		for _, z := range g.Zones {
+			name := g.Name
+			if g.Kept {
+				name += " (kept)"
+			}
+			nodes := none
+			if r.Found {
+				nodes = fmt.Sprint(z.Nodes)
+			}
+			table = append(table, row(plain, name, orNone(z.Zone), nodes, fmt.Sprint(z.Before), price(g.Price)))
+		}
+	}
+	return table
+}
+
+// text says what goes wrong, and where.
+func (f SizeFewer) text() string {
+	var on string
+	switch {
+	case f.Group == "":
+		on = "On the largest cluster that was tried"
+	case f.Zone == "":
+		on = "With one " + f.Group + " fewer in each zone"
+	default:
+		on = "With one " + f.Group + " fewer in zone " + f.Zone
+	}
+	if f.Domain != "" {
+		on += ", after the loss of " + domainOf(f.Level) + " " + f.Domain
+	}
+	return fmt.Sprintf("%s, %s no node; the first is %s", on, count(f.Stranded, "pod")+pick(f.Stranded, " has", " have"), strings.TrimPrefix(f.Pod, "default/"))
+}
+
+// sizeMarkdown is the answer, the numbers, and what goes wrong with fewer.
+func sizeMarkdown(r *SizeReport) []byte {
+	m := &markdown{}
+	for i, line := range r.verdict() {
+		if i == 0 {
+			m.block("**%s**", prose(line.text))
+		} else {
+			m.block("%s", prose(line.text))
+		}
+	}
+	m.about(r.Head)
+	m.table(r.table(), "group")
+	var fewer []string
+	for _, f := range r.Fewer {
+		fewer = append(fewer, prose(f.text())+": "+prose(cmp.Or(f.Message, silent)))
+	}
+	m.list("With fewer", fewer)
+	return m.bytes()
+}
