@@ -51,7 +51,7 @@ func (r *SizeReport) verdict() []cell {
 	var lines []cell
 	switch {
 	case !r.Found:
-		return append(lines, styled(red, "No number of these nodes will do, so that %s.", goal))
+		return append(lines, styled(red, "No number of these nodes was found with which %s.", goal))
 	case r.Cost != nil:
 		lines = append(lines, styled(green, "%s at %s an hour will do: %s. The scenario has %d at %s.", count(r.Nodes, "node"), price(r.Cost), goal, r.Before, price(r.CostBefore)))
 	default:
