@@ -148,6 +148,11 @@ func (s *search) between(low, high int) (int, error) {
 // search goes on below that.
 func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 	var uneven []Uneven
+	tell := func(u Uneven) {
+		if !slices.Contains(uneven, u) {
+			uneven = append(uneven, u)
+		}
+	}
 	random := rand.New(rand.NewPCG(seed, 2))
 	budget := checked
 	for again := true; again; {
@@ -171,7 +176,7 @@ func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 			s.known[units] = v
 			if units <= limit.More && !v.fits {
 				if units < limit.More {
-					uneven = append(uneven, Uneven{Fits: limit.More, DoesNot: units})
+					tell(Uneven{Fits: limit.More, DoesNot: units})
 				}
 				limit.Capped = false
 				if limit.More, err = s.between(0, units); err != nil {
@@ -181,9 +186,9 @@ func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 				break
 			}
 			if units == limit.More+1 && v.fits && !limit.Capped {
-				limit.More = units
+				limit.More, again = units, true
 			} else if units > limit.More+1 && v.fits {
-				uneven = append(uneven, Uneven{Fits: units, DoesNot: limit.More + 1})
+				tell(Uneven{Fits: units, DoesNot: limit.More + 1})
 			}
 		}
 	}
