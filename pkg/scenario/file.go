@@ -27,11 +27,14 @@ type File struct {
 	Metadata Metadata `json:"metadata,omitempty"`
 	// Description says in a few sentences what the scenario shows. It is printed on the report. Default: none.
 	Description string `json:"description,omitempty"`
-	// Seed is the seed of every random choice, a whole number from 0. It has no effect unless ties is random. Default: 1.
+	// Seed is the seed of every random choice, a whole number from 0. It has no effect unless ties or arrivals is random. Default: 1.
 	Seed *uint64 `json:"seed,omitempty"`
 	// Ties says who wins among nodes of equal score: upstream, the first in kube-scheduler's own order, which a real scheduler
 	// takes most often; or random, drawn from the seed. Default: upstream.
 	Ties string `json:"ties,omitempty" jsonschema:"enum=upstream,enum=random"`
+	// Arrivals says in which order the workloads arrive that are applied together: listed, as they are written; or random, drawn from
+	// the seed. Objects that make no pods come before them. Default: listed.
+	Arrivals string `json:"arrivals,omitempty" jsonschema:"enum=listed,enum=random"`
 	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order.
 	Cluster []Source `json:"cluster" jsonschema:"minItems=1"`
 	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.

@@ -167,6 +167,7 @@ func (l *loader) build(file *File) (*Scenario, error) {
 		s.Name = l.defaultName()
 	}
 	s.Ties = sched.Ties{Random: file.Ties == "random", Seed: 1}
+	s.RandomArrivals = file.Arrivals == "random"
 	if file.Seed != nil {
 		s.Ties.Seed = *file.Seed
 	}
@@ -278,6 +279,9 @@ func (l *loader) head(file *File) {
 	}
 	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
 		l.problem(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
+	}
+	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
+		l.problem(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
 	}
 }
 

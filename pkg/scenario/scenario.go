@@ -23,7 +23,9 @@ type Scenario struct {
 	Name        string
 	Description string
 	Ties        sched.Ties
-	Config      *sched.Config
+	// RandomArrivals tells that the workloads that are applied together arrive in an order drawn from the seed of the ties.
+	RandomArrivals bool
+	Config         *sched.Config
 	// FeatureGates are the gates that the scenario switches, as kube-scheduler takes them: "A=true,B=false". Gates are the
 	// process's, and another scenario may have been read since: whoever runs this one hands them to sched.SetFeatureGates first.
 	FeatureGates string

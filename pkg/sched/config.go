@@ -206,3 +206,20 @@ func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 	}
 	return &Config{api: api}
 }
+
+// Samples tells whether the scheduler, in a cluster of so many nodes, stops looking for feasible nodes before it has seen all:
+// numFeasibleNodesToFind in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
+func (c *Config) Samples(nodes int) bool {
+	const enough, least = 100, 5 // upstream's minFeasibleNodesToFind and minFeasibleNodesPercentageToFind
+	samples := func(percentage *int32) bool {
+		if percentage == nil {
+			percentage = c.api.PercentageOfNodesToScore
+		}
+		share := max(50-nodes/125, least)
+		if percentage != nil && *percentage != 0 {
+			share = int(*percentage)
+		}
+		return max(nodes*share/100, enough) < nodes
+	}
+	return slices.ContainsFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return samples(p.PercentageOfNodesToScore) })
+}

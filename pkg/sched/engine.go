@@ -44,6 +44,9 @@ type Engine struct {
 	Progress func(done, total int)
 	// Record, if set, is asked before each attempt how much is to be kept of the pod's cycle; nil is nothing.
 	Record func(pod *v1.Pod) *placement.Depth
+	// Choose, if set, decides every tie instead: it returns the position of a node in the tie. Its error ends Place, which returns it.
+	// It is not asked where there is a single best node.
+	Choose func(*Tie) (int, error)
 
 	scheduler *scheduler.Scheduler
 	snapshot  *internalcache.Snapshot
@@ -66,7 +69,22 @@ type Engine struct {
 
 	// Of the attempt under way.
 	victims  []placement.Preemption
+	under    Tie // but for its nodes
 	attempts map[types.UID]attempt
+}
+
+// Tie is a choice among equals that the scheduler is about to make, and how far the queue has been worked off by then.
+type Tie struct {
+	// Pod is the pod at hand. Nodes are the nodes with the top score, by name.
+	Pod   *v1.Pod
+	Nodes []string
+	// Placed are the pods that have got a node since Place was called, Preempted those that had to go, Waiting those behind the one
+	// at hand, and Refused those that are offered again after these, each in order.
+	Placed           []placement.Placement
+	Preempted        []placement.Preemption
+	Waiting, Refused []*v1.Pod
+	// StartAt is the position of the node at which the search for feasible nodes began; see Engine.StartAt.
+	StartAt int
 }
 
 // attempt is a refusal that holds for all pods of one controller until something changes.
@@ -217,6 +235,9 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		}
 		next := queue[0]
 		queue = queue[1:]
+		if e.Choose != nil {
+			e.under = Tie{Placed: result.Placed, Waiting: podsOf(queue), Refused: podsOf(refused), StartAt: int(e.nextStartNodeIndex().Int())}
+		}
 		placed, err := e.schedule(next, result)
 		if e.Progress != nil {
 			e.Progress(len(result.Placed)+len(refused), len(pods))
@@ -260,6 +281,14 @@ func (e *Engine) entries(pods []*v1.Pod) []*entry {
 		entries = append(entries, &entry{QueuedPodInfo: queued})
 	}
 	return entries
+}
+
+func podsOf(entries []*entry) []*v1.Pod {
+	pods := make([]*v1.Pod, len(entries))
+	for i, entry := range entries {
+		pods[i] = entry.Pod
+	}
+	return pods
 }
 
 func (e *Engine) sorted(entries []*entry) []*entry {
@@ -416,3 +445,6 @@ func (e *Engine) names() []string {
 func nameOf(pod *v1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
+
+// StartAt is the position of the node at which the next search for feasible nodes begins.
+func (m Mark) StartAt() int { return m.startAt }

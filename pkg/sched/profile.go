@@ -108,7 +108,12 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 	if p.restricted {
 		slices.SortFunc(scores, func(a, b fwk.NodePluginScores) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	if p.engine.random != nil {
+	switch {
+	case p.engine.Choose != nil:
+		if err := p.engine.choose(pod, scores); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+	case p.engine.random != nil:
 		top := topScore(scores)
 		for i := range scores {
 			if scores[i].TotalScore == top {
@@ -118,6 +123,32 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 	}
 	p.scores = scores
 	return scores, status
+}
+
+// choose lets Choose decide among the best: upstream takes the highest Randomizer of equal scores.
+func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
+	top := topScore(scores)
+	var best []*fwk.NodePluginScores
+	for i := range scores {
+		if scores[i].TotalScore == top {
+			best = append(best, &scores[i])
+		}
+	}
+	if len(best) == 1 {
+		return nil
+	}
+	slices.SortFunc(best, func(a, b *fwk.NodePluginScores) int { return cmp.Compare(a.Name, b.Name) })
+	tie := e.under
+	tie.Pod, tie.Preempted = pod, e.victims
+	for _, node := range best {
+		tie.Nodes = append(tie.Nodes, node.Name)
+		node.Randomizer = 0
+	}
+	chosen, err := e.Choose(&tie)
+	if err == nil {
+		best[chosen].Randomizer = 1
+	}
+	return err
 }
 
 // placement returns the record of the pod that has just been bound.

@@ -43,7 +43,7 @@ func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.Load
 func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
 	switch {
 	case spec.Apply != nil:
-		next, notes, err := workload.Admit(state, spec.Objects...)
+		next, notes, err := workload.Admit(state, r.arriving(spec)...)
 		step.Notes = append(step.Notes, notes...)
 		return next, "apply " + what(spec), err
 	case spec.Patch != nil:

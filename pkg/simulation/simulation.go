@@ -111,6 +111,38 @@ func (w *World) Run(ctx context.Context, s *scenario.Scenario, opts Options) (*R
 	return result, nil
 }
 
+// Begin is Run up to the first step.
+func (w *World) Begin(ctx context.Context, s *scenario.Scenario) (*Result, error) {
+	if err := w.ResetTo(s.Ties); err != nil {
+		return nil, err
+	}
+	r := &run{World: w, scenario: s}
+	result, _, err := r.begin(ctx)
+	return result, err
+}
+
+// Next carries out the one step after those that a result has, and returns the result with it; the given one stays as it is, so that
+// several can go on from it. The world is one of the result's scenario.
+func (w *World) Next(ctx context.Context, known *Result) (*Result, error) {
+	r := &run{World: w, scenario: known.Scenario}
+	state, after := known.Initial, known.initial
+	if n := len(known.Steps); n > 0 {
+		state, after = known.Steps[n-1].State, known.Steps[n-1].after
+	}
+	w.Reset()
+	r.resume(after)
+	result := *known
+	result.Steps = slices.Clip(known.Steps)
+	if _, err := r.step(ctx, state, &r.steps()[len(known.Steps)], &result); err != nil {
+		return nil, err
+	}
+	return &result, nil
+}
+
+// StepsOf returns the steps that a run of the scenario has: its own, with the workloads as the first if there are any, or nothing
+// else is.
+func StepsOf(s *scenario.Scenario) []scenario.LoadedStep { return (&run{scenario: s}).steps() }
+
 // begin returns the cluster before the first step, or, with as much of the result, after those that are known.
 func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	s, known := r.scenario, r.opts.Prefix
@@ -127,6 +159,9 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 		if state, err = r.Settle(ctx, state, &Step{}); err != nil {
 			return nil, nil, err
 		}
+	}
+	if s.RandomArrivals {
+		notes = append(notes, "Workloads that are applied together arrive in an order that is drawn from the seed.")
 	}
 	return &Result{Scenario: s, Initial: state, Notes: notes, initial: r.mark()}, state, nil
 }
@@ -208,4 +243,12 @@ func stillThere(placed []placement.Placement, state *cluster.State) []placement.
 		}
 	}
 	return kept
+}
+
+// StartAt is the position of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
+func (r *Result) StartAt() int {
+	if n := len(r.Steps); n > 0 {
+		return r.Steps[n-1].after.engine.StartAt()
+	}
+	return r.initial.engine.StartAt()
 }

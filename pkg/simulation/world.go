@@ -21,6 +21,10 @@ type World struct {
 	// is the pod's outermost one.
 	Record func(owner cluster.Owner, pod *v1.Pod) *placement.Depth
 
+	// Choose, if set, decides every tie among nodes instead, on the cluster as it was when the scheduler was called last; see
+	// sched.Engine.
+	Choose func(state *cluster.State, tie *sched.Tie) (int, error)
+
 	config      *sched.Config
 	ties        sched.Ties
 	engine      *sched.Engine
@@ -101,6 +105,10 @@ func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*
 		if w.Record != nil {
 			owner := next.Owners()
 			w.engine.Record = func(pod *v1.Pod) *placement.Depth { return w.Record(owner(pod), pod) }
+		}
+		w.engine.Choose = nil
+		if w.Choose != nil {
+			w.engine.Choose = func(tie *sched.Tie) (int, error) { return w.Choose(next, tie) }
 		}
 		placed, err := w.engine.Place(ctx, next, queue)
 		if err != nil {

@@ -21,6 +21,7 @@ type input struct {
 	schedulerConfig string
 	featureGates    string
 	ties            string
+	arrivals        string
 	seed            uint64
 	explain         bool
 	depth           *placement.Depth // how much is kept of every pod's scheduling cycle
@@ -40,9 +41,11 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 	flags.StringVar(&i.schedulerConfig, "scheduler-config", "", "`FILE` of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&i.featureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
 	flags.StringVar(&i.ties, "ties", "", "`WINNER` among equal nodes: upstream, the first in kube-scheduler's own order, or random\n(default upstream, or what the scenario says)")
-	flags.Uint64Var(&i.seed, "seed", 1, "`NUMBER` from which all random choices follow; with random ties")
+	flags.StringVar(&i.arrivals, "arrivals", "", "`ORDER` in which workloads arrive that are applied together: listed, or random\n(default listed, or what the scenario says)")
+	flags.Uint64Var(&i.seed, "seed", 1, "`NUMBER` from which all random choices follow; with random ties or arrivals")
 	// An error would say that there is no such flag.
 	_ = cmd.RegisterFlagCompletionFunc("ties", cobra.FixedCompletions([]string{"upstream", "random"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("arrivals", cobra.FixedCompletions([]string{"listed", "random"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // registerExplain adds --explain, for the commands whose reports tell of decisions.
@@ -71,6 +74,9 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	if !slices.Contains([]string{"", "upstream", "random"}, i.ties) {
 		return nil, usage(cmd, "--ties: %q is neither upstream nor random", i.ties)
 	}
+	if !slices.Contains([]string{"", "listed", "random"}, i.arrivals) {
+		return nil, usage(cmd, "--arrivals: %q is neither listed nor random", i.arrivals)
+	}
 	loaded, err := i.read(cmd, s, args)
 	if err != nil {
 		return nil, asInput(err)
@@ -78,8 +84,11 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	if i.ties != "" {
 		loaded.Ties.Random = i.ties == "random"
 	}
+	if i.arrivals != "" {
+		loaded.RandomArrivals = i.arrivals == "random"
+	}
 	if cmd.Flags().Changed("seed") {
-		if !loaded.Ties.Random {
+		if !loaded.Ties.Random && !loaded.RandomArrivals {
 			return nil, usage(cmd, "--seed has no effect unless equal nodes are chosen at random; give --ties random too")
 		}
 		loaded.Ties.Seed = i.seed

@@ -35,6 +35,7 @@ var level = map[string]int{
 	"pkg/metric":       6,
 	"pkg/whatif":       7,
 	"pkg/capacity":     7,
+	"pkg/outcome":      7,
 	"pkg/report":       9,
 	"pkg/gate":         10,
 	"scenarios":        0,

@@ -1,0 +1,30 @@
+package simulation
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// arriving returns the objects of an apply in the order in which they arrive. Where that is random, the order of those that make pods
+// follows from the seed and the step's name alone: what was drawn before does not change it.
+func (r *run) arriving(spec *scenario.LoadedStep) []cluster.Object {
+	if !r.scenario.RandomArrivals {
+		return spec.Objects
+	}
+	var others, workloads []cluster.Object
+	for _, obj := range spec.Objects {
+		if podSpec, _ := scenario.PodSpec(obj); podSpec != nil {
+			workloads = append(workloads, obj)
+		} else {
+			others = append(others, obj)
+		}
+	}
+	name := fnv.New64a()
+	name.Write([]byte(spec.Name))
+	random := rand.New(rand.NewPCG(r.scenario.Ties.Seed, name.Sum64()))
+	random.Shuffle(len(workloads), func(i, j int) { workloads[i], workloads[j] = workloads[j], workloads[i] })
+	return append(others, workloads...)
+}
