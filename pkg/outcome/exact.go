@@ -110,7 +110,7 @@ func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, 
 
 func fixedNotes(s *scenario.Scenario, nodes int) []string {
 	notes := []string{"The probabilities are exact if ties among nodes are all that chance decides. A real control plane leaves more to it, which is held here " +
-		"at the fixed order that is used with upstream ties: which of equal pods a controller deletes, at which node preemption begins to look, "+
+		"at the fixed order that is used with upstream ties: which of equal pods a controller deletes, at which node preemption begins to look, " +
 		"in which order pods arrive, and when a refused pod is tried again."}
 	if s.Config.Samples(nodes) {
 		notes = append(notes, "In a cluster of this size the scheduler stops looking once it has found enough feasible nodes. "+

@@ -27,7 +27,7 @@ func (t *text) cycles(pods []explained) {
 	told := slices.DeleteFunc(pods, func(e explained) bool { return e.cycle == nil })
 	t.upTo(len(told), "pod", "pods", func(i int) {
 		t.space()
-		t.line(cell{told[i].name, bold}, cell{" " + outcome(told[i].node, told[i].decision), plain})
+		t.line(cell{told[i].name, bold}, cell{" " + outcomeOf(told[i].node, told[i].decision), plain})
 		t.cycle(told[i].cycle)
 	})
 }
@@ -44,8 +44,8 @@ func (t *text) replacements(recovered []RecoveredPod, stranded []StrandedPod, na
 	t.cycles(pods)
 }
 
-// outcome is "→ worker-2 by 102 points over worker-3", or how else the node was chosen.
-func outcome(node string, d *Decision) string {
+// outcomeOf is "→ worker-2 by 102 points over worker-3", or how else the node was chosen.
+func outcomeOf(node string, d *Decision) string {
 	switch {
 	case node == "":
 		return "got no node"

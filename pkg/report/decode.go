@@ -128,3 +128,8 @@ func onlyDocument(data []byte) ([]byte, error) {
 	}
 	return converted, nil
 }
+
+// DecodeOutcomes is Decode for an OutcomesReport.
+func DecodeOutcomes(file string, data []byte) (*OutcomesReport, error) {
+	return decode[OutcomesReport](file, data, OutcomesKind)
+}

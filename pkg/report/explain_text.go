@@ -47,7 +47,7 @@ func (t *explainText) everything(narrative bool) {
 		if e.Workload != "" {
 			heading += " of " + e.Workload
 		}
-		t.line(styled(bold, "%s, step %s: %s", heading, e.Step, outcome(e.Node, e.Decision)))
+		t.line(styled(bold, "%s, step %s: %s", heading, e.Step, outcomeOf(e.Node, e.Decision)))
 		if narrative {
 			for i, sentence := range e.Story {
 				t.line(styled(plain, "%3d. %s", i+1, sentence))

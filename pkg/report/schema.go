@@ -31,6 +31,7 @@ var schemas = map[string]struct {
 	SweepKind:    {&SweepReport{}, "sweep-report.schema.json", "Faultline report on the points of a sweep"},
 	SizeKind:     {&SizeReport{}, "size-report.schema.json", "Faultline report on how few nodes would do"},
 	CapacityKind: {&CapacityReport{}, "capacity-report.schema.json", "Faultline report on how much more fits"},
+	OutcomesKind: {&OutcomesReport{}, "outcomes-report.schema.json", "Faultline report on every outcome of a scenario"},
 	VerifyKind:   {&VerifyReport{}, "verify-report.schema.json", "Faultline report on how true the simulation is to a cluster"},
 }
 

@@ -101,10 +101,15 @@ func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go.
 func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
 	d, logger := r.deployment, klog.Background()
-	_, old = deploymentutil.FindOldReplicaSets(d, r.sets)
+	existing := deploymentutil.FindNewReplicaSet(d, r.sets)
+	for _, rs := range r.sets { // as in FindOldReplicaSets, which would compare all the templates once more
+		if existing == nil || rs.UID != existing.UID {
+			old = append(old, rs)
+		}
+	}
 	revision := strconv.FormatInt(deploymentutil.MaxRevision(logger, old)+1, 10)
 
-	if existing := deploymentutil.FindNewReplicaSet(d, r.sets); existing != nil {
+	if existing != nil {
 		rs := *existing
 		rs.Annotations = maps.Clone(existing.Annotations)
 		updated := deploymentutil.SetNewReplicaSetAnnotations(context.Background(), d, &rs, revision, true, maxRevisionHistory)

@@ -3,6 +3,7 @@ package app
 import (
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -19,6 +20,7 @@ func newRun(s streams) *cobra.Command {
 	var in input
 	var out output
 	var base baseline
+	var every outcomes
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO]",
 		Short: "Run a scenario, or place the pods of files on a cluster",
@@ -26,15 +28,23 @@ func newRun(s streams) *cobra.Command {
 Pending, and why. Without any input it runs the kind walkthrough of inter-pod anti-affinity.
 
 With --baseline the output is what differs from a stored report, in the formats of simulate diff, and the exit code is 3 only if
---fail-on asks for it: an expectation that is not met in either is no difference.`,
+--fail-on asks for it: an expectation that is not met in either is no difference.
+
+With --outcomes exact, --trials or --until the output is what the scenario can come to, where chance decides among equal nodes, in
+the formats ` + strings.Join(report.OutcomesFormats(), ", ") + `. What the scenario expects is then not looked at.`,
 		Example: `  simulate run
   simulate run scenarios/kind-walkthrough
   simulate run --cluster kind-config.yaml -f deployment.yaml
+  simulate run scenario.yaml --outcomes exact
+  simulate run scenario.yaml --trials 1000 --arrivals random
   simulate run scenario.yaml --baseline main.json --fail-on pending,expectations -o markdown
   helm template x ./chart | simulate run --cluster nodes.yaml -f -
   kubectl get nodes,pods,deploy,rs,sts,ds,svc,pdb,pv,pvc,sc,pc -A -o json | simulate run --cluster - -f extra.yaml`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if every.asked(cmd) {
+				return every.run(cmd, s, &in, args, &out)
+			}
 			old, err := base.report(cmd, s, &in, args, &out)
 			if err != nil {
 				return err
@@ -74,6 +84,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 	in.register(cmd)
 	in.registerExplain(cmd)
 	base.register(cmd, report.Kind)
+	every.register(cmd)
 	out.register(cmd, report.Formats())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "one line a step")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")

@@ -1,0 +1,116 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/outcome"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+// outcomes are the flags that ask for every outcome instead of one.
+type outcomes struct {
+	method string
+	trials int
+	until  string
+}
+
+// mostTrials is how many trials --until takes if --trials does not say: with them an interval of ±1 % is always reached.
+const mostTrials = 100_000
+
+func (o *outcomes) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.method, "outcomes", "", "report every outcome that ties among nodes lead to, with its probability; `METHOD` is exact")
+	flags.IntVar(&o.trials, "trials", 0, "run `N` times with random ties, the i-th time with the seed plus i, and report how outcomes vary")
+	flags.StringVar(&o.until, "until", "", "with trials, stop once the shares are known within ±`PERCENT`, such as 1% (the most trials are 100000, or --trials)")
+	_ = cmd.RegisterFlagCompletionFunc("outcomes", cobra.FixedCompletions([]string{"exact"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// asked tells whether any of the flags is given.
+func (o *outcomes) asked(cmd *cobra.Command) bool {
+	return slices.ContainsFunc([]string{"outcomes", "trials", "until"}, cmd.Flags().Changed)
+}
+
+// check returns how narrow the intervals are to be, 0 for as they come.
+func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until float64, err error) {
+	flags := cmd.Flags()
+	trials := flags.Changed("trials") || flags.Changed("until")
+	for _, other := range []string{"baseline", "fail-on", "explain"} {
+		if flags.Changed(other) {
+			return 0, usage(cmd, "--%s is about one run, and does not go with --outcomes or --trials", other)
+		}
+	}
+	switch {
+	case flags.Changed("outcomes") && trials:
+		return 0, usage(cmd, "--outcomes exact and trials are two ways to the same; give one of them")
+	case flags.Changed("outcomes") && o.method != "exact":
+		return 0, usage(cmd, "--outcomes: %q is no method; give exact, or --trials N instead", o.method)
+	case flags.Changed("outcomes") && (flags.Changed("seed") || in.ties == "random" || in.arrivals == "random"):
+		return 0, usage(cmd, "--outcomes exact draws nothing, so that --seed and random ties or arrivals have no effect; give --trials N instead")
+	case flags.Changed("trials") && o.trials < 1:
+		return 0, usage(cmd, "--trials: %d is no number of trials; give at least 1", o.trials)
+	case trials && in.ties == "upstream":
+		return 0, usage(cmd, "trials draw the ties at random; leave out --ties upstream")
+	}
+	if flags.Changed("until") {
+		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(o.until, "±"), "+-"), "%")
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(value > 0 && value <= 50) {
+			return 0, usage(cmd, "--until: %q is no reach of an interval; give a percentage above 0 and up to 50, such as 1%% or ±1%%", o.until)
+		}
+		until = value / 100
+		if o.trials == 0 {
+			o.trials = mostTrials
+		}
+	}
+	if trials {
+		in.ties = "random" // which is what --seed is for
+	}
+	out.formats = report.OutcomesFormats()
+	return until, out.check(cmd)
+}
+
+// trialsGC is how much the heap may grow, in percent, before it is collected while trials run. Each leaves a few megabytes of waste
+// and keeps next to nothing, so that a small heap would be collected all the time.
+const trialsGC = 400
+
+// run finds the outcomes, and writes them.
+func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, out *output) error {
+	until, err := o.check(cmd, in, out)
+	if err != nil {
+		return err
+	}
+	loaded, err := in.load(cmd, s, args)
+	if err != nil {
+		return err
+	}
+	bar := newProgress(s.err)
+	defer bar.done()
+	bar.unit = "runs"
+	defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
+	opts := outcome.Options{Progress: bar.update}
+	var found *report.OutcomesReport
+	if o.trials > 0 {
+		set, err := outcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts)
+		if err != nil {
+			return err
+		}
+		found = report.NewTrialOutcomes(set, version)
+	} else {
+		exact, err := outcome.RunExact(cmd.Context(), loaded, opts)
+		if err != nil {
+			return fmt.Errorf("%s: %w", loaded.Name, err)
+		}
+		found = report.NewExactOutcomes(exact, version)
+	}
+	bar.done()
+	return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+		return report.WriteOutcomes(w, found, format, opts)
+	})
+}

@@ -1,0 +1,132 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// OutcomesFormats are the names of the output formats of an OutcomesReport.
+func OutcomesFormats() []string { return []string{"text", "json", "yaml", "markdown", "csv"} }
+
+// WriteOutcomes renders the report as Write does. All lists every placement that the report has.
+func WriteOutcomes(w io.Writer, r *OutcomesReport, format string, opts Options) error {
+	out, err := renderOutcomes(r, format, opts)
+	return deliver(w, out, err)
+}
+
+func renderOutcomes(r *OutcomesReport, format string, opts Options) ([]byte, error) {
+	switch format {
+	case "text":
+		t := newOutcomesText(r, opts)
+		if opts.Quiet {
+			t.table("", t.summary()...)
+		} else {
+			t.everything()
+		}
+		return t.out.Bytes(), nil
+	case "json":
+		return toJSON(completeOutcomes(r))
+	case "yaml":
+		return toYAML(completeOutcomes(r))
+	case "markdown":
+		return outcomesMarkdown(r), nil
+	case "csv":
+		return placementsCSV(r)
+	}
+	return nil, unknownFormat(format, OutcomesFormats())
+}
+
+// completeOutcomes is complete for an OutcomesReport.
+func completeOutcomes(r *OutcomesReport) *OutcomesReport {
+	c := *r
+	c.Head, c.Steps = completeHead(r.Head), list(slices.Clone(r.Steps))
+	for i := range c.Steps {
+		c.Steps[i].Placements = list(slices.Clone(c.Steps[i].Placements))
+		for j := range c.Steps[i].Placements {
+			p := &c.Steps[i].Placements[j]
+			p.Workloads = list(p.Workloads)
+		}
+	}
+	return &c
+}
+
+// summary is a row for each step below the titles.
+func (t *outcomesText) summary() [][]cell {
+	table := [][]cell{row(bold, "NAME", "PLACEMENTS", "LIKELIEST", "PENDING")}
+	for i := range t.report.Steps {
+		s := &t.report.Steps[i]
+		likeliest, style := none, plain
+		if s.pods() > 0 {
+			likeliest = s.Placements[0].Chance.text()
+		}
+		if s.AnyPending.Share > 0 {
+			style = yellow
+		}
+		table = append(table, []cell{{orNone(s.Name), plain}, {s.Different, plain}, {likeliest, plain}, {s.AnyPending.text(), style}})
+	}
+	return table
+}
+
+// outcomesMarkdown is a table of the steps, and details of each.
+func outcomesMarkdown(r *OutcomesReport) []byte {
+	m, t := &markdown{}, newOutcomesText(r, Options{})
+	m.block("**%s**", prose("Outcomes: "+t.method()))
+	m.about(r.Head)
+	m.table(t.summary(), "step")
+	m.details(len(r.Steps), "step", func(i int) string {
+		s := &r.Steps[i]
+		d := &markdown{}
+		d.block("%s", summary(s.Name, t.headline(s)))
+		table, left := t.placements(s)
+		d.table(table, "placement")
+		if left != "" {
+			d.block("%s", prose(left))
+		}
+		d.table(t.numbers(s), "number")
+		d.block("</details>")
+		return d.out.String()
+	})
+	m.list("Notes", proses(r.Notes))
+	return m.bytes()
+}
+
+// placementsCSV has a row for each workload's pods on each node, by step and placement. Its head:
+//
+//	step
+//	placement: its position among those of the step, from 1, the likeliest first
+//	share (between 0 and 1), probability (an exact fraction), low, high (the bounds of the share's interval), seed, ways: its chance
+//	namespace, workload (kind/name), node (empty: Pending), pods
+//
+// The columns of the placement are the same in each of its rows: do not add them up over nodes. What there is not is an empty cell.
+func placementsCSV(r *OutcomesReport) ([]byte, error) {
+	table := [][]string{{"step", "placement", "share", "probability", "low", "high", "seed", "ways", "namespace", "workload", "node", "pods"}}
+	decimal := func(f *float64) string {
+		if f == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*f, 'g', -1, 64)
+	}
+	for _, step := range r.Steps {
+		for i, p := range step.Placements {
+			seed := ""
+			if p.Seed != nil {
+				seed = fmt.Sprint(*p.Seed)
+			}
+			head := []string{step.Name, strconv.Itoa(i + 1), decimal(&p.Share), p.Probability, decimal(p.Low), decimal(p.High), seed, p.Ways}
+			for _, w := range p.Workloads {
+				for _, node := range sortedKeys(w.Nodes) {
+					table = append(table, slices.Concat(head, []string{w.Namespace, w.Workload, node, strconv.Itoa(w.Nodes[node])}))
+				}
+				if w.Pending > 0 {
+					table = append(table, slices.Concat(head, []string{w.Namespace, w.Workload, "", strconv.Itoa(w.Pending)}))
+				}
+			}
+		}
+	}
+	return toCSV(table)
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
