@@ -82,6 +82,7 @@ type Options struct {
 	Workers int
 
 	unmerged bool // in tests: no node stands for another
+	replays  int  // in tests: the bound, if above 0
 }
 
 // RunExact follows every way in which ties among nodes can be decided. It returns a *TooMany if they are too many.
@@ -194,8 +195,8 @@ func (w *walker) step(step int, from start) ([]start, error) {
 	for len(open) > 0 {
 		b := open[len(open)-1]
 		open = open[:len(open)-1]
-		if w.exact.Runs++; w.exact.Runs > maxReplays {
-			return nil, &TooMany{Step: w.name(step), Runs: maxReplays, States: w.exact.States + len(ties)}
+		if w.exact.Runs++; w.exact.Runs > cmp.Or(w.opts.replays, maxReplays) {
+			return nil, &TooMany{Step: w.name(step), Runs: w.exact.Runs - 1, States: w.exact.States + len(ties)}
 		}
 		w.begin()
 		at, made := b.at, 0

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -33,6 +34,7 @@ type keyer struct {
 
 	classes map[string]string // what a class looks like → its short name
 	known   map[template]string
+	changes map[*corev1.Node]string // how a node differs from the one before the first step; "" not at all
 }
 
 // template finds the class of a pod again within a run: pods of one template share its containers.
@@ -54,7 +56,17 @@ func newKeyer(s *scenario.Scenario, anchor *cluster.State, merge bool) *keyer {
 }
 
 // begin forgets what holds for one run alone.
-func (k *keyer) begin() { k.known = map[template]string{} }
+func (k *keyer) begin() { k.known, k.changes = map[template]string{}, map[*corev1.Node]string{} }
+
+// change is what a node has become; "" if it is as it was.
+func (k *keyer) change(node *corev1.Node) string {
+	change, found := k.changes[node]
+	if !found && !reflect.DeepEqual(node, k.anchor[node.Name]) {
+		change = textOf(node)
+	}
+	k.changes[node] = change
+	return change
+}
 
 // tie is the key of a state in which the scheduler is about to choose, and the sets of tied nodes that can stand for each other.
 func (k *keyer) tie(step int, state *cluster.State, tie *sched.Tie) (string, [][]int) {
@@ -155,8 +167,8 @@ func (k *keyer) shapeWith(state *cluster.State, on map[string][]string) *shape {
 		switch node := now[name]; {
 		case node == nil:
 			pods = append(pods, "deleted")
-		case node != k.anchor[name]: // only nodes that a step selects are ever changed, and these stand for themselves
-			pods = append(pods, textOf(node))
+		default: // only nodes that a step selects are ever changed, and these stand for themselves
+			pods = append(pods, k.change(node))
 		}
 		return strings.Join(pods, "\x00")
 	})

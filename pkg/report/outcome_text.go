@@ -111,19 +111,19 @@ func (t *outcomesText) headline(s *OutcomeStep) string {
 	case exact:
 		line = fmt.Sprintf("%s placements are possible; the likeliest has %s.", s.Different, first.Chance.text())
 	default:
-		line = fmt.Sprintf("The trials have %s different placements; the most frequent has %s.", s.Different, first.Chance.text())
+		line = fmt.Sprintf("The trials came to %s different placements, to the most frequent one in %s.", s.Different, first.Chance.text())
 	}
 	switch pending := s.AnyPending; {
 	case pending.Share == 0 && exact:
 		line += " No pod is ever Pending."
 	case pending.Share == 0:
-		line += fmt.Sprintf(" No trial leaves a pod Pending, so that fewer than %s of all do.", odds(*pending.High))
+		line += fmt.Sprintf(" No trial leaves a pod Pending: fewer than %s of all runs do, with 95%% confidence.", odds(*pending.High))
 	case pending.Share == 1 && exact:
 		line += fmt.Sprintf(" %s always Pending.", pendingPods(s.Pending))
 	case pending.Share == 1:
 		line += fmt.Sprintf(" %s Pending in every trial.", pendingPods(s.Pending))
 	default:
-		line += fmt.Sprintf(" A pod is Pending with %s.", pending.text())
+		line += fmt.Sprintf(" In %s a pod is Pending.", pending.text())
 	}
 	return line
 }
@@ -161,7 +161,7 @@ func (c Chance) text() string {
 	switch {
 	case c.Low != nil:
 		return fmt.Sprintf("%s (%s to %s)", odds(c.Share), odds(*c.Low), odds(*c.High))
-	case c.fraction() != "":
+	case c.fraction() != "" && c.Share > 0 && c.Share < 1:
 		return fmt.Sprintf("%s (%s)", odds(c.Share), c.fraction())
 	}
 	return odds(c.Share)
