@@ -78,7 +78,7 @@ func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until floa
 
 // trialsGC is how much the heap may grow, in percent, before it is collected while trials run. Each leaves a few megabytes of waste
 // and keeps next to nothing, so that a small heap would be collected all the time.
-const trialsGC = 400
+const trialsGC = 1000
 
 // run finds the outcomes, and writes them.
 func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, out *output) error {
