@@ -56,7 +56,7 @@ type TrialStep struct {
 	Placements []Frequency
 }
 
-// LevelSpread is how skew and blast radius of a level vary; see metric.Level.
+// LevelSpread is how skew and blast radius of a level vary; see metric.LevelMetrics.
 type LevelSpread struct {
 	TopologyKey  string
 	Skew, Radius Spread
@@ -287,7 +287,7 @@ func summed(set *TrialSet, trials [][]*observed) []TrialStep {
 		step.Placements = step.Placements[:min(frequent, len(step.Placements))]
 		step.Pending = spread(set.Seed, trials, func(found []*observed) float64 { return float64(found[i].pending) })
 		for l, level := range trials[0][i].metrics.Levels {
-			of := func(found []*observed) *metric.Level { return &found[i].metrics.Levels[l] }
+			of := func(found []*observed) *metric.LevelMetrics { return &found[i].metrics.Levels[l] }
 			step.Levels = append(step.Levels, LevelSpread{
 				TopologyKey: level.TopologyKey,
 				Skew:        spread(set.Seed, trials, func(found []*observed) float64 { return float64(of(found).Skew) }),
