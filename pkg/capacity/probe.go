@@ -186,7 +186,9 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 				}
 			}
 		}
-		v.words = fmt.Sprintf("%d of the pods were not made", missing)
+		if v.refused == nil {
+			v.words = fmt.Sprintf("%d of the pods asked for are not made", missing)
+		}
 	}
 	gone := 0
 	for _, step := range result.Steps[min(len(p.base.Steps)-1, len(result.Steps)):] {
