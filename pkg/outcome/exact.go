@@ -17,9 +17,13 @@ import (
 	"github.com/faultline/faultline/pkg/workload"
 )
 
-// maxReplays bounds the runs of a step that Exact makes in all. One takes about a millisecond in a small cluster, so this is about a
-// minute, after which a thousand trials tell more than the wait for the rest.
-const maxReplays = 50_000
+// maxReplays bounds the runs of a step that Exact makes in all. One takes about a millisecond in a small cluster, and some in a rolling
+// update, so this is half a minute at most, after which a thousand trials tell more than the wait for the rest.
+const maxReplays = 10_000
+
+// maxLooks bounds the work otherwise, where pods and nodes are many: the ties of all runs, times the nodes of the cluster. It is some
+// ten seconds.
+const maxLooks = 2_500_000
 
 // maxListed is how many distributions of a step are written out by node.
 const maxListed = 1000
@@ -101,8 +105,13 @@ func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, 
 		return nil, err
 	}
 	defer world.Close()
-	w := &walker{ctx: ctx, opts: opts, world: world, keyer: newKeyer(&fixed, anchor, !opts.unmerged), exact: &Exact{Scenario: &fixed}}
-	if err := w.walk(); err != nil {
+	w := &walker{ctx: ctx, opts: opts, world: world, keyer: newKeyer(&fixed, anchor, !opts.unmerged), nodes: len(anchor.Nodes), exact: &Exact{Scenario: &fixed}}
+	err = w.walk()
+	var tooMany *TooMany
+	if errors.As(err, &tooMany) { // whatever was under way
+		return nil, tooMany
+	}
+	if err != nil {
 		return nil, err
 	}
 	w.exact.Notes = fixedNotes(&fixed, len(anchor.Nodes))
@@ -126,6 +135,8 @@ type walker struct {
 	opts  Options
 	world *simulation.World
 	*keyer
+	nodes int // of the cluster
+	looks int // ties so far, times nodes
 	exact *Exact
 }
 
@@ -195,13 +206,17 @@ func (w *walker) step(step int, from start) ([]start, error) {
 	for len(open) > 0 {
 		b := open[len(open)-1]
 		open = open[:len(open)-1]
+		tooMany := &TooMany{Step: w.name(step), Runs: w.exact.Runs, States: w.exact.States + len(ties)}
 		if w.exact.Runs++; w.exact.Runs > cmp.Or(w.opts.replays, maxReplays) {
-			return nil, &TooMany{Step: w.name(step), Runs: w.exact.Runs - 1, States: w.exact.States + len(ties)}
+			return nil, tooMany
 		}
 		w.begin()
 		at, made := b.at, 0
 		script := slices.Clone(b.script)
 		w.world.Choose = func(state *cluster.State, tie *sched.Tie) (int, error) {
+			if w.looks += w.nodes; w.looks > maxLooks {
+				return 0, tooMany
+			}
 			if made < len(b.script) {
 				made++
 				return b.script[made-1], nil
