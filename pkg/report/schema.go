@@ -33,6 +33,7 @@ var schemas = map[string]struct {
 	CapacityKind: {&CapacityReport{}, "capacity-report.schema.json", "Faultline report on how much more fits"},
 	OutcomesKind: {&OutcomesReport{}, "outcomes-report.schema.json", "Faultline report on every outcome of a scenario"},
 	VerifyKind:   {&VerifyReport{}, "verify-report.schema.json", "Faultline report on how true the simulation is to a cluster"},
+	AdviceKind:   {&AdviceReport{}, "advice-report.schema.json", "Faultline report on how the pods of a workload should keep apart"},
 }
 
 // Schema returns the JSON Schema of a model by its kind, indented. The Go comments of the model are its descriptions.

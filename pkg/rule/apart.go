@@ -56,13 +56,20 @@ func KeptApart(spec *v1.PodSpec, own labels.Set, namespace string) []Rule {
 
 // KeepApart puts rules in the place of those by which pods of these labels keep apart now. The spec is changed in place: hand in a
 // deep copy. The selector is that of the new rules.
-func KeepApart(spec *v1.PodSpec, own labels.Set, namespace string, selector *metav1.LabelSelector, apart Apart) {
+func KeepApart(spec *v1.PodSpec, own labels.Set, namespace string, selector *metav1.LabelSelector, by ...Apart) {
 	kept := places(spec)
 	for _, p := range slices.Backward(kept) { // from the back, since what is removed moves the rest
 		if among(spec, p, own, namespace) {
 			remove(spec, p)
 		}
 	}
+	for i := range by {
+		add(spec, selector, &by[i])
+	}
+	tidy(spec)
+}
+
+func add(spec *v1.PodSpec, selector *metav1.LabelSelector, apart *Apart) {
 	for _, over := range apart.Over {
 		term := v1.PodAffinityTerm{LabelSelector: selector, TopologyKey: over.TopologyKey, MatchLabelKeys: apart.MatchLabelKeys}
 		switch apart.By {
@@ -88,7 +95,6 @@ func KeepApart(spec *v1.PodSpec, own labels.Set, namespace string, selector *met
 			})
 		}
 	}
-	tidy(spec)
 }
 
 // among tells whether the rule keeps pods of these labels apart from each other.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -241,6 +242,7 @@ func (l *loader) otherScheduler(s *Scenario, given *Scheduler) {
 type alike struct {
 	clusters map[string]Scenario // of which the cluster counts
 	configs  map[string]*sched.Config
+	mu       sync.Mutex // for what is changed, since patches make objects while variants run side by side
 	changed  map[changed]cluster.Object
 	// cluster are the objects that were admitted last, and admitted is what came of them.
 	cluster  []cluster.Object
@@ -255,6 +257,8 @@ type changed struct {
 // change returns f for a key: it changes each object once.
 func (a *alike) change(key string, f func(cluster.Object) cluster.Object) func(cluster.Object) cluster.Object {
 	return func(obj cluster.Object) cluster.Object {
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		after, found := a.changed[changed{key, obj}]
 		if !found {
 			after = f(obj)

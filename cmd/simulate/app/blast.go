@@ -143,6 +143,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
+	in.registerChanges(cmd)
 	f.register(cmd)
 	base.register(cmd, report.BlastKind)
 	out.register(cmd, append(report.BlastFormats(), "html"))

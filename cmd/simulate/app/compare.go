@@ -46,6 +46,8 @@ pods of a workload keep apart now.`,
 			if err != nil {
 				return err
 			}
+			patches := in.changes.patches // they make a variant
+			in.changes.patches = nil
 			loaded, err := in.load(cmd, s, args)
 			if err != nil {
 				return err
@@ -53,6 +55,13 @@ pods of a workload keep apart now.`,
 			variants, err := pick(cmd, loaded, names)
 			if err != nil {
 				return err
+			}
+			if len(patches) > 0 {
+				patched, err := (&changes{patches: patches}).variant(cmd, loaded)
+				if err != nil {
+					return err
+				}
+				made = append(made, *patched)
 			}
 			var problems []error
 			for i := range made {
@@ -91,6 +100,7 @@ pods of a workload keep apart now.`,
 		},
 	}
 	in.register(cmd)
+	in.registerChanges(cmd)
 	rules.register(cmd)
 	look.register(cmd, true)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant of the scenario file (repeatable; default all of them)")

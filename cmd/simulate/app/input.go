@@ -25,6 +25,7 @@ type input struct {
 	seed            uint64
 	explain         bool
 	depth           *placement.Depth // how much is kept of every pod's scheduling cycle
+	changes         changes
 }
 
 func (i *input) register(cmd *cobra.Command) {
@@ -93,7 +94,7 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 		}
 		loaded.Ties.Seed = i.seed
 	}
-	return loaded, nil
+	return i.changes.apply(cmd, loaded)
 }
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {

@@ -83,6 +83,7 @@ the formats ` + strings.Join(report.OutcomesFormats(), ", ") + `. What the scena
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
+	in.registerChanges(cmd)
 	base.register(cmd, report.Kind)
 	every.register(cmd)
 	out.register(cmd, report.Formats())

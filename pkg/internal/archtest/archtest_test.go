@@ -36,6 +36,7 @@ var level = map[string]int{
 	"pkg/whatif":       7,
 	"pkg/capacity":     7,
 	"pkg/outcome":      7,
+	"pkg/advice":       8,
 	"pkg/report":       9,
 	"pkg/gate":         10,
 	"scenarios":        0,

@@ -1,0 +1,247 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// adviceText renders an AdviceReport as text: the advice, the figures of the best candidates, and each of them with its patch.
+type adviceText struct {
+	text
+	report *AdviceReport
+}
+
+func (t *adviceText) everything() {
+	r := t.report
+	t.line(styled(bold, "%s", r.Advice))
+	t.line(styled(plain, "%s", r.about()))
+	t.space()
+	shown, rest := r.shown()
+	t.table("", r.table(shown)...)
+	for _, c := range shown {
+		t.candidate(c)
+	}
+	if lines := r.beaten(rest); len(lines) > 0 {
+		t.space()
+		t.sentences("Not shown:", lines)
+	}
+	if len(r.LeftOut) > 0 {
+		t.space()
+		t.sentences("Cannot be:", r.LeftOut)
+	}
+}
+
+// about says what was tried.
+func (r *AdviceReport) about() string {
+	line := fmt.Sprintf("%s of %s (%s) after step %s", count(len(r.Candidates), "candidate"), r.Workload, count(r.Replicas, "replica"), r.Step)
+	if t := r.Candidates[0].Trials; t != nil {
+		line += fmt.Sprintf("; %s with random ties of each that no other beats, seeds %d to %d", count(t.N, "run"), t.Seed, t.Seed+uint64(t.N)-1)
+	}
+	return line + ". An asterisk marks those that are not beaten."
+}
+
+// shown are the candidates that are told of, and the others. The workload as it is is among them, since it is what they are compared with.
+func (r *AdviceReport) shown() (shown, rest []*AdviceCandidate) {
+	all := r.top >= len(r.Candidates)
+	n := 0
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		switch {
+		case c.SameAs == "" && (all || c.Front) && n < r.top:
+			shown = append(shown, c)
+			n++
+		default:
+			rest = append(rest, c)
+		}
+	}
+	return shown, rest
+}
+
+// table is a row for each shown candidate below the titles, and one for the workload as it is.
+func (r *AdviceReport) table(shown []*AdviceCandidate) [][]cell {
+	now := r.now()
+	if !slices.Contains(shown, now) {
+		shown = append(slices.Clone(shown), now)
+	}
+	var keys []string
+	for _, level := range now.Levels {
+		keys = append(keys, level.TopologyKey)
+	}
+	titles := []string{"RANK", "CANDIDATE", "PENDING", "MOVED", "ROLLOUT"}
+	for _, name := range heads(keys) {
+		titles = append(titles, "RADIUS/"+name, "STRANDED/"+name)
+	}
+	trials := now.Trials != nil
+	if trials {
+		titles = append(titles, "WORST PENDING")
+		for _, name := range heads(keys) {
+			titles = append(titles, "WORST RADIUS/"+name)
+		}
+	}
+	table := [][]cell{row(bold, titles...)}
+	for _, c := range shown {
+		mark := "  "
+		if c.Front {
+			mark = "* "
+		}
+		cells := []cell{styled(plain, "%s%d", mark, c.Rank), {c.Name, plain},
+			number(c.Pending, against(float64(c.Pending), float64(now.Pending))), number(c.Moved, plain), rolloutCell(c)}
+		for _, key := range keys {
+			level, was := c.Level(key), now.Level(key)
+			if level == nil {
+				cells = append(cells, row(plain, none, none)...)
+				continue
+			}
+			cells = append(cells, cell{percent(level.Radius), against(level.Radius, was.Radius)}, strandedCell(level, was))
+		}
+		if trials {
+			cells = append(cells, trialCells(c, now)...)
+		}
+		table = append(table, cells)
+	}
+	return table
+}
+
+func rolloutCell(c *AdviceCandidate) cell {
+	switch {
+	case c.Rollout == nil:
+		return cell{none, plain}
+	case !c.Rollout.Ends:
+		return cell{"never ends", red}
+	}
+	return cell{"ends", plain}
+}
+
+func trialCells(c, now *AdviceCandidate) []cell {
+	if c.Trials == nil {
+		return row(plain, slices.Repeat([]string{none}, 1+len(now.Trials.Radius))...)
+	}
+	cells := []cell{number(c.Trials.WorstPending, against(float64(c.Trials.WorstPending), float64(now.Trials.WorstPending)))}
+	for i, radius := range c.Trials.Radius {
+		cells = append(cells, cell{percent(radius.Worst), against(radius.Worst, now.Trials.Radius[i].Worst)})
+	}
+	return cells
+}
+
+// candidate tells of one: its rules, its patch, what it costs, what it does not solve, and how to run it again.
+func (t *adviceText) candidate(c *AdviceCandidate) {
+	r := t.report
+	t.space()
+	t.line(styled(bold, "%d. %s", c.Rank, c.Name))
+	for _, line := range r.words(c) {
+		t.line(styled(plain, "   %s", line))
+	}
+	if c.Changed() {
+		t.line(styled(plain, "   Apply and run again:"))
+		t.line(styled(plain, "     PATCH=%s", ShellWord(string(c.Patch))))
+		t.line(styled(plain, "     %s", r.apply(`"$PATCH"`)))
+	} else {
+		t.line(styled(plain, "   Run again:"))
+	}
+	for _, command := range r.commands(c, func(words string) string { return `"` + words + `$PATCH"` }) {
+		t.line(styled(plain, "     %s  # %s", command.Command, command.Shows))
+	}
+}
+
+// words are what there is to say of a candidate in sentences.
+func (r *AdviceReport) words(c *AdviceCandidate) []string {
+	lines := []string{"Rule: " + rulesText(c.Rules)}
+	if c.BeatenBy != "" {
+		lines = append(lines, fmt.Sprintf("Beaten by %s in %s", c.BeatenBy, c.BeatenIn))
+	}
+	if same := r.sameAs(c.Name); len(same) > 0 {
+		lines = append(lines, "Same result: "+strings.Join(same, "; "))
+	}
+	better, worse := c.Against(&r.now().Candidate)
+	if len(better) > 0 {
+		lines = append(lines, "Better than now: "+strings.Join(better, "; "))
+	}
+	if len(worse) > 0 {
+		lines = append(lines, "Worse than now: "+strings.Join(worse, "; "))
+	}
+	for _, cost := range c.Costs {
+		lines = append(lines, "Costs: "+cost)
+	}
+	for _, unsolved := range c.Unsolved {
+		lines = append(lines, "Does not solve: "+unsolved)
+	}
+	return lines
+}
+
+// sameAs are the names of the candidates with the same figures.
+func (r *AdviceReport) sameAs(name string) []string {
+	var names []string
+	for _, c := range r.Candidates {
+		if c.SameAs == name {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// beaten counts the candidates that are not shown, by what beats them.
+func (r *AdviceReport) beaten(rest []*AdviceCandidate) []string {
+	var lines []string
+	var reasons []string
+	names := map[string][]string{}
+	for _, c := range rest {
+		reason := ""
+		switch {
+		case c.BeatenBy != "":
+			reason = fmt.Sprintf("beaten by %s in %s", c.BeatenBy, c.BeatenIn)
+		case c.SameAs != "":
+			continue // named with the one that is shown
+		default:
+			reason = "not beaten, but ranked lower"
+		}
+		if names[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		names[reason] = append(names[reason], c.Name)
+	}
+	for _, reason := range reasons {
+		lines = append(lines, fmt.Sprintf("%d %s: %s", len(names[reason]), reason, strings.Join(names[reason], "; ")))
+	}
+	return lines
+}
+
+// adviceMarkdown is the advice, the figures, and details of each candidate.
+func adviceMarkdown(r *AdviceReport) []byte {
+	m := &markdown{}
+	shown, rest := r.shown()
+	m.block("**%s**", prose(r.Advice))
+	m.block("%s", prose(r.about()))
+	m.about(r.Head)
+	m.table(r.table(shown), "candidate")
+	m.details(len(shown), "candidate", func(i int) string {
+		c, d := shown[i], &markdown{}
+		d.block("%s", summary(c.Name, rulesText(c.Rules)))
+		var lines []string
+		for _, line := range r.words(c)[1:] {
+			lines = append(lines, prose(line))
+		}
+		if len(lines) > 0 {
+			d.items(lines)
+		}
+		var commands []string
+		if c.Changed() {
+			commands = append(commands, "PATCH="+ShellWord(string(c.Patch)), r.apply(`"$PATCH"`))
+		}
+		for _, command := range r.commands(c, func(words string) string { return `"` + words + `$PATCH"` }) {
+			commands = append(commands, command.Command+"  # "+command.Shows)
+		}
+		for i := range commands {
+			commands[i] = clean(commands[i])
+		}
+		d.block("````shell\n%s\n````", strings.Join(commands, "\n"))
+		d.block("</details>")
+		return d.out.String()
+	})
+	var lines []string
+	for _, line := range r.beaten(rest) {
+		lines = append(lines, prose(line))
+	}
+	m.list("Not shown", lines)
+	return m.bytes()
+}
