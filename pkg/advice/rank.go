@@ -61,6 +61,15 @@ func (c *Candidate) figures() []goal {
 			goals = append(goals, goal{percentagesGoal + " of a " + Short(level.TopologyKey) + " in the worst trial", level.Worst})
 		}
 	}
+	// Two that lose as much, and one of them less evenly spread, are not alike.
+	for _, level := range c.Levels {
+		goals = append(goals, goal{"skew over " + Short(level.TopologyKey), float64(level.Skew)})
+	}
+	if c.Rollout != nil && c.Rollout.Ends {
+		for _, level := range c.Rollout.Levels {
+			goals = append(goals, goal{"skew over " + Short(level.TopologyKey) + " after a rollout", float64(level.Skew)})
+		}
+	}
 	return goals
 }
 
@@ -93,7 +102,7 @@ func rank(candidates []Candidate) {
 		c.SameAs, c.BeatenBy, c.BeatenIn = "", "", ""
 		for j := range candidates {
 			other := &candidates[j]
-			if j < i && c.SameAs == "" && other.SameAs == "" && c.same(other) {
+			if j < i && c.SameAs == "" && other.SameAs == "" && maps.Equal(c.values(), other.values()) {
 				c.SameAs = other.Name
 			}
 			if better := other.beats(c); better != "" && c.BeatenBy == "" {
@@ -120,20 +129,6 @@ func (c *Candidate) values() map[string]float64 {
 		values[g.name] = g.value
 	}
 	return values
-}
-
-// same tells whether the candidates are equal in every figure, how evenly the pods are spread included.
-func (c *Candidate) same(other *Candidate) bool {
-	return maps.Equal(c.values(), other.values()) && slices.Equal(skews(&c.Metrics), skews(&other.Metrics)) &&
-		(c.Rollout == nil || slices.Equal(skews(&c.Rollout.Metrics), skews(&other.Rollout.Metrics)))
-}
-
-func skews(m *metric.Metrics) []int {
-	var all []int
-	for _, level := range m.Levels {
-		all = append(all, level.Skew)
-	}
-	return all
 }
 
 // beats says in what c is better than the other, if it is worse in nothing; "" if it does not beat it.

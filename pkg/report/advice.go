@@ -114,6 +114,9 @@ func (r *AdviceReport) verdict() string {
 	}
 	better, worse := best.Against(&now.Candidate)
 	line := fmt.Sprintf("Let the pods of %s keep apart by %s", r.Workload, best.Name)
+	if len(best.Rules) == 0 {
+		line = fmt.Sprintf("Let the pods of %s have no rule to keep apart but the scheduler's own defaults", r.Workload)
+	}
 	if best.Strategy != "" && strings.HasPrefix(best.Name, advice.AsItIs) {
 		line = fmt.Sprintf("Leave the rule of %s as it is, and set %s", r.Workload, best.Strategy)
 	}

@@ -161,10 +161,10 @@ func (r *AdviceReport) words(c *AdviceCandidate) []string {
 		lines = append(lines, "Worse than now: "+strings.Join(worse, "; "))
 	}
 	for _, cost := range c.Costs {
-		lines = append(lines, "Costs: "+cost)
+		lines = append(lines, "It costs: "+cost)
 	}
 	for _, unsolved := range c.Unsolved {
-		lines = append(lines, "Does not solve: "+unsolved)
+		lines = append(lines, "Not solved: "+unsolved)
 	}
 	return lines
 }
