@@ -25,6 +25,8 @@ import (
 type Options struct {
 	// Trials is how often those that no other beats are run with random ties; 0 for never.
 	Trials int
+	// Fewer lets there be fewer trials, at least 3, where the cluster is so large that they would take minutes.
+	Fewer bool
 	// Seed is that of the first trial; each further one has the next.
 	Seed uint64
 	// Workers is how many candidates are run at once; below 1: one a core. It changes no result.
@@ -42,7 +44,7 @@ type Advice struct {
 	Result *simulation.Result
 	// Candidates are the best first. The workload as it is is one of them.
 	Candidates []Candidate
-	// LeftOut are the candidates that the workload cannot have, and why.
+	// LeftOut are the candidates that were not run, and why.
 	LeftOut []string
 }
 

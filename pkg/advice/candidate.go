@@ -15,7 +15,8 @@ type proposal struct {
 	name       string
 	by         []rule.Apart
 	complexity int
-	asItIs     bool // the rule that the workload has
+	asItIs     bool   // the rule that the workload has
+	plain      string // the name of the same rule over all revisions, of one that is per revision
 }
 
 func proposalOf(name string, complexity int, by ...rule.Apart) proposal {
@@ -87,7 +88,7 @@ func pairs(wide, narrow string, deployment bool) []proposal {
 func revisions(proposals []proposal) []proposal {
 	var all []proposal
 	for _, p := range proposals {
-		next := proposal{name: p.name + ", per revision", complexity: p.complexity + 2}
+		next := proposal{name: p.name + ", per revision", complexity: p.complexity + 2, plain: p.name}
 		for _, by := range p.by {
 			by.MatchLabelKeys = perRevision
 			next.by = append(next.by, by)

@@ -55,36 +55,99 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 		return nil, nil, err
 	}
 	tried := []*trial{asItIs}
+	var later []proposal
 	var leftOut []string
-	var kept *trial
-	for _, p := range proposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil) {
+	all := proposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil)
+	large := len(all)*r.pods() > largeWork
+	for _, p := range all {
+		if large && p.plain != "" {
+			later = append(later, p)
+			continue
+		}
 		t, err := r.try(&p, nil)
 		switch {
 		case err != nil:
-			leftOut = append(leftOut, p.name+": "+strings.Join(slices.Collect(strings.Lines(err.Error())), "; "))
+			leftOut = append(leftOut, p.name+": "+strings.Join(strings.Fields(err.Error()), " "))
 		case t != nil:
 			tried = append(tried, t)
 		}
 	}
-	err = r.each(ctx, "trying candidates", len(tried), func(ctx context.Context, world *simulation.World, i int) error {
+	if err := r.all(ctx, tried); err != nil {
+		return nil, nil, err
+	}
+	further, skipped, err := r.further(ctx, tried, later)
+	if err != nil {
+		return nil, nil, err
+	}
+	var candidates []Candidate
+	for _, t := range append(tried, further...) {
+		candidates = append(candidates, t.Candidate)
+	}
+	return candidates, append(leftOut, skipped...), nil
+}
+
+// largeWork is how many placements, of all candidates together, are so many that not everything is run.
+const largeWork = 20_000
+
+// pods is the number of pods of the cluster after the last step.
+func (r *runs) pods() int { return len(r.result.Steps[len(r.result.Steps)-1].State.Pods) }
+
+// all runs the candidates.
+func (r *runs) all(ctx context.Context, tried []*trial) error {
+	return r.each(ctx, "trying candidates", len(tried), func(ctx context.Context, world *simulation.World, i int) error {
 		t, err := r.placed(ctx, world, tried[i])
-		if err != nil {
-			return err
-		}
-		tried[i] = t
-		if i == 0 { // the rule may be right, and the strategy alone be wrong
-			kept, err = r.otherwise(ctx, world, &proposal{name: AsItIs, asItIs: true}, &t.Candidate)
+		if err == nil {
+			tried[i] = t
 		}
 		return err
 	})
+}
+
+// further runs what the first runs give a reason to: the rule as it is with another strategy, since the strategy alone may be wrong, and
+// of rules per revision those of which a rollout of the plain rule went wrong. Before a rollout there is but one revision, and both
+// are the same rule. The others are told in words.
+func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([]*trial, []string, error) {
+	var further []*trial
+	var skipped []string
+	for _, p := range later {
+		i := slices.IndexFunc(tried, func(t *trial) bool { return t.proposal != nil && t.proposal.name == p.plain })
+		if i >= 0 && tried[i].Strategy == "" && tried[i].unharmed() {
+			skipped = append(skipped, p.name+": not run, since a rolling update ends and leaves the pods as well spread without it")
+			continue
+		}
+		t, err := r.try(&p, nil)
+		switch {
+		case err != nil:
+			skipped = append(skipped, p.name+": "+strings.Join(strings.Fields(err.Error()), " "))
+		case t != nil:
+			further = append(further, t)
+		}
+	}
+	if err := r.all(ctx, further); err != nil {
+		return nil, nil, err
+	}
+	var kept *trial
+	err := r.each(ctx, "trying strategies", 1, func(ctx context.Context, world *simulation.World, _ int) (err error) {
+		kept, err = r.otherwise(ctx, world, &proposal{name: AsItIs, asItIs: true}, &tried[0].Candidate)
+		return err
+	})
 	if kept != nil {
-		tried = append(tried, kept)
+		further = append(further, kept)
 	}
-	candidates := make([]Candidate, len(tried))
-	for i, t := range tried {
-		candidates[i] = t.Candidate
+	return further, skipped, err
+}
+
+// unharmed tells whether the rollout ends, and everything is as good after it as before.
+func (c *Candidate) unharmed() bool {
+	if !c.Rollout.Ends || c.Rollout.Pending > c.Pending {
+		return false
 	}
-	return candidates, leftOut, err
+	for i, after := range c.Rollout.Levels {
+		if before := c.Levels[i]; after.Radius > before.Radius || after.Skew > before.Skew {
+			return false
+		}
+	}
+	return true
 }
 
 // AsItIs is the name of the candidate that changes nothing.
@@ -238,6 +301,9 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 		}
 	}
 	n := r.opts.Trials
+	if r.opts.Fewer {
+		n = min(n, max(3, 2*largeWork/(len(tried)*max(1, r.pods()))))
+	}
 	found := make([]*metric.Metrics, len(tried)*n)
 	looked := metric.Options{Workloads: []cluster.Owner{r.owner}, Levels: r.levels()}
 	err := r.each(ctx, "trying random ties", len(found), func(ctx context.Context, world *simulation.World, i int) error {

@@ -25,7 +25,7 @@ type AdviceReport struct {
 	Step     string `json:"step"`
 	// Candidates are the rules that were run, the best first; the workload as it is is one of them.
 	Candidates []AdviceCandidate `json:"candidates"`
-	// LeftOut are the rules that the workload cannot have, and why.
+	// LeftOut are the rules that were not run, and why.
 	LeftOut []string `json:"leftOut,omitempty"`
 
 	top   int // how many are shown

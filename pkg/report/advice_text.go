@@ -28,7 +28,7 @@ func (t *adviceText) everything() {
 	}
 	if len(r.LeftOut) > 0 {
 		t.space()
-		t.sentences("Cannot be:", r.LeftOut)
+		t.sentences("Not run:", r.LeftOut)
 	}
 }
 

@@ -60,7 +60,7 @@ with the patch that makes it so, what it does not solve, and the commands that r
 			bar.unit = "runs"
 			defer bar.done()
 			found, err := advice.Of(cmd.Context(), loaded, owner, advice.Options{
-				Trials: trials, Seed: max(loaded.Ties.Seed, 1), Progress: bar.update,
+				Trials: trials, Fewer: !cmd.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: bar.update,
 			})
 			if err != nil {
 				return err
@@ -77,7 +77,7 @@ with the patch that makes it so, what it does not solve, and the commands that r
 	in.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the workload (default the one that has it)")
-	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties of each candidate that no other beats without them; 0 for none")
+	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties of each candidate that no other beats without them; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the others are counted")
 	out.register(cmd, report.AdviceFormats())
 	flags.BoolVar(&out.opts.All, "all", false, "show every candidate")
