@@ -132,7 +132,7 @@ func TestFourReplicasOverThreeZones(t *testing.T) {
 	if !a.Candidates[0].Front || a.Candidates[0].Pending > 0 || a.Candidates[0].Name != advice.AsItIs {
 		t.Errorf("best is %s", a.Candidates[0].Name)
 	}
-	if c := named(t, a, "spread zone"); c.BeatenIn != "stranded by the loss of a zone, 0 against 2" {
+	if c := named(t, a, "spread zone"); c.BeatenIn != "stranded by the loss of a zone (0 against 2)" {
 		t.Errorf("spread zone is beaten in %q", c.BeatenIn)
 	}
 }

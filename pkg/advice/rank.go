@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/metric"
 )
@@ -17,13 +20,21 @@ type goal struct {
 
 // How a rollout ends, as a figure.
 const (
-	ends            = 0
-	endsOtherwise   = 1 // with another strategy
-	doesNotEnd      = 2
-	rolloutGoal     = "the rollout"
-	pendingGoal     = "Pending"
-	percentagesGoal = "radius"
+	ends          = 0
+	endsOtherwise = 1 // with another strategy
+	doesNotEnd    = 2
+	rolloutGoal   = "the rollout"
+	pendingGoal   = "Pending"
+	radiusGoal    = "radius"
 )
+
+// domain is what one domain of the level is called.
+func domain(key string) string {
+	if key == v1.LabelHostname {
+		return "node"
+	}
+	return Short(key)
+}
 
 // figures are all that counts of the candidate, the most important first.
 func (c *Candidate) figures() []goal {
@@ -44,21 +55,21 @@ func (c *Candidate) figures() []goal {
 	for i := range c.Levels {
 		level := &c.Levels[i]
 		if stranded, looked := level.Stranded(); looked {
-			goals = append(goals, goal{"stranded by the loss of a " + Short(level.TopologyKey), float64(stranded)})
+			goals = append(goals, goal{"stranded by the loss of a " + domain(level.TopologyKey), float64(stranded)})
 		}
 	}
 	for _, level := range c.Levels {
-		goals = append(goals, goal{percentagesGoal + " of a " + Short(level.TopologyKey), level.Radius})
+		goals = append(goals, goal{radiusGoal + " of a " + domain(level.TopologyKey), level.Radius})
 	}
 	if c.Rollout != nil && c.Rollout.Ends {
 		for _, level := range c.Rollout.Levels {
-			goals = append(goals, goal{percentagesGoal + " of a " + Short(level.TopologyKey) + " after a rollout", level.Radius})
+			goals = append(goals, goal{radiusGoal + " of a " + domain(level.TopologyKey) + " after a rollout", level.Radius})
 		}
 	}
 	if t := c.Trials; t != nil {
 		goals = append(goals, goal{"Pending in the worst trial", float64(t.WorstPending)})
 		for _, level := range t.Radius {
-			goals = append(goals, goal{percentagesGoal + " of a " + Short(level.TopologyKey) + " in the worst trial", level.Worst})
+			goals = append(goals, goal{radiusGoal + " of a " + domain(level.TopologyKey) + " in the worst trial", level.Worst})
 		}
 	}
 	// Two that lose as much, and one of them less evenly spread, are not alike.
@@ -140,22 +151,24 @@ func (c *Candidate) beats(other *Candidate) string {
 		case found && value > g.value:
 			return ""
 		case found && value < g.value && better == "":
-			better = g.words(value)
+			better = g.words(value, g.value)
 		}
 	}
 	return better
 }
 
-// words are the figure of the better one, and the other's.
-func (g goal) words(better float64) string {
-	ends := []string{ends: "ends", endsOtherwise: "ends with another strategy", doesNotEnd: "never ends"}
+// words are the figure of one candidate against that of another.
+func (g goal) words(value, other float64) string {
+	say := func(value float64) string { return fmt.Sprintf("%.0f", value) }
 	switch {
 	case g.name == rolloutGoal:
-		return fmt.Sprintf("%s, which %s against %s", g.name, ends[int(better)], ends[int(g.value)])
-	case len(g.name) > len(percentagesGoal) && g.name[:len(percentagesGoal)] == percentagesGoal:
-		return fmt.Sprintf("%s, %.0f%% against %.0f%%", g.name, 100*better, 100*g.value)
+		say = func(value float64) string {
+			return []string{ends: "ends", endsOtherwise: "ends with another strategy", doesNotEnd: "never ends"}[int(value)]
+		}
+	case strings.HasPrefix(g.name, radiusGoal):
+		say = func(value float64) string { return fmt.Sprintf("%.0f%%", 100*value) }
 	}
-	return fmt.Sprintf("%s, %.0f against %.0f", g.name, better, g.value)
+	return fmt.Sprintf("%s (%s against %s)", g.name, say(value), say(other))
 }
 
 // Against says in which figures the candidate is better than the other, and in which worse, the most important first.
@@ -164,9 +177,9 @@ func (c *Candidate) Against(other *Candidate) (better, worse []string) {
 	for _, g := range c.goals {
 		switch value, found := values[g.name]; {
 		case found && value > g.value:
-			better = append(better, goal{g.name, value}.words(g.value))
+			better = append(better, g.words(g.value, value))
 		case found && value < g.value:
-			worse = append(worse, g.words(value))
+			worse = append(worse, g.words(g.value, value))
 		}
 	}
 	return better, worse
