@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/metric"
+	"github.com/faultline/faultline/pkg/rule"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/sched"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -60,7 +61,11 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	all := proposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil)
 	large := len(all)*r.pods() > largeWork
 	for _, p := range all {
-		if large && p.plain != "" {
+		switch {
+		case large && slices.ContainsFunc(p.by, func(by rule.Apart) bool { return by.MaxSkew > 1 }):
+			leftOut = append(leftOut, p.name+": not run, since the cluster is large")
+			continue
+		case large && p.plain != "":
 			later = append(later, p)
 			continue
 		}
@@ -302,7 +307,7 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	}
 	n := r.opts.Trials
 	if r.opts.Fewer {
-		n = min(n, max(3, 2*largeWork/(len(tried)*max(1, r.pods()))))
+		n = min(n, max(3, largeWork/(len(tried)*max(1, r.pods()))))
 	}
 	found := make([]*metric.Metrics, len(tried)*n)
 	looked := metric.Options{Workloads: []cluster.Owner{r.owner}, Levels: r.levels()}
