@@ -54,7 +54,7 @@ func matches(documented, output string) bool {
 // What the documents show is what is printed.
 func TestDocuments(t *testing.T) {
 	const repo = "../../.."
-	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/explain.md", "docs/gate.md", "scenarios/ci/README.md"} {
+	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/explain.md", "docs/gate.md", "docs/what-if.md", "scenarios/ci/README.md"} {
 		document, err := os.ReadFile(filepath.Join(repo, file))
 		if err != nil {
 			t.Fatal(err)
