@@ -64,6 +64,11 @@ func ReadFS(fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
 	return c.result()
 }
 
+// Files returns the files that Read would read of a file, a folder or a pattern, in their order, whatever they hold.
+func Files(fsys fs.FS, path string) ([]string, error) {
+	return tree{fsys}.filesAt(path)
+}
+
 // filesAt returns the files that a path stands for.
 func (t tree) filesAt(path string) ([]string, error) {
 	if path == Stdin {

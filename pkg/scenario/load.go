@@ -69,7 +69,7 @@ func LoadFS(fsys fs.FS, path string, opts Options) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{file: path, fsys: fsys, dir: filepath.Dir(path), opts: opts, data: data}
+	l := &loader{file: path, fsys: fsys, dir: filepath.Dir(path), opts: opts, data: data, named: map[string]bool{}}
 	file := &File{}
 	// A Deployment that is given for a scenario would be told that each of its fields is unknown; its head says it all.
 	if err := readHead(data, file); err == nil && file.APIVersion != "" && file.Kind != "" {
@@ -112,14 +112,14 @@ func (e *ForeignError) Error() string {
 // errors in place of a file's.
 func New(name string, file *File) (*Scenario, error) {
 	file.APIVersion, file.Kind = APIVersion, Kind
-	l := &loader{file: name}
+	l := &loader{file: name, named: map[string]bool{}}
 	return l.build(file)
 }
 
 // FromFiles puts together the scenario of a command line: the nodes of the cluster files and of the others, and one step that
 // applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
 func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Scenario, error) {
-	l := &loader{file: commandLine, stdin: stdin, commandLine: true, opts: opts}
+	l := &loader{file: commandLine, stdin: stdin, commandLine: true, opts: opts, named: map[string]bool{}}
 	s := &Scenario{Name: commandLine, Ties: sched.Ties{Seed: 1}}
 	l.featureGates(s, nil)
 	if len(clusterFiles) > 0 {
@@ -150,7 +150,8 @@ type loader struct {
 	opts        Options
 	commandLine bool // there is no file whose places errors could name
 	lines       *manifest.Lines
-	data        []byte // the file's; nil where there is none
+	data        []byte          // the file's; nil where there is none
+	named       map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
 	problems    []error
 	alike       *alike // what variants have in common
 	sources     map[string]map[cluster.Owner]manifest.Source
@@ -219,7 +220,7 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 	if err := l.err(); err != nil {
 		return nil, err
 	}
-	s.loader = loader{file: l.file, fsys: l.fsys, dir: l.dir, stdin: l.stdin, opts: l.opts, commandLine: l.commandLine,
+	s.loader = loader{file: l.file, fsys: l.fsys, dir: l.dir, stdin: l.stdin, opts: l.opts, commandLine: l.commandLine, named: l.named,
 		alike: &alike{clusters: map[string]Scenario{}, configs: map[string]*sched.Config{}, changed: map[changed]cluster.Object{}}}
 	return s, nil
 }

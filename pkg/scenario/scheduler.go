@@ -27,6 +27,7 @@ func (l *loader) scheduler(given *Scheduler) *sched.Config {
 			config, err = sched.LoadConfig(l.opts.SchedulerConfig, data)
 		}
 	case given.Config != "":
+		l.named[given.Config] = true
 		file := l.resolve(given.Config)
 		if !l.exists(file) {
 			l.problem(path.Child("config"), "%s", l.missing(file))

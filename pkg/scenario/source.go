@@ -113,6 +113,7 @@ func (l *loader) read(path *field.Path, files []string) []cluster.Object {
 		case file == manifest.Stdin:
 			found = append(found, file)
 		default:
+			l.named[file] = true
 			file = l.resolve(file)
 			if !strings.ContainsAny(file, "*?[") && !l.exists(file) {
 				l.problem(path.Index(i), "%s", l.missing(file))

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -121,7 +122,8 @@ func sum(value any) ([]byte, error) {
 }
 
 // Store keeps what was found of versions in a folder, a file for each, named by its key. Several processes can use one folder: they
-// write the same into the same files, each of which appears whole.
+// write the same into the same files, each of which appears whole. A process that is killed while it writes leaves a file whose name
+// begins with a dot, which nobody reads.
 type Store struct{ dir string }
 
 // OpenStore makes the folder if it is not there.
@@ -138,7 +140,8 @@ type kept struct {
 	Found *Found
 }
 
-// Get returns what was found of the version, nil if nobody knows yet. The error tells a file that no Store has written.
+// Get returns what was found of the version, nil if nobody knows yet. A file that is cut short, as a machine that fails may leave it on
+// some file systems, tells nothing. The error tells a file that no Store has written.
 func (s *Store) Get(key string) (*Found, error) {
 	data, err := os.ReadFile(s.file(key))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,6 +149,9 @@ func (s *Store) Get(key string) (*Found, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		return nil, nil
 	}
 	var k kept
 	if err := json.Unmarshal(data, &k); err != nil || k.Key != key || k.Found == nil {
@@ -165,8 +171,9 @@ func (s *Store) Put(key string, found *Found) error {
 		return err
 	}
 	_, err = file.Write(append(data, '\n'))
-	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err == nil {
-		err = os.Rename(file.Name(), s.file(key)) // a process that is killed leaves no half a file of that name
+	// A process that is killed leaves no half a file of that name, and with what is written on the disk first, no machine does that fails.
+	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), s.file(key))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))

@@ -2,9 +2,11 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,6 +14,30 @@ import (
 
 	"github.com/faultline/faultline/pkg/report"
 )
+
+// writeWhole puts the data in the place of a file, so that nobody, not even after a crash, sees half of it there. What is no file, or
+// is in a folder where none can be made, is written to as it is.
+func writeWhole(file string, data []byte) error {
+	mode := os.FileMode(0o644)
+	switch info, err := os.Lstat(file); {
+	case err == nil && !info.Mode().IsRegular():
+		return os.WriteFile(file, data, mode)
+	case err == nil:
+		mode = info.Mode().Perm()
+	}
+	next, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
+	if err != nil {
+		return os.WriteFile(file, data, mode)
+	}
+	_, err = next.Write(data)
+	if err = errors.Join(err, next.Chmod(mode), next.Sync(), next.Close()); err == nil {
+		err = os.Rename(next.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(next.Name()))
+	}
+	return nil
+}
 
 // output are the flags that say in which formats the report is written, and where to.
 type output struct {
@@ -67,7 +93,7 @@ func (o *output) write(s streams, render func(w io.Writer, format string, opts r
 		if err := render(&out, format, report.Options{}); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+		if err := writeWhole(file, out.Bytes()); err != nil {
 			return fmt.Errorf("--report %s: %w", given, err)
 		}
 	}

@@ -19,6 +19,7 @@ func newSweep(s streams) *cobra.Command {
 	var out output
 	var results string
 	var shard, shards int
+	var job jobFlags
 	cmd := &cobra.Command{
 		Use:   "sweep SCENARIO",
 		Short: "Run a scenario for every value of its parameters: a grid of what ifs",
@@ -27,10 +28,14 @@ and which points are not beaten by another. Points share the steps that they beg
 
 With --results finished points are kept in a folder, under names made of all that they depend on: a sweep that was interrupted
 goes on, and one that was extended carries out what is new. With --shards and --shard it carries out a part; simulate merge
-puts the reports of the parts together.`,
+puts the reports of the parts together.
+
+With --job it writes the manifest of a Kubernetes Job, whose pods carry out a shard each; its comments say how it is applied, and
+how the reports are collected.`,
 		Example: `  simulate sweep scenarios/weights
   simulate sweep scenario.yaml --results .sweep -o csv > points.csv
-  simulate sweep scenario.yaml --shards 8 --shard 3 -o json > shard-3.json`,
+  simulate sweep scenario.yaml --shards 8 --shard 3 -o json > shard-3.json
+  simulate sweep scenario.yaml --job --results-claim sweeps --image registry.example.com/faultline:1.0 > job.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage(cmd, "%d scenarios are given, and a sweep is of one", len(args))
@@ -39,6 +44,9 @@ puts the reports of the parts together.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(cmd); err != nil {
+				return err
+			}
+			if err := job.check(cmd); err != nil {
 				return err
 			}
 			sharded := cmd.Flags().Changed("shards") || cmd.Flags().Changed("shard")
@@ -60,6 +68,9 @@ puts the reports of the parts together.`,
 			if err != nil {
 				return err
 			}
+			if job.wanted {
+				return job.write(cmd, s, loaded, shards)
+			}
 			found, err := sweep(cmd, s, loaded, results, shard, shards, opts)
 			if err != nil {
 				return err
@@ -78,6 +89,7 @@ puts the reports of the parts together.`,
 	flags.StringVar(&results, "results", "", "keep finished points in this `FOLDER`, and take from it those that are there")
 	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts that the sweep is carried out in")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to carry out, from 0")
+	job.register(cmd)
 	out.register(cmd, report.SweepFormats())
 	flags.BoolVar(&out.opts.All, "all", false, "list every point, however many there are")
 	return cmd

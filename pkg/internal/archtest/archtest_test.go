@@ -20,6 +20,7 @@ var level = map[string]int{
 	"pkg/topology":     0,
 	"pkg/cluster":      0,
 	"pkg/stats":        0,
+	"pkg/job":          0,
 	"pkg/rule":         0,
 	"pkg/placement":    1,
 	"pkg/manifest":     1,
