@@ -46,6 +46,10 @@ func (s *Sweep) Scenario() string { return s.Files[0].Path }
 // Last is the last shard.
 func (s *Sweep) Last() int { return s.Shards - 1 }
 
+// MaxFailed is how many shards may fail before the others are ended. One that fails costs them nothing; if more than an eighth fail, there
+// is one cause, and the others will.
+func (s *Sweep) MaxFailed() int { return (s.Shards + 7) / 8 }
+
 // InNamespace is kubectl's option for the namespace, after a space; empty for its own.
 func (s *Sweep) InNamespace() string {
 	if s.Namespace == "" {
@@ -137,12 +141,11 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: meta,
 		Spec: batchv1.JobSpec{
-			CompletionMode:       ptr.To(batchv1.IndexedCompletion),
-			Completions:          ptr.To(int32(s.Shards)),
-			Parallelism:          ptr.To(int32(s.Parallelism)),
-			BackoffLimitPerIndex: ptr.To(int32(retries)),
-			// A shard that fails costs the others nothing. If more than an eighth of them fail, they have one cause.
-			MaxFailedIndexes:        ptr.To(int32(s.Shards / 8)),
+			CompletionMode:          ptr.To(batchv1.IndexedCompletion),
+			Completions:             ptr.To(int32(s.Shards)),
+			Parallelism:             ptr.To(int32(s.Parallelism)),
+			BackoffLimitPerIndex:    ptr.To(int32(retries)),
+			MaxFailedIndexes:        ptr.To(int32(s.MaxFailed())),
 			PodFailurePolicy:        failures(),
 			TTLSecondsAfterFinished: ptr.To(int32(kept)),
 			Template: v1.PodTemplateSpec{

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// comments say what to do with the manifest.
+// comments say what to do with the manifest. Without --server-side kubectl would keep a copy of the ConfigMap in an annotation, and these
+// hold 256 KiB.
 var comments = template.Must(template.New("comments").Parse(`# A sweep, {{printf "%q" .Scenario}}. Shards: {{.Shards}}, a pod each. The image must hold simulate {{.Version}}.
 #
 #     kubectl apply --server-side{{.InNamespace}} -f job.yaml
@@ -27,7 +28,7 @@ var comments = template.Must(template.New("comments").Parse(`# A sweep, {{printf
 #
 {{- else}}
 # Each shard writes its report to its log. A shard that is tried again begins anew; with --results-claim it goes on from what was
-# finished. The logs are there as long as the Job, a day after its end; kubelets keep 10 MiB of each, some 10,000 points. Then:
+# finished. The logs are there as long as the Job, a day after its end; kubelets keep 10 MiB of each, some thousand points. Then:
 #
 #     for i in $(seq 0 {{.Last}}); do
 #       pod=$(kubectl get pods{{.InNamespace}} -l batch.kubernetes.io/job-name={{.Name}},batch.kubernetes.io/job-completion-index=$i \
@@ -37,7 +38,8 @@ var comments = template.Must(template.New("comments").Parse(`# A sweep, {{printf
 #     simulate merge shard-*.json
 #
 {{- end}}
-# Merge tells which points are missing, if a shard has failed. Exit status 2, bad input, is not tried again; kubectl logs says why.
+# Merge tells which points are missing, if a shard has failed; kubectl logs of its pod says why. Exit status 2, bad input, is not tried
+# again. More failed shards than {{.MaxFailed}} end the Job.
 {{- if .ScenarioClaim}}
 # The claim {{.ScenarioClaim}} holds the scenario's folder: {{printf "%q" .Scenario}} is where it is in the volume, and what it names is beside it.
 {{- end}}

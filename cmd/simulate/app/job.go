@@ -124,7 +124,7 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 	names = slices.DeleteFunc(names, func(name string) bool {
 		outside := !filepath.IsLocal(name)
 		if outside {
-			problems = append(problems, fmt.Errorf("%s: reads %s, outside of its folder, which is all that the Job has; copy it there, and name it relative to the folder",
+			problems = append(problems, fmt.Errorf("%s: reads %s, which the Job does not have; put it into the scenario's folder, and name it relative to that",
 				loaded.File(), name))
 		}
 		return outside || name == own
@@ -132,7 +132,7 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 	config := ""
 	if flag := cmd.Flags().Lookup("scheduler-config"); flag.Changed {
 		if config, err = within(folder, flag.Value.String()); err != nil {
-			problems = append(problems, fmt.Errorf("--scheduler-config %s: is outside of the scenario's folder, %s, which is all that the Job has; copy it there",
+			problems = append(problems, fmt.Errorf("--scheduler-config %s: the Job does not have it; put it into the scenario's folder, %s",
 				flag.Value, folder))
 		} else if !slices.Contains(names, config) {
 			names = append(names, config)
