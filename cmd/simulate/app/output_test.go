@@ -1,0 +1,38 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A report takes the place of a file, with its mode, and leaves nothing beside it. What is no file of its own stays what it is.
+func TestWriteWhole(t *testing.T) {
+	dir := t.TempDir()
+	mine, fresh, link := filepath.Join(dir, "mine"), filepath.Join(dir, "fresh"), filepath.Join(dir, "link")
+	if err := os.WriteFile(mine, []byte("a longer text than the one after it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(mine, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		file, target string
+		mode         os.FileMode
+	}{{mine, mine, 0o600}, {fresh, fresh, 0o644}, {link, mine, 0o600}} {
+		if err := writeWhole(test.file, []byte(filepath.Base(test.file))); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(test.target)
+		info, statErr := os.Lstat(test.target)
+		if err != nil || statErr != nil || string(data) != filepath.Base(test.file) || info.Mode() != test.mode {
+			t.Errorf("%s: %q, %v, %v %v, want mode %v", test.file, data, info.Mode(), err, statErr, test.mode)
+		}
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 3 {
+		t.Errorf("%v, %v; want the three files alone", files, err)
+	}
+	if err := writeWhole(filepath.Join(dir, "none", "file"), nil); !os.IsNotExist(err) {
+		t.Errorf("in a folder that is not there: %v", err)
+	}
+}
