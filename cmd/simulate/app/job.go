@@ -23,7 +23,7 @@ type jobFlags struct {
 	job.Sweep
 }
 
-// jobShards is the number of shards of a Job by default, and jobParallelism how many run at once.
+// By default a Job has 64 shards, or as many as there are points, of which 16 run at once.
 const (
 	jobShards      = 64
 	jobParallelism = 16

@@ -87,7 +87,7 @@ how the reports are collected.`,
 	look.register(cmd, false)
 	flags := cmd.Flags()
 	flags.StringVar(&results, "results", "", "keep finished points in this `FOLDER`, and take from it those that are there")
-	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts that the sweep is carried out in")
+	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts that the sweep is carried out in (with --job default 64, or as many as there are points)")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to carry out, from 0")
 	job.register(cmd)
 	out.register(cmd, report.SweepFormats())
