@@ -42,9 +42,10 @@ const (
 	dpi = 120
 )
 
-// chart is plots of one size in rows below a title, notes and a legend.
+// chart is plots of one size in rows below a title, notes and a legend, and above lines of text.
 type chart struct {
 	title, notes  string
+	footer        []string
 	legend        plot.Legend
 	entries       int // of the legend
 	plots         []*plot.Plot
@@ -65,9 +66,9 @@ func sans(size vg.Length) font.Font {
 	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
 }
 
-// explain adds a colour to the legend.
-func (c *chart) explain(name string, bars *plotter.BarChart) {
-	c.legend.Add(name, bars)
+// explain adds a colour or a sign to the legend.
+func (c *chart) explain(name string, shown ...plot.Thumbnailer) {
+	c.legend.Add(name, shown...)
 	c.entries++
 }
 
@@ -82,7 +83,12 @@ func (c *chart) draw(format string) ([]byte, error) {
 		head += vg.Length(c.entries) * (bodySize + c.legend.Padding)
 	}
 	width := max(480, vg.Length(c.columns)*c.width+2*margin, textWidth(c.title, titleSize)+2*margin, textWidth(c.notes, bodySize)+2*margin)
-	height := head + vg.Length(rows)*c.height + margin
+	var footer []string
+	for _, words := range c.footer {
+		footer = append(footer, wrapped(words, width-2*margin)...)
+	}
+	foot := margin + vg.Length(len(footer))*(bodySize+4)
+	height := head + vg.Length(rows)*c.height + foot
 
 	var canvas interface {
 		vg.CanvasSizer
@@ -108,7 +114,12 @@ func (c *chart) draw(format string) ([]byte, error) {
 	}
 	c.legend.Draw(draw.Crop(page, margin, -margin, margin, at.Y-height))
 	if rows > 0 {
-		c.drawPlots(draw.Crop(page, margin, -margin, margin, -head), rows)
+		c.drawPlots(draw.Crop(page, margin, -margin, foot, -head), rows)
+	}
+	at.Y = foot - 4
+	for _, words := range footer {
+		page.FillText(style, at, words)
+		at.Y -= bodySize + 4
 	}
 
 	var out bytes.Buffer
@@ -166,6 +177,13 @@ func newPlot(title string) *plot.Plot {
 	return p
 }
 
+// entitle sets a title above the middle of the plot's data, whatever stands beside them. The axes have their ranges.
+func entitle(p *plot.Plot, title string) {
+	l := label((p.X.Min+p.X.Max)/2, p.Y.Max-1e-6*(p.Y.Max-p.Y.Min), vg.Point{Y: 7}, draw.XCenter, strings.ToUpper(title[:1])+title[1:])
+	l.TextStyle[0].Font = sans(bodySize + 2)
+	p.Add(l)
+}
+
 // bars are a series of a bar chart. Values that are not there are 0.
 func bars(values []float64, width vg.Length, fill color.Color) *plotter.BarChart {
 	b, err := plotter.NewBarChart(plotter.Values(values), width)
@@ -189,6 +207,33 @@ func label(x, y float64, offset vg.Point, align draw.XAlignment, words string) *
 
 func textWidth(words string, size vg.Length) vg.Length {
 	return draw.TextStyle{Font: sans(size), Handler: plot.DefaultTextHandler}.Width(words)
+}
+
+// wrapped breaks words into lines of the width; a word that is longer than a line is cut.
+func wrapped(words string, width vg.Length) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(clean(words)) {
+		for letters := []rune(word); textWidth(word, bodySize) > width; letters = letters[:len(letters)*9/10] {
+			word = string(letters) + "…"
+		}
+		longer := strings.TrimSpace(line + " " + word)
+		if textWidth(longer, bodySize) > width {
+			lines, longer = append(lines, line), word
+		}
+		line = longer
+	}
+	return append(lines, line)
+}
+
+// shareTicks are at most six round percentages from 0 to the top, which is between 0 and 1.
+func shareTicks(top float64) plot.ConstantTicks {
+	ticks := wholeTicks(100 * top)
+	for i := range ticks {
+		ticks[i].Value /= 100
+		ticks[i].Label += "%"
+	}
+	return ticks
 }
 
 // wholeTicks are at most six whole numbers from 0 to the top.

@@ -62,7 +62,9 @@ func workloadNames(opts metric.Options) []string {
 }
 
 // CompareFormats are the names of the output formats of a CompareReport.
-func CompareFormats() []string { return []string{"text", "json", "yaml", "markdown", "csv"} }
+func CompareFormats() []string {
+	return []string{"text", "json", "yaml", "markdown", "csv", "svg", "png"}
+}
 
 // WriteCompare renders the report as Write does.
 func WriteCompare(w io.Writer, r *CompareReport, format string, opts Options) error {
@@ -84,6 +86,8 @@ func renderCompare(r *CompareReport, format string, opts Options) ([]byte, error
 		return compareMarkdown(r), nil
 	case "csv":
 		return compareCSV(r)
+	case "svg", "png":
+		return compareChart(r).draw(format)
 	}
 	return nil, unknownFormat(format, CompareFormats())
 }

@@ -154,7 +154,9 @@ func (p *SweepPoint) name(parameters []string) string {
 }
 
 // SweepFormats are the names of the output formats of a SweepReport.
-func SweepFormats() []string { return []string{"text", "json", "yaml", "markdown", "csv"} }
+func SweepFormats() []string {
+	return []string{"text", "json", "yaml", "markdown", "csv", "svg", "png"}
+}
 
 // WriteSweep renders the report as Write does. All lists every point.
 func WriteSweep(w io.Writer, r *SweepReport, format string, opts Options) error {
@@ -176,6 +178,8 @@ func renderSweep(r *SweepReport, format string, opts Options) ([]byte, error) {
 		return sweepMarkdown(r), nil
 	case "csv":
 		return sweepCSV(r)
+	case "svg", "png":
+		return sweepChart(r).draw(format)
 	}
 	return nil, unknownFormat(format, SweepFormats())
 }
