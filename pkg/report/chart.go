@@ -179,10 +179,25 @@ func newPlot(title string) *plot.Plot {
 
 // entitle sets a title above the middle of the plot's data, whatever stands beside them. The axes have their ranges.
 func entitle(p *plot.Plot, title string) {
-	l := label((p.X.Min+p.X.Max)/2, p.Y.Max-1e-6*(p.Y.Max-p.Y.Min), vg.Point{Y: 7}, draw.XCenter, strings.ToUpper(title[:1])+title[1:])
+	l := label((p.X.Min+p.X.Max)/2, p.Y.Max-1e-6*(p.Y.Max-p.Y.Min), vg.Point{Y: 7}, draw.XCenter, sentence(title))
 	l.TextStyle[0].Font = sans(bodySize + 2)
-	p.Add(l)
+	p.Add(heading{l})
 }
+
+// heading is a label that takes no width from the plot, which may be narrower.
+type heading struct{ *plotter.Labels }
+
+// GlyphBoxes keeps the height alone.
+func (h heading) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
+	boxes := h.Labels.GlyphBoxes(p)
+	for i := range boxes {
+		boxes[i].Min.X, boxes[i].Max.X = 0, 0
+	}
+	return boxes
+}
+
+// sentence begins with a capital letter.
+func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
 // bars are a series of a bar chart. Values that are not there are 0.
 func bars(values []float64, width vg.Length, fill color.Color) *plotter.BarChart {
@@ -300,7 +315,7 @@ func cut(words string, limit int) string {
 // chartTitle begins with the scenario's name.
 func chartTitle(h Head, words string) string {
 	if h.Scenario == "" {
-		return strings.ToUpper(words[:1]) + words[1:]
+		return sentence(words)
 	}
 	return fmt.Sprintf("%s: %s", cut(h.Scenario, 60), words)
 }

@@ -100,7 +100,7 @@ func charts(t *testing.T) map[string]*chart {
 	}
 	reports["endless"] = endless
 	reports["fifty"], blasts["fifty-blasts"], blasts["many"], blasts["no-blast"] = &fifty, &fiftyBlasts, many(5000), &BlastReport{}
-	all := map[string]*chart{}
+	all := sweepCharts()
 	for name, r := range reports {
 		all[name] = podsChart(r)
 	}

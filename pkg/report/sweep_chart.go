@@ -64,6 +64,7 @@ func sweepChart(r *SweepReport) *chart {
 		}
 	}
 	number := slices.IndexFunc(s.axes, func(a *sweepAxis) bool { return a.numeric })
+	barred := false // bars have their names beside the first plot, so that all stand in a row
 	switch {
 	case len(s.varying) == 0 || len(s.axes) == 0:
 		s.bars()
@@ -74,9 +75,13 @@ func sweepChart(r *SweepReport) *chart {
 		s.curves(s.axes[number])
 	default:
 		s.bars()
+		barred = true
+		s.height = max(s.height, 170)
 	}
 	s.pareto()
-	s.columns = max(1, min(len(s.plots), int(maxSweepWidth/s.width)))
+	if s.columns = len(s.plots); !barred {
+		s.columns = max(1, min(s.columns, int(maxSweepWidth/s.width)))
+	}
 	if len(same) > 0 {
 		s.footer = append(s.footer, "The same at every point: "+and(same)+".")
 	}
@@ -185,15 +190,11 @@ func (s *sweepPicture) bars() {
 	s.barRows(rows)
 }
 
-// short is the point's values in words, by name where there are several.
+// short is the point's values in words: replicas 3, rule soft.
 func (p *SweepPoint) short(parameters []string) string {
 	var parts []string
 	for _, name := range parameters {
-		value := cut(cmp.Or(p.Values[name].String(), `""`), 24)
-		if len(parameters) > 1 {
-			value = cut(name, 16) + " " + value
-		}
-		parts = append(parts, value)
+		parts = append(parts, cut(name, 16)+" "+cut(cmp.Or(p.Values[name].String(), `""`), 24))
 	}
 	if len(parts) == 0 {
 		return "the only point"
@@ -293,11 +294,7 @@ func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
 		if more := len(words) - maxPlaceNames; more > 0 {
 			words = append(words[:maxPlaceNames], fmt.Sprintf("%d more", more))
 		}
-		part := or(words)
-		if len(others) > 1 {
-			part = cut(a.name, 16) + " " + part
-		}
-		parts = append(parts, part)
+		parts = append(parts, cut(a.name, 16)+" "+or(words))
 	}
 	if product == len(c.members) && len(parts) > 0 {
 		return strings.Join(parts, ", ")

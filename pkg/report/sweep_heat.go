@@ -12,7 +12,10 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// heatMaps draws a panel for each kind of goal: of the blast radius, and of stranded pods, for the widest level at which it varies.
+// maxHeatMaps is up to how many goals have a panel each.
+const maxHeatMaps = 3
+
+// heatMaps draws a panel for each goal, or if these are many for each kind: that of the widest level at which it varies.
 func (s *sweepPicture) heatMaps() {
 	y, x := s.axes[0], s.axes[1]
 	columns, rows := vg.Length(len(x.values)), vg.Length(len(y.values))
@@ -35,10 +38,11 @@ func (s *sweepPicture) heatMaps() {
 		s.width += 44
 	}
 	var elsewhere []string
-	for _, group := range panels(s.varying) {
-		q := &group[0]
-		for i := range group[1:] {
-			elsewhere = append(elsewhere, group[1+i].name())
+	for i := range s.varying {
+		q := &s.varying[i]
+		if len(s.varying) > maxHeatMaps && i > 0 && q.kind == s.varying[i-1].kind {
+			elsewhere = append(elsewhere, q.name())
+			continue
 		}
 		c := s.cells(q, y, x)
 		c.written = fits
@@ -135,10 +139,10 @@ func (c *cells) fill(value float64) (of, words color.Color) {
 	if err != nil {
 		panic(err) // it is between the least and the largest
 	}
-	if share > 0.45 {
+	if share > 0.55 {
 		return of, color.White
 	}
-	return of, black
+	return of, color.Black
 }
 
 // Plot draws the cells.
