@@ -58,7 +58,12 @@ func (q *goal) ticks(top float64) plot.Ticker {
 	case q.kind == radiusGoal:
 		return shareTicks(top)
 	case q.kind == costGoal && top < 5:
-		return plot.DefaultTicks{}
+		ticks := wholeTicks(100 * top)
+		for i := range ticks {
+			ticks[i].Value /= 100
+			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'f', -1, 64)
+		}
+		return ticks
 	}
 	return wholeTicks(top)
 }

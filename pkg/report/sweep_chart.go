@@ -85,7 +85,9 @@ func sweepChart(r *SweepReport) *chart {
 	if len(same) > 0 {
 		s.footer = append(s.footer, "The same at every point: "+and(same)+".")
 	}
-	s.footer = append(s.footer, aboutGoals(s.varying, leftOut)...)
+	if !barred { // bars are explained already
+		s.footer = append(s.footer, aboutGoals(s.varying, leftOut)...)
+	}
 	return s.chart
 }
 
@@ -116,6 +118,11 @@ func (s *sweepPicture) notes() string {
 		notes += "; blast radius of " + and(s.Workloads)
 	}
 	return notes + "; less is better"
+}
+
+// beaten tells whether any point is: where none is, nothing marks those that are not.
+func (s *sweepPicture) beaten() bool {
+	return slices.ContainsFunc(s.Points, func(p SweepPoint) bool { return !p.Front })
 }
 
 // sweepAxis are the values of a parameter: numbers in their order, anything else as it comes.
@@ -374,7 +381,7 @@ func (s *sweepPicture) curves(x *sweepAxis) {
 					colour, name, rank = q.colour(), cut(q.level, 40), k
 				}
 				line.Color, dots.Color = colour, colour
-				line.Width = 1.3 + 0.9*vg.Length(max(len(coloured), len(group))-1-rank) // a line that runs under another shows
+				line.Width = 1.3 + 0.5*vg.Length(max(len(coloured), len(group))-1-rank) // a line that runs under another shows
 				p.Add(line)
 				if len(x.values) <= 60 {
 					p.Add(dots)
@@ -386,9 +393,9 @@ func (s *sweepPicture) curves(x *sweepAxis) {
 		}
 		for _, of := range lines {
 			for k := range group {
-				if marks := of.unbeaten(&group[k], x); marks != nil {
-					front = marks
-					p.Add(marks)
+				if rings := of.unbeaten(&group[k], x); rings != nil && s.beaten() {
+					front = rings
+					p.Add(rings)
 				}
 			}
 		}

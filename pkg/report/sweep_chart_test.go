@@ -196,15 +196,15 @@ func panelTitles(t *testing.T, c *chart) []string {
 func TestSweepChartForms(t *testing.T) {
 	all := sweeps()
 	for name, want := range map[string]string{
-		"sweep-number":     "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Blast radius by zone against Pending pods",
-		"sweep-with-text":  "Pending pods, Blast radius by zone, Blast radius by node, Stranded pods by zone, Cost per hour, Blast radius by node against Pending pods",
-		"sweep-small":      "Pending pods, Blast radius by zone, Stranded pods by zone, Cost per hour, Blast radius by node against Pending pods",
-		"sweep-text":       "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Blast radius by zone against Pending pods",
+		"sweep-number":     "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Trade-off",
+		"sweep-with-text":  "Pending pods, Blast radius by zone, Blast radius by node, Stranded pods by zone, Cost per hour, Trade-off",
+		"sweep-small":      "Pending pods, Blast radius by zone, Stranded pods by zone, Cost per hour, Trade-off",
+		"sweep-text":       "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Trade-off",
 		"sweep-no-levels":  "Pending pods",
-		"sweep-scattered":  "Pending pods, Blast radius by zone, Blast radius by node, Stranded pods by zone, Cost per hour, Blast radius by node against Pending pods",
+		"sweep-scattered":  "Pending pods, Blast radius by zone, Blast radius by node, Stranded pods by zone, Cost per hour, Trade-off",
 		"sweep-nothing":    "",
 		"sweep-same":       "Pending pods, Blast radius",
-		"sweep-four-texts": "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Blast radius by zone against Pending pods",
+		"sweep-four-texts": "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Trade-off",
 	} {
 		if got := strings.Join(panelTitles(t, sweepChart(all[name])), ", "); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, got, want)

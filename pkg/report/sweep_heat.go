@@ -60,7 +60,9 @@ func (s *sweepPicture) heatMaps() {
 		entitle(p, q.name())
 		s.plots = append(s.plots, p)
 	}
-	s.explain("not beaten", frame{})
+	if s.beaten() {
+		s.explain("not beaten", frame{})
+	}
 	if len(s.Points) < len(x.values)*len(y.values) {
 		s.footer = append(s.footer, "Where it is white there is no point.")
 	}
@@ -108,11 +110,12 @@ func (s *sweepPicture) cells(q *goal, y, x *sweepAxis) *cells {
 			c.values[i][j] = math.NaN()
 		}
 	}
+	beaten := s.beaten()
 	for i := range s.Points {
 		p := &s.Points[i]
 		if value, known := q.of(&p.Found); known {
 			row, column := y.place[p.Values[y.name]], x.place[p.Values[x.name]]
-			c.values[row][column], c.front[row][column] = value, p.Front
+			c.values[row][column], c.front[row][column] = value, p.Front && beaten
 		}
 	}
 	c.low, c.high = q.span(s.versions)

@@ -68,9 +68,7 @@ func (s *sweepPicture) pareto() {
 	p.X.Min, p.X.Max = roomy(0, right)
 	p.Y.Min, p.Y.Max = roomy(0, top)
 	s.nameFront(p, front, x, y)
-	title := y.name() + " against " + x.name()
-	entitle(p, title)
-	s.width = max(s.width, textWidth(title, bodySize+2)+70)
+	entitle(p, "trade-off")
 	s.plots = append(s.plots, p)
 }
 
