@@ -52,8 +52,8 @@ func (r *CompareReport) verdict() string {
 // and is "a", "a and b", "a, b and c".
 func and(names []string) string {
 	last := len(names) - 1
-	if last == 0 {
-		return names[0]
+	if last <= 0 {
+		return strings.Join(names, "")
 	}
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }

@@ -155,7 +155,7 @@ func (p *SweepPoint) name(parameters []string) string {
 
 // SweepFormats are the names of the output formats of a SweepReport.
 func SweepFormats() []string {
-	return []string{"text", "json", "yaml", "markdown", "csv", "svg", "png"}
+	return []string{"text", "json", "yaml", "markdown", "html", "csv", "svg", "png"}
 }
 
 // WriteSweep renders the report as Write does. All lists every point.
@@ -178,6 +178,8 @@ func renderSweep(r *SweepReport, format string, opts Options) ([]byte, error) {
 		return sweepMarkdown(r), nil
 	case "csv":
 		return sweepCSV(r)
+	case "html":
+		return sweepHTML(r)
 	case "svg", "png":
 		return sweepChart(r).draw(format)
 	}

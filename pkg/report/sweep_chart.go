@@ -38,10 +38,7 @@ func sweepChart(r *SweepReport) *chart {
 	for i, name := range r.Parameters {
 		names[i] = cut(name, 24)
 	}
-	title := "sweep"
-	if len(names) > 0 {
-		title += " over " + cut(and(names), 80)
-	}
+	title := "sweep over " + cut(and(names), 80)
 	if len(r.Points) == 0 {
 		return newChart(chartTitle(r.Head, title), "no points")
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"html"
 	"image/color"
 	"math"
 	"strconv"
@@ -93,7 +94,7 @@ const endless = "a-name-that-goes-on-and-on-and-on-until-nobody-reads-it-any-mor
 // sweeps are those of every shape.
 func sweeps() map[string]*SweepReport {
 	all := map[string]*SweepReport{
-		"sweep-nothing":      {},
+		"sweep-nothing":      {Parameters: []string{"a"}},
 		"sweep-of-one-point": swept(mixed, "a 1"),
 		"sweep-number":       swept(mixed, "replicas"+upTo(30)),
 		"sweep-spread-out":   swept(mixed, "weight 1 2 3 1000 100000"),
@@ -408,5 +409,34 @@ func TestWrapped(t *testing.T) {
 		if textWidth(line, bodySize) > 100 {
 			t.Errorf("%q is wider than 100 points", line)
 		}
+	}
+}
+
+// The page holds its picture, runs nothing, and shows hostile names as words.
+func TestSweepHTML(t *testing.T) {
+	for name, r := range sweeps() {
+		var out strings.Builder
+		if err := WriteSweep(&out, r, "html", Options{}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := out.String()
+		policy := "style-src " + sourceHash(sweepStyle) + "; img-src data:;"
+		if !strings.Contains(html.UnescapeString(got), policy) || !strings.Contains(got, sweepStyle) {
+			t.Errorf("%s: the policy refuses the style", name)
+		}
+		if !strings.Contains(html.UnescapeString(got), `<img src="data:image/svg+xml;base64,`) || strings.Contains(got, "<script") || strings.Contains(got, "\x1b") {
+			t.Errorf("%s: no picture, or a script, or control characters", name)
+		}
+		rows := strings.Count(got, "<tr>") - 2 // titles, and the scenario as it is
+		if want := len(r.Points); want <= maxPageRows && rows != want {
+			t.Errorf("%s: %d rows, want %d", name, rows, want)
+		}
+	}
+	var out strings.Builder
+	if err := WriteSweep(&out, sweeps()["sweep-hostile"], "html", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "&lt;script&gt;") {
+		t.Error("a name is not shown")
 	}
 }
