@@ -75,7 +75,7 @@ func (c *chart) barRows(rows []barRow) {
 		if i > 0 {
 			p.Y.Tick.Marker = plot.ConstantTicks{}
 		}
-		c.barPanel(p, rows, group, most, legend)
+		c.barPanel(p, rows, group, legend)
 		c.plots = append(c.plots, p)
 	}
 	c.columns = len(groups)
@@ -87,8 +87,8 @@ func (c *chart) barRows(rows []barRow) {
 	}
 }
 
-// barPanel draws a bar for each row and goal, at a height of most bars.
-func (c *chart) barPanel(p *plot.Plot, rows []barRow, group []goal, most int, legend map[int]bool) {
+// barPanel draws a bar for each row and goal.
+func (c *chart) barPanel(p *plot.Plot, rows []barRow, group []goal, legend map[int]bool) {
 	top := 0.0
 	for i := range rows {
 		if rows[i].baseline {
