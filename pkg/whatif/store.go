@@ -70,6 +70,7 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 	}
 	content := struct {
 		Ties               sched.Ties
+		RandomArrivals     bool
 		FeatureGates       string
 		Config             []byte
 		LevelKeys          []string
@@ -77,7 +78,7 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		Cluster, Workloads [][]byte
 		Steps              []scenario.Step
 		Applied            [][][]byte
-	}{Ties: s.Ties, FeatureGates: s.FeatureGates, Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode}
+	}{Ties: s.Ties, RandomArrivals: s.RandomArrivals, FeatureGates: s.FeatureGates, Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode}
 	var err error
 	if content.Cluster, err = k.all(s.Cluster); err != nil {
 		return nil, err

@@ -151,12 +151,15 @@ func TestKeys(t *testing.T) {
 	}
 	seeded := *s
 	seeded.Ties.Seed = 7
+	shuffled := *s
+	shuffled.RandomArrivals = true
 	all := []string{
 		key(s, 0, whatif.Options{}, "v1"), key(s, 1, whatif.Options{}, "v1"), key(s, 0, whatif.Options{}, "v2"), key(&seeded, 0, whatif.Options{}, "v1"),
+		key(&shuffled, 0, whatif.Options{}, "v1"),
 		key(s, 0, whatif.Options{Step: "db"}, "v1"), key(s, 0, whatif.Options{Metric: metric.Options{Recover: []string{zone}}}, "v1"),
 	}
 	slices.Sort(all)
-	if len(slices.Compact(all)) != 6 {
+	if len(slices.Compact(all)) != 7 {
 		t.Error("what differs has the same key")
 	}
 	if key(s, 3, whatif.Options{}, "v1") != key(load(t), 3, whatif.Options{Workers: 2}, "v1") {
