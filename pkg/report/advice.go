@@ -282,29 +282,23 @@ func ShellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
+var adviceFormats = formats[AdviceReport]{
+	{"text", asText(func(r *AdviceReport, opts Options) []byte {
+		t := adviceText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+		t.everything()
+		return t.out.Bytes()
+	})},
+	{"json", asJSON(completeAdvice)},
+	{"yaml", asYAML(completeAdvice)},
+	{"markdown", plainly(adviceMarkdown)},
+}
+
 // AdviceFormats are the names of the output formats of an AdviceReport.
-func AdviceFormats() []string { return []string{"text", "json", "yaml", "markdown"} }
+func AdviceFormats() []string { return adviceFormats.names() }
 
 // WriteAdvice renders the report as Write does.
 func WriteAdvice(w io.Writer, r *AdviceReport, format string, opts Options) error {
-	out, err := renderAdvice(r, format, opts)
-	return deliver(w, out, err)
-}
-
-func renderAdvice(r *AdviceReport, format string, opts Options) ([]byte, error) {
-	switch format {
-	case "text":
-		t := adviceText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
-		t.everything()
-		return t.out.Bytes(), nil
-	case "json":
-		return toJSON(completeAdvice(r))
-	case "yaml":
-		return toYAML(completeAdvice(r))
-	case "markdown":
-		return adviceMarkdown(r), nil
-	}
-	return nil, unknownFormat(format, AdviceFormats())
+	return adviceFormats.write(w, r, format, opts)
 }
 
 // completeAdvice is complete for an AdviceReport.

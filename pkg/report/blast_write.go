@@ -5,43 +5,35 @@ import (
 	"slices"
 )
 
-// BlastFormats are the names of the output formats of a BlastReport, in the order in which a help text gives them.
-func BlastFormats() []string {
-	return []string{"text", "wide", "json", "yaml", "markdown", "csv", "junit", "sarif", "svg", "png"}
+var blastFormats = formats[BlastReport]{
+	{"text", asText(func(r *BlastReport, opts Options) []byte { return failuresText(r, opts, false) })},
+	{"wide", asText(func(r *BlastReport, opts Options) []byte { return failuresText(r, opts, true) })},
+	{"json", asJSON(completeBlast)},
+	{"yaml", asYAML(completeBlast)},
+	{"markdown", plainly(blastMarkdown)},
+	{"csv", always(lossesCSV)},
+	{"junit", always(failuresJUnit)},
+	{"sarif", always(func(r *BlastReport) ([]byte, error) { return toSARIF(r.Head, r.Findings()) })},
+	{"svg", asChart(lossesChart, "svg")},
+	{"png", asChart(lossesChart, "png")},
 }
+
+// BlastFormats are the names of the output formats of a BlastReport, in the order in which a help text gives them.
+func BlastFormats() []string { return blastFormats.names() }
 
 // WriteBlast renders the report as Write does. Quiet is the summary alone, and All lists every failure.
 func WriteBlast(w io.Writer, r *BlastReport, format string, opts Options) error {
-	out, err := renderBlast(r, format, opts)
-	return deliver(w, out, err)
+	return blastFormats.write(w, r, format, opts)
 }
 
-func renderBlast(r *BlastReport, format string, opts Options) ([]byte, error) {
-	switch format {
-	case "text", "wide":
-		t := newBlastText(r, opts, format == "wide")
-		if opts.Quiet {
-			t.summary()
-		} else {
-			t.everything()
-		}
-		return t.out.Bytes(), nil
-	case "json":
-		return toJSON(completeBlast(r))
-	case "yaml":
-		return toYAML(completeBlast(r))
-	case "markdown":
-		return blastMarkdown(r), nil
-	case "csv":
-		return lossesCSV(r)
-	case "junit":
-		return failuresJUnit(r)
-	case "sarif":
-		return toSARIF(r.Head, r.Findings())
-	case "svg", "png":
-		return lossesChart(r).draw(format)
+func failuresText(r *BlastReport, opts Options, wide bool) []byte {
+	t := newBlastText(r, opts, wide)
+	if opts.Quiet {
+		t.summary()
+	} else {
+		t.everything()
 	}
-	return nil, unknownFormat(format, BlastFormats())
+	return t.out.Bytes()
 }
 
 // completeBlast is complete for a BlastReport.
@@ -64,29 +56,23 @@ func completeBlast(r *BlastReport) *BlastReport {
 	return &c
 }
 
+var drainFormats = formats[DrainReport]{
+	{"text", asText(func(r *DrainReport, opts Options) []byte {
+		t := newDrainText(r, opts)
+		t.everything()
+		return t.out.Bytes()
+	})},
+	{"json", asJSON(completeDrain)},
+	{"yaml", asYAML(completeDrain)},
+	{"markdown", plainly(drainMarkdown)},
+}
+
 // DrainFormats are the names of the output formats of a DrainReport.
-func DrainFormats() []string { return []string{"text", "json", "yaml", "markdown"} }
+func DrainFormats() []string { return drainFormats.names() }
 
 // WriteDrain renders the report as Write does. All lists every pod.
 func WriteDrain(w io.Writer, r *DrainReport, format string, opts Options) error {
-	out, err := renderDrain(r, format, opts)
-	return deliver(w, out, err)
-}
-
-func renderDrain(r *DrainReport, format string, opts Options) ([]byte, error) {
-	switch format {
-	case "text":
-		t := newDrainText(r, opts)
-		t.everything()
-		return t.out.Bytes(), nil
-	case "json":
-		return toJSON(completeDrain(r))
-	case "yaml":
-		return toYAML(completeDrain(r))
-	case "markdown":
-		return drainMarkdown(r), nil
-	}
-	return nil, unknownFormat(format, DrainFormats())
+	return drainFormats.write(w, r, format, opts)
 }
 
 // completeDrain is complete for a DrainReport.

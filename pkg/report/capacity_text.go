@@ -10,33 +10,33 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
+var capacityFormats = formats[CapacityReport]{
+	{"text", asText(func(r *CapacityReport, opts Options) []byte {
+		t := &capacityText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
+		t.everything(opts.Quiet)
+		return t.out.Bytes()
+	})},
+	{"json", asJSON(completeCapacity)},
+	{"yaml", asYAML(completeCapacity)},
+	{"markdown", plainly(capacityMarkdown)},
+}
+
 // CapacityFormats are the names of the output formats of a CapacityReport.
-func CapacityFormats() []string { return []string{"text", "json", "yaml", "markdown"} }
+func CapacityFormats() []string { return capacityFormats.names() }
 
 // WriteCapacity renders the report as Write does. Quiet is the answers alone, and All tells of every workload.
 func WriteCapacity(w io.Writer, r *CapacityReport, format string, opts Options) error {
-	var out []byte
-	var err error
-	complete := *r
-	complete.Head, complete.Mixes = completeHead(r.Head), list(slices.Clone(r.Mixes))
-	for i := range complete.Mixes {
-		complete.Mixes[i].Workloads = list(complete.Mixes[i].Workloads)
+	return capacityFormats.write(w, r, format, opts)
+}
+
+// completeCapacity is complete for a CapacityReport.
+func completeCapacity(r *CapacityReport) *CapacityReport {
+	c := *r
+	c.Head, c.Mixes = completeHead(r.Head), list(slices.Clone(r.Mixes))
+	for i := range c.Mixes {
+		c.Mixes[i].Workloads = list(c.Mixes[i].Workloads)
 	}
-	switch format {
-	case "text":
-		t := &capacityText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
-		t.everything(opts.Quiet)
-		out = t.out.Bytes()
-	case "json":
-		out, err = toJSON(&complete)
-	case "yaml":
-		out, err = toYAML(&complete)
-	case "markdown":
-		out = capacityMarkdown(r)
-	default:
-		err = unknownFormat(format, CapacityFormats())
-	}
-	return deliver(w, out, err)
+	return &c
 }
 
 // capacityText renders a CapacityReport as text: the answers, a table of them, and for each workload what refuses the next pod and

@@ -61,35 +61,26 @@ func workloadNames(opts metric.Options) []string {
 	return names
 }
 
-// CompareFormats are the names of the output formats of a CompareReport.
-func CompareFormats() []string {
-	return []string{"text", "json", "yaml", "markdown", "csv", "svg", "png"}
+var compareFormats = formats[CompareReport]{
+	{"text", asText(func(r *CompareReport, opts Options) []byte {
+		t := compareText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+		t.everything()
+		return t.out.Bytes()
+	})},
+	{"json", asJSON(completeCompare)},
+	{"yaml", asYAML(completeCompare)},
+	{"markdown", plainly(compareMarkdown)},
+	{"csv", always(compareCSV)},
+	{"svg", asChart(compareChart, "svg")},
+	{"png", asChart(compareChart, "png")},
 }
+
+// CompareFormats are the names of the output formats of a CompareReport.
+func CompareFormats() []string { return compareFormats.names() }
 
 // WriteCompare renders the report as Write does.
 func WriteCompare(w io.Writer, r *CompareReport, format string, opts Options) error {
-	out, err := renderCompare(r, format, opts)
-	return deliver(w, out, err)
-}
-
-func renderCompare(r *CompareReport, format string, opts Options) ([]byte, error) {
-	switch format {
-	case "text":
-		t := compareText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
-		t.everything()
-		return t.out.Bytes(), nil
-	case "json":
-		return toJSON(completeCompare(r))
-	case "yaml":
-		return toYAML(completeCompare(r))
-	case "markdown":
-		return compareMarkdown(r), nil
-	case "csv":
-		return compareCSV(r)
-	case "svg", "png":
-		return compareChart(r).draw(format)
-	}
-	return nil, unknownFormat(format, CompareFormats())
+	return compareFormats.write(w, r, format, opts)
 }
 
 // completeCompare is complete for a CompareReport.

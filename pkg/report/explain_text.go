@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
+var explainFormats = formats[ExplainReport]{
+	{"text", asText(func(r *ExplainReport, opts Options) []byte {
+		t := &explainText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
+		t.everything(opts.Quiet)
+		return t.out.Bytes()
+	})},
+	{"json", asJSON(completeExplain)},
+	{"yaml", asYAML(completeExplain)},
+	{"html", always(func(r *ExplainReport) ([]byte, error) { return toHTML(Page{Explain: r}) })},
+}
+
 // ExplainFormats are the names of the output formats of an ExplainReport.
-func ExplainFormats() []string { return []string{"text", "json", "yaml", "html"} }
+func ExplainFormats() []string { return explainFormats.names() }
 
 // WriteExplain renders the report as Write does. Quiet is the story alone, and All lists every node.
 func WriteExplain(w io.Writer, r *ExplainReport, format string, opts Options) error {
-	var out []byte
-	var err error
-	complete := *r
-	complete.Head, complete.Pods = completeHead(r.Head), list(r.Pods)
-	switch format {
-	case "text":
-		t := &explainText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
-		t.everything(opts.Quiet)
-		out = t.out.Bytes()
-	case "json":
-		out, err = toJSON(&complete)
-	case "yaml":
-		out, err = toYAML(&complete)
-	case "html":
-		out, err = toHTML(Page{Explain: r})
-	default:
-		err = unknownFormat(format, ExplainFormats())
-	}
-	return deliver(w, out, err)
+	return explainFormats.write(w, r, format, opts)
+}
+
+// completeExplain is complete for an ExplainReport.
+func completeExplain(r *ExplainReport) *ExplainReport {
+	c := *r
+	c.Head, c.Pods = completeHead(r.Head), list(r.Pods)
+	return &c
 }
 
 // explainText renders an ExplainReport as text.

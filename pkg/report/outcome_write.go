@@ -8,35 +8,28 @@ import (
 	"strconv"
 )
 
-// OutcomesFormats are the names of the output formats of an OutcomesReport.
-func OutcomesFormats() []string { return []string{"text", "json", "yaml", "markdown", "csv"} }
-
-// WriteOutcomes renders the report as Write does. All lists every placement that the report has.
-func WriteOutcomes(w io.Writer, r *OutcomesReport, format string, opts Options) error {
-	out, err := renderOutcomes(r, format, opts)
-	return deliver(w, out, err)
-}
-
-func renderOutcomes(r *OutcomesReport, format string, opts Options) ([]byte, error) {
-	switch format {
-	case "text":
+var outcomesFormats = formats[OutcomesReport]{
+	{"text", asText(func(r *OutcomesReport, opts Options) []byte {
 		t := newOutcomesText(r, opts)
 		if opts.Quiet {
 			t.table("", t.summary()...)
 		} else {
 			t.everything()
 		}
-		return t.out.Bytes(), nil
-	case "json":
-		return toJSON(completeOutcomes(r))
-	case "yaml":
-		return toYAML(completeOutcomes(r))
-	case "markdown":
-		return outcomesMarkdown(r), nil
-	case "csv":
-		return placementsCSV(r)
-	}
-	return nil, unknownFormat(format, OutcomesFormats())
+		return t.out.Bytes()
+	})},
+	{"json", asJSON(completeOutcomes)},
+	{"yaml", asYAML(completeOutcomes)},
+	{"markdown", plainly(outcomesMarkdown)},
+	{"csv", always(placementsCSV)},
+}
+
+// OutcomesFormats are the names of the output formats of an OutcomesReport.
+func OutcomesFormats() []string { return outcomesFormats.names() }
+
+// WriteOutcomes renders the report as Write does. Quiet is a line for each step, and All lists every placement that the report has.
+func WriteOutcomes(w io.Writer, r *OutcomesReport, format string, opts Options) error {
+	return outcomesFormats.write(w, r, format, opts)
 }
 
 // completeOutcomes is complete for an OutcomesReport.

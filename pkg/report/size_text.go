@@ -8,20 +8,8 @@ import (
 	"strings"
 )
 
-// SizeFormats are the names of the output formats of a SizeReport.
-func SizeFormats() []string { return []string{"text", "json", "yaml", "markdown"} }
-
-// WriteSize renders the report as Write does. Quiet is the answer alone.
-func WriteSize(w io.Writer, r *SizeReport, format string, opts Options) error {
-	var out []byte
-	var err error
-	complete := *r
-	complete.Head, complete.Groups = completeHead(r.Head), list(slices.Clone(r.Groups))
-	for i := range complete.Groups {
-		complete.Groups[i].Zones = list(complete.Groups[i].Zones)
-	}
-	switch format {
-	case "text":
+var sizeFormats = formats[SizeReport]{
+	{"text", asText(func(r *SizeReport, opts Options) []byte {
 		t := &text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: true}
 		for _, line := range r.verdict() {
 			t.line(line)
@@ -29,17 +17,29 @@ func WriteSize(w io.Writer, r *SizeReport, format string, opts Options) error {
 		if !opts.Quiet {
 			r.rest(t)
 		}
-		out = t.out.Bytes()
-	case "json":
-		out, err = toJSON(&complete)
-	case "yaml":
-		out, err = toYAML(&complete)
-	case "markdown":
-		out = sizeMarkdown(r)
-	default:
-		err = unknownFormat(format, SizeFormats())
+		return t.out.Bytes()
+	})},
+	{"json", asJSON(completeSize)},
+	{"yaml", asYAML(completeSize)},
+	{"markdown", plainly(sizeMarkdown)},
+}
+
+// SizeFormats are the names of the output formats of a SizeReport.
+func SizeFormats() []string { return sizeFormats.names() }
+
+// WriteSize renders the report as Write does. Quiet is the answer alone.
+func WriteSize(w io.Writer, r *SizeReport, format string, opts Options) error {
+	return sizeFormats.write(w, r, format, opts)
+}
+
+// completeSize is complete for a SizeReport.
+func completeSize(r *SizeReport) *SizeReport {
+	c := *r
+	c.Head, c.Groups = completeHead(r.Head), list(slices.Clone(r.Groups))
+	for i := range c.Groups {
+		c.Groups[i].Zones = list(c.Groups[i].Zones)
 	}
-	return deliver(w, out, err)
+	return &c
 }
 
 // verdict is the answer, and what is to be known of it.

@@ -153,37 +153,27 @@ func (p *SweepPoint) name(parameters []string) string {
 	return strings.Join(parts, ",")
 }
 
-// SweepFormats are the names of the output formats of a SweepReport.
-func SweepFormats() []string {
-	return []string{"text", "json", "yaml", "markdown", "html", "csv", "svg", "png"}
+var sweepFormats = formats[SweepReport]{
+	{"text", asText(func(r *SweepReport, opts Options) []byte {
+		t := sweepText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+		t.everything()
+		return t.out.Bytes()
+	})},
+	{"json", asJSON(completeSweep)},
+	{"yaml", asYAML(completeSweep)},
+	{"markdown", plainly(sweepMarkdown)},
+	{"html", always(sweepHTML)},
+	{"csv", always(sweepCSV)},
+	{"svg", asChart(sweepChart, "svg")},
+	{"png", asChart(sweepChart, "png")},
 }
+
+// SweepFormats are the names of the output formats of a SweepReport.
+func SweepFormats() []string { return sweepFormats.names() }
 
 // WriteSweep renders the report as Write does. All lists every point.
 func WriteSweep(w io.Writer, r *SweepReport, format string, opts Options) error {
-	out, err := renderSweep(r, format, opts)
-	return deliver(w, out, err)
-}
-
-func renderSweep(r *SweepReport, format string, opts Options) ([]byte, error) {
-	switch format {
-	case "text":
-		t := sweepText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
-		t.everything()
-		return t.out.Bytes(), nil
-	case "json":
-		return toJSON(completeSweep(r))
-	case "yaml":
-		return toYAML(completeSweep(r))
-	case "markdown":
-		return sweepMarkdown(r), nil
-	case "csv":
-		return sweepCSV(r)
-	case "html":
-		return sweepHTML(r)
-	case "svg", "png":
-		return sweepChart(r).draw(format)
-	}
-	return nil, unknownFormat(format, SweepFormats())
+	return sweepFormats.write(w, r, format, opts)
 }
 
 // completeSweep is complete for a SweepReport.

@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
+var verifyFormats = formats[VerifyReport]{
+	{"text", asText(func(r *VerifyReport, opts Options) []byte {
+		t := &verifyText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
+		t.everything(opts.Quiet)
+		return t.out.Bytes()
+	})},
+	{"json", asJSON(completeVerify)},
+	{"yaml", asYAML(completeVerify)},
+	{"markdown", plainly(verifyMarkdown)},
+}
+
 // VerifyFormats are the names of the output formats of a VerifyReport.
-func VerifyFormats() []string { return []string{"text", "json", "yaml", "markdown"} }
+func VerifyFormats() []string { return verifyFormats.names() }
 
 // WriteVerify renders the report as Write does. Quiet is the verdict alone, and All lists every pod.
 func WriteVerify(w io.Writer, r *VerifyReport, format string, opts Options) error {
-	var out []byte
-	var err error
-	complete := *r
-	complete.Head, complete.Divergences = completeHead(r.Head), list(r.Divergences)
-	switch format {
-	case "text":
-		t := &verifyText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
-		t.everything(opts.Quiet)
-		out = t.out.Bytes()
-	case "json":
-		out, err = toJSON(&complete)
-	case "yaml":
-		out, err = toYAML(&complete)
-	case "markdown":
-		out = verifyMarkdown(r)
-	default:
-		err = unknownFormat(format, VerifyFormats())
-	}
-	return deliver(w, out, err)
+	return verifyFormats.write(w, r, format, opts)
+}
+
+// completeVerify is complete for a VerifyReport.
+func completeVerify(r *VerifyReport) *VerifyReport {
+	c := *r
+	c.Head, c.Divergences = completeHead(r.Head), list(r.Divergences)
+	return &c
 }
 
 // verifyText renders a VerifyReport as text: the verdict, the divergences, the Pending pods, and what was left out.

@@ -22,59 +22,97 @@ type Options struct {
 	All bool
 }
 
-// Formats are the names of the output formats, in the order in which a help text gives them.
-func Formats() []string {
-	return []string{"text", "wide", "json", "yaml", "markdown", "html", "csv", "junit", "sarif", "svg", "png", "name"}
+// formats are the ways to render a kind of report, in the order in which a help text gives them.
+type formats[R any] []format[R]
+
+type format[R any] struct {
+	name   string
+	render func(r *R, opts Options) ([]byte, error)
 }
+
+func (f formats[R]) names() []string {
+	names := make([]string, len(f))
+	for i := range f {
+		names[i] = f[i].name
+	}
+	return names
+}
+
+// write renders the report. An unknown format is an error that lists the legal ones; any other error is the renderer's or the writer's.
+func (f formats[R]) write(w io.Writer, r *R, name string, opts Options) error {
+	for i := range f {
+		if f[i].name != name {
+			continue
+		}
+		out, err := f[i].render(r, opts)
+		if err == nil {
+			_, err = w.Write(out)
+		}
+		return err
+	}
+	return fmt.Errorf("unknown output format %q; use one of %s", name, strings.Join(f.names(), ", "))
+}
+
+// asText is the renderer of what cannot fail and looks at the options.
+func asText[R any](render func(r *R, opts Options) []byte) func(*R, Options) ([]byte, error) {
+	return func(r *R, opts Options) ([]byte, error) { return render(r, opts), nil }
+}
+
+// always is the renderer of what looks at no options.
+func always[R any](render func(r *R) ([]byte, error)) func(*R, Options) ([]byte, error) {
+	return func(r *R, _ Options) ([]byte, error) { return render(r) }
+}
+
+// plainly is the renderer of what neither fails nor looks at options.
+func plainly[R any](render func(r *R) []byte) func(*R, Options) ([]byte, error) {
+	return func(r *R, _ Options) ([]byte, error) { return render(r), nil }
+}
+
+// asJSON and asYAML are the renderers of the model; complete gives it an empty list for each missing one that the schema requires.
+func asJSON[R any](complete func(*R) *R) func(*R, Options) ([]byte, error) {
+	return func(r *R, _ Options) ([]byte, error) { return toJSON(complete(r)) }
+}
+
+func asYAML[R any](complete func(*R) *R) func(*R, Options) ([]byte, error) {
+	return func(r *R, _ Options) ([]byte, error) { return toYAML(complete(r)) }
+}
+
+// asChart is the renderer of a picture.
+func asChart[R any](draw func(*R) *chart, name string) func(*R, Options) ([]byte, error) {
+	return func(r *R, _ Options) ([]byte, error) { return draw(r).draw(name) }
+}
+
+var reportFormats = formats[Report]{
+	{"text", asText(func(r *Report, opts Options) []byte { return reportText(r, opts, false) })},
+	{"wide", asText(func(r *Report, opts Options) []byte { return reportText(r, opts, true) })},
+	{"json", asJSON(complete)},
+	{"yaml", asYAML(complete)},
+	{"markdown", plainly(reportMarkdown)},
+	{"html", always(func(r *Report) ([]byte, error) { return toHTML(Page{Report: r}) })},
+	{"csv", always(podsCSV)},
+	{"junit", always(expectationsJUnit)},
+	{"sarif", always(func(r *Report) ([]byte, error) { return toSARIF(r.Head, r.Findings()) })},
+	{"svg", asChart(podsChart, "svg")},
+	{"png", asChart(podsChart, "png")},
+	{"name", plainly(names)},
+}
+
+// Formats are the names of the output formats, in the order in which a help text gives them.
+func Formats() []string { return reportFormats.names() }
 
 // Write renders the report. An unknown format is an error that lists the legal ones; any other error is the writer's.
 func Write(w io.Writer, r *Report, format string, opts Options) error {
-	out, err := render(r, format, opts)
-	return deliver(w, out, err)
+	return reportFormats.write(w, r, format, opts)
 }
 
-// deliver writes what was rendered, unless that failed.
-func deliver(w io.Writer, out []byte, err error) error {
-	if err == nil {
-		_, err = w.Write(out)
+func reportText(r *Report, opts Options, wide bool) []byte {
+	t := text{page: page{color: opts.Color}, report: r, all: opts.All, wide: wide}
+	if opts.Quiet {
+		t.quiet()
+	} else {
+		t.everything()
 	}
-	return err
-}
-
-func render(r *Report, format string, opts Options) ([]byte, error) {
-	switch format {
-	case "text", "wide":
-		t := text{page: page{color: opts.Color}, report: r, all: opts.All, wide: format == "wide"}
-		if opts.Quiet {
-			t.quiet()
-		} else {
-			t.everything()
-		}
-		return t.out.Bytes(), nil
-	case "json":
-		return toJSON(complete(r))
-	case "yaml":
-		return toYAML(complete(r))
-	case "markdown":
-		return reportMarkdown(r), nil
-	case "html":
-		return toHTML(Page{Report: r})
-	case "csv":
-		return podsCSV(r)
-	case "junit":
-		return expectationsJUnit(r)
-	case "sarif":
-		return toSARIF(r.Head, r.Findings())
-	case "svg", "png":
-		return podsChart(r).draw(format)
-	case "name":
-		return names(r), nil
-	}
-	return nil, unknownFormat(format, Formats())
-}
-
-func unknownFormat(format string, legal []string) error {
-	return fmt.Errorf("unknown output format %q; use one of %s", format, strings.Join(legal, ", "))
+	return t.out.Bytes()
 }
 
 func toHTML(page Page) ([]byte, error) {
