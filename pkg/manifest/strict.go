@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -45,6 +46,24 @@ func Unmarshal(file string, data []byte, into any) error {
 		return fail(strictProblems(t, strict))
 	}
 	return nil
+}
+
+// DecodeResource decodes a custom resource into a struct of its shape. A field that the struct does not have is a warning, since an API
+// server prunes what a CustomResourceDefinition does not know; a value of the wrong type is an error, a line for each.
+func DecodeResource(data []byte, into any) (warnings []string, err error) {
+	t := reflect.TypeOf(into)
+	strict, err := kjson.UnmarshalStrict(data, into)
+	if err != nil {
+		var errs []error
+		for _, problem := range problems(t, data, err) {
+			errs = append(errs, errors.New(oneLine(problem)))
+		}
+		return nil, join(errs)
+	}
+	for _, problem := range strictProblems(t, strict) {
+		warnings = append(warnings, oneLine(problem)+"; the API server would leave it out")
+	}
+	return warnings, nil
 }
 
 // Encode returns the object as JSON, with its apiVersion and kind, so that Decode reads it back.

@@ -42,6 +42,8 @@ type Options struct {
 	// Dump says that the files are the dump of a real cluster. That its pods are for a scheduler of another name, or claim volumes
 	// that it does not hold, is then how it was, and no problem. Default: it is one.
 	Dump bool
+	// Operators are given to those that expand custom resources, besides what the scenario says.
+	Operators OperatorOptions
 }
 
 // Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names
@@ -128,6 +130,7 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Sc
 	if len(files) > 0 {
 		step := LoadedStep{Step: Step{Name: "apply", Apply: &Source{Files: files}}}
 		l.reading = step.Name
+		step.Objects = l.install()
 		for _, obj := range l.read(field.NewPath("-f"), files) {
 			if _, isNode := obj.(*v1.Node); isNode {
 				s.Cluster = append(s.Cluster, obj)
@@ -158,6 +161,7 @@ type loader struct {
 	reading     string // the step whose objects are being read
 	incomplete  bool   // some objects could not be read
 	ignored     []manifest.Ignored
+	notes       []string // of what operators make
 	levelKeys   []string
 	config      *manifest.Raw // a scheduler configuration found among the objects, as snapshots hold one
 }
@@ -177,6 +181,7 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	l.featureGates(s, file.Scheduler.FeatureGates)
 	l.clusterSources(s, file.Cluster)
 	l.reading = WorkloadsStep
+	s.Workloads = l.install()
 	for i := range file.Workloads {
 		s.Workloads = append(s.Workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false)...)
 	}
@@ -211,7 +216,7 @@ func (l *loader) build(file *File) (*Scenario, error) {
 }
 
 func (l *loader) finish(s *Scenario) (*Scenario, error) {
-	s.Ignored, s.LevelKeys, s.sources = l.ignored, l.levelKeys, l.sources
+	s.Ignored, s.Notes, s.LevelKeys, s.sources = l.ignored, l.notes, l.levelKeys, l.sources
 	l.checkShape(s)
 	if !l.incomplete {
 		// Without some of the objects this would report what is not wrong.

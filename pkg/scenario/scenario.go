@@ -33,6 +33,8 @@ type Scenario struct {
 	Cluster, Workloads []cluster.Object
 	Steps              []LoadedStep
 	Ignored            []manifest.Ignored
+	// Notes are what operators warn of and what was assumed of them, a sentence each.
+	Notes []string
 	// Failures are which failures are looked at, as the file says it.
 	Failures Failures
 	// Expect is what must be so after every step; nil is nothing.

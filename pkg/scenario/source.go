@@ -180,7 +180,6 @@ func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Obje
 
 // take keeps what was read besides objects, and returns the objects.
 func (l *loader) take(set *manifest.Set) []cluster.Object {
-	l.ignored = append(l.ignored, set.Ignored...)
 	for i := range set.SchedulerConfigs {
 		if l.config != nil {
 			l.problem(nil, "both %s and %s configure the scheduler; keep one", l.config.Source, set.SchedulerConfigs[i].Source)
@@ -192,5 +191,5 @@ func (l *loader) take(set *manifest.Set) []cluster.Object {
 		objects[i] = set.Objects[i].Object
 		l.locate(objects[i], set.Objects[i].Source)
 	}
-	return objects
+	return append(objects, l.expand(set.Ignored)...)
 }
