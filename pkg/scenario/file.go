@@ -39,6 +39,11 @@ type File struct {
 	Cluster []Source `json:"cluster" jsonschema:"minItems=1"`
 	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.
 	Scheduler Scheduler `json:"scheduler,omitempty"`
+	// Operators says what the operators of custom resources are given besides the resources. Default: nothing.
+	Operators Operators `json:"operators,omitempty"`
+	// CustomResources lists kinds of custom resources that hold a pod template, and where. Other kinds that no operator is known for
+	// take no part in scheduling. Default: none.
+	CustomResources []CustomResource `json:"customResources,omitempty"`
 	// Workloads lists what is applied before the first step, in order. Default: nothing.
 	Workloads []Source `json:"workloads,omitempty"`
 	// Steps lists what happens then, one after the other. A step begins when nothing moves any more. Default: no steps.

@@ -179,6 +179,8 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	s.Expects = l.expects("expect")
 	l.head(file)
 	l.featureGates(s, file.Scheduler.FeatureGates)
+	l.hydrolix(file.Operators.Hydrolix)
+	l.customResources(file.CustomResources)
 	l.clusterSources(s, file.Cluster)
 	l.reading = WorkloadsStep
 	s.Workloads = l.install()

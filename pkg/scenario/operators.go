@@ -6,6 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/operator"
+	"github.com/faultline/faultline/pkg/operator/generic"
 	"github.com/faultline/faultline/pkg/operator/hydrolix"
 	"github.com/faultline/faultline/pkg/operator/kafscale"
 	"github.com/faultline/faultline/pkg/operator/stackable"
@@ -16,15 +17,21 @@ type OperatorOptions struct {
 	KafScale  kafscale.Options
 	Stackable stackable.Options
 	Hydrolix  hydrolix.Options
+	// Custom are the rules for resources of kinds that no operator knows.
+	Custom []generic.Rule
 }
 
 // operators are all that are known. A new one has its package below pkg/operator, and a line here; see docs/operators.md.
 func operators(opts OperatorOptions) []operator.Operator {
-	return []operator.Operator{
+	known := []operator.Operator{
 		kafscale.New(opts.KafScale),
 		stackable.New(opts.Stackable),
 		hydrolix.New(opts.Hydrolix),
 	}
+	for _, rule := range opts.Custom {
+		known = append(known, generic.New(rule))
+	}
+	return known
 }
 
 // expand returns what operators make of the custom resources that were read, and keeps the others as ignored.

@@ -143,6 +143,7 @@ func (i *input) again(scenarios []string) string {
 	add("-f", i.files...)
 	add("--scheduler-config", i.schedulerConfig)
 	add("--feature-gates", i.featureGates)
+	add("--hydrolix-profile", i.hydrolixProfile)
 	for n, word := range words {
 		words[n] = report.ShellWord(word)
 	}

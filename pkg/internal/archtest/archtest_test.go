@@ -30,6 +30,7 @@ var level = map[string]int{
 	"pkg/operator/kafscale":  3,
 	"pkg/operator/stackable": 3,
 	"pkg/operator/hydrolix":  3,
+	"pkg/operator/generic":   3,
 	"pkg/risk":               2,
 	"pkg/scenario":           4,
 	"pkg/simulation":         5,
