@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -201,7 +202,7 @@ func (m *Made) create(r *Resource) (manifest.Object, error) {
 		annotations[OriginAnnotation+origin.Field] = origin.Level
 	}
 	obj.SetAnnotations(annotations)
-	if obj.GetNamespace() == "" {
+	if _, clusterWide := obj.(*schedulingv1.PriorityClass); obj.GetNamespace() == "" && !clusterWide {
 		obj.SetNamespace(cmp.Or(r.Namespace, v1.NamespaceDefault))
 	}
 	data, err := manifest.Encode(obj)

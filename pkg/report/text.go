@@ -111,12 +111,28 @@ func (t *text) ignored() []string {
 		verb = "takes"
 	}
 	lines := []string{fmt.Sprintf("%s that %s no part in scheduling: %s", count(len(objects), "object"), verb, strings.Join(parts, ", "))}
+	if custom := customKinds(objects); len(custom) > 0 {
+		lines = append(lines, "give customResources with a podTemplatePath in the scenario if one holds a pod template: "+strings.Join(custom, ", "))
+	}
 	if t.all {
 		for _, object := range objects {
 			lines = append(lines, object.text())
 		}
 	}
 	return lines
+}
+
+// customKinds are the kinds of the objects whose group is not Kubernetes' own, which may be custom resources, sorted. Kubernetes' groups
+// have no dot, or end in k8s.io.
+func customKinds(objects []Ignored) []string {
+	var kinds []string
+	for _, object := range objects {
+		if group, _, _ := strings.Cut(object.APIVersion, "/"); strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+			kinds = append(kinds, object.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
 }
 
 // text says which object it is and where it stands: "ConfigMap kafka/settings of v1 in kafka.yaml".

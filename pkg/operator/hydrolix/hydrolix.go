@@ -68,7 +68,7 @@ func expand(resource *operator.Resource, those []*operator.Resource, profile *Pr
 	for i := range workloads {
 		result.Objects = append(result.Objects, workloads[i].object(c))
 	}
-	result.Assumptions = append(append(profile.assumptions(workloads), assumptions...), result.Assumptions...)
+	result.Assumptions = append(append(profile.assumptions(c, workloads), assumptions...), result.Assumptions...)
 	return result, nil
 }
 

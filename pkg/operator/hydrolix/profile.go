@@ -104,41 +104,42 @@ func ReadProfile(file string, data []byte) (*Profile, error) {
 func (p *Profile) names() []string { return slices.Sorted(maps.Keys(p.Services)) }
 
 // assumptions say what the expansion took from the profile that is shipped; none of one that the user gave.
-func (p *Profile) assumptions(workloads []workload) []string {
+func (p *Profile) assumptions(c *components, workloads []workload) []string {
 	if p.file != "" || len(workloads) == 0 {
 		return nil
 	}
-	var replicas, sizes, kinds, classes, ruled []string
+	var replicas, kinds, ruled []string
+	var sizes, classes grouped
 	for i := range workloads {
 		w := &workloads[i]
-		if w.replicasAssumed && w.replicas > 0 {
+		if w.replicas == 0 {
+			continue
+		}
+		if w.replicasAssumed {
 			replicas = append(replicas, fmt.Sprintf("%s %d", w.name, w.replicas))
 		}
 		if w.sizeAssumed {
-			sizes = append(sizes, fmt.Sprintf("%s %s and %s", w.name, &w.cpu, &w.memory))
+			sizes.add(fmt.Sprintf("%s and %s", &w.cpu, &w.memory), w.name)
 		}
 		if publishedKind[w.service] == "" {
 			kinds = append(kinds, w.name)
 		}
 		if w.classAssumed {
-			classes = append(classes, fmt.Sprintf("%s %s", w.name, w.priorityClass))
+			classes.add(w.priorityClass, w.name)
 		}
-		if w.hasDefault() {
+		if w.hasDefault(c) {
 			ruled = append(ruled, w.name)
 		}
 	}
 	sentences := []string{fmt.Sprintf("pods have the label %s with the name of their component or pool", p.Label)}
-	for _, s := range []struct {
-		format string
-		of     []string
-	}{
-		{"replicas are %s", replicas},
-		{"pods request cpu and memory, with the same limits: %s", sizes},
-		{"of these the kind is not published, and is as in the profile: %s", kinds},
-		{"priority classes are %s", classes},
+	for _, s := range []struct{ format, of string }{
+		{"the replicas are %s", strings.Join(replicas, ", ")},
+		{"a pod requests cpu and memory, with the same limits: %s", sizes.String()},
+		{"the priority classes are %s", classes.String()},
+		{"these are Deployments: %s", strings.Join(kinds, ", ")},
 	} {
-		if len(s.of) > 0 {
-			sentences = append(sentences, fmt.Sprintf(s.format, strings.Join(s.of, ", ")))
+		if s.of != "" {
+			sentences = append(sentences, fmt.Sprintf(s.format, s.of))
 		}
 	}
 	if len(ruled) > 0 {
@@ -146,10 +147,38 @@ func (p *Profile) assumptions(workloads []workload) []string {
 			strings.Join(ruled, ", "), p.Label, p.Weight))
 	}
 	if p.StorageClass == "" {
-		sentences = append(sentences, "StatefulSets claim no volumes, and a StorageClass keeps no pod in its zone; give storageClass in a profile to change that")
+		sentences = append(sentences, "StatefulSets claim no volumes, so that none keeps a pod where it is")
 	}
 	return append(sentences, "Deployments roll out with Kubernetes' default strategy, StatefulSets one pod after the other; "+
-		"give all of this in a profile of your own, with --hydrolix-profile FILE or in the scenario under operators.hydrolix.profile")
+		"a profile of your own says otherwise, with --hydrolix-profile FILE or in the scenario as operators.hydrolix.profile")
+}
+
+// grouped are names by what they have in common, in order of appearance.
+type grouped []struct {
+	what  string
+	names []string
+}
+
+func (g *grouped) add(what, name string) {
+	for i := range *g {
+		if (*g)[i].what == what {
+			(*g)[i].names = append((*g)[i].names, name)
+			return
+		}
+	}
+	*g = append(*g, struct {
+		what  string
+		names []string
+	}{what, []string{name}})
+}
+
+// String is "hdx-low for version, merge-peer; hdx-high for intake-head".
+func (g grouped) String() string {
+	var parts []string
+	for _, group := range g {
+		parts = append(parts, group.what+" for "+strings.Join(group.names, ", "))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // publishedKind are the kinds that documentation states, as "stateful", by an example of priority_classes, or by a command:

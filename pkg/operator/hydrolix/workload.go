@@ -47,7 +47,7 @@ var minimal = []string{"traefik", "ui", "turbine-api", "turbine-api-worker", "zo
 func (c *components) workloads() ([]workload, error) {
 	var problems []error
 	if p := c.spec.ScaleProfile; p != "" && !slices.Contains(c.profile.ScaleProfiles, p) {
-		problems = append(problems, fmt.Errorf("spec.scale_profile: the profile has no %q; it has %s; add it there%s",
+		problems = append(problems, fmt.Errorf("spec.scale_profile: the profile has no %q, only %s%s",
 			p, strings.Join(c.profile.ScaleProfiles, ", "), manifest.DidYouMean(p, c.profile.ScaleProfiles)))
 	}
 	c.scaleNotes()
@@ -81,7 +81,7 @@ func (c *components) workloads() ([]workload, error) {
 			problems = append(problems, fmt.Errorf("%s.service: Required value", path))
 			continue
 		case !known:
-			problems = append(problems, fmt.Errorf("%s.service: the profile has no component %q; add it there%s",
+			problems = append(problems, fmt.Errorf("%s.service: the profile has no component %q%s",
 				path, p.Service, manifest.DidYouMean(p.Service, c.profile.names())))
 			continue
 		}
@@ -238,8 +238,16 @@ func (w *workload) labels(profile *Profile) map[string]string {
 	return map[string]string{profile.Label: w.name}
 }
 
-// hasDefault tells whether the operator has a rule of its own for the workload, whether or not another takes its place.
-func (w *workload) hasDefault() bool { return defaultRule(w.service, w.replicas, 1, nil) != nil }
+// hasDefault tells whether a rule of the operator's own holds for the workload: there is one, and no selector takes its place.
+func (w *workload) hasDefault(c *components) bool {
+	levels := w.levels(c)
+	for _, level := range levels[:len(levels)-1] {
+		if level.rules.PodAntiAffinity != nil {
+			return false
+		}
+	}
+	return levels[len(levels)-1].rules.PodAntiAffinity != nil
+}
 
 // levels are what of spec.targeting covers the workload, the first before the others.
 func (w *workload) levels(c *components) []level {
