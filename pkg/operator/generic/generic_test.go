@@ -44,10 +44,10 @@ func TestWorkloads(t *testing.T) {
 			Rule{Kind: widget, PodTemplatePath: "spec.server.pod", ReplicasPath: "spec.server.count", As: "StatefulSet"}, "StatefulSet ns/w 0 map[app:w] map[app:w]"},
 		{"DaemonSet", head + "spec: {template: {spec: {" + container + "}}}",
 			Rule{Kind: widget, PodTemplatePath: "spec.template", As: "DaemonSet"}, "DaemonSet ns/w map[app:w] map[app:w]"},
-		{"Job", head + "spec: {n: 2, template: {spec: {" + container + "}}}",
-			Rule{Kind: widget, PodTemplatePath: "spec.template", ReplicasPath: "spec.n", As: "Job"}, "Job ns/w 2 2 Never"},
-		{"Job that says how it restarts", head + "spec: {n: 2, template: {spec: {restartPolicy: OnFailure, " + container + "}}}",
-			Rule{Kind: widget, PodTemplatePath: "spec.template", ReplicasPath: "spec.n", As: "Job"}, "Job ns/w 2 2 OnFailure"},
+		{"Job", head + "spec: {runs: 2, template: {spec: {" + container + "}}}",
+			Rule{Kind: widget, PodTemplatePath: "spec.template", ReplicasPath: "spec.runs", As: "Job"}, "Job ns/w 2 2 Never"},
+		{"Job that says how it restarts", head + "spec: {runs: 2, template: {spec: {restartPolicy: OnFailure, " + container + "}}}",
+			Rule{Kind: widget, PodTemplatePath: "spec.template", ReplicasPath: "spec.runs", As: "Job"}, "Job ns/w 2 2 OnFailure"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			result, err := expand(t, tt.rule, tt.text)
