@@ -5,6 +5,7 @@ package hydrolix
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -54,7 +55,10 @@ func expand(resource *operator.Resource, those []*operator.Resource, profile *Pr
 		return nil, errors.Join(append(problems, err)...)
 	}
 	result := &operator.Expansion{Warnings: warnings}
-	problems = append(problems, checkTargeting(spec.Targeting), checkClasses(&spec.PriorityClasses))
+	problems = append(problems, checkTargeting(spec.Targeting), checkClasses(&spec.PriorityClasses), checkScale("spec.scale", spec.Scale))
+	for _, name := range slices.Sorted(maps.Keys(spec.profiles)) {
+		problems = append(problems, checkScale(fmt.Sprintf("spec.scale.profile[%s]", name), spec.profiles[name]))
+	}
 	c := &components{spec: spec, profile: profile, result: result}
 	workloads, err := c.workloads()
 	if err := errors.Join(append(problems, err)...); err != nil {

@@ -282,6 +282,11 @@ func TestErrors(t *testing.T) {
 			"spec.scale[zookeeper].data_storage: Invalid value: \"big\": is no size; give for example 10Gi or 1TB",
 			"spec.targeting[*].node_selector: Invalid value: []: a list where an object is wanted",
 		}},
+		{"negative sizes", head, "{scale: {zookeeper: {cpu: -1, data_storage: -1TB}, profile: {a: {keycloak: {memory: -1Gi}}}}}", []string{
+			"spec.scale[zookeeper].cpu: Invalid value: \"-1\": must be greater than or equal to 0",
+			"spec.scale[zookeeper].data_storage: Invalid value: \"-1T\": must be greater than or equal to 0",
+			"spec.scale.profile[a][keycloak].memory: Invalid value: \"-1Gi\": must be greater than or equal to 0",
+		}},
 		{"values", head, "{scale_profile: prd, priority_classes: {deployments: {keycloak: hdx-hig}}, pools: [{name: a}, {service: merge-pear}, {name: keycloak, service: merge-peer}, " +
 			"{name: a, service: merge-peer}], targeting: {zookeeper: {pod_anti_affinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {}}]}}}}", []string{
 			"spec.targeting[zookeeper].pod_anti_affinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty",

@@ -183,3 +183,28 @@ func nulls(targeting json.RawMessage) []string {
 	}
 	return warnings
 }
+
+// checkScale refuses negative sizes here, where they stand, rather than in the pods.
+func checkScale(path string, of map[string]scale) error {
+	var problems []error
+	for _, service := range slices.Sorted(maps.Keys(of)) {
+		given := of[service]
+		for _, field := range []struct {
+			name     string
+			quantity *resource.Quantity
+		}{{"cpu", given.CPU}, {"memory", given.Memory}, {"storage", given.Storage.quantity()}, {"data_storage", given.DataStorage.quantity()}} {
+			if field.quantity != nil && field.quantity.Sign() < 0 {
+				problems = append(problems, fmt.Errorf("%s[%s].%s: Invalid value: %q: must be greater than or equal to 0",
+					path, service, field.name, field.quantity))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (s *size) quantity() *resource.Quantity {
+	if s == nil {
+		return nil
+	}
+	return &s.Quantity
+}
