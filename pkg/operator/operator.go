@@ -93,6 +93,8 @@ type Result struct {
 	Ignored []manifest.Ignored
 	// Notes are warnings and assumptions, each with the resource that it is about.
 	Notes []string
+	// Made are the same objects as their operators write them, in the same order.
+	Made []Made
 }
 
 // Expand expands the resources that one of the operators knows. The error tells all that is wrong, a line each.
@@ -181,6 +183,7 @@ func (result *Result) make(r *Resource, expand func() (*Expansion, error)) error
 			continue
 		}
 		result.Objects = append(result.Objects, obj)
+		result.Made = append(result.Made, made)
 	}
 	for _, warning := range expansion.Warnings {
 		result.Notes = append(result.Notes, fmt.Sprintf("%s: %s", r, warning))

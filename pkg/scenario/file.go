@@ -39,7 +39,8 @@ type File struct {
 	Cluster []Source `json:"cluster" jsonschema:"minItems=1"`
 	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.
 	Scheduler Scheduler `json:"scheduler,omitempty"`
-	// Operators says what the operators of custom resources are given besides the resources. Default: nothing.
+	// Operators says what operators are given besides their resources, which they turn into workloads wherever the scenario has them.
+	// Default: nothing.
 	Operators Operators `json:"operators,omitempty"`
 	// CustomResources lists kinds of custom resources that hold a pod template, and where. Other kinds that no operator is known for
 	// take no part in scheduling. Default: none.

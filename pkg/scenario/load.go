@@ -124,6 +124,7 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Sc
 	l := &loader{file: commandLine, stdin: stdin, commandLine: true, opts: opts, named: map[string]bool{}}
 	s := &Scenario{Name: commandLine, Ties: sched.Ties{Seed: 1}}
 	l.featureGates(s, nil)
+	l.operators(&Operators{})
 	if len(clusterFiles) > 0 {
 		s.Cluster = l.read(field.NewPath("--cluster"), clusterFiles)
 	}
@@ -179,7 +180,7 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	s.Expects = l.expects("expect")
 	l.head(file)
 	l.featureGates(s, file.Scheduler.FeatureGates)
-	l.hydrolix(file.Operators.Hydrolix)
+	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
 	l.clusterSources(s, file.Cluster)
 	l.reading = WorkloadsStep

@@ -15,12 +15,6 @@ import (
 	"github.com/faultline/faultline/pkg/operator/hydrolix"
 )
 
-// Operators are what the operators of custom resources are given besides the resources.
-type Operators struct {
-	// Hydrolix is for HydrolixCluster resources. Default: what is shipped holds.
-	Hydrolix *HydrolixOptions `json:"hydrolix,omitempty"`
-}
-
 // HydrolixOptions are for HydrolixCluster resources.
 type HydrolixOptions struct {
 	// Profile is the path of a file with what Hydrolix does not publish: replicas of scale profiles, sizes, labels and weights.

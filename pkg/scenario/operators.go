@@ -1,7 +1,12 @@
 package scenario
 
 import (
+	"fmt"
+	"io"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
@@ -32,6 +37,73 @@ func operators(opts OperatorOptions) []operator.Operator {
 		known = append(known, generic.New(rule))
 	}
 	return known
+}
+
+// Expand reads files and returns what operators make of the custom resources in them, after what their charts bring along, and the
+// other objects of the files. "-" is the given standard input. The error tells all that is wrong, a line each.
+func Expand(stdin io.Reader, files []string, opts OperatorOptions) (*operator.Result, []manifest.Object, error) {
+	if err := opts.KafScale.Validate(); err != nil {
+		return nil, nil, err
+	}
+	set, err := manifest.Read(stdin, files...)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := operators(opts)
+	installed, err := operator.Install(all)
+	if err != nil {
+		return nil, nil, err
+	}
+	expanded, err := operator.Expand(all, set.Ignored)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &operator.Result{
+		Objects: slices.Concat(installed.Objects, expanded.Objects), Made: slices.Concat(installed.Made, expanded.Made),
+		Notes: slices.Concat(installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
+	}, set.Objects, nil
+}
+
+// operators puts what the command line says to operators over what the file says.
+func (l *loader) operators(given *Operators) {
+	l.opts.Operators.KafScale = l.kafscale(given.KafScale).Over(l.opts.Operators.KafScale)
+	if err := l.opts.Operators.KafScale.Validate(); err != nil {
+		for line := range strings.Lines(err.Error()) {
+			l.problems = append(l.problems, errorLine(strings.TrimSpace(line)))
+		}
+		l.incomplete = true
+		l.opts.Operators.KafScale = kafscale.Options{} // so that it is said once
+	}
+	l.hydrolix(given.Hydrolix)
+}
+
+func (l *loader) kafscale(given *KafScale) kafscale.Options {
+	if given == nil {
+		return kafscale.Options{}
+	}
+	path := field.NewPath("operators", "kafscale")
+	opts := kafscale.Options{Release: given.Release, Namespace: given.Namespace, Revision: kafscale.Revision(given.Revision)}
+	if given.Revision != "" && !slices.Contains(kafscale.Revisions, opts.Revision) {
+		l.problem(path.Child("revision"), "%q is none of before, drifted and fixed", given.Revision)
+	}
+	if given.Values != "" {
+		l.named[given.Values] = true
+		file := l.resolve(given.Values)
+		if !l.exists(file) {
+			l.problem(path.Child("values"), "%s", l.missing(file))
+		} else if data, err := manifest.ReadFile(l.fsys, file); err != nil {
+			l.problems = append(l.problems, err)
+		} else {
+			opts.Values = append(opts.Values, kafscale.Document{Name: file, Data: data})
+		}
+	}
+	if given.ValuesInline != nil {
+		opts.Values = append(opts.Values, kafscale.Document{Name: fmt.Sprintf("%s: %s", l.file, path.Child("valuesInline")), Data: given.ValuesInline.Raw})
+	}
+	if given.Release == "" && given.Namespace == "" && given.Revision == "" && len(opts.Values) == 0 {
+		opts.Release = "kafscale" // the chart as it is
+	}
+	return opts
 }
 
 // expand returns what operators make of the custom resources that were read, and keeps the others as ignored.
