@@ -63,7 +63,7 @@ var table = []*kind{
 	{"Namespace", "", []string{"v1"}, clusterWide, &v1.Namespace{}, on(corevalidation.ValidateNamespace)},
 	{"Node", "", []string{"v1"}, clusterWide, &v1.Node{}, on(corevalidation.ValidateNode)},
 	{"Pod", "", []string{"v1"}, namespaced, &v1.Pod{}, on(validatePod)},
-	{"Service", "", []string{"v1"}, namespaced, &v1.Service{}, on(corevalidation.ValidateServiceCreate)},
+	{"Service", "", []string{"v1"}, namespaced, &v1.Service{}, on(validateService)},
 	{"PersistentVolume", "", []string{"v1"}, clusterWide, &v1.PersistentVolume{}, on(validatePersistentVolume)},
 	{"PersistentVolumeClaim", "", []string{"v1"}, namespaced, &v1.PersistentVolumeClaim{}, on(validatePersistentVolumeClaim)},
 	{"Deployment", "apps", []string{"v1"}, namespaced, &appsv1.Deployment{}, on(validateDeployment)},
@@ -117,6 +117,15 @@ func (k *kind) describe(namespace, name string) string {
 
 func on[T runtime.Object](validate func(T) field.ErrorList) func(runtime.Object) field.ErrorList {
 	return func(obj runtime.Object) field.ErrorList { return validate(obj.(T)) }
+}
+
+// validateService fills in clusterIPs as the API server does before it validates; see normalizeClusterIPs in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go.
+func validateService(service *core.Service) field.ErrorList {
+	if service.Spec.ClusterIP != "" && len(service.Spec.ClusterIPs) == 0 {
+		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
+	}
+	return corevalidation.ValidateServiceCreate(service)
 }
 
 func validatePersistentVolume(pv *core.PersistentVolume) field.ErrorList {

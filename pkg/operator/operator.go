@@ -196,15 +196,8 @@ func (result *Result) make(r *Resource, expand func() (*Expansion, error)) error
 
 // create lets the API server's code default and validate the object. What it refuses is told with the resource from which it comes.
 func (m *Made) create(r *Resource) (manifest.Object, error) {
-	obj := m.Object.DeepCopyObject().(cluster.Object)
-	annotations := map[string]string{OwnerAnnotation: r.String()}
-	for key, value := range obj.GetAnnotations() {
-		annotations[key] = value
-	}
-	for _, origin := range m.Origins {
-		annotations[OriginAnnotation+origin.Field] = origin.Level
-	}
-	obj.SetAnnotations(annotations)
+	obj := m.annotated()
+	obj.SetAnnotations(with(obj.GetAnnotations(), OwnerAnnotation, r.String()))
 	if _, clusterWide := obj.(*schedulingv1.PriorityClass); obj.GetNamespace() == "" && !clusterWide {
 		obj.SetNamespace(cmp.Or(r.Namespace, v1.NamespaceDefault))
 	}
@@ -218,6 +211,23 @@ func (m *Made) create(r *Resource) (manifest.Object, error) {
 	}
 	created.Source = r.Source
 	return created, nil
+}
+
+// annotated is a copy of the object that carries the origins.
+func (m *Made) annotated() cluster.Object {
+	obj := m.Object.DeepCopyObject().(cluster.Object)
+	for _, origin := range m.Origins {
+		obj.SetAnnotations(with(obj.GetAnnotations(), OriginAnnotation+origin.Field, origin.Level))
+	}
+	return obj
+}
+
+func with(annotations map[string]string, key, value string) map[string]string {
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	return annotations
 }
 
 // OriginsOf returns what the annotations of an object say of the origin of its rules, sorted by field; nil if it was not expanded from

@@ -128,7 +128,9 @@ func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 	l.notes = append(l.notes, result.Notes...)
 	var objects []cluster.Object
 	for _, obj := range result.Objects {
-		l.locate(obj.Object, obj.Source)
+		if obj.Source.Line > 0 { // a chart is no file
+			l.locate(obj.Object, obj.Source)
+		}
 		objects = append(objects, obj.Object)
 	}
 	return objects

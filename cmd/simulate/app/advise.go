@@ -143,7 +143,11 @@ func (i *input) again(scenarios []string) string {
 	add("-f", i.files...)
 	add("--scheduler-config", i.schedulerConfig)
 	add("--feature-gates", i.featureGates)
-	add("--hydrolix-profile", i.hydrolixProfile)
+	add("--kafscale-release", i.operators.kafscale.release)
+	for _, file := range i.operators.kafscale.values {
+		add("--kafscale-values", file)
+	}
+	add("--hydrolix-profile", i.operators.hydrolixProfile)
 	for n, word := range words {
 		words[n] = report.ShellWord(word)
 	}

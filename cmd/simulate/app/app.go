@@ -84,6 +84,7 @@ Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered a
 		newRun(s), newBlast(s), newDrain(s), newExplain(s),
 		newCompare(s), newSweep(s), newMerge(s), newCapacity(s), newSize(s), newAdvise(s),
 		newTest(s), newDiff(s), newBench(s), newVerify(s),
+		newExpand(s),
 		newValidate(s), newExport(s), newVersion(s), newCompletion(s))
 	return root
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
-	"github.com/faultline/faultline/pkg/operator/hydrolix"
 	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/scenarios"
@@ -22,13 +21,13 @@ type input struct {
 	files           []string
 	schedulerConfig string
 	featureGates    string
-	hydrolixProfile string
 	ties            string
 	arrivals        string
 	seed            uint64
 	explain         bool
 	depth           *placement.Depth // how much is kept of every pod's scheduling cycle
 	changes         changes
+	operators       operators
 }
 
 func (i *input) register(cmd *cobra.Command) {
@@ -44,10 +43,10 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&i.schedulerConfig, "scheduler-config", "", "`FILE` of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&i.featureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
-	flags.StringVar(&i.hydrolixProfile, "hydrolix-profile", "", "`FILE` with what Hydrolix does not publish: replicas of scale profiles, sizes, labels, weights")
 	flags.StringVar(&i.ties, "ties", "", "`WINNER` among equal nodes: upstream, the first in kube-scheduler's own order, or random\n(default upstream, or what the scenario says)")
 	flags.StringVar(&i.arrivals, "arrivals", "", "`ORDER` in which workloads arrive that are applied together: listed, or random\n(default listed, or what the scenario says)")
 	flags.Uint64Var(&i.seed, "seed", 1, "`NUMBER` from which all random choices follow; with random ties or arrivals")
+	i.operators.register(cmd)
 	// An error would say that there is no such flag.
 	_ = cmd.RegisterFlagCompletionFunc("ties", cobra.FixedCompletions([]string{"upstream", "random"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("arrivals", cobra.FixedCompletions([]string{"listed", "random"}, cobra.ShellCompDirectiveNoFileComp))
@@ -104,14 +103,9 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
 	byFlags := len(i.cluster)+len(i.files) > 0
 	opts := scenario.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates}
-	if i.hydrolixProfile != "" {
-		data, err := manifest.ReadFile(nil, i.hydrolixProfile)
-		if err != nil {
-			return nil, fmt.Errorf("--hydrolix-profile: %w", err)
-		}
-		if opts.Operators.Hydrolix.Profile, err = hydrolix.ReadProfile(i.hydrolixProfile, data); err != nil {
-			return nil, err
-		}
+	var err error
+	if opts.Operators, err = i.operators.options(); err != nil {
+		return nil, err
 	}
 	switch {
 	case len(args) > 0 && byFlags:

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/operator/hydrolix"
+	"github.com/faultline/faultline/pkg/operator/kafscale"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// operators are the flags that say what operators are given besides their resources.
+type operators struct {
+	kafscale struct {
+		release string
+		values  []string
+	}
+	hydrolixProfile string
+}
+
+func (o *operators) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.kafscale.values, "kafscale-values", nil, "install KafScale's chart with the values of this `FILE` (repeatable, the last wins)")
+	flags.StringVar(&o.kafscale.release, "kafscale-release", "", "install KafScale's chart as the release of this `NAME` (default kafscale, or what the scenario says)")
+	flags.StringVar(&o.hydrolixProfile, "hydrolix-profile", "", "`FILE` with what Hydrolix does not publish: replicas of scale profiles, sizes, labels, weights")
+}
+
+// options reads the files that the flags name.
+func (o *operators) options() (scenario.OperatorOptions, error) {
+	opts := scenario.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
+	for _, file := range o.kafscale.values {
+		data, err := manifest.ReadFile(nil, file)
+		if err != nil {
+			return opts, fmt.Errorf("--kafscale-values: %w", err)
+		}
+		opts.KafScale.Values = append(opts.KafScale.Values, kafscale.Document{Name: file, Data: data})
+	}
+	if o.hydrolixProfile == "" {
+		return opts, nil
+	}
+	data, err := manifest.ReadFile(nil, o.hydrolixProfile)
+	if err != nil {
+		return opts, fmt.Errorf("--hydrolix-profile: %w", err)
+	}
+	opts.Hydrolix.Profile, err = hydrolix.ReadProfile(o.hydrolixProfile, data)
+	return opts, err
+}
