@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/rule"
@@ -25,6 +26,9 @@ type Effect struct {
 	SameNodes bool
 	// Pending is the number of the step's Pending pods with the rule, PendingWithout that without it.
 	Pending, PendingWithout int
+	// Selected is how many of the workload's own pods anti-affinity or a spread constraint speaks of, by its selector, out of Pods. A
+	// rule that selects none keeps none of them apart. Both are 0 for other rules.
+	Selected, Pods int
 }
 
 // Move is a pod that is on another node. An empty node is that of a Pending pod, or of one that is not there.
@@ -71,8 +75,26 @@ func compare(r rule.Rule, owner cluster.Owner, with, without *simulation.Step) E
 			e.Others = append(e.Others, moves(before[other], after[other])...)
 		}
 	}
+	e.Selected, e.Pods = selected(r, before[owner])
 	e.Decides = len(e.Moved)+len(e.Others) > 0 || e.Pending != e.PendingWithout
 	return e
+}
+
+// selected counts the pods of which a rule that keeps pods apart speaks.
+func selected(r rule.Rule, pods []*v1.Pod) (selected, of int) {
+	if r.Kind != rule.AntiAffinity && r.Kind != rule.Spread {
+		return 0, 0
+	}
+	selector, err := labels.Parse(r.Selector)
+	if err != nil {
+		return 0, 0 // it is no selector in one piece
+	}
+	for _, pod := range pods {
+		if selector.Matches(labels.Set(pod.Labels)) {
+			selected++
+		}
+	}
+	return selected, len(pods)
 }
 
 // owners returns the owners of either, sorted.

@@ -138,6 +138,13 @@ func TestJobSelectsItsPods(t *testing.T) {
 	}
 }
 
+func TestHeadlessServiceHasClusterIPs(t *testing.T) {
+	service := object[*v1.Service](t, `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {clusterIP: None, ports: [{port: 80}]}}`)
+	if diff := cmp.Diff([]string{v1.ClusterIPNone}, service.Spec.ClusterIPs); diff != "" {
+		t.Errorf("clusterIPs (-want +got):\n%s", diff)
+	}
+}
+
 func TestOlderVersionIsConverted(t *testing.T) {
 	hpa := object[*autoscalingv2.HorizontalPodAutoscaler](t, `{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: h},
 		spec: {maxReplicas: 3, targetCPUUtilizationPercentage: 70, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}}`)

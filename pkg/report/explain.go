@@ -81,6 +81,10 @@ type Effect struct {
 	// Pending is the number of the step's Pending pods with the rule, PendingWithout that without it.
 	Pending        int `json:"pending"`
 	PendingWithout int `json:"pendingWithout"`
+	// Selected is how many of the workload's pods, of which there are Pods, anti-affinity or a spread constraint speaks of by its
+	// selector; a rule that selects none keeps none of them apart.
+	Selected int `json:"selected"`
+	Pods     int `json:"pods,omitempty"`
 }
 
 // Move is a pod that is on another node. An empty node is that of a Pending pod, or of one that is not there.

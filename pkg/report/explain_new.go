@@ -47,6 +47,7 @@ func newExplanation(pod *explain.Pod, asked []string) Explanation {
 		told := Effect{
 			Rule: effect.Rule.String(), Path: effect.Rule.Path, Decides: effect.Decides, Moved: newMoves(effect.Moved), Others: newMoves(effect.Others),
 			SameNodes: effect.SameNodes, Pending: effect.Pending, PendingWithout: effect.PendingWithout,
+			Selected: effect.Selected, Pods: effect.Pods,
 		}
 		told.Words = told.text()
 		e.Effects = append(e.Effects, told)

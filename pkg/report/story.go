@@ -165,6 +165,13 @@ func (e *Explanation) help() []string {
 
 // text is "decides: without it 2 pods of the workload are elsewhere, and 0 pods are Pending instead of 1".
 func (e Effect) text() string {
+	if e.Selected < e.Pods {
+		return fmt.Sprintf("%s; its selector matches %d of the workload's %s", e.outcome(), e.Selected, count(e.Pods, "pod"))
+	}
+	return e.outcome()
+}
+
+func (e Effect) outcome() string {
 	if !e.Decides {
 		return "is present and decides nothing: without it every pod of the step is where it is now"
 	}
