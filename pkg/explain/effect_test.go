@@ -149,3 +149,42 @@ func TestEffectsOfWhatIsNotThere(t *testing.T) {
 		}
 	}
 }
+
+// Anti-affinity of web is about other pods than its own; that of the second term is about all of them.
+const drifted = `
+apiVersion: faultline/v1alpha1
+kind: Scenario
+cluster: [{synthetic: {nodeGroups: [{count: 2}]}}]
+workloads:
+- objects:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      replicas: 2
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}}
+        spec:
+          affinity:
+            podAntiAffinity:
+              preferredDuringSchedulingIgnoredDuringExecution:
+              - {weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: other}}}}
+              - {weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}}
+          nodeSelector: {kubernetes.io/os: linux}
+          containers: [{name: web, image: "web:1"}]
+`
+
+func TestEffectsCountThePodsThatARuleIsAbout(t *testing.T) {
+	effects, err := Effects(context.Background(), world(t, drifted), "workloads", deployment("web"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][2]int
+	for _, e := range effects {
+		got = append(got, [2]int{e.Selected, e.Pods})
+	}
+	if diff := cmp.Diff([][2]int{{0, 2}, {2, 2}, {0, 0}}, got); diff != "" {
+		t.Errorf("selected of pods (-want +got):\n%s", diff)
+	}
+}

@@ -144,6 +144,12 @@ func Install(operators []Operator) (*Result, error) {
 	return result, nil
 }
 
+// Knows tells whether the resource is of one of the operators, or of one by mistake, so that Expand has something to say of it.
+func Knows(operators []Operator, ignored manifest.Ignored) bool {
+	o, err := find(operators, &Resource{ignored})
+	return o != nil || err != nil
+}
+
 // find returns the operator of the resource, nil if there is none.
 func find(operators []Operator, r *Resource) (*Operator, error) {
 	if r.JSON == nil {

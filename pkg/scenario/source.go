@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/operator"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -72,7 +73,12 @@ func (l *loader) source(path *field.Path, source *Source, nodes bool) []cluster.
 		return l.synthetic(path.Child("synthetic"), source.Synthetic)
 	}
 	var objects []cluster.Object
+	var resources []manifest.Ignored
 	for i := range source.Objects {
+		if resource, found := l.resource(path.Child("objects").Index(i), source.Objects[i].Raw); found {
+			resources = append(resources, resource)
+			continue
+		}
 		obj, err := manifest.DecodeObject(fmt.Sprintf("%s: %s", l.file, path.Child("objects").Index(i)), source.Objects[i].Raw)
 		if err != nil {
 			l.problems = append(l.problems, err)
@@ -83,7 +89,21 @@ func (l *loader) source(path *field.Path, source *Source, nodes bool) []cluster.
 		}
 		objects = append(objects, obj.Object)
 	}
-	return objects
+	return append(objects, l.expand(resources)...)
+}
+
+// resource decodes an object that is written out, if it is a custom resource of an operator that is known.
+func (l *loader) resource(path *field.Path, data []byte) (manifest.Ignored, bool) {
+	set, err := manifest.Decode(l.file, data)
+	if err != nil || len(set.Ignored) != 1 || !operator.Knows(operators(l.opts.Operators), set.Ignored[0]) {
+		return manifest.Ignored{}, false
+	}
+	resource := set.Ignored[0]
+	resource.Source = manifest.Source{File: l.file, Path: path.String()}
+	if l.data != nil {
+		resource.Source.Line = l.line(places(path)...)
+	}
+	return resource, true
 }
 
 // places are the steps of a path: names of fields and positions in lists.
