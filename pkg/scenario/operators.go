@@ -45,9 +45,12 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions) (*operator.Re
 	if err := opts.KafScale.Validate(); err != nil {
 		return nil, nil, err
 	}
-	set, err := manifest.Read(stdin, files...)
-	if err != nil {
-		return nil, nil, err
+	set := &manifest.Set{}
+	if len(files) > 0 {
+		var err error
+		if set, err = manifest.Read(stdin, files...); err != nil {
+			return nil, nil, err
+		}
 	}
 	all := operators(opts)
 	installed, err := operator.Install(all)
