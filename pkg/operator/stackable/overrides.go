@@ -1,0 +1,139 @@
+package stackable
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/faultline/faultline/pkg/operator"
+)
+
+// converter knows of every list in a pod whether it is atomic or a map by some key.
+var converter = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
+
+// override merges podOverrides into the finished template, as the operators do last of all: structs field by field, maps key by key,
+// lists of containers and the like by their keys, and all other lists, such as the terms of affinities, as a whole. It returns what of
+// the pod's placement came from there.
+func (c *cluster) override(path string, template *v1.PodTemplateSpec, raw json.RawMessage, name string, origins []operator.Origin) []operator.Origin {
+	if len(raw) == 0 || string(raw) == "null" {
+		return origins
+	}
+	overrides := &v1.PodTemplateSpec{}
+	problems := len(c.problems)
+	c.decode(path, raw, overrides)
+	if len(c.problems) > problems {
+		return origins
+	}
+	c.assume("podOverrides are merged as kubectl apply --server-side merges: which lists the operators replace as a whole is inferred")
+	before := template.DeepCopy()
+	if err := merge(template, overrides); err != nil {
+		c.problem("%s: %s", path, err)
+		return origins
+	}
+	was, is := placement(&before.Spec), placement(&template.Spec)
+	for i, field := range placementFields {
+		if !equality.Semantic.DeepEqual(was[i], is[i]) {
+			origins = addOrigin(origins, field, "podOverrides of "+name)
+		}
+	}
+	return origins
+}
+
+func addOrigin(origins []operator.Origin, field, level string) []operator.Origin {
+	for i := range origins {
+		if origins[i].Field == field {
+			origins[i].Level += ", " + level
+			return origins
+		}
+	}
+	return append(origins, operator.Origin{Field: field, Level: level})
+}
+
+// placementFields are the fields of a pod's spec that decide where it goes.
+var placementFields = []string{
+	"affinity.podAffinity", "affinity.podAntiAffinity", "affinity.nodeAffinity", "nodeSelector",
+	"tolerations", "topologySpreadConstraints", "priorityClassName", "schedulerName", "nodeName",
+}
+
+// placement returns the values of placementFields.
+func placement(spec *v1.PodSpec) []any {
+	a := spec.Affinity
+	if a == nil {
+		a = &v1.Affinity{}
+	}
+	return []any{
+		a.PodAffinity, a.PodAntiAffinity, a.NodeAffinity, spec.NodeSelector,
+		spec.Tolerations, spec.TopologySpreadConstraints, spec.PriorityClassName, spec.SchedulerName, spec.NodeName,
+	}
+}
+
+// merge merges the overrides into the template by the schema of the Kubernetes API.
+func merge(template, overrides *v1.PodTemplateSpec) error {
+	base, err := object(template)
+	if err != nil {
+		return err
+	}
+	over, err := object(overrides)
+	if err != nil {
+		return err
+	}
+	typedBase, err := converter().ObjectToTyped(base)
+	if err != nil {
+		return fmt.Errorf("reading the pod template: %w", err)
+	}
+	typedOver, err := converter().ObjectToTyped(over)
+	if err != nil {
+		return fmt.Errorf("reading the overrides: %w", err)
+	}
+	merged, err := typedBase.Merge(typedOver)
+	if err != nil {
+		return err
+	}
+	result, err := converter().TypedToObject(merged)
+	if err != nil {
+		return err
+	}
+	into := &v1.PodTemplate{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(result.(*unstructured.Unstructured).Object, into); err != nil {
+		return err
+	}
+	*template = into.Template
+	return nil
+}
+
+// object is a template as a whole object, the smallest of which the schema knows, without the nulls of what is not set.
+func object(template *v1.PodTemplateSpec) (*unstructured.Unstructured, error) {
+	whole, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1.PodTemplate{Template: *template})
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: withoutNulls(whole).(map[string]any)}
+	u.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("PodTemplate"))
+	return u, nil
+}
+
+func withoutNulls(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, element := range v {
+			if element == nil {
+				delete(v, key)
+			} else {
+				withoutNulls(element)
+			}
+		}
+	case []any:
+		for _, element := range v {
+			withoutNulls(element)
+		}
+	}
+	return value
+}

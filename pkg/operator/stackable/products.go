@@ -1,0 +1,329 @@
+package stackable
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// product is a kind of resource, and what its operator makes of it.
+type product struct {
+	group, kind string
+	versions    []string // those of the CustomResourceDefinition, the newest first
+	app         string   // app.kubernetes.io/name of the pods
+	affinityApp string   // the name that default affinities select, if it is another one
+	controller  string   // the last part of app.kubernetes.io/managed-by; empty is the kind in lower case
+	barePods    bool     // the pods have no labels but those that select them
+	fields      []string // of the spec that decide nothing about where pods go
+	wanted      []string // of spec.clusterConfig
+	roles       []role   // none makes no pods
+}
+
+// role is a role of a product, and the operator's defaults for it.
+type role struct {
+	key         string // its field in the spec
+	component   string // app.kubernetes.io/component of its pods
+	workload    workload
+	flat        bool // its configuration stands at the role itself, and there are no role groups
+	optional    bool
+	requests    requests   // of the product's container
+	beside      []requests // of containers beside it
+	volumes     []volume
+	moreVolumes bool // others can be given by any name, and each several times
+	placing
+	adr         *placing // what ADR026 says otherwise
+	noBudget    bool
+	disruptions func(c *cluster, replicas int32) int32 // how many of its pods may be away at once; nil is 1
+	replicas    int32                                  // where none are given; 0 is 1
+	least, most int32                                  // of replicas; fewer are warned of, more are not made
+}
+
+// requests are a container's: cpu is asked for, cpuLimit allowed, and memory both. An empty name is the product's.
+type requests struct{ name, cpu, cpuLimit, memory string }
+
+// volume is a claim template: its field under config.resources.storage, its name, and how large it is if nothing is said.
+type volume struct{ field, claim, capacity string }
+
+// workload is what becomes of a role group.
+type workload int
+
+const (
+	parallel workload = iota // a StatefulSet that makes all its pods at once
+	ordered                  // a StatefulSet that makes one pod after the other
+	deployment
+	daemonSet
+	job
+	pod      // a single one
+	taskPods // none: they come and go with tasks
+)
+
+func (p *product) groupKind() schema.GroupKind { return schema.GroupKind{Group: p.group, Kind: p.kind} }
+
+// cluster20 keeps a cluster's pods together, role70 a role's pods apart. Most defaults are one of them or both.
+var (
+	cluster20 = sameCluster(20)
+	role70    = sameRole(70)
+
+	apart    = placing{apart: []rule{role70}}
+	together = placing{together: []rule{cluster20}, apart: []rule{role70}}
+)
+
+var one = requests{cpu: "250m", cpuLimit: "1", memory: "1Gi"}
+
+// products is what is known of each: get_affinity in rust/operator-binary/src/crd/affinity.rs of its operator
+// (https://github.com/stackabletech/<product>-operator), and its default_config. Roles are in the order of the operators' own.
+var products = []product{
+	{
+		group: "airflow.stackable.tech", kind: "AirflowCluster", versions: []string{"v1alpha2", "v1alpha1"}, app: "airflow",
+		roles: []role{
+			{key: "webservers", component: "webserver", requests: airflow("3Gi"), placing: together},
+			{key: "schedulers", component: "scheduler", workload: ordered, requests: airflow("1536Mi"), placing: together},
+			{key: "celeryExecutors", component: "worker", optional: true, requests: airflow("3Gi"), placing: together},
+			{key: "dagProcessors", component: "dagprocessor", optional: true, requests: airflow("1Gi"), placing: together},
+			{key: "triggerers", component: "triggerer", optional: true, requests: airflow("1Gi"), placing: together},
+			{key: "kubernetesExecutors", component: "executor", workload: taskPods, flat: true, optional: true, noBudget: true, placing: together},
+		},
+	},
+	{
+		group: "druid.stackable.tech", kind: "DruidCluster", versions: []string{"v1alpha1"}, app: "druid",
+		wanted: []string{"deepStorage", "zookeeperConfigMapName"},
+		roles: []role{
+			{
+				key: "brokers", component: "broker", requests: druid("1500Mi"),
+				placing: placing{[]rule{component("historical", 60), component("middlemanager", 40)}, []rule{role70}},
+				adr:     &placing{[]rule{cluster20, component("router", 40)}, []rule{role70}},
+			},
+			{key: "coordinators", component: "coordinator", requests: requests{cpu: "100m", cpuLimit: "400m", memory: "768Mi"}, placing: apart, adr: &together},
+			{
+				key: "historicals", component: "historical", requests: druid("1500Mi"),
+				placing: placing{[]rule{near(dataNodes, 50, deepStorage)}, []rule{role70}},
+				adr:     &placing{[]rule{cluster20, near(dataNodes, 50, deepStorage)}, []rule{role70}},
+			},
+			{
+				key: "middleManagers", component: "middlemanager", requests: druid("1500Mi"),
+				placing: placing{[]rule{near(dataNodes, 50, deepStorage)}, []rule{role70}},
+				adr:     &together,
+			},
+			{
+				key: "routers", component: "router", requests: druid("512Mi"),
+				placing: placing{[]rule{component("broker", 40)}, []rule{role70}},
+				adr:     &placing{[]rule{cluster20, component("broker", 40)}, []rule{role70}},
+			},
+		},
+	},
+	{
+		group: "hbase.stackable.tech", kind: "HbaseCluster", versions: []string{"v1alpha1"}, app: "hbase",
+		wanted: []string{"hdfsConfigMapName", "zookeeperConfigMapName"},
+		roles: []role{
+			{
+				key: "masters", component: "master", requests: one,
+				placing: placing{[]rule{cluster20, near(opaServers, 50, opa)}, []rule{role70}},
+				adr:     &together,
+			},
+			{
+				key: "regionServers", component: "regionserver", requests: one,
+				placing: placing{[]rule{cluster20, near(dataNodes, 50, setting("hdfsConfigMapName")), near(opaServers, 50, opa)}, []rule{role70}},
+				adr:     &placing{[]rule{cluster20, near(dataNodes, 50, setting("hdfsConfigMapName"))}, []rule{role70}},
+			},
+			{
+				key: "restServers", component: "restserver", optional: true, requests: requests{cpu: "100m", cpuLimit: "400m", memory: "512Mi"},
+				placing: together, adr: &placing{together: []rule{cluster20}},
+			},
+		},
+	},
+	{
+		group: "hdfs.stackable.tech", kind: "HdfsCluster", versions: []string{"v1alpha1"}, app: "hdfs", barePods: true,
+		wanted: []string{"zookeeperConfigMapName"},
+		roles: []role{
+			{
+				key: "journalNodes", component: "journalnode", workload: ordered, least: 3,
+				requests: requests{"journalnode", "100m", "400m", "512Mi"}, volumes: []volume{{"data", "data", "1Gi"}},
+				placing: together, adr: &placing{together: []rule{cluster20}},
+			},
+			{
+				key: "nameNodes", component: "namenode", workload: ordered, least: 2,
+				requests: requests{"namenode", "250m", "1", "1Gi"}, beside: []requests{{"zkfc", "100m", "400m", "512Mi"}},
+				volumes: []volume{{"data", "data", "2Gi"}}, placing: together,
+			},
+			{
+				key: "dataNodes", component: "datanode", workload: ordered, least: 1,
+				requests: requests{"datanode", "100m", "400m", "512Mi"}, volumes: []volume{{"data", "data", "10Gi"}}, moreVolumes: true,
+				placing: together,
+				disruptions: func(c *cluster, replicas int32) int32 {
+					replication, found, _ := unstructured.NestedFieldNoCopy(c.config, "dfsReplication")
+					copies, isNumber := replication.(float64)
+					if !found || !isNumber {
+						copies = 3
+					}
+					return min(int32(copies)-2, replicas-2)
+				},
+			},
+		},
+	},
+	{
+		group: "hive.stackable.tech", kind: "HiveCluster", versions: []string{"v1alpha1"}, app: "hive",
+		roles: []role{{key: "metastore", component: "metastore", requests: requests{cpu: "250m", cpuLimit: "1", memory: "768Mi"}, placing: apart}},
+	},
+	{
+		group: "kafka.stackable.tech", kind: "KafkaCluster", versions: []string{"v1alpha1"}, app: "kafka",
+		roles: []role{
+			{
+				key: "controllers", component: "controller", optional: true, requests: one, volumes: []volume{{"logDirs", "log-dirs", "2Gi"}},
+				placing: apart, adr: &placing{apart: []rule{sameCluster(70)}},
+			},
+			{
+				key: "brokers", component: "broker", requests: requests{cpu: "250m", cpuLimit: "1", memory: "2Gi"}, volumes: []volume{{"logDirs", "log-dirs", "2Gi"}},
+				placing: placing{[]rule{near(opaServers, 50, opa)}, []rule{role70}}, adr: &placing{apart: []rule{sameCluster(70)}},
+			},
+		},
+	},
+	{
+		group: "nifi.stackable.tech", kind: "NifiCluster", versions: []string{"v1alpha1"}, app: "nifi",
+		wanted: []string{"authentication", "sensitiveProperties"},
+		roles: []role{{
+			key: "nodes", component: "node", requests: requests{cpu: "500m", cpuLimit: "2", memory: "4096Mi"},
+			volumes: []volume{
+				{"flowfileRepo", "flowfile-repository", "1Gi"}, {"provenanceRepo", "provenance-repository", "2Gi"},
+				{"databaseRepo", "database-repository", "1Gi"}, {"contentRepo", "content-repository", "4Gi"}, {"stateRepo", "state-repository", "1Gi"},
+			},
+			placing: apart,
+		}},
+	},
+	{
+		group: "opa.stackable.tech", kind: "OpaCluster", versions: []string{"v1alpha2", "v1alpha1"}, app: "opa",
+		roles: []role{{
+			key: "servers", component: "server", workload: daemonSet, noBudget: true,
+			requests: requests{cpu: "250m", cpuLimit: "500m", memory: "256Mi"},
+		}},
+	},
+	{
+		// Defaults: docs/modules/spark-k8s/pages/usage-guide/resources.adoc at 019b18c.
+		group: "spark.stackable.tech", kind: "SparkApplication", versions: []string{"v1alpha1"}, app: "spark-k8s",
+		fields: []string{
+			"version", "mode", "mainClass", "mainApplicationFile", "args", "deps", "env", "sparkConf", "s3connection", "logFileDirectory",
+			"vectorAggregatorConfigMapName", "volumes", "clusterConfig",
+		},
+		roles: []role{
+			{key: "job", component: "job", workload: job, flat: true, optional: true, noBudget: true, requests: requests{"spark-submit", "100m", "400m", "512Mi"}},
+			{key: "driver", component: "driver", workload: pod, flat: true, optional: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}},
+			{
+				key: "executor", component: "executor", workload: job, flat: true, optional: true, noBudget: true,
+				requests: requests{"spark", "250m", "1", "4Gi"}, adr: &apart,
+			},
+		},
+	},
+	{
+		// The pods' name was changed, and that which the default anti-affinity selects was not: spark-k8s-operator f415bad, #573.
+		group: "spark.stackable.tech", kind: "SparkHistoryServer", versions: []string{"v1alpha1"}, app: "spark-history", affinityApp: "spark-k8s",
+		controller: "history", fields: []string{"logFileDirectory", "sparkConf", "vectorAggregatorConfigMapName"},
+		roles: []role{{key: "nodes", component: "node", requests: requests{cpu: "250m", cpuLimit: "1", memory: "512Mi"}, placing: apart}},
+	},
+	{
+		// rust/operator-binary/src/connect/crd.rs
+		group: "spark.stackable.tech", kind: "SparkConnectServer", versions: []string{"v1alpha1"}, app: "spark-connect",
+		controller: "connect", fields: []string{"args", "connectors", "vectorAggregatorConfigMapName"},
+		roles: []role{
+			{key: "server", component: "server", flat: true, optional: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}, most: 1},
+			{
+				key: "executor", component: "executor", workload: job, flat: true, optional: true, noBudget: true, replicas: 2,
+				requests: requests{"spark", "250m", "1", "1Gi"}, placing: apart,
+			},
+		},
+	},
+	{
+		group: "superset.stackable.tech", kind: "SupersetCluster", versions: []string{"v1alpha1"}, app: "superset",
+		roles: []role{
+			{key: "nodes", component: "node", workload: ordered, requests: requests{cpu: "300m", cpuLimit: "1200m", memory: "2Gi"}, placing: apart, adr: &superset},
+			{key: "workers", component: "worker", workload: deployment, optional: true, requests: requests{cpu: "1", cpuLimit: "2", memory: "4Gi"}, placing: apart, adr: &superset},
+			{key: "beat", component: "beat", workload: deployment, optional: true, most: 1, requests: requests{cpu: "100m", cpuLimit: "500m", memory: "1Gi"}, placing: apart, adr: &superset},
+		},
+	},
+	{
+		group: "trino.stackable.tech", kind: "TrinoCluster", versions: []string{"v1alpha1"}, app: "trino",
+		wanted: []string{"catalogLabelSelector"},
+		roles: []role{
+			{
+				key: "coordinators", component: "coordinator", requests: requests{cpu: "500m", cpuLimit: "2", memory: "4Gi"},
+				placing: placing{[]rule{cluster20, near(metastores, 50, catalogs("metastore"))}, []rule{role70}}, adr: &apart,
+			},
+			{
+				key: "workers", component: "worker", requests: requests{cpu: "1", cpuLimit: "4", memory: "4Gi"},
+				placing: placing{[]rule{cluster20, near(dataNodes, 50, catalogs("hdfs"))}, []rule{role70}}, adr: &apart,
+				disruptions: func(_ *cluster, replicas int32) int32 { return replicas / 10 },
+			},
+		},
+	},
+	{group: "trino.stackable.tech", kind: "TrinoCatalog", versions: []string{"v1alpha1"}},
+	{group: "superset.stackable.tech", kind: "DruidConnection", versions: []string{"v1alpha1"}},
+	{
+		group: "zookeeper.stackable.tech", kind: "ZookeeperCluster", versions: []string{"v1alpha1"}, app: "zookeeper",
+		roles: []role{{
+			key: "servers", component: "server", requests: requests{cpu: "200m", cpuLimit: "800m", memory: "512Mi"},
+			volumes: []volume{{"data", "data", "1Gi"}}, placing: apart,
+		}},
+	},
+}
+
+func airflow(memory string) requests { return requests{cpu: "1", cpuLimit: "2", memory: memory} }
+
+func druid(memory string) requests { return requests{cpu: "300m", cpuLimit: "1200m", memory: memory} }
+
+// superset is ADR026's alone.
+var superset = placing{together: []rule{near(routers, 50, druidConnections)}, apart: []rule{sameCluster(70)}}
+
+// opa names the OpaCluster that authorizes requests: kafka-operator at 045b77c and hbase-operator at 08fe694.
+var opa = setting("authorization", "opa", "configMapName")
+
+// deepStorage names the HdfsCluster in which a DruidCluster keeps its segments, if it keeps them in one.
+var deepStorage = setting("deepStorage", "hdfs", "configMapName")
+
+// catalogs names the clusters of the part, metastore or hdfs, to which the TrinoCatalogs that the cluster selects refer.
+func catalogs(part string) func(*cluster) []string {
+	return func(c *cluster) []string {
+		selected := c.catalogSelector()
+		var names []string
+		for _, catalog := range c.others(c.group, "TrinoCatalog") {
+			object := &unstructured.Unstructured{Object: fields(catalog)}
+			if !selected.Matches(labels.Set(object.GetLabels())) {
+				continue
+			}
+			for _, connector := range []string{"hive", "iceberg", "deltaLake"} {
+				if name, _, _ := unstructured.NestedString(object.Object, "spec", "connector", connector, part, "configMap"); name != "" {
+					names = append(names, name)
+				}
+			}
+		}
+		return names
+	}
+}
+
+func (c *cluster) catalogSelector() labels.Selector {
+	wanted, _, _ := unstructured.NestedMap(c.config, "catalogLabelSelector")
+	selector := &metav1.LabelSelector{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(wanted, selector)
+	if err == nil {
+		var selected labels.Selector
+		if selected, err = metav1.LabelSelectorAsSelector(selector); err == nil {
+			return selected
+		}
+	}
+	c.problem("spec.clusterConfig.catalogLabelSelector: %s", err)
+	return labels.Nothing()
+}
+
+// druidConnections names the DruidClusters to which DruidConnections tie the SupersetCluster.
+func druidConnections(c *cluster) []string {
+	var names []string
+	for _, connection := range c.others(c.group, "DruidConnection") {
+		object := fields(connection)
+		if of, _, _ := unstructured.NestedString(object, "spec", "superset", "name"); of != c.resource.Name {
+			continue
+		}
+		if name, _, _ := unstructured.NestedString(object, "spec", "druid", "name"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
