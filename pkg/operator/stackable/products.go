@@ -152,9 +152,8 @@ var products = []product{
 				requests: requests{"datanode", "100m", "400m", "512Mi"}, volumes: []volume{{"data", "data", "10Gi"}}, moreVolumes: true,
 				placing: together,
 				disruptions: func(c *cluster, replicas int32) int32 {
-					replication, found, _ := unstructured.NestedFieldNoCopy(c.config, "dfsReplication")
-					copies, isNumber := replication.(float64)
-					if !found || !isNumber {
+					copies, found, _ := unstructured.NestedInt64(c.config, "dfsReplication")
+					if !found {
 						copies = 3
 					}
 					return min(int32(copies)-2, replicas-2)
