@@ -19,9 +19,11 @@ import (
 // converter knows of every list in a pod whether it is atomic or a map by some key.
 var converter = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
-// override merges podOverrides into the finished template, as the operators do last of all: structs field by field, maps key by key,
-// lists of containers and the like by their keys, and all other lists, such as the terms of affinities, as a whole. It returns what of
-// the pod's placement came from there.
+// override merges podOverrides into the finished template, as the operators do last of all by DeepMerge of k8s-openapi
+// (https://github.com/Arnavion/k8s-openapi at 9413a9a, src/v1_32/api/core/v1/pod_spec.rs). It follows the schema of the Kubernetes API, as
+// server-side apply does: structs field by field, labels key by key, containers by their names; terms of affinities, tolerations and the
+// node selector as a whole. The one difference: of two topology spread constraints of one key and different whenUnsatisfiable it
+// keeps the later, and this keeps both. It returns what of the pod's placement came from there.
 func (c *cluster) override(path string, template *v1.PodTemplateSpec, raw json.RawMessage, name string, origins []operator.Origin) []operator.Origin {
 	if len(raw) == 0 || string(raw) == "null" {
 		return origins
@@ -32,7 +34,6 @@ func (c *cluster) override(path string, template *v1.PodTemplateSpec, raw json.R
 	if len(c.problems) > problems {
 		return origins
 	}
-	c.assume("podOverrides are merged as kubectl apply --server-side merges: which lists the operators replace as a whole is inferred")
 	before := template.DeepCopy()
 	if err := merge(template, overrides); err != nil {
 		c.problem("%s: %s", path, err)

@@ -347,12 +347,12 @@ func TestMerge(t *testing.T) {
 				Origins: origin(node, "role group default", anti, "operator default", selector, "role servers")}},
 		"podOverrides add to what is there": {"podOverrides: {spec: {affinity: {podAntiAffinity: " + required + "}}}", "",
 			outcome{Terms: []string{operatorDefault, "-required zone"}, Origins: origin(anti, "operator default, podOverrides of role servers")}},
-		"podOverrides replace lists and merge maps, the role group last": {
+		"podOverrides replace lists and node selectors as a whole, the role group last": {
 			"config: {affinity: {nodeSelector: {a: b}}}, podOverrides: {spec: {nodeSelector: {c: d, e: f}, affinity: {podAntiAffinity: " +
 				"{preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: kubernetes.io/hostname, " +
 				"labelSelector: {matchLabels: {app.kubernetes.io/name: x, app.kubernetes.io/instance: z}}}}]}}}}",
 			"podOverrides: {spec: {nodeSelector: {c: later}}}",
-			outcome{Terms: []string{"-1 x/z"}, NodeSelector: map[string]string{"a": "b", "c": "later", "e": "f"},
+			outcome{Terms: []string{"-1 x/z"}, NodeSelector: map[string]string{"c": "later"},
 				Origins: origin(anti, "operator default, podOverrides of role servers",
 					selector, "role servers, podOverrides of role servers, podOverrides of role group default")}},
 	}
@@ -374,7 +374,7 @@ func TestMerge(t *testing.T) {
 }
 
 func TestPodOverridesMergeContainersByName(t *testing.T) {
-	result := mustExpand(t, Options{}, zookeeper("", "podOverrides: {spec: {priorityClassName: high, tolerations: [{key: k, operator: Exists}], "+
+	result := mustExpand(t, Options{}, zookeeper("", "podOverrides: {metadata: {labels: {team: x}}, spec: {priorityClassName: high, tolerations: [{key: k, operator: Exists}], "+
 		"containers: [{name: zookeeper, resources: {requests: {cpu: 2}, limits: {cpu: 3}}}, {name: extra, image: x}]}}"))
 	spec := templates(result)["zk-server-default"].Spec
 	got := []string{}
@@ -388,8 +388,11 @@ func TestPodOverridesMergeContainersByName(t *testing.T) {
 	if spec.PriorityClassName != "high" || len(spec.Tolerations) != 1 {
 		t.Errorf("priority %q, tolerations %v", spec.PriorityClassName, spec.Tolerations)
 	}
-	if !slices.ContainsFunc(result.Notes, func(n string) bool { return strings.Contains(n, "assumed: podOverrides are merged") }) {
-		t.Errorf("no assumption in %q", result.Notes)
+	if l := templates(result)["zk-server-default"].Labels; l["team"] != "x" || l[nameLabel] != "zookeeper" {
+		t.Errorf("labels %v", l)
+	}
+	if len(result.Notes) > 0 {
+		t.Errorf("notes %q", result.Notes)
 	}
 }
 
