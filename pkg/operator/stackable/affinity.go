@@ -70,8 +70,8 @@ func near(t target, weight int32, names func(c *cluster) []string) rule {
 				found = found || other.Name == name
 			}
 			if !found {
-				c.warn("spec.%s: the affinity to %ss of %s %s selects no pod unless there is a %s of that very name in the namespace; none is given",
-					r.key, t.component, t.kind, name, t.kind)
+				c.warn("spec.%s: the affinity to %ss of %s %s selects no pod unless a cluster of that very name is in the namespace; none is given",
+					r.key, t.component, t.kind, name)
 			}
 		}
 		return terms

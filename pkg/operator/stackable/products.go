@@ -18,6 +18,7 @@ type product struct {
 	barePods    bool     // the pods have no labels but those that select them
 	fields      []string // of the spec that decide nothing about where pods go
 	wanted      []string // of spec.clusterConfig
+	assumes     []string // what is not published of it
 	roles       []role   // none makes no pods
 }
 
@@ -27,6 +28,7 @@ type role struct {
 	component   string // app.kubernetes.io/component of its pods
 	workload    workload
 	flat        bool // its configuration stands at the role itself, and there are no role groups
+	always      bool // it is there with its defaults if the resource leaves it out
 	optional    bool
 	requests    requests   // of the product's container
 	beside      []requests // of containers beside it
@@ -205,10 +207,10 @@ var products = []product{
 			"vectorAggregatorConfigMapName", "volumes", "clusterConfig",
 		},
 		roles: []role{
-			{key: "job", component: "job", workload: job, flat: true, optional: true, noBudget: true, requests: requests{"spark-submit", "100m", "400m", "512Mi"}},
-			{key: "driver", component: "driver", workload: pod, flat: true, optional: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}},
+			{key: "job", component: "job", workload: job, flat: true, always: true, noBudget: true, requests: requests{"spark-submit", "100m", "400m", "512Mi"}},
+			{key: "driver", component: "driver", workload: pod, flat: true, always: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}},
 			{
-				key: "executor", component: "executor", workload: job, flat: true, optional: true, noBudget: true,
+				key: "executor", component: "executor", workload: job, flat: true, always: true, noBudget: true,
 				requests: requests{"spark", "250m", "1", "4Gi"}, adr: &apart,
 			},
 		},
@@ -223,10 +225,14 @@ var products = []product{
 		// rust/operator-binary/src/connect/crd.rs
 		group: "spark.stackable.tech", kind: "SparkConnectServer", versions: []string{"v1alpha1"}, app: "spark-connect",
 		controller: "connect", fields: []string{"args", "connectors", "vectorAggregatorConfigMapName"},
+		assumes: []string{
+			"SparkConnectServer's pods ask for 250m CPU and 1Gi unless they are told otherwise",
+			"there are two executors, which is Spark's own default; spark.executor.instances in configOverrides is not read",
+		},
 		roles: []role{
-			{key: "server", component: "server", flat: true, optional: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}, most: 1},
+			{key: "server", component: "server", flat: true, always: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}, most: 1},
 			{
-				key: "executor", component: "executor", workload: job, flat: true, optional: true, noBudget: true, replicas: 2,
+				key: "executor", component: "executor", workload: job, flat: true, always: true, noBudget: true, replicas: 2,
 				requests: requests{"spark", "250m", "1", "1Gi"}, placing: apart,
 			},
 		},

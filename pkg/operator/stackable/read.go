@@ -171,7 +171,11 @@ func (c *cluster) read() map[string]*roleSpec {
 		c.problem("spec.image.productVersion: is missing; give the version of the product")
 	}
 	for i := range c.roles {
-		if r := &c.roles[i]; roles[r.key] == nil && !r.optional {
+		switch r := &c.roles[i]; {
+		case roles[r.key] != nil || r.optional:
+		case r.always:
+			roles[r.key] = c.readRole(r, json.RawMessage("{}"))
+		default:
 			c.problem("spec.%s: is missing; give the role with its role groups", r.key)
 		}
 	}

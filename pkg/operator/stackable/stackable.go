@@ -71,6 +71,9 @@ func expand(r *operator.Resource, those []*operator.Resource, opts Options) (*op
 	if err := errors.Join(c.problems...); err != nil {
 		return nil, err
 	}
+	for _, text := range p.assumes {
+		c.assume(text)
+	}
 	if c.opts.ADR {
 		c.assume("the weights of ADR026's default affinities are those of the operators' code, since the record names none")
 	}
@@ -95,7 +98,7 @@ func (c *cluster) role(r *role, spec *roleSpec) {
 		return
 	}
 	if replicas < r.least {
-		c.warn("spec.%s has %d replicas, and the operator warns of fewer than %d", r.key, replicas, r.least)
+		c.warn("spec.%s: replicas add up to %d, and the operator warns of fewer than %d", r.key, replicas, r.least)
 	}
 	c.budget(r, spec.RoleConfig.PodDisruptionBudget, replicas)
 }

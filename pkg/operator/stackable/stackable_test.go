@@ -231,10 +231,9 @@ func TestDefaultAffinities(t *testing.T) {
 }
 
 func TestSparkApplicationHasNoAffinity(t *testing.T) {
-	text := strings.Replace(minimal["spark-application"], "executor:", "job: {}, driver: {}, executor:", 1)
 	want := map[string][]string{"pi": {}, "pi-driver": {}, "pi-executor": {}}
 	got := map[string][]string{}
-	for workload, template := range templates(mustExpand(t, Options{}, text)) {
+	for workload, template := range templates(mustExpand(t, Options{}, minimal["spark-application"])) {
 		got[workload] = terms(template.Spec.Affinity)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -528,7 +527,9 @@ func TestWorkloads(t *testing.T) {
 			"simple-superset-beat-default Deployment 1, superset 100m-500m 1Gi",
 		}},
 		{"opa", minimal["opa"], []string{"simple-opa-server-default DaemonSet map[], opa 250m-500m 256Mi"}},
-		{"spark", minimal["spark-application"], []string{"pi-executor Job 3 suspended false, spark 250m-1 4Gi"}},
+		{"spark", minimal["spark-application"], []string{
+			"pi Job 1 suspended false, spark-submit 100m-400m 512Mi", "pi-driver Pod, spark 250m-1 1Gi", "pi-executor Job 3 suspended false, spark 250m-1 4Gi",
+		}},
 		{"resources are merged by field", zookeeper("config: {resources: {cpu: {min: 1, max: 2}, memory: {limit: 1Gi}, storage: {data: {capacity: 5Gi}}}}",
 			"config: {resources: {cpu: {max: 4}}, logging: {enableVectorAgent: true}}, replicas: 0"),
 			[]string{"zk-server-default StatefulSet Parallel 0, zookeeper 1-4 1Gi + vector 250m-500m 128Mi, data 5Gi"}},
@@ -678,11 +679,11 @@ status: {conditions: []}
 			at + `unknown field "spec.brokers"; the API server would leave it out; the roles are servers`,
 		}},
 		{"hdfs is small", minimal["hdfs"], []string{
-			"HdfsCluster default/simple-hdfs: spec.journalNodes has 1 replicas, and the operator warns of fewer than 3",
-			"HdfsCluster default/simple-hdfs: spec.nameNodes has 1 replicas, and the operator warns of fewer than 2",
+			"HdfsCluster default/simple-hdfs: spec.journalNodes: replicas add up to 1, and the operator warns of fewer than 3",
+			"HdfsCluster default/simple-hdfs: spec.nameNodes: replicas add up to 1, and the operator warns of fewer than 2",
 		}},
 		{"the other cluster is missing", minimal["hbase"], []string{
-			"HbaseCluster default/simple-hbase: spec.regionServers: the affinity to datanodes of HdfsCluster simple-hdfs selects no pod unless there is a HdfsCluster of that very name in the namespace; none is given",
+			"HbaseCluster default/simple-hbase: spec.regionServers: the affinity to datanodes of HdfsCluster simple-hdfs selects no pod unless a cluster of that very name is in the namespace; none is given",
 		}},
 	}
 	for _, test := range tests {
