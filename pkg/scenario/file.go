@@ -45,8 +45,6 @@ type File struct {
 	// CustomResources lists kinds of custom resources that hold a pod template, and where. Other kinds that no operator is known for
 	// take no part in scheduling. Default: none.
 	CustomResources []CustomResource `json:"customResources,omitempty"`
-	// Operators says what the operators that expand custom resources are given besides them. Default: nothing.
-	Operators Operators `json:"operators,omitempty"`
 	// Workloads lists what is applied before the first step, in order. Default: nothing.
 	Workloads []Source `json:"workloads,omitempty"`
 	// Steps lists what happens then, one after the other. A step begins when nothing moves any more. Default: no steps.

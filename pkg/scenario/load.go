@@ -179,7 +179,6 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	}
 	s.Expects = l.expects("expect")
 	l.head(file)
-	file.Operators.Stackable.add(&l.opts.Operators)
 	l.featureGates(s, file.Scheduler.FeatureGates)
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)

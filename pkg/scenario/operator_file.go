@@ -6,6 +6,8 @@ import "k8s.io/apimachinery/pkg/runtime"
 type Operators struct {
 	// KafScale is for KafScale, whose resource is KafscaleCluster.
 	KafScale *KafScale `json:"kafscale,omitempty"`
+	// Stackable is for the operators of the Stackable Data Platform. Default: as they are.
+	Stackable StackableOptions `json:"stackable,omitempty"`
 	// Hydrolix is for HydrolixCluster resources. Default: what is shipped holds.
 	Hydrolix *HydrolixOptions `json:"hydrolix,omitempty"`
 }

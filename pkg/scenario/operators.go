@@ -77,6 +77,7 @@ func (l *loader) operators(given *Operators) {
 		l.incomplete = true
 		l.opts.Operators.KafScale = kafscale.Options{} // so that it is said once
 	}
+	l.opts.Operators.Stackable.ADR = l.opts.Operators.Stackable.ADR || given.Stackable.ADR
 	l.hydrolix(given.Hydrolix)
 }
 

@@ -147,6 +147,9 @@ func (i *input) again(scenarios []string) string {
 	for _, file := range i.operators.kafscale.values {
 		add("--kafscale-values", file)
 	}
+	if i.operators.stackableADR {
+		words = append(words, "--stackable-adr")
+	}
 	add("--hydrolix-profile", i.operators.hydrolixProfile)
 	for n, word := range words {
 		words[n] = report.ShellWord(word)

@@ -23,7 +23,6 @@ type input struct {
 	ties            string
 	arrivals        string
 	seed            uint64
-	stackableADR    bool
 	explain         bool
 	depth           *placement.Depth // how much is kept of every pod's scheduling cycle
 	changes         changes
@@ -47,7 +46,6 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 	flags.StringVar(&i.arrivals, "arrivals", "", "`ORDER` in which workloads arrive that are applied together: listed, or random\n(default listed, or what the scenario says)")
 	flags.Uint64Var(&i.seed, "seed", 1, "`NUMBER` from which all random choices follow; with random ties or arrivals")
 	i.operators.register(cmd)
-	flags.BoolVar(&i.stackableADR, "stackable-adr", false, "expand Stackable's resources as ADR026 says where its operators do otherwise; see docs/operators.md")
 	// An error would say that there is no such flag.
 	_ = cmd.RegisterFlagCompletionFunc("ties", cobra.FixedCompletions([]string{"upstream", "random"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("arrivals", cobra.FixedCompletions([]string{"listed", "random"}, cobra.ShellCompDirectiveNoFileComp))
@@ -108,7 +106,6 @@ func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	if opts.Operators, err = i.operators.options(); err != nil {
 		return nil, err
 	}
-	opts.Operators.Stackable.ADR = i.stackableADR
 	switch {
 	case len(args) > 0 && byFlags:
 		return nil, usage(cmd, "give a scenario, or objects with --cluster and -f, not both")

@@ -17,6 +17,7 @@ type operators struct {
 		release string
 		values  []string
 	}
+	stackableADR    bool
 	hydrolixProfile string
 }
 
@@ -24,6 +25,7 @@ func (o *operators) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.kafscale.values, "kafscale-values", nil, "install KafScale's chart with the values of this `FILE` (repeatable, the last wins)")
 	flags.StringVar(&o.kafscale.release, "kafscale-release", "", "install KafScale's chart as the release of this `NAME` (default kafscale, or what the scenario says)")
+	flags.BoolVar(&o.stackableADR, "stackable-adr", false, "expand Stackable's resources as ADR026 says where its operators do otherwise; see docs/operators.md")
 	flags.StringVar(&o.hydrolixProfile, "hydrolix-profile", "", "`FILE` with what Hydrolix does not publish: replicas of scale profiles, sizes, labels, weights")
 }
 
@@ -37,6 +39,7 @@ func (o *operators) options() (scenario.OperatorOptions, error) {
 		}
 		opts.KafScale.Values = append(opts.KafScale.Values, kafscale.Document{Name: file, Data: data})
 	}
+	opts.Stackable.ADR = o.stackableADR
 	if o.hydrolixProfile == "" {
 		return opts, nil
 	}
