@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -262,9 +263,10 @@ func (l *loader) line(path ...any) int {
 	return l.lines.Of(path...)
 }
 
-// locate keeps where an object stands that makes pods, unless a controller owns it: a dump has thousands of those.
+// locate keeps where an object stands that makes pods, or is a budget of them, unless a controller owns it: a dump has thousands of those.
 func (l *loader) locate(obj cluster.Object, source manifest.Source) {
-	if spec, _ := PodSpec(obj); spec == nil || metav1.GetControllerOfNoCopy(obj) != nil {
+	_, budget := obj.(*policyv1.PodDisruptionBudget)
+	if spec, _ := PodSpec(obj); spec == nil && !budget || metav1.GetControllerOfNoCopy(obj) != nil {
 		return
 	}
 	if l.sources == nil {

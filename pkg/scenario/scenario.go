@@ -49,7 +49,7 @@ type Scenario struct {
 	// LevelKeys are the label keys of the synthetic clusters' further levels, such as rack.
 	LevelKeys []string
 
-	// sources are the places of the objects that make pods, by the step that applies them; "" is the cluster.
+	// sources are the places of the objects that make pods, and of their budgets, by the step that applies them; "" is the cluster.
 	sources map[string]map[cluster.Owner]manifest.Source
 	loader  loader // reads what further variants name
 }
@@ -63,7 +63,7 @@ type LoadedStep struct {
 	Expects func(field ...any) manifest.Source `json:"-"`
 }
 
-// Source tells where an owner of pods, as it is after the step, stands, and whether any file has it: an object can be a controller's.
+// Source tells where an owner of pods or a PodDisruptionBudget, as it is after the step, stands, and whether any file has it: an object can be a controller's.
 func (s *Scenario) Source(step string, owner cluster.Owner) (manifest.Source, bool) {
 	at := slices.IndexFunc(s.Steps, func(other LoadedStep) bool { return other.Name == step })
 	for ; at >= 0; at-- {

@@ -1,0 +1,57 @@
+package lint
+
+import "fmt"
+
+// Check is one way in which a rule may not do what it says.
+type Check struct {
+	// ID is stable, in kebab-case.
+	ID string
+	// Severity is the highest that its findings have.
+	Severity Severity
+	// Title says in a few words what it finds.
+	Title string
+	// Simulated tells that it looks at what comes of the rules, not at the rules alone.
+	Simulated bool
+
+	find func(*look, *subject) ([]Finding, error) // nil: found in annotations; see ignore.go
+}
+
+// Page is the address of the check's page.
+func (c Check) Page() string {
+	return fmt.Sprintf("https://github.com/faultline/faultline/blob/main/docs/lint/%s.md", c.ID)
+}
+
+// Checks are all of them: rules about pods, then budgets, then what comes of them, then annotations.
+func Checks() []Check {
+	return []Check{
+		{ID: "selector-drift", Severity: Error, Title: "Anti-affinity selects other pods than its own", find: static(selectorDrift)},
+		{ID: "spread-selector-misses-pods", Severity: Error, Title: "A spread constraint does not count the pods that it spreads", find: static(spreadMisses)},
+		{ID: "reference-resolves-to-nothing", Severity: Warning, Title: "A rule refers to pods that there are not", find: static(referenceToNothing)},
+		{ID: "namespace-missing", Severity: Warning, Title: "A rule names a namespace that there is not", find: static(namespaceMissing)},
+		{ID: "job-pods-match-selector", Severity: Warning, Title: "A selector matches the pods of a Job as well", find: static(jobPods)},
+		{ID: "topology-label-missing", Severity: Error, Title: "Nodes lack the topology key of a rule", find: static(labelMissing)},
+		{ID: "more-replicas-than-domains", Severity: Error, Title: "Required anti-affinity with more replicas than domains", find: static(moreReplicas)},
+		{ID: "rollout-needs-more-domains", Severity: Note, Title: "A rollout surges by more pods than there are domains left", find: static(surge)},
+		{ID: "unusable-domains", Severity: Error, Title: "A hard spread constraint counts domains that take no such pod", find: static(unusableDomains)},
+		{ID: "min-domains-above-domains", Severity: Warning, Title: "minDomains is more than there are", find: static(minDomains)},
+		{ID: "hard-rule-on-one-replica", Severity: Note, Title: "A hard rule keeps a single replica apart from nobody", find: static(oneReplica)},
+		{ID: "zonal-volumes", Severity: Warning, Title: "Volumes choose the zone before the rule does", find: static(zonalVolumes)},
+		{ID: "global-override", Severity: Warning, Title: "A setting for all services takes a required rule away", find: static(globalOverride)},
+		{ID: "budget-forbids-eviction", Severity: Warning, Title: "A budget allows no eviction, ever", Simulated: true, find: static(budgetForbids)},
+		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, find: budgetBroken},
+		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, find: rolloutDeadlock},
+		{ID: "match-label-keys-missing", Severity: Warning, Title: "A restart leaves the pods skewed", Simulated: true, find: skewedByRollout},
+		{ID: "locked-out", Severity: Error, Title: "Other pods' anti-affinity keeps these pods Pending", Simulated: true, find: static(lockedOut)},
+		{ID: "all-in-one-domain", Severity: Warning, Title: "All replicas share one failure domain", Simulated: true, find: static(allInOne)},
+		{ID: "outvoted", Severity: Note, Title: "A preferred rule loses against other scores", Simulated: true, find: outvoted},
+		{ID: "term-decides-nothing", Severity: Note, Title: "A preferred rule changes no placement", Simulated: true, find: decidesNothing},
+		{ID: ignoreReason, Severity: Warning, Title: "A finding is ignored without a reason"},
+		{ID: ignoreUnknown, Severity: Warning, Title: "A check that there is not is ignored"},
+		{ID: ignoreUnused, Severity: Note, Title: "A finding is ignored that there is not"},
+	}
+}
+
+// static is a check that cannot fail.
+func static(find func(*look, *subject) []Finding) func(*look, *subject) ([]Finding, error) {
+	return func(l *look, s *subject) ([]Finding, error) { return find(l, s), nil }
+}
