@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/blast"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/operator"
 )
 
 // budget is a PodDisruptionBudget that covers a subject's pods.
@@ -56,10 +57,10 @@ func budgetForbids(_ *look, s *subject) []Finding {
 			continue
 		}
 		field, value := b.limit()
-		f := Finding{Object: b.owner, Field: "spec." + field, Fix: "set maxUnavailable: 1."}
+		f := Finding{Object: b.owner, ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field, Fix: "set maxUnavailable: 1"}
 		f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, count(int(status.ExpectedPods), "pod"))
 		if status.ExpectedPods == 1 {
-			f.Fix = "run a second replica, or set maxUnavailable: 1."
+			f.Fix = "run a second replica, or set maxUnavailable: 1"
 		}
 		found = append(found, f)
 	}
@@ -85,10 +86,10 @@ func budgetBroken(_ *look, s *subject) ([]Finding, error) {
 			}
 			loss := failure.Workloads[i]
 			field, value := b.limit()
-			found = append(found, Finding{Object: b.owner, Field: "spec." + field,
+			found = append(found, Finding{Object: b.owner, ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field,
 				Message: fmt.Sprintf("zone %s holds %d of the %d pods of %s, and without them the budget (%s %s) is broken: no drain goes on until they are back",
 					failure.Domains[0], loss.Lost, loss.Replicas, s.owner, field, value),
-				Fix: fmt.Sprintf("spread %s over more zones, run more replicas, or let the budget allow %d to be missing.", s.owner, loss.Lost)})
+				Fix: fmt.Sprintf("spread %s over more zones, run more replicas, or let the budget allow %d to be missing", s.owner, loss.Lost)})
 			break
 		}
 	}

@@ -25,7 +25,7 @@ func labelMissing(l *look, s *subject) []Finding {
 		if t.Kind == rule.AntiAffinity && t.Hard {
 			does = "takes any number of such pods"
 		}
-		f := Finding{Field: t.field() + ".topologyKey", Fix: fmt.Sprintf("label the nodes with %s, or give the topologyKey that they have.", t.TopologyKey)}
+		f := Finding{Field: t.field() + ".topologyKey", Fix: fmt.Sprintf("label the nodes with %s, or give the topologyKey that they have", t.TopologyKey)}
 		if len(domains) == 0 {
 			f.Message = fmt.Sprintf("no node that takes %s has the label %s of the %s; %s", s.said(), t.TopologyKey, t.Rule,
 				map[bool]string{true: "no pod gets a node", false: "it has no effect"}[t.Hard && t.Kind != rule.AntiAffinity])
@@ -57,9 +57,9 @@ func moreReplicas(l *look, s *subject) []Finding {
 		}
 		if domains, limited := l.room(&t); limited && s.replicas > domains {
 			found = append(found, Finding{Field: t.field(),
-				Message: fmt.Sprintf("the %s allows one pod in each domain, and %s take such pods: %d of %s stay Pending",
-					t.Rule, count(domains, "domain"), s.replicas-domains, count(s.replicas, "replica")),
-				Fix: fmt.Sprintf("run at most %d replicas, add domains of %s, or spread with topologySpreadConstraints, which allow several pods in a domain.", domains, t.TopologyKey)})
+				Message: fmt.Sprintf("the %s allows one pod in each domain, and %s take such pods: %s Pending",
+					t.Rule, count(domains, "domain"), stay(s.replicas-domains, s.replicas)),
+				Fix: fmt.Sprintf("run at most %d replicas, add domains of %s, or spread with topologySpreadConstraints, which allow several pods in a domain", domains, t.TopologyKey)})
 		}
 	}
 	return found
@@ -84,10 +84,18 @@ func surge(l *look, s *subject) []Finding {
 			found = append(found, Finding{Field: "spec.strategy.rollingUpdate.maxSurge",
 				Message: fmt.Sprintf("during a rollout %s are wanted, and the %s leaves room for %d, so that %s Pending until old pods go",
 					count(s.replicas+more, "pod"), t.Rule, domains, waits(s.replicas+more-domains)),
-				Fix: fmt.Sprintf("set maxSurge to %d, or give the rule matchLabelKeys: [%s].", domains-s.replicas, appsv1.DefaultDeploymentUniqueLabelKey)})
+				Fix: fmt.Sprintf("set maxSurge to %d, or give the rule matchLabelKeys: [%s]", domains-s.replicas, appsv1.DefaultDeploymentUniqueLabelKey)})
 		}
 	}
 	return found
+}
+
+// stay is "1 of 4 replicas stays".
+func stay(pods, of int) string {
+	if pods == 1 {
+		return fmt.Sprintf("1 of %s stays", count(of, "replica"))
+	}
+	return fmt.Sprintf("%d of %s stay", pods, count(of, "replica"))
 }
 
 func waits(pods int) string {
@@ -117,7 +125,7 @@ func unusableDomains(l *look, s *subject) []Finding {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s counts %s, which %s no such pod: at most %d of %s get a node",
 					t.Rule, few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], most, count(s.replicas, "replica")),
-				Fix: "set nodeTaintsPolicy: Honor and nodeAffinityPolicy: Honor, so that domains count only where the pods may run."})
+				Fix: "set nodeTaintsPolicy: Honor and nodeAffinityPolicy: Honor, so that domains count only where the pods may run"})
 		}
 	}
 	return found
@@ -134,10 +142,10 @@ func minDomains(l *look, s *subject) []Finding {
 		if asked <= domains {
 			continue
 		}
-		f := Finding{Field: t.field() + ".minDomains", Fix: fmt.Sprintf("set minDomains to at most %d, or add domains of %s.", domains, t.TopologyKey),
+		f := Finding{Field: t.field() + ".minDomains", Fix: fmt.Sprintf("set minDomains to at most %d, or add domains of %s", domains, t.TopologyKey),
 			Message: fmt.Sprintf("minDomains is %d and there are %d, so that every domain takes maxSkew (%d) pods at most", asked, domains, t.MaxSkew)}
 		if most := domains * int(t.MaxSkew); s.replicas > most {
-			f.Message += fmt.Sprintf(": %d of %s stay Pending", s.replicas-most, count(s.replicas, "replica"))
+			f.Message += fmt.Sprintf(": %s Pending", stay(s.replicas-most, s.replicas))
 		}
 		found = append(found, f)
 	}
@@ -154,7 +162,7 @@ func oneReplica(_ *look, s *subject) []Finding {
 		if t.Hard && t.apart() && !t.revised() {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s keeps a single replica apart from nobody, and its rollouts need a second domain", t.Rule),
-				Fix:     "remove the rule, run more replicas, or let a HorizontalPodAutoscaler set them."})
+				Fix:     "remove the rule, run more replicas, or let a HorizontalPodAutoscaler set them"})
 		}
 	}
 	return found

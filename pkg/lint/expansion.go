@@ -32,7 +32,7 @@ func zonalVolumes(_ *look, s *subject) []Finding {
 			}
 			found = append(found, Finding{Field: fmt.Sprintf("spec.volumeClaimTemplates[%d].spec.storageClassName", i),
 				Message: fmt.Sprintf("StorageClass %s makes volumes of %s at once, in any zone, and the pods can then run nowhere else, whatever their rule over zones says", class.Name, class.Provisioner),
-				Fix:     fmt.Sprintf("set volumeBindingMode: %s in the StorageClass.", storagev1.VolumeBindingWaitForFirstConsumer)})
+				Fix:     fmt.Sprintf("set volumeBindingMode: %s in the StorageClass", storagev1.VolumeBindingWaitForFirstConsumer)})
 		}
 	}
 	return found
@@ -49,7 +49,7 @@ func globalOverride(_ *look, s *subject) []Finding {
 		if everyone && !slices.ContainsFunc(s.terms(), func(t term) bool { return t.Hard && t.apart() }) {
 			return []Finding{{Field: s.field(origin.Field),
 				Message: fmt.Sprintf("the setting for all services (%s) takes the place of the required anti-affinity that %s has by default, so that its %d replicas may share a node", origin.Level, s.owner, s.replicas),
-				Fix:     "give the service an affinity of its own besides '*', with podAntiAffinity required over kubernetes.io/hostname."}}
+				Fix:     "give the service an affinity of its own besides '*', with podAntiAffinity required over kubernetes.io/hostname"}}
 		}
 	}
 	return nil

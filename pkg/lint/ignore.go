@@ -40,9 +40,9 @@ func (l *look) sift(c *collection, made []Check) (findings []Finding, ignored []
 			check, at := made[i], args[0]
 			c.add(&check, s, Finding{Object: s.owner, Field: fmt.Sprintf("%s %s", field, at), Message: fmt.Sprintf(format, args...),
 				Fix: map[string]string{
-					ignoreReason:  fmt.Sprintf("say why it is meant: %s: \"%s: REASON\".", IgnoreAnnotation, at),
-					ignoreUnknown: "remove it, or give one of those that simulate lint --list lists.",
-					ignoreUnused:  "remove it from the annotation.",
+					ignoreReason:  fmt.Sprintf("say why it is meant: %s: \"%s: REASON\"", IgnoreAnnotation, at),
+					ignoreUnknown: "remove it, or give one of those that simulate lint --list lists",
+					ignoreUnused:  "remove it from the annotation",
 				}[id]})
 		}
 	}

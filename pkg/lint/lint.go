@@ -132,7 +132,9 @@ func (c *collection) add(check *Check, s *subject, f Finding) {
 	if f.Object == (cluster.Owner{}) {
 		f.Object = s.owner
 	}
-	f.ExpandedFrom = s.object.GetAnnotations()[operator.OwnerAnnotation]
+	if f.Object == s.owner {
+		f.ExpandedFrom = s.object.GetAnnotations()[operator.OwnerAnnotation]
+	}
 	if source, found := c.scenario.Scenario.Source(s.step.Name, f.Object); found {
 		f.Source = &source
 	}

@@ -148,6 +148,11 @@ func (s *subject) said() string {
 	return fmt.Sprintf("the pods of %s (%s)", s.owner, labels.FormatLabels(s.pod.Labels))
 }
 
+// labelsField is the place in the object of its pods' labels.
+func (s *subject) labelsField() string {
+	return strings.TrimSuffix(s.path, "spec") + "metadata.labels"
+}
+
 // scaled tells whether an autoscaler sets the replicas.
 func (s *subject) scaled() bool {
 	for _, hpa := range s.step.State.HorizontalPodAutoscalers {

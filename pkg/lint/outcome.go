@@ -53,12 +53,12 @@ func rolloutDeadlock(l *look, s *subject) ([]Finding, error) {
 	if done {
 		return nil, nil
 	}
-	f := Finding{Field: "spec.strategy", Fix: "set maxUnavailable: 1 and maxSurge: 0, so that an old pod goes first.",
+	f := Finding{Field: "spec.strategy", Fix: "set maxUnavailable: 1 and maxSurge: 0, so that an old pod goes first",
 		Message: fmt.Sprintf("kubectl rollout restart would never end, at %d of %d updated: %s", rollout.Updated, rollout.Desired, strings.TrimSuffix(rollout.Waiting, "."))}
 	for _, t := range s.terms() {
 		if t.Hard && t.apart() && !t.revised() {
 			f.Field = t.field()
-			f.Fix = fmt.Sprintf("set maxUnavailable: 1 and maxSurge: 0 in spec.strategy.rollingUpdate, or give the rule matchLabelKeys: [%s].", appsv1.DefaultDeploymentUniqueLabelKey)
+			f.Fix = fmt.Sprintf("set maxUnavailable: 1 and maxSurge: 0 in spec.strategy.rollingUpdate, or give the rule matchLabelKeys: [%s]", appsv1.DefaultDeploymentUniqueLabelKey)
 			break
 		}
 	}
@@ -82,7 +82,7 @@ func skewedByRollout(l *look, s *subject) ([]Finding, error) {
 		if _, done := complete(s, step); done && before <= int(t.MaxSkew) && now > int(t.MaxSkew) {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("after kubectl rollout restart the pods are skewed by %d over %s, though maxSkew is %d: the old pods count while the new ones are placed", now, t.TopologyKey, t.MaxSkew),
-				Fix:     fmt.Sprintf("give the constraint matchLabelKeys: [%s].", appsv1.DefaultDeploymentUniqueLabelKey)})
+				Fix:     fmt.Sprintf("give the constraint matchLabelKeys: [%s]", appsv1.DefaultDeploymentUniqueLabelKey)})
 		}
 	}
 	return found, nil
@@ -144,9 +144,9 @@ func lockedOut(_ *look, s *subject) []Finding {
 					}
 				}
 			}
-			return []Finding{{Field: s.path + ".metadata.labels",
+			return []Finding{{Field: s.labelsField(),
 				Message: fmt.Sprintf("pods stay Pending because the anti-affinity of %s%s refuses %s: it holds in both directions", who, by, count(reason.Nodes, "node")),
-				Fix:     fmt.Sprintf("let %s select labels that the pods of %s (%s) do not have, or make its rule preferred.", who, s.owner, labels.FormatLabels(s.labels()))}}
+				Fix:     fmt.Sprintf("let %s select labels that the pods of %s (%s) do not have, or make its rule preferred", who, s.owner, labels.FormatLabels(s.labels()))}}
 		}
 	}
 	return nil
@@ -172,10 +172,10 @@ func allInOne(l *look, s *subject) []Finding {
 			}
 			could := domainsOf(l.takes(s), key)
 			f := Finding{Field: s.path, Message: fmt.Sprintf("all %s run in %s=%s, though they may run in %s", count(n, "pod"), key, domain, count(could, "domain")),
-				Fix: fmt.Sprintf("add a topologySpreadConstraint over %s with labelSelector %s.", key, matchLabels(s.identity()))}
+				Fix: fmt.Sprintf("add a topologySpreadConstraint over %s with labelSelector %s", key, matchLabels(s.identity()))}
 			if could < 2 {
 				f.Message = fmt.Sprintf("all %s run in %s=%s, since no node elsewhere takes them", count(n, "pod"), key, domain)
-				f.Fix = fmt.Sprintf("let the node selector, the node affinity or the tolerations admit nodes of another %s.", key)
+				f.Fix = fmt.Sprintf("let the node selector, the node affinity or the tolerations admit nodes of another %s", key)
 			}
 			return []Finding{f}
 		}
@@ -189,11 +189,8 @@ func (s *subject) gathered(key string) bool {
 		if (r.Kind == rule.NodeSelector || r.Kind == rule.NodeAffinity) && r.Hard && (strings.Contains(r.Selector, key) || strings.Contains(r.Selector, v1.LabelHostname)) {
 			return true
 		}
-		if r.Kind == rule.Affinity && (r.TopologyKey == key || r.TopologyKey == v1.LabelHostname) {
-			return true
-		}
 	}
-	return false
+	return slices.ContainsFunc(s.terms(), func(t term) bool { return t.Kind == rule.Affinity && t.own() })
 }
 
 // shared is how many of the pods a preferred rule would have elsewhere: those beyond the first in a domain under anti-affinity, those
@@ -237,8 +234,8 @@ func outvoted(l *look, s *subject) ([]Finding, error) {
 			by = fmt.Sprintf(" (the scores of %s decided)", strings.Join(plugins, ", "))
 		}
 		found = append(found, Finding{Field: t.field(),
-			Message: fmt.Sprintf("the %s is broken for %s although it could be kept%s: as a hard rule it would be, with no further pod Pending", t.Rule, count(broken, "pod"), by),
-			Fix:     "make the rule required, or DoNotSchedule, if it matters more than the other scores."})
+			Message: fmt.Sprintf("the %s is broken for %s although it could be kept%s: as a hard rule it would be kept, with no further pod Pending", t.Rule, count(broken, "pod"), by),
+			Fix:     "make the rule required, or DoNotSchedule, if it matters more than the other scores"})
 	}
 	return found, nil
 }
@@ -295,6 +292,9 @@ func decidesNothing(l *look, s *subject) ([]Finding, error) {
 		if t.Hard || t.unknown() || !t.own() && !l.known(&t) || domainsOf(l.takes(s), t.TopologyKey) == 0 {
 			continue // other checks say so
 		}
+		if t.Kind != rule.Affinity && t.own() && l.shared(&t, s.pods()) > 0 {
+			continue // nothing decides alike: the rule is broken, with it as without it
+		}
 		without, err := l.edited(s, "without "+t.Path, func(spec *v1.PodSpec) { rule.Without(spec, t.Rule) })
 		if err != nil {
 			return nil, err
@@ -302,7 +302,7 @@ func decidesNothing(l *look, s *subject) ([]Finding, error) {
 		if len(without.Pending) == len(s.step.Pending) && slices.Equal(places(s.step.State), places(without.State)) {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("without the %s every pod has the node that it has: here other rules and scores decide alike", t.Rule),
-				Fix:     "keep it if other clusters need it; else remove it, or make it required if it is relied on."})
+				Fix:     "keep it if other clusters need it; else remove it, or make it required if it is relied on"})
 		}
 	}
 	return found, nil

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/faultline/faultline/pkg/operator"
 	"github.com/faultline/faultline/pkg/rule"
 )
 
@@ -31,15 +32,15 @@ func selectorDrift(l *look, s *subject) []Finding {
 			if other := l.otherRelease(&t); other != "" {
 				found = append(found, Finding{Severity: Warning, Field: t.field(),
 					Message: fmt.Sprintf("the %s selects %s, and so the pods of another release, %s, too", t.Rule, t.Selector, other),
-					Fix:     select_ + ", which are this release's own labels."})
+					Fix:     select_ + ", which are this release's own labels"})
 			}
 		case t.meantForOwn() && !l.known(&t):
-			f := Finding{Field: t.field(), Fix: select_ + "."}
+			f := Finding{Field: t.field(), Fix: select_}
 			agree, differ := t.compared()
 			f.Message = fmt.Sprintf("the %s selects %s, which matches no pod: its own have %s", t.Rule, t.Selector, strings.Join(differ, ","))
 			if len(agree) == 0 { // it may be meant for an application that is not in the scenario
 				f.Severity = Warning
-				f.Fix = select_ + ", or, if it is meant for other pods, give them to the scenario, too."
+				f.Fix = select_ + ", or, if it is meant for other pods, give them to the scenario, too"
 			}
 			found = append(found, f)
 		}
@@ -93,7 +94,7 @@ func spreadMisses(_ *look, s *subject) []Finding {
 		if t.Kind != rule.Spread || t.unknown() || t.matches.Matches(s.labels()) {
 			continue
 		}
-		f := Finding{Field: t.field() + ".labelSelector", Fix: fmt.Sprintf("give it labelSelector %s.", matchLabels(s.identity())),
+		f := Finding{Field: t.field() + ".labelSelector", Fix: fmt.Sprintf("give it labelSelector %s", matchLabels(s.identity())),
 			Message: fmt.Sprintf("the spread over %s selects %s, which does not match %s, so that they count as if there were none of them", t.TopologyKey, t.Selector, s.said())}
 		if t.selector == nil {
 			f.Message = fmt.Sprintf("the spread over %s has no labelSelector, which selects no pod, so that it spreads nothing", t.TopologyKey)
@@ -122,7 +123,7 @@ func referenceToNothing(l *look, s *subject) []Finding {
 		}
 		found = append(found, Finding{Field: t.field(),
 			Message: fmt.Sprintf("the %s refers to pods with %s, and the scenario has none, so that %s", t.Rule, t.Selector, does),
-			Fix:     fmt.Sprintf("give the pods that are meant the labels %s, correct the selector, or add what makes them.", t.Selector)})
+			Fix:     fmt.Sprintf("give the pods that are meant the labels %s, correct the selector, or add what makes them", t.Selector)})
 	}
 	return found
 }
@@ -145,7 +146,7 @@ func namespaceMissing(l *look, s *subject) []Finding {
 		if len(missing) > 0 {
 			found = append(found, Finding{Field: t.field() + ".namespaces",
 				Message: fmt.Sprintf("the %s looks for pods in %s, and the scenario has no such namespace", t.Rule, few(missing)),
-				Fix:     fmt.Sprintf("name a namespace that there is, or add the Namespace %s.", missing[0])})
+				Fix:     fmt.Sprintf("name a namespace that there is, or add the Namespace %s", missing[0])})
 		}
 	}
 	return found
@@ -174,14 +175,14 @@ func jobPods(l *look, s *subject) []Finding {
 		}
 		for _, b := range s.budgets() {
 			if b.matches.Matches(o.labels()) {
-				found = append(found, Finding{Object: b.owner, Field: "spec.selector", Fix: fix,
+				found = append(found, Finding{Object: b.owner, ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec.selector", Fix: fix,
 					Message: fmt.Sprintf("the budget of %s counts the pods of %s, too, and allows another number of evictions while they run", s.owner, o.owner)})
 			}
 		}
 		for _, service := range s.step.State.Services {
 			selector := labels.SelectorFromSet(service.Spec.Selector)
 			if service.Namespace == s.owner.Namespace && len(service.Spec.Selector) > 0 && selector.Matches(s.labels()) && selector.Matches(o.labels()) {
-				found = append(found, Finding{Field: s.path + ".metadata.labels", Fix: fix,
+				found = append(found, Finding{Field: s.labelsField(), Fix: fix,
 					Message: fmt.Sprintf("Service %s of %s sends requests to the pods of %s, too, and the default spreading counts them", service.Name, s.owner, o.owner)})
 			}
 		}

@@ -146,8 +146,9 @@ func (l *look) known(t *term) bool {
 		return true
 	}
 	// Controllers that the scenario does not hold may have pods in it, as in a part of a dump.
+	owner := t.of.step.State.Owners()
 	return slices.ContainsFunc(t.of.step.State.Pods, func(pod *v1.Pod) bool {
-		return t.about(pod.Namespace, pod.Labels) && t.of.step.State.Owners()(pod) != t.of.owner
+		return t.about(pod.Namespace, pod.Labels) && owner(pod) != t.of.owner
 	})
 }
 

@@ -33,6 +33,7 @@ var schemas = map[string]struct {
 	CapacityKind: {&CapacityReport{}, "capacity-report.schema.json", "Faultline report on how much more fits"},
 	OutcomesKind: {&OutcomesReport{}, "outcomes-report.schema.json", "Faultline report on every outcome of a scenario"},
 	VerifyKind:   {&VerifyReport{}, "verify-report.schema.json", "Faultline report on how true the simulation is to a cluster"},
+	LintKind:     {&LintReport{}, "lint-report.schema.json", "Faultline report on rules that do not do what they say"},
 	AdviceKind:   {&AdviceReport{}, "advice-report.schema.json", "Faultline report on how the pods of a workload should keep apart"},
 }
 

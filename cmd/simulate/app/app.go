@@ -83,6 +83,7 @@ Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered a
 	root.AddCommand(
 		newRun(s), newBlast(s), newDrain(s), newExplain(s),
 		newCompare(s), newSweep(s), newMerge(s), newCapacity(s), newSize(s), newAdvise(s),
+		newLint(s),
 		newTest(s), newDiff(s), newBench(s), newVerify(s),
 		newExpand(s),
 		newValidate(s), newExport(s), newVersion(s), newCompletion(s))

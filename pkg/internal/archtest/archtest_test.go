@@ -43,6 +43,7 @@ var level = map[string]int{
 	"pkg/capacity":           8,
 	"pkg/outcome":            8,
 	"pkg/advice":             9,
+	"pkg/lint":               7,
 	"pkg/report":             10,
 	"pkg/gate":               11,
 	"scenarios":              0,

@@ -1,0 +1,112 @@
+package app
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/lint"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+func newLint(s streams) *cobra.Command {
+	var in input
+	var chosen lint.Options
+	var failOn string
+	var listed bool
+	var out output
+	cmd := &cobra.Command{
+		Use:   "lint [SCENARIO]",
+		Short: "Find rules that do not do what they say",
+		Long: `Find rules that do not do what they say, such as selectors that miss their own pods, hard rules that cannot be met and rollouts that
+would never end. Some checks read the rules and the nodes, others run the scenario, and again without a rule or with a restart.
+
+The exit code is 3 if there is a finding as grave as --fail-on says, by default an error, as linters do. What is meant is ignored by an
+annotation on the object, with a reason: ` + lint.IgnoreAnnotation + `: "CHECK: reason; CHECK: reason".`,
+		Example: `  simulate lint scenario.yaml
+  simulate lint --cluster nodes.yaml -f app.yaml --fail-on warning
+  helm template app ./chart | simulate lint --cluster nodes.yaml -f - -o sarif
+  simulate lint --list`,
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := out.check(cmd); err != nil {
+				return err
+			}
+			if err := checkLint(cmd, chosen, failOn); err != nil {
+				return err
+			}
+			if listed {
+				if out.format == "sarif" || len(out.reports) > 0 {
+					return usage(cmd, "--list lists the checks as text, json or yaml; leave -o sarif and --report out")
+				}
+				return report.WriteLintChecks(s.out, lint.Checks(), out.format)
+			}
+			result, err := in.run(cmd, s, args)
+			if err != nil {
+				return err
+			}
+			bar := newProgress(s.err)
+			bar.unit = "workloads"
+			defer bar.done()
+			chosen.Progress = func(done, total int) { bar.update("checks", done, total) }
+			linted, err := lint.Run(cmd.Context(), result, chosen)
+			if err != nil {
+				return err
+			}
+			bar.done()
+			found := report.NewLint(linted, version)
+			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
+				return report.WriteLint(w, found, format, opts)
+			})
+			if err == nil && found.Fails(failOn) {
+				return errUnmet
+			}
+			return err
+		},
+	}
+	in.register(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&chosen.Only, "only", nil, "make these `CHECKS` alone (repeatable, or separated by commas)")
+	flags.StringSliceVar(&chosen.Disable, "disable", nil, "leave these `CHECKS` out (repeatable, or separated by commas)")
+	flags.StringVar(&failOn, "fail-on", string(lint.Error), "exit with 3 if there is a finding of this `SEVERITY`, or a graver one: "+strings.Join(severities(), ", "))
+	flags.BoolVar(&listed, "list", false, "list all checks, and check nothing")
+	out.register(cmd, report.LintFormats())
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
+	flags.BoolVar(&out.opts.All, "all", false, "list the findings that are ignored, too")
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
+	for _, flag := range []string{"only", "disable"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(checks(), cobra.ShellCompDirectiveNoFileComp))
+	}
+	return cmd
+}
+
+// checkLint refuses checks and severities that there are not.
+func checkLint(cmd *cobra.Command, chosen lint.Options, failOn string) error {
+	for _, id := range slices.Concat(chosen.Only, chosen.Disable) {
+		if !slices.Contains(checks(), id) {
+			return usage(cmd, "there is no check %q; give one of those that simulate lint --list lists", id)
+		}
+	}
+	if !slices.Contains(severities(), failOn) {
+		return usage(cmd, "--fail-on: %q is no severity; give %s", failOn, strings.Join(severities(), ", "))
+	}
+	return nil
+}
+
+func checks() []string {
+	var ids []string
+	for _, check := range lint.Checks() {
+		ids = append(ids, check.ID)
+	}
+	return ids
+}
+
+func severities() []string {
+	var all []string
+	for _, severity := range lint.Severities {
+		all = append(all, string(severity))
+	}
+	return append(all, "none")
+}

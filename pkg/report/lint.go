@@ -1,0 +1,232 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/owenrumney/go-sarif/v2/sarif"
+
+	"github.com/faultline/faultline/pkg/lint"
+)
+
+// LintKind is the kind of a report on rules that do not do what they say.
+const LintKind = "LintReport"
+
+// LintReport is which rules of a scenario do not do what they say.
+type LintReport struct {
+	Head
+	// Errors, Warnings and Notes count the findings by their severity.
+	Errors   int `json:"errors"`
+	Warnings int `json:"warnings"`
+	Notes    int `json:"notes"`
+	// Findings are in order of their objects' first appearance, then of the checks.
+	Findings []LintFinding `json:"findings"`
+	// IgnoredFindings are those that annotations say are meant.
+	IgnoredFindings []LintIgnored `json:"ignoredFindings,omitempty"`
+	// Checks are those that were made, in their order.
+	Checks []LintCheck `json:"checks"`
+}
+
+// LintCheck is a check that was made.
+type LintCheck struct {
+	// ID is stable, in kebab-case.
+	ID string `json:"id"`
+	// Severity is the highest that its findings have.
+	Severity string `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
+	// Title says in a few words what it finds.
+	Title string `json:"title"`
+	// Simulated tells that it looks at what comes of the rules, not at the rules alone.
+	Simulated bool `json:"simulated,omitempty"`
+	// Page is the address of its page.
+	Page string `json:"page"`
+}
+
+// LintFinding is one rule that does not do what it says.
+type LintFinding struct {
+	// Check is the ID of the check.
+	Check string `json:"check"`
+	// Severity is error, warning or note.
+	Severity string `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
+	// Namespace, Kind and Name are those of the object in which the rule is written.
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	// ExpandedFrom is the custom resource from which the object was made; missing where there is none.
+	ExpandedFrom string `json:"expandedFrom,omitempty"`
+	// Field is the rule's place in the object.
+	Field string `json:"field"`
+	// Source is where the object stands; missing where no file has it.
+	Source *LintSource `json:"source,omitempty"`
+	// Step is the first step in which it was found.
+	Step string `json:"step"`
+	// Message says in a sentence what was found, Fix what to do.
+	Message string `json:"message"`
+	Fix     string `json:"fix"`
+	// Page is the address of the check's page.
+	Page string `json:"page"`
+}
+
+// LintSource is where an object begins.
+type LintSource struct {
+	Source
+	// Document is the number of the document in the file, from 1; missing where it is the only one.
+	Document int `json:"document,omitempty"`
+	// Path is the place in the document, such as items[3] in a List; missing for the document itself.
+	Path string `json:"path,omitempty"`
+}
+
+// LintIgnored is a finding that an annotation says is meant.
+type LintIgnored struct {
+	LintFinding
+	// Reason is the annotation's.
+	Reason string `json:"reason"`
+}
+
+// NewLint puts what the checks found into the model. The version is Faultline's own.
+func NewLint(result *lint.Result, version string) *LintReport {
+	r := &LintReport{Head: newHead(result.Simulation, LintKind, version), Checks: LintChecks(result.Checks)}
+	for _, f := range result.Findings {
+		switch f.Severity {
+		case lint.Error:
+			r.Errors++
+		case lint.Warning:
+			r.Warnings++
+		case lint.Note:
+			r.Notes++
+		}
+		r.Findings = append(r.Findings, newLintFinding(f))
+	}
+	for _, i := range result.Ignored {
+		r.IgnoredFindings = append(r.IgnoredFindings, LintIgnored{newLintFinding(i.Finding), i.Reason})
+	}
+	return r
+}
+
+// LintChecks puts checks into the model.
+func LintChecks(checks []lint.Check) []LintCheck {
+	var all []LintCheck
+	for _, c := range checks {
+		all = append(all, LintCheck{ID: c.ID, Severity: string(c.Severity), Title: c.Title, Simulated: c.Simulated, Page: c.Page()})
+	}
+	return all
+}
+
+func newLintFinding(f lint.Finding) LintFinding {
+	found := LintFinding{
+		Check: f.Check, Severity: string(f.Severity), Namespace: f.Object.Namespace, Kind: f.Object.Kind, Name: f.Object.Name,
+		ExpandedFrom: f.ExpandedFrom, Field: f.Field, Step: f.Step, Message: f.Message, Fix: f.Fix, Page: lint.Check{ID: f.Check}.Page(),
+	}
+	if f.Source != nil {
+		found.Source = &LintSource{Source: *newSource(*f.Source), Document: f.Source.Document, Path: f.Source.Path}
+	}
+	return found
+}
+
+// Fails tells whether a finding is at least as grave as the severity; "none" is graver than all.
+func (r *LintReport) Fails(on string) bool {
+	return slices.ContainsFunc(r.Findings, func(f LintFinding) bool {
+		return slices.Contains(lint.Severities, lint.Severity(on)) && lint.Severity(f.Severity).AtLeast(lint.Severity(on))
+	})
+}
+
+// LintFormats are the names of the output formats of a LintReport.
+func LintFormats() []string { return []string{"text", "json", "yaml", "sarif"} }
+
+// WriteLint renders the report as Write does. Quiet is the verdict alone, and All lists ignored findings, too.
+func WriteLint(w io.Writer, r *LintReport, format string, opts Options) error {
+	var out []byte
+	var err error
+	complete := *r
+	complete.Head, complete.Findings, complete.Checks = completeHead(r.Head), list(r.Findings), list(r.Checks)
+	switch format {
+	case "text":
+		t := &lintText{page: page{color: opts.Color}, report: r, all: opts.All}
+		t.everything(opts.Quiet)
+		out = t.out.Bytes()
+	case "json":
+		out, err = toJSON(&complete)
+	case "yaml":
+		out, err = toYAML(&complete)
+	case "sarif":
+		out, err = r.sarif()
+	default:
+		err = unknownFormat(format, LintFormats())
+	}
+	return deliver(w, out, err)
+}
+
+// WriteLintChecks lists checks: as a table in text, and as they are in a LintReport else.
+func WriteLintChecks(w io.Writer, checks []lint.Check, format string) error {
+	var out []byte
+	var err error
+	switch format {
+	case "text":
+		var p page
+		rows := [][]cell{row(plain, "CHECK", "SEVERITY", "FINDS")}
+		for _, c := range checks {
+			rows = append(rows, row(plain, c.ID, string(c.Severity), c.Title))
+		}
+		p.table("", rows...)
+		out = p.out.Bytes()
+	case "json":
+		out, err = toJSON(LintChecks(checks))
+	case "yaml":
+		out, err = toYAML(LintChecks(checks))
+	default:
+		err = unknownFormat(format, []string{"text", "json", "yaml"})
+	}
+	return deliver(w, out, err)
+}
+
+// place is the object with its file, as editors take it: shop.yaml:12.
+func (f *LintFinding) place() string {
+	if f.Source == nil {
+		return ""
+	}
+	file := f.Source.File
+	if file == "-" {
+		file = "standard input"
+	}
+	return fmt.Sprintf("%s:%d", file, f.Source.Line)
+}
+
+func (f *LintFinding) object() string { return strings.ToLower(f.Kind) + "/" + f.Name }
+
+// sarif is the report as SARIF 2.1.0; see toSARIF. Ignored findings are left out.
+func (r *LintReport) sarif() ([]byte, error) {
+	log, err := sarif.New(sarif.Version210)
+	if err != nil {
+		return nil, err
+	}
+	run := sarif.NewRunWithInformationURI("Faultline", "https://github.com/faultline/faultline")
+	if r.Version != "" {
+		run.Tool.Driver.WithVersion(r.Version)
+	}
+	for _, c := range r.Checks {
+		run.AddRule(c.ID).
+			WithShortDescription(sarif.NewMultiformatMessageString(c.Title + ".")).
+			WithHelpURI(c.Page).
+			WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(c.Severity))
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		run.AddResult(sarif.NewRuleResult(f.Check).
+			WithRuleIndex(slices.IndexFunc(r.Checks, func(c LintCheck) bool { return c.ID == f.Check })).
+			WithLevel(f.Severity).
+			WithMessage(sarif.NewTextMessage(unlinked(clean(fmt.Sprintf("%s: %s. Fix: %s.", f.object(), f.Message, f.Fix))))).
+			WithLocations([]*sarif.Location{f.location()}))
+	}
+	log.AddRun(run)
+	return toJSON(log)
+}
+
+// location is the object's place; the field is its logical one.
+func (f *LintFinding) location() *sarif.Location {
+	at := Finding{Step: f.Step, Namespace: f.Namespace, Workload: f.object() + "/" + f.Field}
+	if f.Source != nil {
+		at.Source = &f.Source.Source
+	}
+	return at.location()
+}
