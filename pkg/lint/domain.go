@@ -21,10 +21,6 @@ func labelMissing(l *look, s *subject) []Finding {
 		if len(unlabelled) == 0 {
 			continue
 		}
-		does := map[bool]string{true: "takes no such pod", false: "has no effect there"}[t.Hard && t.Kind != rule.AntiAffinity]
-		if t.Kind == rule.AntiAffinity && t.Hard {
-			does = "takes any number of such pods"
-		}
 		f := Finding{Field: t.field() + ".topologyKey", Fix: fmt.Sprintf("label the nodes with %s, or give the topologyKey that they have", t.TopologyKey)}
 		if len(domains) == 0 {
 			f.Message = fmt.Sprintf("no node that takes %s has the label %s of the %s; %s", s.said(), t.TopologyKey, t.Rule,
@@ -34,12 +30,25 @@ func labelMissing(l *look, s *subject) []Finding {
 			}
 		} else {
 			f.Severity = Warning
-			f.Message = fmt.Sprintf("%d of %s that may run %s lack the label %s of the %s (%s); a node without it %s",
-				len(unlabelled), count(len(nodes), "node"), s.said(), t.TopologyKey, t.Rule, nodeNames(unlabelled), does)
+			f.Message = fmt.Sprintf("%d of %s that may run %s lack the label %s of the %s (%s), and %s",
+				len(unlabelled), count(len(nodes), "node"), s.said(), t.TopologyKey, t.Rule, nodeNames(unlabelled), t.without())
 		}
 		found = append(found, f)
 	}
 	return found
+}
+
+// without says what becomes of a node without the term's topology key.
+func (t *term) without() string {
+	switch {
+	case t.Hard && t.Kind == rule.AntiAffinity:
+		return "a node without it takes any number of such pods"
+	case t.Hard:
+		return "a node without it takes no such pod"
+	case t.Kind == rule.Spread:
+		return "a node without it scores 0"
+	}
+	return "the rule says nothing of a node without it"
 }
 
 // room is in how many domains required anti-affinity lets one pod each, and whether that is all: a node without the label takes any.
@@ -154,14 +163,19 @@ func minDomains(l *look, s *subject) []Finding {
 
 // oneReplica finds hard rules by which a single pod keeps apart from itself.
 func oneReplica(_ *look, s *subject) []Finding {
-	if _, ok := s.object.(*appsv1.Deployment); !ok || s.replicas != 1 || s.scaled() {
+	d, ok := s.object.(*appsv1.Deployment)
+	if !ok || s.replicas != 1 || s.scaled() {
 		return nil
 	}
 	var found []Finding
 	for _, t := range s.terms() {
 		if t.Hard && t.apart() && !t.revised() {
+			needs := ", and its rollouts need a second domain"
+			if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+				needs = ""
+			}
 			found = append(found, Finding{Field: t.field(),
-				Message: fmt.Sprintf("the %s keeps a single replica apart from nobody, and its rollouts need a second domain", t.Rule),
+				Message: fmt.Sprintf("the %s keeps a single replica apart from nobody%s", t.Rule, needs),
 				Fix:     "remove the rule, run more replicas, or let a HorizontalPodAutoscaler set them"})
 		}
 	}

@@ -71,6 +71,8 @@ type Result struct {
 	Findings []Finding
 	// Ignored are the findings that annotations say are meant.
 	Ignored []Ignored
+	// Left is how many rules outvoted and term-decides-nothing did not look at, since each takes another run.
+	Left int
 }
 
 // Options choose among the checks.
@@ -107,7 +109,7 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 	if opts.Progress != nil {
 		opts.Progress(len(l.subjects), len(l.subjects))
 	}
-	r := &Result{Simulation: result, Checks: made}
+	r := &Result{Simulation: result, Checks: made, Left: l.left}
 	r.Findings, r.Ignored = l.sift(c, made)
 	return r, nil
 }

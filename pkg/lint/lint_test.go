@@ -62,6 +62,9 @@ func said(r *lint.Result) string {
 			line = f.Source.Line
 		}
 		fmt.Fprintf(&b, "line %d: %s/%s: %s: %s: %s\n  %s\n  fix: %s\n", line, f.Object.Namespace, f.Object, f.Severity, f.Check, f.Field, f.Message, f.Fix)
+		if f.ExpandedFrom != "" {
+			fmt.Fprintf(&b, "  made of %s\n", f.ExpandedFrom)
+		}
 	}
 	for _, i := range r.Ignored {
 		fmt.Fprintf(&b, "ignored: %s/%s: %s: %s\n", i.Object.Namespace, i.Object, i.Check, i.Reason)
@@ -87,6 +90,25 @@ func TestChecks(t *testing.T) {
 				t.Errorf("%s:\n%s", twin, said(got))
 			}
 		})
+	}
+}
+
+// Further examples begin with the ID of the check that they are about.
+func TestFurther(t *testing.T) {
+	files, err := filepath.Glob("testdata/err/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if slices.ContainsFunc(lint.Checks(), func(c lint.Check) bool { return c.ID == name }) {
+			continue
+		}
+		r := linted(t, file, lint.Options{})
+		if !slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return strings.HasPrefix(name, f.Check+"-") }) {
+			t.Errorf("%s: nothing is found of its check\n%s", file, said(r))
+		}
+		golden(t, file+".txt", said(r))
 	}
 }
 

@@ -225,6 +225,9 @@ func outvoted(l *look, s *subject) ([]Finding, error) {
 		if err != nil {
 			return nil, err
 		}
+		if as == nil {
+			continue
+		}
 		after := &subject{owner: s.owner, step: as}
 		if len(as.Pending) > len(s.step.Pending) || l.shared(&t, after.pods()) >= broken {
 			continue
@@ -276,15 +279,9 @@ func harden(spec *v1.PodSpec, r rule.Rule) {
 	}
 }
 
-// mostRules is how many rules are left out in turn, and mostNodes of how large a cluster: each is another run.
-const (
-	mostRules = 20
-	mostNodes = 500
-)
-
 // decidesNothing finds preferred rules without which every pod has the node that it has.
 func decidesNothing(l *look, s *subject) ([]Finding, error) {
-	if !s.calm || s.replicas < 2 || len(l.nodes) > mostNodes || len(l.runs) > mostRules {
+	if !s.calm || s.replicas < 2 {
 		return nil, nil
 	}
 	var found []Finding
@@ -299,7 +296,7 @@ func decidesNothing(l *look, s *subject) ([]Finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(without.Pending) == len(s.step.Pending) && slices.Equal(places(s.step.State), places(without.State)) {
+		if without != nil && len(without.Pending) == len(s.step.Pending) && slices.Equal(places(s.step.State), places(without.State)) {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("without the %s every pod has the node that it has: here other rules and scores decide alike", t.Rule),
 				Fix:     "keep it if other clusters need it; else remove it, or make it required if it is relied on"})

@@ -37,7 +37,7 @@ func selectorDrift(l *look, s *subject) []Finding {
 		case t.meantForOwn() && !l.known(&t):
 			f := Finding{Field: t.field(), Fix: select_}
 			agree, differ := t.compared()
-			f.Message = fmt.Sprintf("the %s selects %s, which matches no pod: its own have %s", t.Rule, t.Selector, strings.Join(differ, ","))
+			f.Message = fmt.Sprintf("the %s selects %s, which matches no pod: its own pods have %s", t.Rule, t.Selector, strings.Join(differ, ","))
 			if len(agree) == 0 { // it may be meant for an application that is not in the scenario
 				f.Severity = Warning
 				f.Fix = select_ + ", or, if it is meant for other pods, give them to the scenario, too"

@@ -17,16 +17,21 @@ const LintKind = "LintReport"
 // LintReport is which rules of a scenario do not do what they say.
 type LintReport struct {
 	Head
-	// Errors, Warnings and Notes count the findings by their severity.
-	Errors   int `json:"errors"`
-	Warnings int `json:"warnings"`
-	Notes    int `json:"notes"`
+	// Summary counts the findings by their severity.
+	Summary LintSummary `json:"summary"`
 	// Findings are in order of their objects' first appearance, then of the checks.
 	Findings []LintFinding `json:"findings"`
 	// IgnoredFindings are those that annotations say are meant.
 	IgnoredFindings []LintIgnored `json:"ignoredFindings,omitempty"`
 	// Checks are those that were made, in their order.
 	Checks []LintCheck `json:"checks"`
+}
+
+// LintSummary counts findings.
+type LintSummary struct {
+	Errors   int `json:"errors"`
+	Warnings int `json:"warnings"`
+	Notes    int `json:"notes"`
 }
 
 // LintCheck is a check that was made.
@@ -87,14 +92,17 @@ type LintIgnored struct {
 // NewLint puts what the checks found into the model. The version is Faultline's own.
 func NewLint(result *lint.Result, version string) *LintReport {
 	r := &LintReport{Head: newHead(result.Simulation, LintKind, version), Checks: LintChecks(result.Checks)}
+	if result.Left > 0 {
+		r.Notes = append(slices.Clone(r.Notes), fmt.Sprintf("outvoted and term-decides-nothing did not look at %s, since each takes another run.", count(result.Left, "rule")))
+	}
 	for _, f := range result.Findings {
 		switch f.Severity {
 		case lint.Error:
-			r.Errors++
+			r.Summary.Errors++
 		case lint.Warning:
-			r.Warnings++
+			r.Summary.Warnings++
 		case lint.Note:
-			r.Notes++
+			r.Summary.Notes++
 		}
 		r.Findings = append(r.Findings, newLintFinding(f))
 	}

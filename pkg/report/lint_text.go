@@ -32,6 +32,12 @@ func (t *lintText) everything(quiet bool) {
 		t.finding(f)
 	}
 	t.ignored()
+	if len(r.Notes) > 0 {
+		t.space()
+	}
+	for _, note := range r.Notes {
+		t.line(styled(plain, "Note: %s", note))
+	}
 	if len(r.Findings) > 0 {
 		t.space()
 		t.line(styled(plain, "Each check has a page: %s", strings.Replace(lint.Check{ID: "CHECK"}.Page(), "CHECK", "README", 1)))
@@ -42,12 +48,12 @@ func (t *lintText) everything(quiet bool) {
 func (r *LintReport) verdict() cell {
 	style := green
 	switch {
-	case r.Errors > 0:
+	case r.Summary.Errors > 0:
 		style = red
-	case r.Warnings > 0:
+	case r.Summary.Warnings > 0:
 		style = yellow
 	}
-	line := fmt.Sprintf("%s, %s and %s by %s", count(r.Errors, "error"), count(r.Warnings, "warning"), count(r.Notes, "note"), count(len(r.Checks), "check"))
+	line := fmt.Sprintf("%s, %s and %s by %s", count(r.Summary.Errors, "error"), count(r.Summary.Warnings, "warning"), count(r.Summary.Notes, "note"), count(len(r.Checks), "check"))
 	if len(r.Findings) == 0 {
 		line = fmt.Sprintf("Nothing is found by %s", count(len(r.Checks), "check"))
 	}

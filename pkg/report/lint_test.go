@@ -1,0 +1,96 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/faultline/faultline/pkg/lint"
+)
+
+// aLint has findings of every severity, of two objects, and texts from elsewhere.
+func aLint(name string) *LintReport {
+	finding := func(check, severity, kind, field string) LintFinding {
+		return LintFinding{Check: check, Severity: severity, Namespace: "shop", Kind: kind, Name: name, Field: field, Step: "workloads",
+			Source:  &LintSource{Source: Source{File: name + ".yaml", Line: 12}, Document: 2},
+			Message: "the rule selects app=" + name, Fix: "select app=web", Page: lint.Check{ID: check}.Page()}
+	}
+	made := finding("selector-drift", Error, "StatefulSet", "spec.template.spec.affinity")
+	made.ExpandedFrom, made.Source = "KafscaleCluster shop/"+name, nil
+	return &LintReport{
+		Head:    Head{APIVersion: APIVersion, Kind: LintKind, Ties: "upstream", Scenario: "shop", Cluster: Cluster{Nodes: 3}, Notes: []string{"A note."}},
+		Summary: LintSummary{Errors: 1, Warnings: 1, Notes: 1},
+		Findings: []LintFinding{
+			finding("selector-drift", Warning, "Deployment", "spec.template.spec.affinity"), finding("outvoted", "note", "Deployment", "spec.template.spec.affinity"), made,
+		},
+		IgnoredFindings: []LintIgnored{{finding("rollout-deadlock", Error, "Deployment", "spec.strategy"), "nodes are added by " + name}},
+		Checks:          LintChecks(lint.Checks()),
+	}
+}
+
+func lintIn(t *testing.T, r *LintReport, format string, opts Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := WriteLint(&out, r, format, opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestWriteLint(t *testing.T) {
+	r := aLint("web")
+	golden(t, "lint/mixed.text", lintIn(t, r, "text", Options{}))
+	golden(t, "lint/mixed.all", lintIn(t, r, "text", Options{All: true}))
+	golden(t, "lint/mixed.sarif", lintIn(t, r, "sarif", Options{}))
+	if quiet := lintIn(t, r, "text", Options{Quiet: true}); strings.Count(quiet, "\n") != 1 {
+		t.Errorf("-q is more than the verdict:\n%s", quiet)
+	}
+	if color := lintIn(t, r, "text", Options{Color: true}); !strings.Contains(color, "\x1b[31merror\x1b[0m") || !strings.Contains(color, "\x1b[33mwarning\x1b[0m") {
+		t.Errorf("severities have no colour:\n%q", color)
+	}
+	schema := compile(t, LintKind)
+	least := &LintReport{Head: Head{APIVersion: APIVersion, Kind: LintKind, Ties: "upstream"}}
+	for name, r := range map[string]*LintReport{"mixed": r, "least": least} {
+		if err := validate(t, schema, lintIn(t, r, "json", Options{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := validate(t, sarifSchema(t), lintIn(t, r, "sarif", Options{})); err != nil {
+			t.Errorf("%s as SARIF: %v", name, err)
+		}
+	}
+	if err := WriteLint(new(bytes.Buffer), r, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, sarif` {
+		t.Errorf("wide: %v", err)
+	}
+}
+
+// What comes from elsewhere drives no terminal and makes no link.
+func TestLintHostile(t *testing.T) {
+	const hostile = "\x1b[31m](evil)\n# h"
+	for _, format := range LintFormats() {
+		if out := lintIn(t, aLint(hostile), format, Options{All: true}); strings.ContainsRune(out, '\x1b') || strings.Contains(out, "\n# h") {
+			t.Errorf("%s lets control characters through:\n%s", format, out)
+		}
+	}
+}
+
+func TestLintFails(t *testing.T) {
+	of := func(severities ...string) *LintReport {
+		r := &LintReport{}
+		for _, severity := range severities {
+			r.Findings = append(r.Findings, LintFinding{Severity: severity})
+		}
+		return r
+	}
+	for _, c := range []struct {
+		r    *LintReport
+		on   string
+		want bool
+	}{
+		{of("error"), "error", true}, {of("warning", "note"), "error", false}, {of("note", "warning"), "warning", true}, {of("error"), "warning", true},
+		{of("note"), "warning", false}, {of("note"), "note", true}, {of(), "note", false}, {of("error"), "none", false},
+	} {
+		if got := c.r.Fails(c.on); got != c.want {
+			t.Errorf("%v fails on %s: %t", c.r.Findings, c.on, got)
+		}
+	}
+}
