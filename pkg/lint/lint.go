@@ -124,7 +124,7 @@ func chosen(opts Options) []Check {
 type collection struct {
 	scenario *simulation.Result
 	findings []Finding
-	objects  []cluster.Owner // in order of their first appearance
+	objects  []cluster.Owner // in order of their first appearance, a budget after what it covers
 }
 
 // add completes a finding of a check.
@@ -140,8 +140,10 @@ func (c *collection) add(check *Check, s *subject, f Finding) {
 	if source, found := c.scenario.Scenario.Source(s.step.Name, f.Object); found {
 		f.Source = &source
 	}
-	if !slices.Contains(c.objects, f.Object) {
-		c.objects = append(c.objects, f.Object)
+	for _, object := range []cluster.Owner{s.owner, f.Object} {
+		if !slices.Contains(c.objects, object) {
+			c.objects = append(c.objects, object)
+		}
 	}
 	same := func(other Finding) bool {
 		return other.Check == f.Check && other.Object == f.Object && other.Field == f.Field &&

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -43,6 +44,8 @@ type subject struct {
 	replicas int
 	// calm tells that no step up to this one takes nodes away, so that where pods are says something about the rules.
 	calm bool
+
+	owned func() map[cluster.Owner][]*v1.Pod // the pods of each owner after the step
 }
 
 func newLook(ctx context.Context, result *simulation.Result) *look {
@@ -66,6 +69,7 @@ func newLook(ctx context.Context, result *simulation.Result) *look {
 
 func subjectsOf(step *simulation.Step, calm bool) []*subject {
 	var all []*subject
+	owned := ownedPods(step)
 	for _, object := range step.State.Objects() {
 		spec, path := scenario.PodSpec(object)
 		if spec == nil || metav1.GetControllerOfNoCopy(object) != nil || isTerminal(object) {
@@ -73,7 +77,7 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 		}
 		s := &subject{
 			owner: cluster.Owner{Kind: scenario.KindOf(object), Namespace: object.GetNamespace(), Name: object.GetName()},
-			step:  step, object: object, path: path, calm: calm,
+			step:  step, object: object, path: path, calm: calm, owned: owned,
 			pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Labels: templateLabels(object)}, Spec: *spec},
 		}
 		if replicas, ok := scenario.Replicas(object); ok {
@@ -129,15 +133,24 @@ func (s *subject) identity() labels.Set {
 }
 
 // pods are those of the subject after the step.
-func (s *subject) pods() []*v1.Pod {
-	owner := s.step.State.Owners()
-	var pods []*v1.Pod
-	for _, pod := range s.step.State.Pods {
-		if !cluster.Terminal(pod) && owner(pod) == s.owner {
-			pods = append(pods, pod)
+func (s *subject) pods() []*v1.Pod { return s.owned()[s.owner] }
+
+// in is the subject as another step leaves it, of which only its pods are known.
+func (s *subject) in(step *simulation.Step) *subject {
+	return &subject{owner: s.owner, step: step, owned: ownedPods(step)}
+}
+
+// ownedPods tells the pods of each owner after the step, once it is asked.
+func ownedPods(step *simulation.Step) func() map[cluster.Owner][]*v1.Pod {
+	return sync.OnceValue(func() map[cluster.Owner][]*v1.Pod {
+		owner, pods := step.State.Owners(), map[cluster.Owner][]*v1.Pod{}
+		for _, pod := range step.State.Pods {
+			if !cluster.Terminal(pod) {
+				pods[owner(pod)] = append(pods[owner(pod)], pod)
+			}
 		}
-	}
-	return pods
+		return pods
+	})
 }
 
 func (s *subject) labels() labels.Set { return s.pod.Labels }
@@ -176,15 +189,16 @@ func (l *look) takes(s *subject) []*v1.Node {
 	return slices.DeleteFunc(slices.Clone(l.nodes), func(node *v1.Node) bool { return repels(node, s.pod) || !attracts(node, s.pod) })
 }
 
+// repels tells whether a taint keeps the pod from the node, or that the node is cordoned.
 func repels(node *v1.Node, pod *v1.Pod) bool {
-	if cluster.Repels(node, pod) {
-		return true
+	if !node.Spec.Unschedulable {
+		return cluster.Repels(node, pod)
 	}
-	cordoned := node.DeepCopy()
-	cordoned.Spec.Taints = []v1.Taint{{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}}
-	return node.Spec.Unschedulable && cluster.Repels(cordoned, pod)
+	taints := append(slices.Clone(node.Spec.Taints), v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})
+	return cluster.Repels(&v1.Node{Spec: v1.NodeSpec{Taints: taints}}, pod)
 }
 
+// attracts tells whether the pod's node selector and required node affinity match the node.
 func attracts(node *v1.Node, pod *v1.Pod) bool {
 	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	return err == nil && match

@@ -71,7 +71,7 @@ func skewedByRollout(l *look, s *subject) ([]Finding, error) {
 	if err != nil || step == nil {
 		return nil, err
 	}
-	after := &subject{owner: s.owner, step: step}
+	after := s.in(step)
 	var found []Finding
 	for _, t := range s.terms() {
 		if t.Kind != rule.Spread || !t.Hard || !t.own() || t.revised() {
@@ -228,7 +228,7 @@ func outvoted(l *look, s *subject) ([]Finding, error) {
 		if as == nil {
 			continue
 		}
-		after := &subject{owner: s.owner, step: as}
+		after := s.in(as)
 		if len(as.Pending) > len(s.step.Pending) || l.shared(&t, after.pods()) >= broken {
 			continue
 		}

@@ -162,7 +162,7 @@ func jobPods(l *look, s *subject) []Finding {
 		if o.owner.Kind != "Job" && o.owner.Kind != "CronJob" {
 			continue
 		}
-		fix := fmt.Sprintf("give the pods of %s another label than %s, or select by one that they lack.", o.owner, labels.FormatLabels(s.identity()))
+		fix := fmt.Sprintf("give the pods of %s another label than %s, or select by one that they lack", o.owner, labels.FormatLabels(s.identity()))
 		for _, t := range s.terms() {
 			// A Job can have the rule, too: then the two are meant to keep apart.
 			if t.apart() && t.about(o.owner.Namespace, o.labels()) && !slices.ContainsFunc(o.terms(), func(u term) bool { return u.Kind == t.Kind && u.Selector == t.Selector }) {
