@@ -133,9 +133,6 @@ func TestScenarios(t *testing.T) {
 		t.Fatal("there are no scenarios", err)
 	}
 	for _, file := range files {
-		if strings.Contains(file, "five-thousand-nodes") {
-			continue // minutes
-		}
 		fmt.Fprintf(&all, "%s\n%s\n", strings.TrimPrefix(file, "../../"), said(linted(t, file, lint.Options{})))
 	}
 	golden(t, "testdata/scenarios.txt", all.String())
