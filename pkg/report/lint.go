@@ -139,53 +139,49 @@ func (r *LintReport) Fails(on string) bool {
 	})
 }
 
+var lintFormats = formats[LintReport]{
+	{"text", asText(func(r *LintReport, opts Options) []byte {
+		t := &lintText{page: page{color: opts.Color}, report: r, all: opts.All}
+		t.everything(opts.Quiet)
+		return t.out.Bytes()
+	})},
+	{"json", asJSON(completeLint)},
+	{"yaml", asYAML(completeLint)},
+	{"sarif", always((*LintReport).sarif)},
+}
+
 // LintFormats are the names of the output formats of a LintReport.
-func LintFormats() []string { return []string{"text", "json", "yaml", "sarif"} }
+func LintFormats() []string { return lintFormats.names() }
 
 // WriteLint renders the report as Write does. Quiet is the verdict alone, and All lists ignored findings, too.
 func WriteLint(w io.Writer, r *LintReport, format string, opts Options) error {
-	var out []byte
-	var err error
-	complete := *r
-	complete.Head, complete.Findings, complete.Checks = completeHead(r.Head), list(r.Findings), list(r.Checks)
-	switch format {
-	case "text":
-		t := &lintText{page: page{color: opts.Color}, report: r, all: opts.All}
-		t.everything(opts.Quiet)
-		out = t.out.Bytes()
-	case "json":
-		out, err = toJSON(&complete)
-	case "yaml":
-		out, err = toYAML(&complete)
-	case "sarif":
-		out, err = r.sarif()
-	default:
-		err = unknownFormat(format, LintFormats())
-	}
-	return deliver(w, out, err)
+	return lintFormats.write(w, r, format, opts)
+}
+
+// completeLint is complete for a LintReport.
+func completeLint(r *LintReport) *LintReport {
+	c := *r
+	c.Head, c.Findings, c.Checks = completeHead(r.Head), list(r.Findings), list(r.Checks)
+	return &c
+}
+
+var checksFormats = formats[[]lint.Check]{
+	{"text", plainly(func(checks *[]lint.Check) []byte {
+		var p page
+		rows := [][]cell{row(plain, "CHECK", "SEVERITY", "FINDS")}
+		for _, c := range *checks {
+			rows = append(rows, row(plain, c.ID, string(c.Severity), c.Title))
+		}
+		p.table("", rows...)
+		return p.out.Bytes()
+	})},
+	{"json", always(func(checks *[]lint.Check) ([]byte, error) { return toJSON(LintChecks(*checks)) })},
+	{"yaml", always(func(checks *[]lint.Check) ([]byte, error) { return toYAML(LintChecks(*checks)) })},
 }
 
 // WriteLintChecks lists checks: as a table in text, and as they are in a LintReport else.
 func WriteLintChecks(w io.Writer, checks []lint.Check, format string) error {
-	var out []byte
-	var err error
-	switch format {
-	case "text":
-		var p page
-		rows := [][]cell{row(plain, "CHECK", "SEVERITY", "FINDS")}
-		for _, c := range checks {
-			rows = append(rows, row(plain, c.ID, string(c.Severity), c.Title))
-		}
-		p.table("", rows...)
-		out = p.out.Bytes()
-	case "json":
-		out, err = toJSON(LintChecks(checks))
-	case "yaml":
-		out, err = toYAML(LintChecks(checks))
-	default:
-		err = unknownFormat(format, []string{"text", "json", "yaml"})
-	}
-	return deliver(w, out, err)
+	return checksFormats.write(w, &checks, format, Options{})
 }
 
 // place is the object with its file, as editors take it: shop.yaml:12.
