@@ -220,6 +220,7 @@ func (l *loader) build(file *File) (*Scenario, error) {
 }
 
 func (l *loader) finish(s *Scenario) (*Scenario, error) {
+	l.notes = unique(l.notes) // several steps can apply one resource
 	s.Ignored, s.Notes, s.LevelKeys, s.sources = l.ignored, l.notes, l.levelKeys, l.sources
 	l.checkShape(s)
 	if !l.incomplete {

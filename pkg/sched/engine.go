@@ -328,10 +328,7 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 			return placed, err
 		}
 		victims := len(e.victims)
-		pending, err := e.preempt(profile, next, fit)
-		if err != nil {
-			return false, err
-		}
+		pending := e.preempt(profile, next, fit)
 		if len(e.victims) == victims {
 			e.refuse(next, pending)
 			return false, nil

@@ -26,18 +26,17 @@ type refusal struct {
 
 // preempt runs the PostFilter plugins for a pod that no node takes, as schedulingAlgorithm does, and nominates the node where
 // room was made. The refusal that it returns stands only if no pod has been preempted.
-func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement.Pending, error) {
+func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.Pending {
 	if why.fit == nil {
-		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}, nil
+		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}
 	}
 	diagnosis := &why.fit.Diagnosis
 	reasons := reasonsOf(diagnosis)
 	if profile.HasPostFilterPlugins() {
 		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus}
 		result, status := profile.RunPostFilterPlugins(e.ctx, why.state, next.Pod, statuses)
-		if status.Code() == fwk.Error {
-			return placement.Pending{}, status.AsError()
-		}
+		// An error is logged upstream, and its text ends the message: of a pod whose claim nobody binds, "not found", since
+		// a plugin after the one that refused it looks for state that it has not written.
 		diagnosis.PostFilterMsg = status.Message()
 		if result != nil && result.NominatingInfo != nil {
 			e.nominate(next, result.NominatedNodeName)
@@ -49,7 +48,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		Reasons:   reasons,
 		Nominated: next.Pod.Status.NominatedNodeName,
 		Cycle:     profile.cycle(next.PodInfo, ""),
-	}, nil
+	}
 }
 
 // nominate reserves a node for the pod, or takes the reservation back where the name is empty. The queue is upstream's
