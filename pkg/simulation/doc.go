@@ -2,7 +2,8 @@
 //
 //	scenario.yaml, kind config, manifests, kubectl/helm/kustomize output, cluster dump, stdin
 //	  └─ manifest.Decode ─ scenario.Load ──▶ *scenario.Scenario       (defaulted, validated: all problems at once)
-//	       └─ topology.Build ──────────────▶ nodes
+//	       ├─ topology.Build ──────────────▶ nodes
+//	       └─ operator.Expand ─────────────▶ plain workloads          (of custom resources)
 //	for each step:
 //	  act ─────────────────────────────────▶ cluster.State            (what the user does: apply, scale, drain, fail …)
 //	  World.Settle, until nothing moves:
