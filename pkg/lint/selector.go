@@ -26,21 +26,21 @@ func selectorDrift(l *look, s *subject) []Finding {
 		if t.Kind != rule.AntiAffinity || t.unknown() {
 			continue
 		}
-		select_ := fmt.Sprintf("select %s", labels.FormatLabels(s.identity()))
+		selects := fmt.Sprintf("select %s", labels.FormatLabels(s.identity()))
 		switch {
 		case t.own():
 			if other := l.otherRelease(&t); other != "" {
 				found = append(found, Finding{Severity: Warning, Field: t.field(),
 					Message: fmt.Sprintf("the %s selects %s, and so the pods of another release, %s, too", t.Rule, t.Selector, other),
-					Fix:     select_ + ", which are this release's own labels"})
+					Fix:     selects + ", which are this release's own labels"})
 			}
 		case t.meantForOwn() && !l.known(&t):
-			f := Finding{Field: t.field(), Fix: select_}
+			f := Finding{Field: t.field(), Fix: selects}
 			agree, differ := t.compared()
 			f.Message = fmt.Sprintf("the %s selects %s, which matches no pod: its own pods have %s", t.Rule, t.Selector, strings.Join(differ, ","))
 			if len(agree) == 0 { // it may be meant for an application that is not in the scenario
 				f.Severity = Warning
-				f.Fix = select_ + ", or, if it is meant for other pods, give them to the scenario, too"
+				f.Fix = selects + ", or, if it is meant for other pods, give them to the scenario, too"
 			}
 			found = append(found, f)
 		}

@@ -89,7 +89,7 @@ func (l *loader) source(path *field.Path, source *Source, nodes bool) []cluster.
 		}
 		objects = append(objects, obj.Object)
 	}
-	return append(objects, l.expand(resources)...)
+	return append(objects, l.expand(resources, objects)...)
 }
 
 // resource decodes an object that is written out, if it is a custom resource of an operator that is known.
@@ -211,5 +211,5 @@ func (l *loader) take(set *manifest.Set) []cluster.Object {
 		objects[i] = set.Objects[i].Object
 		l.locate(objects[i], set.Objects[i].Source)
 	}
-	return append(objects, l.expand(set.Ignored)...)
+	return append(objects, l.expand(set.Ignored, objects)...)
 }

@@ -58,13 +58,16 @@ var (
 	routers    = target{"druid", "router", "druid.stackable.tech", "DruidCluster"}
 )
 
+// nearWeight is the weight of every affinity to another product.
+const nearWeight = 50
+
 // near selects pods of another product's clusters. The operators take the name of the discovery ConfigMap for the name of the cluster,
 // and its namespace for their own: where either is not so, the term selects no pod, and nobody says so but this.
-func near(t target, weight int32, names func(c *cluster) []string) rule {
+func near(t target, names func(c *cluster) []string) rule {
 	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm {
 		var terms []v1.WeightedPodAffinityTerm
 		for _, name := range names(c) {
-			terms = append(terms, between(t.app, name, t.component, weight))
+			terms = append(terms, between(t.app, name, t.component, nearWeight))
 			found := false
 			for _, other := range c.others(t.group, t.kind) {
 				found = found || other.Name == name

@@ -100,12 +100,12 @@ var products = []product{
 			{key: "coordinators", component: "coordinator", requests: requests{cpu: "100m", cpuLimit: "400m", memory: "768Mi"}, placing: apart, adr: &together},
 			{
 				key: "historicals", component: "historical", requests: druid("1500Mi"),
-				placing: placing{[]rule{near(dataNodes, 50, deepStorage)}, []rule{role70}},
-				adr:     &placing{[]rule{cluster20, near(dataNodes, 50, deepStorage)}, []rule{role70}},
+				placing: placing{[]rule{near(dataNodes, deepStorage)}, []rule{role70}},
+				adr:     &placing{[]rule{cluster20, near(dataNodes, deepStorage)}, []rule{role70}},
 			},
 			{
 				key: "middleManagers", component: "middlemanager", requests: druid("1500Mi"),
-				placing: placing{[]rule{near(dataNodes, 50, deepStorage)}, []rule{role70}},
+				placing: placing{[]rule{near(dataNodes, deepStorage)}, []rule{role70}},
 				adr:     &together,
 			},
 			{
@@ -121,13 +121,13 @@ var products = []product{
 		roles: []role{
 			{
 				key: "masters", component: "master", requests: one,
-				placing: placing{[]rule{cluster20, near(opaServers, 50, opa)}, []rule{role70}},
+				placing: placing{[]rule{cluster20, near(opaServers, opa)}, []rule{role70}},
 				adr:     &together,
 			},
 			{
 				key: "regionServers", component: "regionserver", requests: one,
-				placing: placing{[]rule{cluster20, near(dataNodes, 50, setting("hdfsConfigMapName")), near(opaServers, 50, opa)}, []rule{role70}},
-				adr:     &placing{[]rule{cluster20, near(dataNodes, 50, setting("hdfsConfigMapName"))}, []rule{role70}},
+				placing: placing{[]rule{cluster20, near(dataNodes, setting("hdfsConfigMapName")), near(opaServers, opa)}, []rule{role70}},
+				adr:     &placing{[]rule{cluster20, near(dataNodes, setting("hdfsConfigMapName"))}, []rule{role70}},
 			},
 			{
 				key: "restServers", component: "restserver", optional: true, requests: requests{cpu: "100m", cpuLimit: "400m", memory: "512Mi"},
@@ -176,7 +176,7 @@ var products = []product{
 			},
 			{
 				key: "brokers", component: "broker", requests: requests{cpu: "250m", cpuLimit: "1", memory: "2Gi"}, volumes: []volume{{"logDirs", "log-dirs", "2Gi"}},
-				placing: placing{[]rule{near(opaServers, 50, opa)}, []rule{role70}}, adr: &placing{apart: []rule{sameCluster(70)}},
+				placing: placing{[]rule{near(opaServers, opa)}, []rule{role70}}, adr: &placing{apart: []rule{sameCluster(70)}},
 			},
 		},
 	},
@@ -251,11 +251,11 @@ var products = []product{
 		roles: []role{
 			{
 				key: "coordinators", component: "coordinator", requests: requests{cpu: "500m", cpuLimit: "2", memory: "4Gi"},
-				placing: placing{[]rule{cluster20, near(metastores, 50, catalogs("metastore"))}, []rule{role70}}, adr: &apart,
+				placing: placing{[]rule{cluster20, near(metastores, catalogs("metastore"))}, []rule{role70}}, adr: &apart,
 			},
 			{
 				key: "workers", component: "worker", requests: requests{cpu: "1", cpuLimit: "4", memory: "4Gi"},
-				placing: placing{[]rule{cluster20, near(dataNodes, 50, catalogs("hdfs"))}, []rule{role70}}, adr: &apart,
+				placing: placing{[]rule{cluster20, near(dataNodes, catalogs("hdfs"))}, []rule{role70}}, adr: &apart,
 				disruptions: func(_ *cluster, replicas int32) int32 { return replicas / 10 },
 			},
 		},
@@ -276,7 +276,7 @@ func airflow(memory string) requests { return requests{cpu: "1", cpuLimit: "2", 
 func druid(memory string) requests { return requests{cpu: "300m", cpuLimit: "1200m", memory: memory} }
 
 // superset is ADR026's alone.
-var superset = placing{together: []rule{near(routers, 50, druidConnections)}, apart: []rule{sameCluster(70)}}
+var superset = placing{together: []rule{near(routers, druidConnections)}, apart: []rule{sameCluster(70)}}
 
 // opa names the OpaCluster that authorizes requests: kafka-operator at 045b77c and hbase-operator at 08fe694.
 var opa = setting("authorization", "opa", "configMapName")
