@@ -87,7 +87,7 @@ metadata: {name: data, namespace: default, annotations: {pv.kubernetes.io/bind-c
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, volumeName: pv-1, storageClassName: fast}
 status: {phase: Bound}
 `, []string{
-			"a on n1, best , : missing object: without its volumes it is among the best, and the dump lacks persistentvolume/pv-1",
+			"a on n1, best , VolumeZone: missing object: without its volumes it is among the best, and the dump lacks persistentvolume/pv-1",
 		}},
 		"company that is gone": {equal + runs("a", "n1", 1, "",
 			", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {app: cache}}}]}}"), []string{

@@ -41,6 +41,9 @@ Warnings tell what of a resource has no effect; what was assumed is not publishe
 			if err != nil {
 				return asInput(err)
 			}
+			if len(result.Made) == 0 && !all {
+				return usage(cmd, "nothing is made of it: the files hold no resource of an operator that is known (see docs/operators.md); give one, or --all to print the other objects")
+			}
 			if !all {
 				others = nil
 			}
