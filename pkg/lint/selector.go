@@ -19,7 +19,8 @@ const (
 	labelInstance = "app.kubernetes.io/instance"
 )
 
-// selectorDrift finds anti-affinity that is meant for its own pods, and matches none of them or those of other releases as well.
+// selectorDrift finds anti-affinity that is meant for its own pods, and matches none or only some of them, or those of other releases as
+// well.
 func selectorDrift(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -34,6 +35,13 @@ func selectorDrift(l *look, s *subject) []Finding {
 					Message: fmt.Sprintf("the %s selects %s, and so the pods of another release, %s, too", t.Rule, t.Selector, other),
 					Fix:     selects + ", which are this release's own labels"})
 			}
+			if missed := t.missed(); len(missed) > 0 {
+				all := len(s.pods())
+				found = append(found, Finding{Severity: Warning, Field: t.field(),
+					Message: fmt.Sprintf("the %s selects %s, which matches %d of the %d pods that run: pod %s is of another revision, without these labels",
+						t.Rule, t.Selector, all-len(missed), all, missed[0].Name),
+					Fix: selects + ", which all revisions have"})
+			}
 		case t.meantForOwn() && !l.known(&t):
 			f := Finding{Field: t.field(), Fix: selects}
 			agree, differ := t.compared()
@@ -46,6 +54,14 @@ func selectorDrift(l *look, s *subject) []Finding {
 		}
 	}
 	return found
+}
+
+// missed are the workload's pods that the term does not match though it matches what the template makes now: those of other revisions.
+func (t *term) missed() []*v1.Pod {
+	if len(t.match) > 0 { // it asks for pods of one revision
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(t.of.pods()), func(pod *v1.Pod) bool { return t.about(pod.Namespace, pod.Labels) })
 }
 
 // meantForOwn tells whether the selector asks for labels that the pods have, with other values.
