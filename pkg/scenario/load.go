@@ -21,6 +21,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // WorkloadsStep is the name that the workloads before the first step have on the report.
@@ -43,6 +44,9 @@ type Options struct {
 	// Dump says that the files are the dump of a real cluster. That its pods are for a scheduler of another name, or claim volumes
 	// that it does not hold, is then how it was, and no problem. Default: it is one.
 	Dump bool
+	// Assume puts nodes in the place of those that the files lack, and notes it: three zones of three nodes of 16 cores and 64Gi. It has
+	// no effect on scenario files. Default: a cluster without nodes is a problem.
+	Assume bool
 	// Operators are given to those that expand custom resources, besides what the scenario says.
 	Operators OperatorOptions
 }
@@ -141,6 +145,13 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Sc
 			}
 		}
 		s.Steps = []LoadedStep{step}
+	}
+	if opts.Assume && len(l.problems) == 0 && len(s.Nodes()) == 0 {
+		three := 3
+		s.Cluster = append(s.Cluster, l.synthetic(field.NewPath("--cluster"), &topology.Spec{
+			Zones: []topology.Zone{{Count: &three}}, NodeGroups: []topology.NodeGroup{{Count: &three, CPU: "16", Memory: "64Gi"}},
+		})...)
+		l.notes = append(l.notes, "assumed, since no nodes are given: three zones of three nodes of 16 cores and 64Gi.")
 	}
 	s.Config = l.scheduler(&Scheduler{})
 	return l.finish(s)

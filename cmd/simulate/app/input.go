@@ -24,6 +24,7 @@ type input struct {
 	arrivals        string
 	seed            uint64
 	explain         bool
+	assume          bool             // nodes where none are given
 	depth           *placement.Depth // how much is kept of every pod's scheduling cycle
 	changes         changes
 	operators       operators
@@ -101,7 +102,7 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
 	byFlags := len(i.cluster)+len(i.files) > 0
-	opts := scenario.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates}
+	opts := scenario.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Assume: i.assume}
 	var err error
 	if opts.Operators, err = i.operators.options(); err != nil {
 		return nil, err
