@@ -42,7 +42,7 @@ func Checks() []Check {
 		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, find: rolloutDeadlock},
 		{ID: "match-label-keys-missing", Severity: Warning, Title: "A restart leaves the pods skewed", Simulated: true, find: skewedByRollout},
 		{ID: "locked-out", Severity: Error, Title: "Other pods' anti-affinity keeps these pods Pending", Simulated: true, find: static(lockedOut)},
-		{ID: "all-in-one-domain", Severity: Warning, Title: "All replicas share one failure domain", Simulated: true, find: static(allInOne)},
+		{ID: "all-in-one-domain", Severity: Warning, Title: "All replicas share one failure domain, or can", Simulated: true, find: allInOne},
 		{ID: "outvoted", Severity: Note, Title: "A preferred rule loses against other scores", Simulated: true, find: outvoted},
 		{ID: "term-decides-nothing", Severity: Note, Title: "A preferred rule changes no placement", Simulated: true, find: decidesNothing},
 		{ID: ignoreReason, Severity: Warning, Title: "A finding is ignored without a reason"},

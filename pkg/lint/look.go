@@ -30,6 +30,8 @@ type look struct {
 	runs     map[string]*simulation.Step
 	tries    int // how many rules were taken away, or made hard
 	left     int // how many were not, since that would take too long
+
+	chance []*simulation.Result // the same with random ties
 }
 
 // subject is something that makes pods, as a step leaves it.
@@ -232,6 +234,41 @@ func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulati
 		l.tries++
 	}
 	return l.last(key, l.result.Scenario.Until(s.step.Name).Edit(s.owner, edit))
+}
+
+// chances is how many runs with random ties tell what chance can bring: enough for what comes often.
+const chances = 10
+
+// byChance returns the subject's step in runs of the scenario with random ties, with seeds from 1; none in large clusters.
+func (l *look) byChance(s *subject) ([]*simulation.Step, error) {
+	if len(l.nodes) > mostNodes {
+		return nil, nil
+	}
+	if l.chance == nil {
+		world, err := simulation.NewWorld(l.result.Scenario.Config, l.result.Scenario.Ties)
+		if err != nil {
+			return nil, err
+		}
+		defer world.Close()
+		for seed := range uint64(chances) {
+			random := *l.result.Scenario
+			random.Ties.Random, random.Ties.Seed = true, seed+1
+			result, err := world.Run(l.ctx, &random, simulation.Options{})
+			if err != nil {
+				return nil, err
+			}
+			l.chance = append(l.chance, result)
+		}
+	}
+	var steps []*simulation.Step
+	for _, result := range l.chance {
+		for i := range result.Steps {
+			if result.Steps[i].Name == s.step.Name {
+				steps = append(steps, &result.Steps[i])
+			}
+		}
+	}
+	return steps, nil
 }
 
 func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, error) {

@@ -152,35 +152,64 @@ func lockedOut(_ *look, s *subject) []Finding {
 	return nil
 }
 
-// allInOne finds workloads that one zone's, or one node's, failure takes whole though their pods may run in others, too.
-func allInOne(l *look, s *subject) []Finding {
+// allInOne finds workloads that one zone's, or one node's, failure takes whole though their pods may run in others, too: as they are, or
+// as they could be had ties among nodes been decided otherwise.
+func allInOne(l *look, s *subject) ([]Finding, error) {
 	if !s.calm || s.replicas < 2 {
-		return nil
+		return nil, nil
 	}
-	pods := slices.DeleteFunc(s.pods(), func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" })
-	if len(pods) < 2 {
-		return nil
-	}
-	for _, key := range []string{v1.LabelTopologyZone, v1.LabelHostname} {
-		counts := perDomain(pods, s.step.State.Nodes, key)
-		if len(counts) < 2 || s.gathered(key) {
+	keys := slices.DeleteFunc([]string{v1.LabelTopologyZone, v1.LabelHostname}, s.gathered)
+	for _, key := range keys {
+		domain, pods := s.together(key)
+		if domain == "" {
 			continue
 		}
-		for domain, n := range counts {
-			if n < len(pods) {
-				continue
+		could := domainsOf(l.takes(s), key)
+		f := Finding{Field: s.path, Message: fmt.Sprintf("all %s run in %s=%s, though they may run in %s", count(pods, "pod"), key, domain, count(could, "domain")),
+			Fix: s.spreadOver(key)}
+		if could < 2 {
+			f.Message = fmt.Sprintf("all %s run in %s=%s, since no node elsewhere takes them", count(pods, "pod"), key, domain)
+			f.Fix = fmt.Sprintf("let the node selector, the node affinity or the tolerations admit nodes of another %s", key)
+		}
+		return []Finding{f}, nil
+	}
+	others, err := l.byChance(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		seen := 0
+		for _, step := range others {
+			if domain, _ := s.in(step).together(key); domain != "" {
+				seen++
 			}
-			could := domainsOf(l.takes(s), key)
-			f := Finding{Field: s.path, Message: fmt.Sprintf("all %s run in %s=%s, though they may run in %s", count(n, "pod"), key, domain, count(could, "domain")),
-				Fix: fmt.Sprintf("add a topologySpreadConstraint over %s with labelSelector %s", key, matchLabels(s.identity()))}
-			if could < 2 {
-				f.Message = fmt.Sprintf("all %s run in %s=%s, since no node elsewhere takes them", count(n, "pod"), key, domain)
-				f.Fix = fmt.Sprintf("let the node selector, the node affinity or the tolerations admit nodes of another %s", key)
-			}
-			return []Finding{f}
+		}
+		if seen > 0 {
+			return []Finding{{Field: s.path, Fix: s.spreadOver(key),
+				Message: fmt.Sprintf("chance alone keeps the pods apart: in %d of %d runs with random ties (seeds 1 to %d) all run in one %s", seen, len(others), len(others), key)}}, nil
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+func (s *subject) spreadOver(key string) string {
+	return fmt.Sprintf("add a topologySpreadConstraint over %s with labelSelector %s", key, matchLabels(s.identity()))
+}
+
+// together returns the one domain of several in which all of the subject's running pods are, two or more, and their number; "" if they
+// are not.
+func (s *subject) together(key string) (domain string, pods int) {
+	running := slices.DeleteFunc(slices.Clone(s.pods()), func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" })
+	counts := perDomain(running, s.step.State.Nodes, key)
+	if len(running) < 2 || len(counts) < 2 {
+		return "", 0
+	}
+	for domain, n := range counts {
+		if n == len(running) {
+			return domain, n
+		}
+	}
+	return "", 0
 }
 
 // gathered tells whether a rule asks for the pods to be together in one domain of the key, or of a narrower one.
