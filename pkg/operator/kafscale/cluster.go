@@ -97,6 +97,7 @@ func (c *kafscale) makeLfsProxy(e *operator.Expansion) {
 			},
 		},
 	})
+	e.Assumptions = append(e.Assumptions, "the image of the lfs-proxy, which matters only where nodes say which images they have")
 }
 
 func (c *kafscale) service(suffix string, selector map[string]string, headless bool, ports ...int32) *v1.Service {

@@ -56,7 +56,8 @@ func (c *kafscale) makeEtcd(e *operator.Expansion, values *operation) {
 	e.Warnings = append(e.Warnings, fmt.Sprintf("pods of the CronJobs %[1]s-etcd-snapshot, %[1]s-etcd-maintenance and %[1]s-etcd-maintenance-check have all labels of the etcd pods: "+
 		"etcd keeps apart from them, too, and they count for PodDisruptionBudget %[1]s-etcd and as endpoints of its Services", c.name))
 	e.Assumptions = append(e.Assumptions, "the pods of the maintenance CronJobs have one container without requests, and kafscale.io/etcd-task is the task's name",
-		"maintenance starts at full hours; how often is published, and when is not")
+		"maintenance starts at full hours; how often is published, and when is not",
+		"the image of etcd's tools, which matters only where nodes say which images they have")
 }
 
 // etcd is the StatefulSet. On disk it is BestEffort; in memory it requests what it may hold.

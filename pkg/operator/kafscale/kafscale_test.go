@@ -314,7 +314,7 @@ spec:
 	if *lfs.Spec.Replicas != 2 || lfs.Spec.Template.Spec.Affinity != nil || lfs.Spec.Template.Labels["app"] != "kafscale-lfs-proxy" {
 		t.Errorf("%d replicas, affinity %v, labels %v", *lfs.Spec.Replicas, lfs.Spec.Template.Spec.Affinity, lfs.Spec.Template.Labels)
 	}
-	want := []string{`unknown field "spec.brokers.nodeSelector"`, "spec.brokers.resources has no effect", "makes no etcd"}
+	want := []string{`unknown field "spec.brokers.nodeSelector"`, "spec.brokers.resources has no effect", "makes no etcd", "assumed: the image of the lfs-proxy"}
 	if len(notes) != len(want) {
 		t.Fatalf("notes %q", notes)
 	}

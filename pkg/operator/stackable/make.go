@@ -59,7 +59,7 @@ func (g *group) make() {
 		service := name + "-headless"
 		add(operator.Made{Object: &v1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: service, Labels: labels},
-			Spec:       v1.ServiceSpec{ClusterIP: v1.ClusterIPNone, ClusterIPs: []string{v1.ClusterIPNone}, Selector: g.selector(), PublishNotReadyAddresses: true},
+			Spec:       v1.ServiceSpec{ClusterIP: v1.ClusterIPNone, Selector: g.selector(), PublishNotReadyAddresses: true},
 		}})
 		add(operator.Made{Object: &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
 			Replicas: &replicas, ServiceName: service, PodManagementPolicy: policy, Selector: selector,

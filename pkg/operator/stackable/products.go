@@ -79,6 +79,7 @@ var one = requests{cpu: "250m", cpuLimit: "1", memory: "1Gi"}
 var products = []product{
 	{
 		group: "airflow.stackable.tech", kind: "AirflowCluster", versions: []string{"v1alpha2", "v1alpha1"}, app: "airflow",
+		assumes: []string{"celeryExecutors ask for as much memory as webservers, 3Gi, unless they are told otherwise"},
 		roles: []role{
 			{key: "webservers", component: "webserver", requests: airflow("3Gi"), placing: together},
 			{key: "schedulers", component: "scheduler", workload: ordered, requests: airflow("1536Mi"), placing: together},
@@ -194,6 +195,7 @@ var products = []product{
 	},
 	{
 		group: "opa.stackable.tech", kind: "OpaCluster", versions: []string{"v1alpha2", "v1alpha1"}, app: "opa",
+		assumes: []string{"there is no PodDisruptionBudget for the servers, which are a DaemonSet"},
 		roles: []role{{
 			key: "servers", component: "server", workload: daemonSet, noBudget: true,
 			requests: requests{cpu: "250m", cpuLimit: "500m", memory: "256Mi"},
@@ -206,6 +208,7 @@ var products = []product{
 			"version", "mode", "mainClass", "mainApplicationFile", "args", "deps", "env", "sparkConf", "s3connection", "logFileDirectory",
 			"vectorAggregatorConfigMapName", "volumes", "clusterConfig",
 		},
+		assumes: []string{"the pods that Spark itself makes have the labels and the names that the operator gives to its own"},
 		roles: []role{
 			{key: "job", component: "job", workload: job, flat: true, always: true, noBudget: true, requests: requests{"spark-submit", "100m", "400m", "512Mi"}},
 			{key: "driver", component: "driver", workload: pod, flat: true, always: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}},
