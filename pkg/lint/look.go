@@ -236,12 +236,20 @@ func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulati
 	return l.last(key, l.result.Scenario.Until(s.step.Name).Edit(s.owner, edit))
 }
 
-// chances is how many runs with random ties tell what chance can bring: enough for what comes often.
-const chances = 10
+const (
+	// chances is how many runs with random ties tell what chance can bring: enough for what comes often.
+	chances = 10
+	// mostPlaces is how many nodes times pods a scenario may have for that, which is about a second of runs.
+	mostPlaces = 20_000
+)
 
-// byChance returns the subject's step in runs of the scenario with random ties, with seeds from 1; none in large clusters.
+// byChance returns the subject's step in runs of the scenario with random ties, with seeds from 1; none in large scenarios.
 func (l *look) byChance(s *subject) ([]*simulation.Step, error) {
-	if len(l.nodes) > mostNodes {
+	pods := 0
+	for i := range l.result.Steps {
+		pods += len(l.result.Steps[i].Placed)
+	}
+	if len(l.nodes)*pods > mostPlaces {
 		return nil, nil
 	}
 	if l.chance == nil {
