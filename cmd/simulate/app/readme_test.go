@@ -76,6 +76,29 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// The picture in the README is what its command draws; -update draws it anew.
+func TestPicture(t *testing.T) {
+	const repo, file = "../../..", "docs/images/weights.svg"
+	command := exec.Command("sh", "-c", "simulate sweep scenarios/weights --level zone -o svg")
+	command.Dir = repo
+	drawn, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(filepath.Join(repo, file), drawn, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(filepath.Join(repo, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(kept) != string(drawn) {
+		t.Errorf("%s is not what the command draws; write it anew with -update", file)
+	}
+}
+
 func TestTranscripts(t *testing.T) {
 	const markdown = "# Title\n$ simulate no fence\n```\n$ simulate one\nout 1\n…\n$ simulate two\n```\nbetween\n```sh\nmake\n$ simulate not first\n```\n" +
 		"```console\n$ simulate three 2>&1\n\nout 3\n```\n"
