@@ -133,8 +133,9 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 	for i := range analysis.Levels {
 		found := &analysis.Levels[i]
 		level := LevelMetrics{TopologyKey: found.TopologyKey, Domains: found.Domains}
+		domains, _ := topology.Domains(state.Nodes, found.TopologyKey)
 		for _, s := range spreads {
-			if skew := s.skew(state, found.TopologyKey); skew > level.Skew {
+			if skew := s.skew(domains); skew > level.Skew {
 				level.Skew, level.SkewOf = skew, Name(s.owner)
 			}
 		}

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -40,24 +41,37 @@ func spreads(state *cluster.State, counts func(cluster.Owner) bool) []*spread {
 	return all
 }
 
-// skew is the pods in the fullest domain less those in the emptiest. A domain whose nodes all repel such pods is no empty one.
-func (s *spread) skew(state *cluster.State, key string) int {
-	domains, _ := topology.Domains(state.Nodes, key)
-	least, most := -1, 0
+// skew is that of the workload over the domains.
+func (s *spread) skew(domains []topology.Domain) int {
+	_, skew := Count(domains, s.nodes, s.sample)
+	return skew
+}
+
+// InDomain is a number of pods in a domain.
+type InDomain struct {
+	Domain string
+	Pods   int
+}
+
+// Count returns a workload's pods by domain, given their numbers by node, in the order of the domains, empty ones included, and their
+// skew: the pods in the fullest domain less those in the emptiest. A domain whose nodes all repel such pods as the sample is no empty
+// one, and left out; without a sample none is.
+func Count(domains []topology.Domain, onNode map[string]int, sample *v1.Pod) (counts []InDomain, skew int) {
 	for _, domain := range domains {
 		n := 0
 		for _, node := range domain.Nodes {
-			n += s.nodes[node.Name]
+			n += onNode[node.Name]
 		}
-		if n == 0 && !slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return !cluster.Repels(node, s.sample) }) {
+		if n == 0 && sample != nil && !slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return !cluster.Repels(node, sample) }) {
 			continue
 		}
-		most = max(most, n)
-		if least < 0 || n < least {
-			least = n
-		}
+		counts = append(counts, InDomain{domain.Value, n})
 	}
-	return most - max(least, 0)
+	if len(counts) == 0 {
+		return nil, 0
+	}
+	byPods := func(a, b InDomain) int { return cmp.Compare(a.Pods, b.Pods) }
+	return counts, slices.MaxFunc(counts, byPods).Pods - slices.MinFunc(counts, byPods).Pods
 }
 
 // Moved is the number of pods that would have to move to get from one state to the other. Pods of a workload are interchangeable,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/metric"
 	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/sched"
@@ -164,6 +165,7 @@ type view struct {
 	keys    []string // the topology keys that the pods' rules mention, widest first
 	levels  []string // those whose distribution is told: keys, or all that the nodes have
 	nodes   map[string]*v1.Node
+	domains map[string][]topology.Domain // by topology key, for all workloads
 	owner   func(*v1.Pod) cluster.Owner
 	placed  map[types.UID]*placement.Placement
 	pending map[types.UID]*placement.Pending
@@ -173,6 +175,7 @@ func newView(step *simulation.Step, levelKeys []string) *view {
 	v := &view{
 		step:    step,
 		nodes:   make(map[string]*v1.Node, len(step.State.Nodes)),
+		domains: map[string][]topology.Domain{},
 		owner:   step.State.Owners(),
 		placed:  make(map[types.UID]*placement.Placement, len(step.Placed)),
 		pending: make(map[types.UID]*placement.Pending, len(step.Pending)),
@@ -369,34 +372,30 @@ func (v *view) desired() map[cluster.Owner]int {
 // distribution counts the nodes of a workload's pods by domain. A domain whose nodes all repel such pods is no empty one.
 func (v *view) distribution(key string, nodes []string, pod *v1.Pod) Distribution {
 	d := Distribution{TopologyKey: key}
-	counts := map[string]int{}
+	onNode := map[string]int{}
 	for _, name := range nodes {
 		if node := v.nodes[name]; node != nil {
-			if value, found := node.Labels[key]; found {
-				counts[value]++
+			if _, found := node.Labels[key]; found {
+				onNode[name]++
 				continue
 			}
 		}
 		d.Unlabelled++
 	}
-	domains, _ := topology.Domains(v.step.State.Nodes, key)
-	least, most := -1, 0
-	for _, domain := range domains {
-		n := counts[domain.Value]
-		if n == 0 && pod != nil && !slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return !cluster.Repels(node, pod) }) {
-			continue
-		}
-		most = max(most, n)
-		if least < 0 || n < least {
-			least = n
-		}
-		if n == 0 {
-			d.Empty++
-			continue
-		}
-		d.Counts = append(d.Counts, Count{Domain: domain.Value, Pods: n})
+	domains, found := v.domains[key]
+	if !found {
+		domains, _ = topology.Domains(v.step.State.Nodes, key)
+		v.domains[key] = domains
 	}
-	d.Skew = most - max(least, 0)
+	var counts []metric.InDomain
+	counts, d.Skew = metric.Count(domains, onNode, pod)
+	for _, c := range counts {
+		if c.Pods == 0 {
+			d.Empty++
+		} else {
+			d.Counts = append(d.Counts, Count(c))
+		}
+	}
 	return d
 }
 

@@ -231,7 +231,7 @@ func (l *loader) build(file *File) (*Scenario, error) {
 }
 
 func (l *loader) finish(s *Scenario) (*Scenario, error) {
-	l.notes = unique(l.notes) // several steps can apply one resource
+	l.notes = unique(l.notes, func(note string) string { return note }) // several steps can apply one resource
 	s.Ignored, s.Notes, s.LevelKeys, s.sources = l.ignored, l.notes, l.levelKeys, l.sources
 	l.checkShape(s)
 	if !l.incomplete {
@@ -249,12 +249,17 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 // err returns all problems in one.
 func (l *loader) err() error {
 	// An object that several steps apply is wrong in each of them, and said to be so once.
+	return errors.Join(unique(l.problems, error.Error)...)
+}
+
+// unique returns the list without what says the same as something before it.
+func unique[T any](list []T, says func(T) string) []T {
 	said := map[string]bool{}
-	return errors.Join(slices.DeleteFunc(l.problems, func(err error) bool {
-		again := said[err.Error()]
-		said[err.Error()] = true
+	return slices.DeleteFunc(list, func(item T) bool {
+		again := said[says(item)]
+		said[says(item)] = true
 		return again
-	})...)
+	})
 }
 
 // expects tells where the fields of an expect stand; nil where there is no file.

@@ -145,16 +145,6 @@ func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 	return objects
 }
 
-// unique returns the texts without those that stand before.
-func unique(texts []string) []string {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(texts, func(text string) bool {
-		again := seen[text]
-		seen[text] = true
-		return again
-	})
-}
-
 // errorLine is a problem that names its place by itself.
 type errorLine string
 
