@@ -2,7 +2,6 @@ package advice
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -31,9 +30,6 @@ type runs struct {
 	workload cluster.Object // as it is after the last step
 	result   *simulation.Result
 	vary     sync.Mutex // variants share what they have in common
-
-	mu   sync.Mutex
-	done int
 }
 
 func (r *runs) base(ctx context.Context) error {
@@ -370,47 +366,9 @@ func wider(a, b *metric.Metrics) bool {
 
 // each calls f for 0 to n-1 on all cores, each with a world of its own.
 func (r *runs) each(ctx context.Context, what string, n int, f func(ctx context.Context, world *simulation.World, i int) error) error {
-	workers := r.opts.Workers
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	r.done = 0
-	next := make(chan int, n)
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var running sync.WaitGroup
-	for range min(workers, n) {
-		running.Go(func() {
-			world, err := simulation.NewWorld(r.scenario.Config, r.scenario.Ties)
-			if err != nil {
-				cancel(err)
-				return
-			}
-			defer world.Close()
-			for i := range next {
-				if ctx.Err() != nil {
-					return
-				}
-				if err := f(ctx, world, i); err != nil {
-					cancel(err)
-					return
-				}
-				r.tell(what, n)
-			}
-		})
-	}
-	running.Wait()
-	return context.Cause(ctx)
-}
-
-func (r *runs) tell(what string, total int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.done++; r.opts.Progress != nil {
-		r.opts.Progress(what, r.done, total)
-	}
+	return simulation.Each(ctx, r.scenario.Config, r.scenario.Ties, n, r.opts.Workers, f, func(done int) {
+		if r.opts.Progress != nil {
+			r.opts.Progress(what, done, n)
+		}
+	})
 }

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,66 +23,32 @@ import (
 // many.
 func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ties sched.Ties, analysis *Analysis, opts Options, progress func(done, total int)) error {
 	jobs := plan(state, analysis, opts)
-	var done int
-	var mu sync.Mutex
-	queue := make(chan *job)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
-		workers.Go(func() {
-			world, err := simulation.NewWorld(config, ties)
-			if err != nil {
-				cancel(err)
-				return
-			}
-			defer world.Close()
-			world.Record = opts.Record
-			for j := range queue {
-				if j.recovery, err = recovery(ctx, world, state, j.level, j.failures[0], opts); err != nil {
-					cancel(fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err))
-					return
-				}
-				mu.Lock()
-				done++
-				if progress != nil {
-					progress(done, len(jobs))
-				}
-				mu.Unlock()
-			}
-		})
+	one := func(ctx context.Context, world *simulation.World, i int) error {
+		world.Record = opts.Record
+		return jobs[i].run(ctx, world, state, opts)
 	}
-	for i := range jobs {
-		select {
-		case queue <- &jobs[i]:
-		case <-ctx.Done():
+	err := simulation.Each(ctx, config, ties, len(jobs), 0, one, func(done int) {
+		if progress != nil {
+			progress(done, len(jobs))
 		}
-	}
-	close(queue)
-	workers.Wait()
-	if err := context.Cause(ctx); err != nil {
+	})
+	if err != nil {
 		return err
 	}
-	for i := range jobs {
-		for _, failure := range jobs[i].failures {
-			failure.Recovery = jobs[i].recovery
-		}
-	}
+	tell(jobs)
 	return nil
 }
 
 // RecoverIn is Recover in a world that has been built before, one failure after the other: for those who look at many clusters at
 // once. The world is reset.
 func RecoverIn(ctx context.Context, world *simulation.World, state *cluster.State, analysis *Analysis, opts Options) error {
-	for _, j := range plan(state, analysis, opts) {
-		found, err := recovery(ctx, world, state, j.level, j.failures[0], opts)
-		if err != nil {
-			return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err)
-		}
-		for _, failure := range j.failures {
-			failure.Recovery = found
+	jobs := plan(state, analysis, opts)
+	for i := range jobs {
+		if err := jobs[i].run(ctx, world, state, opts); err != nil {
+			return err
 		}
 	}
+	tell(jobs)
 	return nil
 }
 
@@ -93,6 +57,23 @@ type job struct {
 	level    *Level
 	failures []*Failure
 	recovery *Recovery
+}
+
+// run lets the world recover from the first of the job's failures, which stands for the others.
+func (j *job) run(ctx context.Context, world *simulation.World, state *cluster.State, opts Options) (err error) {
+	if j.recovery, err = recovery(ctx, world, state, j.level, j.failures[0], opts); err != nil {
+		return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err)
+	}
+	return nil
+}
+
+// tell adds to the failures what came back.
+func tell(jobs []job) {
+	for i := range jobs {
+		for _, failure := range jobs[i].failures {
+			failure.Recovery = jobs[i].recovery
+		}
+	}
 }
 
 // plan picks the failures whose recovery is looked at, and puts those together that have the same answer.
