@@ -3,6 +3,7 @@ package cluster
 import (
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
+	nodeutil "k8s.io/component-helpers/node/util"
 	"k8s.io/component-helpers/scheduling/corev1"
 )
 
@@ -12,4 +13,11 @@ func Repels(node *v1.Node, pod *v1.Pod) bool {
 		return taint.Effect != v1.TaintEffectPreferNoSchedule
 	}, false)
 	return repels
+}
+
+// Answers tells whether the node's kubelet does its work, as far as the API server knows: one that no longer reports ends no pod.
+// A node that has no Ready condition, as written by hand, answers.
+func Answers(node *v1.Node) bool {
+	_, ready := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady)
+	return ready == nil || ready.Status != v1.ConditionUnknown
 }

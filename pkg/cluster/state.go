@@ -15,11 +15,40 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 )
 
 // Epoch is the logical time at which every simulation of a cluster without timestamps of its own begins. No result depends on
 // the wall clock.
 var Epoch = metav1.NewTime(time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC))
+
+// Latest returns the moment at which the cluster was that the objects are of: the latest at which one of them was created or a pod or a
+// node changed; Epoch where that is earlier, as it is where they have no timestamps.
+func Latest(objs []Object) metav1.Time {
+	latest := Epoch
+	consider := func(t metav1.Time) {
+		if latest.Before(&t) {
+			latest = metav1.NewTime(t.Truncate(time.Second))
+		}
+	}
+	for _, obj := range objs {
+		consider(obj.GetCreationTimestamp())
+		switch o := obj.(type) {
+		case *v1.Pod:
+			for _, condition := range o.Status.Conditions {
+				consider(condition.LastTransitionTime)
+			}
+			if o.DeletionTimestamp != nil {
+				consider(metav1.NewTime(o.DeletionTimestamp.Add(-time.Duration(ptr.Deref(o.DeletionGracePeriodSeconds, 0)) * time.Second)))
+			}
+		case *v1.Node:
+			for _, condition := range o.Status.Conditions {
+				consider(condition.LastTransitionTime)
+			}
+		}
+	}
+	return latest
+}
 
 // State is a cluster at one moment. It and everything that it points to are never changed in place: With and Without
 // derive the next state and share what did not change. Each list keeps the order in which its objects arrived, which is
@@ -27,6 +56,9 @@ var Epoch = metav1.NewTime(time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC
 type State struct {
 	// Now is the logical time; it has whole seconds, as timestamps in the API have.
 	Now metav1.Time
+	// TerminationSeconds is how long kubelets take to end a pod whose deletion has been asked for, unless its grace period is
+	// shorter. 0: it is gone at once.
+	TerminationSeconds int64
 	// Created counts the objects that controllers have made, so that each gets a name and a UID of its own, and the same
 	// ones in every run.
 	Created int

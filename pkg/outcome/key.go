@@ -72,10 +72,13 @@ func (k *keyer) change(node *corev1.Node) string {
 func (k *keyer) tie(step int, state *cluster.State, tie *sched.Tie) (string, [][]int) {
 	byClass := k.byClass[step+1]
 	gone := map[string]bool{}
+	on := map[string][]string{}
 	for _, preemption := range tie.Preempted {
 		gone[preemption.Victim.Namespace+"/"+preemption.Victim.Name] = true
+		if preemption.Ending != nil {
+			on[preemption.Node] = append(on[preemption.Node], k.token(preemption.Ending, byClass))
+		}
 	}
-	on := map[string][]string{}
 	waiting := map[string]bool{}
 	for _, p := range tie.Placed {
 		waiting[p.Pod.Namespace+"/"+p.Pod.Name] = true
@@ -200,8 +203,12 @@ func (k *keyer) token(pod *corev1.Pod, byClass bool) string {
 	if len(pod.Spec.Containers) > 0 {
 		id.container = &pod.Spec.Containers[0]
 	}
+	ending := ""
+	if pod.DeletionTimestamp != nil {
+		ending = fmt.Sprint(" until ", pod.DeletionTimestamp.Unix())
+	}
 	if class, found := k.known[id]; found && owner != "" {
-		return class
+		return class + ending
 	}
 	kept := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Labels: maps.Clone(pod.Labels)}, Spec: pod.Spec}
 	for _, identity := range identities {
@@ -218,7 +225,7 @@ func (k *keyer) token(pod *corev1.Pod, byClass bool) string {
 		k.classes[look] = class
 	}
 	k.known[id] = class
-	return class
+	return class + ending
 }
 
 // identities are the labels that tell the pods of a StatefulSet apart.

@@ -16,7 +16,7 @@ type Result struct {
 	Pending []Pending
 	// Nominated are those of the Pending pods for which another node is reserved than before, or none any more, in their new form.
 	Nominated []*v1.Pod
-	// Preempted are the running pods that were removed to make room, in the order of their removal.
+	// Preempted are the running pods whose deletion was asked for to make room, in that order.
 	Preempted []Preemption
 	// Volumes are the claims and volumes that were bound or provisioned along the way, in their new form.
 	Volumes Volumes
@@ -94,6 +94,8 @@ type Reason struct {
 type Preemption struct {
 	Victim, For *v1.Pod
 	Node        string
+	// Ending is the victim in its new form, Terminating; nil where it is gone at once.
+	Ending *v1.Pod
 }
 
 // Volumes are volume objects in their new form.

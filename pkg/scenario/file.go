@@ -35,6 +35,9 @@ type File struct {
 	// Arrivals says in which order the workloads arrive that are applied together: listed, as they are written; or random, drawn from
 	// the seed. Objects that make no pods come before them. Default: listed.
 	Arrivals string `json:"arrivals,omitempty" jsonschema:"enum=listed,enum=random"`
+	// TerminationSeconds is how many seconds a kubelet takes to end a pod that is deleted, from 0; a pod whose terminationGracePeriodSeconds is
+	// less takes that. Until then the pod is Terminating and keeps its room. 0: a deleted pod is gone at once. Default: 1.
+	TerminationSeconds *int64 `json:"terminationSeconds,omitempty" jsonschema:"minimum=0,maximum=3600"`
 	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order.
 	Cluster []Source `json:"cluster" jsonschema:"minItems=1"`
 	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/sched"
@@ -127,7 +129,7 @@ func New(name string, file *File) (*Scenario, error) {
 // applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
 func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Scenario, error) {
 	l := &loader{file: commandLine, stdin: stdin, commandLine: true, opts: opts, named: map[string]bool{}}
-	s := &Scenario{Name: commandLine, Ties: sched.Ties{Seed: 1}}
+	s := &Scenario{Name: commandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds}
 	l.featureGates(s, nil)
 	l.operators(&Operators{})
 	if len(clusterFiles) > 0 {
@@ -189,6 +191,7 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	if file.Seed != nil {
 		s.Ties.Seed = *file.Seed
 	}
+	s.TerminationSeconds = ptr.Deref(file.TerminationSeconds, terminationSeconds)
 	s.Expects = l.expects("expect")
 	l.head(file)
 	l.featureGates(s, file.Scheduler.FeatureGates)
@@ -311,7 +314,14 @@ func (l *loader) head(file *File) {
 	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
 		l.problem(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
 	}
+	if seconds := ptr.Deref(file.TerminationSeconds, 0); seconds < 0 || seconds > 3600 {
+		l.problem(field.NewPath("terminationSeconds"), "%d is not between 0 and 3600", seconds)
+	}
 }
+
+// terminationSeconds is how long a pod takes to end where the scenario does not say: with it the recorded cases come out as on a real
+// control plane; see docs/model.md.
+const terminationSeconds = 1
 
 func (l *loader) defaultName() string {
 	base := filepath.Base(l.file)

@@ -25,6 +25,8 @@ type Scenario struct {
 	Ties        sched.Ties
 	// RandomArrivals tells that the workloads that are applied together arrive in an order drawn from the seed of the ties.
 	RandomArrivals bool
+	// TerminationSeconds is how long kubelets take to end a pod; see cluster.State.
+	TerminationSeconds int64
 	Config         *sched.Config
 	// FeatureGates are the gates that the scenario switches, as kube-scheduler takes them: "A=true,B=false". Gates are the
 	// process's, and another scenario may have been read since: whoever runs this one hands them to sched.SetFeatureGates first.

@@ -299,7 +299,7 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 			gone = append(gone, obj)
 		}
 	}
-	return workload.Delete(state, gone...)
+	return workload.DeleteAndWait(state, gone...)
 }
 
 // Select returns those of the nodes that are named or that the selector matches, in their order. A selector that does not parse

@@ -336,8 +336,11 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 			e.refuse(next, pending)
 			return false, nil
 		}
-		// The victims are gone at once, so the pod is tried again at once.
 		e.change()
+		if e.state.TerminationSeconds > 0 { // the room is reserved for the pod, and it is tried again once the victims have ended
+			e.refuse(next, pending)
+			return false, nil
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/workload"
 )
 
 // refusal is a scheduling cycle that found no node.
@@ -25,7 +26,7 @@ type refusal struct {
 }
 
 // preempt runs the PostFilter plugins for a pod that no node takes, as schedulingAlgorithm does, and nominates the node where
-// room was made. The refusal that it returns stands only if no pod has been preempted. A node that was reserved for the pod stays
+// room was made. The refusal that it returns stands unless pods have been preempted that are gone at once. A node that was reserved for the pod stays
 // so only where the plugins say nothing of it.
 func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.Pending {
 	if why.fit == nil {
@@ -55,8 +56,8 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 	}
 }
 
-// capture makes the plugin's victims leave the cache at once, where upstream deletes them through the API server, and takes
-// the random number out of its choice of candidates.
+// capture makes the plugin's victims Terminating in the cache, or leave it where pods end at once, where upstream deletes them through the
+// API server; and it takes the random number out of the plugin's choice of candidates.
 func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 	plugin.Evaluator.Interface = candidates{Interface: plugin.Evaluator.Interface, engine: e}
 	plugin.Executor.PreemptPod = func(_ context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
@@ -64,10 +65,19 @@ func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 			return false, err
 		}
 		delete(e.bound, nameOf(victim))
+		var ending *v1.Pod
+		if e.state.TerminationSeconds > 0 {
+			ending = workload.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
+			if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), ending); err != nil {
+				return false, err
+			}
+			e.bound[nameOf(victim)] = ending
+		}
 		e.victims = append(e.victims, placement.Preemption{
 			Victim: victim,
 			For:    preemptor.Pods()[preemptor.GetName()],
 			Node:   c.Name(),
+			Ending: ending,
 		})
 		return false, nil
 	}

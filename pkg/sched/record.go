@@ -43,13 +43,17 @@ func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
 }
 
 // before returns the cluster as it is by now: with the pods that were placed and the volumes that were bound since the queue was
-// begun, and without those that had to make room.
+// begun, and with those Terminating or gone that had to make room.
 func (e *Engine) before(result *placement.Result) *cluster.State {
-	var gone []cluster.Object
+	var ending, gone []cluster.Object
 	for _, victim := range e.victims {
-		gone = append(gone, victim.Victim)
+		if victim.Ending != nil {
+			ending = append(ending, victim.Ending)
+		} else {
+			gone = append(gone, victim.Victim)
+		}
 	}
-	return e.state.With(result.Changed()...).Without(gone...)
+	return e.state.With(result.Changed()...).With(ending...).Without(gone...)
 }
 
 // preFilter keeps what the PreFilter plugins said. The framework tells which of them it skips, and the first refusal.

@@ -21,7 +21,8 @@ type Drained struct {
 	Evicted []*v1.Pod
 	// Blocked are the pods because of which kubectl evicts none of the node's, in its words.
 	Blocked []workload.Blocked
-	// Refused are the pods that are left when nothing moves any more, with the API server's last answer to their eviction.
+	// Refused are the pods that are left when nothing moves any more, with the API server's last answer to their eviction, or, of those
+	// that are Terminating, what they wait for.
 	Refused []workload.Blocked
 	// Placed are the pods that got a node meanwhile and still had it at the end; Pending those that had none then.
 	Placed  []placement.Placement
@@ -106,7 +107,7 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, node string
 		d.Refused = nil
 		evicted := false
 		for _, pod := range pods {
-			if !holds(state, pod) {
+			if current := podOf(state, pod); current == nil || current.DeletionTimestamp != nil {
 				continue
 			}
 			next, err := workload.Evict(state, pod)
@@ -126,8 +127,13 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, node string
 			break
 		}
 	}
-	// Controllers may have deleted a pod whose eviction was refused.
-	d.Refused = slices.DeleteFunc(d.Refused, func(b workload.Blocked) bool { return !holds(state, b.Pod) })
+	// Controllers may have deleted a pod whose eviction was refused; and kubectl waits until those that it evicted are gone.
+	d.Refused = slices.DeleteFunc(d.Refused, func(b workload.Blocked) bool { return podOf(state, b.Pod) == nil })
+	for _, pod := range pods {
+		if current := podOf(state, pod); current != nil && current.DeletionTimestamp != nil {
+			d.Refused = append(d.Refused, workload.Blocked{Pod: current, Reason: "it stays Terminating, since the kubelet of its node does not answer"})
+		}
+	}
 	d.Placed, d.Pending = stillThere(during.Placed, state), during.Pending
 	step.Placed = append(step.Placed, during.Placed...)
 	step.Pending = during.Pending
@@ -136,8 +142,13 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, node string
 	return state, d, nil
 }
 
-func holds(state *cluster.State, pod *v1.Pod) bool {
-	return slices.ContainsFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
+// podOf returns the pod as it is in the state, or nil where it is gone.
+func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
+	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
+	if i < 0 {
+		return nil
+	}
+	return state.Pods[i]
 }
 
 // drain is the step: kubectl drain --ignore-daemonsets. What keeps it from ending is noted.

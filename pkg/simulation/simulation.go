@@ -151,7 +151,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 			return r.proceed(known, common)
 		}
 	}
-	state, notes, err := workload.Admit(&cluster.State{Now: cluster.Epoch}, s.Cluster...)
+	state, notes, err := workload.Admit(&cluster.State{Now: cluster.Latest(s.Cluster), TerminationSeconds: s.TerminationSeconds}, s.Cluster...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -134,12 +134,12 @@ func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*
 
 // after returns the state with what the scheduler decided.
 func after(state *cluster.State, placed *placement.Result) *cluster.State {
-	var gone []cluster.Object
+	var victims []*v1.Pod
 	for _, preemption := range placed.Preempted {
-		gone = append(gone, preemption.Victim)
+		victims = append(victims, preemption.Victim)
 	}
-	// A pod can be placed and, in the same pass, make room for a later one: it is gone.
-	return state.With(placed.Changed()...).Without(gone...)
+	// A pod can be placed and, in the same pass, make room for a later one.
+	return workload.Terminate(state.With(placed.Changed()...), v1.PodReasonPreemptionByScheduler, victims...)
 }
 
 // at returns the state at another moment.

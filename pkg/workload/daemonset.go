@@ -92,12 +92,12 @@ func (p *pass) newDaemonSetSync(ds *appsv1.DaemonSet, hash string, pods []*v1.Po
 // run is upstream's updateDaemonSet. It updates in a sync after the one that created or deleted, as upstream does, which
 // waits until its expectations are met.
 func (d *daemonSetSync) run() error {
-	deleted := len(d.deleted)
+	ending := len(d.ending)
 	created, err := d.manage()
 	if err != nil {
 		return err
 	}
-	if !created && len(d.deleted) == deleted && d.set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+	if !created && len(d.ending) == ending && d.set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		if err := d.rollingUpdate(); err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -9,9 +11,28 @@ import (
 )
 
 // Delete removes the objects, matched by kind, namespace and name, and with them what they own, what is in the namespaces
-// among them, and the pods on the nodes among them. What has another owner left stays. The claims of a StatefulSet stay
-// unless its persistentVolumeClaimRetentionPolicy has made it their owner. Unknown objects are no error.
+// among them, and the pods on the nodes among them. Pods on other nodes end in their time; see Terminate. What has another owner left
+// stays. The claims of a StatefulSet stay unless its persistentVolumeClaimRetentionPolicy has made it their owner. Unknown objects
+// are no error.
 func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
+	var pods []*v1.Pod
+	gone := slices.DeleteFunc(withDependents(s, objs), func(obj cluster.Object) bool {
+		pod, ok := obj.(*v1.Pod)
+		if ok {
+			pods = append(pods, pod)
+		}
+		return ok
+	})
+	return Terminate(s.Without(gone...), "", pods...)
+}
+
+// DeleteAndWait is Delete, and then all pods among them have ended, also those on nodes that do not answer.
+func DeleteAndWait(s *cluster.State, objs ...cluster.Object) *cluster.State {
+	return s.Without(withDependents(s, objs)...)
+}
+
+// withDependents returns the objects of the state that are deleted when the given ones are.
+func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 	doomed := map[objectKey]bool{}
 	for _, obj := range objs {
 		doomed[keyOf(obj)] = true
@@ -36,7 +57,7 @@ func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
 			gone = append(gone, obj)
 		}
 		if len(gone) == before {
-			return s.Without(gone...)
+			return gone
 		}
 	}
 }

@@ -120,13 +120,12 @@ func TestRecreateWaitsForAPodThatTerminates(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	const strategy = "  strategy: {type: Recreate}\n"
 	w.apply(deployment("web", 1, "a", strategy))
-	ending := w.state.Pods[0].DeepCopy()
-	ending.DeletionTimestamp = &w.state.Now
-	w.state = w.state.With(ending)
+	ending := w.state.Pods[0]
+	w.state.TerminationSeconds = 60
+	w.state = Delete(w.state, ending)
 	w.apply(deployment("web", 1, "b", strategy))
 	w.check("while it is there", images(w.state), ending.Name+"=a")
-	w.state = Delete(w.state, ending)
-	w.settle()
+	w.wait()
 	if got := images(w.state); !strings.HasSuffix(got, "=b") || strings.Contains(got, " ") {
 		t.Errorf("when it is gone: %q, want one pod with image b", got)
 	}

@@ -86,13 +86,13 @@ var ErrBudget = errors.New("Cannot evict pod as it would violate the pod's disru
 // API server's.
 var ErrManyBudgets = errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.") //nolint:staticcheck
 
-// Evict removes the pod if its budget allows it, and counts it in the budget's status, as the eviction subresource does:
+// Evict asks for the pod's deletion if its budget allows it, and counts it in the budget's status, as the eviction subresource does:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/storage/eviction.go. The error wraps ErrBudget
-// or ErrManyBudgets and names budget and pod. A pod on a node that does not answer, if it is a StatefulSet's, is not waited
-// for: whoever drains such a node has shut it down.
+// or ErrManyBudgets and names budget and pod.
 func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
+	evicted := func(s *cluster.State) *cluster.State { return Terminate(s, "EvictionByEvictionAPI", pod) }
 	if cluster.Terminal(pod) || pod.Status.Phase == v1.PodPending || pod.DeletionTimestamp != nil {
-		return s.Without(pod), nil
+		return evicted(s), nil
 	}
 	var guards []*policyv1.PodDisruptionBudget
 	for _, pdb := range s.PodDisruptionBudgets {
@@ -106,7 +106,7 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 	}
 	switch len(guards) {
 	case 0:
-		return s.Without(pod), nil
+		return evicted(s), nil
 	case 1:
 	default:
 		return nil, fmt.Errorf("%s: %w", describe(pod), ErrManyBudgets)
@@ -115,7 +115,7 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 	if !podutil.IsPodReady(pod) {
 		always := pdb.Spec.UnhealthyPodEvictionPolicy != nil && *pdb.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow
 		if always || pdb.Status.CurrentHealthy >= pdb.Status.DesiredHealthy && pdb.Status.DesiredHealthy > 0 {
-			return s.Without(pod), nil
+			return evicted(s), nil
 		}
 	}
 	if pdb.Status.ObservedGeneration < pdb.Generation || pdb.Status.DisruptionsAllowed <= 0 {
@@ -124,5 +124,5 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 	}
 	spent := *pdb
 	spent.Status.DisruptionsAllowed--
-	return s.Without(pod).With(&spent), nil
+	return evicted(s.With(&spent)), nil
 }

@@ -4,14 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
-	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -23,10 +18,11 @@ const (
 	// Deleted means that the node object is gone, as when a cloud removes the machine, and its pods with it. Controllers replace them.
 	Deleted FailureMode = "deleted"
 	// Unreachable means that the kubelet no longer answers. Pods are not ready, and are evicted when they no longer tolerate it, by
-	// default after 300 seconds. Those of StatefulSets stay Terminating and are not replaced, those of DaemonSets stay.
+	// default after 300 seconds, unless so much of a zone is down that evictions stop. Nobody ends them: they stay Terminating until the
+	// kubelet is back. Those of DaemonSets tolerate it and stay.
 	Unreachable FailureMode = "unreachable"
 	// OutOfService is as Unreachable, and an administrator has tainted the node node.kubernetes.io/out-of-service, so that all
-	// pods are removed at once, those of StatefulSets too.
+	// pods are removed at once.
 	OutOfService FailureMode = "out-of-service"
 )
 
@@ -57,9 +53,6 @@ func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, 
 		return nil, fmt.Errorf("failure mode %q: must be one of %q, %q, %q", mode, Deleted, Unreachable, OutOfService)
 	}
 	next, err := changeNodes(s, names, func(node *v1.Node) {
-		node.Spec.Taints = withTaints(node.Spec.Taints,
-			v1.Taint{Key: v1.TaintNodeUnreachable, Effect: v1.TaintEffectNoSchedule, TimeAdded: &s.Now},
-			v1.Taint{Key: v1.TaintNodeUnreachable, Effect: v1.TaintEffectNoExecute, TimeAdded: &s.Now})
 		if mode == OutOfService {
 			node.Spec.Taints = withTaints(node.Spec.Taints,
 				v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute, TimeAdded: &s.Now})
@@ -79,24 +72,24 @@ func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, 
 	return next.With(podsOn(next, names, func(pod *v1.Pod) *v1.Pod { return withReadiness(pod, v1.ConditionFalse, s.Now) })...), nil
 }
 
-// Restore returns the state in which the unreachable nodes answer again: their taints go, the pods that stayed are ready
-// again, and those that were Terminating are gone. A deleted node comes back by Admit. A cordon stays.
+// Restore returns the state in which the nodes answer again: they are ready, and so are the pods that stayed. The taint out-of-service
+// goes, and by Reconcile those of the node lifecycle controller. Pods that were Terminating end as on any node. A deleted node comes
+// back by Admit. A cordon stays.
 func Restore(s *cluster.State, names ...string) (*cluster.State, error) {
 	next, err := changeNodes(s, names, func(node *v1.Node) {
-		node.Spec.Taints = withoutTaints(node.Spec.Taints, v1.TaintNodeUnreachable, v1.TaintNodeNotReady, v1.TaintNodeOutOfService)
+		node.Spec.Taints = withoutTaints(node.Spec.Taints, v1.TaintNodeOutOfService)
 		setReady(node, v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status", s.Now)
+		node.Spec.Taints = conditionTaints(node, s.Now)
 	})
 	if err != nil {
 		return nil, err
 	}
-	ended := podsOn(next, names, func(pod *v1.Pod) *v1.Pod {
-		if pod.DeletionTimestamp == nil {
+	return next.With(podsOn(next, names, func(pod *v1.Pod) *v1.Pod {
+		if pod.DeletionTimestamp != nil {
 			return nil
 		}
-		return pod
-	})
-	next = Delete(next, ended...)
-	return next.With(podsOn(next, names, func(pod *v1.Pod) *v1.Pod { return withReadiness(pod, v1.ConditionTrue, s.Now) })...), nil
+		return withReadiness(pod, v1.ConditionTrue, s.Now)
+	})...), nil
 }
 
 // changeNodes applies the change to a copy of each node.
@@ -134,14 +127,7 @@ func podsOn(s *cluster.State, nodes []string, change func(*v1.Pod) *v1.Pod) []cl
 
 func withReadiness(pod *v1.Pod, status v1.ConditionStatus, now metav1.Time) *v1.Pod {
 	changed := *pod
-	changed.Status.Conditions = slices.Clone(pod.Status.Conditions)
-	_, condition := podutil.GetPodCondition(&changed.Status, v1.PodReady)
-	switch {
-	case condition == nil:
-		changed.Status.Conditions = append(changed.Status.Conditions, v1.PodCondition{Type: v1.PodReady, Status: status, LastTransitionTime: now})
-	case condition.Status != status:
-		condition.Status, condition.LastTransitionTime = status, now
-	}
+	setCondition(&changed, v1.PodCondition{Type: v1.PodReady, Status: status, LastTransitionTime: now})
 	return &changed
 }
 
@@ -162,74 +148,4 @@ func withTaints(taints []v1.Taint, added ...v1.Taint) []v1.Taint {
 
 func withoutTaints(taints []v1.Taint, keys ...string) []v1.Taint {
 	return slices.DeleteFunc(slices.Clone(taints), func(t v1.Taint) bool { return slices.Contains(keys, t.Key) })
-}
-
-// evictTainted removes the pods that no longer tolerate the NoExecute taints of their node:
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/tainteviction/taint_eviction.go. Where the kubelet
-// cannot confirm the end of a pod, a StatefulSet waits for it; other controllers replace a terminating pod, so that it is
-// modelled as gone. The taint out-of-service lets the pod garbage collector end it.
-func evictTainted(s *cluster.State) *cluster.State {
-	tainted := noExecuteTaints(s)
-	if len(tainted) == 0 {
-		return s
-	}
-	var gone, terminating []cluster.Object
-	for _, pod := range s.Pods {
-		taints := tainted[pod.Spec.NodeName]
-		at, ok := evictionTime(pod, taints)
-		if !ok || at.After(s.Now.Time) {
-			continue
-		}
-		unreachable := slices.ContainsFunc(taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnreachable })
-		outOfService := slices.ContainsFunc(taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeOutOfService })
-		ref := metav1.GetControllerOfNoCopy(pod)
-		stateful := ref != nil && ref.Kind == "StatefulSet" && strings.HasPrefix(ref.APIVersion, appsv1.GroupName+"/")
-		switch {
-		case !stateful || !unreachable || outOfService:
-			gone = append(gone, pod)
-		case pod.DeletionTimestamp == nil:
-			ending := *pod
-			ending.DeletionTimestamp = &s.Now
-			terminating = append(terminating, &ending)
-		}
-	}
-	return s.With(terminating...).Without(gone...)
-}
-
-// noExecuteTaints returns the NoExecute taints of the nodes that have any, by node.
-func noExecuteTaints(s *cluster.State) map[string][]v1.Taint {
-	tainted := map[string][]v1.Taint{}
-	for _, node := range s.Nodes {
-		for _, taint := range node.Spec.Taints {
-			if taint.Effect == v1.TaintEffectNoExecute {
-				tainted[node.Name] = append(tainted[node.Name], taint)
-			}
-		}
-	}
-	return tainted
-}
-
-// evictionTime tells when a pod must leave a node with the taints, counted from the first of them; false: never. It is
-// upstream's processPodOnNode with its getMinTolerationTime.
-func evictionTime(pod *v1.Pod, taints []v1.Taint) (time.Time, bool) {
-	if len(taints) == 0 || cluster.Terminal(pod) {
-		return time.Time{}, false
-	}
-	var since time.Time // a taint without a time has always been there
-	for _, taint := range taints {
-		if taint.TimeAdded != nil && (since.IsZero() || taint.TimeAdded.Time.Before(since)) {
-			since = taint.TimeAdded.Time
-		}
-	}
-	all, used := v1helper.GetMatchingTolerations(klog.Background(), taints, pod.Spec.Tolerations)
-	if !all {
-		return since, true
-	}
-	shortest := int64(-1)
-	for _, toleration := range used {
-		if seconds := toleration.TolerationSeconds; seconds != nil && (shortest < 0 || *seconds < shortest) {
-			shortest = max(0, *seconds)
-		}
-	}
-	return since.Add(time.Duration(shortest) * time.Second), shortest >= 0
 }

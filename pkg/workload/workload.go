@@ -29,7 +29,7 @@ type Controllers struct {
 // The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
 // for instance because its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
-	next := evictTainted(s)
+	next := end(evictTainted(c.lifecycle(s)))
 	owned := ownership(next)
 	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
 	// have spoken. In a real cluster the status arrives by an event in between.
@@ -59,8 +59,8 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 	return next, nil
 }
 
-// Next tells the earliest moment after s.Now at which a controller acts although nothing else changes: a toleration of a
-// NoExecute taint runs out, or a pod has been ready for minReadySeconds.
+// Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a
+// NoExecute taint runs out, the next node gets one, a kubelet has ended a pod, or a pod has been ready for minReadySeconds.
 func Next(s *cluster.State) (metav1.Time, bool) {
 	var next metav1.Time
 	consider := func(at time.Time) {
@@ -68,6 +68,8 @@ func Next(s *cluster.State) (metav1.Time, bool) {
 			next = metav1.NewTime(at)
 		}
 	}
+	consider(nextNoExecute(s))
+	consider(nextEnd(s))
 	tainted := noExecuteTaints(s)
 	for _, pod := range s.Pods {
 		if at, ok := evictionTime(pod, tainted[pod.Spec.NodeName]); ok && pod.DeletionTimestamp == nil {
@@ -103,6 +105,7 @@ type pass struct {
 	owned            owners
 	created          int
 	changed, deleted []cluster.Object
+	ending           []*v1.Pod
 	names            map[types.NamespacedName]bool
 	admission        *admission
 }
@@ -110,19 +113,16 @@ type pass struct {
 // put adds an object to the state, or replaces it.
 func (p *pass) put(obj cluster.Object) { p.changed = append(p.changed, obj) }
 
-func (p *pass) delete(pods ...*v1.Pod) {
-	for _, pod := range pods {
-		p.deleted = append(p.deleted, pod)
-	}
-}
+// delete asks for the deletion of pods.
+func (p *pass) delete(pods ...*v1.Pod) { p.ending = append(p.ending, pods...) }
 
-func (p *pass) actions() int { return len(p.changed) + len(p.deleted) }
+func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) }
 
 func (p *pass) done() *cluster.State {
 	if p.actions() == 0 {
 		return p.State
 	}
-	next := *p.State.With(p.changed...).Without(p.deleted...)
+	next := *Terminate(p.State.With(p.changed...).Without(p.deleted...), "", p.ending...)
 	next.Created = p.created
 	return &next
 }
