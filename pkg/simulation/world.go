@@ -97,11 +97,14 @@ const maxRounds = 10000
 // What happened is added to the step.
 func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
 	for range maxRounds {
-		next, err := w.controllers.Reconcile(state)
+		next, err := w.reconcile(state)
 		if err != nil {
 			return nil, err
 		}
 		queue := next.Unscheduled()
+		if next != state {
+			queue = w.arrived(queue)
+		}
 		if w.Record != nil {
 			owner := next.Owners()
 			w.engine.Record = func(pod *v1.Pod) *placement.Depth { return w.Record(owner(pod), pod) }
@@ -130,6 +133,34 @@ func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*
 	}
 	step.Notes = append(step.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", maxRounds))
 	return state, nil
+}
+
+// maxSyncs bounds how often each controller syncs between two passes of the scheduler.
+const maxSyncs = 20
+
+// reconcile lets the controllers sync until they have nothing more to do, as they do while the scheduler is still at work on the first
+// pods. With random ties the scheduler may be quicker.
+func (w *World) reconcile(state *cluster.State) (*cluster.State, error) {
+	for range maxSyncs {
+		next, err := w.controllers.Reconcile(state)
+		if err != nil || next == state {
+			return state, err
+		}
+		state = next
+		if random := w.controllers.Rand; random != nil && random.IntN(2) == 0 {
+			break
+		}
+	}
+	return state, nil
+}
+
+// arrived returns the pods that the scheduler comes to before the controllers look again: all, or with random ties perhaps only some.
+func (w *World) arrived(queue []*v1.Pod) []*v1.Pod {
+	random := w.controllers.Rand
+	if random == nil || len(queue) < 2 || random.IntN(2) == 0 {
+		return queue
+	}
+	return queue[:1+random.IntN(len(queue)-1)]
 }
 
 // after returns the state with what the scheduler decided.

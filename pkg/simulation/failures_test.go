@@ -1,0 +1,277 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// failureCase is a recorded case in which nodes fail; see testdata/groundtruth/failures. Its recordings have a node eviction rate of
+// 100 a second and tolerations of 2 s, so that only what does not depend on how long it takes is compared.
+type failureCase struct {
+	Steps []failureStep
+}
+
+type failureStep struct {
+	Name   string
+	Fresh  bool
+	File   string
+	Do     []map[string]any
+	Expect struct {
+		Pending     map[string]int
+		Placements  []distribution
+		Messages    []string
+		Terminating []counted
+		NotReady    []counted
+		Jobs        []struct {
+			Value map[string]jobStatus
+		}
+		Drain []struct {
+			Value struct {
+				Left    int
+				Refused []string
+			}
+		}
+	}
+}
+
+// counted is pods by app and node.
+type counted struct {
+	Value map[string]map[string]int
+	Seen  int
+}
+
+type jobStatus struct {
+	Active, Failed, Terminating int32
+	Conditions                  []string
+}
+
+func loadFailure(t *testing.T, dir string) *failureCase {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "case.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c failureCase
+	if err := json.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+// stepOf turns a recorded action into a step.
+func stepOf(t *testing.T, do map[string]any) scenario.Step {
+	t.Helper()
+	step := scenario.Step{}
+	nodes := func(value any) scenario.Nodes {
+		if selector, ok := value.(string); ok {
+			return scenario.Nodes{Selector: selector}
+		}
+		var names []string
+		for _, name := range value.([]any) {
+			names = append(names, name.(string))
+		}
+		return scenario.Nodes{Names: names}
+	}
+	for _, verb := range slices.Sorted(maps.Keys(do)) {
+		switch verb {
+		case "mode":
+		case "fail_nodes":
+			step.Fail = &scenario.Fail{Nodes: nodes(do[verb]), Mode: do["mode"].(string)}
+		case "restore":
+			of := nodes(do[verb])
+			step.Restore = &of
+		case "drain":
+			step.Drain = &scenario.Drain{Nodes: nodes(do[verb])}
+		case "rollout_restart":
+			step.Rollout = &scenario.Rollout{Target: scenario.Target{Target: do[verb].(string)}, Restart: true}
+		default:
+			t.Fatalf("the action %s is not known to this test", verb)
+		}
+	}
+	return step
+}
+
+func failureScenario(t *testing.T, dir string, c *failureCase, ties string, seed uint64) *scenario.Scenario {
+	t.Helper()
+	file := &scenario.File{Ties: ties, Seed: &seed, Cluster: []scenario.Source{{Files: []string{filepath.Join(dir, "nodes.yaml")}}}}
+	for _, recorded := range c.Steps {
+		step := scenario.Step{}
+		switch {
+		case recorded.File != "":
+			step = scenario.Step{Fresh: recorded.Fresh, Apply: &scenario.Source{Files: []string{filepath.Join(dir, recorded.File)}}}
+		case len(recorded.Do) == 1:
+			step = stepOf(t, recorded.Do[0])
+		default:
+			t.Fatalf("step %s has %d actions", recorded.Name, len(recorded.Do))
+		}
+		step.Name = recorded.Name
+		file.Steps = append(file.Steps, step)
+	}
+	s, err := scenario.New(dir, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// byAppAndNode counts the pods of which that is so.
+func byAppAndNode(state *cluster.State, of func(*v1.Pod) bool) map[string]map[string]int {
+	all := map[string]map[string]int{}
+	for _, pod := range state.Pods {
+		if app := pod.Labels["app"]; of(pod) {
+			if all[app] == nil {
+				all[app] = map[string]int{}
+			}
+			all[app][pod.Spec.NodeName]++
+		}
+	}
+	return all
+}
+
+// placedOn counts the pods of each node that are not being deleted.
+func placedOn(state *cluster.State) map[string]int {
+	placed := map[string]int{}
+	for _, nodes := range byAppAndNode(state, func(p *v1.Pod) bool { return controller.IsPodActive(p) && p.Spec.NodeName != "" }) {
+		for node, pods := range nodes {
+			placed[node] += pods
+		}
+	}
+	return placed
+}
+
+// alike writes the pods per node so that nodes of one zone which are equal can stand for each other: n-a1 and n-a2 are n-a.
+func alike(nodes map[string]int) string {
+	zones := map[string][]int{}
+	for node, pods := range nodes {
+		zone := strings.TrimRight(node, "0123456789")
+		zones[zone] = append(zones[zone], pods)
+	}
+	for _, pods := range zones {
+		slices.Sort(pods)
+	}
+	return fmt.Sprint(zones)
+}
+
+func alikeApps(apps map[string]map[string]int) string {
+	all := map[string]string{}
+	for app, nodes := range apps {
+		all[app] = alike(nodes)
+	}
+	return fmt.Sprint(all)
+}
+
+// When nodes fail and come back, every step has the pending pods, the messages, the Terminating and the unready pods of a real control
+// plane, and one of the placements seen; equal nodes of a zone are ties.
+func TestFailuresComeOutAsRecorded(t *testing.T) {
+	dirs, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "failures", "f*"))
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no recorded failures: %v", err)
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			c := loadFailure(t, dir)
+			result := runCase(t, failureScenario(t, dir, c, "upstream", 1))
+			for i := range result.Steps {
+				compareFailure(t, &result.Steps[i], &c.Steps[i])
+			}
+		})
+	}
+}
+
+func compareFailure(t *testing.T, step *Step, recorded *failureStep) {
+	t.Helper()
+	want := &recorded.Expect
+	if pending := fmt.Sprint(len(step.Pending)); want.Pending[pending] == 0 {
+		t.Errorf("%s: %s pods pending, want %v", step.Name, pending, want.Pending)
+	}
+	if got := messages(step); !slices.Equal(got, slices.Sorted(slices.Values(want.Messages))) {
+		t.Errorf("%s: messages\n got %q\nwant %q", step.Name, got, want.Messages)
+	}
+	placed := placedOn(step.State)
+	if !slices.ContainsFunc(want.Placements, func(d distribution) bool { return alike(d.Nodes) == alike(placed) }) {
+		t.Errorf("%s: placement %v was never seen; seen were %v", step.Name, placed, want.Placements)
+	}
+	ending := byAppAndNode(step.State, func(p *v1.Pod) bool { return p.DeletionTimestamp != nil })
+	if !sawOne(want.Terminating, ending) {
+		t.Errorf("%s: Terminating %v was never seen; seen were %v", step.Name, ending, want.Terminating)
+	}
+	unready := byAppAndNode(step.State, func(p *v1.Pod) bool {
+		return controller.IsPodActive(p) && p.Spec.NodeName != "" && !slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool {
+			return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+		})
+	})
+	if !sawOne(want.NotReady, unready) {
+		t.Errorf("%s: not ready %v was never seen; seen were %v", step.Name, unready, want.NotReady)
+	}
+	for _, jobs := range want.Jobs {
+		for _, job := range step.State.Jobs {
+			got := jobStatus{Active: job.Status.Active, Failed: job.Status.Failed, Terminating: ptr.Deref(job.Status.Terminating, 0), Conditions: []string{}}
+			for _, c := range job.Status.Conditions {
+				got.Conditions = append(got.Conditions, string(c.Type)+"/"+c.Reason)
+			}
+			if want := jobs.Value[job.Name]; fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: job %s is %v, want %v", step.Name, job.Name, got, want)
+			}
+		}
+	}
+	for _, drain := range want.Drain {
+		for _, refused := range drain.Value.Refused {
+			if !slices.ContainsFunc(step.Notes, func(note string) bool { return strings.Contains(note, refused) }) {
+				t.Errorf("%s: notes %q say nothing of %q", step.Name, step.Notes, refused)
+			}
+		}
+	}
+}
+
+// sawOne tells whether that was seen, or nothing was recorded of it and there is nothing.
+func sawOne(seen []counted, got map[string]map[string]int) bool {
+	if len(seen) == 0 {
+		return len(got) == 0
+	}
+	return slices.ContainsFunc(seen, func(c counted) bool { return alikeApps(c.Value) == alikeApps(got) })
+}
+
+// Two hundred seeds reach every placement that was seen while nodes fail and come back.
+func TestRandomTiesReachEveryFailure(t *testing.T) {
+	const seeds = 200
+	dirs, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "failures", "f*"))
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no recorded failures: %v", err)
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			c := loadFailure(t, dir)
+			reached := make([]map[string]int, len(c.Steps))
+			for seed := range uint64(seeds) {
+				result := runCase(t, failureScenario(t, dir, c, "random", seed))
+				for i := range result.Steps {
+					if reached[i] == nil {
+						reached[i] = map[string]int{}
+					}
+					reached[i][alike(placedOn(result.Steps[i].State))]++
+				}
+			}
+			for i, step := range c.Steps {
+				for _, seen := range step.Expect.Placements {
+					if reached[i][alike(seen.Nodes)] == 0 {
+						t.Errorf("%s: %v was seen %d times and is not reached by %d seeds; reached are %v", step.Name, seen.Nodes, seen.Seen, seeds, reached[i])
+					}
+				}
+			}
+		})
+	}
+}
