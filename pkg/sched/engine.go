@@ -87,12 +87,6 @@ type Tie struct {
 	StartAt int
 }
 
-// attempt is a refusal that holds for all pods of one controller until something changes.
-type attempt struct {
-	changes int
-	pending placement.Pending
-}
-
 // prepare does once what concerns the whole process: kube-scheduler's own log lines would mix with the answer, and some of its
 // gates cannot be on here.
 var prepare = sync.OnceValue(func() error {
@@ -311,9 +305,8 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	if !found {
 		return false, fmt.Errorf("no profile has schedulerName %q; the configuration has %s", next.Pod.Spec.SchedulerName, strings.Join(e.names(), ", "))
 	}
-	if same, ok := e.attempts[controllerOf(next.Pod)]; ok && same.changes == e.changes && (e.Record == nil || same.pending.Cycle != nil) {
-		next.pending, next.changes = same.pending, e.changes
-		next.pending.Pod = next.Pod
+	if pending, found := e.refusedAlike(next.Pod); found {
+		next.pending, next.changes = pending, e.changes
 		return false, nil
 	}
 	for _, plugin := range profile.PreEnqueuePlugins() {
@@ -392,30 +385,6 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	e.change()
 	result.Placed = append(result.Placed, profile.placement(bound, chosen, cycle))
 	return true, nil, nil
-}
-
-// refuse records why the pod got no node.
-func (e *Engine) refuse(next *entry, pending placement.Pending) {
-	next.pending, next.changes = pending, e.changes
-	if owner := controllerOf(next.Pod); owner != "" && pending.Nominated == "" {
-		e.attempts[owner] = attempt{changes: e.changes, pending: pending}
-	}
-}
-
-// controllerOf returns the UID of the controller whose pods are all alike to the scheduler, or "" where they may differ:
-// the pods of a ReplicaSet or a Job share everything but their names, unless they bring claims of their own.
-func controllerOf(pod *v1.Pod) types.UID {
-	for _, volume := range pod.Spec.Volumes {
-		if volume.Ephemeral != nil {
-			return ""
-		}
-	}
-	for _, owner := range pod.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller && owner.Kind == "ReplicaSet" && pod.Status.NominatedNodeName == "" {
-			return owner.UID
-		}
-	}
-	return ""
 }
 
 // startTime returns the next start time: within one second of logical time each pod has one of its own, so that preemption,
