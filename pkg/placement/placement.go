@@ -14,6 +14,8 @@ type Result struct {
 	Placed []Placement
 	// Pending are the pods that got none, in the order of the queue, each with its last refusal.
 	Pending []Pending
+	// Nominated are those of the Pending pods for which another node is reserved than before, or none any more, in their new form.
+	Nominated []*v1.Pod
 	// Preempted are the running pods that were removed to make room, in the order of their removal.
 	Preempted []Preemption
 	// Volumes are the claims and volumes that were bound or provisioned along the way, in their new form.
@@ -100,12 +102,15 @@ type Volumes struct {
 	PersistentVolumeClaims []*v1.PersistentVolumeClaim
 }
 
-// Changed returns the objects that the decisions have changed, in their new form: the pods that were placed, and volumes. A victim of
-// preemption is among them if it was placed before.
+// Changed returns the objects that the decisions have changed, in their new form: the pods that were placed or that a node is
+// reserved for, and volumes. A victim of preemption is among them if it was placed before.
 func (r *Result) Changed() []cluster.Object {
 	var changed []cluster.Object
 	for _, p := range r.Placed {
 		changed = append(changed, p.Pod)
+	}
+	for _, pod := range r.Nominated {
+		changed = append(changed, pod)
 	}
 	for _, volume := range r.Volumes.PersistentVolumes {
 		changed = append(changed, volume)

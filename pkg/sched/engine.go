@@ -65,12 +65,13 @@ type Engine struct {
 	timed   map[types.NamespacedName]bool // the bound pods whose start times follow from the seed
 	started int                           // pods that have been given a start time
 	changed bool                          // whether placements and preemptions have changed that since
-	changes int                           // placements and preemptions so far: a refusal stands until the next
+	changes int                           // what has changed so far: a refusal stands until the next
 
 	// Of the attempt under way.
 	victims  []placement.Preemption
 	under    Tie // but for its nodes
 	attempts map[types.UID]attempt
+	nominees map[types.UID]*entry // the pods of the queue that have a node reserved
 }
 
 // Tie is a choice among equals that the scheduler is about to make, and how far the queue has been worked off by then.
@@ -114,6 +115,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		bound:     map[types.NamespacedName]*v1.Pod{},
 		timed:     map[types.NamespacedName]bool{},
 		attempts:  map[types.UID]attempt{},
+		nominees:  map[types.UID]*entry{},
 	}
 	sortVolumes(e.informers)
 	captureWrites(e)
@@ -220,7 +222,11 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	e.victims = nil
 	clear(e.attempts)
 	result := &placement.Result{}
-	queue := e.sorted(e.entries(pods))
+	entries := e.entries(pods)
+	if err := e.reserve(entries); err != nil {
+		return nil, err
+	}
+	queue := e.sorted(entries)
 	var refused []*entry
 	eager := 0.5 // the chance that refused pods come back before the queue is empty; only with random ties
 	for len(queue) > 0 {
@@ -253,6 +259,9 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	}
 	for _, r := range e.sorted(refused) {
 		result.Pending = append(result.Pending, r.pending)
+		if r.Pod.Status.NominatedNodeName != r.given.Status.NominatedNodeName {
+			result.Nominated = append(result.Nominated, r.Pod)
+		}
 	}
 	result.Preempted = e.victims
 	return result, nil
@@ -261,6 +270,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 // entry is a pod in the queue.
 type entry struct {
 	*framework.QueuedPodInfo
+	given   *v1.Pod
 	changes int // the engine's count when the pod was last refused
 	pending placement.Pending
 }
@@ -272,7 +282,7 @@ func (e *Engine) entries(pods []*v1.Pod) []*entry {
 		info, _ := framework.NewPodInfo(pod)
 		queued := &framework.QueuedPodInfo{PodInfo: info}
 		queued.Timestamp = cluster.Epoch.Add(time.Duration(i))
-		entries = append(entries, &entry{QueuedPodInfo: queued})
+		entries = append(entries, &entry{QueuedPodInfo: queued, given: pod})
 	}
 	return entries
 }
@@ -331,7 +341,7 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	}
 }
 
-// change counts a placement or a preemption.
+// change counts what can make room for a pod that was refused: a placement, a preemption, a reservation that is taken back.
 func (e *Engine) change() {
 	e.changed = true
 	e.changes++
@@ -339,8 +349,7 @@ func (e *Engine) change() {
 
 // attempt is one scheduling cycle. It returns the refusal if there is one.
 func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result) (bool, *refusal, error) {
-	pods := e.informers.Core().V1().Pods().Informer().GetIndexer()
-	if err := pods.Update(next.Pod); err != nil {
+	if err := e.waiting().Update(next.Pod); err != nil {
 		return false, nil, err
 	}
 	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(e.ctx), e.snapshot); err != nil {
@@ -377,8 +386,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	if err := e.bindVolumes(profile, bound, &result.Volumes); err != nil {
 		return false, nil, err
 	}
-	e.scheduler.SchedulingQueue.Delete(klog.FromContext(e.ctx), next.Pod)
-	if err := pods.Delete(next.Pod); err != nil {
+	if err := e.forget(next.Pod); err != nil {
 		return false, nil, err
 	}
 	e.bound[nameOf(bound)] = bound

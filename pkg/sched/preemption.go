@@ -25,9 +25,11 @@ type refusal struct {
 }
 
 // preempt runs the PostFilter plugins for a pod that no node takes, as schedulingAlgorithm does, and nominates the node where
-// room was made. The refusal that it returns stands only if no pod has been preempted.
+// room was made. The refusal that it returns stands only if no pod has been preempted. A node that was reserved for the pod stays
+// so only where the plugins say nothing of it.
 func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.Pending {
 	if why.fit == nil {
+		e.nominate(next, "")
 		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}
 	}
 	diagnosis := &why.fit.Diagnosis
@@ -41,6 +43,8 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 		if result != nil && result.NominatingInfo != nil {
 			e.nominate(next, result.NominatedNodeName)
 		}
+	} else {
+		e.nominate(next, "")
 	}
 	return placement.Pending{
 		Pod:       next.Pod,
@@ -48,21 +52,6 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 		Reasons:   reasons,
 		Nominated: next.Pod.Status.NominatedNodeName,
 		Cycle:     profile.cycle(next.PodInfo, ""),
-	}
-}
-
-// nominate reserves a node for the pod, or takes the reservation back where the name is empty. The queue is upstream's
-// nominator; it knows the resources only of pods that it holds.
-func (e *Engine) nominate(next *entry, node string) {
-	if next.Pod.Status.NominatedNodeName == node {
-		return
-	}
-	e.scheduler.SchedulingQueue.Delete(klog.FromContext(e.ctx), next.Pod)
-	pod := *next.Pod
-	pod.Status.NominatedNodeName = node
-	next.PodInfo, _ = framework.NewPodInfo(&pod)
-	if node != "" {
-		e.scheduler.SchedulingQueue.Add(e.ctx, &pod)
 	}
 }
 

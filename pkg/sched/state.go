@@ -106,7 +106,7 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	return nil
 }
 
-// syncPods brings the bound pods in the cache to those given, and forgets the nominations of pods that are gone.
+// syncPods brings the bound pods in the cache to those given.
 func (e *Engine) syncPods(pods []*v1.Pod) error {
 	logger := klog.FromContext(e.ctx)
 	present := make(map[types.NamespacedName]bool, len(pods))
@@ -143,13 +143,6 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 		}
 		delete(e.bound, name)
 		delete(e.timed, name)
-	}
-	waiting := e.informers.Core().V1().Pods().Informer().GetIndexer()
-	for _, obj := range waiting.List() {
-		if err := waiting.Delete(obj); err != nil {
-			return err
-		}
-		e.scheduler.SchedulingQueue.Delete(logger, obj.(*v1.Pod))
 	}
 	return nil
 }

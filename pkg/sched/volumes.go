@@ -101,7 +101,7 @@ func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string) (*v
 }
 
 // captureWrites makes the clientset answer every write with the object written and keep the action; no object is stored.
-// Upstream also takes back the nominations of lower-priority pods by a patch, which reaches the nominator through the queue.
+// Upstream takes back by a patch the nodes that are reserved for pods of lower priority than one that preempts there.
 func captureWrites(e *Engine) {
 	e.client.PrependReactor("update", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, action.(clienttesting.UpdateAction).GetObject(), nil
@@ -112,7 +112,9 @@ func captureWrites(e *Engine) {
 		if err != nil {
 			return true, nil, err
 		}
-		e.scheduler.SchedulingQueue.DeleteNominatedPodIfExists(pod)
+		if nominee := e.nominees[pod.UID]; nominee != nil {
+			e.nominate(nominee, "")
+		}
 		return true, pod, nil
 	})
 }
