@@ -97,27 +97,11 @@ const maxRounds = 10000
 // What happened is added to the step.
 func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
 	for range maxRounds {
-		next, err := w.controllers.Reconcile(state)
+		next, err := w.round(ctx, state, step)
 		if err != nil {
 			return nil, err
 		}
-		queue := next.Unscheduled()
-		if w.Record != nil {
-			owner := next.Owners()
-			w.engine.Record = func(pod *v1.Pod) *placement.Depth { return w.Record(owner(pod), pod) }
-		}
-		w.engine.Choose = nil
-		if w.Choose != nil {
-			w.engine.Choose = func(tie *sched.Tie) (int, error) { return w.Choose(next, tie) }
-		}
-		placed, err := w.engine.Place(ctx, next, queue)
-		if err != nil {
-			return nil, err
-		}
-		step.Placed = append(step.Placed, placed.Placed...)
-		step.Pending = placed.Pending
-		step.Preempted = append(step.Preempted, placed.Preempted...)
-		if next = after(next, placed); next != state {
+		if next != state {
 			state = at(next, next.Now.Add(time.Second))
 			continue
 		}
@@ -130,6 +114,31 @@ func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*
 	}
 	step.Notes = append(step.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", maxRounds))
 	return state, nil
+}
+
+// round lets every controller sync once and the scheduler work off its queue, in no time. It returns the same state if nothing moved.
+func (w *World) round(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
+	next, err := w.controllers.Reconcile(state)
+	if err != nil {
+		return nil, err
+	}
+	queue := next.Unscheduled()
+	if w.Record != nil {
+		owner := next.Owners()
+		w.engine.Record = func(pod *v1.Pod) *placement.Depth { return w.Record(owner(pod), pod) }
+	}
+	w.engine.Choose = nil
+	if w.Choose != nil {
+		w.engine.Choose = func(tie *sched.Tie) (int, error) { return w.Choose(next, tie) }
+	}
+	placed, err := w.engine.Place(ctx, next, queue)
+	if err != nil {
+		return nil, err
+	}
+	step.Placed = append(step.Placed, placed.Placed...)
+	step.Pending = placed.Pending
+	step.Preempted = append(step.Preempted, placed.Preempted...)
+	return after(next, placed), nil
 }
 
 // after returns the state with what the scheduler decided.
