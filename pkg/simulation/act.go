@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -296,6 +297,8 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 	return nil, fmt.Errorf("%s is not there at this step", words(target))
 }
 
+// selectNodes returns the selected nodes in the order in which kubectl comes to them: as they are named, then by name, as the API
+// server lists what a selector matches.
 func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
 	var names []string
 	for _, node := range nodes.Select(state.Nodes) {
@@ -304,9 +307,17 @@ func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no node is selected by %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
 	}
+	named := func(name string) int {
+		if i := slices.Index(nodes.Names, name); i >= 0 {
+			return i
+		}
+		return len(nodes.Names)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(named(a), named(b)), cmp.Compare(a, b)) })
 	return names, nil
 }
 
+// selectPods returns the selected pods in the order in which the API server lists them.
 func selectPods(state *cluster.State, namespace string, pods *scenario.Pods) ([]*v1.Pod, error) {
 	selector, err := labels.Parse(pods.Selector)
 	if err != nil {
@@ -325,6 +336,9 @@ func selectPods(state *cluster.State, namespace string, pods *scenario.Pods) ([]
 			selected = append(selected, pod)
 		}
 	}
+	slices.SortFunc(selected, func(a, b *v1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	return selected, nil
 }
 

@@ -91,6 +91,14 @@ func TestOneAfterTheOther(t *testing.T) {
 			inTurn:   map[string]int{"a-node-1": 2, "b-node-1": 1, "b-node-2": 1},
 			together: map[string]int{"a-node-1": 1, "a-node-2": 1, "b-node-1": 1, "b-node-2": 1},
 		},
+		"uncordon in the order of the names": {
+			scenario: zones,
+			steps: `- {name: cordon, cordon: {selector: topology.kubernetes.io/zone=a}}
+- {name: empty, delete: {pods: {nodes: {selector: topology.kubernetes.io/zone=a}}}, expect: {pending: 2}}
+- {name: last, uncordon: {names: [a-node-2, a-node-1], TOGETHER}}`,
+			inTurn:   map[string]int{"a-node-2": 2, "b-node-1": 1, "b-node-2": 1},
+			together: map[string]int{"a-node-1": 1, "a-node-2": 1, "b-node-1": 1, "b-node-2": 1},
+		},
 		"delete": { // a pod's successor has to be where the other still is; with both gone, zone a is as good and comes first
 			scenario: drawn,
 			steps:    `- {name: last, delete: {pods: {selector: app=web}, TOGETHER}}`,
