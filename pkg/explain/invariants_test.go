@@ -57,7 +57,7 @@ func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.
 	}
 	s = s.Until(step.Name)
 	if m := words("uncordon (.+)"); m != nil {
-		return s.Then(scenario.Step{Name: "uncordon", Uncordon: &scenario.Nodes{Names: []string{m[1]}}})
+		return s.Then(scenario.Step{Name: "uncordon", Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{m[1]}}}})
 	}
 	if m := words("tolerate (.+)=(.+):(.+)"); m != nil {
 		return s.Edit(owner, func(spec *v1.PodSpec) {

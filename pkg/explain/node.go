@@ -28,7 +28,7 @@ func (p *pendingPod) uncordon() []attempt {
 		var nodes []attempt
 		for _, node := range d.nodes[:min(len(d.nodes), maxLike)] {
 			change := "uncordon " + node.Name
-			nodes = append(nodes, p.once(change, p.scenario.Then(scenario.Step{Name: change, Uncordon: &scenario.Nodes{Names: []string{node.Name}}})))
+			nodes = append(nodes, p.once(change, p.scenario.Then(scenario.Step{Name: change, Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{node.Name}}}})))
 		}
 		attempts = append(attempts, first(nodes))
 	}

@@ -129,7 +129,12 @@ func pinnedBy(s *scenario.Scenario, nodes []*v1.Node) pins {
 	}
 	for i := range s.Steps {
 		step := &s.Steps[i]
-		selected := []*scenario.Nodes{step.Cordon, step.Uncordon, step.Restore}
+		var selected []*scenario.Nodes
+		for _, list := range []*scenario.NodesInTurn{step.Cordon, step.Uncordon, step.Restore} {
+			if list != nil {
+				selected = append(selected, &list.Nodes)
+			}
+		}
 		if step.Drain != nil {
 			selected = append(selected, &step.Drain.Nodes)
 		}

@@ -26,7 +26,7 @@ func editable(t *testing.T) *Scenario {
 			{Name: "scale", Scale: &Scale{Target: web, Replicas: 5}},
 			{Name: "patch-spec", Patch: &Patch{Target: web, Patch: raw(`{"spec": {"replicas": 7, "template": {"spec": {"hostNetwork": true}}}}`)}},
 			{Name: "apply", Apply: &Source{Files: []string{dumpFile}}},
-			{Name: "cordon", Cordon: &Nodes{Names: []string{"n1"}}},
+			{Name: "cordon", Cordon: &NodesInTurn{Nodes: Nodes{Names: []string{"n1"}}}},
 		},
 	})
 	if err != nil {

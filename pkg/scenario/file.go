@@ -106,22 +106,22 @@ type Step struct {
 	Patch *Patch `json:"patch,omitempty"`
 	// Scale sets the number of replicas, as kubectl scale does.
 	Scale *Scale `json:"scale,omitempty"`
-	// Delete removes objects and what they own, as kubectl delete does.
+	// Delete removes objects and what they own, one after the other, as kubectl delete does.
 	Delete *Delete `json:"delete,omitempty"`
 	// Rollout starts a rollout: a restart, or new images.
 	Rollout *Rollout `json:"rollout,omitempty"`
 	// Trigger runs a CronJob once, as kubectl create job --from does.
 	Trigger *Target `json:"trigger,omitempty"`
-	// Cordon keeps new pods off nodes, as kubectl cordon does.
-	Cordon *Nodes `json:"cordon,omitempty"`
-	// Uncordon lets new pods on the nodes again, as kubectl uncordon does.
-	Uncordon *Nodes `json:"uncordon,omitempty"`
+	// Cordon keeps new pods off nodes, one after the other, as kubectl cordon does.
+	Cordon *NodesInTurn `json:"cordon,omitempty"`
+	// Uncordon lets new pods on the nodes again, one after the other, as kubectl uncordon does.
+	Uncordon *NodesInTurn `json:"uncordon,omitempty"`
 	// Drain cordons nodes and evicts their pods, as kubectl drain does.
 	Drain *Drain `json:"drain,omitempty"`
-	// Fail makes nodes fail.
+	// Fail makes nodes fail, in one moment.
 	Fail *Fail `json:"fail,omitempty"`
-	// Restore brings failed nodes back.
-	Restore *Nodes `json:"restore,omitempty"`
+	// Restore brings failed nodes back, one after the other.
+	Restore *NodesInTurn `json:"restore,omitempty"`
 	// Expect is what must be so after the step. If it is not, simulate run and simulate test exit with 3. Default: nothing is
 	// checked.
 	Expect *Expect `json:"expect,omitempty"`
@@ -163,6 +163,9 @@ type Delete struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Pods deletes pods. Their controllers replace them.
 	Pods *Pods `json:"pods,omitempty"`
+	// Together deletes everything in one moment. Otherwise controllers and scheduler act between one object and the next, as they do
+	// while kubectl goes through its list. Default: false.
+	Together bool `json:"together,omitempty"`
 }
 
 // Pods selects pods. What is left out does not restrict.
@@ -188,6 +191,14 @@ type Nodes struct {
 	Names []string `json:"names,omitempty"`
 	// Selector is a label selector, as for kubectl -l, for example topology.kubernetes.io/zone=west-1a.
 	Selector string `json:"selector,omitempty"`
+}
+
+// NodesInTurn selects nodes, whose turns come one by one: those named and those that the selector matches. Give at least one of the two.
+type NodesInTurn struct {
+	Nodes `json:",inline"`
+	// Together takes all nodes in one moment. Otherwise controllers and scheduler act between one node and the next, as they do while
+	// kubectl goes through its list: the first node that comes back can take all that was waiting. Default: false.
+	Together bool `json:"together,omitempty"`
 }
 
 // Drain evicts the pods of nodes, as far as disruption budgets allow. Pods of DaemonSets stay.

@@ -182,10 +182,10 @@ type nodeAction struct {
 func (s *Step) onNodes() []nodeAction {
 	var actions []nodeAction
 	if s.Cordon != nil {
-		actions = append(actions, nodeAction{"cordon", s.Cordon})
+		actions = append(actions, nodeAction{"cordon", &s.Cordon.Nodes})
 	}
 	if s.Uncordon != nil {
-		actions = append(actions, nodeAction{"uncordon", s.Uncordon})
+		actions = append(actions, nodeAction{"uncordon", &s.Uncordon.Nodes})
 	}
 	if s.Drain != nil {
 		actions = append(actions, nodeAction{"drain", &s.Drain.Nodes})
@@ -194,7 +194,7 @@ func (s *Step) onNodes() []nodeAction {
 		actions = append(actions, nodeAction{"fail", &s.Fail.Nodes})
 	}
 	if s.Restore != nil {
-		actions = append(actions, nodeAction{"restore", s.Restore})
+		actions = append(actions, nodeAction{"restore", &s.Restore.Nodes})
 	}
 	return actions
 }

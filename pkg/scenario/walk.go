@@ -117,7 +117,7 @@ func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 		w.state = workload.Delete(w.state, objectsOf(gone)...)
 	}
 	if step.Restore != nil {
-		w.selectNodes(path.Child("restore"), *step.Restore, slices.Concat(w.state.Nodes, w.lost))
+		w.selectNodes(path.Child("restore"), step.Restore.Nodes, slices.Concat(w.state.Nodes, w.lost))
 		back := step.Restore.Select(w.lost)
 		w.state = w.state.With(objectsOf(back)...)
 		w.lost = slices.DeleteFunc(w.lost, func(node *v1.Node) bool { return slices.Contains(back, node) })

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,7 +62,7 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 			}
 		})
 	case spec.Delete != nil:
-		return r.delete(state, spec)
+		return r.delete(ctx, state, spec, step)
 	case spec.Rollout != nil:
 		return r.rollout(state, spec.Rollout, step)
 	case spec.Trigger != nil:
@@ -72,26 +73,46 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 		next, _, err := workload.RunCronJob(state, obj.(*batchv1.CronJob))
 		return next, "create job --from=" + words(*spec.Trigger), err
 	case spec.Cordon != nil:
-		return onNodes(state, *spec.Cordon, "cordon", workload.Cordon)
+		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", workload.Cordon)
 	case spec.Uncordon != nil:
-		return onNodes(state, *spec.Uncordon, "uncordon", workload.Uncordon)
+		return r.onNodes(ctx, state, spec.Uncordon, step, "uncordon", workload.Uncordon)
 	case spec.Drain != nil:
 		return r.drain(ctx, state, spec.Drain, step)
 	case spec.Fail != nil:
 		return r.fail(state, spec.Fail)
 	case spec.Restore != nil:
-		return r.restore(state, *spec.Restore)
+		return r.restore(ctx, state, spec.Restore, step)
 	}
 	return state, "", nil
 }
 
+// inTurn does something to one after the other, as kubectl goes through a list: what one makes room for or leaves to be replaced, the
+// controllers and the scheduler take up before the next. What happened is added to the step. Together is all in one moment.
+func inTurn[T any](ctx context.Context, w *World, state *cluster.State, step *Step, together bool, all []T, do func(*cluster.State, ...T) (*cluster.State, error)) (*cluster.State, error) {
+	if together {
+		return do(state, all...)
+	}
+	for i, one := range all {
+		var err error
+		if i > 0 {
+			if state, err = w.round(ctx, state, step); err != nil {
+				return nil, err
+			}
+		}
+		if state, err = do(state, one); err != nil {
+			return nil, err
+		}
+	}
+	return state, nil
+}
+
 // onNodes does something to the selected nodes.
-func onNodes(state *cluster.State, nodes scenario.Nodes, verb string, do func(*cluster.State, ...string) (*cluster.State, error)) (*cluster.State, string, error) {
-	names, err := selectNodes(state, nodes)
+func (r *run) onNodes(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, step *Step, verb string, do func(*cluster.State, ...string) (*cluster.State, error)) (*cluster.State, string, error) {
+	names, err := selectNodes(state, nodes.Nodes)
 	if err != nil {
 		return nil, "", err
 	}
-	next, err := do(state, names...)
+	next, err := inTurn(ctx, r.World, state, step, nodes.Together, names, do)
 	return next, verb + " " + list(names), err
 }
 
@@ -124,7 +145,7 @@ func (r *run) patch(state *cluster.State, patch *scenario.Patch, step *Step) (*c
 	return next, fmt.Sprintf("patch %s -p '%s'", words(patch.Target), compact.String()), err
 }
 
-func (r *run) delete(state *cluster.State, spec *scenario.LoadedStep) (*cluster.State, string, error) {
+func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
 	objects := slices.Clone(spec.Objects)
 	var said []string
 	if len(spec.Delete.Files) > 0 {
@@ -144,11 +165,16 @@ func (r *run) delete(state *cluster.State, spec *scenario.LoadedStep) (*cluster.
 			return nil, "", err
 		}
 		for _, pod := range pods {
-			objects = append(objects, pod)
+			if !slices.Contains(objects, cluster.Object(pod)) { // a target, whose successor has its name if it is a StatefulSet's
+				objects = append(objects, pod)
+			}
 		}
 		said = append(said, plural(len(pods), "pod"))
 	}
-	return workload.Delete(state, objects...), "delete " + strings.Join(said, " "), nil
+	next, err := inTurn(ctx, r.World, state, step, spec.Delete.Together, objects, func(state *cluster.State, objects ...cluster.Object) (*cluster.State, error) {
+		return workload.Delete(state, objects...), nil
+	})
+	return next, "delete " + strings.Join(said, " "), err
 }
 
 func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Step) (*cluster.State, string, error) {
@@ -227,30 +253,29 @@ func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, s
 }
 
 // restore brings nodes back: those that are there, and those whose objects a failure has deleted.
-func (r *run) restore(state *cluster.State, nodes scenario.Nodes) (*cluster.State, string, error) {
+func (r *run) restore(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, step *Step) (*cluster.State, string, error) {
 	all := *state
 	for _, node := range r.lost {
 		all.Nodes = append(slices.Clip(all.Nodes), node)
 	}
-	names, err := selectNodes(&all, nodes)
+	names, err := selectNodes(&all, nodes.Nodes)
 	if err != nil {
 		return nil, "", err
-	}
-	var there []string
-	var back []cluster.Object
-	for _, name := range names {
-		if state.Node(name) != nil {
-			there = append(there, name)
-		} else {
-			back = append(back, all.Node(name))
-		}
 	}
 	r.lost = slices.DeleteFunc(slices.Clone(r.lost), func(node *v1.Node) bool { return slices.Contains(names, node.Name) })
-	next, err := workload.Restore(state, there...)
-	if err != nil {
-		return nil, "", err
-	}
-	next, _, err = workload.Admit(next, back...)
+	next, err := inTurn(ctx, r.World, state, step, nodes.Together, names, func(state *cluster.State, names ...string) (*cluster.State, error) {
+		var gone []cluster.Object
+		for _, name := range names {
+			if state.Node(name) == nil {
+				gone = append(gone, all.Node(name))
+			}
+		}
+		next, _, err := workload.Admit(state, gone...)
+		if err != nil {
+			return nil, err
+		}
+		return workload.Restore(next, names...) // also what had stopped answering before it was gone
+	})
 	return next, "restore " + list(names), err
 }
 
@@ -272,6 +297,8 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 	return nil, fmt.Errorf("%s is not there at this step", words(target))
 }
 
+// selectNodes returns the selected nodes in the order in which kubectl comes to them: as they are named, then by name, as the API
+// server lists what a selector matches.
 func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
 	var names []string
 	for _, node := range nodes.Select(state.Nodes) {
@@ -280,9 +307,17 @@ func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no node is selected by %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
 	}
+	named := func(name string) int {
+		if i := slices.Index(nodes.Names, name); i >= 0 {
+			return i
+		}
+		return len(nodes.Names)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(named(a), named(b)), cmp.Compare(a, b)) })
 	return names, nil
 }
 
+// selectPods returns the selected pods in the order in which the API server lists them.
 func selectPods(state *cluster.State, namespace string, pods *scenario.Pods) ([]*v1.Pod, error) {
 	selector, err := labels.Parse(pods.Selector)
 	if err != nil {
@@ -301,6 +336,9 @@ func selectPods(state *cluster.State, namespace string, pods *scenario.Pods) ([]
 			selected = append(selected, pod)
 		}
 	}
+	slices.SortFunc(selected, func(a, b *v1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	return selected, nil
 }
 

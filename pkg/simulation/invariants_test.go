@@ -61,9 +61,9 @@ func generated(t *testing.T, seed uint64) *scenario.Scenario {
 		scenario.Step{Name: "scale", Scale: &scenario.Scale{Target: target, Replicas: int32(r.IntN(8))}},
 		scenario.Step{Name: "rollout", Rollout: &scenario.Rollout{Target: target, Restart: true}},
 		scenario.Step{Name: "drain", Drain: &scenario.Drain{Nodes: zone}},
-		scenario.Step{Name: "uncordon", Uncordon: &zone},
+		scenario.Step{Name: "uncordon", Uncordon: &scenario.NodesInTurn{Nodes: zone}},
 		scenario.Step{Name: "fail", Fail: &scenario.Fail{Nodes: zone, Mode: []string{"unreachable", "out-of-service", "deleted"}[r.IntN(3)]}},
-		scenario.Step{Name: "restore", Restore: &zone},
+		scenario.Step{Name: "restore", Restore: &scenario.NodesInTurn{Nodes: zone}},
 	)
 	s, err := scenario.New("generated", file)
 	if err != nil {

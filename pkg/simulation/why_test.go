@@ -46,7 +46,7 @@ func TestWhyNamesWhatRefuses(t *testing.T) {
 	s, err := scenario.New("volume", &scenario.File{
 		Cluster:   []scenario.Source{{Files: []string{filepath.Join("testdata", "volume.yaml")}}},
 		Workloads: []scenario.Source{{Files: []string{filepath.Join("testdata", "volume-workload.yaml")}}},
-		Steps:     []scenario.Step{{Name: "cordon", Cordon: &scenario.Nodes{Names: []string{"n1"}}}, {Name: "delete", Delete: &scenario.Delete{Targets: []string{"pod/db-0"}}}},
+		Steps:     []scenario.Step{{Name: "cordon", Cordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{"n1"}}}}, {Name: "delete", Delete: &scenario.Delete{Targets: []string{"pod/db-0"}}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -89,38 +89,19 @@ func (r *run) resume(m mark) {
 // Close ends the world.
 func (w *World) Close() { w.engine.Close() }
 
-// maxRounds bounds how long a step may take to settle, in seconds of logical time. Rolling updates take about two rounds a
+// maxRounds bounds how many seconds of logical time a cluster may move without a pause. Rolling updates take about two rounds a
 // batch; a cluster that still moves after so many is one in which controllers work against each other.
 const maxRounds = 10000
 
 // Settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time.
 // What happened is added to the step.
 func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
-	for range maxRounds {
-		next, err := w.reconcile(state)
+	for rounds := 0; rounds < maxRounds; rounds++ {
+		next, err := w.round(ctx, state, step)
 		if err != nil {
 			return nil, err
 		}
-		queue := next.Unscheduled()
 		if next != state {
-			queue = w.arrived(queue)
-		}
-		if w.Record != nil {
-			owner := next.Owners()
-			w.engine.Record = func(pod *v1.Pod) *placement.Depth { return w.Record(owner(pod), pod) }
-		}
-		w.engine.Choose = nil
-		if w.Choose != nil {
-			w.engine.Choose = func(tie *sched.Tie) (int, error) { return w.Choose(next, tie) }
-		}
-		placed, err := w.engine.Place(ctx, next, queue)
-		if err != nil {
-			return nil, err
-		}
-		step.Placed = append(step.Placed, placed.Placed...)
-		step.Pending = placed.Pending
-		step.Preempted = append(step.Preempted, placed.Preempted...)
-		if next = after(next, placed); next != state {
 			state = at(next, next.Now.Add(time.Second))
 			continue
 		}
@@ -128,11 +109,39 @@ func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*
 		if !waits {
 			return state, nil
 		}
-		// Nothing moves until a toleration runs out or a pod has been ready for long enough.
-		state = at(state, due.Time)
+		// Nothing moves until a toleration runs out, a pod has ended or has been ready for long enough.
+		state, rounds = at(state, due.Time), 0
 	}
 	step.Notes = append(step.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", maxRounds))
 	return state, nil
+}
+
+// round lets the controllers sync and the scheduler work off its queue, in no time. It returns the same state if nothing moved.
+func (w *World) round(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
+	next, err := w.reconcile(state)
+	if err != nil {
+		return nil, err
+	}
+	queue := next.Unscheduled()
+	if next != state {
+		queue = w.arrived(queue)
+	}
+	if w.Record != nil {
+		owner := next.Owners()
+		w.engine.Record = func(pod *v1.Pod) *placement.Depth { return w.Record(owner(pod), pod) }
+	}
+	w.engine.Choose = nil
+	if w.Choose != nil {
+		w.engine.Choose = func(tie *sched.Tie) (int, error) { return w.Choose(next, tie) }
+	}
+	placed, err := w.engine.Place(ctx, next, queue)
+	if err != nil {
+		return nil, err
+	}
+	step.Placed = append(step.Placed, placed.Placed...)
+	step.Pending = placed.Pending
+	step.Preempted = append(step.Preempted, placed.Preempted...)
+	return after(next, placed), nil
 }
 
 // maxSyncs bounds how often each controller syncs between two passes of the scheduler.

@@ -29,7 +29,7 @@ type Controllers struct {
 // The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
 // for instance because its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
-	next := end(evictTainted(c.lifecycle(s)))
+	next := c.end(evictTainted(c.lifecycle(s)))
 	owned := ownership(next)
 	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
 	// have spoken. In a real cluster the status arrives by an event in between.
