@@ -5,7 +5,10 @@
 package blast
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/placement"
@@ -121,9 +124,15 @@ type Recovery struct {
 	Recovered []placement.Placement
 	// Stranded are the replacements that stay Pending.
 	Stranded []placement.Pending
-	// NotReplaced are the lost pods for which no controller made another: bare pods, DaemonSet pods, and StatefulSet pods whose
-	// node is only unreachable.
+	// Waiting are those of the stranded that would get a node if the lost pods that stay Terminating were gone: what they wait for is
+	// that a kubelet comes back, or that somebody deletes these pods by force or taints their nodes out-of-service.
+	Waiting []types.UID
+	// NotReplaced are the lost pods for which no controller made another: bare pods, DaemonSet pods, those whose controller waits until
+	// a pod on an unreachable node has ended, and those that nobody evicts.
 	NotReplaced []*v1.Pod
+	// LastEviction is the time from the moment at which the nodes were found unreachable until the last of the lost pods was evicted
+	// from them; 0 where none was evicted or the nodes' pods were removed at once.
+	LastEviction time.Duration
 	// After is the blast radius of the level in the new state: whether a second failure is now worse.
 	After Radius
 	// State is the cluster once nothing moved any more.

@@ -17,7 +17,7 @@ import (
 // Lost counts what the failure of each domain of each level takes, or of each set of opts.Simultaneous domains, from the state
 // alone: nobody replaces anything yet.
 //
-// A pod counts where it has a node of the state and has not ended, ready or not. The pods of DaemonSets, bare pods, and static
+// A pod counts where it has a node of the state that answers and is active, ready or not. The pods of DaemonSets, bare pods, and static
 // pods, which belong to their node, count in Failure.Pods but are no workload that loses: they live and die with one node, so
 // that each failure would take all of the one pod, or the share of its nodes.
 //
@@ -109,8 +109,10 @@ type counted struct {
 
 func newContents(state *cluster.State, quorum map[cluster.Owner]int) *contents {
 	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodes: len(state.Nodes)}
+	silent := map[string]bool{}
 	for _, node := range state.Nodes {
 		c.pods[node.Name] = nil
+		silent[node.Name] = !cluster.Answers(node)
 		cpu, memory := allocatable(node)
 		c.cpu += cpu
 		c.memory += memory
@@ -120,8 +122,8 @@ func newContents(state *cluster.State, quorum map[cluster.Owner]int) *contents {
 	owner, position := state.Owners(), map[cluster.Owner]int{}
 	for _, pod := range state.Pods {
 		on, known := c.pods[pod.Spec.NodeName]
-		if !known || cluster.Terminal(pod) || pod.DeletionTimestamp != nil {
-			continue // A pod that is leaving, such as one stuck on an unreachable node, is no replica any more.
+		if !known || !cluster.Active(pod) || silent[pod.Spec.NodeName] {
+			continue // A pod that is leaving, or whose node has failed before, is lost already.
 		}
 		r := runningPod{name: pod.Name, workload: -1, budgets: covering(pod), healthy: healthy(pod)}
 		if o := owner(pod); !ofNode(o) {

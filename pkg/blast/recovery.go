@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/sched"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -177,11 +180,11 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	}
 	down := map[string]bool{}
 	for _, name := range failure.Nodes {
-		down[name] = true
+		down[name] = cluster.Answers(state.Node(name))
 	}
 	for _, pod := range state.Pods {
 		before[pod.UID] = true
-		if down[pod.Spec.NodeName] && !cluster.Terminal(pod) && pod.DeletionTimestamp == nil {
+		if down[pod.Spec.NodeName] && cluster.Active(pod) {
 			lose(pod)
 		}
 	}
@@ -192,8 +195,14 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		}
 	}
 	there := map[types.UID]bool{}
+	var ending []cluster.Object // on the failed nodes, for as long as these fail
 	for _, pod := range settled.Pods {
-		there[pod.UID] = true
+		there[pod.UID] = cluster.Active(pod)
+		if before[pod.UID] && down[pod.Spec.NodeName] && !cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
+			ending = append(ending, pod)
+			asked := pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+			r.LastEviction = max(r.LastEviction, asked.Sub(state.Now.Time))
+		}
 	}
 	replaced, names := map[cluster.Owner]int{}, map[types.NamespacedName]bool{}
 	owner = settled.Owners()
@@ -225,6 +234,11 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	slices.SortFunc(r.NotReplaced, func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	if len(r.Stranded) > 0 && len(ending) > 0 {
+		if r.Waiting, err = waiting(ctx, world, settled.Without(ending...), r.Stranded); err != nil {
+			return nil, err
+		}
+	}
 	if domains, _ := topology.Domains(settled.Nodes, level.TopologyKey); len(domains) > 0 {
 		next, err := Lost(settled, Options{Levels: []string{level.TopologyKey}, Simultaneous: 1, Quorum: opts.Quorum})
 		if err != nil {
@@ -233,6 +247,25 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		r.After = next.Levels[0].Radius
 	}
 	return r, nil
+}
+
+// waiting returns the stranded pods that get a node once those that stay Terminating are gone.
+func waiting(ctx context.Context, world *simulation.World, freed *cluster.State, stranded []placement.Pending) ([]types.UID, error) {
+	settled, err := world.Settle(ctx, freed, &simulation.Step{})
+	if err != nil {
+		return nil, err
+	}
+	bound := map[types.UID]bool{}
+	for _, pod := range settled.Pods {
+		bound[pod.UID] = pod.Spec.NodeName != ""
+	}
+	var waiting []types.UID
+	for _, pending := range stranded {
+		if bound[pending.Pod.UID] {
+			waiting = append(waiting, pending.Pod.UID)
+		}
+	}
+	return waiting, nil
 }
 
 func rank(b bool) int {

@@ -169,7 +169,7 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 	bound := map[cluster.Owner]int{}
 	owner := last.State.Owners()
 	for _, pod := range last.State.Pods {
-		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) && pod.DeletionTimestamp == nil {
+		if pod.Spec.NodeName != "" && cluster.Active(pod) {
 			bound[owner(pod)]++
 		}
 	}

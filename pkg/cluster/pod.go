@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/controller"
 )
 
 // Terminal tells whether the pod has ended; such pods hold no resources and are invisible to the scheduler, as in
@@ -12,6 +13,9 @@ import (
 func Terminal(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
+
+// Active tells whether the pod is one of those that its workload has: it has not ended, and nobody has asked it to.
+func Active(pod *v1.Pod) bool { return controller.IsPodActive(pod) }
 
 // Bind returns the pod as it is once it runs on the node: bound, started and ready at the given time. Containers start at once;
 // see docs/model.md. What the pod shares with the others of its template stays shared.

@@ -282,7 +282,7 @@ func (b *bounded) podsOn(f *blast.Failure, of func(cluster.Owner) bool) []string
 	owner := b.step.State.Owners()
 	var names []string
 	for _, pod := range b.step.State.Pods {
-		if slices.Contains(f.Nodes, pod.Spec.NodeName) && !cluster.Terminal(pod) && pod.DeletionTimestamp == nil && of(owner(pod)) {
+		if slices.Contains(f.Nodes, pod.Spec.NodeName) && cluster.Active(pod) && of(owner(pod)) {
 			names = append(names, nameOf(pod))
 		}
 	}

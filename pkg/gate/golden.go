@@ -52,7 +52,7 @@ func NewGolden(result *simulation.Result) *Golden {
 		golden := GoldenStep{Name: step.Name, Pending: len(step.Pending)}
 		owner := step.State.Owners()
 		for _, pod := range step.State.Pods {
-			if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
+			if pod.Spec.NodeName == "" || !cluster.Active(pod) {
 				continue
 			}
 			of := owner(pod)

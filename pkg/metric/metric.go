@@ -104,7 +104,7 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 	m := &Metrics{}
 	for _, pod := range state.Pods {
 		switch {
-		case cluster.Terminal(pod):
+		case !cluster.Active(pod):
 			continue
 		case pod.Spec.NodeName == "":
 			m.Pending++

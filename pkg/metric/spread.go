@@ -23,7 +23,7 @@ func spreads(state *cluster.State, counts func(cluster.Owner) bool) []*spread {
 	index := map[cluster.Owner]*spread{}
 	owner := state.Owners()
 	for _, pod := range state.Pods {
-		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
+		if pod.Spec.NodeName == "" || !cluster.Active(pod) {
 			continue
 		}
 		o := owner(pod)

@@ -34,12 +34,12 @@ type Workload struct {
 	Pending int
 }
 
-// PlacementOf returns the distribution of the state's pods, those that have ended apart.
+// PlacementOf returns the distribution of the state's pods, those that have ended or are about to apart.
 func PlacementOf(state *cluster.State) Placement {
 	found := map[cluster.Owner]*Workload{}
 	owner := state.Owners()
 	for _, pod := range state.Pods {
-		if cluster.Terminal(pod) {
+		if !cluster.Active(pod) {
 			continue
 		}
 		o := owner(pod)

@@ -83,6 +83,11 @@ type Pending struct {
 	Cycle *Cycle
 }
 
+// Gated is the message of a pod that has scheduling gates, as the API server writes it into the condition PodScheduled: applySchedulingGatedCondition in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go. The scheduler has not looked at such a pod, and
+// there is no FailedScheduling event.
+const Gated = "Scheduling is blocked due to non-empty scheduling gates"
+
 // Reason is a plugin's refusal of a number of nodes.
 type Reason struct {
 	Plugin  string

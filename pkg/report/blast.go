@@ -132,6 +132,10 @@ type Recovery struct {
 	Stranded []StrandedPod `json:"stranded,omitempty"`
 	// NotReplaced are the lost pods for which no controller made another.
 	NotReplaced []UnreplacedPod `json:"notReplaced,omitempty"`
+	// LastEviction is the number of seconds from the loss until the last pod was evicted: until the nodes are found unreachable, have
+	// got their NoExecute taints one by one, and no pod tolerates them any longer. It is missing where nothing was evicted, as where pods
+	// are removed at once.
+	LastEviction float64 `json:"lastEvictionSeconds,omitempty"`
 	// After is the blast radius of one more failure of the level.
 	After Radius `json:"after"`
 }
@@ -157,6 +161,8 @@ type StrandedPod struct {
 	Message string `json:"message,omitempty"`
 	// Reasons count the nodes by refusing plugin.
 	Reasons []Reason `json:"reasons,omitempty"`
+	// Waiting tells that the pod gets a node as soon as the lost pods are gone that stay Terminating on the failed nodes.
+	Waiting bool `json:"waiting,omitempty"`
 	// Cycle is what every plugin said of the nodes, where that was asked for.
 	Cycle *Cycle `json:"cycle,omitempty"`
 }

@@ -113,5 +113,8 @@ func (t *blastText) consequences(l *BlastLevel, f *Failure) []string {
 	for _, pods := range grouped(r.NotReplaced, func(p UnreplacedPod) string { return p.Why }) {
 		lines = append(lines, fmt.Sprintf("%s not replaced: %s", count(len(pods), "pod"), prose(pods[0].Why)))
 	}
+	if waiting := len(slices.DeleteFunc(slices.Clone(r.Stranded), func(p StrandedPod) bool { return !p.Waiting })); waiting > 0 {
+		lines = append(lines, fmt.Sprintf("%d of the stranded wait only until the lost pods have ended, which stay Terminating", waiting))
+	}
 	return append(lines, fmt.Sprintf("one more failure of the level takes up to %s of a workload", percent(r.After.Share)))
 }

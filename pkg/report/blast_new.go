@@ -30,17 +30,17 @@ func NewBlast(result *simulation.Result, steps []Blasted, opts blast.Options, re
 		r.Worst = opts.Worst
 	}
 	for _, blasted := range steps {
-		r.Steps = append(r.Steps, newBlastStep(blasted, opts.Mode, result.Scenario))
+		r.Steps = append(r.Steps, newBlastStep(blasted, result.Scenario))
 	}
 	return r
 }
 
-func newBlastStep(blasted Blasted, mode workload.FailureMode, from *scenario.Scenario) BlastStep {
+func newBlastStep(blasted Blasted, from *scenario.Scenario) BlastStep {
 	step := blasted.Step
 	s := BlastStep{Name: step.Name, Action: step.Action, Risk: blasted.Risk}
 	for _, pod := range step.State.Pods {
 		switch {
-		case cluster.Terminal(pod):
+		case !cluster.Active(pod):
 		case pod.Spec.NodeName == "":
 			s.Pending++
 		default:
@@ -48,7 +48,7 @@ func newBlastStep(blasted Blasted, mode workload.FailureMode, from *scenario.Sce
 		}
 	}
 	for i := range blasted.Analysis.Levels {
-		s.Levels = append(s.Levels, newBlastLevel(&blasted.Analysis.Levels[i], mode))
+		s.Levels = append(s.Levels, newBlastLevel(&blasted.Analysis.Levels[i]))
 	}
 	for i := range s.Levels {
 		for j := range s.Levels[i].Failures {
@@ -61,7 +61,7 @@ func newBlastStep(blasted Blasted, mode workload.FailureMode, from *scenario.Sce
 	return s
 }
 
-func newBlastLevel(level *blast.Level, mode workload.FailureMode) BlastLevel {
+func newBlastLevel(level *blast.Level) BlastLevel {
 	l := BlastLevel{
 		TopologyKey: level.TopologyKey,
 		Domains:     level.Domains,
@@ -88,7 +88,7 @@ func newBlastLevel(level *blast.Level, mode workload.FailureMode) BlastLevel {
 				f.LikeDomains = like
 			} else {
 				first[recovery] = failure.Domains
-				f.Recovery = newRecovery(recovery, mode)
+				f.Recovery = newRecovery(recovery)
 			}
 		}
 		l.Failures = append(l.Failures, f)
@@ -118,17 +118,23 @@ func newFailure(failure *blast.Failure) Failure {
 	return f
 }
 
-func newRecovery(recovery *blast.Recovery, mode workload.FailureMode) *Recovery {
+func newRecovery(recovery *blast.Recovery) *Recovery {
 	r := &Recovery{Lost: recovery.Lost, Preempted: recovery.Preempted, After: newRadius(recovery.After)}
 	owner := recovery.State.Owners()
 	for _, placed := range recovery.Recovered {
 		r.Recovered = append(r.Recovered, newRecovered(placed, owner))
 	}
 	for _, pending := range recovery.Stranded {
-		r.Stranded = append(r.Stranded, newStranded(pending, owner))
+		stranded := newStranded(pending, owner)
+		stranded.Waiting = slices.Contains(recovery.Waiting, pending.Pod.UID)
+		r.Stranded = append(r.Stranded, stranded)
 	}
+	stopped := workload.Disruptions(recovery.State)
 	for _, pod := range recovery.NotReplaced {
-		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: whyNotReplaced(pod, recovery.State, mode)})
+		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: whyNotReplaced(pod, recovery.State, stopped)})
+	}
+	if recovery.LastEviction > 0 {
+		r.LastEviction = (workload.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
 	}
 	return r
 }
@@ -147,6 +153,9 @@ func newStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Owner) S
 	}
 }
 
+// workloadKind is the kind of the pod's outermost controller.
+func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owners()(pod).Kind }
+
 // ownerName is kind/name in lower case; empty for a pod without an owner.
 func ownerName(o cluster.Owner) string {
 	if o.Kind == "Pod" {
@@ -155,10 +164,13 @@ func ownerName(o cluster.Owner) string {
 	return o.String()
 }
 
-// whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure.
-func whyNotReplaced(pod *v1.Pod, state *cluster.State, mode workload.FailureMode) string {
+// whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions
+// have stopped.
+func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []workload.Disruption) string {
 	controller := metav1.GetControllerOfNoCopy(pod)
-	stays := slices.ContainsFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
+	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
+	stays := i >= 0 && cluster.Active(state.Pods[i])
+	ending := i >= 0 && !stays && !cluster.Terminal(state.Pods[i])
 	switch {
 	case controller == nil:
 		return "bare pod: no controller makes another"
@@ -166,8 +178,12 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, mode workload.FailureMode
 		return "static pod: it belongs to its node"
 	case controller.Kind == "DaemonSet":
 		return "pod of a DaemonSet: every node has its own"
-	case controller.Kind == "StatefulSet" && stays && mode == workload.Unreachable:
+	case controller.Kind == "StatefulSet" && ending:
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
+	case ending:
+		return "stays Terminating until its kubelet is back, and its " + workloadKind(pod, state) + " waits for its end"
+	case stays && slices.ContainsFunc(stopped, func(d workload.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):
+		return "stays bound to its node: so many nodes are down that the node lifecycle controller evicts no pods"
 	case stays:
 		return "tolerates the failed node for as long as it fails"
 	case !slices.ContainsFunc(state.Objects(), func(obj cluster.Object) bool { return obj.GetUID() == controller.UID }):

@@ -149,13 +149,12 @@ func (t *blastText) refusals(pods []StrandedPod) []string {
 	for _, group := range grouped(pods, StrandedPod.refusal) {
 		first := group[0]
 		lines = append(lines, fmt.Sprintf("  %s of %s", count(len(group), "pod"), t.qualified(first.Namespace, first.Workload)))
-		if first.Message == "" {
-			lines = append(lines, "    "+silent)
-		} else {
-			lines = append(lines, "    FailedScheduling  "+first.Message)
-		}
+		lines = append(lines, "    "+refused(first.Message))
 		for _, reason := range first.Reasons {
 			lines = append(lines, fmt.Sprintf("    %s: %d %s", reason.Plugin, reason.Nodes, reason.Message))
+		}
+		if n := len(slices.DeleteFunc(slices.Clone(group), func(p StrandedPod) bool { return !p.Waiting })); n > 0 {
+			lines = append(lines, fmt.Sprintf("    %d of %d get a node once the lost pods, which stay Terminating, are gone: when the kubelet is back, or the node is tainted out-of-service", n, len(group)))
 		}
 	}
 	return lines
@@ -163,6 +162,26 @@ func (t *blastText) refusals(pods []StrandedPod) []string {
 
 func (p StrandedPod) refusal() refusal {
 	return refusal{namespace: p.Namespace, workload: p.Workload, message: p.Message}
+}
+
+// evictions says how long after a failure its last pod is evicted, where that is a matter of time.
+func (t *blastText) evictions(level *BlastLevel, shown []*Failure) {
+	var least, most float64
+	for _, f := range shown {
+		if r := level.recovery(f); r != nil && r.LastEviction > 0 {
+			if least == 0 || r.LastEviction < least {
+				least = r.LastEviction
+			}
+			most = max(most, r.LastEviction)
+		}
+	}
+	switch {
+	case most == 0:
+	case least == most:
+		t.line(styled(plain, "The last pod is evicted %.0f s after the failure.", most))
+	default:
+		t.line(styled(plain, "The last pod is evicted %.0f s to %.0f s after the failure.", least, most))
+	}
 }
 
 // notReplaced tells which lost pods nobody replaces, and why. The table says how many of them each failure takes.

@@ -263,6 +263,7 @@ func (t *blastText) level(level *BlastLevel, name string) {
 		t.line(styled(plain, "%s", level.histogram()))
 		t.line(styled(plain, "These are the %d worst of %d failures; use --all to list every one.", len(shown), len(level.Failures)))
 	}
+	t.evictions(level, shown)
 	t.stranded(level, shown)
 	t.notReplaced(level, shown)
 	t.sharedFate(shown)

@@ -224,7 +224,7 @@ func (t *capacityText) mix(m *CapacityMix) {
 	for _, l := range append([]CapacityLimit{m.Fit}, m.Survive...) {
 		if l.Message != "" {
 			t.line(styled(plain, "  %s: pod %s", l.when(), l.Pod))
-			t.line(styled(plain, "    FailedScheduling  %s", l.Message))
+			t.line(styled(plain, "    %s", refused(l.Message)))
 		}
 	}
 	if len(m.Headroom) > 0 {

@@ -197,7 +197,7 @@ func (t *diffText) newlyPending(pods []StrandedPod) {
 			name = t.name(groups[i][0].Namespace, groups[i][0].Name)
 		}
 		t.line(styled(plain, "  %s", name))
-		t.line(styled(plain, "    FailedScheduling  %s", cmp.Or(groups[i][0].Message, silent)))
+		t.line(styled(plain, "    %s", refused(groups[i][0].Message)))
 	})
 }
 

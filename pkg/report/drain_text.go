@@ -132,7 +132,7 @@ func (t *drainText) node(node *DrainedNode) {
 	t.upTo(len(node.Pending), "Pending pod", "Pending pods", func(i int) {
 		pod := node.Pending[i]
 		t.line(styled(yellow, "  Pending %s", t.pod(pod.Namespace, pod.Name)))
-		t.line(styled(plain, "    FailedScheduling  %s", pod.Message))
+		t.line(styled(plain, "    %s", refused(pod.Message)))
 	})
 	t.replacements(node.Placed, node.Pending, t.pod)
 	if node.Ends && len(node.Evicted) == 0 {

@@ -64,7 +64,7 @@ func (t *explainText) everything(narrative bool) {
 
 func (t *explainText) explanation(e *Explanation) {
 	if e.Message != "" {
-		t.line(styled(yellow, "  FailedScheduling  %s", e.Message))
+		t.line(styled(yellow, "  %s", refused(e.Message)))
 	}
 	if e.Cycle != nil {
 		t.cycle(e.Cycle)

@@ -219,6 +219,12 @@ func (v *view) pods() []Pod {
 	return pods
 }
 
+// What kubectl prints of pods besides their phases.
+const (
+	statusGated       = v1.PodReasonSchedulingGated
+	statusTerminating = "Terminating"
+)
+
 func (v *view) pod(pod *v1.Pod) Pod {
 	p := Pod{
 		Namespace: pod.Namespace,
@@ -241,8 +247,13 @@ func (v *view) pod(pod *v1.Pod) Pod {
 		}
 	}
 	switch {
+	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) > 0:
+		p.Status = statusGated
+		for _, gate := range pod.Spec.SchedulingGates {
+			p.Gates = append(p.Gates, gate.Name)
+		}
 	case pod.Spec.NodeName != "" && pod.DeletionTimestamp != nil:
-		p.Status = "Terminating"
+		p.Status = statusTerminating
 	case pod.Spec.NodeName != "" && notReady(pod):
 		p.Status = "NotReady"
 	case pod.Spec.NodeName != "":
@@ -323,6 +334,9 @@ func (v *view) workloads(pods []Pod) []Workload {
 		o := v.owner(pod)
 		w := add(o)
 		sample[o] = pod
+		if pods[i].Status == statusTerminating {
+			continue // its controller no longer counts it
+		}
 		w.Desired++
 		if pods[i].Node == "" {
 			w.Pending++

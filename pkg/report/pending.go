@@ -4,10 +4,23 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/faultline/faultline/pkg/placement"
 )
 
 // silent stands for the message that kube-scheduler did not give.
 const silent = "kube-scheduler gave no message"
+
+// refused is a Pending pod's message as kubectl shows it: after the reason of its event, or of its condition where there is none.
+func refused(message string) string {
+	switch message {
+	case "":
+		return silent
+	case placement.Gated:
+		return "SchedulingGated  " + message
+	}
+	return "FailedScheduling  " + message
+}
 
 // grouped puts the items with the same key together, in order of their first ones.
 func grouped[T any, K comparable](items []T, key func(T) K) [][]T {
@@ -50,10 +63,9 @@ func (t *text) pending(s *stepText) {
 	t.upTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		first := groups[i][0]
 		t.line(styled(plain, "  %s", s.waiting(groups[i])))
-		if first.Message == "" {
-			t.line(styled(plain, "    %s", silent))
-		} else {
-			t.line(styled(plain, "    FailedScheduling  %s", first.Message))
+		t.line(styled(plain, "    %s", refused(first.Message)))
+		if len(first.Gates) > 0 {
+			t.line(styled(plain, "    Gates: %s", strings.Join(first.Gates, ", ")))
 		}
 		if first.Nominated != "" {
 			t.line(styled(plain, "    Nominated to %s, where preemption makes room", first.Nominated))

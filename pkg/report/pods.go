@@ -122,9 +122,9 @@ func statusStyle(status string) style {
 	switch status {
 	case "Running":
 		return green
-	case "Pending":
+	case "Pending", statusGated:
 		return yellow
-	case "NotReady", "Terminating":
+	case "NotReady", statusTerminating:
 		return red
 	}
 	return plain

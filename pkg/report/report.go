@@ -185,7 +185,7 @@ type Pod struct {
 	Workload string `json:"workload,omitempty"`
 	// Ready is kubectl's READY column: ready containers of all.
 	Ready string `json:"ready"`
-	// Status is kubectl's STATUS column: Running, Pending, ….
+	// Status is kubectl's STATUS column: Running, Pending, SchedulingGated, Terminating, ….
 	Status string `json:"status"`
 	// Node is the pod's node; empty while it is Pending.
 	Node string `json:"node,omitempty"`
@@ -193,8 +193,10 @@ type Pod struct {
 	Nominated string `json:"nominated,omitempty"`
 	// Topology holds the node's values for the step's topologyKeys; a missing key is a label that the node lacks.
 	Topology map[string]string `json:"topology,omitempty"`
-	// Message is kube-scheduler's FailedScheduling text for a Pending pod.
+	// Message is kube-scheduler's FailedScheduling text for a Pending pod, or the API server's for one that has scheduling gates.
 	Message string `json:"message,omitempty"`
+	// Gates are the pod's scheduling gates while it is Pending.
+	Gates []string `json:"gates,omitempty"`
 	// Reasons count the nodes by refusing plugin for a Pending pod.
 	Reasons []Reason `json:"reasons,omitempty"`
 	// Decision is how the node was chosen, for a pod that was placed in this step.

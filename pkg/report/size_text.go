@@ -79,7 +79,7 @@ func (r *SizeReport) rest(t *text) {
 	t.space()
 	for _, f := range r.Fewer {
 		t.line(styled(bold, "%s", f.text()))
-		t.line(styled(plain, "  FailedScheduling  %s", cmp.Or(f.Message, silent)))
+		t.line(styled(plain, "  %s", refused(f.Message)))
 	}
 	t.space()
 	t.header()

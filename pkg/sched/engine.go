@@ -24,6 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/placement"
@@ -321,7 +322,11 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	}
 	for _, plugin := range profile.PreEnqueuePlugins() {
 		if status := plugin.PreEnqueue(e.ctx, next.Pod); !status.IsSuccess() {
-			e.refuse(next, placement.Pending{Pod: next.Pod, Message: status.Message()})
+			message := status.Message()
+			if plugin.Name() == names.SchedulingGates {
+				message = placement.Gated
+			}
+			e.refuse(next, placement.Pending{Pod: next.Pod, Message: message})
 			return false, nil
 		}
 	}

@@ -119,7 +119,7 @@ func TestGatedPodWaits(t *testing.T) {
 	set, pods := replicas("web", 1, nil)
 	pods[0].Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/quota"}}
 	result := place(t, Ties{}, walkthrough(), set, pods)
-	if len(result.Pending) != 1 || result.Pending[0].Message != "waiting for scheduling gates: [example.com/quota]" {
+	if len(result.Pending) != 1 || result.Pending[0].Message != placement.Gated {
 		t.Errorf("pending %+v, want the pod with its gate", result.Pending)
 	}
 }

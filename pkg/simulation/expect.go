@@ -279,12 +279,12 @@ func about(selector, what string) string {
 	return selector + " " + what
 }
 
-// running returns the pods that have a node, have not ended and match the selector.
+// running returns the pods that have a node, are active and match the selector.
 func running(state *cluster.State, selector string) []*v1.Pod {
 	matches := parse(selector)
 	var pods []*v1.Pod
 	for _, pod := range state.Pods {
-		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) && matches.Matches(labels.Set(pod.Labels)) {
+		if pod.Spec.NodeName != "" && cluster.Active(pod) && matches.Matches(labels.Set(pod.Labels)) {
 			pods = append(pods, pod)
 		}
 	}

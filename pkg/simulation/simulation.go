@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -217,6 +218,9 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if state, err = r.Settle(ctx, state, &step); err != nil {
 		return nil, err
 	}
+	if spec.Fail != nil {
+		step.Notes = append(step.Notes, stopped(state)...)
+	}
 	step.State = state
 	step.after = r.mark()
 	step.Rollouts = workload.Rollouts(state)
@@ -228,6 +232,22 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	}
 	result.Steps = append(result.Steps, step)
 	return state, nil
+}
+
+// stopped says in which zones pods stay on failed nodes since too many of these are down.
+func stopped(state *cluster.State) []string {
+	var notes []string
+	for _, d := range workload.Disruptions(state) {
+		of := "nodes without a zone"
+		switch {
+		case d.All:
+			of = "nodes of all zones"
+		case d.Zone != "" || d.Region != "":
+			of = "nodes of zone " + strings.TrimPrefix(d.Region+"/"+d.Zone, "/")
+		}
+		notes = append(notes, fmt.Sprintf("So many %s are down that the node lifecycle controller evicts no more pods: those on %s stay bound, and not ready.", of, list(d.Nodes)))
+	}
+	return notes
 }
 
 // stillThere keeps the last placement of each pod that the state still holds.

@@ -126,7 +126,7 @@ type Disruption struct {
 	Region, Zone string
 	// Nodes are those of the zone that are down and whose pods stay bound to them.
 	Nodes []string
-	// All tells that no zone has a node left that is ready.
+	// All tells that no zone has a node left that is ready; then there is but this one Disruption, of no particular zone.
 	All bool
 }
 
@@ -137,11 +137,20 @@ func Disruptions(s *cluster.State) []Disruption {
 	}
 	var all []Disruption
 	zones := zonesOf(s)
+	if zones.stopped() {
+		d := Disruption{All: true}
+		for _, zone := range zones.inOrder {
+			for _, node := range zone.waiting {
+				d.Nodes = append(d.Nodes, node.Name)
+			}
+		}
+		return []Disruption{d}
+	}
 	for _, zone := range zones.inOrder {
 		if _, goes := zones.interval(zone); goes || len(zone.waiting) == 0 {
 			continue
 		}
-		d := Disruption{Region: zone.waiting[0].Labels[v1.LabelTopologyRegion], Zone: zone.waiting[0].Labels[v1.LabelTopologyZone], All: zones.stopped()}
+		d := Disruption{Region: zone.waiting[0].Labels[v1.LabelTopologyRegion], Zone: zone.waiting[0].Labels[v1.LabelTopologyZone]}
 		for _, node := range zone.waiting {
 			d.Nodes = append(d.Nodes, node.Name)
 		}

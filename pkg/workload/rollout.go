@@ -63,12 +63,19 @@ type tally struct {
 	updated, old, ready, available int
 	// waiting are the updated pods that are not available.
 	waiting []*v1.Pod
+	// ending are the pods that are being deleted and that the controller does not count.
+	ending []*v1.Pod
 }
 
-func count(s *cluster.State, pods []*v1.Pod, minReady int32, isNew func(*v1.Pod) bool) tally {
+// count counts the pods of a workload. Those that are being deleted are counted by StatefulSets and DaemonSets alone.
+func count(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isNew func(*v1.Pod) bool) tally {
 	var t tally
 	for _, pod := range pods {
 		if cluster.Terminal(pod) {
+			continue
+		}
+		if pod.DeletionTimestamp != nil && !endingToo {
+			t.ending = append(t.ending, pod)
 			continue
 		}
 		available := podutil.IsPodAvailable(pod, minReady, s.Now) && pod.DeletionTimestamp == nil
@@ -108,7 +115,7 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 	isNew := func(pod *v1.Pod) bool {
 		return current != nil && metav1.GetControllerOfNoCopy(pod).UID == current.UID
 	}
-	t := count(s, pods, d.Spec.MinReadySeconds, isNew)
+	t := count(s, pods, d.Spec.MinReadySeconds, false, isNew)
 	r := t.rollout("Deployment", &d.ObjectMeta, int(*d.Spec.Replicas))
 	if r.Complete {
 		return r
@@ -117,8 +124,12 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 	switch {
 	case d.Spec.Paused && t.updated < r.Desired:
 		clauses = append(clauses, "the Deployment is paused")
-	case t.old > 0 && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
-		clauses = append(clauses, fmt.Sprintf("%s must go before a new one is created", plural(t.old, "old pod")))
+	case t.old+len(t.ending) > 0 && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
+		clause := fmt.Sprintf("%s must go before a new one is created", plural(t.old+len(t.ending), "old pod"))
+		if len(t.ending) > 0 {
+			clause += fmt.Sprintf("; %s is Terminating on node %s, which does not answer", t.ending[0].Name, t.ending[0].Spec.NodeName)
+		}
+		clauses = append(clauses, clause)
 	case t.old > 0:
 		limit := "0"
 		if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
@@ -143,7 +154,7 @@ func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned owners)
 	isNew := func(pod *v1.Pod) bool {
 		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == set.Status.UpdateRevision
 	}
-	t := count(s, pods, set.Spec.MinReadySeconds, isNew)
+	t := count(s, pods, set.Spec.MinReadySeconds, true, isNew)
 	r := t.rollout("StatefulSet", &set.ObjectMeta, desired)
 	start, partition := 0, 0
 	if set.Spec.Ordinals != nil {
@@ -205,7 +216,7 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned owners) Roll
 	if current, err := matchingRevision(ds, owned.revisions[ds.UID]); err == nil && current != nil {
 		hash = current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	}
-	t := count(s, owned.pods[ds.UID], ds.Spec.MinReadySeconds, func(pod *v1.Pod) bool { return isOfTemplate(ds, hash, pod) })
+	t := count(s, owned.pods[ds.UID], ds.Spec.MinReadySeconds, true, func(pod *v1.Pod) bool { return isOfTemplate(ds, hash, pod) })
 	r := t.rollout("DaemonSet", &ds.ObjectMeta, desired)
 	if r.Complete {
 		return r
