@@ -60,7 +60,7 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 }
 
 // Next tells the earliest moment after s.Now at which a controller acts although nothing else changes: a toleration of a
-// NoExecute taint runs out, or a pod has been ready for minReadySeconds.
+// NoExecute taint runs out, a pod has been ready for minReadySeconds, or a Job may replace a pod that failed.
 func Next(s *cluster.State) (metav1.Time, bool) {
 	var next metav1.Time
 	consider := func(at time.Time) {
@@ -92,6 +92,9 @@ func Next(s *cluster.State) (metav1.Time, bool) {
 		ready := podutil.GetPodReadyCondition(pod.Status).LastTransitionTime
 		consider(ready.Add(time.Duration(minReady[ref.UID]) * time.Second))
 	}
+	for _, job := range s.Jobs {
+		consider(s.JobBackoffs[job.UID].Retry)
+	}
 	return next, !next.IsZero()
 }
 
@@ -115,6 +118,9 @@ func (p *pass) delete(pods ...*v1.Pod) {
 		p.deleted = append(p.deleted, pod)
 	}
 }
+
+// remove takes objects out of the state at once.
+func (p *pass) remove(objs ...cluster.Object) { p.deleted = append(p.deleted, objs...) }
 
 func (p *pass) actions() int { return len(p.changed) + len(p.deleted) }
 

@@ -202,6 +202,9 @@ func TestFailedPodIsReplaced(t *testing.T) {
 			failed.Status = v1.PodStatus{Phase: v1.PodFailed}
 			w.state = w.state.With(failed)
 			w.settle()
+			if _, waits := Next(w.state); waits { // a Job, for its back-off
+				w.wait()
+			}
 			running := slices.DeleteFunc(slices.Clone(w.state.Pods), cluster.Terminal)
 			w.check("running and all", []int{len(running), len(w.state.Pods)}, []int{2, test.pods})
 		})
