@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,6 +87,30 @@ func (p *pass) untrack(pod *v1.Pod) {
 	} else {
 		p.put(untracked(pod))
 	}
+}
+
+// FailedJobs says which Jobs have failed, or are bound to when their last pods end, that had not in an earlier state.
+func FailedJobs(before, now *cluster.State) []string {
+	known := map[types.UID]bool{}
+	for _, job := range before.Jobs {
+		known[job.UID] = jobFailure(job) != nil
+	}
+	var failed []string
+	for _, job := range now.Jobs {
+		if condition := jobFailure(job); condition != nil && !known[job.UID] {
+			name := "job/" + job.Name
+			if job.Namespace != metav1.NamespaceDefault {
+				name = job.Namespace + "/" + name
+			}
+			failed = append(failed, fmt.Sprintf("%s failed: %s: %s", name, condition.Reason, condition.Message))
+		}
+	}
+	return failed
+}
+
+// jobFailure returns the condition that says why the Job has failed, if it has.
+func jobFailure(job *batchv1.Job) *batchv1.JobCondition {
+	return cmp.Or(jobCondition(job.Status.Conditions, batchv1.JobFailed), jobCondition(job.Status.Conditions, batchv1.JobFailureTarget))
 }
 
 // RunCronJob returns the state with one more run of the CronJob, and the Job that is that run. A CronJob runs by itself at no

@@ -137,10 +137,14 @@ func TestJobSaysWhichPodFailedIt(t *testing.T) {
 	pod := w.state.Pods[0].DeepCopy()
 	pod.Status.Phase = v1.PodFailed
 	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue})
+	before := w.state
 	w.state = w.state.With(pod)
 	w.settle()
 	w.check("message", w.state.Jobs[0].Status.Conditions[1].Message, "Pod default/"+pod.Name+" has condition DisruptionTarget matching FailJob rule at index 0")
 	w.check("a failed pod that nobody deletes stays, counted", tracked(w.state.Pods[0]), false)
+	w.check("to the user", FailedJobs(before, w.state), []string{
+		"job/sum failed: PodFailurePolicy: " + w.state.Jobs[0].Status.Conditions[1].Message})
+	w.check("once", FailedJobs(w.state, w.state), []string(nil))
 }
 
 // Each back-off is twice the one before, and at most ten minutes.
