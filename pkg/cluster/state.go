@@ -15,6 +15,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -81,6 +82,18 @@ type State struct {
 	PriorityClasses          []*schedulingv1.PriorityClass
 	StorageClasses           []*storagev1.StorageClass
 	CSINodes                 []*storagev1.CSINode
+
+	// JobBackoffs is what the job controller remembers of Jobs whose pods have failed, by the UID of the Job.
+	JobBackoffs map[types.UID]JobBackoff
+}
+
+// JobBackoff is how long a Job has to wait until it may replace a pod.
+type JobBackoff struct {
+	// Failures counts the pods that have failed since one succeeded; Last is when the last of them did.
+	Failures int
+	Last     time.Time
+	// Retry is when the controller looks at the Job again; zero where it waits for nothing.
+	Retry time.Time
 }
 
 // Object is any Kubernetes object that a State can hold.

@@ -27,7 +27,7 @@ type Scenario struct {
 	RandomArrivals bool
 	// TerminationSeconds is how long kubelets take to end a pod; see cluster.State.
 	TerminationSeconds int64
-	Config         *sched.Config
+	Config             *sched.Config
 	// FeatureGates are the gates that the scenario switches, as kube-scheduler takes them: "A=true,B=false". Gates are the
 	// process's, and another scenario may have been read since: whoever runs this one hands them to sched.SetFeatureGates first.
 	FeatureGates string

@@ -56,7 +56,7 @@ type Step struct {
 	Preempted []placement.Preemption
 	// Rollouts tell how far each controller's pods are from its spec.
 	Rollouts []workload.Rollout
-	// Notes are what was assumed, added or refused in this step.
+	// Notes are what was assumed, added or refused in this step, and the Jobs that have failed.
 	Notes []string
 	// Expectations are what the scenario expected of the step, as far as the step alone tells whether it came so; package gate
 	// adds the others.
@@ -211,6 +211,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if r.opts.Record != nil {
 		r.Record = func(owner cluster.Owner, pod *v1.Pod) *placement.Depth { return r.opts.Record(spec.Name, owner, pod) }
 	}
+	before := state
 	state, err := r.act(ctx, state, spec, &step)
 	if err != nil {
 		return nil, err
@@ -221,6 +222,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if spec.Fail != nil {
 		step.Notes = append(step.Notes, stopped(state)...)
 	}
+	step.Notes = append(step.Notes, workload.FailedJobs(before, state)...)
 	step.State = state
 	step.after = r.mark()
 	step.Rollouts = workload.Rollouts(state)

@@ -20,9 +20,9 @@
 // that cannot be reached.
 //
 // Where upstream exports the arithmetic it is used as it is: the StatefulSet controller is upstream's own, Deployments use
-// deployment/util, ReplicaSets rank their pods with controller.ActivePodsWithRanks, DaemonSets ask
-// daemon.NodeShouldRunDaemonPod and daemon.Match, drains ask kubectl's filters. What upstream does not export is written again
-// as small as it can be, and links its source.
+// deployment/util, ReplicaSets rank their pods with controller.ActivePodsWithRanks and Jobs with controller.ActivePods,
+// DaemonSets ask daemon.NodeShouldRunDaemonPod and daemon.Match, drains ask kubectl's filters. What upstream does not export
+// is written again as small as it can be, and links its source.
 //
 // What StatefulSets and DaemonSets were before stands in ControllerRevisions, as in a real cluster. A dump that brings them
 // is continued where it was, in the middle of a rollout too. Without them the status of a set says whether its pods are of the
@@ -33,6 +33,7 @@
 //   - progressDeadlineSeconds: a Deployment never exceeds it;
 //   - how many pods upstream creates or deletes in one sync, 500 for a ReplicaSet or a Job, 250 for a DaemonSet: here it is all
 //     that it must;
-//   - the end of a Job's pods: they run for ever;
+//   - the success of a Job's pods: they run for ever, unless something ends them;
+//   - ttlSecondsAfterFinished of Jobs: they are kept for ever;
 //   - metrics: an autoscaler only keeps its target between its bounds.
 package workload

@@ -1,18 +1,17 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/storage/names"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
-	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/apimachinery/pkg/types"
+	jobutil "k8s.io/kubernetes/pkg/controller/job/util"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -22,104 +21,96 @@ var (
 	cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 )
 
-// jobs keeps as many pods running as each Job asks for: manageJob in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go. Nothing completes in a
-// simulation; pods that had succeeded or failed before are counted.
+// jobs syncs every Job, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go does. Nothing completes in a
+// simulation; the pods that had succeeded or failed before are counted.
 func (p *pass) jobs() error {
+	counting := map[types.UID]bool{} // the Jobs whose pods are counted by them, or by another controller
+	backoffs := map[types.UID]cluster.JobBackoff{}
 	for _, job := range p.Jobs {
-		if err := p.job(job); err != nil {
-			return fmt.Errorf("%s: %w", describe(job), err)
-		}
-	}
-	return nil
-}
-
-func (p *pass) job(job *batchv1.Job) error {
-	for _, condition := range job.Status.Conditions {
-		if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == v1.ConditionTrue {
-			return nil
-		}
-	}
-	var active []*v1.Pod
-	succeeded, failed, ready := job.Status.Succeeded, int32(0), int32(0)
-	done := map[int]bool{} // completion indexes that need no pod
-	for _, pod := range p.owned.pods[job.UID] {
-		switch {
-		case controller.IsPodActive(pod):
-			active = append(active, pod)
-			done[completionIndex(pod)] = true
-			if podutil.IsPodReady(pod) {
-				ready++
-			}
-		case pod.Status.Phase == v1.PodSucceeded:
-			done[completionIndex(pod)] = true
-		case pod.Status.Phase == v1.PodFailed:
-			failed++
-		}
-	}
-	want := *job.Spec.Parallelism
-	switch {
-	case job.Spec.Suspend != nil && *job.Spec.Suspend, job.Spec.BackoffLimit != nil && failed > *job.Spec.BackoffLimit:
-		want = 0
-	case job.Spec.Completions != nil:
-		want = max(0, min(want, *job.Spec.Completions-succeeded))
-	case succeeded > 0: // a work queue that has begun to empty gets no new workers
-		want = min(want, int32(len(active)))
-	}
-	excess := len(active) - int(want)
-	switch {
-	case excess > 0:
-		p.delete(p.rankForDeletion(active, nil)[:excess]...)
-	case excess < 0:
-		if err := p.createJobPods(job, -excess, done); err != nil {
-			return err
-		}
-	}
-	status := job.Status
-	status.Active, status.Ready = int32(len(active)), &ready
-	if !reflect.DeepEqual(status, job.Status) {
-		counted := *job
-		counted.Status = status
-		p.put(&counted)
-	}
-	return nil
-}
-
-func (p *pass) createJobPods(job *batchv1.Job, count int, done map[int]bool) error {
-	prototype, err := p.prototype(&job.Spec.Template, job, jobKind)
-	if err != nil {
-		return err
-	}
-	if job.Spec.CompletionMode == nil || *job.Spec.CompletionMode != batchv1.IndexedCompletion {
-		for range count {
-			p.create(prototype)
-		}
-		return nil
-	}
-	for index := 0; index < int(*job.Spec.Completions) && count > 0; index++ {
-		if done[index] {
+		external := ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
+		if !external && jobutil.IsJobFinished(job) {
 			continue
 		}
-		count--
-		pod := *prototype
-		pod.Labels, pod.Annotations = maps.Clone(pod.Labels), maps.Clone(pod.Annotations)
-		metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, strconv.Itoa(index))
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, strconv.Itoa(index))
-		pod.Spec.Hostname = fmt.Sprintf("%s-%d", job.Name, index)
-		suffix := fmt.Sprintf("-%d-", index)
-		pod.GenerateName = job.Name[:min(len(job.Name), names.MaxGeneratedNameLength-len(suffix))] + suffix
-		p.create(&pod)
+		counting[job.UID] = true
+		if external {
+			continue
+		}
+		sync := p.newJobSync(job)
+		if err := sync.run(); err != nil {
+			return fmt.Errorf("%s: %w", describe(job), err)
+		}
+		if sync.backoff != (cluster.JobBackoff{}) {
+			backoffs[job.UID] = sync.backoff
+		}
+	}
+	p.releaseOrphans(counting)
+	if !maps.Equal(backoffs, p.JobBackoffs) {
+		next := *p.State
+		next.JobBackoffs = backoffs
+		p.State = &next
 	}
 	return nil
 }
 
-// completionIndex is the pod's index in an indexed Job, or -1.
-func completionIndex(pod *v1.Pod) int {
-	index, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
-	if err != nil {
-		return -1
+// releaseOrphans lets go of the pods that no Job is going to count: handleSingleOrphanPod.
+func (p *pass) releaseOrphans(counting map[types.UID]bool) {
+	for _, pod := range p.Pods {
+		if !tracked(pod) {
+			continue
+		}
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil || ref.Kind == jobKind.Kind && ref.APIVersion == jobKind.GroupVersion().String() && !counting[ref.UID] {
+			p.untrack(pod)
+		}
 	}
-	return index
+}
+
+// A pod of a Job carries the finalizer batch.kubernetes.io/job-tracking until its Job has counted it. Without it a pod is one
+// that has been counted.
+
+func tracked(pod *v1.Pod) bool { return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) }
+
+func untracked(pod *v1.Pod) *v1.Pod {
+	if !tracked(pod) {
+		return pod
+	}
+	counted := *pod
+	counted.Finalizers = slices.DeleteFunc(slices.Clone(pod.Finalizers), func(f string) bool { return f == batchv1.JobTrackingFinalizer })
+	return &counted
+}
+
+// untrack removes the finalizer, and with it a pod that has ended and that somebody had asked to end.
+func (p *pass) untrack(pod *v1.Pod) {
+	if pod.DeletionTimestamp != nil && (cluster.Terminal(pod) || pod.Spec.NodeName == "") {
+		p.remove(pod)
+	} else {
+		p.put(untracked(pod))
+	}
+}
+
+// FailedJobs says which Jobs have failed, or are bound to when their last pods end, that had not in an earlier state.
+func FailedJobs(before, now *cluster.State) []string {
+	known := map[types.UID]bool{}
+	for _, job := range before.Jobs {
+		known[job.UID] = jobFailure(job) != nil
+	}
+	var failed []string
+	for _, job := range now.Jobs {
+		if condition := jobFailure(job); condition != nil && !known[job.UID] {
+			name := "job/" + job.Name
+			if job.Namespace != metav1.NamespaceDefault {
+				name = job.Namespace + "/" + name
+			}
+			failed = append(failed, fmt.Sprintf("%s failed: %s: %s", name, condition.Reason, condition.Message))
+		}
+	}
+	return failed
+}
+
+// jobFailure returns the condition that says why the Job has failed, if it has.
+func jobFailure(job *batchv1.Job) *batchv1.JobCondition {
+	return cmp.Or(jobCondition(job.Status.Conditions, batchv1.JobFailed), jobCondition(job.Status.Conditions, batchv1.JobFailureTarget))
 }
 
 // RunCronJob returns the state with one more run of the CronJob, and the Job that is that run. A CronJob runs by itself at no

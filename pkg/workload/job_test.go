@@ -51,6 +51,7 @@ func TestIndexedJob(t *testing.T) {
 	w.apply(job("Job", "  parallelism: 3\n  completions: 3\n  completionMode: Indexed\n"))
 	w.state = Delete(w.state, w.state.Pods[1])
 	w.settle()
+	w.waitOut()
 	var hosts []string
 	for _, pod := range w.state.Pods {
 		hosts = append(hosts, pod.Spec.Hostname)

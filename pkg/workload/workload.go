@@ -60,7 +60,8 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 }
 
 // Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a
-// NoExecute taint runs out, the next node gets one, a kubelet has ended a pod, or a pod has been ready for minReadySeconds.
+// NoExecute taint runs out, the next node gets one, a kubelet has ended a pod, a pod has been ready for minReadySeconds, or a Job may
+// replace a pod that failed.
 func Next(s *cluster.State) (metav1.Time, bool) {
 	var next metav1.Time
 	consider := func(at time.Time) {
@@ -94,6 +95,9 @@ func Next(s *cluster.State) (metav1.Time, bool) {
 		ready := podutil.GetPodReadyCondition(pod.Status).LastTransitionTime
 		consider(ready.Add(time.Duration(minReady[ref.UID]) * time.Second))
 	}
+	for _, job := range s.Jobs {
+		consider(s.JobBackoffs[job.UID].Retry)
+	}
 	return next, !next.IsZero()
 }
 
@@ -115,6 +119,9 @@ func (p *pass) put(obj cluster.Object) { p.changed = append(p.changed, obj) }
 
 // delete asks for the deletion of pods.
 func (p *pass) delete(pods ...*v1.Pod) { p.ending = append(p.ending, pods...) }
+
+// remove takes objects out of the state at once.
+func (p *pass) remove(objs ...cluster.Object) { p.deleted = append(p.deleted, objs...) }
 
 func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) }
 

@@ -130,6 +130,18 @@ func (w *world) wait() {
 	w.settle()
 }
 
+// waitOut waits until nothing waits for the clock any more.
+func (w *world) waitOut() {
+	w.t.Helper()
+	for range 20 {
+		if _, waits := Next(w.state); !waits {
+			return
+		}
+		w.wait()
+	}
+	w.t.Error("something still waits for the clock")
+}
+
 func (w *world) pods() map[string]string {
 	nodes := map[string]string{}
 	for _, pod := range w.state.Pods {
@@ -202,6 +214,9 @@ func TestFailedPodIsReplaced(t *testing.T) {
 			failed.Status = v1.PodStatus{Phase: v1.PodFailed}
 			w.state = w.state.With(failed)
 			w.settle()
+			if _, waits := Next(w.state); waits { // a Job, for its back-off
+				w.wait()
+			}
 			running := slices.DeleteFunc(slices.Clone(w.state.Pods), cluster.Terminal)
 			w.check("running and all", []int{len(running), len(w.state.Pods)}, []int{2, test.pods})
 		})
