@@ -78,6 +78,9 @@ type Origin struct {
 	Level string
 }
 
+// Dropped begins the level of a default rule that is gone, since something else was set: dropped by chart values.
+const Dropped = "dropped by "
+
 // OriginAnnotation begins the annotation on a workload that says which level set a field of its pods' spec:
 // origin.faultline.dev/affinity.podAntiAffinity: operator default.
 const OriginAnnotation = "origin.faultline.dev/"
