@@ -42,8 +42,8 @@ type File struct {
 	// Operators says what operators are given besides their resources, which they turn into workloads wherever the scenario has them.
 	// Default: nothing.
 	Operators Operators `json:"operators,omitempty"`
-	// CustomResources lists kinds of custom resources that hold a pod template, and where. Other kinds that no operator is known for
-	// take no part in scheduling. Default: none.
+	// CustomResources lists kinds of custom resources, with where they hold a pod template, or with what their operators make of them. Other
+	// kinds that no operator is known for take no part in scheduling. Default: none.
 	CustomResources []CustomResource `json:"customResources,omitempty"`
 	// Workloads lists what is applied before the first step, in order. Default: nothing.
 	Workloads []Source `json:"workloads,omitempty"`
