@@ -126,7 +126,8 @@ type Step struct {
 
 // Target names one object.
 type Target struct {
-	// Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal.
+	// Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal. A patch can be of a custom
+	// resource of an operator that is known, too, for example kafkacluster/main.
 	Target string `json:"target"`
 	// Namespace is the object's namespace, if its kind has one. Default: default.
 	Namespace string `json:"namespace,omitempty"`
@@ -135,7 +136,8 @@ type Target struct {
 // Patch changes one object.
 type Patch struct {
 	Target `json:",inline"`
-	// Type is how the patch is read: strategic, merge or json, as for kubectl patch --type. Default: strategic.
+	// Type is how the patch is read: strategic, merge or json, as for kubectl patch --type. Default: strategic, and merge for a custom
+	// resource.
 	Type string `json:"type,omitempty" jsonschema:"enum=strategic,enum=merge,enum=json"`
 	// Patch is the patch itself: a part of the object, or a list of operations if the type is json.
 	Patch runtime.RawExtension `json:"patch" jsonschema:"oneof_type=object;array"`

@@ -115,16 +115,6 @@ func (l *loader) kafscale(given *KafScale) kafscale.Options {
 	return opts
 }
 
-// expand returns what operators make of the custom resources that were read, and keeps the others as ignored. What was read beside them
-// stays as it is: a dump has the resource and what its operator has made of it, with the pods that belong to it.
-func (l *loader) expand(ignored []manifest.Ignored, beside []cluster.Object) []cluster.Object {
-	there := map[objectName]bool{}
-	for _, obj := range beside {
-		there[nameOf(obj)] = true
-	}
-	return slices.DeleteFunc(l.made(operator.Expand(operators(l.opts.Operators), ignored)), func(obj cluster.Object) bool { return there[nameOf(obj)] })
-}
-
 // install returns what the operators' own charts bring along.
 func (l *loader) install() []cluster.Object {
 	return l.made(operator.Install(operators(l.opts.Operators)))
