@@ -37,6 +37,8 @@ func Checks() []Check {
 		{ID: "hard-rule-on-one-replica", Severity: Note, Title: "A hard rule keeps a single replica apart from nobody", find: static(oneReplica)},
 		{ID: "zonal-volumes", Severity: Warning, Title: "Volumes choose the zone before the rule does", find: static(zonalVolumes)},
 		{ID: "global-override", Severity: Warning, Title: "A setting for all services takes a required rule away", find: static(globalOverride)},
+		{ID: "default-replaced", Severity: Warning, Title: "A setting of something else takes a default rule away", find: static(defaultReplaced)},
+		{ID: "claim-without-class", Severity: Warning, Title: "A claim finds neither a StorageClass nor a volume", Simulated: true, find: static(claimWithoutClass)},
 		{ID: "budget-forbids-eviction", Severity: Warning, Title: "A budget allows no eviction, ever", Simulated: true, find: static(budgetForbids)},
 		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, find: budgetBroken},
 		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, find: rolloutDeadlock},

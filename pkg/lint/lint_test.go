@@ -157,6 +157,7 @@ func TestPages(t *testing.T) {
 				t.Errorf("%s has no part %s", file, part)
 			}
 		}
+		example(t, check, file, string(page))
 	}
 	const index = "../../docs/lint/README.md"
 	page, err := os.ReadFile(index)
@@ -174,6 +175,24 @@ func TestPages(t *testing.T) {
 	if err != nil || len(pages) != len(lint.Checks())+1 {
 		t.Errorf("%d pages for %d checks (%v)", len(pages), len(lint.Checks()), err)
 	}
+}
+
+// example compares the page's example with the one that TestChecks runs, so that what is copied from the page is found.
+func example(t *testing.T, check lint.Check, file, page string) {
+	t.Helper()
+	runs, err := os.ReadFile(filepath.Join("testdata/err", check.ID+".yaml"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	const begin, end = "**Example.**\n\n```yaml\n", "```\n\n**Fix.**"
+	before, rest, found := strings.Cut(page, begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Errorf("%s has no YAML between **Example.** and **Fix.**", file)
+		return
+	}
+	golden(t, file, before+begin+string(runs)+end+after)
 }
 
 func TestOnlyAndDisable(t *testing.T) {

@@ -46,7 +46,7 @@ func selectorDrift(l *look, s *subject) []Finding {
 			f := Finding{Field: t.field(), Fix: selects}
 			agree, differ := t.compared()
 			f.Message = fmt.Sprintf("the %s selects %s, which matches no pod: its own pods have %s", t.Rule, t.Selector, strings.Join(differ, ","))
-			if len(agree) == 0 { // it may be meant for an application that is not in the scenario
+			if len(agree) == 0 && !t.renamed() { // it may be meant for an application that is not in the scenario
 				f.Severity = Warning
 				f.Fix = selects + ", or, if it is meant for other pods, give them to the scenario, too"
 			}
@@ -86,6 +86,19 @@ func (t *term) compared() (agree, differ []string) {
 		}
 	}
 	return agree, differ
+}
+
+// renamed tells whether a label that the selector asks for differs from that of the pods in its first part alone, as kafscale-proxy does from
+// foo-proxy: a chart that is given another name puts it before the component's.
+func (t *term) renamed() bool {
+	component := func(value string) string { return value[strings.LastIndex(value, "-")+1:] }
+	own := t.of.labels()
+	requirements, _ := t.matches.Requirements()
+	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
+		return own.Has(r.Key()) && !r.Matches(own) && slices.ContainsFunc(r.Values().List(), func(value string) bool {
+			return value != own[r.Key()] && component(value) == component(own[r.Key()])
+		})
+	})
 }
 
 // otherRelease returns a workload of the same application and another release whose pods the term selects.

@@ -54,6 +54,12 @@ func (r *Resource) String() string {
 	return fmt.Sprintf("%s %s/%s", r.Kind, cmp.Or(r.Namespace, v1.NamespaceDefault), r.Name)
 }
 
+// Name tells a custom resource from all others, whatever its version.
+func Name(i manifest.Ignored) string {
+	group, _, _ := strings.Cut(i.APIVersion, "/")
+	return fmt.Sprintf("%s.%s %s/%s", i.Kind, group, cmp.Or(i.Namespace, v1.NamespaceDefault), i.Name)
+}
+
 // Expansion is what an operator makes of one resource.
 type Expansion struct {
 	Objects []Made
@@ -78,6 +84,9 @@ type Origin struct {
 	Level string
 }
 
+// Dropped begins the level of a default rule that is gone, since something else was set: dropped by chart values.
+const Dropped = "dropped by "
+
 // OriginAnnotation begins the annotation on a workload that says which level set a field of its pods' spec:
 // origin.faultline.dev/affinity.podAntiAffinity: operator default.
 const OriginAnnotation = "origin.faultline.dev/"
@@ -97,15 +106,25 @@ type Result struct {
 	Made []Made
 }
 
-// Expand expands the resources that one of the operators knows. The error tells all that is wrong, a line each.
-func Expand(operators []Operator, ignored []manifest.Ignored) (*Result, error) {
+// Expand expands the resources that one of the operators knows. Those among which they are can be referred to, too. The error tells all that
+// is wrong, a line each.
+func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.Ignored) (*Result, error) {
 	result := &Result{}
 	var resources []*Resource
 	for _, i := range ignored {
 		resources = append(resources, &Resource{i})
 	}
-	var problems []error
+	given, there := len(resources), map[string]bool{}
 	for _, r := range resources {
+		there[Name(r.Ignored)] = true
+	}
+	for _, i := range among {
+		if !there[Name(i)] {
+			resources = append(resources, &Resource{i})
+		}
+	}
+	var problems []error
+	for _, r := range resources[:given] {
 		o, err := find(operators, r)
 		switch {
 		case err != nil:

@@ -45,8 +45,8 @@ type File struct {
 	// Operators says what operators are given besides their resources, which they turn into workloads wherever the scenario has them.
 	// Default: nothing.
 	Operators Operators `json:"operators,omitempty"`
-	// CustomResources lists kinds of custom resources that hold a pod template, and where. Other kinds that no operator is known for
-	// take no part in scheduling. Default: none.
+	// CustomResources lists kinds of custom resources, with where they hold a pod template, or with what their operators make of them. Other
+	// kinds that no operator is known for take no part in scheduling. Default: none.
 	CustomResources []CustomResource `json:"customResources,omitempty"`
 	// Workloads lists what is applied before the first step, in order. Default: nothing.
 	Workloads []Source `json:"workloads,omitempty"`
@@ -129,7 +129,8 @@ type Step struct {
 
 // Target names one object.
 type Target struct {
-	// Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal.
+	// Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal. A patch can be of a custom
+	// resource of an operator that is known, too, for example kafkacluster/main.
 	Target string `json:"target"`
 	// Namespace is the object's namespace, if its kind has one. Default: default.
 	Namespace string `json:"namespace,omitempty"`
@@ -138,7 +139,8 @@ type Target struct {
 // Patch changes one object.
 type Patch struct {
 	Target `json:",inline"`
-	// Type is how the patch is read: strategic, merge or json, as for kubectl patch --type. Default: strategic.
+	// Type is how the patch is read: strategic, merge or json, as for kubectl patch --type. Default: strategic, and merge for a custom
+	// resource.
 	Type string `json:"type,omitempty" jsonschema:"enum=strategic,enum=merge,enum=json"`
 	// Patch is the patch itself: a part of the object, or a list of operations if the type is json.
 	Patch runtime.RawExtension `json:"patch" jsonschema:"oneof_type=object;array"`

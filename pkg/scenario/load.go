@@ -133,21 +133,22 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Sc
 	l.featureGates(s, nil)
 	l.operators(&Operators{})
 	if len(clusterFiles) > 0 {
-		s.Cluster = l.read(field.NewPath("--cluster"), clusterFiles)
+		s.read.cluster = []reading{l.read(field.NewPath("--cluster"), clusterFiles)}
 	}
 	if len(files) > 0 {
 		step := LoadedStep{Step: Step{Name: "apply", Apply: &Source{Files: files}}}
 		l.reading = step.Name
-		step.Objects = l.install()
-		for _, obj := range l.read(field.NewPath("-f"), files) {
-			if _, isNode := obj.(*v1.Node); isNode {
-				s.Cluster = append(s.Cluster, obj)
-			} else {
-				step.Objects = append(step.Objects, obj)
-			}
+		given := l.read(field.NewPath("-f"), files)
+		isNode := func(obj cluster.Object) bool {
+			_, is := obj.(*v1.Node)
+			return is
 		}
-		s.Steps = []LoadedStep{step}
+		nodes := reading{objects: slices.DeleteFunc(slices.Clone(given.objects), func(obj cluster.Object) bool { return !isNode(obj) })}
+		given.objects = slices.Concat(l.install(), slices.DeleteFunc(given.objects, isNode))
+		s.read.cluster = append(s.read.cluster, nodes)
+		s.read.steps, s.Steps = []reading{given}, []LoadedStep{step}
 	}
+	l.assemble(s)
 	if opts.Assume && len(l.problems) == 0 && len(s.Nodes()) == 0 {
 		three := 3
 		s.Cluster = append(s.Cluster, l.synthetic(field.NewPath("--cluster"), &topology.Spec{
@@ -166,7 +167,8 @@ type loader struct {
 	fsys        fs.FS
 	stdin       io.Reader
 	opts        Options
-	commandLine bool // there is no file whose places errors could name
+	given       *readings // what was read, for the kinds of custom resources
+	commandLine bool      // there is no file whose places errors could name
 	lines       *manifest.Lines
 	data        []byte          // the file's; nil where there is none
 	named       map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
@@ -197,25 +199,27 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	l.featureGates(s, file.Scheduler.FeatureGates)
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
-	l.clusterSources(s, file.Cluster)
+	s.read.cluster = l.clusterSources(file.Cluster)
 	l.reading = WorkloadsStep
-	s.Workloads = l.install()
+	s.read.workloads = []reading{{objects: l.install()}}
 	for i := range file.Workloads {
-		s.Workloads = append(s.Workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false)...)
+		s.read.workloads = append(s.read.workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false))
 	}
 	for i := range file.Steps {
 		path := field.NewPath("steps").Index(i)
 		step := LoadedStep{Step: file.Steps[i]}
 		l.reading = step.Name
 		step.Expects = l.expects("steps", i, "expect")
+		read := reading{patch: step.Patch}
 		if step.Apply != nil {
-			step.Objects = l.source(path.Child("apply"), step.Apply, false)
+			read = l.source(path.Child("apply"), step.Apply, false)
 		}
 		if step.Delete != nil && len(step.Delete.Files) > 0 {
-			step.Objects = l.read(path.Child("delete", "files"), step.Delete.Files)
+			read = l.read(path.Child("delete", "files"), step.Delete.Files)
 		}
-		s.Steps = append(s.Steps, step)
+		s.read.steps, s.Steps = append(s.read.steps, read), append(s.Steps, step)
 	}
+	l.assemble(s)
 	s.Config = l.scheduler(&file.Scheduler)
 	l.shapeOfVariants(file.Variants)
 	l.shapeOfSweep(file.Sweep)
@@ -245,7 +249,7 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 		return nil, err
 	}
 	s.loader = loader{file: l.file, fsys: l.fsys, dir: l.dir, stdin: l.stdin, opts: l.opts, commandLine: l.commandLine, named: l.named,
-		alike: &alike{clusters: map[string]Scenario{}, configs: map[string]*sched.Config{}, changed: map[changed]cluster.Object{}}}
+		given: &s.read, alike: &alike{clusters: map[string]Scenario{}, configs: map[string]*sched.Config{}, changed: map[changed]cluster.Object{}}}
 	return s, nil
 }
 

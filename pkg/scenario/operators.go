@@ -28,15 +28,20 @@ type OperatorOptions struct {
 
 // operators are all that are known. A new one has its package below pkg/operator, and a line here; see docs/operators.md.
 func operators(opts OperatorOptions) []operator.Operator {
-	known := []operator.Operator{
+	known := programmed(opts)
+	for _, rule := range opts.Custom { // before those that are shipped, so that they can be replaced
+		known = append(known, generic.New(rule))
+	}
+	return append(known, generic.Shipped()...)
+}
+
+// programmed are those that are more than rules.
+func programmed(opts OperatorOptions) []operator.Operator {
+	return []operator.Operator{
 		kafscale.New(opts.KafScale),
 		stackable.New(opts.Stackable),
 		hydrolix.New(opts.Hydrolix),
 	}
-	for _, rule := range opts.Custom {
-		known = append(known, generic.New(rule))
-	}
-	return known
 }
 
 // Expand reads files and returns what operators make of the custom resources in them, after what their charts bring along, and the
@@ -108,16 +113,6 @@ func (l *loader) kafscale(given *KafScale) kafscale.Options {
 		opts.Release = "kafscale" // the chart as it is
 	}
 	return opts
-}
-
-// expand returns what operators make of the custom resources that were read, and keeps the others as ignored. What was read beside them
-// stays as it is: a dump has the resource and what its operator has made of it, with the pods that belong to it.
-func (l *loader) expand(ignored []manifest.Ignored, beside []cluster.Object) []cluster.Object {
-	there := map[objectName]bool{}
-	for _, obj := range beside {
-		there[nameOf(obj)] = true
-	}
-	return slices.DeleteFunc(l.made(operator.Expand(operators(l.opts.Operators), ignored)), func(obj cluster.Object) bool { return there[nameOf(obj)] })
 }
 
 // install returns what the operators' own charts bring along.

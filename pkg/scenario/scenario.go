@@ -54,6 +54,7 @@ type Scenario struct {
 	// sources are the places of the objects that make pods, and of their budgets, by the step that applies them; "" is the cluster.
 	sources map[string]map[cluster.Owner]manifest.Source
 	loader  loader // reads what further variants name
+	read    readings
 }
 
 // LoadedStep is a step with the objects of its files.
@@ -61,6 +62,9 @@ type LoadedStep struct {
 	Step
 	// Objects are what apply creates or changes, or what delete's files hold, in order.
 	Objects []cluster.Object
+	// Action says on the report what the step does, where it is not what it is made of: the patch of a custom resource applies what its
+	// operator then makes. Empty elsewhere.
+	Action string
 	// Expects is where what is expected of the step stands, field by field; nil where no file has it.
 	Expects func(field ...any) manifest.Source `json:"-"`
 }

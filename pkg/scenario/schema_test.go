@@ -38,7 +38,7 @@ func golden(t *testing.T, file string, got []byte) {
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	var reader jsonschema.Reflector
-	for _, folder := range []string{".", "../topology", "../risk"} {
+	for _, folder := range []string{".", "../topology", "../risk", "../operator/generic"} {
 		if err := reader.AddGoComments("github.com/faultline/faultline/pkg/scenario", folder, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}
@@ -71,8 +71,9 @@ func oneLineEach(text string) string {
 func TestCommentsFile(t *testing.T) {
 	found := comments(t)
 	for key, want := range map[string]string{
-		"Step.Scale":      "Scale sets the number of replicas, as kubectl scale does.",
-		"Target.Target":   "Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal.",
+		"Step.Scale": "Scale sets the number of replicas, as kubectl scale does.",
+		"Target.Target": "Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal. " +
+			"A patch can be of a custom resource of an operator that is known, too, for example kafkacluster/main.",
 		"NodeGroup.Count": "Count is the number of nodes in each innermost domain that has this group.",
 	} {
 		if found[key] != want {

@@ -84,7 +84,11 @@ func (l *loader) shapeOfMode(path *field.Path, mode string) {
 }
 
 func (l *loader) shapeOfPatch(path *field.Path, patch *Patch) {
-	l.shapeOfTarget(path, patch.Target)
+	if custom := l.given != nil && l.given.holds(patch.Target); !custom {
+		l.shapeOfTarget(path, patch.Target)
+	} else if patch.Type == "strategic" {
+		l.problem(path.Child("type"), "strategic is not for custom resources, which the API server patches by merge or json; give one of these")
+	}
 	if !slices.Contains([]string{"", "strategic", "merge", "json"}, patch.Type) {
 		l.problem(path.Child("type"), "%q is none of strategic, merge, json", patch.Type)
 		return

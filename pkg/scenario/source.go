@@ -18,7 +18,7 @@ import (
 )
 
 // clusterSources reads the cluster. Of two nodes of one name the later would take the place of the earlier, which nobody means.
-func (l *loader) clusterSources(s *Scenario, sources []Source) {
+func (l *loader) clusterSources(sources []Source) (all []reading) {
 	path := field.NewPath("cluster")
 	if len(sources) == 0 {
 		l.problem(path, "is missing; name files, objects or synthetic that give the nodes")
@@ -26,9 +26,10 @@ func (l *loader) clusterSources(s *Scenario, sources []Source) {
 	}
 	from := map[string]int{}
 	for i := range sources {
-		objects := l.source(path.Index(i), &sources[i], true)
+		read := l.source(path.Index(i), &sources[i], true)
+		all = append(all, read)
 		var twice []string
-		for _, obj := range objects {
+		for _, obj := range read.objects {
 			node, ok := obj.(*v1.Node)
 			if !ok {
 				continue
@@ -43,12 +44,12 @@ func (l *loader) clusterSources(s *Scenario, sources []Source) {
 			l.problem(path.Index(i), "there is a node %q in %s already; give every node a name of its own (%d are there twice)",
 				twice[0], path.Index(from[twice[0]]), len(twice))
 		}
-		s.Cluster = append(s.Cluster, objects...)
 	}
+	return all
 }
 
-// source returns the objects of a source. Nodes may be described by regions and zones only where there is a cluster to build.
-func (l *loader) source(path *field.Path, source *Source, nodes bool) []cluster.Object {
+// source returns what a source holds. Nodes may be described by regions and zones only where there is a cluster to build.
+func (l *loader) source(path *field.Path, source *Source, nodes bool) reading {
 	given := 0
 	for _, is := range []bool{len(source.Files) > 0, len(source.Objects) > 0, source.Synthetic != nil} {
 		if is {
@@ -60,23 +61,22 @@ func (l *loader) source(path *field.Path, source *Source, nodes bool) []cluster.
 	switch {
 	case source.Synthetic != nil && !nodes:
 		l.problem(path.Child("synthetic"), "is legal under cluster only; give files or objects here")
-		return nil
+		return reading{}
 	case given != 1 && nodes:
 		l.problem(path, "give exactly one of files, objects and synthetic")
-		return nil
+		return reading{}
 	case given != 1:
 		l.problem(path, "give exactly one of files and objects")
-		return nil
+		return reading{}
 	case len(source.Files) > 0:
 		return l.read(path.Child("files"), source.Files)
 	case source.Synthetic != nil:
-		return l.synthetic(path.Child("synthetic"), source.Synthetic)
+		return reading{objects: l.synthetic(path.Child("synthetic"), source.Synthetic)}
 	}
-	var objects []cluster.Object
-	var resources []manifest.Ignored
+	var found reading
 	for i := range source.Objects {
-		if resource, found := l.resource(path.Child("objects").Index(i), source.Objects[i].Raw); found {
-			resources = append(resources, resource)
+		if resource, is := l.resource(path.Child("objects").Index(i), source.Objects[i].Raw); is {
+			found.resources = append(found.resources, resource)
 			continue
 		}
 		obj, err := manifest.DecodeObject(fmt.Sprintf("%s: %s", l.file, path.Child("objects").Index(i)), source.Objects[i].Raw)
@@ -87,9 +87,9 @@ func (l *loader) source(path *field.Path, source *Source, nodes bool) []cluster.
 		if l.data != nil {
 			l.locate(obj.Object, manifest.Source{File: l.file, Line: l.line(places(path.Child("objects").Index(i))...)})
 		}
-		objects = append(objects, obj.Object)
+		found.objects = append(found.objects, obj.Object)
 	}
-	return append(objects, l.expand(resources, objects)...)
+	return found
 }
 
 // resource decodes an object that is written out, if it is a custom resource of an operator that is known.
@@ -119,8 +119,8 @@ func places(path *field.Path) []any {
 	return steps
 }
 
-// read returns the objects of files, folders and globs.
-func (l *loader) read(path *field.Path, files []string) []cluster.Object {
+// read returns what files, folders and globs hold.
+func (l *loader) read(path *field.Path, files []string) reading {
 	problems := len(l.problems)
 	defer func() { l.incomplete = l.incomplete || len(l.problems) > problems }()
 	var found []string
@@ -143,12 +143,12 @@ func (l *loader) read(path *field.Path, files []string) []cluster.Object {
 		}
 	}
 	if len(found) == 0 {
-		return nil
+		return reading{}
 	}
 	set, err := manifest.ReadFS(l.fsys, l.stdin, found...)
 	if err != nil {
 		l.problems = append(l.problems, err)
-		return nil
+		return reading{}
 	}
 	return l.take(set)
 }
@@ -198,8 +198,8 @@ func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Obje
 	return objects
 }
 
-// take keeps what was read besides objects, and returns the objects.
-func (l *loader) take(set *manifest.Set) []cluster.Object {
+// take keeps what was read besides objects and custom resources, and returns those.
+func (l *loader) take(set *manifest.Set) reading {
 	for i := range set.SchedulerConfigs {
 		if l.config != nil {
 			l.problem(nil, "both %s and %s configure the scheduler; keep one", l.config.Source, set.SchedulerConfigs[i].Source)
@@ -211,5 +211,5 @@ func (l *loader) take(set *manifest.Set) []cluster.Object {
 		objects[i] = set.Objects[i].Object
 		l.locate(objects[i], set.Objects[i].Source)
 	}
-	return append(objects, l.expand(set.Ignored, objects)...)
+	return reading{objects: objects, resources: set.Ignored}
 }

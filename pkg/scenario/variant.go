@@ -192,8 +192,11 @@ func (l *loader) vary(base *Scenario, v *Variant) *LoadedVariant {
 	if v.Scheduler != nil {
 		l.otherScheduler(&s, v.Scheduler)
 	}
+	l.patchResources(varied, v.Patches)
 	for i := range v.Patches {
-		varied.about(l.patchAll(&s, field.NewPath("patches").Index(i), &v.Patches[i]))
+		if !s.read.holds(v.Patches[i].Target) {
+			varied.about(l.patchAll(&s, field.NewPath("patches").Index(i), &v.Patches[i]))
+		}
 	}
 	for _, target := range sortedKeys(v.Replicas) {
 		owner, found := l.ownerOf(&s, field.NewPath("replicas").Key(target), target)
@@ -220,12 +223,15 @@ func (l *loader) vary(base *Scenario, v *Variant) *LoadedVariant {
 func (l *loader) otherCluster(s *Scenario, sources []Source) {
 	key := keyOf(sources)
 	if known, found := l.alike.clusters[key]; found {
-		s.Cluster, s.LevelKeys = known.Cluster, known.LevelKeys
+		s.Cluster, s.LevelKeys, s.read.cluster = known.Cluster, known.LevelKeys, known.read.cluster
 		return
 	}
 	l.reading = ""
-	l.clusterSources(s, sources)
-	s.LevelKeys = l.levelKeys
+	others := *s
+	others.read.cluster, others.read.workloads, others.read.steps = l.clusterSources(sources), nil, nil
+	others.Steps = nil
+	l.assemble(&others)
+	s.Cluster, s.LevelKeys, s.read.cluster = others.Cluster, l.levelKeys, others.read.cluster
 	l.alike.clusters[key] = *s
 }
 

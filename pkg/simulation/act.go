@@ -46,7 +46,7 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 	case spec.Apply != nil:
 		next, notes, err := workload.Admit(state, r.arriving(spec)...)
 		step.Notes = append(step.Notes, notes...)
-		return next, "apply " + what(spec), err
+		return next, cmp.Or(spec.Action, "apply "+what(spec)), err
 	case spec.Patch != nil:
 		return r.patch(state, spec.Patch, step)
 	case spec.Scale != nil:

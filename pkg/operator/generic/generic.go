@@ -1,4 +1,5 @@
-// Package generic expands any custom resource that holds a pod template, by a rule that says where in the resource it is.
+// Package generic expands custom resources by rules: those that hold a pod template, by where in the resource it is, and others by the shapes
+// of the objects that their operator makes. shipped.yaml has the rules that come with the program.
 package generic
 
 import (
@@ -34,23 +35,30 @@ type Rule struct {
 	ReplicasPath string
 	// As is one of Workloads.
 	As string
+	// Objects are what the operator makes, in place of one workload of a pod template.
+	Objects []Shape
 }
 
-// New returns the operator that a rule makes.
-func New(rule Rule) operator.Operator {
+// New returns the operator that rules for the versions of one kind make.
+func New(rules ...Rule) operator.Operator {
 	return operator.Operator{
-		Name:  rule.Kind.Kind,
-		Kinds: []schema.GroupKind{rule.Kind.GroupKind()},
+		Name:  rules[0].Kind.Kind,
+		Kinds: []schema.GroupKind{rules[0].Kind.GroupKind()},
 		Expand: func(resource *operator.Resource, _ []*operator.Resource) (*operator.Expansion, error) {
-			return rule.expand(resource)
+			var versions []string
+			for i := range rules {
+				version := rules[i].Kind.GroupVersion().String()
+				if resource.APIVersion == version {
+					return rules[i].expand(resource)
+				}
+				versions = append(versions, version)
+			}
+			return nil, fmt.Errorf("apiVersion: %s is known of %s, and this is %s; give customResources for it", rules[0].Kind.Kind, strings.Join(versions, " and "), resource.APIVersion)
 		},
 	}
 }
 
 func (r *Rule) expand(resource *operator.Resource) (*operator.Expansion, error) {
-	if want := r.Kind.GroupVersion().String(); resource.APIVersion != want {
-		return nil, fmt.Errorf("apiVersion: customResources has %s of %s, and this is %s; make them the same", r.Kind.Kind, want, resource.APIVersion)
-	}
 	object := map[string]any{}
 	if err := json.Unmarshal(resource.JSON, &object); err != nil {
 		return nil, err
@@ -58,6 +66,9 @@ func (r *Rule) expand(resource *operator.Resource) (*operator.Expansion, error) 
 	var problems []error
 	if resource.Name == "" {
 		problems = append(problems, errors.New("metadata.name: Required value"))
+	}
+	if len(r.Objects) > 0 && len(problems) == 0 {
+		return r.shapes(object)
 	}
 	replicas, err := r.replicas(object)
 	problems = append(problems, err)
@@ -71,6 +82,20 @@ func (r *Rule) expand(resource *operator.Resource) (*operator.Expansion, error) 
 		return nil, err
 	}
 	return &operator.Expansion{Objects: []operator.Made{{Object: made}}, Warnings: warnings}, nil
+}
+
+// shapes makes what the resource brings of the rule's objects.
+func (r *Rule) shapes(resource map[string]any) (*operator.Expansion, error) {
+	expansion := &operator.Expansion{}
+	var problems []error
+	for i := range r.Objects {
+		obj, warnings, assumptions, err := r.Objects[i].make(resource)
+		expansion.Warnings, expansion.Assumptions = append(expansion.Warnings, warnings...), append(expansion.Assumptions, assumptions...)
+		if problems = append(problems, err); obj != nil {
+			expansion.Objects = append(expansion.Objects, operator.Made{Object: obj})
+		}
+	}
+	return expansion, errors.Join(problems...)
 }
 
 // at returns what is at a path of the resource.

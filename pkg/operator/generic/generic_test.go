@@ -98,7 +98,7 @@ func TestErrors(t *testing.T) {
 		{"invalid pod", head + "spec: {size: 1, pod: {spec: {containers: [{name: c, image: c, resources: {requests: {cpu: -1}}}]}}}", []string{
 			`spec.pod.spec.containers[0].resources.requests[cpu]: Invalid value: "-1": must be greater than or equal to 0`}},
 		{"another version", strings.Replace(head, "/v1", "/v2", 1) + "spec: {}", []string{
-			"apiVersion: customResources has Widget of example.com/v1, and this is example.com/v2; make them the same"}},
+			"apiVersion: Widget is known of example.com/v1, and this is example.com/v2; give customResources for it"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := expand(t, rule, tt.text)

@@ -121,6 +121,7 @@ func (c *chart) deployment(name string, component *component, rule *v1.Affinity)
 		from("affinity.nodeAffinity", affinity.NodeAffinity != nil, level)
 		from("affinity.podAffinity", affinity.PodAffinity != nil, level)
 		from("affinity.podAntiAffinity", affinity.PodAntiAffinity != nil, level)
+		from("affinity.podAntiAffinity", affinity.PodAntiAffinity == nil && rule != nil, operator.Dropped+level)
 	}
 	from("nodeSelector", len(spec.NodeSelector) > 0, "chart values")
 	from("tolerations", len(spec.Tolerations) > 0, "chart values")

@@ -389,6 +389,34 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
+// What would decide where pods go, and no template reads, is dropped by Helm; the user learns it here.
+func TestDroppedValues(t *testing.T) {
+	_, notes := installed(t, Options{}, "topologySpreadConstraints: []\nproxy: {enabled: true, topologySpreadConstraints: [{maxSkew: 1}], replicas: 3, image: {digest: d}}\n")
+	var got []string
+	for _, note := range notes {
+		_, said, _ := strings.Cut(note, "values.yaml: ")
+		got = append(got, said)
+	}
+	slices.Sort(got)
+	const dropped = ": the chart has no such value, and Helm drops it without a word"
+	want := []string{"proxy.replicas" + dropped, "proxy.topologySpreadConstraints" + dropped, "topologySpreadConstraints" + dropped}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// An affinity that says nothing of it takes the rule away with which the proxies keep apart, and its origin says so.
+func TestAffinityReplacesTheDefault(t *testing.T) {
+	const node = "proxy: {enabled: true, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}}}"
+	for revision, want := range map[Revision]string{Fixed: "dropped by chart values", Drifted: "chart values", Before: ""} {
+		found, _ := installed(t, Options{Revision: revision}, node)
+		got := found["kafscale-proxy"].GetAnnotations()[operator.OriginAnnotation+"affinity.podAntiAffinity"]
+		if got != want {
+			t.Errorf("%s: %q, want %q", revision, got, want)
+		}
+	}
+}
+
 func TestOver(t *testing.T) {
 	file := with(Options{Release: "file", Namespace: "kafka", Revision: Drifted}, "nameOverride: file", "proxy: {replicaCount: 3}")
 	got := file.Over(with(Options{Release: "flag"}, "nameOverride: flag"))

@@ -99,6 +99,9 @@ mcp: {replicaCount: 1, image: {repository: ghcr.io/kafscale/kafscale-mcp}, names
 // pod are the values that end up in a pod as they are, where an unknown field is no value of another revision of the chart.
 var pod = regexp.MustCompile(`\.(affinity|resources|tolerations)[.\[]`)
 
+// dropped are those that would decide where pods go, and that no template of the chart reads where they stand.
+var dropped = regexp.MustCompile(`^unknown field "((?:\w+\.)*(?:affinity|nodeName|nodeSelector|priorityClassName|replicas|replicaCount|resources|schedulerName|tolerations|topologySpreadConstraints))"`)
+
 // merge puts the values over those of the chart, and the later ones over the earlier, as Helm does: maps key by key, where null takes a
 // key away, and everything else as a whole. Unknown values are none's business, as for Helm. The error tells what is wrong with each
 // document, a line each.
@@ -134,6 +137,8 @@ func merge(documents []Document) (*values, []string, error) {
 		for _, warning := range unknown {
 			if pod.MatchString(warning) {
 				warnings = append(warnings, d.Name+": "+warning)
+			} else if value := dropped.FindStringSubmatch(warning); value != nil {
+				warnings = append(warnings, fmt.Sprintf("%s: %s: the chart has no such value, and Helm drops it without a word", d.Name, value[1]))
 			}
 		}
 		if merged, err = jsonpatch.MergePatch(merged, data); err != nil {

@@ -41,7 +41,8 @@ func (g *group) make() {
 		g.warn("%s: the pods of tasks come and go with the tasks, and none is made", g.path())
 		return
 	}
-	template, origins := g.template()
+	claims := g.claims()
+	template, origins := g.template(claims)
 	name, labels := g.workloadName(), g.labels()
 	meta := metav1.ObjectMeta{Name: name, Labels: labels}
 	selector := &metav1.LabelSelector{MatchLabels: g.selector()}
@@ -63,14 +64,21 @@ func (g *group) make() {
 		}})
 		add(operator.Made{Object: &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
 			Replicas: &replicas, ServiceName: service, PodManagementPolicy: policy, Selector: selector,
-			Template: template, VolumeClaimTemplates: g.claims(),
+			Template: template, VolumeClaimTemplates: claims,
 		}}, Origins: origins})
 	case deployment:
 		add(operator.Made{Object: &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, Selector: selector, Template: template,
 		}}, Origins: origins})
 	case daemonSet:
-		add(operator.Made{Object: &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}, Origins: origins})
+		// Those of OPA, the only one: rust/operator-binary/src/controller/build/resource/daemonset/mod.rs of opa-operator at d877bbf.
+		surge, unavailable := intstr.FromInt32(1), intstr.FromInt32(0)
+		add(operator.Made{Object: &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template,
+			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
+				Type:          appsv1.RollingUpdateDaemonSetStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxSurge: &surge, MaxUnavailable: &unavailable},
+			},
+		}}, Origins: origins})
 	case job:
 		template.Spec.RestartPolicy = v1.RestartPolicyNever
 		add(operator.Made{Object: &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{
@@ -106,8 +114,11 @@ func (g *group) workloadName() string {
 // selector is by what the workload selects its pods.
 func (g *group) selector() map[string]string {
 	labels := map[string]string{nameLabel: g.app, instanceLabel: g.resource.Name, componentLabel: g.role.component}
-	if g.name != "" {
-		labels[roleGroupLabel] = g.name
+	if name := cmp.Or(g.name, g.roleGroup); name != "" {
+		labels[roleGroupLabel] = name
+	}
+	if g.ownLabels {
+		labels["role"], labels["group"] = g.role.component, g.name
 	}
 	return labels
 }
@@ -115,7 +126,7 @@ func (g *group) selector() map[string]string {
 // labels are those of the workload and, but for HDFS, of its pods.
 func (g *group) labels() map[string]string {
 	labels := g.selector()
-	labels["app.kubernetes.io/managed-by"] = g.group + "_" + cmp.Or(g.controller, strings.ToLower(g.kind))
+	labels["app.kubernetes.io/managed-by"] = cmp.Or(g.operatorName, g.product.group) + "_" + cmp.Or(g.controller, strings.ToLower(g.kind))
 	labels["stackable.tech/vendor"] = "Stackable"
 	if version := g.image.version(); version != "" {
 		labels["app.kubernetes.io/version"] = version
@@ -124,10 +135,11 @@ func (g *group) labels() map[string]string {
 }
 
 // template is the pod template, finished, and where its rules come from.
-func (g *group) template() (v1.PodTemplateSpec, []operator.Origin) {
+func (g *group) template(claims []v1.PersistentVolumeClaim) (v1.PodTemplateSpec, []operator.Origin) {
 	levels := []level{
 		{"role group " + g.name, g.level.affinity()},
 		{"role " + g.role.key, g.roleLevel.affinity()},
+		{"spec", affinity{NodeSelector: g.nodeSelector}},
 		{"operator default", g.defaults(g.role)},
 	}
 	if g.role.flat {
@@ -142,71 +154,22 @@ func (g *group) template() (v1.PodTemplateSpec, []operator.Origin) {
 			NodeSelector:       placed.NodeSelector,
 			EnableServiceLinks: &enableServiceLinks,
 			Containers:         g.containers(),
+			InitContainers:     g.made(g.role.before),
 		},
 	}
-	if g.barePods {
+	if g.ownLabels {
 		template.Labels = g.selector()
 	}
 	if !g.role.flat {
-		origins = g.override("spec."+g.role.key+".podOverrides", &template, g.roleLevel.PodOverrides, levels[1].name, origins)
+		origins = g.override("spec."+g.role.key+".podOverrides", &template, claims, g.roleLevel.PodOverrides, levels[1].name, origins)
 	}
-	origins = g.override(g.path()+".podOverrides", &template, g.level.PodOverrides, levels[0].name, origins)
+	origins = g.override(g.path()+".podOverrides", &template, claims, g.level.PodOverrides, levels[0].name, origins)
 	if g.stopped && g.role.workload == daemonSet {
 		// A DaemonSet has no replicas: crates/stackable-operator/src/cluster_resources.rs of the library.
 		template.Spec.NodeSelector = map[string]string{"stackable.tech/do-not-schedule": "cluster-stopped"}
 		origins = addOrigin(origins, "nodeSelector", "clusterOperation.stopped")
 	}
 	return template, origins
-}
-
-// containers are the product's own, and those beside it that ask for resources.
-func (g *group) containers() []v1.Container {
-	own := g.role.requests
-	for _, l := range []*Level{g.roleLevel, g.level} { // the later wins
-		r := &l.Config.Resources
-		own.cpu = given(r.CPU.Min, own.cpu)
-		own.cpuLimit = given(r.CPU.Max, own.cpuLimit)
-		own.memory = given(r.Memory.Limit, own.memory)
-	}
-	own.name = cmp.Or(g.role.requests.name, g.app)
-	containers := append([]requests{own}, g.role.beside...)
-	vector := false
-	for _, l := range []*Level{g.roleLevel, g.level} {
-		if enabled := l.Config.Logging.EnableVectorAgent; enabled != nil {
-			vector = *enabled
-		}
-	}
-	if vector {
-		containers = append(containers, requests{name: "vector", cpu: "250m", cpuLimit: "500m", memory: "128Mi"})
-	}
-	made := make([]v1.Container, len(containers))
-	for i := range containers {
-		made[i] = v1.Container{Name: containers[i].name, Image: g.image.reference(g.app), Resources: containers[i].requirements()}
-	}
-	return made
-}
-
-// given is the quantity if there is one, and what holds otherwise.
-func given(quantity *resource.Quantity, otherwise string) string {
-	if quantity == nil {
-		return otherwise
-	}
-	return quantity.String()
-}
-
-// requirements are as commons/resources.rs of the library makes them: as much memory is asked for as is allowed.
-func (r *requests) requirements() v1.ResourceRequirements {
-	made := v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}
-	set := func(list v1.ResourceList, name v1.ResourceName, quantity string) {
-		if quantity != "" {
-			list[name] = resource.MustParse(quantity)
-		}
-	}
-	set(made.Requests, v1.ResourceCPU, r.cpu)
-	set(made.Limits, v1.ResourceCPU, r.cpuLimit)
-	set(made.Requests, v1.ResourceMemory, r.memory)
-	set(made.Limits, v1.ResourceMemory, r.memory)
-	return made
 }
 
 // claims are the templates of the persistent volume claims.

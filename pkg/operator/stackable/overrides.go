@@ -24,7 +24,7 @@ var converter = sync.OnceValue(func() managedfields.TypeConverter { return apply
 // server-side apply does: structs field by field, labels key by key, containers by their names; terms of affinities, tolerations and the
 // node selector as a whole. The one difference: of two topology spread constraints of one key and different whenUnsatisfiable it
 // keeps the later, and this keeps both. It returns what of the pod's placement came from there.
-func (c *cluster) override(path string, template *v1.PodTemplateSpec, raw json.RawMessage, name string, origins []operator.Origin) []operator.Origin {
+func (c *cluster) override(path string, template *v1.PodTemplateSpec, claims []v1.PersistentVolumeClaim, raw json.RawMessage, name string, origins []operator.Origin) []operator.Origin {
 	if len(raw) == 0 || string(raw) == "null" {
 		return origins
 	}
@@ -34,15 +34,23 @@ func (c *cluster) override(path string, template *v1.PodTemplateSpec, raw json.R
 	if len(c.problems) > problems {
 		return origins
 	}
-	before := template.DeepCopy()
-	if err := merge(template, overrides); err != nil {
+	before := template.Spec.DeepCopy()
+	merged := &v1.PodTemplate{}
+	if err := merge(&v1.PodTemplate{Template: *template}, &v1.PodTemplate{Template: *overrides}, merged); err != nil {
 		c.problem("%s: %s", path, err)
 		return origins
 	}
-	was, is := placement(&before.Spec), placement(&template.Spec)
+	*template = merged.Template
+	c.complete(&template.Spec, claims)
+	return changed("podOverrides of "+name, before, &template.Spec, origins)
+}
+
+// changed adds to the origins what of a pod's placement a level has changed.
+func changed(level string, before, after *v1.PodSpec, origins []operator.Origin) []operator.Origin {
+	was, is := placement(before), placement(after)
 	for i, field := range placementFields {
 		if !equality.Semantic.DeepEqual(was[i], is[i]) {
-			origins = addOrigin(origins, field, "podOverrides of "+name)
+			origins = addOrigin(origins, field, level)
 		}
 	}
 	return origins
@@ -76,25 +84,25 @@ func placement(spec *v1.PodSpec) []any {
 	}
 }
 
-// merge merges the overrides into the template by the schema of the Kubernetes API.
-func merge(template, overrides *v1.PodTemplateSpec) error {
-	base, err := object(template)
+// merge merges an object over another of its kind by the schema of the Kubernetes API.
+func merge(base, over, into runtime.Object) error {
+	below, err := object(base)
 	if err != nil {
 		return err
 	}
-	over, err := object(overrides)
+	above, err := object(over)
 	if err != nil {
 		return err
 	}
-	typedBase, err := converter().ObjectToTyped(base)
+	typedBelow, err := converter().ObjectToTyped(below)
 	if err != nil {
-		return fmt.Errorf("reading the pod template: %w", err)
+		return fmt.Errorf("reading what the operator makes: %w", err)
 	}
-	typedOver, err := converter().ObjectToTyped(over)
+	typedAbove, err := converter().ObjectToTyped(above)
 	if err != nil {
 		return fmt.Errorf("reading the overrides: %w", err)
 	}
-	merged, err := typedBase.Merge(typedOver)
+	merged, err := typedBelow.Merge(typedAbove)
 	if err != nil {
 		return err
 	}
@@ -102,22 +110,21 @@ func merge(template, overrides *v1.PodTemplateSpec) error {
 	if err != nil {
 		return err
 	}
-	into := &v1.PodTemplate{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(result.(*unstructured.Unstructured).Object, into); err != nil {
-		return err
-	}
-	*template = into.Template
-	return nil
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(result.(*unstructured.Unstructured).Object, into)
 }
 
-// object is a template as a whole object, the smallest of which the schema knows, without the nulls of what is not set.
-func object(template *v1.PodTemplateSpec) (*unstructured.Unstructured, error) {
-	whole, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1.PodTemplate{Template: *template})
+// object is the object as the schema knows it, without the nulls of what is not set.
+func object(obj runtime.Object) (*unstructured.Unstructured, error) {
+	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return nil, err
 	}
 	u := &unstructured.Unstructured{Object: withoutNulls(whole).(map[string]any)}
-	u.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("PodTemplate"))
+	u.SetGroupVersionKind(kinds[0])
 	return u, nil
 }
 

@@ -10,16 +10,19 @@ import (
 
 // product is a kind of resource, and what its operator makes of it.
 type product struct {
-	group, kind string
-	versions    []string // those of the CustomResourceDefinition, the newest first
-	app         string   // app.kubernetes.io/name of the pods
-	affinityApp string   // the name that default affinities select, if it is another one
-	controller  string   // the last part of app.kubernetes.io/managed-by; empty is the kind in lower case
-	barePods    bool     // the pods have no labels but those that select them
-	fields      []string // of the spec that decide nothing about where pods go
-	wanted      []string // of spec.clusterConfig
-	assumes     []string // what is not published of it
-	roles       []role   // none makes no pods
+	group, kind  string
+	versions     []string // those of the CustomResourceDefinition, the newest first
+	app          string   // app.kubernetes.io/name of the pods
+	affinityApp  string   // the name that default affinities select, if it is another one
+	operatorName string   // the first part of app.kubernetes.io/managed-by; empty is the group
+	controller   string   // the last part of it; empty is the kind in lower case
+	roleGroup    string   // the role group that pods of flat roles are labelled with, if with any
+	imageField   string   // the field of the spec that says the product's version; empty is image
+	ownLabels    bool     // the pods have role and group as labels, too, and besides only those that select them
+	fields       []string // of the spec that decide nothing about where pods go
+	wanted       []string // of spec.clusterConfig
+	assumes      []string // what is not published of it
+	roles        []role   // none makes no pods
 }
 
 // role is a role of a product, and the operator's defaults for it.
@@ -30,8 +33,9 @@ type role struct {
 	flat        bool // its configuration stands at the role itself, and there are no role groups
 	always      bool // it is there with its defaults if the resource leaves it out
 	optional    bool
-	requests    requests   // of the product's container
-	beside      []requests // of containers beside it
+	requests    requests                    // of the product's container
+	beside      func(c *cluster) []requests // of containers beside it; see containers.go
+	before      []requests                  // of init containers that may ask for more than all containers together
 	volumes     []volume
 	moreVolumes bool // others can be given by any name, and each several times
 	placing
@@ -81,11 +85,11 @@ var products = []product{
 		group: "airflow.stackable.tech", kind: "AirflowCluster", versions: []string{"v1alpha2", "v1alpha1"}, app: "airflow",
 		assumes: []string{"celeryExecutors ask for as much memory as webservers, 3Gi, unless they are told otherwise"},
 		roles: []role{
-			{key: "webservers", component: "webserver", requests: airflow("3Gi"), placing: together},
-			{key: "schedulers", component: "scheduler", workload: ordered, requests: airflow("1536Mi"), placing: together},
-			{key: "celeryExecutors", component: "worker", optional: true, requests: airflow("3Gi"), placing: together},
-			{key: "dagProcessors", component: "dagprocessor", optional: true, requests: airflow("1Gi"), placing: together},
-			{key: "triggerers", component: "triggerer", optional: true, requests: airflow("1Gi"), placing: together},
+			{key: "webservers", component: "webserver", requests: airflow("3Gi"), beside: airflowBeside, placing: together},
+			{key: "schedulers", component: "scheduler", workload: ordered, requests: airflow("1536Mi"), beside: airflowBeside, placing: together},
+			{key: "celeryExecutors", component: "worker", optional: true, requests: airflow("3Gi"), beside: airflowBeside, placing: together},
+			{key: "dagProcessors", component: "dagprocessor", optional: true, requests: airflow("1Gi"), beside: airflowBeside, placing: together},
+			{key: "triggerers", component: "triggerer", optional: true, requests: airflow("1Gi"), beside: airflowBeside, placing: together},
 			{key: "kubernetesExecutors", component: "executor", workload: taskPods, flat: true, optional: true, noBudget: true, placing: together},
 		},
 	},
@@ -94,30 +98,30 @@ var products = []product{
 		wanted: []string{"deepStorage", "zookeeperConfigMapName"},
 		roles: []role{
 			{
-				key: "brokers", component: "broker", requests: druid("1500Mi"),
+				key: "brokers", component: "broker", requests: druid("1500Mi"), before: druidPrepare,
 				placing: placing{[]rule{component("historical", 60), component("middlemanager", 40)}, []rule{role70}},
 				adr:     &placing{[]rule{cluster20, component("router", 40)}, []rule{role70}},
 			},
-			{key: "coordinators", component: "coordinator", requests: requests{cpu: "100m", cpuLimit: "400m", memory: "768Mi"}, placing: apart, adr: &together},
+			{key: "coordinators", component: "coordinator", requests: requests{cpu: "100m", cpuLimit: "400m", memory: "768Mi"}, before: druidPrepare, placing: apart, adr: &together},
 			{
-				key: "historicals", component: "historical", requests: druid("1500Mi"),
+				key: "historicals", component: "historical", requests: druid("1500Mi"), before: druidPrepare,
 				placing: placing{[]rule{near(dataNodes, deepStorage)}, []rule{role70}},
 				adr:     &placing{[]rule{cluster20, near(dataNodes, deepStorage)}, []rule{role70}},
 			},
 			{
-				key: "middleManagers", component: "middlemanager", requests: druid("1500Mi"),
+				key: "middleManagers", component: "middlemanager", requests: druid("1500Mi"), before: druidPrepare,
 				placing: placing{[]rule{near(dataNodes, deepStorage)}, []rule{role70}},
 				adr:     &together,
 			},
 			{
-				key: "routers", component: "router", requests: druid("512Mi"),
+				key: "routers", component: "router", requests: druid("512Mi"), before: druidPrepare,
 				placing: placing{[]rule{component("broker", 40)}, []rule{role70}},
 				adr:     &placing{[]rule{cluster20, component("broker", 40)}, []rule{role70}},
 			},
 		},
 	},
 	{
-		group: "hbase.stackable.tech", kind: "HbaseCluster", versions: []string{"v1alpha1"}, app: "hbase",
+		group: "hbase.stackable.tech", kind: "HbaseCluster", versions: []string{"v1alpha1"}, app: "hbase", operatorName: "hbase.stackable.com",
 		wanted: []string{"hdfsConfigMapName", "zookeeperConfigMapName"},
 		roles: []role{
 			{
@@ -137,7 +141,7 @@ var products = []product{
 		},
 	},
 	{
-		group: "hdfs.stackable.tech", kind: "HdfsCluster", versions: []string{"v1alpha1"}, app: "hdfs", barePods: true,
+		group: "hdfs.stackable.tech", kind: "HdfsCluster", versions: []string{"v1alpha1"}, app: "hdfs", ownLabels: true,
 		wanted: []string{"zookeeperConfigMapName"},
 		roles: []role{
 			{
@@ -147,7 +151,7 @@ var products = []product{
 			},
 			{
 				key: "nameNodes", component: "namenode", workload: ordered, least: 2,
-				requests: requests{"namenode", "250m", "1", "1Gi"}, beside: []requests{{"zkfc", "100m", "400m", "512Mi"}},
+				requests: requests{"namenode", "250m", "1", "1Gi"}, beside: always(requests{"zkfc", "100m", "400m", "512Mi"}),
 				volumes: []volume{{"data", "data", "2Gi"}}, placing: together,
 			},
 			{
@@ -176,7 +180,7 @@ var products = []product{
 				placing: apart, adr: &placing{apart: []rule{sameCluster(70)}},
 			},
 			{
-				key: "brokers", component: "broker", requests: requests{cpu: "250m", cpuLimit: "1", memory: "2Gi"}, volumes: []volume{{"logDirs", "log-dirs", "2Gi"}},
+				key: "brokers", component: "broker", requests: requests{cpu: "250m", cpuLimit: "1", memory: "2Gi"}, beside: always(kcatProber), volumes: []volume{{"logDirs", "log-dirs", "2Gi"}},
 				placing: placing{[]rule{near(opaServers, opa)}, []rule{role70}}, adr: &placing{apart: []rule{sameCluster(70)}},
 			},
 		},
@@ -185,7 +189,7 @@ var products = []product{
 		group: "nifi.stackable.tech", kind: "NifiCluster", versions: []string{"v1alpha1"}, app: "nifi",
 		wanted: []string{"authentication", "sensitiveProperties"},
 		roles: []role{{
-			key: "nodes", component: "node", requests: requests{cpu: "500m", cpuLimit: "2", memory: "4096Mi"},
+			key: "nodes", component: "node", requests: requests{cpu: "500m", cpuLimit: "2", memory: "4096Mi"}, beside: nifiBeside, before: prepare("500m", "2", "4096Mi"),
 			volumes: []volume{
 				{"flowfileRepo", "flowfile-repository", "1Gi"}, {"provenanceRepo", "provenance-repository", "2Gi"},
 				{"databaseRepo", "database-repository", "1Gi"}, {"contentRepo", "content-repository", "4Gi"}, {"stateRepo", "state-repository", "1Gi"},
@@ -198,15 +202,16 @@ var products = []product{
 		assumes: []string{"there is no PodDisruptionBudget for the servers, which are a DaemonSet"},
 		roles: []role{{
 			key: "servers", component: "server", workload: daemonSet, noBudget: true,
-			requests: requests{cpu: "250m", cpuLimit: "500m", memory: "256Mi"},
+			requests: requests{cpu: "250m", cpuLimit: "500m", memory: "256Mi"}, beside: opaBeside,
 		}},
 	},
 	{
 		// Defaults: docs/modules/spark-k8s/pages/usage-guide/resources.adoc at 019b18c.
-		group: "spark.stackable.tech", kind: "SparkApplication", versions: []string{"v1alpha1"}, app: "spark-k8s",
+		group: "spark.stackable.tech", kind: "SparkApplication", versions: []string{"v1alpha1"}, app: "spark-k8s", imageField: "sparkImage", roleGroup: "sparkapplication",
 		fields: []string{
 			"version", "mode", "mainClass", "mainApplicationFile", "args", "deps", "env", "sparkConf", "s3connection", "logFileDirectory",
 			"vectorAggregatorConfigMapName", "volumes", "clusterConfig",
+			"image", // which holds the job, and is copied from before Spark starts
 		},
 		assumes: []string{"the pods that Spark itself makes have the labels and the names that the operator gives to its own"},
 		roles: []role{
@@ -227,7 +232,7 @@ var products = []product{
 	{
 		// rust/operator-binary/src/connect/crd.rs
 		group: "spark.stackable.tech", kind: "SparkConnectServer", versions: []string{"v1alpha1"}, app: "spark-connect",
-		controller: "connect", fields: []string{"args", "connectors", "vectorAggregatorConfigMapName"},
+		controller: "connect", roleGroup: "default", fields: []string{"args", "connectors", "vectorAggregatorConfigMapName"},
 		assumes: []string{
 			"SparkConnectServer's pods ask for 250m CPU and 1Gi unless they are told otherwise",
 			"there are two executors, which is Spark's own default; spark.executor.instances in configOverrides is not read",
@@ -243,9 +248,9 @@ var products = []product{
 	{
 		group: "superset.stackable.tech", kind: "SupersetCluster", versions: []string{"v1alpha1"}, app: "superset",
 		roles: []role{
-			{key: "nodes", component: "node", workload: ordered, requests: requests{cpu: "300m", cpuLimit: "1200m", memory: "2Gi"}, placing: apart, adr: &superset},
-			{key: "workers", component: "worker", workload: deployment, optional: true, requests: requests{cpu: "1", cpuLimit: "2", memory: "4Gi"}, placing: apart, adr: &superset},
-			{key: "beat", component: "beat", workload: deployment, optional: true, most: 1, requests: requests{cpu: "100m", cpuLimit: "500m", memory: "1Gi"}, placing: apart, adr: &superset},
+			{key: "nodes", component: "node", workload: ordered, requests: requests{cpu: "300m", cpuLimit: "1200m", memory: "2Gi"}, beside: always(metrics), placing: apart, adr: &superset},
+			{key: "workers", component: "worker", workload: deployment, optional: true, requests: requests{cpu: "1", cpuLimit: "2", memory: "4Gi"}, beside: always(metrics), placing: apart, adr: &superset},
+			{key: "beat", component: "beat", workload: deployment, optional: true, most: 1, requests: requests{cpu: "100m", cpuLimit: "500m", memory: "1Gi"}, beside: always(metrics), placing: apart, adr: &superset},
 		},
 	},
 	{
@@ -254,22 +259,24 @@ var products = []product{
 		roles: []role{
 			{
 				key: "coordinators", component: "coordinator", requests: requests{cpu: "500m", cpuLimit: "2", memory: "4Gi"},
+				beside: passwordFileUpdater, before: prepare("500m", "2", "4Gi"),
 				placing: placing{[]rule{cluster20, near(metastores, catalogs("metastore"))}, []rule{role70}}, adr: &apart,
 			},
 			{
-				key: "workers", component: "worker", requests: requests{cpu: "1", cpuLimit: "4", memory: "4Gi"},
+				key: "workers", component: "worker", requests: requests{cpu: "1", cpuLimit: "4", memory: "4Gi"}, before: prepare("500m", "2", "4Gi"),
 				placing: placing{[]rule{cluster20, near(dataNodes, catalogs("hdfs"))}, []rule{role70}}, adr: &apart,
 				disruptions: func(_ *cluster, replicas int32) int32 { return replicas / 10 },
 			},
 		},
 	},
 	{group: "trino.stackable.tech", kind: "TrinoCatalog", versions: []string{"v1alpha1"}},
+	{group: authentication, kind: "AuthenticationClass", versions: []string{"v1alpha1"}},
 	{group: "superset.stackable.tech", kind: "DruidConnection", versions: []string{"v1alpha1"}},
 	{
 		group: "zookeeper.stackable.tech", kind: "ZookeeperCluster", versions: []string{"v1alpha1"}, app: "zookeeper",
 		roles: []role{{
 			key: "servers", component: "server", requests: requests{cpu: "200m", cpuLimit: "800m", memory: "512Mi"},
-			volumes: []volume{{"data", "data", "1Gi"}}, placing: apart,
+			before: prepare("200m", "800m", "512Mi"), volumes: []volume{{"data", "data", "1Gi"}}, placing: apart,
 		}},
 	},
 }

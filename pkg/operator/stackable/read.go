@@ -144,6 +144,10 @@ type logging struct {
 func (c *cluster) read() map[string]*roleSpec {
 	object := &custom{}
 	c.decode("", c.resource.JSON, object)
+	imageField := cmp.Or(c.imageField, "image")
+	if raw, found := object.Spec["nodeSelector"]; found && c.opts.ADR {
+		c.decode("spec.nodeSelector", raw, &c.nodeSelector)
+	}
 	roles := map[string]*roleSpec{}
 	for _, key := range slices.Sorted(maps.Keys(object.Spec)) {
 		raw := object.Spec[key]
@@ -152,7 +156,7 @@ func (c *cluster) read() map[string]*roleSpec {
 		case string(raw) == "null":
 		case at >= 0:
 			roles[key] = c.readRole(&c.roles[at], raw)
-		case key == "image" || key == "sparkImage":
+		case key == imageField:
 			c.decode("spec."+key, raw, &c.image)
 		case key == "clusterConfig":
 			c.decode("spec."+key, raw, &c.config)
@@ -163,12 +167,17 @@ func (c *cluster) read() map[string]*roleSpec {
 			if operation.ReconciliationPaused {
 				c.warn("spec.clusterOperation.reconciliationPaused: the operator changes nothing meanwhile; what it would make is shown")
 			}
+		case key == "objectOverrides":
+			c.decode("spec."+key, raw, &c.overrides)
+		case key == "nodeSelector" && c.opts.ADR: // read already
+		case key == "nodeSelector":
+			c.warn("unknown field %q; the API server would leave it out; give it under config.affinity of a role", "spec."+key)
 		case !slices.Contains(c.fields, key):
 			c.warn("unknown field %q; the API server would leave it out; the roles are %s", "spec."+key, c.roleKeys())
 		}
 	}
 	if c.image.ProductVersion == "" && c.image.Custom == "" {
-		c.problem("spec.image.productVersion: is missing; give the version of the product")
+		c.problem("spec.%s.productVersion: is missing; give the version of the product", imageField)
 	}
 	for i := range c.roles {
 		switch r := &c.roles[i]; {
@@ -218,7 +227,7 @@ func (c *cluster) readRole(r *role, raw json.RawMessage) *roleSpec {
 			c.problem("%s.replicas: %d is less than 0; give 0 or more", at, *g.Replicas)
 		}
 		c.readNodeSelector(at, &g.Level)
-		for _, selectors := range []map[string]string{spec.NodeSelector, g.NodeSelector} {
+		for _, selectors := range []map[string]string{c.nodeSelector, spec.NodeSelector, g.NodeSelector} {
 			if selectors != nil && (g.Config.Affinity.NodeSelector != nil || spec.Config.Affinity.NodeSelector != nil) {
 				c.problem("%s: both the deprecated nodeSelector and affinity.nodeSelector are given, at which ADR026 has the operator stop; keep affinity.nodeSelector", at)
 				break

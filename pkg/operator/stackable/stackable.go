@@ -47,8 +47,11 @@ type cluster struct {
 	config    map[string]any // spec.clusterConfig
 	image     image
 	stopped   bool
-	expansion *operator.Expansion
-	problems  []error
+	overrides []json.RawMessage // spec.objectOverrides, whole objects or parts of them
+
+	nodeSelector map[string]string // ADR026's, for all roles; today's resources have no such field
+	expansion    *operator.Expansion
+	problems     []error
 }
 
 func expand(r *operator.Resource, those []*operator.Resource, opts Options) (*operator.Expansion, error) {
@@ -68,6 +71,7 @@ func expand(r *operator.Resource, those []*operator.Resource, opts Options) (*op
 			c.role(&p.roles[i], spec)
 		}
 	}
+	c.overrideObjects()
 	if err := errors.Join(c.problems...); err != nil {
 		return nil, err
 	}

@@ -406,7 +406,7 @@ func TestLabels(t *testing.T) {
 		t.Error(diff)
 	}
 	hdfs := templates(mustExpand(t, Options{}, minimal["hdfs"]))["simple-hdfs-namenode-default"].Labels
-	want = map[string]string{nameLabel: "hdfs", instanceLabel: "simple-hdfs", componentLabel: "namenode", roleGroupLabel: "default"}
+	want = map[string]string{nameLabel: "hdfs", instanceLabel: "simple-hdfs", componentLabel: "namenode", roleGroupLabel: "default", "role": "namenode", "group": "default"}
 	if diff := cmp.Diff(want, hdfs); diff != "" {
 		t.Error(diff)
 	}
@@ -522,11 +522,11 @@ func TestWorkloads(t *testing.T) {
 			"simple-hdfs-datanode-default StatefulSet OrderedReady 1, datanode 100m-400m 512Mi, data 10Gi",
 		}},
 		{"superset", minimal["superset"], []string{
-			"simple-superset-node-default StatefulSet OrderedReady 1, superset 300m-1200m 2Gi",
-			"simple-superset-worker-default Deployment 1, superset 1-2 4Gi",
-			"simple-superset-beat-default Deployment 1, superset 100m-500m 1Gi",
+			"simple-superset-node-default StatefulSet OrderedReady 1, superset 300m-1200m 2Gi + metrics 100m-200m 64Mi",
+			"simple-superset-worker-default Deployment 1, superset 1-2 4Gi + metrics 100m-200m 64Mi",
+			"simple-superset-beat-default Deployment 1, superset 100m-500m 1Gi + metrics 100m-200m 64Mi",
 		}},
-		{"opa", minimal["opa"], []string{"simple-opa-server-default DaemonSet map[], opa 250m-500m 256Mi"}},
+		{"opa", minimal["opa"], []string{"simple-opa-server-default DaemonSet map[], opa 250m-500m 256Mi + bundle-builder 100m-200m 128Mi"}},
 		{"spark", minimal["spark-application"], []string{
 			"pi Job 1 suspended false, spark-submit 100m-400m 512Mi", "pi-driver Pod, spark 250m-1 1Gi", "pi-executor Job 3 suspended false, spark 250m-1 4Gi",
 		}},
@@ -541,12 +541,12 @@ func TestWorkloads(t *testing.T) {
 				"simple-hdfs-datanode-default StatefulSet OrderedReady 1, datanode 100m-400m 512Mi, data 1Ti, data-1 1Ti, ssd 2Gi",
 			}},
 		{"stopped", stopped("superset"), []string{
-			"simple-superset-node-default StatefulSet OrderedReady 0, superset 300m-1200m 2Gi",
-			"simple-superset-worker-default Deployment 0, superset 1-2 4Gi",
-			"simple-superset-beat-default Deployment 0, superset 100m-500m 1Gi",
+			"simple-superset-node-default StatefulSet OrderedReady 0, superset 300m-1200m 2Gi + metrics 100m-200m 64Mi",
+			"simple-superset-worker-default Deployment 0, superset 1-2 4Gi + metrics 100m-200m 64Mi",
+			"simple-superset-beat-default Deployment 0, superset 100m-500m 1Gi + metrics 100m-200m 64Mi",
 		}},
 		{"stopped DaemonSet", stopped("opa"), []string{
-			"simple-opa-server-default DaemonSet map[stackable.tech/do-not-schedule:cluster-stopped], opa 250m-500m 256Mi",
+			"simple-opa-server-default DaemonSet map[stackable.tech/do-not-schedule:cluster-stopped], opa 250m-500m 256Mi + bundle-builder 100m-200m 128Mi",
 		}},
 		{"stopped executors", stopped("spark-connect"), []string{
 			"connect-server StatefulSet Parallel 0, spark 250m-1 1Gi", "connect-executor Job 2 suspended true, spark 250m-1 1Gi",

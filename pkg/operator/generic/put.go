@@ -1,0 +1,94 @@
+package generic
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// put returns the value with another one at the path, and whether there is such a place: fields are made, items of a list must be there.
+func put(value any, path []string, given any, keep bool) (any, bool) {
+	if len(path) == 0 {
+		if keep {
+			given = merge(value, given)
+		}
+		return given, true
+	}
+	switch v := value.(type) {
+	case nil:
+		if _, err := strconv.Atoi(path[0]); err == nil {
+			return value, false
+		}
+		inner, ok := put(nil, path[1:], given, keep)
+		if !ok {
+			return value, false
+		}
+		return map[string]any{path[0]: inner}, true
+	case map[string]any:
+		inner, ok := put(v[path[0]], path[1:], given, keep)
+		if ok {
+			v[path[0]] = inner
+		}
+		return v, ok
+	case []any:
+		i, err := position(path[0], len(v))
+		if err != nil {
+			return value, false
+		}
+		inner, ok := put(v[i], path[1:], given, keep)
+		if ok {
+			v[i] = inner
+		}
+		return v, ok
+	}
+	return value, false
+}
+
+func position(step string, length int) (int, error) {
+	i, err := strconv.Atoi(step)
+	if err == nil && (i < 0 || i >= length) {
+		err = fmt.Errorf("%d is not a position in a list of %d", i, length)
+	}
+	return i, err
+}
+
+// merge puts a value over another: objects field by field, where null takes a field away, lists of objects with names by these, other
+// lists after the items that are there.
+func merge(base, over any) any {
+	switch o := over.(type) {
+	case map[string]any:
+		b, ok := base.(map[string]any)
+		if !ok {
+			b = map[string]any{}
+		}
+		for key, value := range o {
+			if value == nil {
+				delete(b, key)
+			} else {
+				b[key] = merge(b[key], value)
+			}
+		}
+		return b
+	case []any:
+		b, _ := base.([]any)
+		for _, item := range o {
+			if at := named(b, item); at >= 0 {
+				b[at] = merge(b[at], item)
+			} else {
+				b = append(b, item)
+			}
+		}
+		return b
+	}
+	return over
+}
+
+// named returns the position of the item with the same name, -1 if there is none.
+func named(list []any, item any) int {
+	fields, _ := item.(map[string]any)
+	for i := range list {
+		if other, _ := list[i].(map[string]any); fields["name"] != nil && other["name"] == fields["name"] {
+			return i
+		}
+	}
+	return -1
+}

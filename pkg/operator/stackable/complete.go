@@ -1,0 +1,68 @@
+package stackable
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// platform are the StorageClasses of the platform's own secret-operator and listener-operator, whose volumes are there on every node.
+var platform = []string{"secrets.stackable.tech", "listeners.stackable.tech"}
+
+// complete makes a pod of what podOverrides say of the operator's own parts that are not made here, since they decide nothing about where
+// the pod goes: containers that ask for nothing, and volumes of configuration, secrets and logs.
+func (c *cluster) complete(spec *v1.PodSpec, claims []v1.PersistentVolumeClaim) {
+	for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			if containers[i].Image == "" {
+				containers[i].Image = c.image.reference(c.app)
+				c.assume(fmt.Sprintf("container %s, which podOverrides give no image, is one that the operator makes, and asks for what they say alone", containers[i].Name))
+			}
+		}
+	}
+	there := map[string]bool{}
+	for i := range claims {
+		there[claims[i].Name] = true
+	}
+	ofOperator := map[string]bool{}
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(volume v1.Volume) bool {
+		class := classOf(&volume)
+		there[volume.Name] = true
+		ofOperator[volume.Name] = slices.Contains(platform, class) || !whole(&volume)
+		if ofOperator[volume.Name] && !slices.Contains(platform, class) {
+			c.assumeVolume(volume.Name)
+		}
+		return ofOperator[volume.Name]
+	})
+	for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			containers[i].VolumeMounts = slices.DeleteFunc(containers[i].VolumeMounts, func(mount v1.VolumeMount) bool {
+				if !there[mount.Name] {
+					c.assumeVolume(mount.Name)
+				}
+				return !there[mount.Name] || ofOperator[mount.Name]
+			})
+		}
+	}
+}
+
+func (c *cluster) assumeVolume(name string) {
+	c.assume(fmt.Sprintf("volume %s, which podOverrides name, is one that the operator makes", name))
+}
+
+// classOf is the StorageClass of a volume that is made with its pod.
+func classOf(volume *v1.Volume) string {
+	if volume.Ephemeral == nil || volume.Ephemeral.VolumeClaimTemplate == nil || volume.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName == nil {
+		return ""
+	}
+	return *volume.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName
+}
+
+// whole tells whether the volume is more than a part of one.
+func whole(volume *v1.Volume) bool {
+	if e := volume.Ephemeral; e != nil {
+		return e.VolumeClaimTemplate != nil && len(e.VolumeClaimTemplate.Spec.AccessModes) > 0
+	}
+	return volume.VolumeSource != v1.VolumeSource{}
+}

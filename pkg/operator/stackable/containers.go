@@ -1,0 +1,137 @@
+package stackable
+
+import (
+	"cmp"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// What the operators put beside the product's container, where it asks for resources: rust/operator-binary/src of each, at the commits that
+// products.go was read at. Init containers that ask for no more than the product's own change nothing, and are left out.
+var (
+	kcatProber = requests{"kcat-prober", "100m", "200m", "128Mi"} // controller/build/resource/statefulset.rs of kafka-operator at ef84356
+	metrics    = requests{"metrics", "100m", "200m", "64Mi"}      // controller/build/resource of airflow-operator at b1c8805 and superset-operator at 43a7908
+
+	druidPrepare = prepare("100m", "400m", "512Mi")
+)
+
+// prepare is the init container of that name, which asks for the same whatever the product's own asks for.
+func prepare(cpu, cpuLimit, memory string) []requests {
+	return []requests{{"prepare", cpu, cpuLimit, memory}}
+}
+
+func always(containers ...requests) func(*cluster) []requests {
+	return func(*cluster) []requests { return containers }
+}
+
+func airflowBeside(c *cluster) []requests { return append(gitSync(c, "dagsGitSync"), metrics) }
+
+func nifiBeside(c *cluster) []requests { return gitSync(c, "customComponentsGitSync") }
+
+// gitSync is a container for each repository: crates/stackable-operator/src/crd/git_sync/v1alpha2_impl.rs of the library.
+func gitSync(c *cluster, field string) []requests {
+	var containers []requests
+	repositories, _, _ := unstructured.NestedSlice(c.config, field)
+	for i := range repositories {
+		containers = append(containers, requests{fmt.Sprintf("git-sync-%d", i), "100m", "200m", "64Mi"})
+	}
+	return containers
+}
+
+// opaBeside: controller/build/resource/daemonset of opa-operator at d877bbf.
+func opaBeside(c *cluster) []requests {
+	containers := []requests{{"bundle-builder", "100m", "200m", "128Mi"}}
+	if c.config["userInfo"] != nil {
+		containers = append(containers, requests{"user-info-fetcher", "100m", "200m", "128Mi"})
+	}
+	return containers
+}
+
+// authentication is the group of AuthenticationClasses, which are not in any namespace.
+const authentication = "authentication.stackable.tech"
+
+// passwordFileUpdater is there if users are kept in a file, as an AuthenticationClass says: authentication/password/mod.rs of
+// trino-operator at c8d8891.
+func passwordFileUpdater(c *cluster) []requests {
+	updater := requests{"password-file-updater", "100m", "200m", "32Mi"}
+	classes, _, _ := unstructured.NestedSlice(c.config, "authentication")
+	for _, class := range classes {
+		reference, _ := class.(map[string]any)
+		name, _, _ := unstructured.NestedString(reference, "authenticationClass")
+		found := false
+		for _, r := range c.those {
+			if r.Kind != "AuthenticationClass" || r.Name != name || r.APIVersion != authentication+"/v1alpha1" {
+				continue
+			}
+			found = true
+			if _, static, _ := unstructured.NestedFieldNoCopy(fields(r), "spec", "provider", "static"); static {
+				return []requests{updater}
+			}
+		}
+		if !found {
+			c.warn("spec.clusterConfig.authentication: there is no AuthenticationClass %s among the resources; with a static provider the coordinators "+
+				"would have a container %s (%s CPU, %s), too", name, updater.name, updater.cpu, updater.memory)
+		}
+	}
+	return nil
+}
+
+// containers are the product's own, and those beside it that ask for resources.
+func (g *group) containers() []v1.Container {
+	own := g.role.requests
+	for _, l := range []*Level{g.roleLevel, g.level} { // the later wins
+		r := &l.Config.Resources
+		own.cpu = given(r.CPU.Min, own.cpu)
+		own.cpuLimit = given(r.CPU.Max, own.cpuLimit)
+		own.memory = given(r.Memory.Limit, own.memory)
+	}
+	own.name = cmp.Or(g.role.requests.name, g.app)
+	containers := []requests{own}
+	if g.role.beside != nil {
+		containers = append(containers, g.role.beside(g.cluster)...)
+	}
+	vector := false
+	for _, l := range []*Level{g.roleLevel, g.level} {
+		if enabled := l.Config.Logging.EnableVectorAgent; enabled != nil {
+			vector = *enabled
+		}
+	}
+	if vector {
+		containers = append(containers, requests{name: "vector", cpu: "250m", cpuLimit: "500m", memory: "128Mi"})
+	}
+	return g.made(containers)
+}
+
+func (g *group) made(containers []requests) []v1.Container {
+	made := make([]v1.Container, len(containers))
+	for i := range containers {
+		made[i] = v1.Container{Name: containers[i].name, Image: g.image.reference(g.app), Resources: containers[i].requirements()}
+	}
+	return made
+}
+
+// given is the quantity if there is one, and what holds otherwise.
+func given(quantity *resource.Quantity, otherwise string) string {
+	if quantity == nil {
+		return otherwise
+	}
+	return quantity.String()
+}
+
+// requirements are as commons/resources.rs of the library makes them: as much memory is asked for as is allowed.
+func (r *requests) requirements() v1.ResourceRequirements {
+	made := v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}
+	set := func(list v1.ResourceList, name v1.ResourceName, quantity string) {
+		if quantity != "" {
+			list[name] = resource.MustParse(quantity)
+		}
+	}
+	set(made.Requests, v1.ResourceCPU, r.cpu)
+	set(made.Limits, v1.ResourceCPU, r.cpuLimit)
+	set(made.Requests, v1.ResourceMemory, r.memory)
+	set(made.Limits, v1.ResourceMemory, r.memory)
+	return made
+}
