@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/placement"
 )
 
 // full is a cluster of three workers of 8 CPUs, each with two running pods of 4 CPUs and priority 1.
