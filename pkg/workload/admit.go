@@ -129,7 +129,11 @@ func (a *admitting) add(given cluster.Object) {
 		return
 	}
 	if old := a.known[keyOf(obj)]; old != nil {
-		keep(obj, old)
+		if err := keep(obj, old); err != nil {
+			a.problem(obj, "%w", err)
+			return
+		}
+		a.update(obj, old)
 	}
 	if obj.GetUID() == "" {
 		created := obj.GetCreationTimestamp()
