@@ -226,6 +226,7 @@ func (l *loader) otherCluster(s *Scenario, sources []Source) {
 	l.reading = ""
 	l.clusterSources(s, sources)
 	s.LevelKeys = l.levelKeys
+	l.dump(s)
 	l.alike.clusters[key] = *s
 }
 

@@ -65,6 +65,7 @@ scheduler's best, each on the cluster as it was just before. What differs is cla
 	flags := cmd.Flags()
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "`FILE` of the cluster's KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
+	registerStrict(cmd, &opts.Strict)
 	flags.StringVar(&least, "min-agreement", "", "`PERCENT` of the placements that must be among the best nodes; with fewer the exit status is 3")
 	out.register(cmd, report.VerifyFormats())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone")
