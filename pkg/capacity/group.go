@@ -125,19 +125,23 @@ func (z *Zone) nodes(group string, count int) []cluster.Object {
 	return all
 }
 
-// afresh are the cluster's objects without its nodes, and with no pod on any: what is bound is placed again. The pods of DaemonSets
-// follow the nodes.
-func afresh(objects []cluster.Object) (left []cluster.Object, unbound int) {
+// afresh are objects without nodes, and with no pod on any: what is bound is placed again. The pods of DaemonSets and those that
+// kubelets run by themselves follow the nodes. Those of another scheduler are left out, since nobody here could place them.
+func (z *sizer) afresh(objects []cluster.Object) (left []cluster.Object) {
 	for _, obj := range objects {
 		switch o := obj.(type) {
 		case *v1.Node:
 			continue
 		case *v1.Pod:
-			if cluster.Terminal(o) || slices.ContainsFunc(o.OwnerReferences, isDaemonSet) {
+			if cluster.Terminal(o) || slices.ContainsFunc(o.OwnerReferences, followsNodes) {
+				continue
+			}
+			if cluster.Dumped(o) && !slices.Contains(z.scenario.Config.SchedulerNames(), o.Spec.SchedulerName) {
+				z.sizing.Foreign++
 				continue
 			}
 			if o.Spec.NodeName != "" {
-				unbound++
+				z.sizing.Unbound++
 				pod := o.DeepCopy()
 				pod.Spec.NodeName, pod.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: o.Status.QOSClass}
 				obj = pod
@@ -145,5 +149,5 @@ func afresh(objects []cluster.Object) (left []cluster.Object, unbound int) {
 		}
 		left = append(left, obj)
 	}
-	return left, unbound
+	return left
 }

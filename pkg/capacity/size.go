@@ -45,6 +45,8 @@ type Sizing struct {
 	Tried  int
 	// Unbound is the number of pods that had nodes and were placed afresh.
 	Unbound int
+	// Foreign is the number of pods of schedulers that are not configured, which are left out.
+	Foreign int
 	// Fewer are what happens with one node fewer, for each number that can be lowered. Where no numbers do, it is what happens with the
 	// largest that were tried.
 	Fewer []Fewer
@@ -153,8 +155,21 @@ func (z *sizer) prepare() error {
 		return &InputError{err}
 	}
 	z.groups, z.sizing.Groups, z.sizing.Priced = groups, groups, priced
-	z.rest, z.sizing.Unbound = afresh(z.scenario.Cluster)
+	z.afreshAll()
 	return nil
+}
+
+// afreshAll places afresh what the cluster has, and what the steps bring along: a dump can be either.
+func (z *sizer) afreshAll() {
+	z.rest = z.afresh(z.scenario.Cluster)
+	s := *z.scenario
+	s.Workloads, s.Steps = z.afresh(s.Workloads), slices.Clone(s.Steps)
+	for i := range s.Steps {
+		if s.Steps[i].Apply != nil {
+			s.Steps[i].Objects = z.afresh(s.Steps[i].Objects)
+		}
+	}
+	z.scenario = &s
 }
 
 // counts are the nodes by group and zone.
@@ -238,13 +253,15 @@ func (z *sizer) ask(state *cluster.State) {
 	}
 	z.needs = amounts{}
 	for _, pod := range state.Pods {
-		if !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, isDaemonSet) {
+		if !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
 			z.needs.add(requests(pod), 1)
 		}
 	}
 }
 
-func isDaemonSet(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" }
+func followsNodes(ref metav1.OwnerReference) bool {
+	return ref.Kind == "DaemonSet" || ref.Kind == "Node"
+}
 
 // enough tells whether the nodes have the resources that the pods ask for in all.
 func (z *sizer) enough(point []int) bool {

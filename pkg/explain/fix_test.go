@@ -94,6 +94,18 @@ func TestFixes(t *testing.T) {
 			tried: []string{"request less memory"},
 		},
 		{
+			// As above, but what the pods request is what limits them, and the new request is below the limit.
+			name:     "too large by its limits",
+			cluster:  node("n1", "a", ""),
+			workload: strings.Replace(workload("Deployment", 2, "cpu: 2500m", ""), "requests", "limits", 1),
+			step:     "workloads",
+			fixes: []string{
+				"request at most 2 CPU (now 2500m): 0 (0) n1",
+				"one replica fewer: 1: 0 (0)",
+				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-more",
+			},
+		},
+		{
 			// 8Gi take two pods of 3Gi; five of at most 1638Mi, since 8192 / 5 = 1638.4. A node more takes two more, which leaves one; the
 			// Pending pod is the third, and goes to n1 after one on each.
 			name:     "several too many",

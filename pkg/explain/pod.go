@@ -21,6 +21,9 @@ type Pod struct {
 	// Step is the step in which the scheduler looked at the pod.
 	Step  string
 	Owner cluster.Owner
+	// Runs is the node with which the pod came, as those of a dump do, so that it was placed again to see what the scheduler says of it
+	// now; "" for a pod that the scheduler looked at in the step.
+	Runs string
 	// Placed is how the pod got its node, with the whole of its cycle; Pending why it got none. One of the two is nil.
 	Placed  *placement.Placement
 	Pending *placement.Pending
@@ -78,7 +81,16 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Of, opts Options) (resul
 	}
 	step, placed, pending := of.find(result)
 	if step == nil {
-		return nil, nil, 0, of.notFound(result)
+		step, running := of.running(result)
+		if len(running) == 0 {
+			return nil, nil, 0, of.notFound(result)
+		}
+		if of.Most > 0 && len(running) > of.Most {
+			more = len(running) - of.Most
+			running = running[:of.Most]
+		}
+		pods, err = placeAgain(ctx, result, step, running)
+		return result, pods, more, err
 	}
 	names := slices.Concat(placed, pending)
 	if of.Most > 0 && len(names) > of.Most {
@@ -117,11 +129,7 @@ func (of Of) find(result *simulation.Result) (in *simulation.Step, placed, pendi
 		if of.Step != "" && step.Name != of.Step {
 			continue
 		}
-		owner := step.State.Owners()
-		asked := func(pod *v1.Pod) bool {
-			return pod.Namespace == of.Namespace &&
-				(of.Kind == "Pod" && pod.Name == of.Name || owner(pod) == cluster.Owner{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
-		}
+		asked := of.asked(step)
 		for _, p := range step.Placed {
 			if asked(p.Pod) {
 				placed = append(placed, nameOf(p.Pod))
@@ -137,6 +145,15 @@ func (of Of) find(result *simulation.Result) (in *simulation.Step, placed, pendi
 		}
 	}
 	return nil, nil, nil
+}
+
+// asked returns a function that tells whether a pod of the step is asked about.
+func (of Of) asked(step *simulation.Step) func(*v1.Pod) bool {
+	owner := step.State.Owners()
+	return func(pod *v1.Pod) bool {
+		return pod.Namespace == of.Namespace &&
+			(of.Kind == "Pod" && pod.Name == of.Name || owner(pod) == cluster.Owner{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
+	}
 }
 
 func (of Of) notFound(result *simulation.Result) error {

@@ -93,7 +93,7 @@ func (p *pendingPod) requestLess() []attempt {
 			continue
 		}
 		container := p.spec.Containers[i].Name
-		request := p.spec.Containers[i].Resources.Requests[u.resource]
+		request := requestOf(&p.spec.Containers[i], u.resource)
 		now := u.amount(request)
 		if now < 2 {
 			continue
@@ -123,20 +123,32 @@ func (p *pendingPod) greediest(name v1.ResourceName) int {
 	found := -1
 	var most resource.Quantity
 	for i := range p.spec.Containers {
-		if request := p.spec.Containers[i].Resources.Requests[name]; request.Cmp(most) > 0 {
+		if request := requestOf(&p.spec.Containers[i], name); request.Cmp(most) > 0 {
 			found, most = i, request
 		}
 	}
 	return found
 }
 
+// requestOf is what a pod with this container requests for it: its limit where a template says no more.
+func requestOf(container *v1.Container, name v1.ResourceName) resource.Quantity {
+	if request, given := container.Resources.Requests[name]; given {
+		return request
+	}
+	return container.Resources.Limits[name]
+}
+
 // atMost lowers the container's request where it is larger.
 func atMost(spec *v1.PodSpec, container string, name v1.ResourceName, most resource.Quantity) {
 	for i := range spec.Containers {
-		requests := spec.Containers[i].Resources.Requests
-		if request, given := requests[name]; given && spec.Containers[i].Name == container && request.Cmp(most) > 0 {
-			requests[name] = most
+		c := &spec.Containers[i]
+		if request := requestOf(c, name); c.Name != container || request.Cmp(most) <= 0 {
+			continue
 		}
+		if c.Resources.Requests == nil {
+			c.Resources.Requests = v1.ResourceList{}
+		}
+		c.Resources.Requests[name] = most
 	}
 }
 

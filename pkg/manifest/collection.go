@@ -39,6 +39,7 @@ func (c *collection) decode(file string, data []byte) int {
 func (c *collection) add(o outcome) {
 	c.errs = append(c.errs, o.errs...)
 	c.set.Ignored = append(c.set.Ignored, o.Ignored...)
+	c.set.Flaws = append(c.set.Flaws, o.Flaws...)
 	c.set.SchedulerConfigs = append(c.set.SchedulerConfigs, o.SchedulerConfigs...)
 	for _, obj := range o.Objects {
 		kind := kindOf(obj.Object)

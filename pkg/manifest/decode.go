@@ -25,9 +25,7 @@ type outcome struct {
 
 // decode makes an item's object. Which kind it has decides who reads it.
 func (it item) decode() outcome {
-	fail := func(format string, args ...any) outcome {
-		return outcome{errs: []error{it.source.errorf(format, args...)}}
-	}
+	fail := func(format string, args ...any) outcome { return it.refuse("", fmt.Sprintf(format, args...)) }
 	if len(it.errs) > 0 {
 		return outcome{errs: it.errs}
 	}
@@ -50,8 +48,8 @@ func (it item) decode() outcome {
 	case ours && known.group == gv.Group && slices.Contains(known.versions, gv.Version):
 		return it.decodeObject(known, gv.WithKind(h.Kind))
 	case ours && (gv.Group == "extensions" || groups.Has(gv.Group)):
-		return fail("%s: apiVersion %s has no %s in Kubernetes 1.37; use %s",
-			known.describe(h.Metadata.Namespace, h.Metadata.Name), h.APIVersion, h.Kind, known.apiVersion())
+		return it.refuse(known.describe(h.Metadata.Namespace, h.Metadata.Name),
+			fmt.Sprintf("apiVersion %s has no %s in Kubernetes 1.37; use %s", h.APIVersion, h.Kind, known.apiVersion()))
 	case legacyscheme.Scheme.IsVersionRegistered(gv) && groups.Has(gv.Group) && !legacyscheme.Scheme.Recognizes(gv.WithKind(h.Kind)):
 		return fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, kindsOf(gv)))
 	}
@@ -60,6 +58,30 @@ func (it item) decode() outcome {
 		ignored.JSON = slices.Clone(it.json)
 	}
 	return outcome{Set: Set{Ignored: []Ignored{ignored}}}
+}
+
+// refuse is the outcome of an item that is not as it should be: an error, a line for each problem, unless an API server has taken it.
+func (it item) refuse(subject string, problems ...string) (o outcome) {
+	if subject != "" {
+		subject += ": "
+	}
+	slices.Sort(problems)
+	for _, problem := range slices.Compact(problems) {
+		if it.dumped() {
+			o.Flaws = append(o.Flaws, it.flaw(problem, true))
+		} else {
+			o.errs = append(o.errs, it.source.errorf("%s%s", subject, oneLine(problem)))
+		}
+	}
+	return o
+}
+
+// dumped tells whether an API server has written the item: nothing else gives objects their resourceVersion.
+func (it item) dumped() bool { return it.header.Metadata.ResourceVersion != "" }
+
+func (it item) flaw(problem string, aside bool) Flaw {
+	h := it.header
+	return Flaw{Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Problem: oneLine(problem), Aside: aside, Source: it.source}
 }
 
 func missing(h header) string {
@@ -75,12 +97,7 @@ func missing(h header) string {
 // decodeObject decodes an object of a kind that takes part in scheduling.
 func (it item) decodeObject(k *kind, gvk schema.GroupVersionKind) outcome {
 	fail := func(problems []string) outcome {
-		var o outcome
-		slices.Sort(problems)
-		for _, problem := range slices.Compact(problems) {
-			o.errs = append(o.errs, it.source.errorf("%s: %s", k.describe(it.header.Metadata.Namespace, it.header.Metadata.Name), oneLine(problem)))
-		}
-		return o
+		return it.refuse(k.describe(it.header.Metadata.Namespace, it.header.Metadata.Name), problems...)
 	}
 	obj, err := legacyscheme.Scheme.New(gvk)
 	if err != nil {
@@ -95,14 +112,19 @@ func (it item) decodeObject(k *kind, gvk schema.GroupVersionKind) outcome {
 	if err != nil {
 		return fail(problems(reflect.TypeOf(obj), it.json, err))
 	}
-	if len(strict) > 0 {
-		return fail(strictProblems(reflect.TypeOf(obj), strict))
+	unknown := strictProblems(reflect.TypeOf(obj), strict)
+	if len(unknown) > 0 && !it.dumped() {
+		return fail(unknown)
 	}
 	created, problems := create(k, obj.(cluster.Object), gvk.GroupVersion(), it.source)
 	if len(problems) > 0 {
 		return fail(problems)
 	}
-	return outcome{Set: Set{Objects: []Object{{Object: created, Source: it.source}}}}
+	o := outcome{Set: Set{Objects: []Object{{Object: created, Source: it.source}}}}
+	for _, problem := range unknown {
+		o.Flaws = append(o.Flaws, it.flaw(problem, false))
+	}
+	return o
 }
 
 // decodeKind returns the nodes that a kind cluster configuration asks for.

@@ -9,7 +9,7 @@
 //
 // Decoding, defaults, conversion and validation are upstream's, so an object that this package refuses is refused by a real
 // API server too, in the same words. A dump of a live cluster keeps what the scheduler looks at: the status of nodes, pods and
-// volumes, the node of each pod, and the owners.
+// volumes, the node of each pod, and the owners; what cannot be read of it is a flaw of the set, and no error.
 package manifest
 
 import (
@@ -74,10 +74,32 @@ type Raw struct {
 	Source Source
 }
 
+// Flaw is something in the dump of a cluster that this release does not know or would not take. Another release did, so that it is no
+// mistake, and the rest of the dump is as good as ever.
+type Flaw struct {
+	Kind, Namespace, Name string
+	// Problem is the error that it would be in a manifest.
+	Problem string
+	// Aside says that the object is left out; otherwise it was read without what is unknown in it.
+	Aside  bool
+	Source Source
+}
+
+// Error returns the flaw as the error that it would be in a manifest.
+func (f Flaw) Error() string {
+	name := f.Name
+	if f.Namespace != "" {
+		name = f.Namespace + "/" + name
+	}
+	return fmt.Sprintf("%s: %s %s: %s", f.Source, f.Kind, name, f.Problem)
+}
+
 // Set is what a group of files holds, in the order in which it was read.
 type Set struct {
 	Objects []Object
 	Ignored []Ignored
+	// Flaws are what is the matter with objects of a dump.
+	Flaws []Flaw
 	// SchedulerConfigs are the documents of kind KubeSchedulerConfiguration.
 	SchedulerConfigs []Raw
 }
@@ -100,6 +122,9 @@ func DecodeObject(label string, data []byte) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
+	if err := set.Strict(); err != nil {
+		return Object{}, err
+	}
 	for _, ignored := range set.Ignored {
 		return Object{}, ignored.Source.errorf("%s of %s takes no part in scheduling; leave it out", ignored.Kind, ignored.APIVersion)
 	}
@@ -107,6 +132,15 @@ func DecodeObject(label string, data []byte) (Object, error) {
 		return Object{}, Source{File: label}.errorf("%d objects where one is wanted; give each its own place", len(set.Objects)+len(set.SchedulerConfigs))
 	}
 	return set.Objects[0], nil
+}
+
+// Strict returns the flaws as an error, a line for each, or nil.
+func (s *Set) Strict() error {
+	var errs []error
+	for _, flaw := range s.Flaws {
+		errs = append(errs, flaw)
+	}
+	return join(errs)
 }
 
 func noObjects(file string) error {

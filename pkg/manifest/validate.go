@@ -19,6 +19,7 @@ import (
 	pvutil "k8s.io/kubernetes/pkg/api/persistentvolume"
 	pvcutil "k8s.io/kubernetes/pkg/api/persistentvolumeclaim"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
+	serviceutil "k8s.io/kubernetes/pkg/api/service"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
@@ -119,11 +120,18 @@ func on[T runtime.Object](validate func(T) field.ErrorList) func(runtime.Object)
 	return func(obj runtime.Object) field.ErrorList { return validate(obj.(T)) }
 }
 
-// validateService fills in clusterIPs as the API server does before it validates; see normalizeClusterIPs in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go.
+// aHealthCheckNodePort is the first port of the default --service-node-port-range. Which one it is has no effect on placement.
+const aHealthCheckNodePort = 30000
+
+// validateService fills in what the API server does before it validates: clusterIPs, by normalizeClusterIPs in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go, and the port at which load
+// balancers ask for local endpoints, by allocHealthCheckNodePort in alloc.go beside it. What else it allocates may be missing.
 func validateService(service *core.Service) field.ErrorList {
 	if service.Spec.ClusterIP != "" && len(service.Spec.ClusterIPs) == 0 {
 		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
+	}
+	if serviceutil.NeedsHealthCheck(service) && service.Spec.HealthCheckNodePort == 0 {
+		service.Spec.HealthCheckNodePort = aHealthCheckNodePort
 	}
 	return corevalidation.ValidateServiceCreate(service)
 }

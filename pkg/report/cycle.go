@@ -39,6 +39,8 @@ type Candidate struct {
 	Rank int `json:"rank,omitempty"`
 	// Chosen tells that it is the pod's node.
 	Chosen bool `json:"chosen,omitempty"`
+	// Present tells that the pod runs there, and would be sent elsewhere now.
+	Present bool `json:"present,omitempty"`
 	// Total is the sum of the weighted scores.
 	Total int64 `json:"total"`
 	// Scores are those of each plugin, in the profile's order. Plugins that had nothing to say are left out.

@@ -113,6 +113,8 @@ func (t *text) scores(c *Cycle) {
 		name := candidate.Node
 		if candidate.Chosen {
 			s, name = green, "* "+name
+		} else if candidate.Present {
+			s, name = yellow, "> "+name
 		} else {
 			name = "  " + name
 		}
@@ -161,7 +163,7 @@ func (t *text) shownOf(candidates []Candidate) []Candidate {
 	below := false
 	for i, candidate := range candidates {
 		next := candidate.Rank > 1 && !below // the runner-up, or one of its equals
-		if i < maxCandidates-1 || candidate.Chosen || next {
+		if i < maxCandidates-1 || candidate.Chosen || candidate.Present || next {
 			shown = append(shown, candidate)
 		}
 		below = below || next

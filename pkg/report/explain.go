@@ -23,6 +23,8 @@ type Explanation struct {
 	// Node is the pod's node; empty where it got none, and Message is then kube-scheduler's text.
 	Node    string `json:"node,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Runs is the node with which the pod came, as those of a dump do; the rest is then what the scheduler would do with it now.
+	Runs string `json:"runs,omitempty"`
 	// Decision is how the node was chosen.
 	Decision *Decision `json:"decision,omitempty"`
 	// Cycle is what every plugin said of the nodes; missing where the pod was held back before it came to that.

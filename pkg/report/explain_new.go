@@ -23,7 +23,7 @@ func NewExplain(result *simulation.Result, pods []explain.Pod, more int, asked [
 }
 
 func newExplanation(pod *explain.Pod, asked []string) Explanation {
-	e := Explanation{Step: pod.Step, Workload: ownerName(pod.Owner), Tried: pod.Tried, Notes: pod.Notes}
+	e := Explanation{Step: pod.Step, Workload: ownerName(pod.Owner), Runs: pod.Runs, Tried: pod.Tried, Notes: pod.Notes}
 	var cycle *placement.Cycle
 	var of *v1.Pod
 	if pod.Placed != nil {
@@ -35,6 +35,10 @@ func newExplanation(pod *explain.Pod, asked []string) Explanation {
 	}
 	e.Namespace, e.Name = of.Namespace, of.Name
 	e.Cycle = newCycle(cycle, e.Node)
+	if pod.Runs != "" && pod.Runs != e.Node {
+		e.Cycle.present(pod.Runs)
+		asked = append([]string{pod.Runs}, asked...)
+	}
 	for _, node := range asked {
 		e.Asked = append(e.Asked, Asked{Node: node, Why: e.whyNot(node, cycle)})
 	}
@@ -110,6 +114,16 @@ func (e *Explanation) behind(other *Candidate) string {
 		}
 	}
 	return fmt.Sprintf("it has %d points, %d fewer than %s: %s", other.Total, chosen.Total-other.Total, chosen.Node, strings.Join(parts, ", "))
+}
+
+// present marks the node on which the pod is.
+func (c *Cycle) present(node string) {
+	if c == nil {
+		return
+	}
+	for i := range c.Candidates {
+		c.Candidates[i].Present = c.Candidates[i].Node == node
+	}
 }
 
 // chosen is the pod's node among the candidates.

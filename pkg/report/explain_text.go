@@ -47,7 +47,11 @@ func (t *explainText) everything(narrative bool) {
 		if e.Workload != "" {
 			heading += " of " + e.Workload
 		}
-		t.line(styled(bold, "%s, step %s: %s", heading, e.Step, outcomeOf(e.Node, e.Decision)))
+		outcome := outcomeOf(e.Node, e.Decision)
+		if e.Runs != "" {
+			outcome = "runs on " + e.Runs + "; placed again, " + outcome
+		}
+		t.line(styled(bold, "%s, step %s: %s", heading, e.Step, outcome))
 		if narrative {
 			for i, sentence := range e.Story {
 				t.line(styled(plain, "%3d. %s", i+1, sentence))

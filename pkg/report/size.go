@@ -35,6 +35,8 @@ type SizeReport struct {
 	Tried int `json:"tried"`
 	// Unbound is the number of pods that had a node and were placed afresh.
 	Unbound int `json:"unbound,omitempty"`
+	// Foreign is the number of pods of schedulers that are not configured, which are left out.
+	Foreign int `json:"foreign,omitempty"`
 	// Fewer are what goes wrong with one node fewer.
 	Fewer []SizeFewer `json:"fewer,omitempty"`
 }
@@ -77,7 +79,7 @@ type SizeFewer struct {
 func NewSize(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, opts capacity.SizeOptions, version string) *SizeReport {
 	r := &SizeReport{
 		Head:  newHead(&simulation.Result{Scenario: s, Initial: &cluster.State{Nodes: nodes}}, SizeKind, version),
-		Found: sizing.Counts != nil, Survive: opts.Survive, Proven: sizing.Proven, Tried: sizing.Tried, Unbound: sizing.Unbound,
+		Found: sizing.Counts != nil, Survive: opts.Survive, Proven: sizing.Proven, Tried: sizing.Tried, Unbound: sizing.Unbound, Foreign: sizing.Foreign,
 	}
 	if len(opts.Survive) > 0 {
 		r.Mode = string(opts.Mode)

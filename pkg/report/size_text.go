@@ -63,6 +63,9 @@ func (r *SizeReport) verdict() []cell {
 	if r.Unbound > 0 {
 		lines = append(lines, styled(plain, "%s had a node and %s placed afresh.", count(r.Unbound, "pod"), pick(r.Unbound, "was", "were")))
 	}
+	if r.Foreign > 0 {
+		lines = append(lines, styled(plain, "%s of other schedulers %s left out.", count(r.Foreign, "pod"), pick(r.Foreign, "is", "are")))
+	}
 	return lines
 }
 

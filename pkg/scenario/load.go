@@ -43,9 +43,11 @@ type Options struct {
 	// FeatureGates are switched besides the scenario's, or otherwise than there, as kube-scheduler takes them:
 	// "A=true,B=false". Default: the scenario's.
 	FeatureGates string
-	// Dump says that the files are the dump of a real cluster. That its pods are for a scheduler of another name, or claim volumes
-	// that it does not hold, is then how it was, and no problem. Default: it is one.
+	// Dump says that the files are the dump of a real cluster, whatever its objects look like. That its pods are for a scheduler of
+	// another name is then how it was, and no problem. Default: it is one of objects without a resourceVersion.
 	Dump bool
+	// Strict makes a problem of what is set aside of a dump otherwise.
+	Strict bool
 	// Assume puts nodes in the place of those that the files lack, and notes it: three zones of three nodes of 16 cores and 64Gi. It has
 	// no effect on scenario files. Default: a cluster without nodes is a problem.
 	Assume bool
@@ -178,6 +180,7 @@ type loader struct {
 	reading     string // the step whose objects are being read
 	incomplete  bool   // some objects could not be read
 	ignored     []manifest.Ignored
+	flaws       []manifest.Flaw
 	notes       []string // of what operators make
 	levelKeys   []string
 	config      *manifest.Raw // a scheduler configuration found among the objects, as snapshots hold one
@@ -241,6 +244,7 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 	l.notes = unique(l.notes, func(note string) string { return note }) // several steps can apply one resource
 	s.Ignored, s.Notes, s.LevelKeys, s.sources = l.ignored, l.notes, l.levelKeys, l.sources
 	l.checkShape(s)
+	l.dump(s)
 	if !l.incomplete {
 		// Without some of the objects this would report what is not wrong.
 		l.walk(s)
@@ -251,6 +255,17 @@ func (l *loader) finish(s *Scenario) (*Scenario, error) {
 	s.loader = loader{file: l.file, fsys: l.fsys, dir: l.dir, stdin: l.stdin, opts: l.opts, commandLine: l.commandLine, named: l.named,
 		given: &s.read, alike: &alike{clusters: map[string]Scenario{}, configs: map[string]*sched.Config{}, changed: map[changed]cluster.Object{}}}
 	return s, nil
+}
+
+// dump sets aside what a dump holds and a simulation cannot take.
+func (l *loader) dump(s *Scenario) {
+	if l.opts.Strict || l.incomplete {
+		return
+	}
+	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), s.setAside())
+	if s.Config != nil {
+		s.Notes = append(s.Notes, s.waiting()...)
+	}
 }
 
 // err returns all problems in one.

@@ -95,19 +95,6 @@ func (n *names) add(obj cluster.Object) {
 	}
 }
 
-// claims tells whether the object's pods can have the claim: it is given, or the object is a pod whose StatefulSet makes it.
-func (n *names) claims(claim string, obj cluster.Object) bool {
-	if n.objects[objectName{"PersistentVolumeClaim", obj.GetNamespace(), claim}] {
-		return true
-	}
-	for _, owner := range obj.GetOwnerReferences() {
-		if owner.Kind == "StatefulSet" && strings.HasSuffix(claim, "-"+obj.GetName()) {
-			return true
-		}
-	}
-	return false
-}
-
 // mayBeMade tells whether a controller of the scenario may make an object of that name. Such names are on the report and are
 // the same in every run, so that a later step can use them.
 func (n *names) mayBeMade(wanted objectName) bool {

@@ -239,6 +239,7 @@ func (l *loader) patchResources(varied *LoadedVariant, patches []Patch) {
 	}
 	s.read, s.Steps = next, slices.Clone(s.Steps)
 	l.assemble(s)
+	l.dump(s)
 	for _, obj := range s.objects() {
 		if was := before[nameOf(obj)]; was == nil || was == obj || equality.Semantic.DeepEqual(was, obj) {
 			continue

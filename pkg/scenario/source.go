@@ -146,6 +146,9 @@ func (l *loader) read(path *field.Path, files []string) reading {
 		return reading{}
 	}
 	set, err := manifest.ReadFS(l.fsys, l.stdin, found...)
+	if err == nil && l.opts.Strict {
+		err = set.Strict()
+	}
 	if err != nil {
 		l.problems = append(l.problems, err)
 		return reading{}
@@ -206,6 +209,7 @@ func (l *loader) take(set *manifest.Set) reading {
 		}
 		l.config = &set.SchedulerConfigs[i]
 	}
+	l.flaws = append(l.flaws, set.Flaws...)
 	objects := make([]cluster.Object, len(set.Objects))
 	for i := range set.Objects {
 		objects[i] = set.Objects[i].Object

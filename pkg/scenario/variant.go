@@ -232,6 +232,7 @@ func (l *loader) otherCluster(s *Scenario, sources []Source) {
 	others.Steps = nil
 	l.assemble(&others)
 	s.Cluster, s.LevelKeys, s.read.cluster = others.Cluster, l.levelKeys, others.read.cluster
+	l.dump(s)
 	l.alike.clusters[key] = *s
 }
 

@@ -257,24 +257,15 @@ func (w *walk) checkSelector(path *field.Path, text, what string, sets []labels.
 	w.problem(path, "%q matches no %s; each part of it matches some, but no %s all of them", text, what, what)
 }
 
-// checkPods finds pods, and templates of pods, that no profile of the scheduler serves, or whose volumes are not there.
+// checkPods finds pods, and templates of pods, that no profile of the scheduler serves.
 func (w *walk) checkPods(obj cluster.Object, s *Scenario) {
 	spec, path := PodSpec(obj)
-	if spec == nil {
+	if spec == nil || s.Config == nil || spec.NodeName != "" || cluster.Dumped(obj) && !w.opts.Strict {
 		return
 	}
-	if s.Config != nil && spec.NodeName == "" && !slices.Contains(s.Config.SchedulerNames(), spec.SchedulerName) {
+	if !slices.Contains(s.Config.SchedulerNames(), spec.SchedulerName) {
 		w.problem(nil, "%s: %s.schedulerName: the scheduler has no profile %q; %s",
 			describe(obj), path, spec.SchedulerName, there(spec.SchedulerName, s.Config.SchedulerNames()))
-	}
-	for i, volume := range spec.Volumes {
-		claim := volume.PersistentVolumeClaim
-		if claim == nil || w.known.claims(claim.ClaimName, obj) {
-			continue
-		}
-		wanted := objectName{"PersistentVolumeClaim", obj.GetNamespace(), claim.ClaimName}
-		w.problem(nil, "%s: %s.volumes[%d].persistentVolumeClaim.claimName: there is no %s in the scenario; give it too (kubectl get pvc); %s",
-			describe(obj), path, i, wanted, w.known.of(wanted))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -128,13 +127,17 @@ profiles:
 	}
 }
 
-func TestUnknownSchedulerNameIsAnError(t *testing.T) {
-	set, pods := replicas("web", 1, nil)
+// A pod of another scheduler waits for it, and keeps no other pod from its node.
+func TestPodOfAnotherSchedulerWaits(t *testing.T) {
+	set, pods := replicas("web", 2, nil)
 	pods[0].Spec.SchedulerName = "other"
-	_, err := newEngine(t, Ties{}).Place(t.Context(), walkthrough().With(set, pods[0]), []*v1.Pod{pods[0]})
-	want := `scheduling pod default/web-0: no profile has schedulerName "other"; the configuration has default-scheduler`
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+	pods[0].OwnerReferences = nil
+	result, err := newEngine(t, Ties{}).Place(t.Context(), walkthrough().With(set, pods[0], pods[1]), pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Placed) != 1 || len(result.Pending) != 1 || result.Pending[0].Message != `left to the scheduler "other"` {
+		t.Errorf("%d placed, Pending %v", len(result.Placed), result.Pending)
 	}
 }
 

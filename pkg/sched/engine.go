@@ -1,14 +1,12 @@
 package sched
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -314,7 +312,9 @@ func (e *Engine) sorted(entries []*entry) []*entry {
 func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	profile, found := e.profiles[next.Pod.Spec.SchedulerName]
 	if !found {
-		return false, fmt.Errorf("no profile has schedulerName %q; the configuration has %s", next.Pod.Spec.SchedulerName, strings.Join(e.names(), ", "))
+		// A real one leaves the pod alone, without a word.
+		e.refuse(next, placement.Pending{Pod: next.Pod, Message: fmt.Sprintf("left to the scheduler %q", next.Pod.Spec.SchedulerName)})
+		return false, nil
 	}
 	if pending, found := e.refusedAlike(next.Pod); found {
 		next.pending, next.changes = pending, e.changes
@@ -413,15 +413,6 @@ func (e *Engine) startTime() time.Time {
 		offset = time.Duration(1 + e.random.Int64N(int64(time.Second)-1))
 	}
 	return e.state.Now.Add(offset)
-}
-
-func (e *Engine) names() []string {
-	var names []string
-	for name := range e.profiles {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, cmp.Compare)
-	return names
 }
 
 func nameOf(pod *v1.Pod) types.NamespacedName {

@@ -28,3 +28,20 @@ func TestClaimThatNobodyBinds(t *testing.T) {
 		t.Errorf("message %q, want %q", pending[0].Message, want)
 	}
 }
+
+// A claim that is not there is not the input's mistake: somebody may make it, and until then the pod waits.
+func TestClaimThatIsMissing(t *testing.T) {
+	node := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}`)}
+	pod := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}],
+		"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}}`)}
+	s, err := scenario.New("claim", &scenario.File{
+		Cluster: []scenario.Source{{Objects: []runtime.RawExtension{node}}}, Workloads: []scenario.Source{{Objects: []runtime.RawExtension{pod}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending := runCase(t, s).Steps[0].Pending
+	if want := `0/1 nodes are available: persistentvolumeclaim "data" not found. not found`; len(pending) != 1 || pending[0].Message != want {
+		t.Errorf("Pending %v, want one with %q", pending, want)
+	}
+}

@@ -9,6 +9,10 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/component-helpers/storage/volume"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
@@ -17,8 +21,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// admission is what every new pod passes in a cluster with the API server's default plugins: Priority and
-// DefaultTolerationSeconds.
+// admission is what every new pod passes, whoever creates it: the API server's defaults of a pod, which a template does not have,
+// and the default plugins Priority and DefaultTolerationSeconds.
 type admission struct {
 	classes map[string]*schedulingv1.PriorityClass
 	// byDefault is the class of pods that name none; nil: there is no such class.
@@ -39,8 +43,9 @@ func newAdmission(s *cluster.State) *admission {
 	return a
 }
 
-// pod completes a new pod in place, but for what it shares with others.
+// pod completes a new pod in place. Its containers are its own; what else it shares with others is copied before it is changed.
 func (a *admission) pod(pod *v1.Pod) error {
+	legacyscheme.Scheme.Default(pod)
 	if err := a.priority(&pod.Spec); err != nil {
 		name := pod.Name
 		if name == "" {
@@ -50,7 +55,29 @@ func (a *admission) pod(pod *v1.Pod) error {
 	}
 	pod.Spec.Tolerations = defaultTolerations(pod.Spec.Tolerations)
 	cluster.MergeLabelKeys(pod)
+	if err := defaultPodLevelResources(&pod.Spec); err != nil {
+		return err
+	}
 	pod.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: qos.ComputePodQOS(pod)}
+	return nil
+}
+
+// defaultPodLevelResources fills in what the pod as a whole requests, as PrepareForCreate in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go does, which knows internal types only.
+func defaultPodLevelResources(spec *v1.PodSpec) error {
+	if spec.Resources == nil {
+		return nil
+	}
+	var internal core.Pod
+	if err := corev1.Convert_v1_PodSpec_To_core_PodSpec(spec.DeepCopy(), &internal.Spec, nil); err != nil {
+		return err
+	}
+	podutil.DefaultPodLevelResources(&internal)
+	defaulted := &v1.ResourceRequirements{}
+	if err := corev1.Convert_core_ResourceRequirements_To_v1_ResourceRequirements(internal.Spec.Resources, defaulted, nil); err != nil {
+		return err
+	}
+	spec.Resources = defaulted
 	return nil
 }
 

@@ -129,7 +129,11 @@ func (a *admitting) add(given cluster.Object) {
 		return
 	}
 	if old := a.known[keyOf(obj)]; old != nil {
-		keep(obj, old)
+		if err := keep(obj, old); err != nil {
+			a.problem(obj, "%w", err)
+			return
+		}
+		a.update(obj, old)
 	}
 	if obj.GetUID() == "" {
 		created := obj.GetCreationTimestamp()
@@ -190,7 +194,7 @@ func (a *admitting) adoptPriorities() {
 	}
 	for _, obj := range a.objs {
 		pod, ok := obj.(*v1.Pod)
-		if !ok || pod.Spec.NodeName == "" || pod.Spec.Priority == nil || pod.Spec.PriorityClassName == "" || have[pod.Spec.PriorityClassName] != nil {
+		if !ok || pod.Spec.NodeName == "" && !cluster.Dumped(pod) || pod.Spec.Priority == nil || pod.Spec.PriorityClassName == "" || have[pod.Spec.PriorityClassName] != nil {
 			continue
 		}
 		class := &schedulingv1.PriorityClass{
@@ -297,13 +301,25 @@ func (a *admitting) template(owner cluster.Object, path string, template *v1.Pod
 		a.problem(owner, "%s.metadata.labels: `selector` does not match template `labels`", path)
 	}
 	spec := template.Spec
+	a.adoptClass(owner, spec.PriorityClassName)
 	if err := a.admission.priority(&spec); err != nil {
 		a.problem(owner, "%s.spec: pods %q is forbidden: %w", path, owner.GetName()+"-", err)
 	}
-	// An owned object is its controller's business: an old ReplicaSet may well name a node that is gone.
-	if metav1.GetControllerOfNoCopy(owner) == nil {
+	// An owned object is its controller's business, and a dump is as it is: an old ReplicaSet may well name a node that is gone.
+	if metav1.GetControllerOfNoCopy(owner) == nil && !cluster.Dumped(owner) {
 		a.nodeExists(owner, path+".spec", &spec)
 	}
+}
+
+// adoptClass adds the PriorityClass that the template of a dump names, if nobody gave it and no pod says its value.
+func (a *admitting) adoptClass(owner cluster.Object, name string) {
+	if name == "" || !cluster.Dumped(owner) || a.admission.classes[name] != nil {
+		return
+	}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	a.add(class)
+	a.admission.classes[name] = class
+	a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value 0, since %s names it and no pod says its value", describe(class), describe(owner)))
 }
 
 // identifyJob gives a Job the selector and the labels by which it knows its pods: generateSelector in

@@ -3,6 +3,7 @@ package workload
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -276,6 +277,39 @@ func TestDumpIsNotExpandedTwice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of two revisions whose ReplicaSets are missing, under hashes of another version, the present one is that whose containers are the
+// template's, also where the pods have requests and the template has limits only. The other is newer, as after a rollback.
+func TestDumpOfLimitsWithoutReplicaSets(t *testing.T) {
+	limited := func(image string) string {
+		return strings.Replace(deployment("web", 2, image, ""), "image: "+image, "image: "+image+", resources: {limits: {cpu: 1}}", 1)
+	}
+	w := newWorld(t, 2, spread)
+	w.apply(limited("a"))
+	var dump []cluster.Object
+	for _, obj := range w.state.Objects() {
+		if kindOf(obj) == "ReplicaSet" {
+			continue
+		}
+		obj = obj.DeepCopyObject().(cluster.Object)
+		if p, ok := obj.(*v1.Pod); ok {
+			p.OwnerReferences[0].Name = "web-foreign"
+			p.Labels["pod-template-hash"] = "foreign"
+			newer := p.DeepCopy()
+			newer.Name, newer.UID = "x"+p.Name, "x"+p.UID
+			newer.CreationTimestamp = metav1.NewTime(p.CreationTimestamp.Add(time.Hour))
+			newer.OwnerReferences[0].Name, newer.OwnerReferences[0].UID = "web-other", "x"
+			newer.Labels["pod-template-hash"] = "other"
+			newer.Spec.Containers[0].Image = "b"
+			dump = append(dump, newer)
+		}
+		dump = append(dump, obj)
+	}
+	again := newWorld(t, 0, spread)
+	again.admit(dump...)
+	again.settle()
+	again.check("pods", again.born(), w.born())
 }
 
 func TestDumpWithForeignHashes(t *testing.T) {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubectl/pkg/drain"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -43,8 +45,21 @@ func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1
 		return nil, nil, fmt.Errorf("no node is named %s: use the names that kubectl get nodes shows", node)
 	}
 	var objects []runtime.Object
+	there := map[types.NamespacedName]bool{}
 	for _, ds := range s.DaemonSets {
+		there[types.NamespacedName{Namespace: ds.Namespace, Name: ds.Name}] = true
 		objects = append(objects, ds)
+	}
+	// A dump may lack the DaemonSets whose pods it has. In its cluster they are there.
+	for _, pod := range s.Pods {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if pod.Spec.NodeName != node || ref == nil || ref.Kind != daemonSetKind.Kind {
+			continue
+		}
+		if name := (types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}); !there[name] {
+			there[name] = true
+			objects = append(objects, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: ref.UID}})
+		}
 	}
 	helper := &drain.Helper{
 		Ctx:                 context.Background(),

@@ -50,3 +50,17 @@ spec:
 		t.Error("a node that does not exist is drained")
 	}
 }
+
+// A dump may hold the pods of a DaemonSet and not the DaemonSet; kubectl would find it in the cluster.
+func TestDrainWithoutTheDaemonSet(t *testing.T) {
+	w := newWorld(t, 1, held)
+	w.apply(daemonSet("a", "}\n"))
+	w.state = w.state.Without(w.state.DaemonSets[0])
+	evict, blocked, err := Drainable(w.state, "n1", DrainOptions{IgnoreDaemonSets: true})
+	if err != nil || len(evict)+len(blocked) > 0 {
+		t.Errorf("evicted %d, blocked %v, error %v", len(evict), blocked, err)
+	}
+	if _, blocked, _ = Drainable(w.state, "n1", DrainOptions{}); len(blocked) != 1 || !strings.Contains(blocked[0].Reason, "cannot delete DaemonSet-managed Pods") {
+		t.Errorf("without --ignore-daemonsets blocked %v", blocked)
+	}
+}

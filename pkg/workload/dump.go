@@ -12,6 +12,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/controller"
 	labelsutil "k8s.io/kubernetes/pkg/util/labels"
 
@@ -132,8 +133,10 @@ func currentRevision(d *appsv1.Deployment, revisions map[string][]*v1.Pod) strin
 	if _, ok := revisions[byHash]; ok {
 		return byHash
 	}
+	made := &v1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
+	legacyscheme.Scheme.Default(made) // a pod has defaults that its template does not
 	alike := func(name string) int {
-		if sameContainers(revisions[name][0].Spec.Containers, d.Spec.Template.Spec.Containers) {
+		if sameContainers(revisions[name][0].Spec.Containers, made.Spec.Containers) {
 			return 1
 		}
 		return 0
@@ -143,7 +146,7 @@ func currentRevision(d *appsv1.Deployment, revisions map[string][]*v1.Pod) strin
 	})
 }
 
-// sameContainers compares what a template and its pods have in common whatever admission adds.
+// sameContainers compares what pods of one template have in common whatever admission adds.
 func sameContainers(a, b []v1.Container) bool {
 	return slices.EqualFunc(a, b, func(a, b v1.Container) bool {
 		return a.Name == b.Name && a.Image == b.Image && apiequality.Semantic.DeepEqual(a.Resources, b.Resources) &&

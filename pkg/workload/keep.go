@@ -1,19 +1,27 @@
 package workload
 
 import (
+	"encoding/json"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // keep gives an object that is applied over another of its name what it keeps of it: its identity, what controllers have
-// written, and its status unless it brings its own.
-func keep(obj, old cluster.Object) {
+// written, and its status unless it brings its own. What it must not change is for update to find.
+func keep(obj, old cluster.Object) error {
+	created := obj.GetCreationTimestamp()
 	obj.SetUID(old.GetUID())
 	obj.SetCreationTimestamp(old.GetCreationTimestamp())
 	if len(obj.GetOwnerReferences()) == 0 {
@@ -21,10 +29,9 @@ func keep(obj, old cluster.Object) {
 	}
 	keepAnnotations(obj, old)
 	switch o := obj.(type) {
-	case *v1.Pod: // a pod's spec is immutable in all that matters here
-		was := old.(*v1.Pod)
-		if o.Spec.NodeName == "" {
-			o.Spec, o.Status = was.Spec, was.Status
+	case *v1.Pod:
+		if err := keepPod(o, old.(*v1.Pod), created.IsZero()); err != nil {
+			return err
 		}
 	case *v1.PersistentVolume:
 		was := old.(*v1.PersistentVolume)
@@ -45,9 +52,12 @@ func keep(obj, old cluster.Object) {
 		if o.Status.Phase == v1.ClaimPending { // the default
 			o.Status = was.Status
 		}
-	case *batchv1.Job: // the template and the selector of a Job are immutable
-		was := old.(*batchv1.Job)
-		o.Spec.Template, o.Spec.Selector = was.Spec.Template, was.Spec.Selector
+	case *batchv1.Job:
+		keepJob(o, old.(*batchv1.Job))
+	case *appsv1.DaemonSet:
+		if err := keepGeneration(o, old.(*appsv1.DaemonSet)); err != nil {
+			return err
+		}
 	}
 	now, was := reflect.ValueOf(obj).Elem(), reflect.ValueOf(old).Elem()
 	if status := now.FieldByName("Status"); status.IsValid() && status.IsZero() {
@@ -58,6 +68,100 @@ func keep(obj, old cluster.Object) {
 		generation++ // by which controllers see that the spec has changed
 	}
 	obj.SetGeneration(generation)
+	return nil
+}
+
+// keepPod gives a pod what the cluster has written into its spec. One that comes from a cluster has it all, but perhaps its node; to one
+// that a manifest describes it is what the manifest does not say, as for kubectl apply, which finds the difference as here. The gates
+// are those that are named: who leaves one out opens it.
+func keepPod(pod, was *v1.Pod, described bool) error {
+	if pod.Spec.NodeName == "" {
+		pod.Spec.NodeName, pod.Status = was.Spec.NodeName, was.Status
+	}
+	if described {
+		said := v1.Pod{Spec: pod.Spec}
+		merged, err := merge(&said, &v1.Pod{Spec: was.Spec})
+		if err != nil {
+			return err
+		}
+		merged.Spec.SchedulingGates = pod.Spec.SchedulingGates
+		pod.Spec = merged.Spec
+		pod.Spec.Tolerations = defaultTolerations(pod.Spec.Tolerations)
+		if err := defaultPodLevelResources(&pod.Spec); err != nil {
+			return err
+		}
+	}
+	pod.Status.ContainerStatuses = resized(pod.Status.ContainerStatuses, pod.Spec.Containers)
+	pod.Status.InitContainerStatuses = resized(pod.Status.InitContainerStatuses, pod.Spec.InitContainers)
+	return nil
+}
+
+// merge returns the pod with what another says of it.
+func merge(said, pod *v1.Pod) (*v1.Pod, error) {
+	modified, err := json.Marshal(said)
+	if err != nil {
+		return nil, err
+	}
+	current, err := json.Marshal(pod)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := strategicpatch.NewPatchMetaFromStruct(said)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := strategicpatch.CreateThreeWayMergePatch(modified, modified, current, meta, true)
+	if err != nil {
+		return nil, err
+	}
+	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, patch, meta)
+	if err != nil {
+		return nil, err
+	}
+	merged := &v1.Pod{}
+	return merged, json.Unmarshal(patched, merged)
+}
+
+// resized are the statuses of containers that have what they request: a kubelet takes what it gets, and at once.
+func resized(statuses []v1.ContainerStatus, containers []v1.Container) []v1.ContainerStatus {
+	statuses = slices.Clone(statuses)
+	for i := range statuses {
+		for j := range containers {
+			if containers[j].Name == statuses[i].Name && statuses[i].Resources != nil {
+				statuses[i].Resources = containers[j].Resources.DeepCopy()
+				statuses[i].AllocatedResources = statuses[i].Resources.Requests
+			}
+		}
+	}
+	return statuses
+}
+
+// keepJob gives a Job the selector and the labels that the API server made for it, which its manifest can have for another UID.
+func keepJob(job, was *batchv1.Job) {
+	if job.Spec.ManualSelector != nil && *job.Spec.ManualSelector {
+		return
+	}
+	job.Spec.Selector = was.Spec.Selector
+	for _, key := range []string{"job-name", batchv1.JobNameLabel, "controller-uid", batchv1.ControllerUidLabel} {
+		delete(job.Spec.Template.Labels, key)
+		if value, found := was.Spec.Template.Labels[key]; found {
+			metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, key, value)
+		}
+	}
+}
+
+// keepGeneration counts the templates of a DaemonSet that is counted at all, which those of dumps are: a pod with the number of the
+// present one is up to date.
+func keepGeneration(ds, was *appsv1.DaemonSet) error {
+	generation, err := daemonutil.GetTemplateGeneration(was)
+	if err != nil || generation == nil {
+		return err
+	}
+	if !apiequality.Semantic.DeepEqual(ds.Spec.Template, was.Spec.Template) {
+		*generation++
+	}
+	metav1.SetMetaDataAnnotation(&ds.ObjectMeta, appsv1.DeprecatedTemplateGeneration, strconv.FormatInt(*generation, 10))
+	return nil
 }
 
 // keepAnnotations keeps what controllers have annotated.

@@ -142,11 +142,11 @@ func (s *statefulSetSync) CreatePod(_ context.Context, pod *v1.Pod, _ *appsv1.St
 	if s.admission == nil {
 		s.admission = newAdmission(s.State)
 	}
-	admitted := *pod
-	if err := s.admission.pod(&admitted); err != nil {
+	admitted := pod.DeepCopy() // upstream goes on with its own
+	if err := s.admission.pod(admitted); err != nil {
 		return err
 	}
-	s.newPods = append(s.newPods, &admitted)
+	s.newPods = append(s.newPods, admitted)
 	return nil
 }
 

@@ -24,6 +24,7 @@ type input struct {
 	arrivals        string
 	seed            uint64
 	explain         bool
+	strict          bool
 	assume          bool             // nodes where none are given
 	depth           *placement.Depth // how much is kept of every pod's scheduling cycle
 	changes         changes
@@ -46,10 +47,16 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 	flags.StringVar(&i.ties, "ties", "", "`WINNER` among equal nodes: upstream, the first in kube-scheduler's own order, or random\n(default upstream, or what the scenario says)")
 	flags.StringVar(&i.arrivals, "arrivals", "", "`ORDER` in which workloads arrive that are applied together: listed, or random\n(default listed, or what the scenario says)")
 	flags.Uint64Var(&i.seed, "seed", 1, "`NUMBER` from which all random choices follow; with random ties or arrivals")
+	registerStrict(cmd, &i.strict)
 	i.operators.register(cmd)
 	// An error would say that there is no such flag.
 	_ = cmd.RegisterFlagCompletionFunc("ties", cobra.FixedCompletions([]string{"upstream", "random"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("arrivals", cobra.FixedCompletions([]string{"listed", "random"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// registerStrict adds --strict, for the commands that take dumps.
+func registerStrict(cmd *cobra.Command, strict *bool) {
+	cmd.Flags().BoolVar(strict, "strict", false, "refuse a dump with anything that this release does not know, instead of setting that aside and noting it")
 }
 
 // registerExplain adds --explain, for the commands whose reports tell of decisions.
@@ -102,7 +109,7 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
 	byFlags := len(i.cluster)+len(i.files) > 0
-	opts := scenario.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Assume: i.assume}
+	opts := scenario.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Assume: i.assume, Strict: i.strict}
 	var err error
 	if opts.Operators, err = i.operators.options(); err != nil {
 		return nil, err

@@ -39,7 +39,8 @@ the formats ` + strings.Join(report.OutcomesFormats(), ", ") + `. What the scena
   simulate run scenario.yaml --trials 1000 --arrivals random
   simulate run scenario.yaml --baseline main.json --fail-on pending,expectations -o markdown
   helm template x ./chart | simulate run --cluster nodes.yaml -f -
-  kubectl get nodes,pods,deploy,rs,sts,ds,svc,pdb,pv,pvc,sc,pc -A -o json | simulate run --cluster - -f extra.yaml`,
+  ` + kubectlGet + ` |
+    simulate run --cluster - -f extra.yaml`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if every.asked(cmd) {

@@ -22,16 +22,16 @@ func newVerify(s streams) *cobra.Command {
 		Short: "Tell how many placements of a real cluster are among the scheduler's best nodes",
 		Long: `Replay the dump of a real cluster in the order in which its pods got their nodes, and tell how many of the nodes are among the
 scheduler's best, each on the cluster as it was just before. What differs is classified by what it could come from.`,
-		Example: `  kubectl get nodes,pods,deploy,rs,sts,ds,jobs,svc,pdb,pv,pvc,sc,pc -A -o json > dump.json
+		Example: `  ` + kubectlGet + ` > dump.json
   simulate verify dump.json
   simulate verify dump.json --scheduler-config scheduler.yaml --min-agreement 95%
-  kubectl get nodes,pods,rs,sts,svc,pv,pvc,sc,pc -A -o json | simulate verify - --report markdown=verify.md`,
+  simulate verify - --report markdown=verify.md < dump.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(cmd); err != nil {
 				return err
 			}
 			if len(args) == 0 {
-				return usage(cmd, "no dump is given; give the file that kubectl get nodes,pods,deploy,rs,sts,ds,jobs,svc,pv,pvc,sc,pc -A -o json wrote, or - for standard input")
+				return usage(cmd, "no dump is given; give the file that %s wrote, or - for standard input", kubectlGet)
 			}
 			asked, err := minAgreement(cmd, least)
 			if err != nil {
@@ -65,6 +65,7 @@ scheduler's best, each on the cluster as it was just before. What differs is cla
 	flags := cmd.Flags()
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "`FILE` of the cluster's KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
+	registerStrict(cmd, &opts.Strict)
 	flags.StringVar(&least, "min-agreement", "", "`PERCENT` of the placements that must be among the best nodes; with fewer the exit status is 3")
 	out.register(cmd, report.VerifyFormats())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone")

@@ -1,0 +1,119 @@
+package dumptest
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// template is a pod's spec as its owner has it.
+func template(cpu, memory string) v1.PodSpec {
+	spec := v1.PodSpec{
+		Containers: []v1.Container{{
+			Name: "main", Image: "registry.example.com/app:1.2.3", ImagePullPolicy: v1.PullIfNotPresent,
+			TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: v1.TerminationMessageReadFile,
+			Ports: []v1.ContainerPort{{ContainerPort: 8080, Protocol: v1.ProtocolTCP}},
+		}},
+		DNSPolicy: v1.DNSClusterFirst, RestartPolicy: v1.RestartPolicyAlways, SchedulerName: v1.DefaultSchedulerName,
+		SecurityContext: &v1.PodSecurityContext{}, TerminationGracePeriodSeconds: ptr.To[int64](30),
+	}
+	if cpu != "" {
+		spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+	}
+	return spec
+}
+
+// limited makes the requests limits, as many charts do that give no requests.
+func limited(spec v1.PodSpec) v1.PodSpec {
+	container := &spec.Containers[0]
+	container.Resources = v1.ResourceRequirements{Limits: container.Resources.Requests}
+	return spec
+}
+
+// pod is a running pod, or a Pending one without a node, as the API server and the kubelet leave it.
+func (c *dump) pod(meta metav1.ObjectMeta, spec v1.PodSpec, node string, newer ...string) {
+	c.pods++
+	spec = *spec.DeepCopy()
+	main := &spec.Containers[0]
+	for name, quantity := range main.Resources.Limits {
+		if _, given := main.Resources.Requests[name]; !given {
+			if main.Resources.Requests == nil {
+				main.Resources.Requests = v1.ResourceList{}
+			}
+			main.Resources.Requests[name] = quantity
+		}
+	}
+	spec.NodeName, spec.EnableServiceLinks, spec.ServiceAccountName, spec.DeprecatedServiceAccount = node, ptr.To(true), "default", "default"
+	spec.PreemptionPolicy = ptr.To(v1.PreemptLowerPriority)
+	if spec.Priority == nil {
+		spec.Priority = ptr.To[int32](0)
+	}
+	for _, key := range []string{v1.TaintNodeNotReady, v1.TaintNodeUnreachable} {
+		spec.Tolerations = append(spec.Tolerations, v1.Toleration{Key: key, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](300)})
+	}
+	volume := fmt.Sprintf("kube-api-access-%05d", c.pods)
+	spec.Volumes = append(spec.Volumes, v1.Volume{Name: volume, VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{
+		DefaultMode: ptr.To[int32](420),
+		Sources:     []v1.VolumeProjection{{ServiceAccountToken: &v1.ServiceAccountTokenProjection{ExpirationSeconds: ptr.To[int64](3607), Path: "token"}}},
+	}}})
+	main.VolumeMounts = append(main.VolumeMounts, v1.VolumeMount{Name: volume, ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"})
+	pod := &v1.Pod{ObjectMeta: meta, Spec: spec}
+	pod.CreationTimestamp = age(100 + c.pods)
+	started := metav1.NewTime(pod.CreationTimestamp.Add(2e9))
+	if node == "" {
+		pod.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: v1.PodQOSBurstable, Conditions: []v1.PodCondition{{
+			Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: "0/120 nodes are available", LastTransitionTime: started,
+		}}}
+		c.add("v1", "Pod", pod, newer...)
+		return
+	}
+	condition := func(of v1.PodConditionType) v1.PodCondition {
+		return v1.PodCondition{Type: of, Status: v1.ConditionTrue, LastTransitionTime: started}
+	}
+	pod.Status = v1.PodStatus{
+		Phase: v1.PodRunning, QOSClass: v1.PodQOSBurstable, StartTime: &started, PodIP: fmt.Sprintf("10.100.%d.%d", c.pods/250, c.pods%250), HostIP: "10.0.0.1",
+		Conditions: []v1.PodCondition{condition(v1.PodReadyToStartContainers), condition(v1.PodInitialized), condition(v1.PodReady), condition(v1.ContainersReady), condition(v1.PodScheduled)},
+		ContainerStatuses: []v1.ContainerStatus{{Name: "main", Image: main.Image, ImageID: "sha256:0", Ready: true, Started: ptr.To(true),
+			ContainerID: "containerd://1", State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: started}},
+			Resources: main.Resources.DeepCopy(), AllocatedResources: main.Resources.Requests}},
+	}
+	if free := c.free[node]; free != nil {
+		free.take(&spec)
+	}
+	if c.pods%400 == 399 { // it has been told to end, and still runs
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(age(9000)), ptr.To[int64](30)
+	}
+	c.add("v1", "Pod", pod, newer...)
+}
+
+func (r *room) take(spec *v1.PodSpec) {
+	for i := range spec.Containers {
+		requests := spec.Containers[i].Resources.Requests
+		devices := requests["nvidia.com/gpu"]
+		r.cpu -= requests.Cpu().MilliValue()
+		r.memory -= requests.Memory().Value()
+		r.gpu -= devices.Value()
+	}
+	r.pods--
+}
+
+// somewhere is a node that takes the pod, drawn at random: what once was best has drifted. Nodes that are to be avoided are not drawn.
+func (c *dump) somewhere(spec v1.PodSpec, avoid map[string]bool) string {
+	if limits := spec.Containers[0].Resources.Limits; spec.Containers[0].Resources.Requests == nil && limits != nil {
+		spec = *spec.DeepCopy()
+		spec.Containers[0].Resources.Requests = limits
+	}
+	for range 1000 {
+		node := c.nodes[c.rand.IntN(len(c.nodes))]
+		left := *c.free[node.Name]
+		left.take(&spec)
+		tainted := len(node.Spec.Taints) > 0 && (len(spec.Tolerations) == 0 || node.Spec.Taints[0].Key != spec.Tolerations[0].Key)
+		if !tainted && !avoid[node.Name] && left.cpu >= 0 && left.memory >= 0 && left.gpu >= 0 && left.pods >= 0 {
+			return node.Name
+		}
+	}
+	panic(fmt.Sprintf("no node has room for %v", spec.Containers[0].Resources))
+}
