@@ -236,7 +236,10 @@ func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error
 	}
 	last := &result.Steps[len(result.Steps)-1]
 	looked := metric.Options{Workloads: []cluster.Owner{r.owner}, Levels: r.levels()}
-	looked.Recover = looked.Levels
+	looked.Recover, looked.Worst = looked.Levels, metric.DefaultWorst
+	if worst := r.scenario.Failures.Worst; worst != nil {
+		looked.Worst = *worst
+	}
 	metrics, err := metric.Of(ctx, world, t.scenario, last.State, looked)
 	if err != nil {
 		return err

@@ -43,7 +43,8 @@ type LevelMetrics struct {
 	Radius   float64 `json:"radius"`
 	RadiusOf string  `json:"radiusOf,omitempty"`
 	RadiusIn string  `json:"radiusIn,omitempty"`
-	// Failures are what comes back after the failure of each domain; missing where that was not looked at.
+	// Failures are what comes back after the failure of each domain; missing where that was not looked at. They are fewer than the domains
+	// where it was looked at for some alone, those whose failure takes the largest share of a workload.
 	Failures []FailureMetrics `json:"failures,omitempty"`
 }
 
@@ -57,8 +58,12 @@ type FailureMetrics struct {
 	Unreplaced int `json:"unreplaced"`
 }
 
+// Partly tells whether it was looked at for some of the domains alone what comes back.
+func (l *LevelMetrics) Partly() bool { return len(l.Failures) > 0 && len(l.Failures) < l.Domains }
+
 // Stranded is the largest number of pods that a failure of the level leaves without a node, for good or until nodes come back;
-// false if that was not looked at.
+// false if that was not looked at. Where it
+// was looked at for some domains alone, others can strand more.
 func (l *LevelMetrics) Stranded() (int, bool) {
 	most := 0
 	for _, f := range l.Failures {
@@ -84,7 +89,13 @@ type Options struct {
 	Levels []string
 	// Recover are those of them of which it is told what comes back after a failure.
 	Recover []string
+	// Worst is for how many domains of such a level that is told: those whose failure takes the largest share of a workload. 0: all.
+	Worst int
 }
+
+// DefaultWorst is for how many domains of a level it is looked at what comes back where nobody says otherwise. In a cluster of some thousand
+// pods each takes hundredths of a second.
+const DefaultWorst = 100
 
 // counts tells whether the skew and the blast radius of the workload count. A DaemonSet has its pods on every node, and a bare pod
 // is as good as its node.
@@ -94,9 +105,6 @@ func (o *Options) counts(owner cluster.Owner) bool {
 	}
 	return owner.Kind != "DaemonSet" && owner.Kind != "Pod"
 }
-
-// maxRecovered is how many failures of a level are recovered, the worst ones. Levels of more domains are rarely looked at one by one.
-const maxRecovered = 12
 
 // Of sums up the cluster as it is after a step of the scenario. The world lets the lost pods come back: it is of the scenario's
 // configuration, and nobody else's meanwhile.
@@ -121,7 +129,7 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 	if len(levels) == 0 {
 		return m, nil
 	}
-	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: workload.Unreachable, Worst: maxRecovered}
+	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: workload.Unreachable, Worst: opts.Worst}
 	if s.Failures.Mode != "" {
 		looked.Mode = workload.FailureMode(s.Failures.Mode)
 	}

@@ -2,6 +2,7 @@ package metric_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,11 @@ func deployment(name, replicas, spec string) runtime.RawExtension {
 const inA = `"nodeSelector": {"topology.kubernetes.io/zone": "a"}, `
 
 func run(t *testing.T, objects ...runtime.RawExtension) (*simulation.World, *simulation.Result) {
+	t.Helper()
+	return runOn(t, world, objects...)
+}
+
+func runOn(t *testing.T, world string, objects ...runtime.RawExtension) (*simulation.World, *simulation.Result) {
 	t.Helper()
 	synthetic := scenario.Source{}
 	if err := json.Unmarshal([]byte(`{"synthetic": `+world+`}`), &synthetic); err != nil {
@@ -79,6 +85,37 @@ func TestOf(t *testing.T) {
 	}
 	if l := got.Level("kubernetes.io/hostname"); l.RadiusOf != "deployment/db" || l.Radius != 2.0/3 {
 		t.Errorf("radius %v of %s, want 2/3 of deployment/db", l.Radius, l.RadiusOf)
+	}
+}
+
+// Thirteen nodes have one pod each, the only one of its workload, which finds another node whichever fails; they take all of a workload.
+// Two nodes have five of the ten pods of db, which fit nowhere else: a failure that takes half of a workload is the one that strands.
+func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
+	const nodes = `{"zones": [{"name": "a", "nodeGroups": [{"count": 13, "pods": 2}]}, {"name": "b", "nodeGroups": [{"count": 2, "pods": 5}]}]}`
+	objects := []runtime.RawExtension{deployment("db", "10", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `)}
+	for i := range 13 {
+		objects = append(objects, deployment(fmt.Sprintf("single-%d", i), "1", inA+`"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution":
+			[{"weight": 100, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}}]}}, `))
+	}
+	w, result := runOn(t, nodes, objects...)
+	for _, c := range []struct {
+		worst, failures, stranded int
+		partly                    bool
+	}{
+		{worst: 0, failures: 15, stranded: 5},
+		{worst: 15, failures: 15, stranded: 5},
+		{worst: 12, failures: 12, stranded: 0, partly: true},
+	} {
+		node := []string{"kubernetes.io/hostname"}
+		m, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{Levels: node, Recover: node, Worst: c.worst})
+		if err != nil {
+			t.Fatal(err)
+		}
+		level := m.Level(node[0])
+		stranded, looked := level.Stranded()
+		if len(level.Failures) != c.failures || stranded != c.stranded || !looked || level.Partly() != c.partly {
+			t.Errorf("worst %d: %d failures, %d stranded, partly %v; want %+v", c.worst, len(level.Failures), stranded, level.Partly(), c)
+		}
 	}
 }
 

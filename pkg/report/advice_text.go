@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/faultline/faultline/pkg/whatif"
 )
 
 // adviceText renders an AdviceReport as text: the advice, the figures of the best candidates, and each of them with its patch.
@@ -38,7 +40,11 @@ func (r *AdviceReport) about() string {
 	if t := r.Candidates[0].Trials; t != nil {
 		line += fmt.Sprintf("; %s with random ties of each that no other beats, seeds %d to %d", count(t.N, "run"), t.Seed, t.Seed+uint64(t.N)-1)
 	}
-	return line + ". An asterisk marks those that are not beaten."
+	var all []*whatif.Found
+	for i := range r.Candidates {
+		all = append(all, &r.Candidates[i].Found)
+	}
+	return strings.TrimSpace(line + ". An asterisk marks those that are not beaten. " + notLookedAt(all))
 }
 
 // shown are the candidates that are told of, and the others. The workload as it is is among them, since it is what they are compared with.

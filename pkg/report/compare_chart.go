@@ -81,7 +81,7 @@ func (c *chart) barRows(rows []barRow) {
 	c.columns = len(groups)
 	c.width = (widest+16)/vg.Length(len(groups)) + 140
 	c.height = vg.Length(len(rows))*(vg.Length(most)*barWidth+7) + 44
-	c.footer = append(c.footer, aboutGoals(known, leftOut)...)
+	c.footer = append(c.footer, aboutGoals(known, leftOut, versions)...)
 	if len(rows) > 1 {
 		c.footer = append(c.footer, "An asterisk marks what is not beaten: nothing else is better in one of these and as good in the rest.")
 	}
@@ -143,7 +143,7 @@ func (q *goal) colour() color.Color {
 }
 
 // aboutGoals explains words that a stranger may not know.
-func aboutGoals(known []goal, leftOut int) []string {
+func aboutGoals(known []goal, leftOut int, versions []*whatif.Found) []string {
 	var parts []string
 	said := map[goalKind]bool{}
 	for i := range known {
@@ -157,6 +157,9 @@ func aboutGoals(known []goal, leftOut int) []string {
 		case strandedGoal:
 			parts = append(parts, "Stranded: the most pods that such a loss leaves without a node.")
 		}
+	}
+	if partly := notLookedAt(versions); partly != "" {
+		parts = append(parts, partly)
 	}
 	if leftOut > 0 {
 		parts = append(parts, fmt.Sprintf("Without the last %s.", count(leftOut, "level")))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/metric"
+	"github.com/faultline/faultline/pkg/whatif"
 )
 
 // compareText renders a CompareReport as text: who is not beaten, a table of the numbers, and what failures leave behind.
@@ -64,7 +65,15 @@ func (r *CompareReport) about() string {
 	if len(r.Workloads) > 0 {
 		line += "; skew and blast radius of " + and(r.Workloads)
 	}
-	return line + ". An asterisk marks those that are not beaten."
+	return strings.TrimSpace(line + ". An asterisk marks those that are not beaten. " + notLookedAt(r.found()))
+}
+
+func (r *CompareReport) found() []*whatif.Found {
+	var all []*whatif.Found
+	for i := range r.Variants {
+		all = append(all, &r.Variants[i].Found)
+	}
+	return all
 }
 
 // keys are the topology keys of the levels of all variants, in the order in which they are met.
@@ -139,16 +148,16 @@ func (r *CompareReport) looked(keys []string) []string {
 }
 
 func strandedCell(level, base *metric.LevelMetrics) cell {
-	if level == nil || len(level.Failures) == 0 {
+	if level == nil {
 		return cell{none, plain}
 	}
-	stranded, _ := level.Stranded()
 	colour := plain
 	if base != nil {
+		stranded, _ := level.Stranded()
 		was, _ := base.Stranded()
 		colour = against(float64(stranded), float64(was))
 	}
-	return number(stranded, colour)
+	return mostStranded(level, colour)
 }
 
 // costText is the cost, marked where it leaves nodes out.
@@ -233,6 +242,7 @@ func compareMarkdown(r *CompareReport) []byte {
 //	variant, pods, pending, moved, cost, unpriced: the same in each row of a variant
 //	topologyKey, domains, skew, skewOf, radius (between 0 and 1), radiusOf, radiusIn: the level
 //	stranded, unreplaced: the most that a failure of the level leaves so; empty where that was not looked at
+//	lookedAt: for how many of the level's domains it was
 func compareCSV(r *CompareReport) ([]byte, error) {
 	table := [][]string{append([]string{"variant"}, metricColumns...)}
 	for i := range r.Variants {

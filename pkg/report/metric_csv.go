@@ -8,7 +8,7 @@ import (
 
 // metricColumns are the names of what metricRows returns.
 var metricColumns = []string{
-	"pods", "pending", "moved", "cost", "unpriced", "topologyKey", "domains", "skew", "skewOf", "radius", "radiusOf", "radiusIn", "stranded", "unreplaced",
+	"pods", "pending", "moved", "cost", "unpriced", "topologyKey", "domains", "skew", "skewOf", "radius", "radiusOf", "radiusIn", "stranded", "unreplaced", "lookedAt",
 }
 
 // metricRows are the numbers, a row for each level.
@@ -30,7 +30,7 @@ func metricRows(f *whatif.Found) [][]string {
 		rows = append(rows, []string{
 			strconv.Itoa(f.Pods), strconv.Itoa(f.Pending), strconv.Itoa(f.Moved), cost, unpriced,
 			level.TopologyKey, strconv.Itoa(level.Domains), strconv.Itoa(level.Skew), level.SkewOf,
-			strconv.FormatFloat(level.Radius, 'g', -1, 64), level.RadiusOf, level.RadiusIn, stranded, unreplaced,
+			strconv.FormatFloat(level.Radius, 'g', -1, 64), level.RadiusOf, level.RadiusIn, stranded, unreplaced, strconv.Itoa(len(level.Failures)),
 		})
 	}
 	return rows

@@ -250,7 +250,15 @@ func (r *SweepReport) about() string {
 	if len(r.Workloads) > 0 {
 		line += "; skew and blast radius of " + and(r.Workloads)
 	}
-	return line + ". An asterisk marks what is not beaten."
+	return strings.TrimSpace(line + ". An asterisk marks what is not beaten. " + notLookedAt(r.found()))
+}
+
+func (r *SweepReport) found() []*whatif.Found {
+	all := []*whatif.Found{&r.Baseline}
+	for i := range r.Points {
+		all = append(all, &r.Points[i].Found)
+	}
+	return all
 }
 
 // shown are the points that are listed, and what is said of the others.
@@ -308,10 +316,8 @@ func (r *SweepReport) table(points []*SweepPoint) [][]cell {
 				level = &metric.LevelMetrics{}
 			}
 			row = append(row, cell{fmt.Sprint(level.Skew), plain}, cell{percent(level.Radius), shareStyle(level.Radius)})
-			if n, looked := level.Stranded(); stranded && looked {
-				row = append(row, number(n, yellow))
-			} else if stranded {
-				row = append(row, cell{none, plain})
+			if stranded {
+				row = append(row, mostStranded(level, yellow))
 			}
 		}
 		if cost {
@@ -359,6 +365,7 @@ func sweepMarkdown(r *SweepReport) []byte {
 //	pods, pending, moved, cost, unpriced: the same in each row of a point
 //	topologyKey, domains, skew, skewOf, radius (between 0 and 1), radiusOf, radiusIn: the level
 //	stranded, unreplaced: the most that a failure of the level leaves so; empty where that was not looked at
+//	lookedAt: for how many of the level's domains it was
 func sweepCSV(r *SweepReport) ([]byte, error) {
 	table := [][]string{slices.Concat([]string{"point"}, r.Parameters, []string{"front"}, metricColumns)}
 	for i := range r.Points {

@@ -83,7 +83,7 @@ func sweepChart(r *SweepReport) *chart {
 		s.footer = append(s.footer, "The same at every point: "+and(same)+".")
 	}
 	if !barred { // bars are explained already
-		s.footer = append(s.footer, aboutGoals(s.varying, leftOut)...)
+		s.footer = append(s.footer, aboutGoals(s.varying, leftOut, s.versions)...)
 	}
 	return s.chart
 }

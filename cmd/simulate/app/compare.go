@@ -252,6 +252,7 @@ type numbers struct {
 	levels    []string
 	step      string
 	recover   bool
+	worst     int
 }
 
 func (n *numbers) register(cmd *cobra.Command, recover bool) {
@@ -261,12 +262,19 @@ func (n *numbers) register(cmd *cobra.Command, recover bool) {
 	flags.StringArrayVar(&n.levels, "level", nil, "topology `KEY` whose domains are looked at, such as rack, or region, zone or node for short (repeatable;\ndefault every level that the nodes have)")
 	flags.StringVar(&n.step, "step", "", "the `STEP` after which the clusters are compared (default the last)")
 	flags.BoolVar(&n.recover, "recover", recover, "let the controllers and the scheduler replace what the loss of each domain takes, to see what comes back")
+	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level for which that is looked at, those whose loss takes the largest share of a workload; 0 for all")
 }
 
 // options says what is looked at, for changes that are about these workloads.
 func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []cluster.Owner) (whatif.Options, error) {
-	opts := whatif.Options{Step: n.step, Metric: metric.Options{Workloads: about}}
+	opts := whatif.Options{Step: n.step, Metric: metric.Options{Workloads: about, Worst: n.worst}}
 	var problems []error
+	if n.worst < 0 {
+		problems = append(problems, fmt.Errorf("--worst: %d is negative; give a number of domains, or 0 for all", n.worst))
+	}
+	if s.Failures.Worst != nil && !cmd.Flags().Changed("worst") {
+		opts.Metric.Worst = *s.Failures.Worst
+	}
 	if len(n.workloads) > 0 {
 		opts.Metric.Workloads = nil
 	}
