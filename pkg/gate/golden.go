@@ -52,10 +52,11 @@ func NewGolden(result *simulation.Result) *Golden {
 		golden := GoldenStep{Name: step.Name, Pending: len(step.Pending)}
 		owner := step.State.Owners()
 		for _, pod := range step.State.Pods {
-			if pod.Spec.NodeName == "" || !cluster.Active(pod) {
+			of := owner(pod)
+			// A StatefulSet holds on to a pod that is Terminating: no other takes its place.
+			if holds := of.Kind == "StatefulSet" && !cluster.Terminal(pod); pod.Spec.NodeName == "" || !cluster.Active(pod) && !holds {
 				continue
 			}
-			of := owner(pod)
 			name := of.String()
 			if of.Namespace != v1.NamespaceDefault {
 				name = of.Namespace + "/" + name

@@ -4,7 +4,7 @@
 // Time is logical. One step of a simulation repeats rounds until a round changes nothing:
 //
 //	for {
-//		next, err := controllers.Reconcile(state)    // one sync of every controller
+//		next, err := controllers.Reconcile(state)    // one sync of every controller, until nothing changes
 //		next = schedule(next)                        // place what is unscheduled; a placed pod is Running and Ready at once
 //		if next == state {
 //			at, ok := workload.Next(state)           // does anything wait for the clock alone?
@@ -16,8 +16,8 @@
 //		state = next
 //	}
 //
-// A deleted pod is gone at once: there is no grace period, and no pod is Terminating but those of StatefulSets on a node
-// that cannot be reached.
+// A pod that is deleted is Terminating until its kubelet has ended it, after State.TerminationSeconds; on a node that does not answer,
+// for as long as that is so. Each round lets every controller sync until none has anything to do.
 //
 // Where upstream exports the arithmetic it is used as it is: the StatefulSet controller is upstream's own, Deployments use
 // deployment/util, ReplicaSets rank their pods with controller.ActivePodsWithRanks and Jobs with controller.ActivePods,
