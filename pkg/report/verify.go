@@ -7,24 +7,53 @@ const VerifyKind = "VerifyReport"
 // scheduler finds for them, each on the cluster as it was just before.
 type VerifyReport struct {
 	Head
-	// Placements is the number of pods that were scheduled again, Best of those whose node is among the best.
+	// With are the sources besides the dump: events, audit log, earlier dump.
+	With []string `json:"with,omitempty"`
+	// Placements is the number of pods that were scheduled again, Only of those on the only node that was feasible, and Choices of all
+	// others: they had a choice.
 	Placements int `json:"placements"`
-	Best       int `json:"best"`
-	// Tied is the number of those that share the top score with other nodes, Only of those whose node was the only feasible one, and
-	// Reordered of those that were taken before others of the same second which stand before them in the dump. Each is a part of Best.
+	Only       int `json:"only"`
+	Choices    int `json:"choices"`
+	// Explained is the number of the choices whose node is among the best. Tied is the number of those that share the top score with
+	// other nodes, and Reordered of those that were taken before others which came before them by what was recorded. Each is a part of
+	// Explained.
+	Explained int `json:"explained"`
 	Tied      int `json:"tied"`
-	Only      int `json:"only"`
 	Reordered int `json:"reordered"`
-	// Agreement is Best in percent of Placements.
-	Agreement float64 `json:"agreement"`
+	// Agreement is Explained in percent of Choices, Interval the 95 % Wilson interval around it; missing where no pod had a choice.
+	Agreement float64         `json:"agreement"`
+	Interval  *VerifyInterval `json:"interval,omitempty"`
 	// MinAgreement is the agreement that was asked for; missing where none was.
 	MinAgreement *float64 `json:"minAgreement,omitempty"`
 	// Divergences are the pods whose node is not among the best, in the order of the replay.
 	Divergences []VerifyDivergence `json:"divergences"`
+	// Assumed are the pods that are gone and of which not everything is recorded.
+	Assumed []VerifyAssumed `json:"assumed,omitempty"`
 	// Pending are the dump's pods without a node.
 	Pending []VerifyPending `json:"pending,omitempty"`
 	// Skipped are the pods that were not scheduled again.
 	Skipped []VerifySkipped `json:"skipped,omitempty"`
+}
+
+// VerifyInterval is from Low to High percent.
+type VerifyInterval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// VerifyAssumed are pods of a workload that are gone, and what they are taken to have been: of what was tried, that with which the most
+// placements are among the best.
+type VerifyAssumed struct {
+	Namespace string `json:"namespace"`
+	Workload  string `json:"workload"`
+	// Pods is their number, Endless of how many the end is not recorded.
+	Pods    int `json:"pods"`
+	Endless int `json:"endless"`
+	// CPU and Memory are what each of them is taken to have requested; missing where their template is known.
+	CPU    string `json:"cpu,omitempty"`
+	Memory string `json:"memory,omitempty"`
+	// Until is when those without a recorded end are taken to have gone, in the form of RFC 3339; missing if they are taken to have been there to the end.
+	Until string `json:"until,omitempty"`
 }
 
 // VerifyDivergence is a pod whose node is not among the best.
@@ -80,7 +109,7 @@ type VerifySkipped struct {
 	Pods  []string `json:"pods"`
 }
 
-// Met tells whether the agreement is as high as was asked for.
+// Met tells whether the agreement is as high as was asked for. Where no pod had a choice, nothing speaks against it.
 func (r *VerifyReport) Met() bool {
-	return r.MinAgreement == nil || 100*float64(r.Best) >= *r.MinAgreement*float64(r.Placements)
+	return r.MinAgreement == nil || 100*float64(r.Explained) >= *r.MinAgreement*float64(r.Choices)
 }

@@ -19,6 +19,14 @@ func verifyMarkdown(r *VerifyReport) []byte {
 		words = append(words, prose(line))
 	}
 	m.list("What they could be", words)
+	var assumed []string
+	for _, a := range r.Assumed {
+		assumed = append(assumed, prose(a.text()))
+	}
+	if len(assumed) > 0 {
+		m.block("%s", assumedVerdict)
+		m.items(assumed)
+	}
 	var pending []string
 	for _, p := range r.Pending {
 		pending = append(pending, code(p.Namespace+"/"+p.Name)+": "+prose(p.text()))

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/stats"
 	"github.com/faultline/faultline/pkg/verify"
 )
 
@@ -12,9 +13,18 @@ import (
 func NewVerify(result *verify.Result, minAgreement *float64, version string) *VerifyReport {
 	r := &VerifyReport{
 		Head:       newHead(&simulation.Result{Scenario: result.Scenario, Initial: result.State, Notes: result.Notes}, VerifyKind, version),
-		Placements: len(result.Placements), Best: result.Best(), MinAgreement: minAgreement,
+		Placements: len(result.Placements), With: result.With, MinAgreement: minAgreement,
 	}
-	r.Agreement = 100 * float64(r.Best) / float64(r.Placements)
+	r.Explained, r.Choices = result.Choices()
+	r.Only = r.Placements - r.Choices
+	if r.Choices > 0 {
+		share := stats.Proportion{Successes: r.Explained, N: r.Choices}
+		low, high := share.Wilson(0.95)
+		r.Agreement, r.Interval = 100*share.Value(), &VerifyInterval{Low: 100 * low, High: 100 * high}
+	}
+	for _, a := range result.Assumed {
+		r.Assumed = append(r.Assumed, newVerifyAssumed(a))
+	}
 	owner := result.State.Owners()
 	for _, p := range result.Placements {
 		if p.Divergence != nil {
@@ -26,10 +36,7 @@ func NewVerify(result *verify.Result, minAgreement *float64, version string) *Ve
 		if p.Ties > 1 {
 			r.Tied++
 		}
-		if p.Only {
-			r.Only++
-		}
-		if p.Reordered {
+		if p.Reordered && !p.Only {
 			r.Reordered++
 		}
 	}
@@ -47,6 +54,17 @@ func NewVerify(result *verify.Result, minAgreement *float64, version string) *Ve
 		r.Skipped = append(r.Skipped, skipped)
 	}
 	return r
+}
+
+func newVerifyAssumed(a verify.Assumed) VerifyAssumed {
+	assumed := VerifyAssumed{Namespace: a.Workload.Namespace, Workload: a.Workload.Name, Pods: a.Pods, Endless: a.Endless}
+	if a.Requests != nil {
+		assumed.CPU, assumed.Memory = a.Requests.Cpu().String(), a.Requests.Memory().String()
+	}
+	if !a.Until.IsZero() {
+		assumed.Until = a.Until.UTC().Format(time.RFC3339)
+	}
+	return assumed
 }
 
 func newVerifyDivergence(p *verify.Placement) VerifyDivergence {

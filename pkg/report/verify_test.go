@@ -14,7 +14,12 @@ func aVerification(name string) *VerifyReport {
 	least := 90.0
 	r := &VerifyReport{
 		Head:       Head{APIVersion: APIVersion, Kind: VerifyKind, Ties: "upstream", Cluster: Cluster{Nodes: 3}, Ignored: []Ignored{{APIVersion: "v1", Kind: "Secret", Name: name, Source: name}}},
-		Placements: 50, Best: 8, Tied: 3, Only: 2, Reordered: 1, Agreement: 16, MinAgreement: &least,
+		Placements: 52, Only: 2, Choices: 50, Explained: 8, Tied: 3, Reordered: 1, Agreement: 16, Interval: &VerifyInterval{Low: 8.3, High: 28.5}, MinAgreement: &least,
+		With: []string{"events", "audit log"},
+		Assumed: []VerifyAssumed{
+			{Namespace: "shop", Workload: name, Pods: 12, Endless: 3, CPU: "250m", Memory: "1Gi", Until: "2025-03-01T10:00:00Z"},
+			{Namespace: "shop", Workload: "cart", Pods: 1, Endless: 1, CPU: "1", Memory: "1Gi"}, {Namespace: "shop", Workload: "known", Pods: 2, Endless: 2, Until: "2025-03-01T10:00:00Z"},
+		},
 		Pending: []VerifyPending{
 			{Namespace: "shop", Name: name, Message: "m", Recorded: "m"}, {Namespace: "shop", Name: "other", Message: "replay", Recorded: name},
 			{Namespace: "shop", Name: "silent", Message: "m"}, {Namespace: "shop", Name: "fits", Node: name}, {Namespace: "shop", Name: "preempts", Node: "n1", Preempts: true},
@@ -45,7 +50,7 @@ func TestWriteVerify(t *testing.T) {
 	if all := verifyIn(t, r, "text", Options{All: true}); !strings.Contains(all, "web-40") || strings.Contains(all, "use --all") {
 		t.Errorf("--all does not list every pod:\n%s", all)
 	}
-	if quiet := verifyIn(t, r, "text", Options{Quiet: true}); strings.Count(quiet, "\n") != 3 {
+	if quiet := verifyIn(t, r, "text", Options{Quiet: true}); strings.Count(quiet, "\n") != 4 {
 		t.Errorf("-q is more than the verdict:\n%s", quiet)
 	}
 	schema := compile(t, VerifyKind)
@@ -83,14 +88,28 @@ func TestVerifyHostile(t *testing.T) {
 	}
 }
 
+// The first line can be quoted: from what, which share of how many choices, and how sure that is.
+func TestVerifyVerdict(t *testing.T) {
+	for want, r := range map[string]*VerifyReport{
+		"With its events, 99.0% of 842 choices are explained (95% interval 98.1% to 99.5%).":      {With: []string{"events"}, Choices: 842, Explained: 834, Agreement: 99.0499, Interval: &VerifyInterval{Low: 98.13, High: 99.52}},
+		"From the dump alone, 100% of 1 choice is explained (95% interval 20.7% to 100%).":        {Choices: 1, Explained: 1, Agreement: 100, Interval: &VerifyInterval{Low: 20.7, High: 100}},
+		"From the dump alone, 99.9% of 9999 choices are explained (95% interval 99.9% to 99.9%).": {Choices: 9999, Explained: 9998, Agreement: 99.99, Interval: &VerifyInterval{Low: 99.94, High: 99.998}},
+		"From the dump alone, there is nothing to explain: none of 3 pods had a choice.":          {Placements: 3, Only: 3},
+	} {
+		if got := r.verdict()[0].text; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestVerifyMet(t *testing.T) {
 	for _, c := range []struct {
-		best, placements int
-		least            float64
-		want             bool
-	}{{19, 20, 95, true}, {18, 20, 95, false}, {20, 20, 100, true}, {9999, 10000, 100, false}, {0, 1, 0, true}} {
-		if got := (&VerifyReport{Best: c.best, Placements: c.placements, MinAgreement: &c.least}).Met(); got != c.want {
-			t.Errorf("%d of %d at %g%%: %t", c.best, c.placements, c.least, got)
+		explained, choices int
+		least              float64
+		want               bool
+	}{{19, 20, 95, true}, {18, 20, 95, false}, {20, 20, 100, true}, {9999, 10000, 100, false}, {0, 1, 0, true}, {0, 0, 95, true}} {
+		if got := (&VerifyReport{Explained: c.explained, Choices: c.choices, MinAgreement: &c.least}).Met(); got != c.want {
+			t.Errorf("%d of %d at %g%%: %t", c.explained, c.choices, c.least, got)
 		}
 	}
 	if !(&VerifyReport{Placements: 1}).Met() {

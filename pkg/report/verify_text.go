@@ -61,16 +61,26 @@ func (t *verifyText) everything(quiet bool) {
 			t.line(styled(plain, "%s", line))
 		}
 	}
+	t.assumed()
 	t.pending()
 	t.leftOut()
 }
 
-// verdict is how many placements are among the best, what these are worth, and whether that is enough.
+// verdict is how many choices are explained, what these are worth, and whether that is enough.
 func (r *VerifyReport) verdict() []cell {
-	first := styled(green, "%d of %s %s among the best nodes", r.Best, count(r.Placements, "placement"), pick(r.Placements, "is", "are"))
-	if r.Best < r.Placements {
+	from := "From the dump alone"
+	if len(r.With) > 0 {
+		from = "With its " + and(r.With)
+	}
+	if r.Choices == 0 {
+		return append([]cell{styled(yellow, "%s, there is nothing to explain: none of %s had a choice.", from, count(r.Placements, "pod"))}, r.classes()...)
+	}
+	first := styled(green, "%s, %s of %s %s explained (95%% interval %s to %s).", from, tenths(r.Agreement), count(r.Choices, "choice"),
+		pick(r.Choices, "is", "are"), tenths(r.Interval.Low), tenths(r.Interval.High))
+	if r.Explained < r.Choices {
 		first.style = yellow
 	}
+	second := fmt.Sprintf("%d of %s that had a choice %s on one of the best nodes", r.Explained, count(r.Choices, "pod"), pick(r.Choices, "is", "are"))
 	var parts []string
 	add := func(n int, words string) {
 		if n > 0 {
@@ -78,13 +88,27 @@ func (r *VerifyReport) verdict() []cell {
 		}
 	}
 	add(r.Tied, "by a tie")
-	add(r.Only, "as the only feasible node")
-	add(r.Reordered, "in another order of their second than the dump's")
+	add(r.Reordered, "in another order than recorded")
 	if len(parts) > 0 {
-		first.text += " (of these " + strings.Join(parts, ", ") + ")"
+		second += " (" + strings.Join(parts, ", ") + ")"
 	}
-	first.text += "."
-	lines := []cell{first}
+	if r.Only > 0 {
+		second += fmt.Sprintf("; %s had one feasible node and %s not counted", count(r.Only, "more pod"), pick(r.Only, "is", "are"))
+	}
+	return append([]cell{first, styled(plain, "%s.", second)}, r.classes()...)
+}
+
+// tenths is a percentage with one digit after the point, and 100%% only where it is that.
+func tenths(percent float64) string {
+	if percent == 100 || percent == 0 {
+		return fmt.Sprintf("%.0f%%", percent)
+	}
+	return fmt.Sprintf("%.1f%%", min(max(percent, 0.1), 99.9))
+}
+
+// classes are how many divergences there are of each class, and whether the agreement is too low.
+func (r *VerifyReport) classes() []cell {
+	var lines []cell
 	var classes []string
 	number := map[string]int{}
 	for _, d := range r.Divergences {
@@ -100,7 +124,7 @@ func (r *VerifyReport) verdict() []cell {
 		lines = append(lines, styled(plain, "%s: %s.", count(len(r.Divergences), "divergence"), strings.Join(classes, ", ")))
 	}
 	if !r.Met() {
-		lines = append(lines, styled(red, "The agreement is %s, and at least %g%% is asked for.", percent(float64(r.Best)/float64(r.Placements)), *r.MinAgreement))
+		lines = append(lines, styled(red, "The agreement is %s, and at least %g%% is asked for.", tenths(r.Agreement), *r.MinAgreement))
 	}
 	return lines
 }
@@ -143,6 +167,38 @@ func (r *VerifyReport) words() []string {
 		lines = append(lines, fmt.Sprintf("%s, %s: %s.", same[0].Class, who, same[0].Words))
 	}
 	return lines
+}
+
+func (t *verifyText) assumed() {
+	if len(t.report.Assumed) == 0 {
+		return
+	}
+	t.space()
+	t.line(styled(bold, "%s", assumedVerdict))
+	t.upTo(len(t.report.Assumed), "workload", "workloads", func(i int) {
+		t.line(styled(plain, "  %s", t.report.Assumed[i].text()))
+	})
+}
+
+const assumedVerdict = "Not all is recorded of pods that are gone. Taken to have been so, they leave the fewest choices unexplained:"
+
+// text is "shop/web: 12 pods of 250m CPU and 1Gi each; 3 of them gone by 2025-03-01T10:00:00Z".
+func (a VerifyAssumed) text() string {
+	text := fmt.Sprintf("%s/%s: %s", a.Namespace, a.Workload, count(a.Pods, "pod"))
+	if a.CPU != "" {
+		text += fmt.Sprintf(" with requests of %s CPU and %s memory", a.CPU, a.Memory)
+		if a.Pods > 1 {
+			text += " each"
+		}
+	}
+	switch {
+	case a.Endless == 0:
+	case a.Until == "":
+		text += fmt.Sprintf("; %d there to the end", a.Endless)
+	default:
+		text += fmt.Sprintf("; %d gone by %s", a.Endless, a.Until)
+	}
+	return text
 }
 
 func (t *verifyText) pending() {

@@ -147,11 +147,13 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 	return nil
 }
 
-// sameToScheduler tells whether the scheduler would see no difference between two forms of a bound pod. Of the status it reads
-// the start time alone, and that stays.
+// sameToScheduler tells whether the scheduler would see no difference between two forms of a bound pod: what can change of it are its
+// labels, its resources and its end. Of the status it reads the start time alone, and that stays.
 func sameToScheduler(a, b *v1.Pod) bool {
 	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
-		(a.Spec.Affinity == b.Spec.Affinity || equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity))
+		(a.Spec.Affinity == b.Spec.Affinity || equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity)) &&
+		(same(a.Spec.Containers, b.Spec.Containers) || equality.Semantic.DeepEqual(a.Spec.Containers, b.Spec.Containers)) &&
+		(a.Spec.Resources == b.Spec.Resources || equality.Semantic.DeepEqual(a.Spec.Resources, b.Spec.Resources))
 }
 
 // withStartTime returns the i-th pod of a state with a start time that no other pod has; see startTime. It depends on nothing

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -40,16 +39,24 @@ const (
 // cause looks for what a divergence could come from.
 type cause struct {
 	*replay
-	pod    *v1.Pod
-	at     time.Time
+	*life
 	look   *look
 	placed *Placement
-	// earlier are the pods of earlier seconds, bound those that were placed before the pod, left the others of its second.
-	earlier, bound, left []*v1.Pod
+	// earlier are the pods of earlier groups, bound those that were placed before the pod, left the others of its group.
+	earlier, bound, left []*life
+	ends                 int
 }
+
+// now is the cluster just before the pod was placed.
+func (c *cause) now() *cluster.State { return c.before(c.at, c.bound, c.ends) }
 
 // find runs the checks, and keeps the first that holds.
 func (c *cause) find() error {
+	var err error
+	if c.look, err = c.closely(c.now(), c.pod); err != nil {
+		return err
+	}
+	c.look.divergence(c.placed)
 	for _, check := range []struct {
 		class Class
 		run   func() (string, error)
@@ -73,15 +80,13 @@ func (c *cause) find() error {
 // best schedules the pod on the state, and tells whether its node is among the best.
 func (c *cause) best(state *cluster.State, pod *v1.Pod) (bool, error) {
 	seen, err := c.replay.look(state, pod)
-	return err == nil && seen.best(c.pod.Spec.NodeName), err
+	return err == nil && seen.has(c.node), err
 }
 
 // sameSecond tries the pod before the others of its second, and after them. Pods that are alike and on one node gain nothing by
 // changing places, so those stay where they are.
 func (c *cause) sameSecond() (string, error) {
-	same := func(other *v1.Pod) bool {
-		return alike(other) == alike(c.pod) && other.Spec.NodeName == c.pod.Spec.NodeName
-	}
+	same := func(other *life) bool { return alike(other.running) == alike(c.running) && other.node == c.node }
 	first := slices.Clone(c.earlier)
 	for _, other := range c.bound[len(c.earlier):] {
 		if same(other) {
@@ -90,13 +95,13 @@ func (c *cause) sameSecond() (string, error) {
 	}
 	last := slices.Concat(c.bound, slices.DeleteFunc(slices.Clone(c.left), same))
 	for _, try := range []struct {
-		bound []*v1.Pod
+		bound []*life
 		words string
 	}{{first, "before"}, {last, "after"}} {
 		if len(try.bound) == len(c.bound) {
 			continue
 		}
-		best, err := c.best(c.before(c.at, try.bound), c.pod)
+		best, err := c.best(c.before(c.at, try.bound, c.ends), c.pod)
 		if best || err != nil {
 			return try.words + " the others of its second it is among the best: the order within a second is not known", err
 		}
@@ -105,8 +110,8 @@ func (c *cause) sameSecond() (string, error) {
 }
 
 func (c *cause) laterChange() (string, error) {
-	state := c.before(c.at, c.bound)
-	node := state.Node(c.pod.Spec.NodeName)
+	state := c.now()
+	node := state.Node(c.node)
 	if node.Spec.Unschedulable || len(node.Spec.Taints) > 0 {
 		open := node.DeepCopy()
 		open.Spec.Unschedulable, open.Spec.Taints = false, nil
@@ -133,7 +138,7 @@ func (c *cause) laterChange() (string, error) {
 
 // without tells whether the node is among the best if the plugin's score has no weight.
 func (c *cause) without(plugin string, state *cluster.State) (bool, error) {
-	if c.look.candidate(c.pod.Spec.NodeName) == nil {
+	if c.look.candidate(c.node) == nil {
 		return false, nil // scores refuse no node
 	}
 	engine, err := c.engine(c.pod.Spec.SchedulerName+" without "+plugin, func(config *sched.Config) *sched.Config {
@@ -142,12 +147,12 @@ func (c *cause) without(plugin string, state *cluster.State) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	seen, err := c.lookBy(engine, state, c.pod)
-	return err == nil && seen.best(c.pod.Spec.NodeName), err
+	seen, err := c.lookBy(engine, state, c.pod, nil)
+	return err == nil && seen.has(c.node), err
 }
 
 func (c *cause) missingObject() (string, error) {
-	state := c.before(c.at, c.bound)
+	state := c.now()
 	if owner := c.missingOwner(); owner != nil {
 		ref := metav1.GetControllerOfNoCopy(c.pod)
 		if best, err := c.best(state.With(owner), c.pod); best || err != nil {
@@ -219,43 +224,26 @@ func (c *cause) missingVolumes() map[string]string {
 	return missing
 }
 
-const (
-	// minSampled is the number of nodes below which a search always looks at all of them; minFeasibleNodesToFind in
-	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
-	minSampled = 100
-	// maxStarts is how many nodes are tried as those at which a search begins.
-	maxStarts = 64
-)
-
-func (c *cause) sampling() (string, error) {
-	state := c.before(c.at, c.bound)
-	if c.look.candidate(c.pod.Spec.NodeName) == nil || len(state.Nodes) < minSampled {
-		return "", nil
-	}
-	engine, err := c.engine("sampling", func(config *sched.Config) *sched.Config { return config })
-	if err != nil {
-		return "", err
-	}
-	starts := min(maxStarts, len(state.Nodes))
-	for i := range starts {
-		engine.StartAt(i * len(state.Nodes) / starts)
-		seen, err := c.lookBy(engine, state, c.pod)
-		if err != nil {
-			return "", err
-		}
-		if seen.best(c.pod.Spec.NodeName) {
-			return fmt.Sprintf("among the %d nodes that a search looks at it can be the best: the better ones need not have been among them", seen.cycle.Searched), nil
-		}
-	}
-	return "", nil
-}
-
 // ofPods are the plugins whose scores depend on the pods that run.
 var ofPods = []string{"NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySpread", "InterPodAffinity"}
 
 // deletedPods compares the scores that do not depend on pods. A node that lacks a pod to be near, or that has too many in its
-// domain, is looked at without those rules first.
+// domain, is looked at without those rules first. Where all pods that came and went are recorded, it could only be those of which not
+// everything is known.
 func (c *cause) deletedPods() (string, error) {
+	others := "others, deleted since, could have been there"
+	if c.complete {
+		workloads := map[string]bool{}
+		for l, group := range c.unknown {
+			if l.at.Before(c.at) && c.ends <= l.ends {
+				workloads[group.workload.String()] = true
+			}
+		}
+		if len(workloads) == 0 {
+			return "", nil
+		}
+		others = "nobody has recorded what the pods of " + strings.Join(slices.Sorted(maps.Keys(workloads)), ", ") + " were like, or when they were gone"
+	}
 	seen := c.look
 	if refusal := c.placed.Divergence.Refusal; refusal != nil {
 		free := c.pod.DeepCopy()
@@ -270,11 +258,11 @@ func (c *cause) deletedPods() (string, error) {
 			return "", nil
 		}
 		var err error
-		if seen, err = c.replay.look(c.before(c.at, c.bound), free); err != nil {
+		if seen, err = c.closely(c.now(), free); err != nil {
 			return "", err
 		}
 	}
-	node := seen.candidate(c.pod.Spec.NodeName)
+	node := seen.candidate(c.node)
 	if node == nil {
 		return "", nil
 	}
@@ -297,17 +285,17 @@ func (c *cause) deletedPods() (string, error) {
 	case mine < most:
 		return "", nil
 	case c.placed.Divergence.Refusal != nil:
-		return "only the pods that run now keep it from being among the best: others, deleted since, could have been there", nil
+		return "only the pods that are known keep it from being among the best: " + others, nil
 	}
-	return "the better nodes are ahead only by scores that depend on the pods which ran: others, deleted since, could have been there", nil
+	return "the better nodes are ahead only by scores that depend on the pods which ran: " + others, nil
 }
 
 func (c *cause) configuration() (string, error) {
-	node := c.look.candidate(c.pod.Spec.NodeName)
+	node := c.look.candidate(c.node)
 	if node == nil {
 		return "", nil
 	}
-	state := c.before(c.at, c.bound)
+	state := c.now()
 	for _, score := range node.Scores {
 		best, err := c.without(score.Plugin, state)
 		if best || err != nil {

@@ -91,7 +91,7 @@ status: {phase: Bound}
 		}},
 		"company that is gone": {equal + runs("a", "n1", 1, "",
 			", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {app: cache}}}]}}"), []string{
-			"a on n1, best , InterPodAffinity: deleted pods: only the pods that run now keep it from being among the best: others, deleted since, could have been there",
+			"a on n1, best , InterPodAffinity: deleted pods: only the pods that are known keep it from being among the best: others, deleted since, could have been there",
 		}},
 		"a wish": {equal + runs("a", "n1", 1, "",
 			", affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: disk, operator: In, values: [n2]}]}}]}}"), []string{

@@ -1,6 +1,9 @@
 package verify
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -8,115 +11,162 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/workload"
 )
 
-// history is what a dump tells of its past: when nodes, taints and services came, and when the deletion of pods was asked for.
-type history struct {
-	dump *cluster.State
-	// since is when each node was there at the latest: it was made, or the first of its pods was placed on it.
-	since map[string]time.Time
-	// The same moment in the life of a node gives the same object, and the same nodes the same list: a scheduler that holds them
-	// has nothing to do.
-	untainted map[moment]*v1.Node
-	alive     map[types.UID]*v1.Pod
-	nodes     []*v1.Node
-	services  []*v1.Service
+// Sources are the files that say what happened in a cluster before it was dumped.
+type Sources struct {
+	// Events are files of Events, Audit are audit logs, Earlier are earlier dumps.
+	Events, Audit, Earlier []string
 }
 
-// moment is a node without the last of its taints.
-type moment struct {
-	node  string
-	later int
+// History is what is known of a cluster's past besides its dump.
+type History struct {
+	with    []string
+	facts   []fact
+	files   []ofFile
+	earlier *cluster.State // what earlier dumps hold, or nil
 }
 
-func newHistory(dump *cluster.State) *history {
-	h := &history{dump: dump, since: map[string]time.Time{}, untainted: map[moment]*v1.Node{}, alive: map[types.UID]*v1.Pod{}}
-	for _, node := range dump.Nodes {
-		h.since[node.Name] = node.CreationTimestamp.Time
-	}
-	for _, pod := range dump.Pods {
-		if at := scheduledAt(pod); pod.Spec.NodeName != "" && at.Before(h.since[pod.Spec.NodeName]) {
-			h.since[pod.Spec.NodeName] = at
+// ofFile are the facts of one file.
+type ofFile struct {
+	name  string
+	facts []fact
+}
+
+// ErrForeign says that a file is of another cluster than the dump.
+var ErrForeign = errors.New("nothing in it is about a pod or a node of the dump; give what was recorded in the same cluster")
+
+// ReadHistory reads the files. Its error has all problems, a line each.
+func ReadHistory(sources Sources) (*History, error) {
+	h := &History{}
+	var errs []error
+	read := func(with string, files []string, facts func(file string) ([]fact, error)) {
+		for _, file := range files {
+			found, err := facts(file)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			h.files = append(h.files, ofFile{file, found})
+			h.facts = append(h.facts, found...)
+			if !slices.Contains(h.with, with) {
+				h.with = append(h.with, with)
+			}
 		}
 	}
-	return h
+	read("events", sources.Events, func(file string) ([]fact, error) {
+		data, err := manifest.ReadFile(nil, file)
+		if err != nil {
+			return nil, err
+		}
+		return decodeEvents(file, data)
+	})
+	read("audit log", sources.Audit, func(file string) ([]fact, error) {
+		f, err := os.Open(file)
+		if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
+			return nil, fmt.Errorf("%s: %w; give the audit log of the API server", file, pathErr.Err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return decodeAudit(file, f)
+	})
+	read("earlier dump", sources.Earlier, h.readEarlier)
+	return h, errors.Join(errs...)
 }
 
-// before is the cluster in that second, as far as the dump tells, with just these pods bound: without the nodes, the services and
-// the taints that came later, and with the pods whose deletion was asked for later as they were. All else is as it is in the dump.
-func (r *replay) before(at time.Time, bound []*v1.Pod) *cluster.State {
-	h := r.history
-	state := *h.dump
-	h.nodes = unchanged(h.nodes, h.nodesAt(at))
-	h.services = unchanged(h.services, slices.DeleteFunc(slices.Clone(h.dump.Services), func(s *v1.Service) bool {
-		return s.CreationTimestamp.After(at)
-	}))
-	state.Nodes, state.Services = h.nodes, h.services
-	state.Pods = make([]*v1.Pod, len(bound))
-	for i, pod := range bound {
-		state.Pods[i] = h.podAt(pod, at)
+// readEarlier reads an earlier dump: its pods were there when it was made, on their nodes, and its controllers have their templates.
+func (h *History) readEarlier(file string) ([]fact, error) {
+	set, err := manifest.Read(nil, file)
+	if err != nil {
+		return nil, err
 	}
-	return &state
-}
-
-// unchanged is the old list if the new one holds the same.
-func unchanged[T comparable](old, now []T) []T {
-	if slices.Equal(old, now) {
-		return old
+	objs := make([]cluster.Object, len(set.Objects))
+	for i, obj := range set.Objects {
+		objs[i] = obj.Object
 	}
-	return now
+	before := h.earlier
+	if before == nil {
+		before = &cluster.State{Now: unknown}
+	}
+	state, _, err := workload.Admit(before, objs...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	h.earlier = state
+	made := latest(objs)
+	var facts []fact
+	pods := map[types.NamespacedName]*v1.Pod{}
+	for _, pod := range state.Pods {
+		pods[nameOf(pod)] = pod
+	}
+	for _, obj := range objs {
+		given, ok := obj.(*v1.Pod)
+		if !ok || given.Spec.NodeName == "" || cluster.Terminal(given) {
+			continue
+		}
+		pod := pods[nameOf(given)]
+		facts = append(facts, fact{what: wasScheduled, at: scheduledAt(pod), pod: nameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, object: pod, seen: made})
+	}
+	return facts, nil
 }
 
-func (h *history) nodesAt(at time.Time) []*v1.Node {
-	var nodes []*v1.Node
-	for _, node := range h.dump.Nodes {
-		if !h.since[node.Name].After(at) {
-			nodes = append(nodes, h.nodeAt(node, at))
+// latest is the last moment that the objects tell of, which is at most that of their dump.
+func latest(objs []cluster.Object) time.Time {
+	var last time.Time
+	for _, obj := range objs {
+		times := []time.Time{obj.GetCreationTimestamp().Time}
+		if pod, ok := obj.(*v1.Pod); ok {
+			for _, condition := range pod.Status.Conditions {
+				times = append(times, condition.LastTransitionTime.Time)
+			}
+		}
+		for _, t := range times {
+			if t.After(last) {
+				last = t
+			}
 		}
 	}
-	return nodes
+	return last
 }
 
-// nodeAt is the node without the taints that were added later.
-func (h *history) nodeAt(node *v1.Node, at time.Time) *v1.Node {
-	later := func(t v1.Taint) bool { return t.TimeAdded != nil && t.TimeAdded.After(at) }
-	n := 0
-	for _, taint := range node.Spec.Taints {
-		if later(taint) {
-			n++
+func (h *History) sources() []string {
+	if h == nil {
+		return nil
+	}
+	return h.with
+}
+
+// check refuses files of another cluster.
+func (h *History) check(state *cluster.State) error {
+	known := map[string]bool{}
+	for _, node := range state.Nodes {
+		known["node/"+node.Name] = true
+	}
+	for _, pod := range state.Pods {
+		known["pod/"+string(pod.UID)], known["pod/"+nameOf(pod).String()] = true, true
+	}
+	var errs []error
+	for _, file := range h.files {
+		if !slices.ContainsFunc(file.facts, func(f fact) bool {
+			return known["node/"+f.node] || known["pod/"+string(f.uid)] || known["pod/"+f.pod.String()]
+		}) {
+			errs = append(errs, fmt.Errorf("%s: %w", file.name, ErrForeign))
 		}
 	}
-	if n == 0 {
-		return node
-	}
-	key := moment{node.Name, n}
-	if h.untainted[key] == nil {
-		was := node.DeepCopy()
-		was.Spec.Taints = slices.DeleteFunc(was.Spec.Taints, later)
-		was.Spec.Unschedulable = node.Spec.Unschedulable && slices.ContainsFunc(was.Spec.Taints, func(t v1.Taint) bool {
-			return t.Key == v1.TaintNodeUnschedulable
-		})
-		h.untainted[key] = was
-	}
-	return h.untainted[key]
+	return errors.Join(errs...)
 }
 
-// podAt is the pod, without a deletion that was asked for later.
-func (h *history) podAt(pod *v1.Pod, at time.Time) *v1.Pod {
-	if pod.DeletionTimestamp == nil {
-		return pod
+// covers tells whether the history goes back to the first of the dump's pods, so that no pod can have come and gone unrecorded.
+func (h *History) covers(lives []*life) bool {
+	var first time.Time
+	for _, f := range h.facts {
+		if f.what == wasScheduled && f.seen.IsZero() && (first.IsZero() || f.at.Before(first)) {
+			first = f.at
+		}
 	}
-	asked := pod.DeletionTimestamp.Time
-	if pod.DeletionGracePeriodSeconds != nil {
-		asked = asked.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
-	}
-	if !asked.After(at) {
-		return pod
-	}
-	if h.alive[pod.UID] == nil {
-		was := *pod
-		was.DeletionTimestamp = nil
-		h.alive[pod.UID] = &was
-	}
-	return h.alive[pod.UID]
+	return !first.IsZero() && !slices.ContainsFunc(lives, func(l *life) bool { return l.present && l.hi.Before(first) })
 }

@@ -1,8 +1,11 @@
 package verify
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,145 +13,226 @@ import (
 )
 
 const (
-	// maxTried is how many pods of a second, alike ones apart, are tried for each place in its order.
+	// maxTried is how many pods, alike ones apart, are tried for each place in the order of a group.
 	maxTried = 64
-	// maxSpare is how many attempts a second is given beyond those on its first way.
-	maxSpare = 500
+	// maxSpare is how many attempts a group is given beyond those on its first way.
+	maxSpare = 200
+	// maxGroup is how many pods are put in order together, unless they all came in one second.
+	maxGroup = 32
 )
 
-// search looks for an order of the pods of one second in which the node of each is among the best: a dump says nothing of that order.
-type search struct {
-	*replay
-	second *second
-	spare  int
-	failed map[string]bool // the pods that were left where there was no way on
+// groups splits the lives, which are in order, where it is certain that one came before the next.
+func groups(lives []*life) [][]*life {
+	var all [][]*life
+	var latest time.Time
+	for _, l := range lives {
+		n := len(all) - 1
+		if n < 0 || l.lo.After(latest) || len(all[n]) >= maxGroup && !l.at.Equal(all[n][len(all[n])-1].at) {
+			all = append(all, nil)
+			n++
+			latest = time.Time{}
+		}
+		all[n] = append(all[n], l)
+		if l.hi.After(latest) {
+			latest = l.hi
+		}
+	}
+	return all
 }
 
-// taken is the next pod in the order. One that no configured scheduler placed has no placement.
+// search looks for an order of the pods of one group, and of the ends between them, in which the node of each is among the best.
+type search struct {
+	*replay
+	spare  int
+	failed map[string]bool // the pods that were left, and the ends there had been, where there was no way on
+}
+
+// taken is the next pod in the order, and after how many ends it was placed. One that no configured scheduler placed has no placement.
 type taken struct {
-	pod       *v1.Pod
+	life      *life
+	ends      int
 	placement *Placement
 }
 
-// arrange returns an order of the pods that are left, or nil if none was found. Those that stand first in the dump are tried first.
-func (s *search) arrange(bound, left []*v1.Pod) ([]taken, error) {
+// arrange returns an order of the pods that are left, or nil if none was found. The order that is the most likely is tried first.
+func (s *search) arrange(bound, left []*life, ends int) ([]taken, error) {
 	if len(left) == 0 {
 		return []taken{}, nil
 	}
-	if s.second.given[left[0]] {
-		return s.then(taken{pod: left[0]}, bound, left[1:])
+	if left[0].given {
+		return s.then(taken{life: left[0], ends: ends}, bound, left[1:])
 	}
-	if len(s.failed) > 0 && s.failed[key(left)] {
+	if len(s.failed) > 0 && s.failed[key(left, ends)] {
 		return nil, nil
 	}
-	looks := map[types.UID]*look{}
 	tried := map[string]bool{}
-	for i, pod := range left {
-		same := key(left[i : i+1])
-		if s.second.given[pod] || tried[same] {
+	looks := looks{}
+	for i, l := range next(left) {
+		same := key(left[i:i+1], 0)
+		if l.given || tried[same] {
 			continue
 		}
 		tried[same] = true
-		if looks[alike(pod)] == nil && (len(looks) == maxTried || s.spare == 0) {
-			continue
-		}
-		seen, err := s.lookOnce(looks, bound, pod)
-		if err != nil {
-			return nil, err
-		}
-		if !seen.best(pod.Spec.NodeName) {
-			continue
-		}
-		placed := seen.placement(pod, s.second.at)
-		placed.Reordered = i > 0
-		if found, err := s.then(taken{pod, &placed}, bound, without(left, i)); found != nil || err != nil {
-			return found, err
+		for _, after := range s.choices(l, ends) {
+			if len(looks) >= maxTried || s.spare == 0 && (i > 0 || after != s.likely(l, ends)) {
+				continue
+			}
+			seen, err := s.lookOnce(looks, bound, l, after)
+			if err != nil {
+				return nil, err
+			}
+			if !seen.has(l.node) {
+				continue
+			}
+			placed := seen.placement(l)
+			placed.Reordered = i > 0
+			if found, err := s.then(taken{l, after, &placed}, bound, without(left, i)); found != nil || err != nil {
+				return found, err
+			}
 		}
 	}
-	s.failed[key(left)] = true
+	s.failed[key(left, ends)] = true
 	return nil, nil
 }
 
+// next are the pods that can have been the next: those that did not certainly come after another.
+func next(left []*life) []*life {
+	first := slices.MinFunc(left, func(a, b *life) int { return a.hi.Compare(b.hi) }).hi
+	n := 1
+	for n < len(left) && !left[n].lo.After(first) {
+		n++
+	}
+	return left[:n]
+}
+
+// likely is the number of ends that came before the pod by what was recorded, and not fewer than there have been.
+func (s *search) likely(l *life, ends int) int {
+	n := max(ends, l.after)
+	for n < len(s.ends) && !s.ends[n].at.After(l.at) {
+		n++
+	}
+	return n
+}
+
+// choices are the numbers of ends that can have come before the pod, the most likely first.
+func (s *search) choices(l *life, ends int) []int {
+	likely := s.likely(l, ends)
+	least, most := likely, likely
+	for least > max(ends, l.after) && !s.ends[least-1].hi.Before(l.lo) {
+		least--
+	}
+	for most < len(s.ends) && !s.ends[most].lo.After(l.hi) {
+		most++
+	}
+	all := make([]int, 0, most-least+1)
+	for n := least; n <= most; n++ {
+		all = append(all, n)
+	}
+	distance := func(n int) int { return max(n-likely, likely-n) }
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(distance(a), distance(b)) })
+	return all
+}
+
 // then puts the pod before an order of those that are left.
-func (s *search) then(next taken, bound, left []*v1.Pod) ([]taken, error) {
-	rest, err := s.arrange(slices.Concat(bound, []*v1.Pod{next.pod}), left)
+func (s *search) then(next taken, bound, left []*life) ([]taken, error) {
+	rest, err := s.arrange(append(slices.Clip(bound), next.life), left, next.ends)
 	if rest == nil {
 		return nil, err
 	}
 	return append([]taken{next}, rest...), nil
 }
 
+// looks are what was seen of pods that are alike, each after a number of ends.
+type looks map[lookKey]*look
+
+type lookKey struct {
+	alike types.UID
+	ends  int
+}
+
 // lookOnce looks at pods that are alike once. What is looked at after the first way has come to its end is counted.
-func (s *search) lookOnce(looks map[types.UID]*look, bound []*v1.Pod, pod *v1.Pod) (*look, error) {
-	if seen := looks[alike(pod)]; seen != nil {
+func (s *search) lookOnce(looks looks, bound []*life, l *life, ends int) (*look, error) {
+	key := lookKey{alike(l.running), ends}
+	if seen := looks[key]; seen != nil {
 		return seen, nil
 	}
-	if len(s.failed) > 0 {
+	if len(s.failed) > 0 && s.spare > 0 {
 		s.spare--
 	}
-	seen, err := s.look(s.before(s.second.at, bound), pod)
-	looks[alike(pod)] = seen
+	seen, err := s.look(s.before(l.at, bound, ends), l.pod)
+	looks[key] = seen
 	return seen, err
 }
 
-// greedy is the way for a second without such an order: the next pod is the first whose node is among the best by then; if there
-// is none, the first of the dump diverges.
-func (s *search) greedy(bound, left []*v1.Pod) ([]taken, error) {
+// greedy is the way for a group without such an order: the next pod is the first whose node is among the best by then; if there is
+// none, the first diverges.
+func (s *search) greedy(bound, left []*life, ends int) ([]taken, error) {
 	earlier := bound
 	var order []taken
 	for len(left) > 0 {
-		looks := map[types.UID]*look{}
-		next := -1
-		for i, pod := range left {
-			if s.second.given[pod] && i > 0 || looks[alike(pod)] == nil && len(looks) == maxTried {
-				continue
-			}
-			if s.second.given[pod] {
-				next = i
-				break
-			}
-			seen, err := s.lookOnce(looks, bound, pod)
-			if err != nil {
+		looks := looks{}
+		step := taken{life: left[0], ends: ends}
+		var seen *look
+		var at int
+		var err error
+		if !left[0].given {
+			if step, at, seen, err = s.first(looks, bound, left, ends); err != nil {
 				return nil, err
 			}
-			if seen.best(pod.Spec.NodeName) {
-				next = i
-				break
-			}
 		}
-		diverges := next < 0
-		next = max(next, 0)
-		pod := left[next]
-		left = without(left, next)
-		if s.second.given[pod] {
-			order = append(order, taken{pod: pod})
-		} else {
-			seen := looks[alike(pod)]
-			placed := seen.placement(pod, s.second.at)
-			placed.Reordered = next > 0
-			if diverges {
-				c := &cause{replay: s.replay, pod: pod, at: s.second.at, earlier: earlier, bound: bound, left: left, look: seen, placed: &placed}
+		left = without(left, at)
+		if seen != nil {
+			placed := seen.placement(step.life)
+			placed.Reordered = at > 0
+			step.placement = &placed
+			if !seen.has(step.life.node) {
+				c := &cause{replay: s.replay, life: step.life, ends: step.ends, earlier: earlier, bound: bound, left: left, placed: &placed}
 				if err := c.find(); err != nil {
 					return nil, err
 				}
 			}
-			order = append(order, taken{pod, &placed})
 		}
-		bound = slices.Concat(bound, []*v1.Pod{pod})
+		order = append(order, step)
+		bound = append(slices.Clip(bound), step.life)
+		ends = step.ends
 	}
 	return order, nil
 }
 
-func without(pods []*v1.Pod, i int) []*v1.Pod { return slices.Concat(pods[:i], pods[i+1:]) }
+// first is the first pod whose node is among the best, or else the first of all.
+func (s *search) first(looks looks, bound, left []*life, ends int) (taken, int, *look, error) {
+	for i, l := range next(left) {
+		if l.given {
+			continue
+		}
+		for _, after := range s.choices(l, ends) {
+			if len(looks) >= maxTried {
+				break
+			}
+			seen, err := s.lookOnce(looks, bound, l, after)
+			if err != nil {
+				return taken{}, 0, nil, err
+			}
+			if seen.has(l.node) {
+				return taken{life: l, ends: after}, i, seen, nil
+			}
+		}
+	}
+	likely := s.likely(left[0], ends)
+	seen, err := s.lookOnce(looks, bound, left[0], likely)
+	return taken{life: left[0], ends: likely}, 0, seen, err
+}
+
+func without(lives []*life, i int) []*life { return slices.Concat(lives[:i], lives[i+1:]) }
 
 // key is the same for pods that are alike and on the same nodes.
-func key(pods []*v1.Pod) string {
-	names := make([]string, len(pods))
-	for i, pod := range pods {
-		names[i] = string(alike(pod)) + "@" + pod.Spec.NodeName
+func key(lives []*life, ends int) string {
+	names := make([]string, len(lives))
+	for i, l := range lives {
+		names[i] = string(alike(l.running)) + "@" + l.node
 	}
 	slices.Sort(names)
-	return strings.Join(names, " ")
+	return fmt.Sprint(ends, " ", strings.Join(names, " "))
 }
 
 // alike is the same for pods that the scheduler cannot tell apart: those of a ReplicaSet or a Job, unless they bring claims of

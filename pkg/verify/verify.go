@@ -2,9 +2,11 @@
 // cluster as it was just before, and looks where the node that the pod really has stands.
 //
 //	dump ─ scenario.FromFiles ─ workload.Admit ──▶ State
-//	  order ─────────────────────────────────────▶ seconds, each with the pods that got their nodes in it
+//	events, audit logs, earlier dumps ───────────▶ facts: what happened to which pod, and when
+//	  newPast ───────────────────────────────────▶ the lives of all pods, also of those that are gone, in their order
+//	  fit ───────────────────────────────────────▶ what nobody has recorded of those that are gone
 //	for each pod:
-//	  asOf ──────────────────────────────────────▶ the cluster just before, as far as the dump tells
+//	  timeline.before ───────────────────────────▶ the cluster just before, as far as is known
 //	  sched.Engine.Place ────────────────────────▶ every node's score or refusal
 //	  the pod's node is among the best, or why ──▶ Class: each is a check that was run
 //	  the pod goes where it really is
@@ -32,6 +34,8 @@ import (
 
 // Options are what a verification can be given besides its dump.
 type Options struct {
+	// History is what is known of the cluster's past besides its dump, or nil.
+	History *History
 	// Progress, if set, is told how many pods have been looked at, and of how many.
 	Progress func(done, total int)
 }
@@ -45,6 +49,10 @@ type Result struct {
 	Notes []string
 	// Placements are the pods that were scheduled again, in the order of the replay.
 	Placements []Placement
+	// With names the sources besides the dump.
+	With []string
+	// Assumed is what was found of pods that are gone, and that nobody has recorded.
+	Assumed []Assumed
 	// Pending are the dump's pods without a node.
 	Pending []Pending
 	// Skipped are the pods that no configured scheduler can have placed on the nodes of the dump.
@@ -81,6 +89,17 @@ type Divergence struct {
 	Words string
 }
 
+// Assumed is what pods of one workload, which are gone, are taken to have been: with it, the most placements are among the best.
+type Assumed struct {
+	Workload types.NamespacedName
+	// Pods is their number, Endless of how many nobody has recorded the end.
+	Pods, Endless int
+	// Requests are those of each pod; nil if its template is known.
+	Requests v1.ResourceList
+	// Until is when those without a recorded end were gone; zero if they were there to the end.
+	Until time.Time
+}
+
 // Points are by how much a plugin has a node ahead of another; negative ones speak for the other.
 type Points struct {
 	Plugin string
@@ -104,15 +123,19 @@ type Skipped struct {
 	Pods []types.NamespacedName
 }
 
-// Best counts the placements whose node is among the best.
-func (r *Result) Best() int {
-	n := 0
+// Choices counts the placements of pods that had a choice, and those of them whose node is among the best. One whose node was the only
+// feasible one proves nothing of scores.
+func (r *Result) Choices() (explained, choices int) {
 	for _, p := range r.Placements {
+		if p.Only {
+			continue
+		}
+		choices++
 		if p.Divergence == nil {
-			n++
+			explained++
 		}
 	}
-	return n
+	return explained, choices
 }
 
 // ErrNothing says that the dump holds no pod that could be scheduled again.
@@ -132,13 +155,30 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &replay{Result: &Result{Scenario: s, State: state, Notes: notes}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{}}
+	r := &replay{
+		Result: &Result{Scenario: s, State: state, Notes: notes, With: opts.History.sources()}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{},
+		unknown: map[*life]*unknownPods{}, labelKeys: labelKeys(state),
+	}
 	defer r.close()
-	r.history = newHistory(state)
-	for _, second := range r.order() {
-		if err := r.replay(second); err != nil {
-			return nil, err
-		}
+	history := opts.History
+	if history == nil {
+		history = &History{}
+	}
+	if err := history.check(state); err != nil {
+		return nil, err
+	}
+	r.past = newPast(state, history.facts)
+	r.complete = history.covers(r.past.lives)
+	r.choose()
+	r.stand(history)
+	r.timeline = newTimeline(state, r.past.lives)
+	r.ends = r.past.ends()
+	if err := r.fit(); err != nil {
+		return nil, err
+	}
+	r.ends = r.past.ends()
+	if err := r.replay(); err != nil {
+		return nil, err
 	}
 	if len(r.Placements) == 0 {
 		return nil, ErrNothing
@@ -149,11 +189,20 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 // replay is a verification under way.
 type replay struct {
 	*Result
-	ctx     context.Context
-	opts    Options
-	history *history
-	engines map[string]*sched.Engine
-	bound   []*v1.Pod // those that have their nodes by now, in order
+	*timeline
+	ctx  context.Context
+	opts Options
+	past *past
+	// unknown are the pods that are gone at a time, or of a form, that nobody has recorded.
+	unknown map[*life]*unknownPods
+	// labelKeys are those of the labels by which workloads bear their names, complete tells that no pod can have come and gone unrecorded.
+	labelKeys []string
+	complete  bool
+	ends      []*end // the ends of pods, in their order
+	engines   map[string]*sched.Engine
+	// ordered are the names of these nodes in the scheduler's order.
+	ordered []string
+	orderOf []*v1.Node
 	done    int
 	total   int
 }
@@ -179,24 +228,27 @@ func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (
 
 func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNodesToScore(100) }
 
-// replay schedules the pods of one second, each alone.
-func (r *replay) replay(second *second) error {
-	search := &search{replay: r, second: second, spare: maxSpare, failed: map[string]bool{}}
-	found, err := search.arrange(r.bound, second.pods)
-	if err != nil {
-		return err
-	}
-	if found == nil {
-		if found, err = search.greedy(r.bound, second.pods); err != nil {
+// replay schedules the pods, group after group.
+func (r *replay) replay() error {
+	var bound []*life
+	ends := 0
+	for _, group := range groups(r.past.lives) {
+		search := &search{replay: r, spare: maxSpare, failed: map[string]bool{}}
+		found, err := search.arrange(bound, group, ends)
+		if found == nil && err == nil {
+			found, err = search.greedy(bound, group, ends)
+		}
+		if err != nil {
 			return err
 		}
-	}
-	for _, taken := range found {
-		r.bound = append(r.bound, taken.pod)
-		if taken.placement != nil {
-			r.Placements = append(r.Placements, *taken.placement)
-			r.progress()
+		for _, taken := range found {
+			bound, ends = append(bound, taken.life), max(ends, taken.ends)
+			if taken.placement != nil {
+				r.Placements = append(r.Placements, *taken.placement)
+				r.progress()
+			}
 		}
+		bound = slices.DeleteFunc(slices.Clone(bound), func(l *life) bool { return l.ends < ends })
 	}
 	return nil
 }
@@ -250,123 +302,4 @@ func (r *replay) skip(why string, pod *v1.Pod) {
 		r.Skipped = append(r.Skipped, Skipped{Why: why})
 	}
 	r.Skipped[at].Pods = append(r.Skipped[at].Pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
-}
-
-// look is what the scheduler says of a pod's nodes.
-type look struct {
-	cycle   *placement.Cycle
-	placed  bool
-	ties    int
-	failure string // why there is no answer
-}
-
-// look schedules the pod on the state, with every node looked at.
-func (r *replay) look(state *cluster.State, pod *v1.Pod) (*look, error) {
-	engine, err := r.engine("all", all)
-	if err != nil {
-		return nil, err
-	}
-	return r.lookBy(engine, state, pod)
-}
-
-// lookBy schedules the pod, as it was before it was bound, on the state. It may not preempt: what had to make room for it is not
-// in the dump.
-func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod) (*look, error) {
-	waiting := *pod
-	waiting.DeletionTimestamp = nil
-	waiting.Spec.NodeName = ""
-	waiting.Spec.PreemptionPolicy = new(v1.PreemptNever)
-	waiting.Spec.SchedulingGates = nil
-	waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass}
-	with := *state
-	with.Pods = slices.Concat(state.Pods, []*v1.Pod{&waiting})
-	engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
-	defer func() { engine.Record = nil }()
-	result, err := engine.Place(r.ctx, &with, []*v1.Pod{&waiting})
-	if r.ctx.Err() != nil {
-		return nil, r.ctx.Err()
-	}
-	if err != nil {
-		// A plugin cannot answer where it needs an object that is not there; a real scheduler tries such a pod again later.
-		return &look{failure: err.Error()}, nil
-	}
-	if len(result.Placed) > 0 {
-		return &look{cycle: result.Placed[0].Cycle, placed: true, ties: result.Placed[0].Ties}, nil
-	}
-	return &look{cycle: result.Pending[0].Cycle}, nil
-}
-
-// candidate is the node among the feasible ones, or nil.
-func (l *look) candidate(node string) *placement.Candidate {
-	if l.cycle == nil {
-		return nil
-	}
-	for i := range l.cycle.Candidates {
-		if l.cycle.Candidates[i].Node == node {
-			return &l.cycle.Candidates[i]
-		}
-	}
-	return nil
-}
-
-// best tells whether the node is among the best. A single feasible node is not scored, and has no rank.
-func (l *look) best(node string) bool {
-	candidate := l.candidate(node)
-	return candidate != nil && candidate.Rank <= 1
-}
-
-// placement says where the pod's node stands.
-func (l *look) placement(pod *v1.Pod, at time.Time) Placement {
-	p := Placement{Pod: pod, At: at}
-	node := l.candidate(pod.Spec.NodeName)
-	if node != nil && node.Rank <= 1 {
-		p.Rank, p.Only = 1, len(l.cycle.Candidates) == 1
-		if p.Ties = l.ties; p.Only {
-			p.Ties = 1
-		}
-		return p
-	}
-	d := &Divergence{}
-	p.Divergence = d
-	if l.placed {
-		d.Best = l.cycle.Candidates[0].Node
-	}
-	if node == nil {
-		d.Refusal = l.refusal(pod.Spec.NodeName)
-		return p
-	}
-	p.Rank = node.Rank
-	best := l.cycle.Candidates[0]
-	d.Behind = best.Total - node.Total
-	for i, score := range best.Scores {
-		if points := score.Weighted - node.Scores[i].Weighted; points != 0 {
-			d.Ahead = append(d.Ahead, Points{Plugin: score.Plugin, Points: points})
-		}
-	}
-	slices.SortStableFunc(d.Ahead, func(a, b Points) int { return int(b.Points - a.Points) })
-	return p
-}
-
-// refusal is why the node was refused.
-func (l *look) refusal(node string) *placement.Verdict {
-	if l.failure != "" {
-		return &placement.Verdict{Status: l.failure}
-	}
-	if l.cycle == nil {
-		return &placement.Verdict{Status: "the pod was held back before any node was looked at"}
-	}
-	for _, refusal := range l.cycle.Refusals {
-		if slices.Contains(refusal.Nodes, node) {
-			return &placement.Verdict{Plugin: refusal.Plugin, Status: refusal.Message}
-		}
-	}
-	if l.cycle.Named != nil {
-		return &placement.Verdict{Plugin: l.cycle.NamedBy[0], Status: "the pod is for certain other nodes alone"}
-	}
-	for _, verdict := range l.cycle.PreFilter {
-		if verdict.Status != "success" && verdict.Status != "skip" {
-			return &verdict
-		}
-	}
-	return &placement.Verdict{Status: "the node was not looked at"}
 }

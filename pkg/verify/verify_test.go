@@ -24,7 +24,7 @@ import (
 )
 
 // dump writes the state as kubectl get -o json does, and reads it as simulate verify does.
-func dump(t *testing.T, state *cluster.State) *scenario.Scenario {
+func dump(t testing.TB, state *cluster.State) *scenario.Scenario {
 	t.Helper()
 	var items []json.RawMessage
 	for _, obj := range state.Objects() {
@@ -47,7 +47,7 @@ func dump(t *testing.T, state *cluster.State) *scenario.Scenario {
 	return readDump(t, string(data))
 }
 
-func readDump(t *testing.T, data string) *scenario.Scenario {
+func readDump(t testing.TB, data string) *scenario.Scenario {
 	t.Helper()
 	s, err := scenario.FromFiles(strings.NewReader(data), []string{"-"}, nil, scenario.Options{})
 	if err != nil {
@@ -56,7 +56,7 @@ func readDump(t *testing.T, data string) *scenario.Scenario {
 	return s
 }
 
-func verified(t *testing.T, s *scenario.Scenario) *Result {
+func verified(t testing.TB, s *scenario.Scenario) *Result {
 	t.Helper()
 	result, err := Run(context.Background(), s, Options{})
 	if err != nil {
@@ -139,7 +139,7 @@ func recordedCase(t *testing.T, name string) (steps []recordedStep, run *simulat
 	return c.Steps, runOf(t, file)
 }
 
-func runOf(t *testing.T, file *scenario.File) *simulation.Result {
+func runOf(t testing.TB, file *scenario.File) *simulation.Result {
 	t.Helper()
 	s, err := scenario.New("test", file)
 	if err != nil {

@@ -15,15 +15,22 @@ import (
 
 func newVerify(s streams) *cobra.Command {
 	var opts scenario.Options
+	var sources verify.Sources
 	var least string
 	var out output
 	cmd := &cobra.Command{
 		Use:   "verify DUMP...",
 		Short: "Tell how many placements of a real cluster are among the scheduler's best nodes",
-		Long: `Replay the dump of a real cluster in the order in which its pods got their nodes, and tell how many of the nodes are among the
-scheduler's best, each on the cluster as it was just before. What differs is classified by what it could come from.`,
+		Long: `Replay the dump of a real cluster in the order in which its pods got their nodes, and print how many of the nodes are among the
+scheduler's best, each on the cluster as it was just before. What differs is classified by what it could come from.
+
+A dump alone knows nothing of the pods that are gone. With the cluster's events, its audit logs or an earlier dump they stand where they
+stood, from their scheduling until their deletion.`,
 		Example: `  ` + kubectlGet + ` > dump.json
   simulate verify dump.json
+  kubectl get events -A -o json > events.json
+  simulate verify dump.json --events events.json
+  simulate verify dump.json --audit audit.log --earlier yesterday.json
   simulate verify dump.json --scheduler-config scheduler.yaml --min-agreement 95%
   simulate verify - --report markdown=verify.md < dump.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,10 +49,14 @@ scheduler's best, each on the cluster as it was just before. What differs is cla
 			if err != nil {
 				return asInput(err)
 			}
+			history, err := verify.ReadHistory(sources)
+			if err != nil {
+				return asInput(err)
+			}
 			bar := newProgress(s.err)
 			defer bar.done()
-			result, err := verify.Run(cmd.Context(), loaded, verify.Options{Progress: func(done, total int) { bar.update("replay", done, total) }})
-			if errors.Is(err, verify.ErrNothing) {
+			result, err := verify.Run(cmd.Context(), loaded, verify.Options{History: history, Progress: func(done, total int) { bar.update("replay", done, total) }})
+			if errors.Is(err, verify.ErrNothing) || errors.Is(err, verify.ErrForeign) {
 				return asInput(err)
 			}
 			if err != nil {
@@ -63,10 +74,13 @@ scheduler's best, each on the cluster as it was just before. What differs is cla
 		},
 	}
 	flags := cmd.Flags()
+	flags.StringArrayVar(&sources.Events, "events", nil, "`FILE` of the cluster's events, as kubectl get events -A -o json writes it; can be given several times")
+	flags.StringArrayVar(&sources.Audit, "audit", nil, "`FILE` of the API server's audit log, a line for each event of audit.k8s.io/v1; can be given several times")
+	flags.StringArrayVar(&sources.Earlier, "earlier", nil, "`FILE` of an earlier dump of the cluster; can be given several times")
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "`FILE` of the cluster's KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
 	registerStrict(cmd, &opts.Strict)
-	flags.StringVar(&least, "min-agreement", "", "`PERCENT` of the placements that must be among the best nodes; with fewer the exit status is 3")
+	flags.StringVar(&least, "min-agreement", "", "`PERCENT` of the pods with more than one feasible node that must be on one of the best; with fewer the exit status is 3")
 	out.register(cmd, report.VerifyFormats())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone")
 	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")

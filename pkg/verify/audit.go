@@ -1,0 +1,126 @@
+package verify
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// auditEvent is what matters of an Event of audit.k8s.io/v1.
+type auditEvent struct {
+	Kind      string `json:"kind"`
+	Stage     string `json:"stage"`
+	Verb      string `json:"verb"`
+	ObjectRef struct {
+		Resource    string    `json:"resource"`
+		Subresource string    `json:"subresource"`
+		Namespace   string    `json:"namespace"`
+		Name        string    `json:"name"`
+		UID         types.UID `json:"uid"`
+	} `json:"objectRef"`
+	User struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+	RequestReceivedTimestamp metav1.MicroTime `json:"requestReceivedTimestamp"`
+	StageTimestamp           metav1.MicroTime `json:"stageTimestamp"`
+	RequestObject            json.RawMessage  `json:"requestObject"`
+	ResponseObject           json.RawMessage  `json:"responseObject"`
+}
+
+// maxLine is the size of the longest line of an audit log that is read: a request to the API server has at most 3 MiB, and the
+// answer is as large.
+const maxLine = 16 << 20
+
+// decodeAudit reads an audit log: an Event of audit.k8s.io/v1 on each line. Lines about other things than pods are passed over.
+func decodeAudit(file string, in io.Reader) ([]fact, error) {
+	var facts []fact
+	pods := false
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		var e auditEvent
+		if err := json.Unmarshal(line, &e); err != nil {
+			what := "not the JSON of an audit event"
+			if !json.Valid(line) {
+				what = "not JSON, or cut off"
+			}
+			return nil, fmt.Errorf("%s: line %d: %s; give the audit log as the API server wrote it, an Event of audit.k8s.io/v1 on each line", file, n, what)
+		}
+		if e.Kind != "Event" || e.ObjectRef.Resource != "pods" {
+			continue
+		}
+		pods = true
+		if e.Stage == "ResponseComplete" && e.ResponseStatus.Code < 300 {
+			facts = append(facts, e.facts()...)
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, fmt.Errorf("%s: line %d: longer than %d MiB", file, n+1, maxLine>>20)
+	case err != nil:
+		return nil, err
+	case !pods:
+		return nil, fmt.Errorf("%s: no request about pods is in it; give the audit log of the API server, with pods and pods/binding", file)
+	}
+	return facts, nil
+}
+
+// facts are what the request did to a pod.
+func (e *auditEvent) facts() []fact {
+	f := fact{
+		exact: true, at: e.StageTimestamp.Time, uid: e.ObjectRef.UID,
+		pod: types.NamespacedName{Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name},
+	}
+	var pod v1.Pod
+	if json.Unmarshal(e.ResponseObject, &pod) == nil && pod.Kind == "Pod" && pod.UID != "" {
+		f.uid, f.pod.Name = pod.UID, pod.Name
+	}
+	switch {
+	case e.Verb == "create" && e.ObjectRef.Subresource == "binding":
+		var binding v1.Binding
+		if json.Unmarshal(e.RequestObject, &binding) == nil {
+			f.node = binding.Target.Name
+		}
+		f.what, f.at = wasScheduled, e.RequestReceivedTimestamp.Time
+		f.uid = "" // of the binding, not of the pod
+		if binding.UID != "" {
+			f.uid = binding.UID
+		}
+	case e.Verb == "create" && e.ObjectRef.Subresource == "":
+		f.what = wasMade
+		if len(pod.Spec.Containers) > 0 {
+			f.object = &pod
+		}
+	case e.Verb == "create" && e.ObjectRef.Subresource == "eviction":
+		f.what = wasAsked
+	case e.Verb == "delete":
+		f.what = wasAsked
+		var options metav1.DeleteOptions
+		_ = json.Unmarshal(e.RequestObject, &options) // as little as there is, with an audit level that leaves it out
+		now := options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 ||
+			pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
+		if now || strings.HasPrefix(e.User.Username, "system:node:") {
+			f.what = wasGone // the kubelet deletes a pod once it has ended
+		}
+	default:
+		return nil
+	}
+	return []fact{f}
+}

@@ -1,0 +1,199 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// event is an Event of v1 or of events.k8s.io/v1: the latter calls the same things by other names.
+type event struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	InvolvedObject    *v1.ObjectReference `json:"involvedObject"`
+	Regarding         *v1.ObjectReference `json:"regarding"`
+	Reason            string              `json:"reason"`
+	Message           string              `json:"message"`
+	Note              string              `json:"note"`
+	Count             int                 `json:"count"`
+	DeprecatedCount   int                 `json:"deprecatedCount"`
+	EventTime         metav1.MicroTime    `json:"eventTime"`
+	FirstTimestamp    metav1.Time         `json:"firstTimestamp"`
+	LastTimestamp     metav1.Time         `json:"lastTimestamp"`
+	DeprecatedFirst   metav1.Time         `json:"deprecatedFirstTimestamp"`
+	DeprecatedLast    metav1.Time         `json:"deprecatedLastTimestamp"`
+	Items             []json.RawMessage   `json:"items"`
+}
+
+// decodeEvents reads Events, one by one or in lists, as kubectl get events -A -o json gives them. Other objects are passed over, so
+// that a file may hold them besides.
+func decodeEvents(file string, data []byte) ([]fact, error) {
+	var facts []fact
+	found := 0
+	var add func(data []byte) error
+	add = func(data []byte) error {
+		var e event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return err
+		}
+		if strings.HasSuffix(e.Kind, "List") {
+			for _, item := range e.Items {
+				if err := add(item); err != nil {
+					return err
+				}
+			}
+		}
+		if e.Kind == "Event" {
+			found++
+			facts = append(facts, e.facts()...)
+		}
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	for {
+		var document json.RawMessage
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = add(document)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s; give what kubectl get events -A -o json wrote", file, jsonProblem(err))
+		}
+	}
+	if found == 0 {
+		return nil, fmt.Errorf("%s: no Event is in it; give what kubectl get events -A -o json wrote", file)
+	}
+	return facts, nil
+}
+
+// jsonProblem is what is wrong with the JSON, in one line.
+func jsonProblem(err error) string {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the JSON ends in the middle"
+	case errors.As(err, &syntax):
+		return fmt.Sprintf("not JSON at byte %d: %s", syntax.Offset, syntax)
+	}
+	return "not the JSON of Events"
+}
+
+var (
+	assigned = regexp.MustCompile(`^Successfully assigned \S+ to (\S+)$`)
+	creates  = regexp.MustCompile(`(?i)(?:created pod:|create pod) (\S+)`)
+	deletes  = regexp.MustCompile(`(?i)(?:deleted pod:|delete pod) (\S+)`)
+	scaled   = regexp.MustCompile(`(?i)scaled (?:up|down) replica set (\S+) `)
+	marked   = regexp.MustCompile(`^Marking for deletion Pod (\S+)/(\S+)$`)
+)
+
+// facts are what the event says of pods; nothing for most events.
+func (e *event) facts() []fact {
+	about := e.InvolvedObject
+	if about == nil {
+		about = e.Regarding
+	}
+	if about == nil {
+		return nil
+	}
+	words := e.Message
+	if words == "" {
+		words = e.Note
+	}
+	at, exact := e.at()
+	f := fact{at: at, exact: exact, pod: types.NamespacedName{Namespace: about.Namespace, Name: about.Name}}
+	ofPod := func(what what) []fact {
+		f.what, f.uid, f.version = what, about.UID, about.ResourceVersion
+		return []fact{f}
+	}
+	ofOwner := func(what what, name string) []fact {
+		f.what, f.owner, f.pod.Name = what, about, name
+		count := max(e.Count, e.DeprecatedCount)
+		if count <= 1 {
+			return []fact{f}
+		}
+		last := f
+		last.at, last.exact = e.last(), false
+		if !strings.HasPrefix(words, "(combined from similar events)") {
+			return []fact{f, last} // the same words, so a pod of the same name
+		}
+		// Many events of a kind become one, which has the words of the last.
+		last.count, last.first = count, at
+		return []fact{last}
+	}
+	switch match := []string(nil); {
+	case about.Kind == "Pod" && e.Reason == "Scheduled":
+		if match = assigned.FindStringSubmatch(words); match != nil {
+			f.node = match[1]
+			return ofPod(wasScheduled)
+		}
+	case about.Kind == "Pod" && e.Reason == "FailedScheduling":
+		return ofPod(wasRefused)
+	case about.Kind == "Pod" && e.Reason == "Preempted",
+		about.Kind == "Pod" && e.Reason == "Killing" && strings.HasPrefix(words, "Stopping container"),
+		about.Kind == "Pod" && e.Reason == "TaintManagerEviction" && marked.MatchString(words):
+		return ofPod(wasAsked)
+	case e.Reason == "SuccessfulCreate":
+		if match = creates.FindStringSubmatch(words); match != nil {
+			return ofOwner(wasMade, match[1])
+		}
+	case e.Reason == "SuccessfulDelete":
+		if match = deletes.FindStringSubmatch(words); match != nil {
+			return ofOwner(wasAsked, match[1])
+		}
+	case about.Kind == "Job" && e.Reason == "Completed":
+		f.what, f.owner = jobCompleted, about
+		return []fact{f}
+	case about.Kind == "Deployment" && e.Reason == "ScalingReplicaSet":
+		if match = scaled.FindStringSubmatch(words); match != nil {
+			f.what, f.owner, f.pod.Name = scaledSet, about, match[1]
+			return []fact{f}
+		}
+	}
+	return nil
+}
+
+// at is when the event first was recorded, and whether that is known more finely than to the second. The name of an event ends in that
+// moment, in nanoseconds and hexadecimal; GenerateEventName in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/client-go/tools/record/util/util.go.
+func (e *event) at() (at time.Time, exact bool) {
+	for _, t := range []time.Time{e.FirstTimestamp.Time, e.DeprecatedFirst.Time, e.CreationTimestamp.Time} {
+		if at.IsZero() {
+			at = t
+		}
+	}
+	if !e.EventTime.IsZero() {
+		return e.EventTime.Time, true
+	}
+	if dot := strings.LastIndexByte(e.Name, '.'); dot >= 0 {
+		if nanoseconds, err := strconv.ParseInt(e.Name[dot+1:], 16, 64); err == nil {
+			if named := time.Unix(0, nanoseconds); named.Truncate(time.Second).Equal(at) {
+				return named, true
+			}
+		}
+	}
+	return at, false
+}
+
+// last is the second in which an event that stands for several was recorded last.
+func (e *event) last() time.Time {
+	for _, t := range []time.Time{e.LastTimestamp.Time, e.DeprecatedLast.Time} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	at, _ := e.at()
+	return at
+}

@@ -1,0 +1,339 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+const (
+	// maxAmounts is how many amounts of CPU, and of memory, are tried for pods of which nothing is known but where they were.
+	maxAmounts = 8
+	// maxFitted is how many placements are looked at to find what is not known of pods that are gone.
+	maxFitted = 15_000
+	// maxSweeps is how often each of the groups is fitted to the others.
+	maxSweeps = 4
+	// maxFirst is how many placements a form is tried on first, and maxBest how many forms then are tried on all.
+	maxFirst, maxBest = 48, 6
+)
+
+// unknownPods are pods of one workload that are gone, and nobody has recorded when, or what they were like.
+type unknownPods struct {
+	workload types.NamespacedName
+	lives    []*life // by their scheduling
+	// endless are those of which no end is known. They were there until seen at least.
+	endless map[*life]bool
+	seen    time.Time
+	// forms are what the pods can have been like; a single one, without requests, if that is known.
+	forms []form
+	// form is the position of the form that is assumed, end the placement before which the endless ones are assumed to be gone, start
+	// the first placement after the first of the pods came.
+	form, end, start int
+}
+
+type form struct {
+	requests v1.ResourceList
+	pods     map[*life]*v1.Pod
+}
+
+// fit finds what is not known of the pods that are gone: the form and the end with which the most placements are among the best. Few
+// unknowns stand against many placements, and each is on the report.
+type fit struct {
+	*replay
+	groups []*unknownPods
+	// seen are the lives whose placement is looked at, by their position in the order of all.
+	seen []int
+	memo map[string]bool
+	err  error
+}
+
+func (r *replay) fit() error {
+	f := &fit{replay: r, memo: map[string]bool{}}
+	for i, l := range r.past.lives {
+		if g := r.unknown[l]; g != nil {
+			if len(g.lives) == 0 {
+				g.start = len(f.seen)
+				f.groups = append(f.groups, g)
+			}
+			g.lives = append(g.lives, l)
+		}
+		if l.pod != nil && (!l.given || !l.present) {
+			f.seen = append(f.seen, i)
+		}
+	}
+	if len(f.groups) == 0 {
+		return nil
+	}
+	for _, g := range f.groups {
+		g.end = len(f.seen)
+	}
+	best := f.cost()
+	for range maxSweeps {
+		before := best
+		for _, g := range f.groups {
+			best = f.improve(g)
+		}
+		if f.err != nil || best == before {
+			break
+		}
+	}
+	f.settle()
+	for _, g := range f.groups {
+		r.Assumed = append(r.Assumed, f.assumed(g))
+	}
+	return f.err
+}
+
+// assumed is what was found of the group.
+func (f *fit) assumed(g *unknownPods) Assumed {
+	a := Assumed{Workload: g.workload, Pods: len(g.lives), Endless: len(g.endless), Requests: g.forms[g.form].requests}
+	if len(g.endless) > 0 && g.end < len(f.seen) {
+		a.Until = f.past.lives[f.seen[g.end]].at
+	}
+	return a
+}
+
+// cost is the number of placements that are not among the best.
+func (f *fit) cost() int {
+	n := 0
+	for i := range f.seen {
+		if !f.agrees(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// improve takes the form and the end of the group with which the fewest placements are not among the best, the others being as they are.
+// The forms that do best on the first placements after the group came are tried on all.
+func (f *fit) improve(g *unknownPods) int {
+	if len(g.forms) == 1 && !f.gains(g) {
+		return f.cost()
+	}
+	form, end := g.form, g.end
+	order := []int{form}
+	for i := range g.forms {
+		if i != form {
+			order = append(order, i)
+		}
+	}
+	if len(order) > 1 {
+		order = append(order[:1], f.best(g, order)...)
+	}
+	least := len(f.seen)
+	for i, candidate := range order {
+		if f.spent() || i > 0 && candidate == order[0] {
+			continue
+		}
+		if cost, ends := f.try(g, candidate, len(f.seen), least); ends != nil && (cost < least || i == 0) {
+			least, form, end = cost, candidate, f.longest(ends)
+		}
+	}
+	g.form, g.end = form, end
+	return f.cost()
+}
+
+// gains tells whether any placement that is not among the best would be if the group was there longer, or not so long.
+func (f *fit) gains(g *unknownPods) bool {
+	end := g.end
+	defer func() { g.end = end }()
+	for i := g.start; i < len(f.seen); i++ {
+		g.end = end
+		if f.agrees(i) {
+			continue
+		}
+		if g.end = len(f.seen); i < end {
+			g.end = i
+		}
+		if f.agrees(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// best are the forms that do best on the first placements, a few at most.
+func (f *fit) best(g *unknownPods, order []int) []int {
+	first := min(g.start+maxFirst, len(f.seen))
+	least, best := first-g.start, []int(nil)
+	for _, candidate := range order {
+		if f.spent() {
+			break
+		}
+		switch cost, ends := f.try(g, candidate, first, least); {
+		case ends == nil || cost > least:
+		case cost < least:
+			least, best = cost, []int{candidate}
+		default:
+			best = append(best, candidate)
+		}
+	}
+	return best[:min(len(best), maxBest)]
+}
+
+func (f *fit) spent() bool { return f.err != nil || len(f.memo) >= maxFitted }
+
+// try returns how many of the placements from the first of the group to the given one are not among the best with that form, and
+// before which of them the endless pods can have gone for that; nil if there would be more than the given number.
+func (f *fit) try(g *unknownPods, form, to, most int) (int, []int) {
+	g.form = form
+	without := make([]int, to+1) // from the ith placement on, once the endless pods are gone
+	if len(g.endless) > 0 {
+		g.end = 0
+		for i := to - 1; i >= g.start; i-- {
+			without[i] = without[i+1]
+			if !f.agrees(i) {
+				without[i]++
+			}
+		}
+	}
+	g.end = len(f.seen)
+	earliest := f.earliest(g)
+	with, least, ends := 0, most+1, []int(nil)
+	for i := g.start; with <= least; i++ {
+		if i == to || len(g.endless) > 0 && i >= earliest {
+			switch cost := with + without[i]; {
+			case cost < least:
+				least, ends = cost, []int{i}
+			case cost == least && ends != nil:
+				ends = append(ends, i)
+			}
+		}
+		if i == to {
+			break
+		}
+		if !f.agrees(i) {
+			with++
+		}
+	}
+	return least, ends
+}
+
+// longest is the observation before which the most time passed: if all are as likely as another, the end came then.
+func (f *fit) longest(ends []int) int {
+	at := func(i int) time.Time {
+		return f.past.lives[f.seen[min(max(i, 0), len(f.seen)-1)]].at
+	}
+	return slices.MaxFunc(ends, func(a, b int) int { return cmp.Compare(at(a).Sub(at(a-1)), at(b).Sub(at(b-1))) })
+}
+
+// earliest is the first placement before which the endless pods of the group can be gone: all of them were there.
+func (f *fit) earliest(g *unknownPods) int {
+	last := g.lives[len(g.lives)-1].at
+	if g.seen.After(last) {
+		last = g.seen
+	}
+	i := g.start
+	for i < len(f.seen) && !f.past.lives[f.seen[i]].at.After(last) {
+		i++
+	}
+	return i
+}
+
+// agrees tells whether the node of the ith placement is among the best, with the unknown pods as they are assumed to be.
+func (f *fit) agrees(i int) bool {
+	if f.err != nil {
+		return false
+	}
+	l := f.past.lives[f.seen[i]]
+	ends := max(l.after, 0)
+	for ends < len(f.ends) && !f.ends[ends].at.After(l.at) {
+		ends++
+	}
+	var bound []*life
+	standing := map[*unknownPods]int{}
+	for _, other := range f.past.lives[:f.seen[i]] {
+		if other.ends < ends {
+			continue
+		}
+		if g := f.unknown[other]; g != nil {
+			if i >= g.end && g.endless[other] {
+				continue
+			}
+			g.take(other)
+			standing[g]++
+		}
+		bound = append(bound, other)
+	}
+	var key strings.Builder
+	fmt.Fprint(&key, i)
+	for n, g := range f.groups {
+		if standing[g] > 0 {
+			fmt.Fprint(&key, " ", n, ":", g.form, ":", standing[g])
+		}
+	}
+	if agrees, known := f.memo[key.String()]; known {
+		return agrees
+	}
+	seen, err := f.look(f.before(l.at, bound, ends), l.pod)
+	if err != nil {
+		f.err = err
+		return false
+	}
+	f.memo[key.String()] = seen.has(l.node)
+	return f.memo[key.String()]
+}
+
+// take gives the pod the form that is assumed.
+func (g *unknownPods) take(l *life) {
+	l.running = g.forms[g.form].pods[l]
+	l.ending = l.running
+}
+
+// settle makes of what was found what the replay goes by.
+func (f *fit) settle() {
+	for _, g := range f.groups {
+		for _, l := range g.lives {
+			g.take(l)
+			if g.endless[l] && g.end < len(f.seen) {
+				at := f.past.lives[f.seen[g.end]].at.Add(-1)
+				l.gone = &end{life: l, gone: true, at: at, lo: at, hi: at}
+			}
+		}
+	}
+}
+
+// requests are those that pods can have had of which nothing is known: each of the frequent amounts of CPU in the dump with each of
+// memory, the smallest first.
+func requests(state *cluster.State) []v1.ResourceList {
+	count := map[v1.ResourceName]map[int64]int{v1.ResourceCPU: {}, v1.ResourceMemory: {}}
+	seen := map[types.UID]bool{}
+	for _, pod := range state.Pods {
+		of := alike(pod)
+		if seen[of] {
+			continue
+		}
+		seen[of] = true
+		for name := range count {
+			var sum resource.Quantity
+			for _, c := range pod.Spec.Containers {
+				sum.Add(c.Resources.Requests[name])
+			}
+			count[name][sum.MilliValue()]++
+		}
+	}
+	frequent := func(name v1.ResourceName) []int64 {
+		amounts := slices.SortedFunc(maps.Keys(count[name]), func(a, b int64) int {
+			return cmp.Or(count[name][b]-count[name][a], cmp.Compare(a, b))
+		})
+		return slices.Sorted(slices.Values(amounts[:min(len(amounts), maxAmounts)]))
+	}
+	var all []v1.ResourceList
+	for _, cpu := range frequent(v1.ResourceCPU) {
+		for _, memory := range frequent(v1.ResourceMemory) {
+			all = append(all, v1.ResourceList{
+				v1.ResourceCPU: *resource.NewMilliQuantity(cpu, resource.DecimalSI), v1.ResourceMemory: *resource.NewQuantity(memory/1000, resource.BinarySI),
+			})
+		}
+	}
+	return all
+}

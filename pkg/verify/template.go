@@ -1,0 +1,143 @@
+package verify
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/controller"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// templates find what a pod that is gone was like: what its controller makes of its template.
+type templates struct {
+	states   []*cluster.State                 // the dump, then what is known besides
+	siblings map[types.NamespacedName]*v1.Pod // a pod of the dump by its owner, for owners that are not in it
+	made     map[string]*v1.Pod
+}
+
+func newTemplates(states ...*cluster.State) *templates {
+	t := &templates{siblings: map[types.NamespacedName]*v1.Pod{}, made: map[string]*v1.Pod{}}
+	for _, state := range states {
+		if state == nil {
+			continue
+		}
+		t.states = append(t.states, state)
+		for _, pod := range state.Pods {
+			if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+				if key := (types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}); t.siblings[key] == nil {
+					t.siblings[key] = pod
+				}
+			}
+		}
+	}
+	return t
+}
+
+// suffix is the end of a name that a controller has generated.
+var suffix = regexp.MustCompile(`-([bcdfghjklmnpqrstvwxz2456789]{5}|[0-9]+)$`)
+
+// pod returns the pod of that life as its controller made it, or nil if nothing says what that was.
+func (t *templates) pod(l *life) *v1.Pod {
+	if l.object != nil {
+		return t.placed(l.object, l)
+	}
+	name := l.ownerName()
+	for _, state := range t.states {
+		if pod := t.from(state, l, name); pod != nil {
+			return pod
+		}
+	}
+	if sibling := t.siblings[types.NamespacedName{Namespace: l.name.Namespace, Name: name}]; sibling != nil {
+		return t.placed(sibling, l)
+	}
+	return nil
+}
+
+func (t *templates) from(state *cluster.State, l *life, owner string) *v1.Pod {
+	is := func(o metav1.Object) bool { return o.GetNamespace() == l.name.Namespace && o.GetName() == owner }
+	if i := slices.IndexFunc(state.ReplicaSets, func(o *appsv1.ReplicaSet) bool { return is(o) }); i >= 0 {
+		o := state.ReplicaSets[i]
+		return t.make(&o.Spec.Template, o, "ReplicaSet", "", l)
+	}
+	if i := slices.IndexFunc(state.StatefulSets, func(o *appsv1.StatefulSet) bool { return is(o) }); i >= 0 {
+		o := state.StatefulSets[i]
+		template, revision := t.revised(state, o, &o.Spec.Template, l)
+		return t.make(template, o, "StatefulSet", revision, l)
+	}
+	if i := slices.IndexFunc(state.DaemonSets, func(o *appsv1.DaemonSet) bool { return is(o) }); i >= 0 {
+		o := state.DaemonSets[i]
+		template, revision := t.revised(state, o, &o.Spec.Template, l)
+		return t.make(template, o, "DaemonSet", revision, l)
+	}
+	for _, o := range state.Jobs {
+		if is(o) {
+			return t.make(&o.Spec.Template, o, "Job", "", l)
+		}
+	}
+	for _, o := range state.CronJobs { // its Job bears its name and the time
+		if o.Namespace == l.name.Namespace && o.Name == suffix.ReplaceAllString(owner, "") {
+			return t.make(&o.Spec.JobTemplate.Spec.Template, o, "CronJob", "", l)
+		}
+	}
+	return nil
+}
+
+// revised is the template of a StatefulSet or DaemonSet at the time of that life, as its ControllerRevisions have it, and that one's name.
+func (t *templates) revised(state *cluster.State, owner cluster.Object, now *v1.PodTemplateSpec, l *life) (*v1.PodTemplateSpec, string) {
+	var then *appsv1.ControllerRevision
+	for _, r := range state.ControllerRevisions {
+		if ref := metav1.GetControllerOfNoCopy(r); ref == nil || ref.UID != owner.GetUID() || r.CreationTimestamp.After(l.at) {
+			continue
+		}
+		if then == nil || r.CreationTimestamp.After(then.CreationTimestamp.Time) {
+			then = r
+		}
+	}
+	if then == nil {
+		return now, ""
+	}
+	var patch struct {
+		Spec struct {
+			Template v1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(then.Data.Raw, &patch); err != nil {
+		return now, ""
+	}
+	return &patch.Spec.Template, then.Name
+}
+
+// make returns the pod of that life. All that are made of one template share what they have in common.
+func (t *templates) make(template *v1.PodTemplateSpec, owner cluster.Object, kind, revision string, l *life) *v1.Pod {
+	key := strings.Join([]string{kind, owner.GetNamespace(), owner.GetName(), revision}, "/")
+	if t.made[key] == nil {
+		gvk := appsv1.SchemeGroupVersion.WithKind(kind)
+		pod, err := controller.GetPodFromTemplate(template, owner, metav1.NewControllerRef(owner, gvk))
+		if err != nil {
+			return nil // a template without labels; no API server has taken it
+		}
+		pod.Namespace = owner.GetNamespace()
+		legacyscheme.Scheme.Default(pod)
+		t.made[key] = pod
+	}
+	return t.placed(t.made[key], l)
+}
+
+// placed returns a pod like the other one with the name, the UID and the node of that life.
+func (t *templates) placed(like *v1.Pod, l *life) *v1.Pod {
+	pod := cluster.Bind(like, l.node, l.at)
+	pod.Name, pod.GenerateName, pod.UID = l.name.Name, "", l.uid
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = nil, nil
+	if pod.UID == "" {
+		pod.UID = types.UID(l.name.String() + "@" + l.node)
+	}
+	return pod
+}
