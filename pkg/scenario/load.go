@@ -72,7 +72,7 @@ func Load(path string, opts Options) (*Scenario, error) {
 
 // LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
 func LoadFS(fsys fs.FS, path string, opts Options) (*Scenario, error) {
-	data, err := manifest.ReadFile(fsys, path)
+	data, err := manifest.ReadFile(fsys, nil, path)
 	if err != nil {
 		return nil, err
 	}

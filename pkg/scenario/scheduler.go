@@ -21,7 +21,7 @@ func (l *loader) scheduler(given *Scheduler) *sched.Config {
 		return nil
 	case l.opts.SchedulerConfig != "":
 		var data []byte
-		if data, err = manifest.ReadFile(nil, l.opts.SchedulerConfig); err != nil {
+		if data, err = manifest.ReadFile(nil, nil, l.opts.SchedulerConfig); err != nil {
 			err = fmt.Errorf("%s: --scheduler-config: %w", commandLine, err)
 		} else {
 			config, err = sched.LoadConfig(l.opts.SchedulerConfig, data)
@@ -34,7 +34,7 @@ func (l *loader) scheduler(given *Scheduler) *sched.Config {
 			return nil
 		}
 		var data []byte
-		if data, err = manifest.ReadFile(l.fsys, file); err == nil {
+		if data, err = manifest.ReadFile(l.fsys, nil, file); err == nil {
 			config, err = sched.LoadConfig(file, data)
 		}
 	case given.Inline != nil:

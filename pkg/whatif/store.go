@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/metric"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/sched"
@@ -144,10 +145,10 @@ type kept struct {
 // Get returns what was found of the version, nil if nobody knows yet. A file that is cut short, as a machine that fails may leave it on
 // some file systems, tells nothing. The error tells a file that no Store has written.
 func (s *Store) Get(key string) (*Found, error) {
-	data, err := os.ReadFile(s.file(key))
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(s.file(key)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	data, err := manifest.ReadFile(nil, nil, s.file(key))
 	if err != nil {
 		return nil, err
 	}

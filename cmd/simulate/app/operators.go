@@ -33,7 +33,7 @@ func (o *operators) register(cmd *cobra.Command) {
 func (o *operators) options() (scenario.OperatorOptions, error) {
 	opts := scenario.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
 	for _, file := range o.kafscale.values {
-		data, err := manifest.ReadFile(nil, file)
+		data, err := manifest.ReadFile(nil, nil, file)
 		if err != nil {
 			return opts, fmt.Errorf("--kafscale-values: %w", err)
 		}
@@ -43,7 +43,7 @@ func (o *operators) options() (scenario.OperatorOptions, error) {
 	if o.hydrolixProfile == "" {
 		return opts, nil
 	}
-	data, err := manifest.ReadFile(nil, o.hydrolixProfile)
+	data, err := manifest.ReadFile(nil, nil, o.hydrolixProfile)
 	if err != nil {
 		return opts, fmt.Errorf("--hydrolix-profile: %w", err)
 	}

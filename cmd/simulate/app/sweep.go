@@ -3,11 +3,11 @@ package app
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/whatif"
@@ -147,7 +147,7 @@ is told.`,
 			}
 			var parts []*report.SweepReport
 			for _, file := range args {
-				data, err := os.ReadFile(file)
+				data, err := manifest.ReadFile(nil, nil, file)
 				if err != nil {
 					return asInput(err)
 				}
