@@ -14,6 +14,16 @@ import (
 // ErrTestFailed is wrapped by the error of a patch whose test operation does not find what it expects.
 var ErrTestFailed = jsonpatch.ErrTestFailed
 
+// A patch of type json has at most as many operations, and copies at most as many bytes, as the API server lets it:
+//   - https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go
+//   - https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/server/config.go
+const (
+	maxJSONPatchOperations = 10_000
+	maxJSONPatchCopyBytes  = 3 << 20
+)
+
+func init() { jsonpatch.AccumulatedCopySizeLimit = maxJSONPatchCopyBytes }
+
 // Apply returns the object as it is after the patch, defaulted and validated. The object given is not changed.
 func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	before, err := manifest.Encode(obj)
@@ -24,7 +34,11 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	switch p.Type {
 	case "json":
 		var operations jsonpatch.Patch
-		if operations, err = jsonpatch.DecodePatch(p.Patch.Raw); err == nil {
+		operations, err = jsonpatch.DecodePatch(p.Patch.Raw)
+		if err == nil && len(operations) > maxJSONPatchOperations {
+			err = fmt.Errorf("it has %d operations; give at most %d", len(operations), maxJSONPatchOperations)
+		}
+		if err == nil {
 			after, err = operations.Apply(before)
 		}
 	case "merge":

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	adviceTrials = 20
-	adviceTop    = 5
+	adviceTrials    = 20
+	maxAdviceTrials = 10_000 // whose metrics are kept until all of them are done
+	adviceTop       = 5
 )
 
 func newAdvise(s streams) *cobra.Command {
@@ -39,8 +40,8 @@ with the patch that makes it so, what it does not solve, and the commands that r
 				return err
 			}
 			switch {
-			case trials < 0:
-				return usage(cmd, "--trials: %d is negative; give a number of runs, or 0 for none", trials)
+			case trials < 0 || trials > maxAdviceTrials:
+				return usage(cmd, "--trials: %d is not between 0 and %d; give a number of runs, or 0 for none", trials, maxAdviceTrials)
 			case top < 1:
 				return usage(cmd, "--top: %d is less than 1; give the number of candidates to show", top)
 			}
@@ -77,7 +78,7 @@ with the patch that makes it so, what it does not solve, and the commands that r
 	in.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the workload (default the one that has it)")
-	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties of each candidate that no other beats without them; 0 for none\n(default 20, or fewer on a large cluster)")
+	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs, at most 10000, with random ties of each candidate that no other beats without them; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the others are counted")
 	out.register(cmd, report.AdviceFormats())
 	flags.BoolVar(&out.opts.All, "all", false, "show every candidate")
@@ -122,7 +123,7 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace st
 	if namespace != "" {
 		target = namespace + "/" + target
 	}
-	owner, err := s.Workload(target)
+	owner, err := s.Workload(target, advice.Kinds...)
 	if err != nil {
 		return owner, usage(cmd, "%s", err)
 	}

@@ -57,15 +57,15 @@ pods of a workload keep apart now.`,
 				return err
 			}
 			if len(patches) > 0 {
-				patched, err := (&changes{patches: patches}).variant(cmd, loaded)
+				patched, err := (&changes{patches: patches}).variant(loaded)
 				if err != nil {
-					return err
+					return usage(cmd, "%s", err)
 				}
 				made = append(made, *patched)
 			}
 			var problems []error
 			for i := range made {
-				variant, err := loaded.Vary(&made[i])
+				variant, err := loaded.Vary(&made[i], "variant "+made[i].Name)
 				problems = append(problems, err)
 				if err == nil {
 					variants = append(variants, *variant)
@@ -271,7 +271,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		opts.Metric.Workloads = nil
 	}
 	for _, target := range n.workloads {
-		owner, err := s.Workload(target)
+		owner, err := s.Workload(target, scenario.Apart...)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("--workload %w", err))
 		}
