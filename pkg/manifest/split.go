@@ -55,6 +55,27 @@ func split(file string, data []byte) ([]document, []error) {
 	return documents, errs
 }
 
+// Head returns the apiVersion and the kind of the first document; "" for what cannot be read.
+func Head(data []byte) (apiVersion, kind string) {
+	for _, c := range chunks(withoutMarks(data)) {
+		documents, problems := c.documents()
+		if len(problems) > 0 {
+			return "", ""
+		}
+		if len(documents) > 0 {
+			var head struct {
+				APIVersion string `json:"apiVersion"`
+				Kind       string `json:"kind"`
+			}
+			if json.Unmarshal(documents[0].json, &head) != nil {
+				return "", ""
+			}
+			return head.APIVersion, head.Kind
+		}
+	}
+	return "", ""
+}
+
 func checkBytes(file string, data []byte) error {
 	source := Source{File: file}
 	if len(data) > maxSize(data) {

@@ -35,6 +35,9 @@ type File struct {
 	// Arrivals says in which order the workloads arrive that are applied together: listed, as they are written; or random, drawn from
 	// the seed. Objects that make no pods come before them. Default: listed.
 	Arrivals string `json:"arrivals,omitempty" jsonschema:"enum=listed,enum=random"`
+	// MaxPods is how many pods the controllers of the scenario may ask for at any time, from 1 to 10000000. What asks for more is
+	// refused, since each takes memory and time. Default: 150000.
+	MaxPods *int `json:"maxPods,omitempty" jsonschema:"minimum=1,maximum=10000000"`
 	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order.
 	Cluster []Source `json:"cluster" jsonschema:"minItems=1"`
 	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.

@@ -22,6 +22,8 @@ type walk struct {
 	state *cluster.State
 	lost  []*v1.Node // deleted by a failure, until a restore
 	known *names
+
+	tooMany bool // pods that controllers would make
 }
 
 func (l *loader) walk(s *Scenario) {
@@ -56,8 +58,10 @@ func (l *loader) walk(s *Scenario) {
 		}
 	}
 	w.apply(field.NewPath("workloads"), w.state, s.Workloads)
+	w.limit(nil, s)
 	for i := range s.Steps {
 		w.step(l.stepPath(i), &s.Steps[i], s)
+		w.limit(l.stepPath(i), s)
 	}
 	w.failures(&s.Failures, s)
 	if s.Expect != nil {
@@ -84,6 +88,19 @@ func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.O
 	w.state = next
 }
 
+// limit reports what would make too many pods. What it reports of one step it does not report of the next ones.
+func (w *walk) limit(path *field.Path, s *Scenario) {
+	if w.tooMany {
+		return
+	}
+	if err := workload.CheckPods(w.state, s.MaxPods); err != nil {
+		w.tooMany = true
+		for line := range strings.Lines(err.Error()) {
+			w.problem(path, "%s", strings.TrimSpace(line))
+		}
+	}
+}
+
 func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 	if step.Fresh {
 		w.state = s.Fresh(w.state)
@@ -95,7 +112,11 @@ func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 		w.patch(path.Child("patch"), step.Patch)
 	}
 	if step.Scale != nil {
-		w.find(path.Child("scale", "target"), step.Scale.Target)
+		if obj := w.find(path.Child("scale", "target"), step.Scale.Target); obj != nil && replicasOf(obj) != nil {
+			scaled := obj.DeepCopyObject().(cluster.Object)
+			*replicasOf(scaled) = &step.Scale.Replicas
+			w.state = w.state.With(scaled)
+		}
 	}
 	if step.Rollout != nil {
 		w.rollout(path.Child("rollout"), step.Rollout)
