@@ -41,18 +41,30 @@ func Unmarshal(file string, data []byte, into any) error {
 
 // Document returns the object that is the one document of a file, YAML or JSON, as JSON.
 func Document(file string, data []byte) ([]byte, error) {
+	document, err := ToJSON(file, data)
+	if err != nil {
+		return nil, err
+	}
+	switch first := jsonType(document); first {
+	case "an object":
+		return document, nil
+	case "null":
+		return nil, Source{File: file}.errorf("nothing is in it")
+	default:
+		return nil, Source{File: file}.errorf("an object is wanted at the top, and this is %s", first)
+	}
+}
+
+// ToJSON returns the one document of a file, YAML or JSON, as JSON; null if nothing is in it.
+func ToJSON(file string, data []byte) ([]byte, error) {
 	documents, errs := split(file, data)
-	source := Source{File: file}
 	switch {
 	case len(errs) > 0:
 		return nil, join(errs)
 	case len(documents) == 0:
-		return nil, source.errorf("nothing is in it")
+		return []byte("null"), nil
 	case len(documents) > 1:
-		return nil, source.errorf("%d documents where one is wanted; give each a file of its own", len(documents))
-	}
-	if first := jsonType(documents[0].json); first != "an object" {
-		return nil, source.errorf("an object is wanted at the top, and this is %s", first)
+		return nil, Source{File: file}.errorf("%d documents where one is wanted; give each a file of its own", len(documents))
 	}
 	return documents[0].json, nil
 }

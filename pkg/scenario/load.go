@@ -322,5 +322,5 @@ func (l *loader) problem(path *field.Path, format string, args ...any) {
 	if path != nil {
 		message = path.String() + ": " + message
 	}
-	l.problems = append(l.problems, fmt.Errorf("%s: %s", l.file, message))
+	l.problems = append(l.problems, errors.New(manifest.Clean(fmt.Sprintf("%s: %s", l.file, message))))
 }

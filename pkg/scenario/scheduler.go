@@ -53,11 +53,11 @@ func (l *loader) scheduler(given *Scheduler) *sched.Config {
 
 // loadConfig reads the configuration of a file.
 func loadConfig(file string, data []byte) (*sched.Config, error) {
-	document, err := manifest.Document(file, data)
+	document, err := manifest.ToJSON(file, data)
 	if err != nil {
 		return nil, err
 	}
-	return sched.LoadConfig(file, document)
+	return sched.LoadConfig(manifest.Clean(file), document)
 }
 
 // featureGates switches the gates, the scenario's and then those of the options, before anything else is read: they change what

@@ -125,7 +125,7 @@ func sum(value any) ([]byte, error) {
 
 // Store keeps what was found of versions in a folder, a file for each, named by its key. Several processes can use one folder: they
 // write the same into the same files, each of which appears whole. A process that is killed while it writes leaves a file whose name
-// begins with a dot, which nobody reads.
+// begins with a dot, which nobody reads, and which the next one that writes the same point removes.
 type Store struct{ dir string }
 
 // OpenStore makes the folder if it is not there.
@@ -177,10 +177,24 @@ func (s *Store) Put(key string, found *Found) error {
 	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err == nil {
 		err = os.Rename(file.Name(), s.file(key))
 	}
+	if _, there := os.Stat(s.file(key)); errors.Is(err, fs.ErrNotExist) && there == nil {
+		return nil // another process has written the same and swept up
+	}
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
 	}
-	return nil
+	return s.sweepUp(key)
+}
+
+// sweepUp removes what processes that were killed have left of the version that is there now.
+func (s *Store) sweepUp(key string) error {
+	left, err := filepath.Glob(filepath.Join(s.dir, "."+key+"-*"))
+	for _, file := range left {
+		if failed := os.Remove(file); !errors.Is(failed, fs.ErrNotExist) { // by another that does the same
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
 }
 
 func (s *Store) file(key string) string { return filepath.Join(s.dir, key+".json") }

@@ -202,7 +202,7 @@ func (b *benchmarks) compare(ctx context.Context, s streams) error {
 			slower++
 		}
 		if v.OldPods != v.NewPods {
-			fmt.Fprintf(s.err, "simulate: warning: %s: %g scheduling attempts ended, and %g in the baseline; the two are not the same work\n", name, v.NewPods, v.OldPods)
+			fmt.Fprintf(s.err, "simulate: warning: %s: %g scheduling attempts ended, and %g in the baseline; the two are not the same work\n", manifest.Clean(name), v.NewPods, v.OldPods)
 		}
 		_, err = fmt.Fprintf(s.out, columns, width, name, milliseconds(v.Old), milliseconds(v.New), fmt.Sprintf("%+.1f%%", 100*v.Change),
 			fmt.Sprintf("%.3f", v.P), fmt.Sprintf("%.1f%%", 100*v.Noise), verdict(v))
@@ -238,7 +238,7 @@ func (b *benchmarks) read(s streams) (*bench.Baseline, error) {
 		return nil, asInput(fmt.Errorf("--baseline: %s has none of the scenarios; measure the same ones, or write it anew", b.baseline))
 	}
 	if cpu := bench.CPU(); baseline.CPU != cpu {
-		fmt.Fprintf(s.err, "simulate: warning: the baseline is from another processor (%s, here %s); write it anew on this one\n", baseline.CPU, cpu)
+		fmt.Fprintf(s.err, "simulate: warning: the baseline is from another processor (%s, here %s); write it anew on this one\n", manifest.Clean(baseline.CPU), cpu)
 	}
 	return baseline, nil
 }

@@ -123,7 +123,7 @@ func sweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results str
 	}
 	bar.done()
 	if known > 0 {
-		fmt.Fprintf(s.err, "simulate: %d of %d points were in %s\n", known, to-from, results)
+		fmt.Fprintf(s.err, "simulate: %d of %d points were in %s\n", known, to-from, manifest.Clean(results))
 	}
 	return report.NewSweep(base, loaded, from, found, nil, keys.Base(), opts, version), nil
 }
