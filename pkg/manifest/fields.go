@@ -96,7 +96,7 @@ func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(value, reflect.New(t).Interface())
 	}
 	if err != nil {
-		problems = append(problems, misfit(t, value, path, err))
+		problems = append(problems, strings.TrimPrefix(misfit(t, value, path, err), ": ")) // of the object as a whole
 	}
 	return problems
 }

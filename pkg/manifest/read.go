@@ -94,7 +94,7 @@ func (t tree) filesAt(path string) ([]string, error) {
 		if err != nil || info.IsDir() {
 			continue
 		}
-		if err := regular(match, info); err != nil {
+		if err := Regular(match, info); err != nil {
 			return nil, err
 		}
 		files = append(files, match)
@@ -116,7 +116,7 @@ func (t tree) filesIn(folder string) ([]string, error) {
 			return fs.SkipDir
 		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
 			if info, err := t.stat(path); err == nil && !info.IsDir() { // through a link
-				if err := regular(path, info); err != nil {
+				if err := Regular(path, info); err != nil {
 					return err
 				}
 			}
@@ -133,9 +133,9 @@ func (t tree) filesIn(folder string) ([]string, error) {
 	return files, nil
 }
 
-// regular refuses what a folder or a pattern brings that is no regular file: a pipe into which nobody writes would be waited for, and
+// Regular refuses what a folder or a pattern brings that is no regular file: a pipe into which nobody writes would be waited for, and
 // a device need not end.
-func regular(path string, info fs.FileInfo) error {
+func Regular(path string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}

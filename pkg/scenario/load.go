@@ -62,10 +62,17 @@ func Load(path string, opts Options) (*Scenario, error) {
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		if _, err := os.Stat(filepath.Join(path, FileName)); errors.Is(err, fs.ErrNotExist) {
+		file, err := os.Stat(filepath.Join(path, FileName))
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: there is no %s in this folder; give a scenario file, or a folder that holds one", path, FileName)
 		}
 		path = filepath.Join(path, FileName)
+		if err == nil {
+			err = manifest.Regular(path, file)
+		}
+		if err != nil {
+			return nil, err
+		}
 	} else if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file or folder; give a scenario file, or a folder that holds a %s", path, FileName)
 	}

@@ -1,8 +1,11 @@
 package scenario
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -47,7 +50,7 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 		after, err = strategicpatch.StrategicMergePatch(before, p.Patch.Raw, obj)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the patch does not fit %s: %w", describe(obj), err)
+		return nil, &misfit{describe(obj), err}
 	}
 	patched, err := manifest.DecodeObject("patched", after)
 	if err != nil {
@@ -60,6 +63,31 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 		return p.after(patched.Object), nil
 	}
 	return patched.Object, nil
+}
+
+// misfit is a patch that does not fit an object.
+type misfit struct {
+	object string
+	err    error
+}
+
+func (m *misfit) Unwrap() error { return m.err }
+
+// goMap finds the parts of a patch that upstream's errors hold as Go prints them, and what stands before them.
+var goMap = regexp.MustCompile(` in map: map\[.*|map: map\[.*\] (does not)`)
+
+// Error words it without Go's types and values.
+func (m *misfit) Error() string {
+	text := goMap.ReplaceAllStringFunc(m.err.Error(), func(match string) string {
+		if strings.HasPrefix(match, "map:") {
+			return "an element of a list does not"
+		}
+		return ""
+	})
+	if errors.As(m.err, new(*json.UnmarshalTypeError)) {
+		text = "it is no list of operations; give for example [{op: replace, path: /spec/replicas, value: 3}]"
+	}
+	return fmt.Sprintf("the patch does not fit %s: %s", m.object, text)
 }
 
 // then returns the patch with f applied to what it makes.

@@ -221,7 +221,7 @@ func (l *loader) sweep(s *Scenario, sweep *Sweep) {
 	used := map[string]bool{}
 	fill(template, func(name string) (Scalar, bool) {
 		if !used[name] && !slices.Contains(names, name) {
-			l.problem(path, "$(%s) stands for nothing; %s", name, there(name, names))
+			l.problem(path, "$(%s) stands for nothing; %s", name, There(name, names))
 		}
 		used[name] = true
 		return Scalar{}, false

@@ -41,7 +41,7 @@ func (l *loader) walk(s *Scenario) {
 		if l.commandLine {
 			where = "there are no nodes"
 		}
-		l.problem(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, orSynthetic(l.commandLine))
+		l.problem(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, l.whereNodes())
 		return
 	}
 	for _, node := range s.Nodes() {
@@ -69,8 +69,12 @@ func (l *loader) walk(s *Scenario) {
 	}
 }
 
-func orSynthetic(commandLine bool) string {
-	if commandLine {
+// whereNodes is how nodes are given besides.
+func (l *loader) whereNodes() string {
+	switch {
+	case l.opts.Dump: // by a command that has no flags for them
+		return ""
+	case l.commandLine:
 		return " (--cluster or -f)"
 	}
 	return " or synthetic nodes"
@@ -203,7 +207,7 @@ func (w *walk) rollout(path *field.Path, rollout *Rollout) {
 	}
 	for _, name := range sortedKeys(rollout.Images) {
 		if !slices.Contains(containers, name) {
-			w.problem(path.Child("images").Key(name), "%s has no container %q; %s", nameOf(obj), name, there(name, containers))
+			w.problem(path.Child("images").Key(name), "%s has no container %q; %s", nameOf(obj), name, There(name, containers))
 		}
 	}
 }
@@ -240,7 +244,7 @@ func (w *walk) selectNodes(path *field.Path, nodes Nodes, among []*v1.Node) {
 		for _, node := range among {
 			names = append(names, node.Name)
 		}
-		w.problem(path.Child("names").Index(i), "there is no %s; %s", wanted, there(name, names))
+		w.problem(path.Child("names").Index(i), "there is no %s; %s", wanted, There(name, names))
 	}
 	if nodes.Selector != "" {
 		w.checkSelector(path.Child("selector"), nodes.Selector, "node", labelsOf(among))
@@ -286,7 +290,7 @@ func (w *walk) checkPods(obj cluster.Object, s *Scenario) {
 	}
 	if s.Config != nil && spec.NodeName == "" && !slices.Contains(s.Config.SchedulerNames(), spec.SchedulerName) {
 		w.problem(nil, "%s: %s.schedulerName: the scheduler has no profile %q; %s",
-			describe(obj), path, spec.SchedulerName, there(spec.SchedulerName, s.Config.SchedulerNames()))
+			describe(obj), path, spec.SchedulerName, There(spec.SchedulerName, s.Config.SchedulerNames()))
 	}
 	for i, volume := range spec.Volumes {
 		claim := volume.PersistentVolumeClaim

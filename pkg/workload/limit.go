@@ -39,7 +39,7 @@ func CheckPods(s *cluster.State, most int) error {
 	for _, d := range s.Deployments {
 		replicas := autoscalers.bound("Deployment", d)
 		count(d, replicas)
-		if surge := int64(deploymentutil.MaxSurge(*d)); replicas+surge > math.MaxInt32 {
+		if surge := int64(deploymentutil.MaxSurge(*d)); replicas <= int64(most) && replicas+surge > math.MaxInt32 {
 			problems = append(problems, fmt.Errorf("%s: spec.strategy.rollingUpdate.maxSurge: with it there are %d pods; give a maxSurge with which there are at most %d",
 				describe(d), replicas+surge, math.MaxInt32))
 		}

@@ -136,6 +136,17 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// maxLine is how many characters an error has; what is longer repeats something from the input.
+const maxLine = 2000
+
+// shortened leaves out the middle of a line that is too long: what is wrong stands at its beginning, and what to do at its end.
+func shortened(line string) string {
+	if runes := []rune(line); len(runes) > maxLine {
+		return string(runes[:maxLine/2]) + " … " + string(runes[len(runes)-maxLine/2:])
+	}
+	return line
+}
+
 // exitCode writes the error, a line a problem, and returns its exit code. What arguments and files have in them neither makes lines of
 // its own nor drives the terminal.
 func exitCode(err error, args []string, errOut io.Writer) int {
@@ -155,7 +166,7 @@ func exitCode(err error, args []string, errOut io.Writer) int {
 		}
 	}
 	for line := range strings.Lines(strings.TrimSpace(text)) {
-		fmt.Fprintf(errOut, "simulate: error: %s\n", manifest.Clean(strings.TrimRight(line, "\r\n")))
+		fmt.Fprintf(errOut, "simulate: error: %s\n", shortened(manifest.Clean(strings.TrimRight(line, "\r\n"))))
 	}
 	var input *inputError
 	var step *simulation.StepError

@@ -98,6 +98,7 @@ func (b *benchmarks) find(args []string) error {
 				return filepath.SkipDir
 			case !entry.IsDir() && (path == arg || entry.Name() == scenario.FileName):
 				b.paths = append(b.paths, path)
+				return readable(path)
 			}
 			return nil
 		})

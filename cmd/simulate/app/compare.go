@@ -140,7 +140,7 @@ func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.
 		if i := slices.Index(known, name); i >= 0 {
 			picked = append(picked, s.Variants[i])
 		} else {
-			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; there are %s", name, strings.Join(known, ", ")))
+			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; %s", name, scenario.There(name, known)))
 		}
 	}
 	if len(problems) > 0 {
@@ -289,7 +289,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 	known := topology.Levels(s.Nodes(), append(slices.Clone(s.LevelKeys), opts.Metric.Levels...)...)
 	for _, level := range opts.Metric.Levels {
 		if !slices.Contains(known, level) {
-			problems = append(problems, fmt.Errorf("--level: no node has a label %s; there are %s", level, strings.Join(known, ", ")))
+			problems = append(problems, fmt.Errorf("--level: no node has a label %s; %s", level, scenario.There(level, known)))
 		}
 	}
 	if n.recover {
@@ -303,7 +303,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		for _, step := range s.Steps {
 			names = append(names, step.Name)
 		}
-		problems = append(problems, fmt.Errorf("--step: there is no step %q; there are %s", n.step, strings.Join(names, ", ")))
+		problems = append(problems, fmt.Errorf("--step: there is no step %q; %s", n.step, scenario.There(n.step, names)))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return opts, usage(cmd, "%s", err)

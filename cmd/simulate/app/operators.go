@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/operator/hydrolix"
@@ -32,6 +33,11 @@ func (o *operators) register(cmd *cobra.Command) {
 // options reads the files that the flags name.
 func (o *operators) options() (scenario.OperatorOptions, error) {
 	opts := scenario.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
+	if o.kafscale.release != "" {
+		for _, problem := range validation.IsDNS1123Label(o.kafscale.release) {
+			return opts, fmt.Errorf("--kafscale-release %q: %s", o.kafscale.release, problem)
+		}
+	}
 	for _, file := range o.kafscale.values {
 		data, err := manifest.ReadFile(nil, nil, file)
 		if err != nil {
