@@ -145,8 +145,15 @@ type kept struct {
 // Get returns what was found of the version, nil if nobody knows yet. A file that is cut short, as a machine that fails may leave it on
 // some file systems, tells nothing. The error tells a file that no Store has written.
 func (s *Store) Get(key string) (*Found, error) {
-	if _, err := os.Stat(s.file(key)); errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(s.file(key))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err == nil {
+		err = manifest.Regular(s.file(key), info)
+	}
+	if err != nil {
+		return nil, err
 	}
 	data, err := manifest.ReadFile(nil, nil, s.file(key))
 	if err != nil {

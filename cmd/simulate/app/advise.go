@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -36,14 +37,15 @@ with the patch that makes it so, what it does not solve, and the commands that r
   simulate advise deploy/web --cluster dump.json --all
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
-				return err
+			problems := []error{out.check(cmd)}
+			if trials < 0 || trials > maxAdviceTrials {
+				problems = append(problems, usage(cmd, "--trials: %d is not between 0 and %d; give a number of runs, or 0 for none", trials, maxAdviceTrials))
 			}
-			switch {
-			case trials < 0 || trials > maxAdviceTrials:
-				return usage(cmd, "--trials: %d is not between 0 and %d; give a number of runs, or 0 for none", trials, maxAdviceTrials)
-			case top < 1:
-				return usage(cmd, "--top: %d is less than 1; give the number of candidates to show", top)
+			if top < 1 {
+				problems = append(problems, usage(cmd, "--top: %d is less than 1; give the number of candidates to show", top))
+			}
+			if err := errors.Join(problems...); err != nil {
+				return err
 			}
 			target, scenarios, err := adviseArguments(cmd, args)
 			if err != nil {
