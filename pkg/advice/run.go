@@ -186,7 +186,7 @@ func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
 	}
 	r.vary.Lock()
 	defer r.vary.Unlock()
-	varied, err := r.scenario.Vary(variant(r.owner, c.Name, c.Patch))
+	varied, err := r.scenario.Vary(variant(r.owner, c.Name, c.Patch), c.Name)
 	if err != nil {
 		return nil, err
 	}

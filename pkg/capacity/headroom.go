@@ -212,13 +212,15 @@ func (p *prober) ceiling() int {
 	return int(min(sum, int64(p.most())))
 }
 
-// most is where the search ends in any case: a unit for each pod that the nodes take.
+// most is where the search ends in any case: a unit for each pod that the nodes take, as far as there may be so many pods.
 func (p *prober) most() int {
 	most := int64(1)
 	for _, node := range p.state.Nodes {
 		most += node.Status.Allocatable.Pods().Value()
 	}
-	return int(min(most, 1<<20))
+	// The search looks at up to two units more.
+	room := (p.scenario.MaxPods-len(p.state.Pods))/p.size() - 2
+	return int(max(1, min(most, 1<<20, int64(room))))
 }
 
 // request is what a pod of the workload asks for.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,7 +110,7 @@ func (z *sizer) prepare() error {
 			for _, g := range groups {
 				names = append(names, g.Name)
 			}
-			problems = append(problems, fmt.Errorf("there is no group %q of nodes; there are %s", name, strings.Join(names, ", ")))
+			problems = append(problems, fmt.Errorf("there is no group %q of nodes; %s", name, scenario.There(name, names)))
 		}
 	}
 	for i := range z.scenario.Steps {

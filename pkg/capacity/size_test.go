@@ -90,7 +90,7 @@ func TestSizeRefuses(t *testing.T) {
 	if !errors.As(err, &wrong) {
 		t.Fatalf("error %v; want an InputError", err)
 	}
-	want := "there is no group \"gpu\" of nodes; there are node\n" +
+	want := "there is no group \"gpu\" of nodes; there is node\n" +
 		"step \"down\" acts on nodes, whose number is searched; give an earlier one with --step"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -60,7 +60,7 @@ type NotFoundError struct {
 // Error names what is not there.
 func (e *NotFoundError) Error() string {
 	if len(e.Steps) > 0 {
-		return fmt.Sprintf("there is no step %q; there are %s", e.Of.Step, strings.Join(e.Steps, ", "))
+		return fmt.Sprintf("there is no step %q; %s", e.Of.Step, scenario.There(e.Of.Step, e.Steps))
 	}
 	where := "in any step"
 	if e.Of.Step != "" {

@@ -76,10 +76,10 @@ func NewGolden(result *simulation.Result) *Golden {
 
 // ReadGolden reads a golden file; it is nil if there is none.
 func ReadGolden(file string) (*Golden, error) {
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	data, err := manifest.ReadFile(nil, nil, file)
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,8 @@ func (it item) decode() outcome {
 	}
 	known, ours := kinds[h.Kind]
 	switch {
+	case h.Kind == "Table" && gv.Group == "meta.k8s.io" || h.Kind == "Status" && h.APIVersion == "v1":
+		return fail("%s of %s is an answer of the API server that holds no object; give what kubectl get -o json or -o yaml prints", h.Kind, h.APIVersion)
 	case gv.Group == "faultline":
 		return fail("%s of %s belongs to Faultline and is no manifest; give it as the scenario itself", h.Kind, h.APIVersion)
 	case gv.Group == "kubescheduler.config.k8s.io" && h.Kind == "KubeSchedulerConfiguration":

@@ -96,7 +96,7 @@ func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(value, reflect.New(t).Interface())
 	}
 	if err != nil {
-		problems = append(problems, misfit(t, value, path, err))
+		problems = append(problems, strings.TrimPrefix(misfit(t, value, path, err), ": ")) // of the object as a whole
 	}
 	return problems
 }
@@ -110,12 +110,15 @@ func misfit(t reflect.Type, value []byte, path string, err error) string {
 	if decodesItself(t) || wanted == "" {
 		return fmt.Sprintf("%s: Invalid value: %s: %v", path, shorten(value), err)
 	}
-	if number, ok := new(big.Int).SetString(string(value), 10); ok && wanted == "a whole number" {
+	// From 1e21 on, YAML's whole numbers come with an exponent.
+	if number, ok := new(big.Float).SetString(string(value)); ok && wanted == "a whole number" {
 		least, most := limits(t)
-		if number.Sign() < 0 {
+		switch {
+		case number.Cmp(new(big.Float).SetInt(least)) < 0:
 			return fmt.Sprintf("%s: Invalid value: %s: is too small; the least is %s", path, shorten(value), least)
+		case number.Cmp(new(big.Float).SetInt(most)) > 0:
+			return fmt.Sprintf("%s: Invalid value: %s: is too large; the most is %s", path, shorten(value), most)
 		}
-		return fmt.Sprintf("%s: Invalid value: %s: is too large; the most is %s", path, shorten(value), most)
 	}
 	problem := fmt.Sprintf("%s: Invalid value: %s: %s where %s is wanted", path, shorten(value), jsonType(value), wanted)
 	switch {

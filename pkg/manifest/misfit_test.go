@@ -11,6 +11,8 @@ func TestUnmarshalSaysWhichNumbersFit(t *testing.T) {
 		"seed: -1": "file: seed: Invalid value: -1: is too small; the least is 0",
 		// YAML keeps of such a number what a float64 holds.
 		"seed: 18446744073709551616":   "file: seed: Invalid value: 18446744073709552000: is too large; the most is 18446744073709551615",
+		"seed: 1e21":                   "file: seed: Invalid value: 1e+21: is too large; the most is 18446744073709551615",
+		"replicas: -1e300":             "file: replicas: Invalid value: -1e+300: is too small; the least is -2147483648",
 		"seed: 1.5":                    "file: seed: Invalid value: 1.5: a number where a whole number is wanted",
 		"seed: one":                    `file: seed: Invalid value: "one": a string where a whole number is wanted`,
 		"replicas: 3000000000":         "file: replicas: Invalid value: 3000000000: is too large; the most is 2147483647",

@@ -90,9 +90,14 @@ func (t tree) filesAt(path string) ([]string, error) {
 	}
 	var files []string
 	for _, match := range matches {
-		if info, err := t.stat(match); err == nil && !info.IsDir() {
-			files = append(files, match)
+		info, err := t.stat(match)
+		if err != nil || info.IsDir() {
+			continue
 		}
+		if err := Regular(match, info); err != nil {
+			return nil, err
+		}
+		files = append(files, match)
 	}
 	if len(files) == 0 {
 		return nil, source.errorf("no file matches this pattern")
@@ -110,6 +115,11 @@ func (t tree) filesIn(folder string) ([]string, error) {
 		case strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
 			return fs.SkipDir
 		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
+			if info, err := t.stat(path); err == nil && !info.IsDir() { // through a link
+				if err := Regular(path, info); err != nil {
+					return err
+				}
+			}
 			files = append(files, path)
 		}
 		return nil
@@ -121,6 +131,15 @@ func (t tree) filesIn(folder string) ([]string, error) {
 		return nil, Source{File: folder}.errorf("no %s file in this folder", strings.Join(extensions, ", "))
 	}
 	return files, nil
+}
+
+// Regular refuses what a folder or a pattern brings that is no regular file: a pipe into which nobody writes would be waited for, and
+// a device need not end.
+func Regular(path string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return Source{File: path}.errorf("is a pipe or a device; name it by itself if it is to be read, or move it out of the folder")
 }
 
 func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
@@ -182,9 +201,13 @@ func reason(err error) error {
 	return err
 }
 
-// ReadFile returns the content of one file that is not too large, of a file system; nil is the machine's own.
-func ReadFile(fsys fs.FS, file string) ([]byte, error) {
-	return tree{fsys}.read(nil, file)
+// ReadFile returns the content of one file that is not too large, of a file system; nil is the machine's own. The standard input
+// is a file, too, if one is given.
+func ReadFile(fsys fs.FS, stdin io.Reader, file string) ([]byte, error) {
+	if stdin == nil && file == Stdin {
+		return nil, errors.New("- is the standard input, which is not read here; name a file")
+	}
+	return tree{fsys}.read(stdin, file)
 }
 
 // tree is a file system; without one, the machine's own, which has absolute paths and paths that go up.

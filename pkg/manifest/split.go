@@ -55,6 +55,27 @@ func split(file string, data []byte) ([]document, []error) {
 	return documents, errs
 }
 
+// Head returns the apiVersion and the kind of the first document; "" for what cannot be read.
+func Head(data []byte) (apiVersion, kind string) {
+	for _, c := range chunks(withoutMarks(data)) {
+		documents, problems := c.documents()
+		if len(problems) > 0 {
+			return "", ""
+		}
+		if len(documents) > 0 {
+			var head struct {
+				APIVersion string `json:"apiVersion"`
+				Kind       string `json:"kind"`
+			}
+			if json.Unmarshal(documents[0].json, &head) != nil {
+				return "", ""
+			}
+			return head.APIVersion, head.Kind
+		}
+	}
+	return "", ""
+}
+
 func checkBytes(file string, data []byte) error {
 	source := Source{File: file}
 	if len(data) > maxSize(data) {
@@ -222,41 +243,70 @@ func toJSON(text []byte, line int) (converted []byte, problems []string) {
 		}
 	}
 	if err != nil {
-		return nil, yamlProblems(err, line)
+		return nil, yamlProblems(cmp.Or(notJSON(text), err), line)
 	}
 	return converted, nil
 }
 
-// checkAliases refuses a document that grows beyond all bounds when its aliases are expanded. The YAML parser bounds the
-// number of values that come from aliases but not their length: a thousand aliases of a string of one megabyte pass.
+// notJSON finds what YAML has and JSON has not, of which the conversion does not say where it stands; nil if there is nothing.
+func notJSON(text []byte) error {
+	var document yamlv3.Node
+	if yamlv3.Unmarshal(text, &document) != nil {
+		return nil
+	}
+	var find func(node *yamlv3.Node) error
+	find = func(node *yamlv3.Node) error {
+		for i, child := range node.Content {
+			if key := node.Kind == yamlv3.MappingNode && i%2 == 0; key && child.ShortTag() == "!!null" {
+				return fmt.Errorf("line %d: %s is the key of a field, which has to be a string; put it in quotes", child.Line, cmp.Or(child.Value, "nothing"))
+			}
+			if number := strings.ToLower(strings.TrimLeft(child.Value, "+-.")); child.ShortTag() == "!!float" && (number == "nan" || number == "inf") {
+				return fmt.Errorf("line %d: %s is no number that JSON has; give another, or put it in quotes", child.Line, child.Value)
+			}
+			if err := find(child); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return find(&document)
+}
+
+// checkAliases refuses a document that grows beyond all bounds when its aliases are expanded, before they are. The parser
+// that expands them bounds the number of values that come from aliases but not their length: a thousand aliases of a string of
+// one megabyte pass.
 func checkAliases(text []byte) error {
 	if !bytes.ContainsRune(text, '&') || !bytes.ContainsRune(text, '*') {
 		return nil
 	}
-	var value any
-	if err := yamlv2.Unmarshal(text, &value); err != nil {
+	var document yamlv3.Node // in which an alias is a pointer
+	if err := yamlv3.Unmarshal(text, &document); err != nil {
 		return err
 	}
-	if size := expandedSize(value); size > maxYAML {
+	if expandedSize(&document, map[*yamlv3.Node]int{}) > maxYAML {
 		return errors.New("YAML aliases make this document larger than 64 MiB; write out what is needed")
 	}
 	return nil
 }
 
-// expandedSize estimates the bytes that a parsed document has as JSON.
-func expandedSize(value any) int {
-	size := 1
-	switch v := value.(type) {
-	case string:
-		size += len(v)
-	case []any:
-		for _, element := range v {
-			size += expandedSize(element)
-		}
-	case map[any]any:
-		for key, element := range v {
-			size += expandedSize(key) + expandedSize(element)
-		}
+// expandedSize estimates the bytes that a document has as JSON, up to more than it may have. The sizes of what has an anchor are
+// kept. An anchor inside itself, which the parser refuses, counts as nothing.
+func expandedSize(node *yamlv3.Node, known map[*yamlv3.Node]int) int {
+	if node.Kind == yamlv3.AliasNode {
+		return expandedSize(node.Alias, known)
+	}
+	if size, found := known[node]; found {
+		return size
+	}
+	if node.Anchor != "" {
+		known[node] = 0
+	}
+	size := 1 + len(node.Value)
+	for _, child := range node.Content {
+		size = min(size+expandedSize(child, known), maxYAML+1)
+	}
+	if node.Anchor != "" {
+		known[node] = size
 	}
 	return size
 }

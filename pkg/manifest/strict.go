@@ -17,35 +17,56 @@ import (
 // Unmarshal decodes a file of exactly one document, YAML or JSON, into a struct that is no Kubernetes object. It is as strict as
 // Decode, and its errors are as Decode's: one line each, with the field, and a proposal where a field is unknown.
 func Unmarshal(file string, data []byte, into any) error {
-	documents, errs := split(file, data)
-	if len(errs) > 0 {
-		return join(errs)
-	}
-	source := Source{File: file}
-	if len(documents) == 0 {
-		return source.errorf("nothing is in it")
-	}
-	if len(documents) > 1 {
-		return source.errorf("%d documents where one is wanted; give each a file of its own", len(documents))
+	document, err := Document(file, data)
+	if err != nil {
+		return err
 	}
 	fail := func(problems []string) error {
+		var errs []error
 		for _, problem := range problems {
-			errs = append(errs, source.errorf("%s", oneLine(problem)))
+			errs = append(errs, Source{File: file}.errorf("%s", oneLine(problem)))
 		}
 		return join(errs)
 	}
 	t := reflect.TypeOf(into)
-	if first := jsonType(documents[0].json); first != "an object" {
-		return fail([]string{fmt.Sprintf("an object is wanted at the top, and this is %s", first)})
-	}
-	strict, err := kjson.UnmarshalStrict(documents[0].json, into)
+	strict, err := kjson.UnmarshalStrict(document, into)
 	switch {
 	case err != nil:
-		return fail(problems(t, documents[0].json, err))
+		return fail(problems(t, document, err))
 	case len(strict) > 0:
 		return fail(strictProblems(t, strict))
 	}
 	return nil
+}
+
+// Document returns the object that is the one document of a file, YAML or JSON, as JSON.
+func Document(file string, data []byte) ([]byte, error) {
+	document, err := ToJSON(file, data)
+	if err != nil {
+		return nil, err
+	}
+	switch first := jsonType(document); first {
+	case "an object":
+		return document, nil
+	case "null":
+		return nil, Source{File: file}.errorf("nothing is in it")
+	default:
+		return nil, Source{File: file}.errorf("an object is wanted at the top, and this is %s", first)
+	}
+}
+
+// ToJSON returns the one document of a file, YAML or JSON, as JSON; null if nothing is in it.
+func ToJSON(file string, data []byte) ([]byte, error) {
+	documents, errs := split(file, data)
+	switch {
+	case len(errs) > 0:
+		return nil, join(errs)
+	case len(documents) == 0:
+		return []byte("null"), nil
+	case len(documents) > 1:
+		return nil, Source{File: file}.errorf("%d documents where one is wanted; give each a file of its own", len(documents))
+	}
+	return documents[0].json, nil
 }
 
 // DecodeResource decodes a custom resource into a struct of its shape. A field that the struct does not have is a warning, since an API

@@ -233,7 +233,7 @@ func compareMarkdown(r *CompareReport) []byte {
 		m.block("%s", leftBehind)
 		m.table(failures, "failure")
 	}
-	m.list("Variants", r.descriptions())
+	m.list("Variants", proses(r.descriptions()))
 	return m.bytes()
 }
 

@@ -1,17 +1,13 @@
 package report
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/manifest"
 )
 
 // Decode reads a report back from its JSON or YAML. It is strict: another apiVersion or kind, an unknown or a duplicate field
@@ -52,12 +48,12 @@ func KindOf(file string, data []byte) (string, error) {
 // headOf returns the only document that the data holds, as JSON, and its head.
 func headOf(file string, data []byte) ([]byte, metav1.TypeMeta, error) {
 	var head metav1.TypeMeta
-	data, err := onlyDocument(data)
+	data, err := manifest.Document(file, data)
 	if err != nil {
-		return nil, head, fmt.Errorf("%s: %w", file, err)
+		return nil, head, err
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &head); err != nil {
-		return nil, head, fmt.Errorf("%s: not a report: %w", file, err)
+	if kjson.UnmarshalCaseSensitivePreserveInts(data, &head) != nil {
+		head = metav1.TypeMeta{} // they are no strings, hence not a report's
 	}
 	return data, head, nil
 }
@@ -87,46 +83,43 @@ func decode[R any](file string, data []byte, kind string) (*R, error) {
 			file, head.APIVersion, head.Kind, APIVersion, kind)
 	}
 	r := new(R)
-	problems, err := kjson.UnmarshalStrict(data, r)
-	if err != nil {
-		problems = append(problems, err)
+	if err := manifest.Unmarshal(file, data, r); err != nil {
+		return nil, err
 	}
-	for i, problem := range problems {
-		problems[i] = fmt.Errorf("%s: %w", file, problem)
-	}
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
+	if stepped, ok := any(r).(interface{ stepNames() []string }); ok {
+		return r, checkSteps(file, stepped.stepNames())
 	}
 	return r, nil
 }
 
-// onlyDocument returns the one document that the data holds, as JSON.
-func onlyDocument(data []byte) ([]byte, error) {
-	if utilyaml.IsJSONBuffer(data) {
-		return data, nil
+// checkSteps finds what would pass for a report in which nothing happened: one without steps, or with steps that are null.
+func checkSteps(file string, names []string) error {
+	if names == nil {
+		return fmt.Errorf("%s: steps: is missing; write the report anew", file)
 	}
-	var document []byte
-	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
-		next, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(bytes.TrimSpace(next)) == 0 {
-			continue
-		}
-		if document != nil {
-			return nil, errors.New("several documents; give one report a file")
-		}
-		document = next
+	if i := slices.Index(names, ""); i >= 0 {
+		return fmt.Errorf("%s: steps[%d].name: is missing; write the report anew", file, i)
 	}
-	converted, err := yaml.YAMLToJSONStrict(document)
-	if err != nil {
-		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " ")) // upstream lists duplicate keys a line each
+	return nil
+}
+
+func (r *Report) stepNames() []string {
+	return namesOf(r.Steps, func(step *Step) string { return step.Name })
+}
+
+func (r *BlastReport) stepNames() []string {
+	return namesOf(r.Steps, func(step *BlastStep) string { return step.Name })
+}
+
+func namesOf[S any](steps []S, name func(*S) string) []string {
+	if steps == nil {
+		return nil
 	}
-	return converted, nil
+	names := make([]string, len(steps))
+	for i := range steps {
+		names[i] = name(&steps[i])
+	}
+	return names
 }
 
 // DecodeOutcomes is Decode for an OutcomesReport.

@@ -90,20 +90,25 @@ func anExplanation() *ExplainReport {
 func TestDecodeErrors(t *testing.T) {
 	const head = `"apiVersion":"faultline/v1alpha1","kind":"Report"`
 	tests := map[string]struct{ data, want string }{
-		"nothing":      {"", `r: apiVersion "" and kind ""; give a report of apiVersion faultline/v1alpha1 and kind Report`},
-		"null":         {"null", `r: apiVersion "" and kind ""; give a report of apiVersion faultline/v1alpha1 and kind Report`},
-		"list":         {"[]", "r: not a report: json: cannot unmarshal array into Go value of type v1.TypeMeta"},
+		"nothing":      {"", `r: nothing is in it`},
+		"null":         {"null", `r: nothing is in it`},
+		"list":         {"[]", "r: an object is wanted at the top, and this is a list"},
 		"version":      {`{"apiVersion":"faultline/v2","kind":"Report"}`, `r: apiVersion "faultline/v2" and kind "Report"; give a report of apiVersion faultline/v1alpha1 and kind Report`},
 		"kind":         {"apiVersion: faultline/v1alpha1\nkind: Scenario\n", `r: apiVersion "faultline/v1alpha1" and kind "Scenario"; give a report of apiVersion faultline/v1alpha1 and kind Report`},
-		"unknown":      {"{" + head + `,"steps":[{"nmae":"a","summary":{"pod":1}}]}`, "r: unknown field \"steps[0].nmae\"\nr: unknown field \"steps[0].summary.pod\""},
+		"unknown":      {"{" + head + `,"steps":[{"nmae":"a","summary":{"pod":1}}]}`, "r: unknown field \"steps[0].nmae\"; did you mean \"name\"?\nr: unknown field \"steps[0].summary.pod\"; did you mean \"pods\"?"},
 		"duplicate":    {"{" + head + `,"seed":1,"seed":2}`, `r: duplicate field "seed"`},
-		"type":         {"{" + head + `,"seed":-1}`, "r: json: cannot unmarshal number -1 into Go struct field Report.Head.seed of type uint64"},
-		"case":         {"{" + head + `,"Seed":1}`, `r: unknown field "Seed"`},
-		"cut":          {"{" + head, "r: not a report: unexpected end of JSON input"},
-		"two in JSON":  {"{" + head + "}{}", "r: not a report: invalid character '{' after top-level value"},
-		"two in YAML":  {"kind: Report\n---\nkind: Report\n", "r: several documents; give one report a file"},
-		"twice a key":  {"kind: Report\nkind: Report\nseed: 1\nseed: 2\n", `r: yaml: unmarshal errors: line 2: key "kind" already set in map line 4: key "seed" already set in map`},
-		"YAML grammar": {"kind: [", "r: yaml: line 1: did not find expected node content"},
+		"type":         {"{" + head + `,"seed":-1}`, "r: seed: Invalid value: -1: is too small; the least is 0"},
+		"no steps":     {"{" + head + "}", "r: steps: is missing; write the report anew"},
+		"null steps":   {"{" + head + `,"steps":null}`, "r: steps: is missing; write the report anew"},
+		"null step":    {"{" + head + `,"steps":[null]}`, "r: steps[0].name: is missing; write the report anew"},
+		"list of text": {"{" + head + `,"steps":[{"name":"a","pods":"x"}]}`, `r: steps[0].pods: Invalid value: "x": a string where a list is wanted`},
+		"UTF-16":       {"{\x00\"\x00", "r: byte 2 is 0, so this is no text; give YAML or JSON in UTF-8"},
+		"case":         {"{" + head + `,"Seed":1}`, `r: unknown field "Seed"; did you mean "seed"?`},
+		"cut":          {"{" + head, "r: line 1: not valid JSON: unexpected EOF"},
+		"two in JSON":  {"{" + head + "}{}", "r: 2 documents where one is wanted; give each a file of its own"},
+		"two in YAML":  {"kind: Report\n---\nkind: Report\n", "r: 2 documents where one is wanted; give each a file of its own"},
+		"twice a key":  {"kind: Report\nkind: Report\nseed: 1\nseed: 2\n", "r: line 2: not valid YAML: key \"kind\" already set in map\nr: line 4: not valid YAML: key \"seed\" already set in map"},
+		"YAML grammar": {"kind: [", "r: line 1: not valid YAML: did not find expected node content"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -28,7 +29,12 @@ func WriteHTML(w io.Writer, page Page) error {
 	if err != nil {
 		return err
 	}
-	return pageShell.Execute(w, shell)
+	var out bytes.Buffer
+	if err := pageShell.Execute(&out, shell); err != nil {
+		return err
+	}
+	_, err = w.Write(escape(out.Bytes()))
+	return err
 }
 
 //go:embed html

@@ -108,6 +108,15 @@ func TestMarkdownHostile(t *testing.T) {
 	}
 }
 
+// What variants say of themselves comes from a file, too.
+func TestCompareMarkdownHostile(t *testing.T) {
+	const h = hostileText + "\a\u202e"
+	page := string(compareMarkdown(&CompareReport{Head: Head{Scenario: h}, Variants: []CompareVariant{{Name: "baseline"}, {Name: h, Description: h}}}))
+	if shown := rendering(t, page); strings.Contains(shown, "<img") || strings.Contains(shown, "<a ") || strings.ContainsAny(page, "\x1b\a\u202e") {
+		t.Errorf("markup or control characters in\n%s", page)
+	}
+}
+
 // What a cell holds is what a reader sees of it, whatever stands in the text.
 func TestMarkdownShowsTheText(t *testing.T) {
 	tag := regexp.MustCompile(`<[^>]*>`)

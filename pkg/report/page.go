@@ -3,10 +3,10 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/faultline/faultline/pkg/manifest"
 )
 
 // none is what kubectl prints for an empty cell.
@@ -98,24 +98,8 @@ func (p *page) paint(c cell) string {
 	return "\x1b[" + string(c.style) + "m" + text + "\x1b[0m"
 }
 
-// clean writes whatever could drive a terminal, break a line or turn the direction of writing as an escape that shows it. Names
-// and messages come from other people's files.
-func clean(text string) string {
-	if strings.IndexFunc(text, hidden) < 0 && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if hidden(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func hidden(r rune) bool { return !unicode.IsGraphic(r) }
+// clean is a text from elsewhere as it may stand on a page.
+func clean(text string) string { return manifest.Clean(text) }
 
 // count is "1 pod" or "2 pods".
 func count(n int, noun string) string {

@@ -95,6 +95,9 @@ func (r *SweepReport) front() {
 func MergeSweeps(files []string, parts []*SweepReport) (*SweepReport, error) {
 	whole := *parts[0]
 	whole.Points, whole.Shard = nil, nil
+	if whole.Total < 1 || whole.Total > scenario.MaxPoints {
+		return nil, fmt.Errorf("%s: total: %d is not between 1 and %d; write the report anew", files[0], whole.Total, scenario.MaxPoints)
+	}
 	var problems []error
 	points := map[int]*SweepPoint{}
 	for i, part := range parts {
@@ -107,6 +110,8 @@ func MergeSweeps(files []string, parts []*SweepReport) (*SweepReport, error) {
 			point.Front = false // of all points it is told anew
 			known := points[point.Index]
 			switch {
+			case point.Index < 0 || point.Index >= whole.Total:
+				problems = append(problems, fmt.Errorf("%s: points[%d].index: %d is not between 0 and %d; write the report anew", files[i], j, point.Index, whole.Total-1))
 			case known == nil:
 				points[point.Index] = &point
 			case !reflect.DeepEqual(known, &point):

@@ -55,5 +55,5 @@ func sweepHTML(r *SweepReport) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = sweepShell.Execute(&out, page)
-	return out.Bytes(), err
+	return escape(out.Bytes()), err
 }

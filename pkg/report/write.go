@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"sigs.k8s.io/yaml"
 )
@@ -140,12 +141,16 @@ func toYAML(model any) ([]byte, error) {
 	return yaml.JSONToYAML(data)
 }
 
-// escape writes invisible characters of JSON as \uXXXX: some drive terminals, and a YAML reader refuses some and takes U+0085
-// for a line break. Line feeds are the layout's, as those in strings are escaped already.
+// escape writes invisible characters as \uXXXX, which strings of JSON and of JavaScript take for the characters themselves: some
+// drive terminals, and a YAML reader refuses some and takes U+0085 for a line break. Line feeds and tabs are the layout's: those in
+// strings are escaped already.
 func escape(data []byte) []byte {
+	if !bytes.ContainsFunc(data, invisible) {
+		return data
+	}
 	var out bytes.Buffer
 	for _, r := range string(data) {
-		if r != '\n' && r <= 0xffff && hidden(r) {
+		if r <= 0xffff && invisible(r) {
 			fmt.Fprintf(&out, `\u%04x`, r)
 		} else {
 			out.WriteRune(r)
@@ -153,6 +158,9 @@ func escape(data []byte) []byte {
 	}
 	return out.Bytes()
 }
+
+// invisible tells whether a page of text should not have the character.
+func invisible(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
 
 // complete returns the report with an empty list for each missing one that the schema requires, since a consumer that
 // loops over steps should not have to guard against null.

@@ -168,7 +168,7 @@ func TestWriteColor(t *testing.T) {
 		for _, opts := range []Options{{}, {Quiet: true}, {All: true}} {
 			for _, format := range []string{"text", "wide"} {
 				uncoloured := write(t, r, format, opts)
-				if i := strings.IndexFunc(strings.ReplaceAll(uncoloured, "\n", ""), hidden); i >= 0 {
+				if i := strings.IndexFunc(strings.ReplaceAll(uncoloured, "\n", ""), invisible); i >= 0 {
 					t.Errorf("%s %s %+v: control character in the output", name, format, opts)
 				}
 				colored := opts

@@ -38,6 +38,9 @@ type File struct {
 	// TerminationSeconds is how many seconds a kubelet takes to end a pod that is deleted, from 0; a pod whose terminationGracePeriodSeconds is
 	// less takes that. Until then the pod is Terminating and keeps its room. 0: a deleted pod is gone at once. Default: 1.
 	TerminationSeconds *int64 `json:"terminationSeconds,omitempty" jsonschema:"minimum=0,maximum=3600"`
+	// MaxPods is how many pods the controllers of the scenario may ask for at any time, from 1 to 10000000. What asks for more is
+	// refused, since each takes memory and time. Default: 150000.
+	MaxPods *int `json:"maxPods,omitempty" jsonschema:"minimum=1,maximum=10000000"`
 	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order.
 	Cluster []Source `json:"cluster" jsonschema:"minItems=1"`
 	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.

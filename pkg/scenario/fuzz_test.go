@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/faultline/faultline/pkg/manifest"
 )
 
 // large are numbers with which a few bytes ask for a cluster that takes long to build.
@@ -62,4 +66,23 @@ func with(tree fstest.MapFS, file, text string) fstest.MapFS {
 		more[name] = entry
 	}
 	return more
+}
+
+// FuzzPatch looks for patches that make an object panic, or take more than they may.
+func FuzzPatch(f *testing.F) {
+	for _, kind := range []string{"strategic", "merge", "json"} {
+		f.Add(kind, `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)
+		f.Add(kind, `{"$patch":"replace","spec":{"$setElementOrder/containers":3}}`)
+		f.Add(kind, `[{"op":"copy","from":"/spec","path":"/metadata/annotations"},{"op":"remove","path":"/spec/template"},{"op":"add","path":"/spec/template/spec/containers/999999999","value":1}]`)
+	}
+	set, err := manifest.Read(nil, "testdata/docs/web.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, kind, text string) {
+		patch := &Patch{Type: kind, Patch: runtime.RawExtension{Raw: []byte(text)}}
+		if patched, err := patch.Apply(set.Objects[0].Object); (patched == nil) != (err != nil) {
+			t.Errorf("object %v with the error %v", patched, err)
+		}
+	})
 }

@@ -1,8 +1,6 @@
 package scenario
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,14 +14,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
-
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/sched"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/workload"
 )
 
 // WorkloadsStep is the name that the workloads before the first step have on the report.
@@ -34,6 +31,9 @@ const commandLine = "command line"
 
 // FileName is the scenario file of a folder.
 const FileName = "scenario.yaml"
+
+// mostMaxPods is the largest legal maxPods, and far from what controllers cannot count any more.
+const mostMaxPods = 10_000_000
 
 // Options are what a command line says besides the scenario, or in place of what it says.
 type Options struct {
@@ -64,10 +64,17 @@ func Load(path string, opts Options) (*Scenario, error) {
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		if _, err := os.Stat(filepath.Join(path, FileName)); errors.Is(err, fs.ErrNotExist) {
+		file, err := os.Stat(filepath.Join(path, FileName))
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%s: there is no %s in this folder; give a scenario file, or a folder that holds one", path, FileName)
 		}
 		path = filepath.Join(path, FileName)
+		if err == nil {
+			err = manifest.Regular(path, file)
+		}
+		if err != nil {
+			return nil, err
+		}
 	} else if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file or folder; give a scenario file, or a folder that holds a %s", path, FileName)
 	}
@@ -76,14 +83,14 @@ func Load(path string, opts Options) (*Scenario, error) {
 
 // LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
 func LoadFS(fsys fs.FS, path string, opts Options) (*Scenario, error) {
-	data, err := manifest.ReadFile(fsys, path)
+	data, err := manifest.ReadFile(fsys, nil, path)
 	if err != nil {
 		return nil, err
 	}
 	l := &loader{file: path, fsys: fsys, dir: filepath.Dir(path), opts: opts, data: data, named: map[string]bool{}}
 	file := &File{}
 	// A Deployment that is given for a scenario would be told that each of its fields is unknown; its head says it all.
-	if err := readHead(data, file); err == nil && file.APIVersion != "" && file.Kind != "" {
+	if file.APIVersion, file.Kind = manifest.Head(data); file.APIVersion != "" && file.Kind != "" {
 		if l.head(file); len(l.problems) > 0 {
 			return nil, errors.Join(l.problems...)
 		}
@@ -92,19 +99,6 @@ func LoadFS(fsys fs.FS, path string, opts Options) (*Scenario, error) {
 		return nil, err
 	}
 	return l.build(file)
-}
-
-// readHead reads the apiVersion and the kind of the first document.
-func readHead(data []byte, file *File) error {
-	head := &struct {
-		APIVersion *string `json:"apiVersion"`
-		Kind       *string `json:"kind"`
-	}{&file.APIVersion, &file.Kind}
-	// The dump of a large cluster takes seconds as JSON, and minutes as YAML.
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) && json.NewDecoder(bytes.NewReader(data)).Decode(head) == nil {
-		return nil
-	}
-	return yaml.Unmarshal(data, head)
 }
 
 // ForeignError says that what is given for a scenario is an object of Kubernetes or of something else.
@@ -131,7 +125,7 @@ func New(name string, file *File) (*Scenario, error) {
 // applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
 func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Scenario, error) {
 	l := &loader{file: commandLine, stdin: stdin, commandLine: true, opts: opts, named: map[string]bool{}}
-	s := &Scenario{Name: commandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds}
+	s := &Scenario{Name: commandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds, MaxPods: workload.MaxPods}
 	l.featureGates(s, nil)
 	l.operators(&Operators{})
 	if len(clusterFiles) > 0 {
@@ -193,6 +187,10 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	}
 	s.Ties = sched.Ties{Random: file.Ties == "random", Seed: 1}
 	s.RandomArrivals = file.Arrivals == "random"
+	if s.MaxPods = ptr.Deref(file.MaxPods, workload.MaxPods); s.MaxPods < 1 || s.MaxPods > mostMaxPods {
+		l.problem(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
+		s.MaxPods = workload.MaxPods
+	}
 	if file.Seed != nil {
 		s.Ties.Seed = *file.Seed
 	}
@@ -358,5 +356,5 @@ func (l *loader) problem(path *field.Path, format string, args ...any) {
 	if path != nil {
 		message = path.String() + ": " + message
 	}
-	l.problems = append(l.problems, fmt.Errorf("%s: %s", l.file, message))
+	l.problems = append(l.problems, errors.New(manifest.Clean(fmt.Sprintf("%s: %s", l.file, message))))
 }

@@ -138,11 +138,11 @@ func (n *names) of(wanted objectName) string {
 			all = append(all, object.name)
 		}
 	}
-	return there(wanted.name, all)
+	return There(wanted.name, all)
 }
 
-// there says which names there are.
-func there(wanted string, all []string) string {
+// There says which names there are.
+func There(wanted string, all []string) string {
 	switch len(all) {
 	case 0:
 		return "there is no other"
@@ -181,7 +181,7 @@ func labelHint(key, what string, sets []labels.Set) string {
 		}
 	}
 	if len(values) == 0 {
-		return fmt.Sprintf("no %s has a label %q; %s", what, key, there(key, sortedKeys(keys)))
+		return fmt.Sprintf("no %s has a label %q; %s", what, key, There(key, sortedKeys(keys)))
 	}
 	if len(values) == 1 {
 		return fmt.Sprintf("the one value of %s is %s", key, sortedKeys(values)[0])

@@ -26,7 +26,7 @@ func (l *loader) hydrolix(given *HydrolixOptions) {
 		l.problem(path, "%s", l.missing(file))
 		return
 	}
-	data, err := manifest.ReadFile(l.fsys, file)
+	data, err := manifest.ReadFile(l.fsys, nil, file)
 	var profile *hydrolix.Profile
 	if err == nil {
 		profile, err = hydrolix.ReadProfile(file, data)

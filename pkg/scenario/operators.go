@@ -100,7 +100,7 @@ func (l *loader) kafscale(given *KafScale) kafscale.Options {
 		file := l.resolve(given.Values)
 		if !l.exists(file) {
 			l.problem(path.Child("values"), "%s", l.missing(file))
-		} else if data, err := manifest.ReadFile(l.fsys, file); err != nil {
+		} else if data, err := manifest.ReadFile(l.fsys, nil, file); err != nil {
 			l.problems = append(l.problems, err)
 		} else {
 			opts.Values = append(opts.Values, kafscale.Document{Name: file, Data: data})

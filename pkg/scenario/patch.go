@@ -1,8 +1,11 @@
 package scenario
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -14,6 +17,16 @@ import (
 // ErrTestFailed is wrapped by the error of a patch whose test operation does not find what it expects.
 var ErrTestFailed = jsonpatch.ErrTestFailed
 
+// A patch of type json has at most as many operations, and copies at most as many bytes, as the API server lets it:
+//   - https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go
+//   - https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/server/config.go
+const (
+	maxJSONPatchOperations = 10_000
+	maxJSONPatchCopyBytes  = 3 << 20
+)
+
+func init() { jsonpatch.AccumulatedCopySizeLimit = maxJSONPatchCopyBytes }
+
 // Apply returns the object as it is after the patch, defaulted and validated. The object given is not changed.
 func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	before, err := manifest.Encode(obj)
@@ -24,7 +37,11 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	switch p.Type {
 	case "json":
 		var operations jsonpatch.Patch
-		if operations, err = jsonpatch.DecodePatch(p.Patch.Raw); err == nil {
+		operations, err = jsonpatch.DecodePatch(p.Patch.Raw)
+		if err == nil && len(operations) > maxJSONPatchOperations {
+			err = fmt.Errorf("it has %d operations; give at most %d", len(operations), maxJSONPatchOperations)
+		}
+		if err == nil {
 			after, err = operations.Apply(before)
 		}
 	case "merge":
@@ -33,7 +50,7 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 		after, err = strategicpatch.StrategicMergePatch(before, p.Patch.Raw, obj)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the patch does not fit %s: %w", describe(obj), err)
+		return nil, &misfit{describe(obj), err}
 	}
 	patched, err := manifest.DecodeObject("patched", after)
 	if err != nil {
@@ -46,6 +63,31 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 		return p.after(patched.Object), nil
 	}
 	return patched.Object, nil
+}
+
+// misfit is a patch that does not fit an object.
+type misfit struct {
+	object string
+	err    error
+}
+
+func (m *misfit) Unwrap() error { return m.err }
+
+// goMap finds the parts of a patch that upstream's errors hold as Go prints them, and what stands before them.
+var goMap = regexp.MustCompile(` in map: map\[.*|map: map\[.*\] (does not)`)
+
+// Error words it without Go's types and values.
+func (m *misfit) Error() string {
+	text := goMap.ReplaceAllStringFunc(m.err.Error(), func(match string) string {
+		if strings.HasPrefix(match, "map:") {
+			return "an element of a list does not"
+		}
+		return ""
+	})
+	if errors.As(m.err, new(*json.UnmarshalTypeError)) {
+		text = "it is no list of operations; give for example [{op: replace, path: /spec/replicas, value: 3}]"
+	}
+	return fmt.Sprintf("the patch does not fit %s: %s", m.object, text)
 }
 
 // then returns the patch with f applied to what it makes.

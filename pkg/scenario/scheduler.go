@@ -21,10 +21,10 @@ func (l *loader) scheduler(given *Scheduler) *sched.Config {
 		return nil
 	case l.opts.SchedulerConfig != "":
 		var data []byte
-		if data, err = manifest.ReadFile(nil, l.opts.SchedulerConfig); err != nil {
+		if data, err = manifest.ReadFile(nil, nil, l.opts.SchedulerConfig); err != nil {
 			err = fmt.Errorf("%s: --scheduler-config: %w", commandLine, err)
 		} else {
-			config, err = sched.LoadConfig(l.opts.SchedulerConfig, data)
+			config, err = loadConfig(l.opts.SchedulerConfig, data)
 		}
 	case given.Config != "":
 		l.named[given.Config] = true
@@ -34,8 +34,8 @@ func (l *loader) scheduler(given *Scheduler) *sched.Config {
 			return nil
 		}
 		var data []byte
-		if data, err = manifest.ReadFile(l.fsys, file); err == nil {
-			config, err = sched.LoadConfig(file, data)
+		if data, err = manifest.ReadFile(l.fsys, nil, file); err == nil {
+			config, err = loadConfig(file, data)
 		}
 	case given.Inline != nil:
 		config, err = sched.LoadConfig(fmt.Sprintf("%s: %s", l.file, path.Child("inline")), given.Inline.Raw)
@@ -49,6 +49,15 @@ func (l *loader) scheduler(given *Scheduler) *sched.Config {
 		return nil
 	}
 	return config
+}
+
+// loadConfig reads the configuration of a file.
+func loadConfig(file string, data []byte) (*sched.Config, error) {
+	document, err := manifest.ToJSON(file, data)
+	if err != nil {
+		return nil, err
+	}
+	return sched.LoadConfig(manifest.Clean(file), document)
 }
 
 // featureGates switches the gates, the scenario's and then those of the options, before anything else is read: they change what

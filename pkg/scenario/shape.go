@@ -61,7 +61,7 @@ func (l *loader) shapeOfActions(path *field.Path, step *Step) {
 	}
 	if step.Rollout != nil {
 		path := path.Child("rollout")
-		l.shapeOfTarget(path, step.Rollout.Target, "Deployment", "StatefulSet", "DaemonSet")
+		l.shapeOfTarget(path, step.Rollout.Target, Rolled...)
 		if step.Rollout.Restart == (len(step.Rollout.Images) > 0) {
 			l.problem(path, "give either restart: true or images")
 		}

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/manifest"
 )
@@ -43,7 +43,7 @@ type Range struct {
 	// To is the number that none exceeds.
 	To int `json:"to"`
 	// Step is the difference of one number and the next, 1 or more. Default: 1.
-	Step int `json:"step,omitempty" jsonschema:"minimum=1"`
+	Step *int `json:"step,omitempty" jsonschema:"minimum=1"`
 }
 
 // Scalar is a text, a number or a truth value.
@@ -116,8 +116,8 @@ func (l *loader) shapeOfSweep(sweep *Sweep) {
 		l.shapeOfName(path.Child("name"), p.Name)
 		if (len(p.Values) > 0) == (p.Range != nil) {
 			l.problem(path, "give either values or range")
-		} else if r := p.Range; r != nil && (r.To < r.From || r.Step < 0) {
-			l.problem(path.Child("range"), "from %d to %d in steps of %d is no number; give a larger to, and a step of 1 or more", r.From, r.To, r.Step)
+		} else if r := p.Range; r != nil && r.len() == 0 {
+			l.problem(path.Child("range"), "from %d to %d in steps of %d is no number; give a larger to, and a step of 1 or more", r.From, r.To, r.step())
 		}
 		for j, value := range p.Values {
 			if slices.Contains(p.Values[:j], value) {
@@ -151,22 +151,30 @@ func (l *loader) shapeOfName(path *field.Path, name string) {
 
 // len is the number of values.
 func (p *Parameter) len() int {
-	if p.Range == nil || p.Range.To < p.Range.From || p.Range.Step < 0 {
+	if p.Range == nil {
 		return len(p.Values)
 	}
-	if n := (int64(p.Range.To)-int64(p.Range.From))/int64(max(1, p.Range.Step)) + 1; n < math.MaxInt32 {
-		return int(n)
-	}
-	return math.MaxInt32
+	return p.Range.len()
 }
+
+// len is how many numbers there are, or more than a sweep may have points; 0 if the range is none.
+func (r *Range) len() int {
+	if r.To < r.From || r.step() < 1 {
+		return 0
+	}
+	// The difference of two numbers fits into an unsigned one, and not always into one with a sign.
+	return int(min((uint64(r.To)-uint64(r.From))/uint64(r.step()), MaxPoints)) + 1
+}
+
+func (r *Range) step() int { return ptr.Deref(r.Step, 1) }
 
 func (p *Parameter) values() []Scalar {
 	if p.Range == nil {
 		return p.Values
 	}
 	var all []Scalar
-	for n := p.Range.From; n <= p.Range.To; n += max(1, p.Range.Step) {
-		all = append(all, Scalar{json.Number(fmt.Sprint(n))})
+	for i := range p.Range.len() {
+		all = append(all, Scalar{json.Number(fmt.Sprint(p.Range.From + i*p.Range.step()))})
 	}
 	return all
 }
@@ -213,7 +221,7 @@ func (l *loader) sweep(s *Scenario, sweep *Sweep) {
 	used := map[string]bool{}
 	fill(template, func(name string) (Scalar, bool) {
 		if !used[name] && !slices.Contains(names, name) {
-			l.problem(path, "$(%s) stands for nothing; %s", name, there(name, names))
+			l.problem(path, "$(%s) stands for nothing; %s", name, There(name, names))
 		}
 		used[name] = true
 		return Scalar{}, false

@@ -78,10 +78,11 @@ type LoadedVariant struct {
 	Workloads []cluster.Owner
 }
 
-// Vary returns the scenario as it would be with the change. The error tells all that is wrong with it.
-func (s *Scenario) Vary(v *Variant) (*LoadedVariant, error) {
+// Vary returns the scenario as it would be with the change. The error tells all that is wrong with it, and names what the change is
+// from: a flag, for one.
+func (s *Scenario) Vary(v *Variant, from string) (*LoadedVariant, error) {
 	l := s.loader
-	l.file += ": variant " + v.Name
+	l.file = from
 	l.shapeOfVariant(nil, v)
 	if len(l.problems) > 0 {
 		return nil, l.err()
@@ -139,14 +140,16 @@ func (l *loader) shapeOfVariant(path *field.Path, v *Variant) {
 	}
 }
 
+// The kinds of workloads that are scaled, whose pods can be kept apart, and that have rollouts.
 var (
 	scalable = []string{"Deployment", "ReplicaSet", "StatefulSet"}
-	apart    = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job"}
+	Apart    = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job"}
+	Rolled   = []string{"Deployment", "StatefulSet", "DaemonSet"}
 )
 
 func (l *loader) shapeOfRule(path *field.Path, change *RuleChange) {
 	if change.Workload != "" {
-		l.shapeOfWorkload(path.Child("workload"), change.Workload, apart...)
+		l.shapeOfWorkload(path.Child("workload"), change.Workload, Apart...)
 	}
 	if !slices.Contains(rule.Separations, rule.Separation(change.Rule)) {
 		l.problem(path.Child("rule"), "%q is none of none, soft, hard and spread", change.Rule)
@@ -285,7 +288,7 @@ func keyOf(value any) string {
 
 // about notes a workload that the change names, if it is one.
 func (v *LoadedVariant) about(owner cluster.Owner) {
-	if slices.Contains(apart, owner.Kind) && !slices.Contains(v.Workloads, owner) {
+	if slices.Contains(Apart, owner.Kind) && !slices.Contains(v.Workloads, owner) {
 		v.Workloads = append(v.Workloads, owner)
 	}
 }
@@ -333,12 +336,11 @@ func template(s *Scenario, owner cluster.Owner) *v1.PodSpec {
 	return nil
 }
 
-// Workload finds the workload that is named as kind/name or namespace/kind/name, among those whose pods can be kept apart: Deployments,
-// ReplicaSets, StatefulSets and Jobs. The error says which there are.
-func (s *Scenario) Workload(target string) (cluster.Owner, error) {
+// Workload finds the workload of one of these kinds that is named as kind/name or namespace/kind/name. The error says which there are.
+func (s *Scenario) Workload(target string, kinds ...string) (cluster.Owner, error) {
 	l := s.loader
 	l.file = target
-	if l.shapeOfWorkload(nil, target, apart...); len(l.problems) > 0 {
+	if l.shapeOfWorkload(nil, target, kinds...); len(l.problems) > 0 {
 		return cluster.Owner{}, l.err()
 	}
 	owner, _ := l.ownerOf(s, nil, target)
@@ -395,7 +397,7 @@ func (l *loader) keepApart(varied *LoadedVariant, path *field.Path, change *Rule
 		for _, obj := range varied.Scenario.objects() {
 			name := nameOf(obj)
 			owner := cluster.Owner{Kind: name.kind, Namespace: name.namespace, Name: name.name}
-			if slices.Contains(apart, name.kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(owners, owner) {
+			if slices.Contains(Apart, name.kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(owners, owner) {
 				owners = append(owners, owner)
 			}
 		}

@@ -22,6 +22,8 @@ type walk struct {
 	state *cluster.State
 	lost  []*v1.Node // deleted by a failure, until a restore
 	known *names
+
+	tooMany bool // pods that controllers would make
 }
 
 func (l *loader) walk(s *Scenario) {
@@ -39,7 +41,7 @@ func (l *loader) walk(s *Scenario) {
 		if l.commandLine {
 			where = "there are no nodes"
 		}
-		l.problem(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, orSynthetic(l.commandLine))
+		l.problem(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, l.whereNodes())
 		return
 	}
 	for _, node := range s.Nodes() {
@@ -56,8 +58,10 @@ func (l *loader) walk(s *Scenario) {
 		}
 	}
 	w.apply(field.NewPath("workloads"), w.state, s.Workloads)
+	w.limit(nil, s)
 	for i := range s.Steps {
 		w.step(l.stepPath(i), &s.Steps[i], s)
+		w.limit(l.stepPath(i), s)
 	}
 	w.failures(&s.Failures, s)
 	if s.Expect != nil {
@@ -65,8 +69,12 @@ func (l *loader) walk(s *Scenario) {
 	}
 }
 
-func orSynthetic(commandLine bool) string {
-	if commandLine {
+// whereNodes is how nodes are given besides.
+func (l *loader) whereNodes() string {
+	switch {
+	case l.opts.Dump: // by a command that has no flags for them
+		return ""
+	case l.commandLine:
 		return " (--cluster or -f)"
 	}
 	return " or synthetic nodes"
@@ -84,6 +92,19 @@ func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.O
 	w.state = next
 }
 
+// limit reports what would make too many pods. What it reports of one step it does not report of the next ones.
+func (w *walk) limit(path *field.Path, s *Scenario) {
+	if w.tooMany {
+		return
+	}
+	if err := workload.CheckPods(w.state, s.MaxPods); err != nil {
+		w.tooMany = true
+		for line := range strings.Lines(err.Error()) {
+			w.problem(path, "%s", strings.TrimSpace(line))
+		}
+	}
+}
+
 func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 	if step.Fresh {
 		w.state = s.Fresh(w.state)
@@ -95,7 +116,11 @@ func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 		w.patch(path.Child("patch"), step.Patch)
 	}
 	if step.Scale != nil {
-		w.find(path.Child("scale", "target"), step.Scale.Target)
+		if obj := w.find(path.Child("scale", "target"), step.Scale.Target); obj != nil && replicasOf(obj) != nil {
+			scaled := obj.DeepCopyObject().(cluster.Object)
+			*replicasOf(scaled) = &step.Scale.Replicas
+			w.state = w.state.With(scaled)
+		}
 	}
 	if step.Rollout != nil {
 		w.rollout(path.Child("rollout"), step.Rollout)
@@ -182,7 +207,7 @@ func (w *walk) rollout(path *field.Path, rollout *Rollout) {
 	}
 	for _, name := range sortedKeys(rollout.Images) {
 		if !slices.Contains(containers, name) {
-			w.problem(path.Child("images").Key(name), "%s has no container %q; %s", nameOf(obj), name, there(name, containers))
+			w.problem(path.Child("images").Key(name), "%s has no container %q; %s", nameOf(obj), name, There(name, containers))
 		}
 	}
 }
@@ -219,7 +244,7 @@ func (w *walk) selectNodes(path *field.Path, nodes Nodes, among []*v1.Node) {
 		for _, node := range among {
 			names = append(names, node.Name)
 		}
-		w.problem(path.Child("names").Index(i), "there is no %s; %s", wanted, there(name, names))
+		w.problem(path.Child("names").Index(i), "there is no %s; %s", wanted, There(name, names))
 	}
 	if nodes.Selector != "" {
 		w.checkSelector(path.Child("selector"), nodes.Selector, "node", labelsOf(among))
@@ -265,7 +290,7 @@ func (w *walk) checkPods(obj cluster.Object, s *Scenario) {
 	}
 	if !slices.Contains(s.Config.SchedulerNames(), spec.SchedulerName) {
 		w.problem(nil, "%s: %s.schedulerName: the scheduler has no profile %q; %s",
-			describe(obj), path, spec.SchedulerName, there(spec.SchedulerName, s.Config.SchedulerNames()))
+			describe(obj), path, spec.SchedulerName, There(spec.SchedulerName, s.Config.SchedulerNames()))
 	}
 }
 

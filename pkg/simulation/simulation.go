@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -215,6 +216,9 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	state, err := r.act(ctx, state, spec, &step)
 	if err != nil {
 		return nil, err
+	}
+	if err := workload.CheckPods(state, cmp.Or(r.scenario.MaxPods, workload.MaxPods)); err != nil {
+		return nil, &StepError{Step: spec.Name, Err: err}
 	}
 	if state, err = r.Settle(ctx, state, &step); err != nil {
 		return nil, err

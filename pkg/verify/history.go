@@ -57,7 +57,7 @@ func ReadHistory(sources Sources) (*History, error) {
 		}
 	}
 	read("events", sources.Events, func(file string) ([]fact, error) {
-		data, err := manifest.ReadFile(nil, file)
+		data, err := manifest.ReadFile(nil, nil, file)
 		if err != nil {
 			return nil, err
 		}

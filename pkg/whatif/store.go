@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/metric"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/sched"
@@ -124,7 +125,7 @@ func sum(value any) ([]byte, error) {
 
 // Store keeps what was found of versions in a folder, a file for each, named by its key. Several processes can use one folder: they
 // write the same into the same files, each of which appears whole. A process that is killed while it writes leaves a file whose name
-// begins with a dot, which nobody reads.
+// begins with a dot, which nobody reads, and which the next one that writes the same point removes.
 type Store struct{ dir string }
 
 // OpenStore makes the folder if it is not there.
@@ -144,10 +145,17 @@ type kept struct {
 // Get returns what was found of the version, nil if nobody knows yet. A file that is cut short, as a machine that fails may leave it on
 // some file systems, tells nothing. The error tells a file that no Store has written.
 func (s *Store) Get(key string) (*Found, error) {
-	data, err := os.ReadFile(s.file(key))
+	info, err := os.Stat(s.file(key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err == nil {
+		err = manifest.Regular(s.file(key), info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := manifest.ReadFile(nil, nil, s.file(key))
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +184,24 @@ func (s *Store) Put(key string, found *Found) error {
 	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err == nil {
 		err = os.Rename(file.Name(), s.file(key))
 	}
+	if _, there := os.Stat(s.file(key)); errors.Is(err, fs.ErrNotExist) && there == nil {
+		return nil // another process has written the same and swept up
+	}
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
 	}
-	return nil
+	return s.sweepUp(key)
+}
+
+// sweepUp removes what processes that were killed have left of the version that is there now.
+func (s *Store) sweepUp(key string) error {
+	left, err := filepath.Glob(filepath.Join(s.dir, "."+key+"-*"))
+	for _, file := range left {
+		if failed := os.Remove(file); !errors.Is(failed, fs.ErrNotExist) { // by another that does the same
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
 }
 
 func (s *Store) file(key string) string { return filepath.Join(s.dir, key+".json") }

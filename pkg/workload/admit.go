@@ -47,6 +47,7 @@ func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes
 		return nil, nil, errors.Join(a.problems...)
 	}
 	a.namespaces()
+	a.distinct()
 	a.resolveOwners()
 	a.adoptPriorities()
 	a.replicaSets()
@@ -69,7 +70,7 @@ type admitting struct {
 	known map[objectKey]cluster.Object
 	// unidentified are the keys of the objects that were given without a UID and were new.
 	unidentified map[objectKey]bool
-	// uncreated are the keys of those that had no creation time either, so that they come from no cluster.
+	// uncreated are the keys of those that had no creation time, so that they come from no cluster.
 	uncreated map[objectKey]bool
 	// admission and nodes are what the call itself brings together with what is in the state.
 	admission *admission
@@ -136,12 +137,12 @@ func (a *admitting) add(given cluster.Object) {
 		a.update(obj, old)
 	}
 	if obj.GetUID() == "" {
-		created := obj.GetCreationTimestamp()
-		a.unidentified[keyOf(obj)], a.uncreated[keyOf(obj)] = true, created.IsZero()
+		a.unidentified[keyOf(obj)] = true
 		a.created++
 		obj.SetUID(fixedUID(kindOf(obj), obj.GetNamespace(), obj.GetName(), a.created))
 	}
 	if t := obj.GetCreationTimestamp(); t.IsZero() {
+		a.uncreated[keyOf(obj)] = true
 		obj.SetCreationTimestamp(a.state.Now)
 	}
 	if obj.GetGeneration() == 0 {
@@ -227,7 +228,7 @@ func (a *admitting) admitAll() {
 		switch o := obj.(type) {
 		case *v1.Namespace:
 			metav1.SetMetaDataLabel(&o.ObjectMeta, v1.LabelMetadataName, o.Name)
-			o.Status.Phase = v1.NamespaceActive
+			o.Status.Phase = cmp.Or(o.Status.Phase, v1.NamespaceActive)
 		case *v1.Node:
 			if o.Spec.Unschedulable {
 				o.Spec.Taints = withTaints(o.Spec.Taints, unschedulableTaint(a.state.Now))

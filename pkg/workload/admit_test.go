@@ -114,7 +114,6 @@ func TestAdmitLeavesPodsOfAClusterAsTheyAre(t *testing.T) {
 		name, manifest string
 		phase          v1.PodPhase
 	}{
-		{"pending, with a UID", strings.Replace(pod(live), "name: p,", "name: p, uid: u,", 1), v1.PodPending},
 		{"pending, with a creation time", strings.Replace(pod(live), "name: p,", "name: p, creationTimestamp: 2025-01-01T00:00:00Z,", 1), v1.PodPending},
 		{"ended", pod(live), v1.PodFailed},
 		{"running, without a priority", pod(", nodeName: n1, priorityClassName: gone"), v1.PodRunning},

@@ -12,22 +12,14 @@ import (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podautoscaler/horizontal.go does; a target that is
 // scaled to zero stays there, as it does upstream.
 func (p *pass) autoscalers() error {
-	autoscalers := map[objectKey]*autoscalingv2.HorizontalPodAutoscaler{} // by their targets
-	for _, hpa := range p.HorizontalPodAutoscalers {
-		ref := hpa.Spec.ScaleTargetRef
-		autoscalers[objectKey{ref.Kind, hpa.Namespace, ref.Name}] = hpa
-	}
+	autoscalers := autoscalersOf(p.State)
 	if len(autoscalers) == 0 {
 		return nil
 	}
 	bound := func(kind string, target cluster.Object) {
-		hpa := autoscalers[objectKey{kind, target.GetNamespace(), target.GetName()}]
-		if hpa == nil {
-			return
-		}
 		have := ptr.Deref(*replicasOf(target), 1)
-		want := min(max(have, ptr.Deref(hpa.Spec.MinReplicas, 1)), hpa.Spec.MaxReplicas)
-		if have == 0 || have == want {
+		want := int32(autoscalers.bound(kind, target))
+		if have == want {
 			return
 		}
 		scaled := target.DeepCopyObject().(cluster.Object)
@@ -45,6 +37,28 @@ func (p *pass) autoscalers() error {
 		bound("ReplicaSet", rs)
 	}
 	return nil
+}
+
+// autoscalersByTarget are HorizontalPodAutoscalers by what they scale.
+type autoscalersByTarget map[objectKey]*autoscalingv2.HorizontalPodAutoscaler
+
+func autoscalersOf(s *cluster.State) autoscalersByTarget {
+	autoscalers := autoscalersByTarget{}
+	for _, hpa := range s.HorizontalPodAutoscalers {
+		ref := hpa.Spec.ScaleTargetRef
+		autoscalers[objectKey{ref.Kind, hpa.Namespace, ref.Name}] = hpa
+	}
+	return autoscalers
+}
+
+// bound is how many replicas the target has once its autoscaler, if it has one, has looked at it.
+func (a autoscalersByTarget) bound(kind string, target cluster.Object) int64 {
+	have := ptr.Deref(*replicasOf(target), 1)
+	hpa := a[objectKey{kind, target.GetNamespace(), target.GetName()}]
+	if hpa == nil || have == 0 {
+		return int64(have)
+	}
+	return int64(min(max(have, ptr.Deref(hpa.Spec.MinReplicas, 1)), hpa.Spec.MaxReplicas))
 }
 
 // replicasOf points at spec.replicas.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -15,8 +16,9 @@ import (
 )
 
 const (
-	adviceTrials = 20
-	adviceTop    = 5
+	adviceTrials    = 20
+	maxAdviceTrials = 10_000 // whose metrics are kept until all of them are done
+	adviceTop       = 5
 )
 
 func newAdvise(s streams) *cobra.Command {
@@ -35,14 +37,15 @@ with the patch that makes it so, what it does not solve, and the commands that r
   simulate advise deploy/web --cluster dump.json --all
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
-				return err
+			problems := []error{out.check(cmd)}
+			if trials < 0 || trials > maxAdviceTrials {
+				problems = append(problems, usage(cmd, "--trials: %d is not between 0 and %d; give a number of runs, or 0 for none", trials, maxAdviceTrials))
 			}
-			switch {
-			case trials < 0:
-				return usage(cmd, "--trials: %d is negative; give a number of runs, or 0 for none", trials)
-			case top < 1:
-				return usage(cmd, "--top: %d is less than 1; give the number of candidates to show", top)
+			if top < 1 {
+				problems = append(problems, usage(cmd, "--top: %d is less than 1; give the number of candidates to show", top))
+			}
+			if err := errors.Join(problems...); err != nil {
+				return err
 			}
 			target, scenarios, err := adviseArguments(cmd, args)
 			if err != nil {
@@ -77,7 +80,7 @@ with the patch that makes it so, what it does not solve, and the commands that r
 	in.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the workload (default the one that has it)")
-	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties of each candidate that no other beats without them; 0 for none\n(default 20, or fewer on a large cluster)")
+	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs, at most 10000, with random ties of each candidate that no other beats without them; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the others are counted")
 	out.register(cmd, report.AdviceFormats())
 	flags.BoolVar(&out.opts.All, "all", false, "show every candidate")
@@ -122,7 +125,7 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace st
 	if namespace != "" {
 		target = namespace + "/" + target
 	}
-	owner, err := s.Workload(target)
+	owner, err := s.Workload(target, advice.Kinds...)
 	if err != nil {
 		return owner, usage(cmd, "%s", err)
 	}

@@ -2,6 +2,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -51,9 +53,22 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	root := newRoot(streams{in: in, out: out, err: errOut})
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	help := &checked{out: out}
+	root.SetOut(help)
 	root.SetErr(errOut)
-	return exitCode(root.Execute(), errOut)
+	return exitCode(cmp.Or(root.Execute(), help.err), args, errOut)
+}
+
+// checked keeps the first error of its writer, which those who print help texts do not look at.
+type checked struct {
+	out io.Writer
+	err error
+}
+
+func (c *checked) Write(data []byte) (int, error) {
+	n, err := c.out.Write(data)
+	c.err = cmp.Or(c.err, err)
+	return n, err
 }
 
 func newRoot(s streams) *cobra.Command {
@@ -121,16 +136,37 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// exitCode writes the error, a line a problem, and returns its exit code.
-func exitCode(err error, errOut io.Writer) int {
+// maxLine is how many characters an error has; what is longer repeats something from the input.
+const maxLine = 2000
+
+// shortened leaves out the middle of a line that is too long: what is wrong stands at its beginning, and what to do at its end.
+func shortened(line string) string {
+	if runes := []rune(line); len(runes) > maxLine {
+		return string(runes[:maxLine/2]) + " … " + string(runes[len(runes)-maxLine/2:])
+	}
+	return line
+}
+
+// exitCode writes the error, a line a problem, and returns its exit code. What arguments and files have in them neither makes lines of
+// its own nor drives the terminal.
+func exitCode(err error, args []string, errOut io.Writer) int {
 	if err == nil {
 		return exitAnswered
 	}
 	if errors.Is(err, errUnmet) {
 		return exitUnmet
 	}
-	for line := range strings.Lines(strings.TrimSpace(err.Error())) {
-		fmt.Fprintf(errOut, "simulate: error: %s\n", strings.TrimRight(line, "\n"))
+	text := err.Error()
+	for _, arg := range args {
+		_, value, _ := strings.Cut(arg, "=")
+		for _, given := range []string{arg, value} {
+			if strings.ContainsAny(given, "\r\n") {
+				text = strings.ReplaceAll(text, given, manifest.Clean(given))
+			}
+		}
+	}
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		fmt.Fprintf(errOut, "simulate: error: %s\n", shortened(manifest.Clean(strings.TrimRight(line, "\r\n"))))
 	}
 	var input *inputError
 	var step *simulation.StepError

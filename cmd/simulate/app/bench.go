@@ -1,11 +1,11 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,8 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/bench"
+	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 )
+
+// maxCount is the largest number of measurements; statistics need a few dozen.
+const maxCount = 10_000
 
 // benchmarks are the scenarios to measure, and how.
 type benchmarks struct {
@@ -64,8 +68,8 @@ and in two rounds of measurements. The status is then 3.`,
 }
 
 func (b *benchmarks) check(cmd *cobra.Command) error {
-	if b.count < 1 {
-		return usage(cmd, "--count %d: give at least 1", b.count)
+	if b.count < 1 || b.count > maxCount {
+		return usage(cmd, "--count %d: give at least 1 and at most %d", b.count, maxCount)
 	}
 	if cmd.Flags().Changed("max-regression") && b.baseline == "" {
 		return usage(cmd, "--max-regression has no effect without --baseline; give both")
@@ -94,6 +98,7 @@ func (b *benchmarks) find(args []string) error {
 				return filepath.SkipDir
 			case !entry.IsDir() && (path == arg || entry.Name() == scenario.FileName):
 				b.paths = append(b.paths, path)
+				return readable(path)
 			}
 			return nil
 		})
@@ -198,7 +203,7 @@ func (b *benchmarks) compare(ctx context.Context, s streams) error {
 			slower++
 		}
 		if v.OldPods != v.NewPods {
-			fmt.Fprintf(s.err, "simulate: warning: %s: %g scheduling attempts ended, and %g in the baseline; the two are not the same work\n", name, v.NewPods, v.OldPods)
+			fmt.Fprintf(s.err, "simulate: warning: %s: %g scheduling attempts ended, and %g in the baseline; the two are not the same work\n", manifest.Clean(name), v.NewPods, v.OldPods)
 		}
 		_, err = fmt.Fprintf(s.out, columns, width, name, milliseconds(v.Old), milliseconds(v.New), fmt.Sprintf("%+.1f%%", 100*v.Change),
 			fmt.Sprintf("%.3f", v.P), fmt.Sprintf("%.1f%%", 100*v.Noise), verdict(v))
@@ -215,12 +220,11 @@ func (b *benchmarks) compare(ctx context.Context, s streams) error {
 
 // read reads the baseline, and says where it does not fit what is to be measured.
 func (b *benchmarks) read(s streams) (*bench.Baseline, error) {
-	file, err := os.Open(b.baseline)
+	data, err := manifest.ReadFile(nil, nil, b.baseline)
 	if err != nil {
 		return nil, asInput(fmt.Errorf("--baseline: %w", err))
 	}
-	defer file.Close()
-	baseline, err := bench.Read(file, b.baseline)
+	baseline, err := bench.Read(bytes.NewReader(data), b.baseline)
 	if err != nil {
 		return nil, asInput(fmt.Errorf("--baseline: %w", err))
 	}
@@ -235,7 +239,7 @@ func (b *benchmarks) read(s streams) (*bench.Baseline, error) {
 		return nil, asInput(fmt.Errorf("--baseline: %s has none of the scenarios; measure the same ones, or write it anew", b.baseline))
 	}
 	if cpu := bench.CPU(); baseline.CPU != cpu {
-		fmt.Fprintf(s.err, "simulate: warning: the baseline is from another processor (%s, here %s); write it anew on this one\n", baseline.CPU, cpu)
+		fmt.Fprintf(s.err, "simulate: warning: the baseline is from another processor (%s, here %s); write it anew on this one\n", manifest.Clean(baseline.CPU), cpu)
 	}
 	return baseline, nil
 }

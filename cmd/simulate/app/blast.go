@@ -51,13 +51,18 @@ func (f *failures) register(cmd *cobra.Command) {
 
 // check finds what is wrong with the flags, whatever the scenario.
 func (f *failures) check(cmd *cobra.Command) error {
-	switch {
-	case !slices.Contains(modes, f.mode):
-		return usage(cmd, "--mode: %q is none of %s", f.mode, strings.Join(modes, ", "))
-	case f.simultaneous < 1:
-		return usage(cmd, "--simultaneous: %d is less than 1; give the number of domains that fail together", f.simultaneous)
-	case f.worst < 0:
-		return usage(cmd, "--worst: %d is negative; give a number of failures, or 0 for all", f.worst)
+	var problems []error
+	if !slices.Contains(modes, f.mode) {
+		problems = append(problems, fmt.Errorf("--mode: %q is none of %s", f.mode, strings.Join(modes, ", ")))
+	}
+	if f.simultaneous < 1 {
+		problems = append(problems, fmt.Errorf("--simultaneous: %d is less than 1; give the number of domains that fail together", f.simultaneous))
+	}
+	if f.worst < 0 {
+		problems = append(problems, fmt.Errorf("--worst: %d is negative; give a number of failures, or 0 for all", f.worst))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return usage(cmd, "%s", err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/faultline/faultline/pkg/advice"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -22,34 +23,37 @@ type changes struct {
 func (i *input) registerChanges(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&i.changes.patches, "patch", nil, "run it as if the workload had always had this JSON merge patch, given as kind/name=`PATCH`\n"+
 		"or namespace/kind/name=PATCH (repeatable)")
-	cmd.Flags().StringVar(&i.changes.restart, "restart", "", "restart this `WORKLOAD` in a further step at the end, as kubectl rollout restart does")
+	cmd.Flags().StringVar(&i.changes.restart, "restart", "", "restart this `WORKLOAD`, a Deployment, StatefulSet or DaemonSet, in a further step at the end, as kubectl rollout restart does")
 }
 
 // apply returns the scenario with the changes.
 func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Scenario, error) {
-	if len(c.patches) > 0 {
-		variant, err := c.variant(cmd, s)
-		if err != nil {
-			return nil, err
+	patched, wrong := c.variant(s)
+	var restarted cluster.Owner
+	if c.restart != "" {
+		var err error
+		if restarted, err = s.Workload(c.restart, scenario.Rolled...); err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("--restart %w", err))
 		}
-		varied, err := s.Vary(variant)
+	}
+	if wrong != nil {
+		return nil, usage(cmd, "%s", wrong)
+	}
+	if len(patched.Patches) > 0 {
+		varied, err := s.Vary(patched, "--patch")
 		if err != nil {
 			return nil, asInput(err)
 		}
 		s = varied.Scenario
 	}
-	if c.restart == "" {
-		return s, nil
+	if c.restart != "" {
+		s = s.Then(advice.Restart(restarted))
 	}
-	owner, err := s.Workload(c.restart)
-	if err != nil {
-		return nil, usage(cmd, "--restart %s", err)
-	}
-	return s.Then(advice.Restart(owner)), nil
+	return s, nil
 }
 
 // variant is the scenario's with the patches.
-func (c *changes) variant(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Variant, error) {
+func (c *changes) variant(s *scenario.Scenario) (*scenario.Variant, error) {
 	v := &scenario.Variant{Name: "patched"}
 	var problems []error
 	for _, given := range c.patches {
@@ -59,7 +63,7 @@ func (c *changes) variant(cmd *cobra.Command, s *scenario.Scenario) (*scenario.V
 			problems = append(problems, fmt.Errorf(`--patch %q: give a workload and a JSON merge patch, such as deployment/web={"spec":{"replicas":3}}`, given))
 			continue
 		}
-		owner, err := s.Workload(target)
+		owner, err := s.Workload(target, scenario.Apart...)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("--patch %w", err))
 			continue
@@ -68,8 +72,5 @@ func (c *changes) variant(cmd *cobra.Command, s *scenario.Scenario) (*scenario.V
 			Target: scenario.Target{Target: owner.String(), Namespace: owner.Namespace}, Type: "merge", Patch: runtime.RawExtension{Raw: []byte(patch)},
 		})
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, usage(cmd, "%s", err)
-	}
-	return v, nil
+	return v, errors.Join(problems...)
 }

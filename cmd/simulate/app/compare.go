@@ -57,15 +57,15 @@ pods of a workload keep apart now.`,
 				return err
 			}
 			if len(patches) > 0 {
-				patched, err := (&changes{patches: patches}).variant(cmd, loaded)
+				patched, err := (&changes{patches: patches}).variant(loaded)
 				if err != nil {
-					return err
+					return usage(cmd, "%s", err)
 				}
 				made = append(made, *patched)
 			}
 			var problems []error
 			for i := range made {
-				variant, err := loaded.Vary(&made[i])
+				variant, err := loaded.Vary(&made[i], "variant "+made[i].Name)
 				problems = append(problems, err)
 				if err == nil {
 					variants = append(variants, *variant)
@@ -140,7 +140,7 @@ func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.
 		if i := slices.Index(known, name); i >= 0 {
 			picked = append(picked, s.Variants[i])
 		} else {
-			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; there are %s", name, strings.Join(known, ", ")))
+			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; %s", name, scenario.There(name, known)))
 		}
 	}
 	if len(problems) > 0 {
@@ -279,7 +279,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		opts.Metric.Workloads = nil
 	}
 	for _, target := range n.workloads {
-		owner, err := s.Workload(target)
+		owner, err := s.Workload(target, scenario.Apart...)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("--workload %w", err))
 		}
@@ -297,7 +297,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 	known := topology.Levels(s.Nodes(), append(slices.Clone(s.LevelKeys), opts.Metric.Levels...)...)
 	for _, level := range opts.Metric.Levels {
 		if !slices.Contains(known, level) {
-			problems = append(problems, fmt.Errorf("--level: no node has a label %s; there are %s", level, strings.Join(known, ", ")))
+			problems = append(problems, fmt.Errorf("--level: no node has a label %s; %s", level, scenario.There(level, known)))
 		}
 	}
 	if n.recover {
@@ -311,7 +311,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		for _, step := range s.Steps {
 			names = append(names, step.Name)
 		}
-		problems = append(problems, fmt.Errorf("--step: there is no step %q; there are %s", n.step, strings.Join(names, ", ")))
+		problems = append(problems, fmt.Errorf("--step: there is no step %q; %s", n.step, scenario.There(n.step, names)))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return opts, usage(cmd, "%s", err)

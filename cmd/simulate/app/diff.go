@@ -1,9 +1,7 @@
 package app
 
 import (
-	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -109,18 +107,8 @@ func compare(cmd *cobra.Command, s streams, oldFile, newFile string) (*report.Di
 }
 
 func readReport(s streams, file string) ([]byte, error) {
-	if file != manifest.Stdin {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, asInput(err)
-		}
-		return data, nil
-	}
-	data, err := io.ReadAll(s.in)
-	if err != nil {
-		return nil, fmt.Errorf("standard input: %w", err)
-	}
-	return data, nil
+	data, err := manifest.ReadFile(nil, s.in, file)
+	return data, inputOrNil(err)
 }
 
 // unwanted is the flag that says which differences are not wanted.

@@ -3,7 +3,6 @@ package app
 import (
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -101,7 +100,7 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 		if len(state.Nodes) > maxNames {
 			names = append(names, "…")
 		}
-		return usage(cmd, "there is no node %q; there are %s", name, strings.Join(names, ", "))
+		return usage(cmd, "there is no node %q; %s", name, scenario.There(name, names))
 	}
 	return nil
 }

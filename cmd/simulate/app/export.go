@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -111,5 +112,5 @@ func stepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*sim
 		}
 		names = append(names, result.Steps[i].Name)
 	}
-	return nil, usage(cmd, "--step: there is no step %q; there are %s", name, strings.Join(names, ", "))
+	return nil, usage(cmd, "--step: there is no step %q; %s", name, scenario.There(name, names))
 }

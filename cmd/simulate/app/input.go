@@ -82,11 +82,15 @@ func (i *input) record() func(cluster.Owner, *v1.Pod) *placement.Depth {
 // load reads the scenario that the arguments and flags name: a scenario file or folder, objects by flags, or, without either,
 // the kind walkthrough. A file of Kubernetes objects in the place of a scenario is taken as with -f.
 func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
+	var problems []error
 	if !slices.Contains([]string{"", "upstream", "random"}, i.ties) {
-		return nil, usage(cmd, "--ties: %q is neither upstream nor random", i.ties)
+		problems = append(problems, usage(cmd, "--ties: %q is neither upstream nor random", i.ties))
 	}
 	if !slices.Contains([]string{"", "listed", "random"}, i.arrivals) {
-		return nil, usage(cmd, "--arrivals: %q is neither listed nor random", i.arrivals)
+		problems = append(problems, usage(cmd, "--arrivals: %q is neither listed nor random", i.arrivals))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
 	}
 	loaded, err := i.read(cmd, s, args)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/operator/hydrolix"
@@ -32,8 +33,13 @@ func (o *operators) register(cmd *cobra.Command) {
 // options reads the files that the flags name.
 func (o *operators) options() (scenario.OperatorOptions, error) {
 	opts := scenario.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
+	if o.kafscale.release != "" {
+		for _, problem := range validation.IsDNS1123Label(o.kafscale.release) {
+			return opts, fmt.Errorf("--kafscale-release %q: %s", o.kafscale.release, problem)
+		}
+	}
 	for _, file := range o.kafscale.values {
-		data, err := manifest.ReadFile(nil, file)
+		data, err := manifest.ReadFile(nil, nil, file)
 		if err != nil {
 			return opts, fmt.Errorf("--kafscale-values: %w", err)
 		}
@@ -43,7 +49,7 @@ func (o *operators) options() (scenario.OperatorOptions, error) {
 	if o.hydrolixProfile == "" {
 		return opts, nil
 	}
-	data, err := manifest.ReadFile(nil, o.hydrolixProfile)
+	data, err := manifest.ReadFile(nil, nil, o.hydrolixProfile)
 	if err != nil {
 		return opts, fmt.Errorf("--hydrolix-profile: %w", err)
 	}

@@ -21,14 +21,20 @@ type outcomes struct {
 	until  string
 }
 
-// mostTrials is how many trials --until takes if --trials does not say: with them an interval of ±1 % is always reached.
-const mostTrials = 100_000
+// untilTrials is how many trials --until takes if --trials does not say: with them an interval of ±1 % is always reached.
+const untilTrials = 100_000
+
+// maxTrials is the largest number of trials, which takes any interval to ±0.1 %, the narrowest that can be asked for.
+const (
+	maxTrials   = 1_000_000
+	leastWithin = 0.1
+)
 
 func (o *outcomes) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.method, "outcomes", "", "report every outcome that ties among nodes lead to, with its probability; `METHOD` is exact")
-	flags.IntVar(&o.trials, "trials", 0, "run `N` times with random ties, the i-th time with the seed plus i, and report how outcomes vary")
-	flags.StringVar(&o.until, "until", "", "with trials, stop once the shares are known within ±`PERCENT`, such as 1% (the most trials are 100000, or --trials)")
+	flags.IntVar(&o.trials, "trials", 0, "run `N` times, at most 1000000, with random ties, the i-th time with the seed plus i, and report how outcomes vary")
+	flags.StringVar(&o.until, "until", "", "with trials, stop once the shares are known within ±`PERCENT`, 0.1% to 50% (the most trials are 100000, or --trials)")
 	_ = cmd.RegisterFlagCompletionFunc("outcomes", cobra.FixedCompletions([]string{"exact"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -53,20 +59,20 @@ func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until floa
 		return 0, usage(cmd, "--outcomes: %q is no method; give exact, or --trials N instead", o.method)
 	case flags.Changed("outcomes") && (flags.Changed("seed") || in.ties == "random" || in.arrivals == "random"):
 		return 0, usage(cmd, "--outcomes exact draws nothing, so that --seed and random ties or arrivals have no effect; give --trials N instead")
-	case flags.Changed("trials") && o.trials < 1:
-		return 0, usage(cmd, "--trials: %d is no number of trials; give at least 1", o.trials)
+	case flags.Changed("trials") && (o.trials < 1 || o.trials > maxTrials):
+		return 0, usage(cmd, "--trials: %d is not between 1 and %d; give a number of trials in that range", o.trials, maxTrials)
 	case trials && in.ties == "upstream":
 		return 0, usage(cmd, "trials draw the ties at random; leave out --ties upstream")
 	}
 	if flags.Changed("until") {
 		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(o.until, "±"), "+-"), "%")
 		value, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(value > 0 && value <= 50) {
-			return 0, usage(cmd, "--until: %q is no reach of an interval; give a percentage above 0 and up to 50, such as 1%% or ±1%%", o.until)
+		if err != nil || !(value >= leastWithin && value <= 50) {
+			return 0, usage(cmd, "--until: %q is no reach of an interval; give a percentage from %g%% to 50%%, such as 1%% or ±1%%", o.until, leastWithin)
 		}
 		until = value / 100
 		if o.trials == 0 {
-			o.trials = mostTrials
+			o.trials = untilTrials
 		}
 	}
 	if trials {

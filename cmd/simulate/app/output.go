@@ -11,8 +11,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // writeWhole puts the data in the place of a file, so that nobody, not even after a crash, sees half of it there. What is no file, or
@@ -56,26 +59,78 @@ func (o *output) register(cmd *cobra.Command, formats []string) {
 
 // check finds formats that there are not, and options that do not go with each other.
 func (o *output) check(cmd *cobra.Command) error {
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	switch {
 	case !slices.Contains(o.formats, o.format):
-		return usage(cmd, "-o %s: there is no such format; give %s", o.format, strings.Join(o.formats, ", "))
+		problem("-o %s: there is no such format; give %s", o.format, strings.Join(o.formats, ", "))
 	case (o.opts.Quiet || o.opts.All) && o.format != "text" && o.format != "wide":
-		return usage(cmd, "-q and --all choose what -o text and wide show, and have no effect on -o %s; leave them out", o.format)
+		problem("-q and --all choose what -o text and wide show, and have no effect on -o %s; leave them out", o.format)
 	case o.opts.Quiet && o.opts.All:
-		return usage(cmd, "-q asks for one line a step and --all for everything; give one of them")
+		problem("-q asks for one line a step and --all for everything; give one of them")
 	}
-	var problems []string
+	inputs := inputFiles(cmd)
+	var files []string
 	for _, given := range o.reports {
 		format, file, found := strings.Cut(given, "=")
 		switch {
 		case !found || file == "":
-			problems = append(problems, fmt.Sprintf("--report %q: give it as FORMAT=FILE, for example html=out.html", given))
+			problem("--report %q: give it as FORMAT=FILE, for example html=out.html", given)
+			continue
 		case !slices.Contains(o.formats, format):
-			problems = append(problems, fmt.Sprintf("--report %s: there is no such format; give %s", given, strings.Join(o.formats, ", ")))
+			problem("--report %s: there is no such format; give %s", given, strings.Join(o.formats, ", "))
+		case file == manifest.Stdin:
+			problem("--report %s: - is the standard output, which has the report of -o; name a file, or give -o %s", given, format)
+		case slices.Contains(files, filepath.Clean(file)):
+			problem("--report %s: another report goes to this file, too; give each its own", given)
+		default:
+			if err := writable(cmd, file, inputs); err != nil {
+				problem("--report %s: %w", given, err)
+			}
 		}
+		files = append(files, filepath.Clean(file))
 	}
-	if len(problems) > 0 {
-		return usage(cmd, "%s", strings.Join(problems, "\n"))
+	if err := errors.Join(problems...); err != nil {
+		return usage(cmd, "%s", err)
+	}
+	return nil
+}
+
+// inputFiles are the files that the command line names for reading, those of a scenario's folder among them.
+func inputFiles(cmd *cobra.Command) []string {
+	files := slices.Clone(cmd.Flags().Args())
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if several, ok := flag.Value.(pflag.SliceValue); ok {
+			files = append(files, several.GetSlice()...)
+		} else {
+			files = append(files, flag.Value.String())
+		}
+	})
+	for _, file := range slices.Clone(files) {
+		files = append(files, filepath.Join(file, scenario.FileName))
+	}
+	return files
+}
+
+// writable tells beforehand what would be found out once the report is made: that no file can be there, or that it is one of those
+// that are read.
+func writable(cmd *cobra.Command, file string, inputs []string) error {
+	folder := filepath.Dir(file)
+	results := cmd.Flags().Lookup("results") // a folder that is made if it is not there
+	if info, err := os.Stat(folder); (err != nil || !info.IsDir()) && (results == nil || filepath.Clean(results.Value.String()) != folder) {
+		return fmt.Errorf("there is no folder %s; make it, or name another file", folder)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil
+	}
+	if info.IsDir() {
+		return errors.New("is a folder; name a file in it")
+	}
+	for _, name := range inputs {
+		if input, err := os.Stat(name); err == nil && os.SameFile(info, input) {
+			return fmt.Errorf("it would take the place of %s, which is read; name another file", name)
+		}
 	}
 	return nil
 }
@@ -85,15 +140,18 @@ func (o *output) has(format string) bool {
 	return o.format == format || slices.ContainsFunc(o.reports, func(given string) bool { return strings.HasPrefix(given, format+"=") })
 }
 
-// write renders the report in each format asked for. A file is replaced once its report is whole.
+// write renders the report in each format asked for. Files are written once all of them are rendered, and each is replaced as a whole.
 func (o *output) write(s streams, render func(w io.Writer, format string, opts report.Options) error) error {
-	for _, given := range o.reports {
-		format, file, _ := strings.Cut(given, "=")
-		var out bytes.Buffer
-		if err := render(&out, format, report.Options{}); err != nil {
+	rendered := make([]bytes.Buffer, len(o.reports))
+	for i, given := range o.reports {
+		format, _, _ := strings.Cut(given, "=")
+		if err := render(&rendered[i], format, report.Options{}); err != nil {
 			return err
 		}
-		if err := writeWhole(file, out.Bytes()); err != nil {
+	}
+	for i, given := range o.reports {
+		_, file, _ := strings.Cut(given, "=")
+		if err := writeWhole(file, rendered[i].Bytes()); err != nil {
 			return fmt.Errorf("--report %s: %w", given, err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/faultline/faultline/pkg/manifest"
 )
 
 // progress is a bar on standard error for work that takes more than a second. Without a terminal it shows nothing.
@@ -38,7 +40,7 @@ func (p *progress) update(step string, done, total int) {
 	}
 	if step != p.step || total != p.bar.GetMax() {
 		p.step = step
-		p.bar.Describe(step)
+		p.bar.Describe(manifest.Clean(step))
 		p.bar.ChangeMax(total)
 	}
 	_ = p.bar.Set(done) // A bar that cannot be drawn is no reason to fail.

@@ -3,11 +3,11 @@ package app
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/whatif"
@@ -123,7 +123,7 @@ func sweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results str
 	}
 	bar.done()
 	if known > 0 {
-		fmt.Fprintf(s.err, "simulate: %d of %d points were in %s\n", known, to-from, results)
+		fmt.Fprintf(s.err, "simulate: %d of %d points were in %s\n", known, to-from, manifest.Clean(results))
 	}
 	return report.NewSweep(base, loaded, from, found, nil, keys.Base(), opts, version), nil
 }
@@ -147,7 +147,7 @@ is told.`,
 			}
 			var parts []*report.SweepReport
 			for _, file := range args {
-				data, err := os.ReadFile(file)
+				data, err := manifest.ReadFile(nil, nil, file)
 				if err != nil {
 					return asInput(err)
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/gate"
+	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -113,6 +114,7 @@ func scenarioFiles(args []string) ([]string, error) {
 				return fs.SkipDir
 			case !entry.IsDir() && entry.Name() == scenario.FileName:
 				files = append(files, filepath.Clean(path))
+				return readable(path)
 			}
 			return nil
 		})
@@ -124,6 +126,15 @@ func scenarioFiles(args []string) ([]string, error) {
 	}
 	slices.Sort(files)
 	return slices.Compact(files), errors.Join(problems...)
+}
+
+// readable finds a file that a folder brings and that need not end.
+func readable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return manifest.Regular(path, info)
 }
 
 // loadTested reads the scenarios that the pattern matches. One that is wrong is kept with what is wrong with it; its name is not

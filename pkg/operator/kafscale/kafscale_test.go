@@ -363,7 +363,7 @@ func TestWrongValues(t *testing.T) {
 	want := []string{
 		`values.yaml: proxy.affinity: Invalid value: []: a list where an object is wanted`,
 		`values.yaml: proxy.replicaCount: Invalid value: "two": a string where a whole number is wanted`,
-		`values.yaml: yaml: `,
+		`values.yaml: line 1: not valid YAML: `,
 		`values.yaml: operator.etcdStorageSize: "big" is no quantity; give for example 10Gi`,
 	}
 	err := opts.Validate()

@@ -113,9 +113,9 @@ func merge(documents []Document) (*values, []string, error) {
 	var warnings []string
 	var problems []error
 	for _, d := range documents {
-		data, err := yaml.YAMLToJSONStrict(d.Data)
+		data, err := manifest.ToJSON(d.Name, d.Data)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %s", d.Name, strings.ReplaceAll(err.Error(), "\n", " ")))
+			problems = append(problems, err)
 			continue
 		}
 		if string(data) == "null" { // a file of nothing but comments
