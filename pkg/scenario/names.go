@@ -30,7 +30,7 @@ func init() {
 		"DaemonSet": "daemonset daemonsets ds", "Job": "job jobs", "CronJob": "cronjob cronjobs cj",
 		"HorizontalPodAutoscaler": "horizontalpodautoscaler horizontalpodautoscalers hpa",
 		"PodDisruptionBudget":     "poddisruptionbudget poddisruptionbudgets pdb", "PriorityClass": "priorityclass priorityclasses pc",
-		"StorageClass": "storageclass storageclasses sc", "CSINode": "csinode csinodes",
+		"StorageClass": "storageclass storageclasses sc", "CSINode": "csinode csinodes", "ControllerRevision": "controllerrevision controllerrevisions",
 	} {
 		for _, name := range strings.Fields(names) {
 			kinds[name] = kind

@@ -41,7 +41,7 @@ func TestOneCommandDumps(t *testing.T) {
 	}
 	want := map[string]bool{}
 	for _, kind := range []string{"Node", "Namespace", "Pod", "Service", "PersistentVolume", "PersistentVolumeClaim", "Deployment", "ReplicaSet", "StatefulSet",
-		"DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PriorityClass", "StorageClass", "CSINode"} {
+		"DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PriorityClass", "StorageClass", "CSINode", "ControllerRevision"} {
 		want[kind] = true
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
