@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -259,5 +260,48 @@ func TestRecoveryAccountsForEveryPod(t *testing.T) {
 	}
 	if sum.Preempted == 0 || sum.Recovered == 0 || sum.Stranded == 0 || sum.NotReplaced == 0 {
 		t.Errorf("the worlds together show %+v, and should show something of everything", sum)
+	}
+}
+
+// Two nodes in zone za, one of them with the zone's one pod of a hard rule: when that node stops answering the other could take the
+// replacement, but for the lost pod, which still counts there. It is evicted 300 s after the node is tainted, and its node is the first.
+// Out of service, the pod is gone, and nothing waits.
+func TestStrandedPodWaitsForTheLostOne(t *testing.T) {
+	nodes := node("a1", "za") + "\n---\n" + node("a2", "za") + "\n---\n" + node("b", "zb")
+	state := settle(t, nodes, pods("Deployment", "web", 2, "100m", antiAffinity(true, "web")))
+	for mode, want := range map[workload.FailureMode]struct {
+		outcome
+		waiting int
+		evicted time.Duration
+	}{
+		workload.Unreachable:  {outcome{1, 0, 0, 1, 0}, 1, 300 * time.Second},
+		workload.OutOfService: {outcome{1, 0, 1, 0, 0}, 0, 0},
+	} {
+		level := recovered(t, state, Options{Levels: []string{v1.LabelHostname}, Mode: mode}).Levels[0]
+		got := level.Failures[0].Recovery
+		if diff := cmp.Diff(want.outcome, of(got)); diff != "" {
+			t.Errorf("%s: recovery (-want +got):\n%s", mode, diff)
+		}
+		if len(got.Waiting) != want.waiting || got.LastEviction != want.evicted {
+			t.Errorf("%s: %d pods wait and the last is evicted after %v, want %d and %v", mode, len(got.Waiting), got.LastEviction, want.waiting, want.evicted)
+		}
+	}
+}
+
+// Four nodes of six without zones fail: only the first one's pod is evicted and comes back, the others stay bound and are not replaced,
+// and none of them is a replica that a second failure could take.
+func TestNobodyEvictsInADisruptedZone(t *testing.T) {
+	var nodes []string
+	for i := range 6 {
+		nodes = append(nodes, fmt.Sprintf("{apiVersion: v1, kind: Node, metadata: {name: n%d, labels: {kubernetes.io/hostname: n%[1]d, rack: r%d}}, status: {allocatable: {cpu: 4, memory: 4Gi, pods: 110}, conditions: [{type: Ready, status: \"True\"}]}}", i, i/4))
+	}
+	state := settle(t, strings.Join(nodes, "\n---\n"), pods("Deployment", "web", 6, "100m", antiAffinityHost("web")))
+	level := recovered(t, state, Options{Levels: []string{"rack"}, Mode: workload.Unreachable}).Levels[0]
+	got := level.Failures[0].Recovery
+	if diff := cmp.Diff(outcome{4, 0, 1, 0, 3}, of(got)); diff != "" {
+		t.Errorf("recovery (-want +got):\n%s", diff)
+	}
+	if got.After.Replicas != 3 || got.After.Share != 1 {
+		t.Errorf("one more failure takes %d of %d, want all of the 3 pods that run", got.After.Lost, got.After.Replicas)
 	}
 }

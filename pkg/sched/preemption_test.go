@@ -3,6 +3,7 @@ package sched
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -57,6 +58,44 @@ func TestPreemptionTakesTheLeastNeeded(t *testing.T) {
 		if diff := cmp.Diff([]string{"low-5 for high-0 on w3"}, got); diff != "" {
 			t.Fatalf("preempted (-want +got):\n%s", diff)
 		}
+	}
+}
+
+// Where pods take their time to end, the victim keeps its room meanwhile, and the pod it makes room for waits with its node reserved:
+// when the victim is gone the pod gets it, and no other does, although it was there first.
+func TestPreemptorWaitsForItsVictim(t *testing.T) {
+	pod := important("4")
+	state := *full(t).With(pod)
+	state.TerminationSeconds = 1
+	engine := newEngine(t, Ties{})
+	result, err := engine.Place(t.Context(), &state, []*v1.Pod{pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Placed) != 0 || len(result.Pending) != 1 || result.Pending[0].Nominated != "w3" || len(result.Preempted) != 1 {
+		t.Fatalf("placed %v, Pending %v, preempted %v; want the pod to wait for w3", result.Placed, result.Pending, result.Preempted)
+	}
+	victim := result.Preempted[0].Ending
+	if victim == nil || victim.DeletionTimestamp.Sub(state.Now.Time) != time.Second {
+		t.Fatalf("the victim is %v, want it Terminating for a second", victim)
+	}
+	next := *state.With(result.Changed()...).With(victim)
+	again, err := engine.Place(t.Context(), &next, next.Unscheduled())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(again.Placed) != 0 || len(again.Preempted) != 0 || again.Pending[0].Nominated != "w3" {
+		t.Errorf("while the victim ends: placed %v, preempted %v", again.Placed, again.Preempted)
+	}
+	late := important("4")
+	late.Name, late.UID, late.Spec.Priority = "late", "late", new(int32)
+	gone := next.Without(victim).With(late)
+	last, err := engine.Place(t.Context(), gone, append([]*v1.Pod{late}, next.Unscheduled()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(last.Placed) != 1 || last.Placed[0].Pod.Name != pod.Name || last.Placed[0].Node != "w3" {
+		t.Errorf("when it is gone: placed %v, want %s on w3", last.Placed, pod.Name)
 	}
 }
 
