@@ -251,7 +251,7 @@ func TestAssumptions(t *testing.T) {
 		"{targeting: {zookeeper: {node_name: a}}}":        "assumed: node_name in spec.targeting[zookeeper] is the pods' nodeName; " + mechanism,
 		"{targeting: {zookeeper: {tolerations: []}}}":     "the documentation does not mention it",
 		"{targetting: {}}":                          `did you mean "targeting"?`,
-		"{scale: {merge-indexer: {memory: 1Gi}}}":   "spec.scale[merge-indexer] is no component",
+		"{scale: {merge-indexer: {memory: 1Gi}}}":   "spec.scale[merge-indexer] is no component of the profile and no container beside one, and changes nothing",
 		"{scale: {zookeeper: {replica: 1}}}":        `did you mean "replicas"?`,
 		"{scale: {zookeeper: {scheduler_name: x}}}": "deployed only with spec.scheduler.enabled: true",
 		"{pools: [{name: a, service: merge-peer, scale_profile: bih}], scale: {profile: {big: {}}}}": `did you mean "big"?`,
@@ -349,5 +349,34 @@ p.yaml: services[a].replicas[prd]: scaleProfiles has no "prd"; did you mean "pro
 	}
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The container beside the one of merge-peer has the size that is published, that of the resource, or that of a pool's scale profile:
+// the example of https://docs.hydrolix.io/docs/custom-profiles.
+func TestSidecarsTakeRoom(t *testing.T) {
+	profile, err := Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for spec, want := range map[string][]string{
+		"{}": {"merge-peer 3Gi"},
+		"{scale: {merge-indexer: {memory: 4Gi}}}": {"merge-peer 4Gi"},
+		"{scale: {profile: {merge-indexer-2: {merge-indexer: {memory: 8Gi}}}}, pools: [{name: merge-peer-ii, scale_profile: merge-indexer-2, service: merge-peer, replicas: 1}]}": {
+			"merge-peer 3Gi", "merge-peer-ii 8Gi"},
+	} {
+		result, err := run(t, Options{profile}, head, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, name := range []string{"merge-peer", "merge-peer-ii"} {
+			if pod, _, _ := template(result, name); pod != nil {
+				got = append(got, name+" "+pod.Containers[1].Resources.Requests.Memory().String())
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", spec, diff)
+		}
 	}
 }

@@ -43,6 +43,15 @@ type Service struct {
 	DataStorage resource.Quantity `json:"dataStorage,omitempty"`
 	// PriorityClass is the name of the pods' priority class.
 	PriorityClass string `json:"priorityClass,omitempty"`
+	// Sidecars are the containers beside the component's own, by name, which spec.scale sizes by that name as if it were a component's.
+	Sidecars map[string]Sidecar `json:"sidecars,omitempty"`
+}
+
+// Sidecar is what a container beside a component's own requests, and its limits.
+type Sidecar struct {
+	CPU     resource.Quantity `json:"cpu,omitempty"`
+	Memory  resource.Quantity `json:"memory,omitempty"`
+	Storage resource.Quantity `json:"storage,omitempty"`
 }
 
 //go:embed profile.yaml
@@ -102,6 +111,16 @@ func ReadProfile(file string, data []byte) (*Profile, error) {
 
 // names are those of the services, sorted.
 func (p *Profile) names() []string { return slices.Sorted(maps.Keys(p.Services)) }
+
+// hasSidecar tells whether a component has a sidecar of the name.
+func (p *Profile) hasSidecar(name string) bool {
+	for _, service := range p.Services {
+		if _, has := service.Sidecars[name]; has {
+			return true
+		}
+	}
+	return false
+}
 
 // assumptions say what the expansion took from the profile that is shipped; none of one that the user gave.
 func (p *Profile) assumptions(c *components, workloads []workload) []string {

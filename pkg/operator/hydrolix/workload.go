@@ -31,6 +31,7 @@ type workload struct {
 	replicas            int32
 	cpu, memory         resource.Quantity
 	storage, data       resource.Quantity
+	sidecars            []v1.Container
 	priorityClass       string
 	classFrom           string
 	scheduler           string
@@ -105,8 +106,8 @@ func (c *components) assume(format string, args ...any) {
 // scaleNotes are what of spec.scale and spec.priority_classes has no effect, and what scaling down was taken to mean.
 func (c *components) scaleNotes() {
 	for _, name := range slices.Sorted(maps.Keys(c.spec.Scale)) {
-		if _, known := c.profile.Services[name]; !known {
-			c.warn("spec.scale[%s] is no component of the profile, and makes no pods: it may be a container beside another%s",
+		if _, known := c.profile.Services[name]; !known && !c.profile.hasSidecar(name) {
+			c.warn("spec.scale[%s] is no component of the profile and no container beside one, and changes nothing%s",
 				name, manifest.DidYouMean(name, c.profile.names()))
 		}
 	}
@@ -187,6 +188,9 @@ func (c *components) workload(name string, p *pool) workload {
 	if data := firstGiven(given, func(s scale) *size { return s.DataStorage }); data != nil {
 		w.data = data.Quantity
 	}
+	for _, name := range slices.Sorted(maps.Keys(service.Sidecars)) {
+		w.sidecars = append(w.sidecars, sidecar(name, service.Sidecars[name], []scale{c.spec.profiles[named][name], c.spec.Scale[name]}))
+	}
 	override := c.spec.PriorityClasses.of(w.kind)
 	if class := cmp.Or(override[w.name], override[w.service]); class != "" {
 		w.priorityClass, w.classFrom, w.classAssumed = class, "spec.priority_classes", false
@@ -196,6 +200,33 @@ func (c *components) workload(name string, p *pool) workload {
 		c.schedulerNote(&w)
 	}
 	return w
+}
+
+// sidecar is a container beside a component's own, of the size that the resource gives it.
+func sidecar(name string, of Sidecar, given []scale) v1.Container {
+	if cpu := firstGiven(given, func(s scale) *resource.Quantity { return s.CPU }); cpu != nil {
+		of.CPU = *cpu
+	}
+	if memory := firstGiven(given, func(s scale) *resource.Quantity { return s.Memory }); memory != nil {
+		of.Memory = *memory
+	}
+	if storage := firstGiven(given, func(s scale) *size { return s.Storage }); storage != nil {
+		of.Storage = storage.Quantity
+	}
+	return container(name, of.CPU, of.Memory, of.Storage)
+}
+
+// container requests the resources that are not zero, with the same limits.
+func container(name string, cpu, memory, storage resource.Quantity) v1.Container {
+	requests := v1.ResourceList{}
+	for resource, quantity := range map[v1.ResourceName]resource.Quantity{
+		v1.ResourceCPU: cpu, v1.ResourceMemory: memory, v1.ResourceEphemeralStorage: storage,
+	} {
+		if !quantity.IsZero() {
+			requests[resource] = quantity
+		}
+	}
+	return v1.Container{Name: name, Image: "hydrolix/" + name, Resources: v1.ResourceRequirements{Requests: requests, Limits: requests.DeepCopy()}}
 }
 
 // schedulerNote says what a scheduler of another name takes.
@@ -264,19 +295,9 @@ func (w *workload) levels(c *components) []level {
 
 // object is the Deployment, StatefulSet or DaemonSet as the operator is taken to write it.
 func (w *workload) object(c *components) operator.Made {
-	requests := v1.ResourceList{}
-	for name, quantity := range map[v1.ResourceName]resource.Quantity{
-		v1.ResourceCPU: w.cpu, v1.ResourceMemory: w.memory, v1.ResourceEphemeralStorage: w.storage,
-	} {
-		if !quantity.IsZero() {
-			requests[name] = quantity
-		}
-	}
 	pod := v1.PodSpec{
 		PriorityClassName: w.priorityClass, SchedulerName: w.scheduler,
-		Containers: []v1.Container{{
-			Name: w.service, Image: "hydrolix/" + w.service, Resources: v1.ResourceRequirements{Requests: requests, Limits: requests.DeepCopy()},
-		}},
+		Containers: append([]v1.Container{container(w.service, w.cpu, w.memory, w.storage)}, w.sidecars...),
 	}
 	made := operator.Made{Origins: resolve(&pod, w.levels(c))}
 	if w.priorityClass != "" {
