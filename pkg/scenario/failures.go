@@ -60,7 +60,7 @@ func (l *loader) shapeOfWorkload(path *field.Path, target string, kinds ...strin
 	if _, wanted, err := parseWorkload(target); err != nil {
 		l.problem(path, "%q is neither kind/name nor namespace/kind/name; give for example statefulset/db", target)
 	} else if !slices.Contains(kinds, wanted.kind) {
-		l.problem(path, "%q is a %s, and this takes a %s", target, wanted.kind, strings.Join(kinds, " or a "))
+		l.problem(path, "%q is a %s, which is none of %s", target, wanted.kind, strings.Join(kinds, ", "))
 	}
 }
 

@@ -121,7 +121,7 @@ func (l *loader) shapeOfTarget(path *field.Path, target Target, kinds ...string)
 	case err != nil:
 		l.problem(path.Child("target"), "%s", err)
 	case len(kinds) > 0 && !slices.Contains(kinds, kind):
-		l.problem(path.Child("target"), "%q is a %s, and this takes a %s", target.Target, kind, strings.Join(kinds, " or a "))
+		l.problem(path.Child("target"), "%q is a %s, which is none of %s", target.Target, kind, strings.Join(kinds, ", "))
 	}
 }
 
