@@ -53,6 +53,9 @@ func troubles(s Step) string {
 	if n := s.Summary.NotReady; n > 0 {
 		parts = append(parts, count(n, "pod")+" not ready")
 	}
+	if n := s.Summary.Terminating; n > 0 {
+		parts = append(parts, count(n, "pod")+" Terminating on lost nodes")
+	}
 	if n := len(s.Rollouts); n > 0 {
 		parts = append(parts, count(n, "rollout")+" stuck")
 	}

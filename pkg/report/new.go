@@ -103,6 +103,10 @@ func newStep(step *simulation.Step, from *scenario.Scenario) Step {
 	s.Pods = view.pods()
 	s.Workloads = view.workloads(s.Pods)
 	for i := range s.Pods {
+		if s.Pods[i].Status == statusTerminating {
+			s.Summary.Terminating++
+			continue
+		}
 		s.Summary.Pods++
 		switch {
 		case s.Pods[i].Node == "":

@@ -128,11 +128,14 @@ type Step struct {
 
 // Summary counts pods.
 type Summary struct {
-	// Pods is the number of pods; Running, Pending and NotReady (running, on a node that is lost) add up to it.
+	// Pods is the number of pods, without those that are being deleted; Running, Pending and NotReady (running, on a node that is lost) add
+	// up to it.
 	Pods     int `json:"pods"`
 	Running  int `json:"running"`
 	Pending  int `json:"pending"`
 	NotReady int `json:"notReady,omitempty"`
+	// Terminating is the number of pods that are being deleted, and whose kubelet has not ended them.
+	Terminating int `json:"terminating,omitempty"`
 	// Placed is the number that got their node in this step.
 	Placed int `json:"placed"`
 	// Preempted is the number that lost it to others in this step.

@@ -195,6 +195,9 @@ func (s Summary) text() string {
 	if s.NotReady > 0 {
 		line += fmt.Sprintf(", %d not ready", s.NotReady)
 	}
+	if s.Terminating > 0 {
+		line += fmt.Sprintf(", and %d more Terminating", s.Terminating)
+	}
 	line += fmt.Sprintf("; %d placed", s.Placed)
 	if s.Preempted > 0 {
 		line += fmt.Sprintf(" and %d preempted", s.Preempted)
