@@ -1,4 +1,4 @@
-package stackable
+package operator_test
 
 import (
 	"os"
@@ -7,12 +7,17 @@ import (
 
 	"github.com/faultline/faultline/pkg/manifest"
 	"github.com/faultline/faultline/pkg/operator"
+	"github.com/faultline/faultline/pkg/operator/generic"
+	"github.com/faultline/faultline/pkg/operator/hydrolix"
+	"github.com/faultline/faultline/pkg/operator/kafscale"
+	"github.com/faultline/faultline/pkg/operator/stackable"
 )
 
-// FuzzExpand looks for resources that make the operator panic, or of which it makes something else the second time.
+// FuzzExpand looks for resources that make an operator panic, or of which one makes something else the second time.
 func FuzzExpand(f *testing.F) {
-	for _, pattern := range []string{"*.yaml", "*/*.yaml"} {
-		files, err := filepath.Glob(filepath.Join("../../../scenarios/stackable", pattern))
+	operators := append(generic.Shipped(), kafscale.New(kafscale.Options{}), stackable.New(stackable.Options{}), hydrolix.New(hydrolix.Options{}))
+	for _, pattern := range []string{"kafscale/*/*.yaml", "stackable/*/*.yaml", "hydrolix/*.yaml", "hydrolix/*/*.yaml"} {
+		files, err := filepath.Glob(filepath.Join("../../scenarios", pattern))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -30,7 +35,7 @@ func FuzzExpand(f *testing.F) {
 			return
 		}
 		expand := func() (made int, problems string) {
-			result, err := operator.Expand([]operator.Operator{New(Options{})}, set.Ignored)
+			result, err := operator.Expand(operators, set.Ignored)
 			if err != nil {
 				return 0, err.Error()
 			}
