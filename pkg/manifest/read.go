@@ -181,6 +181,9 @@ func readAll(in io.Reader, size int) ([]byte, error) {
 	if size > limit {
 		return nil, errTooLarge
 	}
+	if size == 0 && !parses(first) { // a pipe or a device may never end
+		limit = min(limit, maxYAML)
+	}
 	var data bytes.Buffer
 	data.Grow(size + bytes.MinRead) // with it to spare, the buffer does not grow again at the end
 	if _, err := data.ReadFrom(io.LimitReader(beginning, int64(limit)+1)); err != nil {

@@ -108,6 +108,16 @@ func maxSize(beginning []byte) int {
 	return maxYAML
 }
 
+// parses tells whether the text can be the beginning of JSON.
+func parses(beginning []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(beginning, []byte("\ufeff"))))
+	for {
+		if _, err := decoder.Token(); err != nil {
+			return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		}
+	}
+}
+
 // isJSON tells whether the text begins as a JSON object does. A YAML mapping may begin with a brace, too.
 func isJSON(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
