@@ -231,7 +231,8 @@ func (k *keyer) token(pod *corev1.Pod, byClass bool) string {
 // identities are the labels that tell the pods of a StatefulSet apart.
 var identities = []string{"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"}
 
-// others is everything in the state but pods that have a node or wait for one, and nodes that are as they were.
+// others is everything in the state but pods that have a node or wait for one, and nodes that are as they were: also what the Job
+// controller remembers.
 func others(state *cluster.State) string {
 	rest := *state
 	rest.Nodes, rest.Pods = nil, nil
@@ -244,6 +245,9 @@ func others(state *cluster.State) string {
 		if cluster.Terminal(pod) {
 			parts = append(parts, textOf(pod))
 		}
+	}
+	if len(state.JobBackoffs) > 0 {
+		parts = append(parts, textOf(state.JobBackoffs))
 	}
 	return digest(parts...)
 }
