@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/placement"
@@ -139,10 +137,7 @@ func signatures(state *cluster.State) func(node string) string {
 		}
 		pods[pod.Spec.NodeName] = append(pods[pod.Spec.NodeName], of)
 	}
-	nodes := make(map[string]*v1.Node, len(state.Nodes))
-	for _, node := range state.Nodes {
-		nodes[node.Name] = node
-	}
+	nodes := state.NodesByName()
 	return func(name string) string {
 		node := nodes[name]
 		labels := make([]string, 0, len(node.Labels))
@@ -178,9 +173,9 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		lost[o] = append(lost[o], pod)
 		r.Lost++
 	}
-	down := map[string]bool{}
+	down, nodes := map[string]bool{}, state.NodesByName()
 	for _, name := range failure.Nodes {
-		down[name] = cluster.Answers(state.Node(name))
+		down[name] = cluster.Answers(nodes[name])
 	}
 	for _, pod := range state.Pods {
 		before[pod.UID] = true
@@ -200,8 +195,7 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		there[pod.UID] = cluster.Active(pod)
 		if before[pod.UID] && down[pod.Spec.NodeName] && !cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
 			ending = append(ending, pod)
-			asked := pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
-			r.LastEviction = max(r.LastEviction, asked.Sub(state.Now.Time))
+			r.LastEviction = max(r.LastEviction, cluster.DeletionRequested(pod).Sub(state.Now.Time))
 		}
 	}
 	replaced, names := map[cluster.Owner]int{}, map[types.NamespacedName]bool{}

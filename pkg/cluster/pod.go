@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/utils/ptr"
 )
 
 // Terminal tells whether the pod has ended; such pods hold no resources and are invisible to the scheduler, as in
@@ -16,6 +17,11 @@ func Terminal(pod *v1.Pod) bool {
 
 // Active tells whether the pod is one of those that its workload has: it has not ended, and nobody has asked it to.
 func Active(pod *v1.Pod) bool { return controller.IsPodActive(pod) }
+
+// DeletionRequested is when the deletion of the pod was asked for: its deletionTimestamp is when its grace period ends.
+func DeletionRequested(pod *v1.Pod) time.Time {
+	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+}
 
 // Bind returns the pod as it is once it runs on the node: bound, started and ready at the given time. Containers start at once;
 // see docs/model.md. What the pod shares with the others of its template stays shared.

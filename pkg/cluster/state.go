@@ -16,17 +16,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 )
 
 // Epoch is the logical time at which every simulation of a cluster without timestamps of its own begins. No result depends on
 // the wall clock.
 var Epoch = metav1.NewTime(time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC))
 
-// Latest returns the moment at which the cluster was that the objects are of: the latest at which one of them was created or a pod or a
-// node changed; Epoch where that is earlier, as it is where they have no timestamps.
+// Latest returns the last moment that the objects tell of, which is at most that of their dump: at which one of them was created, or a
+// pod or a node changed. It is zero where they have no timestamps.
 func Latest(objs []Object) metav1.Time {
-	latest := Epoch
+	var latest metav1.Time
 	consider := func(t metav1.Time) {
 		if latest.Before(&t) {
 			latest = metav1.NewTime(t.Truncate(time.Second))
@@ -40,7 +39,7 @@ func Latest(objs []Object) metav1.Time {
 				consider(condition.LastTransitionTime)
 			}
 			if o.DeletionTimestamp != nil {
-				consider(metav1.NewTime(o.DeletionTimestamp.Add(-time.Duration(ptr.Deref(o.DeletionGracePeriodSeconds, 0)) * time.Second)))
+				consider(metav1.NewTime(DeletionRequested(o)))
 			}
 		case *v1.Node:
 			for _, condition := range o.Status.Conditions {
@@ -141,6 +140,15 @@ func (s *State) Objects() []Object {
 	all = list(all, s.StorageClasses)
 	all = list(all, s.CSINodes)
 	return all
+}
+
+// NodesByName returns the nodes by their names.
+func (s *State) NodesByName() map[string]*v1.Node {
+	nodes := make(map[string]*v1.Node, len(s.Nodes))
+	for _, node := range s.Nodes {
+		nodes[node.Name] = node
+	}
+	return nodes
 }
 
 // Unscheduled returns the pods that wait for a node, in the order in which they arrived.

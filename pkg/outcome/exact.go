@@ -96,7 +96,7 @@ func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, 
 	}
 	fixed := *s
 	fixed.Ties.Random, fixed.RandomArrivals = false, false
-	anchor, _, err := workload.Admit(&cluster.State{Now: cluster.Latest(s.Cluster), TerminationSeconds: s.TerminationSeconds}, s.Cluster...)
+	anchor, _, err := workload.Admit(simulation.Empty(s), s.Cluster...)
 	if err != nil {
 		return nil, err
 	}

@@ -178,14 +178,11 @@ type view struct {
 func newView(step *simulation.Step, levelKeys []string) *view {
 	v := &view{
 		step:    step,
-		nodes:   make(map[string]*v1.Node, len(step.State.Nodes)),
+		nodes:   step.State.NodesByName(),
 		domains: map[string][]topology.Domain{},
 		owner:   step.State.Owners(),
 		placed:  make(map[types.UID]*placement.Placement, len(step.Placed)),
 		pending: make(map[types.UID]*placement.Pending, len(step.Pending)),
-	}
-	for _, node := range step.State.Nodes {
-		v.nodes[node.Name] = node
 	}
 	for i := range step.Placed {
 		v.placed[step.Placed[i].Pod.UID] = &step.Placed[i]

@@ -145,6 +145,20 @@ func (w *World) Next(ctx context.Context, known *Result) (*Result, error) {
 // else is.
 func StepsOf(s *scenario.Scenario) []scenario.LoadedStep { return (&run{scenario: s}).steps() }
 
+// Empty is the cluster of a scenario before anything is in it. A dump goes on from when it was made, so that what it holds is older than
+// what comes; its pods may be in the first step.
+func Empty(s *scenario.Scenario) *cluster.State {
+	objects := slices.Concat(s.Cluster, s.Workloads)
+	if len(s.Steps) > 0 {
+		objects = append(objects, s.Steps[0].Objects...)
+	}
+	now := cluster.Epoch
+	if latest := cluster.Latest(objects); now.Before(&latest) {
+		now = latest
+	}
+	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds}
+}
+
 // begin returns the cluster before the first step, or, with as much of the result, after those that are known.
 func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	s, known := r.scenario, r.opts.Prefix
@@ -153,7 +167,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 			return r.proceed(known, common)
 		}
 	}
-	state, notes, err := workload.Admit(&cluster.State{Now: cluster.Latest(s.Cluster), TerminationSeconds: s.TerminationSeconds}, s.Cluster...)
+	state, notes, err := workload.Admit(Empty(s), s.Cluster...)
 	if err != nil {
 		return nil, nil, err
 	}

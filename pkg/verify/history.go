@@ -97,7 +97,7 @@ func (h *History) readEarlier(file string) ([]fact, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	h.earlier = state
-	made := latest(objs)
+	made := cluster.Latest(objs).Time
 	var facts []fact
 	pods := map[types.NamespacedName]*v1.Pod{}
 	for _, pod := range state.Pods {
@@ -112,25 +112,6 @@ func (h *History) readEarlier(file string) ([]fact, error) {
 		facts = append(facts, fact{what: wasScheduled, at: scheduledAt(pod), pod: nameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, object: pod, seen: made})
 	}
 	return facts, nil
-}
-
-// latest is the last moment that the objects tell of, which is at most that of their dump.
-func latest(objs []cluster.Object) time.Time {
-	var last time.Time
-	for _, obj := range objs {
-		times := []time.Time{obj.GetCreationTimestamp().Time}
-		if pod, ok := obj.(*v1.Pod); ok {
-			for _, condition := range pod.Status.Conditions {
-				times = append(times, condition.LastTransitionTime.Time)
-			}
-		}
-		for _, t := range times {
-			if t.After(last) {
-				last = t
-			}
-		}
-	}
-	return last
 }
 
 func (h *History) sources() []string {

@@ -294,10 +294,7 @@ func (p *past) ends() []*end {
 func (p *past) finish(l *life) {
 	if l.present {
 		if l.pod.DeletionTimestamp != nil && l.asked == nil {
-			at := l.pod.DeletionTimestamp.Time
-			if l.pod.DeletionGracePeriodSeconds != nil {
-				at = at.Add(-time.Duration(*l.pod.DeletionGracePeriodSeconds) * time.Second)
-			}
+			at := cluster.DeletionRequested(l.pod)
 			l.asked = &end{life: l, at: at, lo: at, hi: at.Add(time.Second - 1)}
 		}
 		l.gone = nil

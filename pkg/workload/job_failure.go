@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // What a failed pod means to its Job.
@@ -109,7 +111,7 @@ func finishTime(pod *v1.Pod) time.Time {
 		return ready.LastTransitionTime.Time
 	}
 	if pod.DeletionTimestamp != nil {
-		return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
+		return cluster.DeletionRequested(pod)
 	}
 	return pod.CreationTimestamp.Time
 }

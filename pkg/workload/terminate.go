@@ -22,7 +22,7 @@ func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State 
 	if len(pods) == 0 {
 		return s
 	}
-	nodes := nodesByName(s)
+	nodes := s.NodesByName()
 	var terminating, gone []cluster.Object
 	for _, pod := range pods {
 		if pod.DeletionTimestamp != nil {
@@ -37,7 +37,7 @@ func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State 
 		switch {
 		case *ending.DeletionGracePeriodSeconds > 0 || !cluster.Answers(node):
 			terminating = append(terminating, ending)
-		case isTracked(s, ending):
+		case isAwaited(s, ending):
 			terminating = append(terminating, failed(ending, s.Now))
 		default:
 			gone = append(gone, pod)
@@ -65,7 +65,7 @@ func (c *Controllers) end(s *cluster.State) *cluster.State {
 	if !slices.ContainsFunc(s.Pods, isTerminating) {
 		return s
 	}
-	nodes := nodesByName(s)
+	nodes := s.NodesByName()
 	var gone, kept []cluster.Object
 	for _, pod := range s.Pods {
 		if !isTerminating(pod) {
@@ -74,7 +74,7 @@ func (c *Controllers) end(s *cluster.State) *cluster.State {
 		node := nodes[pod.Spec.NodeName]
 		switch {
 		case cluster.Terminal(pod):
-			if !isTracked(s, pod) {
+			if !isAwaited(s, pod) {
 				gone = append(gone, pod)
 			}
 			continue
@@ -82,7 +82,7 @@ func (c *Controllers) end(s *cluster.State) *cluster.State {
 		case !cluster.Answers(node), pod.DeletionTimestamp.After(s.Now.Time) && !c.quick():
 			continue
 		}
-		if isTracked(s, pod) {
+		if isAwaited(s, pod) {
 			kept = append(kept, failed(pod, s.Now))
 		} else {
 			gone = append(gone, pod)
@@ -100,7 +100,7 @@ func nextEnd(s *cluster.State) time.Time {
 	if !slices.ContainsFunc(s.Pods, isTerminating) {
 		return next
 	}
-	nodes := nodesByName(s)
+	nodes := s.NodesByName()
 	for _, pod := range s.Pods {
 		if !isTerminating(pod) || cluster.Terminal(pod) || !pod.DeletionTimestamp.After(s.Now.Time) {
 			continue
@@ -114,14 +114,6 @@ func nextEnd(s *cluster.State) time.Time {
 
 func isTerminating(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil }
 
-func nodesByName(s *cluster.State) map[string]*v1.Node {
-	nodes := make(map[string]*v1.Node, len(s.Nodes))
-	for _, node := range s.Nodes {
-		nodes[node.Name] = node
-	}
-	return nodes
-}
-
 // isOutOfService tells whether the garbage collector removes the pods of the node that are Terminating.
 func isOutOfService(node *v1.Node) bool {
 	ready := readyCondition(node)
@@ -129,9 +121,9 @@ func isOutOfService(node *v1.Node) bool {
 		slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeOutOfService })
 }
 
-// isTracked tells whether a Job has not yet counted the pod: then it stays until it has.
-func isTracked(s *cluster.State, pod *v1.Pod) bool {
-	if !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
+// isAwaited tells whether a Job that is there has not yet counted the pod: then it stays until it has.
+func isAwaited(s *cluster.State, pod *v1.Pod) bool {
+	if !tracked(pod) {
 		return false
 	}
 	ref := metav1.GetControllerOfNoCopy(pod)
