@@ -44,17 +44,25 @@ func startBrowser(t *testing.T) *browser {
 	if os.Geteuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox) // Chromium refuses to run as root otherwise
 	}
-	allocator, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
-	b := &browser{t: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
-		t.Fatal(err)
+	b := &browser{t: t}
+	// On a busy machine Chromium at times does not come up, which says nothing of a page.
+	for attempt := 1; ; attempt++ {
+		allocator, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
+		t.Cleanup(cancel)
+		b.ctx, cancel = chromedp.NewContext(allocator)
+		t.Cleanup(cancel)
+		err := chromedp.Listen(b.ctx, b.hear)
+		if err == nil {
+			_, err = chromedp.Call(b.ctx, network.Enable, network.EnableParams{})
+		}
+		if err == nil {
+			break
+		}
+		if attempt == 3 {
+			t.Fatal(err)
+		}
 	}
-	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
-		t.Fatal(err)
-	}
+	ctx := b.ctx
 	if _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); err != nil {
 		t.Fatal(err)
 	}
