@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/faultline/faultline/pkg/risk"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -32,7 +31,7 @@ type Failures struct {
 	Quorum []string `json:"quorum,omitempty"`
 	// Rates says how often the domains of a level fail and how long they stay down, by topology key or by region, zone or node.
 	// Then the report says how likely each workload is to be down. Default: no such figures.
-	Rates map[string]risk.Rate `json:"rates,omitempty"`
+	Rates map[string]Rate `json:"rates,omitempty"`
 }
 
 // shapeOfFailures finds what is wrong with the failures whatever the objects are.
@@ -49,7 +48,7 @@ func (l *loader) shapeOfFailures(f *Failures) {
 		l.shapeOfWorkload(path.Child("quorum").Index(i), target, "Deployment", "ReplicaSet", "StatefulSet")
 	}
 	if f.Rates != nil {
-		for _, err := range risk.Rates(f.Rates).Validate(path.Child("rates")) {
+		for _, err := range Rates(f.Rates).Validate(path.Child("rates")) {
 			l.problem(nil, "%s", err)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/manifest"
-	"github.com/faultline/faultline/pkg/operator"
-	"github.com/faultline/faultline/pkg/operator/kafscale"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/input/operator/kafscale"
 )
 
 const withOperator = `apiVersion: faultline/v1alpha1

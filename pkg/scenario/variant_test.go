@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/rule"
+	"github.com/faultline/faultline/pkg/cluster/rule"
 )
 
 func load(t *testing.T, path string) *Scenario {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/topology"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 // walk goes through the scenario step by step without a scheduler, to find what would stop it on its way: names that nothing
@@ -82,7 +82,7 @@ func (l *loader) whereNodes() string {
 
 // apply lets the API server admit the objects.
 func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.Object) {
-	next, _, err := workload.Admit(state, objects...)
+	next, _, err := controller.Admit(state, objects...)
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
 			w.problem(path, "%s", strings.TrimSpace(line))
@@ -97,7 +97,7 @@ func (w *walk) limit(path *field.Path, s *Scenario) {
 	if w.tooMany {
 		return
 	}
-	if err := workload.CheckPods(w.state, s.MaxPods); err != nil {
+	if err := controller.CheckPods(w.state, s.MaxPods); err != nil {
 		w.tooMany = true
 		for line := range strings.Lines(err.Error()) {
 			w.problem(path, "%s", strings.TrimSpace(line))
@@ -139,7 +139,7 @@ func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 	if step.Fail != nil && step.Fail.Mode == "deleted" {
 		gone := step.Fail.Nodes.Select(w.state.Nodes)
 		w.lost = append(w.lost, gone...)
-		w.state = workload.Delete(w.state, objectsOf(gone)...)
+		w.state = controller.Delete(w.state, objectsOf(gone)...)
 	}
 	if step.Restore != nil {
 		w.selectNodes(path.Child("restore"), step.Restore.Nodes, slices.Concat(w.state.Nodes, w.lost))
@@ -226,7 +226,7 @@ func (w *walk) delete(path *field.Path, step *LoadedStep) {
 			w.selectNodes(path.Child("pods", "nodes"), *pods.Nodes, w.state.Nodes)
 		}
 	}
-	w.state = workload.Delete(w.state, gone...)
+	w.state = controller.Delete(w.state, gone...)
 }
 
 // selectNodes reports names that no node has, and a selector that matches none.
@@ -315,7 +315,7 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 			gone = append(gone, obj)
 		}
 	}
-	return workload.DeleteAndWait(state, gone...)
+	return controller.DeleteAndWait(state, gone...)
 }
 
 // Select returns those of the nodes that are named or that the selector matches, in their order. A selector that does not parse
