@@ -171,7 +171,7 @@ func (b *bounded) radius() simulation.Expectation {
 			}
 			worst = loss.Share()
 			e.Got = fmt.Sprintf("%s, %d of %d of %s, by %s", percent(worst), loss.Lost, loss.Replicas, loss.Workload, b.of(f))
-			e.Why = fmt.Sprintf("%s holds %s", b.of(f), few(b.podsOn(f, func(o cluster.Owner) bool { return o == loss.Workload }), ", "))
+			e.Why = fmt.Sprintf("%s holds %s", b.of(f), few(b.podsOn(f, func(o cluster.Ref) bool { return o == loss.Workload }), ", "))
 		}
 	}
 	const rounding = 1e-9 // a third is 0.333… here, and may be 1/3 rounded there
@@ -278,7 +278,7 @@ func (b *bounded) quorum() simulation.Expectation {
 }
 
 // podsOn names the running pods of some owners on the failed nodes.
-func (b *bounded) podsOn(f *blast.Failure, of func(cluster.Owner) bool) []string {
+func (b *bounded) podsOn(f *blast.Failure, of func(cluster.Ref) bool) []string {
 	owner := b.step.State.Owners()
 	var names []string
 	for _, pod := range b.step.State.Pods {

@@ -29,7 +29,7 @@ type AdviceReport struct {
 	LeftOut []string `json:"leftOut,omitempty"`
 
 	top   int // how many are shown
-	owner cluster.Owner
+	owner cluster.Ref
 	again Again
 }
 

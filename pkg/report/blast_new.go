@@ -54,7 +54,7 @@ func newBlastStep(blasted Blasted, from *scenario.Scenario) BlastStep {
 		for j := range s.Levels[i].Failures {
 			for k := range s.Levels[i].Failures[j].Workloads {
 				loss := &s.Levels[i].Failures[j].Workloads[k]
-				loss.Source = sourceOf(from, step.Name, cluster.Owner{Kind: loss.Kind, Namespace: loss.Namespace, Name: loss.Name})
+				loss.Source = sourceOf(from, step.Name, cluster.Ref{Kind: loss.Kind, Namespace: loss.Namespace, Name: loss.Name})
 			}
 		}
 	}
@@ -139,14 +139,14 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 	return r
 }
 
-func newRecovered(placed placement.Placement, owner func(*v1.Pod) cluster.Owner) RecoveredPod {
+func newRecovered(placed placement.Placement, owner func(*v1.Pod) cluster.Ref) RecoveredPod {
 	return RecoveredPod{
 		Namespace: placed.Pod.Namespace, Name: placed.Pod.Name, Workload: ownerName(owner(placed.Pod)), Node: placed.Node,
 		Cycle: newCycle(placed.Cycle, placed.Node),
 	}
 }
 
-func newStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Owner) StrandedPod {
+func newStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Ref) StrandedPod {
 	return StrandedPod{
 		Namespace: pending.Pod.Namespace, Name: pending.Pod.Name, Workload: ownerName(owner(pending.Pod)),
 		Message: pending.Message, Reasons: newReasons(pending.Reasons), Cycle: newCycle(pending.Cycle, ""),
@@ -157,7 +157,7 @@ func newStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Owner) S
 func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owners()(pod).Kind }
 
 // ownerName is kind/name in lower case; empty for a pod without an owner.
-func ownerName(o cluster.Owner) string {
+func ownerName(o cluster.Ref) string {
 	if o.Kind == "Pod" {
 		return ""
 	}

@@ -41,11 +41,11 @@ func (s *Scenario) With(objects ...cluster.Object) *Scenario {
 // place. It is given a copy of every one that the scenario holds: the template of the owner in the cluster, in the workloads and
 // in each step that applies or patches it; those of the ReplicaSets, Jobs and ControllerRevisions that it controls, as dumps have
 // them; and those of its pods, bound ones included. It may be given a spec that it has changed already.
-func (s *Scenario) Edit(owner cluster.Owner, edit func(*v1.PodSpec)) *Scenario {
+func (s *Scenario) Edit(owner cluster.Ref, edit func(*v1.PodSpec)) *Scenario {
 	return s.edit(owner, "", edit)
 }
 
-func (s *Scenario) edit(owner cluster.Owner, key string, edit func(*v1.PodSpec)) *Scenario {
+func (s *Scenario) edit(owner cluster.Ref, key string, edit func(*v1.PodSpec)) *Scenario {
 	belongs := s.belonging(owner)
 	return s.change(key, func(obj cluster.Object) cluster.Object {
 		if !belongs(obj) {
@@ -82,7 +82,7 @@ func (s *Scenario) change(key string, f func(cluster.Object) cluster.Object) *Sc
 
 // unplace returns the scenario without the pods of the owner that the cluster has on nodes, and without the ReplicaSets, Jobs and
 // ControllerRevisions that it controls, so that all of its pods are made and placed anew.
-func (s *Scenario) unplace(owner cluster.Owner) *Scenario {
+func (s *Scenario) unplace(owner cluster.Ref) *Scenario {
 	belongs := s.belonging(owner)
 	next := *s
 	next.Cluster = slices.DeleteFunc(slices.Clone(s.Cluster), func(obj cluster.Object) bool {
@@ -93,11 +93,11 @@ func (s *Scenario) unplace(owner cluster.Owner) *Scenario {
 
 // Scale returns the scenario with so many replicas of the owner, a Deployment, ReplicaSet or StatefulSet, at the named step: what
 // sets the number last by then sets this one. Earlier steps have the replicas that they had.
-func (s *Scenario) Scale(owner cluster.Owner, step string, replicas int32) *Scenario {
+func (s *Scenario) Scale(owner cluster.Ref, step string, replicas int32) *Scenario {
 	return s.scale("", owner, step, replicas)
 }
 
-func (s *Scenario) scale(key string, owner cluster.Owner, step string, replicas int32) *Scenario {
+func (s *Scenario) scale(key string, owner cluster.Ref, step string, replicas int32) *Scenario {
 	f := func(obj cluster.Object) cluster.Object {
 		if nameOf(obj) != ownerName(owner) || replicasOf(obj) == nil {
 			return obj
@@ -167,7 +167,7 @@ func (s *Scenario) index(step string) int {
 }
 
 // belonging returns a function that tells whether an object is the owner or, directly or not, controlled by it.
-func (s *Scenario) belonging(owner cluster.Owner) func(cluster.Object) bool {
+func (s *Scenario) belonging(owner cluster.Ref) func(cluster.Object) bool {
 	under := func(obj cluster.Object, above objectName) bool {
 		ref := metav1.GetControllerOfNoCopy(obj)
 		return ref != nil && objectName{ref.Kind, obj.GetNamespace(), ref.Name} == above
@@ -194,11 +194,11 @@ func (s *Scenario) belonging(owner cluster.Owner) func(cluster.Object) bool {
 	}
 }
 
-func ownerName(owner cluster.Owner) objectName {
+func ownerName(owner cluster.Ref) objectName {
 	return objectName{owner.Kind, owner.Namespace, owner.Name}
 }
 
-func isTarget(target Target, owner cluster.Owner) bool {
+func isTarget(target Target, owner cluster.Ref) bool {
 	kind, name, err := ParseTarget(target.Target)
 	return err == nil && objectName{kind, namespaceOr(target.Namespace, kind), name} == ownerName(owner)
 }

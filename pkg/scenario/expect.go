@@ -94,7 +94,7 @@ type FailureBounds struct {
 var replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob"}
 
 // Covers tells whether the bounds are for this workload.
-func (f *FailureBounds) Covers(workload cluster.Owner) bool {
+func (f *FailureBounds) Covers(workload cluster.Ref) bool {
 	if f.Workload == "" {
 		return true
 	}

@@ -170,7 +170,7 @@ type loader struct {
 	named       map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
 	problems    []error
 	alike       *alike // what variants have in common
-	sources     map[string]map[cluster.Owner]manifest.Source
+	sources     map[string]map[cluster.Ref]manifest.Source
 	reading     string // the step whose objects are being read
 	incomplete  bool   // some objects could not be read
 	ignored     []manifest.Ignored
@@ -307,12 +307,12 @@ func (l *loader) locate(obj cluster.Object, source manifest.Source) {
 		return
 	}
 	if l.sources == nil {
-		l.sources = map[string]map[cluster.Owner]manifest.Source{}
+		l.sources = map[string]map[cluster.Ref]manifest.Source{}
 	}
 	if l.sources[l.reading] == nil {
-		l.sources[l.reading] = map[cluster.Owner]manifest.Source{}
+		l.sources[l.reading] = map[cluster.Ref]manifest.Source{}
 	}
-	l.sources[l.reading][cluster.Owner{Kind: KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()}] = source
+	l.sources[l.reading][cluster.Ref{Kind: KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()}] = source
 }
 
 func (l *loader) head(file *File) {

@@ -73,7 +73,7 @@ func TestSourceOfAResource(t *testing.T) {
 		if operator.OriginsOf(obj) == nil || KindOf(obj) != "StatefulSet" {
 			continue
 		}
-		source, found := s.Source(WorkloadsStep, cluster.Owner{Kind: KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		source, found := s.Source(WorkloadsStep, cluster.Ref{Kind: KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()})
 		if want := (manifest.Source{File: "scenario.yaml", Path: "workloads[0].objects[0]", Line: 8}); !found || source != want {
 			t.Errorf("source is %+v, want %+v", source, want)
 		}

@@ -245,7 +245,7 @@ func (l *loader) patchResources(varied *LoadedVariant, patches []Patch) {
 			continue
 		}
 		name := nameOf(obj)
-		owner := cluster.Owner{Kind: name.kind, Namespace: name.namespace, Name: name.name}
+		owner := cluster.Ref{Kind: name.kind, Namespace: name.namespace, Name: name.name}
 		varied.about(owner)
 		*s = *s.unplace(owner)
 	}

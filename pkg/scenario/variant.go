@@ -75,7 +75,7 @@ type LoadedVariant struct {
 	Name, Description string
 	Scenario          *Scenario
 	// Workloads are those that the change names, in order of appearance; empty if it is about none in particular.
-	Workloads []cluster.Owner
+	Workloads []cluster.Ref
 }
 
 // Vary returns the scenario as it would be with the change. The error tells all that is wrong with it, and names what the change is
@@ -287,22 +287,22 @@ func keyOf(value any) string {
 }
 
 // about notes a workload that the change names, if it is one.
-func (v *LoadedVariant) about(owner cluster.Owner) {
+func (v *LoadedVariant) about(owner cluster.Ref) {
 	if slices.Contains(Apart, owner.Kind) && !slices.Contains(v.Workloads, owner) {
 		v.Workloads = append(v.Workloads, owner)
 	}
 }
 
 // patchAll patches the object wherever the scenario has it.
-func (l *loader) patchAll(s *Scenario, path *field.Path, patch *Patch) cluster.Owner {
+func (l *loader) patchAll(s *Scenario, path *field.Path, patch *Patch) cluster.Ref {
 	kind, name, err := ParseTarget(patch.Target.Target)
 	if err != nil {
-		return cluster.Owner{} // said already
+		return cluster.Ref{} // said already
 	}
 	wanted := objectName{kind, namespaceOr(patch.Namespace, kind), name}
 	if !slices.ContainsFunc(s.objects(), func(obj cluster.Object) bool { return nameOf(obj) == wanted }) {
 		l.problem(path.Child("target"), "there is no %s in the scenario; %s", wanted, newNames(s).of(wanted))
-		return cluster.Owner{}
+		return cluster.Ref{}
 	}
 	patched := s.change(keyOf(patch), func(obj cluster.Object) cluster.Object {
 		if nameOf(obj) != wanted {
@@ -317,7 +317,7 @@ func (l *loader) patchAll(s *Scenario, path *field.Path, patch *Patch) cluster.O
 		}
 		return after
 	})
-	owner := cluster.Owner{Kind: wanted.kind, Namespace: wanted.namespace, Name: wanted.name}
+	owner := cluster.Ref{Kind: wanted.kind, Namespace: wanted.namespace, Name: wanted.name}
 	if template(s, owner) != nil && !equality.Semantic.DeepEqual(template(s, owner), template(patched, owner)) {
 		patched = patched.unplace(owner)
 	}
@@ -326,7 +326,7 @@ func (l *loader) patchAll(s *Scenario, path *field.Path, patch *Patch) cluster.O
 }
 
 // template is that of the owner's pods, as the scenario has it first.
-func template(s *Scenario, owner cluster.Owner) *v1.PodSpec {
+func template(s *Scenario, owner cluster.Ref) *v1.PodSpec {
 	for _, obj := range s.objects() {
 		if nameOf(obj) == ownerName(owner) {
 			spec, _ := PodSpec(obj)
@@ -337,21 +337,21 @@ func template(s *Scenario, owner cluster.Owner) *v1.PodSpec {
 }
 
 // Workload finds the workload of one of these kinds that is named as kind/name or namespace/kind/name. The error says which there are.
-func (s *Scenario) Workload(target string, kinds ...string) (cluster.Owner, error) {
+func (s *Scenario) Workload(target string, kinds ...string) (cluster.Ref, error) {
 	l := s.loader
 	l.file = target
 	if l.shapeOfWorkload(nil, target, kinds...); len(l.problems) > 0 {
-		return cluster.Owner{}, l.err()
+		return cluster.Ref{}, l.err()
 	}
 	owner, _ := l.ownerOf(s, nil, target)
 	return owner, l.err()
 }
 
 // ownerOf finds the workload that is named as kind/name or namespace/kind/name.
-func (l *loader) ownerOf(s *Scenario, path *field.Path, target string) (cluster.Owner, bool) {
+func (l *loader) ownerOf(s *Scenario, path *field.Path, target string) (cluster.Ref, bool) {
 	anywhere, wanted, err := parseWorkload(target)
 	if err != nil {
-		return cluster.Owner{}, false // said already
+		return cluster.Ref{}, false // said already
 	}
 	var found []objectName
 	for _, obj := range s.objects() {
@@ -369,12 +369,12 @@ func (l *loader) ownerOf(s *Scenario, path *field.Path, target string) (cluster.
 			wanted.namespace = v1.NamespaceDefault
 		}
 		l.problem(path, "there is no %s in the scenario; %s", wanted, newNames(s).of(wanted))
-		return cluster.Owner{}, false
+		return cluster.Ref{}, false
 	case 1:
-		return cluster.Owner{Kind: found[0].kind, Namespace: found[0].namespace, Name: found[0].name}, true
+		return cluster.Ref{Kind: found[0].kind, Namespace: found[0].namespace, Name: found[0].name}, true
 	}
 	l.problem(path, "%q could be the %s or the %s; give namespace/kind/name", target, found[0], found[1])
-	return cluster.Owner{}, false
+	return cluster.Ref{}, false
 }
 
 // keepApart sets the rules of the workloads that the change is about.
@@ -385,7 +385,7 @@ func (l *loader) keepApart(varied *LoadedVariant, path *field.Path, change *Rule
 			l.problem(path.Child("over").Index(i).Child("topologyKey"), "%s", labelHint(key, "node", nodes))
 		}
 	}
-	var owners []cluster.Owner
+	var owners []cluster.Ref
 	if change.Workload != "" {
 		owner, found := l.ownerOf(varied.Scenario, path.Child("workload"), change.Workload)
 		if !found {
@@ -396,7 +396,7 @@ func (l *loader) keepApart(varied *LoadedVariant, path *field.Path, change *Rule
 	} else {
 		for _, obj := range varied.Scenario.objects() {
 			name := nameOf(obj)
-			owner := cluster.Owner{Kind: name.kind, Namespace: name.namespace, Name: name.name}
+			owner := cluster.Ref{Kind: name.kind, Namespace: name.namespace, Name: name.name}
 			if slices.Contains(Apart, name.kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(owners, owner) {
 				owners = append(owners, owner)
 			}
@@ -409,7 +409,7 @@ func (l *loader) keepApart(varied *LoadedVariant, path *field.Path, change *Rule
 
 // KeepApart returns the scenario as it would be had the pods of the owner always had that rule. Pods of the owner that the cluster has
 // on nodes are taken from these, to be placed anew.
-func (s *Scenario) KeepApart(owner cluster.Owner, change *RuleChange) *Scenario {
+func (s *Scenario) KeepApart(owner cluster.Ref, change *RuleChange) *Scenario {
 	var selector *metav1.LabelSelector
 	var own map[string]string
 	for _, obj := range s.objects() {

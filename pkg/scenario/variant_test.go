@@ -40,26 +40,26 @@ func TestVariants(t *testing.T) {
 	if got := rules(t, s); !cmp.Equal(got, []string{"spread over topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule"}) {
 		t.Errorf("the scenario itself is changed: %q", got)
 	}
-	web := cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "web"}
+	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	type found struct {
 		Rules     []string
 		Replicas  int32
 		Nodes     int
-		Workloads []cluster.Owner
+		Workloads []cluster.Ref
 	}
 	spread := []string{"spread over topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule"}
 	for _, test := range []struct {
 		name string
 		want found
 	}{
-		{"none", found{nil, 3, 4, []cluster.Owner{web}}},
+		{"none", found{nil, 3, 4, []cluster.Ref{web}}},
 		// Without over the keys stay.
 		{"hard", found{[]string{"required anti-affinity over topology.kubernetes.io/zone"}, 3, 4, nil}},
 		{"pair", found{[]string{"preferred anti-affinity over topology.kubernetes.io/zone (weight 100)",
-			"preferred anti-affinity over kubernetes.io/hostname (weight 50)"}, 3, 4, []cluster.Owner{web}}},
-		{"skew", found{[]string{"spread over kubernetes.io/hostname, maxSkew 2, ScheduleAnyway"}, 3, 4, []cluster.Owner{web}}},
-		{"larger", found{spread, 9, 6, []cluster.Owner{web}}},
-		{"patched", found{append([]string{"node selector disk=ssd"}, spread...), 3, 4, []cluster.Owner{web}}},
+			"preferred anti-affinity over kubernetes.io/hostname (weight 50)"}, 3, 4, []cluster.Ref{web}}},
+		{"skew", found{[]string{"spread over kubernetes.io/hostname, maxSkew 2, ScheduleAnyway"}, 3, 4, []cluster.Ref{web}}},
+		{"larger", found{spread, 9, 6, []cluster.Ref{web}}},
+		{"patched", found{append([]string{"node selector disk=ssd"}, spread...), 3, 4, []cluster.Ref{web}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, v := range s.Variants {
@@ -91,7 +91,7 @@ func TestVariantsOfDumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	owned := func(s *Scenario) (n int) {
-		belongs := s.belonging(cluster.Owner{Kind: "Deployment", Namespace: v1.NamespaceDefault, Name: "web"})
+		belongs := s.belonging(cluster.Ref{Kind: "Deployment", Namespace: v1.NamespaceDefault, Name: "web"})
 		for _, obj := range s.Cluster {
 			if belongs(obj) && KindOf(obj) != "Deployment" {
 				n++

@@ -23,7 +23,7 @@ type Options struct {
 	Progress func(step string, done, total int)
 	// Record, if set, is asked before each scheduling attempt how much is to be kept of the pod's cycle; nil is nothing. The owner
 	// is the pod's outermost one.
-	Record func(step string, owner cluster.Owner, pod *v1.Pod) *placement.Depth
+	Record func(step string, owner cluster.Ref, pod *v1.Pod) *placement.Depth
 	// Prefix, if set, is what was found of another scenario. The steps that both begin with are taken from it instead of being
 	// carried out again; see scenario.CommonSteps. Nothing is told or recorded of them a second time.
 	Prefix *Result
@@ -224,7 +224,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 		r.engine.Progress = func(done, total int) { r.opts.Progress(spec.Name, done, total) }
 	}
 	if r.opts.Record != nil {
-		r.Record = func(owner cluster.Owner, pod *v1.Pod) *placement.Depth { return r.opts.Record(spec.Name, owner, pod) }
+		r.Record = func(owner cluster.Ref, pod *v1.Pod) *placement.Depth { return r.opts.Record(spec.Name, owner, pod) }
 	}
 	before := state
 	state, err := r.act(ctx, state, spec, &step)

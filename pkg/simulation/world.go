@@ -19,7 +19,7 @@ import (
 type World struct {
 	// Record, if set, is asked before each scheduling attempt how much is to be kept of the pod's cycle; nil is nothing. The owner
 	// is the pod's outermost one.
-	Record func(owner cluster.Owner, pod *v1.Pod) *placement.Depth
+	Record func(owner cluster.Ref, pod *v1.Pod) *placement.Depth
 
 	// Choose, if set, decides every tie among nodes instead, on the cluster as it was when the scheduler was called last; see
 	// sched.Engine.

@@ -133,7 +133,7 @@ func nothingToExplain(missing *explain.NotFoundError) string {
 }
 
 // named is the owner as the command line takes it, with its namespace if it is not the default one.
-func named(o cluster.Owner) string {
+func named(o cluster.Ref) string {
 	if o.Namespace == v1.NamespaceDefault {
 		return o.String()
 	}

@@ -103,7 +103,7 @@ func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.R
 	defer bar.done()
 	opts := simulation.Options{Progress: bar.update}
 	if record := i.record(); record != nil {
-		opts.Record = func(_ string, owner cluster.Owner, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
+		opts.Record = func(_ string, owner cluster.Ref, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
 	}
 	return simulation.Run(cmd.Context(), loaded, opts)
 }

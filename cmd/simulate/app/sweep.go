@@ -60,7 +60,7 @@ how the reports are collected.`,
 			if len(loaded.Points) == 0 {
 				return usage(cmd, "the scenario %s has no sweep; give its parameters and what they change under sweep:", loaded.Name)
 			}
-			var about []cluster.Owner
+			var about []cluster.Ref
 			for i := range loaded.Points {
 				about = append(about, loaded.Points[i].Workloads...)
 			}

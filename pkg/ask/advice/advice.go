@@ -37,7 +37,7 @@ type Options struct {
 
 // Advice is what was found for one workload.
 type Advice struct {
-	Workload cluster.Owner
+	Workload cluster.Ref
 	// Replicas is the number of pods that the workload asks for in the end.
 	Replicas int32
 	// Result is the scenario as it is, carried out.
@@ -123,7 +123,7 @@ func (c *Candidate) Changed() bool { return c.Patch != nil }
 var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet"}
 
 // Of tries every candidate for the workload.
-func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Owner, opts Options) (*Advice, error) {
+func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {
 	if !slices.Contains(Kinds, owner.Kind) {
 		return nil, fmt.Errorf("%s: there is advice for a Deployment, a StatefulSet or a ReplicaSet", metric.Name(owner))
 	}
@@ -167,7 +167,7 @@ func (r *runs) levels() []string {
 }
 
 // find returns the workload as the state has it; nil if it has none such.
-func find(state *cluster.State, owner cluster.Owner) cluster.Object {
+func find(state *cluster.State, owner cluster.Ref) cluster.Object {
 	is := func(obj cluster.Object) bool {
 		return obj.GetNamespace() == owner.Namespace && obj.GetName() == owner.Name
 	}

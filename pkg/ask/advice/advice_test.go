@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-var web = cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "web"}
+var web = cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 
 // world is three zones of so many nodes, on which web has so many replicas and this pod spec.
 func world(t *testing.T, nodes, replicas, spec string) *scenario.Scenario {
@@ -158,7 +158,7 @@ func TestPatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	levels := []string{v1.LabelTopologyZone, v1.LabelHostname}
-	opts := whatif.Options{Metric: metric.Options{Workloads: []cluster.Owner{web}, Levels: levels, Recover: levels}}
+	opts := whatif.Options{Metric: metric.Options{Workloads: []cluster.Ref{web}, Levels: levels, Recover: levels}}
 	for _, test := range []struct {
 		name string
 		want []rule.Apart
@@ -225,7 +225,7 @@ func TestWorkers(t *testing.T) {
 
 func TestNoAdvice(t *testing.T) {
 	s := world(t, "1", "1", "")
-	if _, err := advice.Of(t.Context(), s, cluster.Owner{Kind: "DaemonSet", Namespace: "default", Name: "log"}, advice.Options{}); err == nil {
+	if _, err := advice.Of(t.Context(), s, cluster.Ref{Kind: "DaemonSet", Namespace: "default", Name: "log"}, advice.Options{}); err == nil {
 		t.Error("advice for a DaemonSet")
 	}
 	gone := s.Then(scenario.Step{Name: "bye", Delete: &scenario.Delete{Targets: []string{"deployment/web"}}})

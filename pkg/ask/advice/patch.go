@@ -56,14 +56,14 @@ func patchOf(workload cluster.Object, p *proposal, s *strategy) (json.RawMessage
 }
 
 // variant is the scenario's with the patch.
-func variant(owner cluster.Owner, name string, patch json.RawMessage) *scenario.Variant {
+func variant(owner cluster.Ref, name string, patch json.RawMessage) *scenario.Variant {
 	return &scenario.Variant{Name: name, Patches: []scenario.Patch{{
 		Target: scenario.Target{Target: owner.String(), Namespace: owner.Namespace}, Type: "merge", Patch: runtime.RawExtension{Raw: patch},
 	}}}
 }
 
 // rulesAfter are the rules by which the workload's pods keep apart with the patch, in words.
-func rulesAfter(workload cluster.Object, owner cluster.Owner, patch json.RawMessage) ([]string, error) {
+func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessage) ([]string, error) {
 	if patch != nil {
 		var err error
 		if workload, err = variant(owner, "", patch).Patches[0].Apply(workload); err != nil {

@@ -25,7 +25,7 @@ const confidence = 0.95
 // runs are the runs for one workload.
 type runs struct {
 	scenario *scenario.Scenario
-	owner    cluster.Owner
+	owner    cluster.Ref
 	opts     *Options
 	workload cluster.Object // as it is after the last step
 	result   *simulation.Result
@@ -235,7 +235,7 @@ func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error
 		return err
 	}
 	last := &result.Steps[len(result.Steps)-1]
-	looked := metric.Options{Workloads: []cluster.Owner{r.owner}, Levels: r.levels()}
+	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
 	looked.Recover, looked.Worst = looked.Levels, metric.DefaultWorst
 	if worst := r.scenario.Failures.Worst; worst != nil {
 		looked.Worst = *worst
@@ -282,7 +282,7 @@ func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error
 }
 
 // Restart is the step that restarts the workload.
-func Restart(owner cluster.Owner) scenario.Step {
+func Restart(owner cluster.Ref) scenario.Step {
 	return scenario.Step{Name: "restart", Rollout: &scenario.Rollout{
 		Target: scenario.Target{Target: owner.String(), Namespace: owner.Namespace}, Restart: true,
 	}}
@@ -309,7 +309,7 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 		n = min(n, max(3, largeWork/(len(tried)*max(1, r.pods()))))
 	}
 	found := make([]*metric.Metrics, len(tried)*n)
-	looked := metric.Options{Workloads: []cluster.Owner{r.owner}, Levels: r.levels()}
+	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
 	err := r.each(ctx, "trying random ties", len(found), func(ctx context.Context, world *simulation.World, i int) error {
 		s := *varied[i/n]
 		s.Ties = sched.Ties{Random: true, Seed: r.opts.Seed + uint64(i%n)}

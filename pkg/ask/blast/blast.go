@@ -31,7 +31,7 @@ type Options struct {
 	Worst int
 	// Record, if set, is asked how much is to be kept of the replacements' scheduling cycles; see simulation.World. It is called on
 	// several goroutines.
-	Record func(owner cluster.Owner, pod *v1.Pod) *placement.Depth
+	Record func(owner cluster.Ref, pod *v1.Pod) *placement.Depth
 }
 
 // QuorumAnnotation on a workload says how many of its pods must run: a number, or "majority".
@@ -67,7 +67,7 @@ type Level struct {
 type Radius struct {
 	// Share is between 0 and 1.
 	Share          float64
-	Workload       cluster.Owner
+	Workload       cluster.Ref
 	Domains        []string
 	Lost, Replicas int
 }
@@ -93,7 +93,7 @@ type Failure struct {
 
 // Loss is what a failure takes of one workload.
 type Loss struct {
-	Workload cluster.Owner
+	Workload cluster.Ref
 	// Replicas are its running pods before, Lost those on the failed nodes.
 	Replicas, Lost int
 	// BrokenBudgets are the names of the PodDisruptionBudgets that cover one of the lost pods, and are met before and not after.

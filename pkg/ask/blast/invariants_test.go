@@ -44,7 +44,7 @@ func TestInvariants(t *testing.T) {
 				t.Errorf("seed %d: %s", seed, fmt.Sprintf(format, args...))
 			}
 		}
-		replicas, outside, inside := map[cluster.Owner]int{}, map[cluster.Owner]int{}, 0
+		replicas, outside, inside := map[cluster.Ref]int{}, map[cluster.Ref]int{}, 0
 		of := state.Owners()
 		for _, pod := range state.Pods {
 			o := of(pod)
@@ -58,7 +58,7 @@ func TestInvariants(t *testing.T) {
 		level := lost(t, state, blast.Options{Levels: []string{zone}}).Levels[0]
 
 		// Each pod is in one domain, or on a node without label.
-		sum := map[cluster.Owner]int{}
+		sum := map[cluster.Ref]int{}
 		pods := 0
 		for _, failure := range level.Failures {
 			pods += failure.Pods

@@ -103,11 +103,11 @@ type runningPod struct {
 
 // counted is a workload and what is known of it before anything fails.
 type counted struct {
-	owner            cluster.Owner
+	owner            cluster.Ref
 	replicas, quorum int
 }
 
-func newContents(state *cluster.State, quorum map[cluster.Owner]int) *contents {
+func newContents(state *cluster.State, quorum map[cluster.Ref]int) *contents {
 	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodes: len(state.Nodes)}
 	silent := map[string]bool{}
 	for _, node := range state.Nodes {
@@ -119,7 +119,7 @@ func newContents(state *cluster.State, quorum map[cluster.Owner]int) *contents {
 	}
 	budgets, covering := indexBudgets(state)
 	c.budgets = budgets
-	owner, position := state.Owners(), map[cluster.Owner]int{}
+	owner, position := state.Owners(), map[cluster.Ref]int{}
 	for _, pod := range state.Pods {
 		on, known := c.pods[pod.Spec.NodeName]
 		if !known || !cluster.Active(pod) || silent[pod.Spec.NodeName] {
@@ -143,7 +143,7 @@ func newContents(state *cluster.State, quorum map[cluster.Owner]int) *contents {
 }
 
 // ofNode tells whether the owner's pods live and die with their node. A static pod's owner is the Node.
-func ofNode(o cluster.Owner) bool {
+func ofNode(o cluster.Ref) bool {
 	return o.Kind == "DaemonSet" || o.Kind == "Pod" || o.Kind == "Node"
 }
 

@@ -117,8 +117,8 @@ func lost(t *testing.T, state *cluster.State, opts blast.Options) *blast.Analysi
 	return analysis
 }
 
-func owner(kind, name string) cluster.Owner {
-	return cluster.Owner{Kind: kind, Namespace: "default", Name: name}
+func owner(kind, name string) cluster.Ref {
+	return cluster.Ref{Kind: kind, Namespace: "default", Name: name}
 }
 
 func TestLost(t *testing.T) {

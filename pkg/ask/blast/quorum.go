@@ -17,7 +17,7 @@ import (
 
 // voter is a workload whose pods may need a quorum.
 type voter struct {
-	owner      cluster.Owner
+	owner      cluster.Ref
 	annotation string
 	annotated  bool
 	// known tells that it belongs to a system whose members are known to vote.
@@ -44,7 +44,7 @@ var knownVoters = []labels.Set{
 func voters(state *cluster.State) []voter {
 	var all []voter
 	add := func(kind string, obj cluster.Object, replicas *int32, pod map[string]string) {
-		v := voter{owner: cluster.Owner{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+		v := voter{owner: cluster.Ref{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 		v.annotation, v.annotated = obj.GetAnnotations()[QuorumAnnotation]
 		v.wanted = int(ptr.Deref(replicas, 1)) // 1 is the API's default.
 		v.known = slices.ContainsFunc(knownVoters, func(known labels.Set) bool { return known.AsSelectorPreValidated().Matches(labels.Set(pod)) })
@@ -68,9 +68,9 @@ func voters(state *cluster.State) []voter {
 // Quorums returns how many of its pods each workload needs that says so by its annotation, is named, or belongs to a system whose
 // members are known to vote. A name wins over an annotation, and that over what is known; names and known systems ask for the
 // majority. The error tells every annotation and every name that is not legal.
-func Quorums(state *cluster.State, named []string) (map[cluster.Owner]int, error) {
+func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) {
 	voters := voters(state)
-	quorum := map[cluster.Owner]int{}
+	quorum := map[cluster.Ref]int{}
 	var problems []error
 	for _, v := range voters {
 		if !v.annotated {
@@ -148,4 +148,4 @@ func candidates(voters []voter) string {
 }
 
 // fullName is the owner as namespace/kind/name.
-func fullName(o cluster.Owner) string { return o.Namespace + "/" + o.String() }
+func fullName(o cluster.Ref) string { return o.Namespace + "/" + o.String() }

@@ -112,8 +112,8 @@ func TestKnownSystemsVote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := func(name string) cluster.Owner { return cluster.Owner{Kind: "StatefulSet", Namespace: "x", Name: name} }
-	want := map[cluster.Owner]int{of("k-etcd"): 3, of("told"): 4, of("zk"): 3} // 5/2 + 1 = 3
+	of := func(name string) cluster.Ref { return cluster.Ref{Kind: "StatefulSet", Namespace: "x", Name: name} }
+	want := map[cluster.Ref]int{of("k-etcd"): 3, of("told"): 4, of("zk"): 3} // 5/2 + 1 = 3
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("quorums (-want +got):\n%s", diff)
 	}

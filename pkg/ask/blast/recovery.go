@@ -166,7 +166,7 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	}
 	r := &Recovery{State: settled}
 	before := make(map[types.UID]bool, len(state.Pods))
-	lost := map[cluster.Owner][]*v1.Pod{}
+	lost := map[cluster.Ref][]*v1.Pod{}
 	owner := state.Owners()
 	lose := func(pod *v1.Pod) {
 		o := owner(pod)
@@ -198,7 +198,7 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 			r.LastEviction = max(r.LastEviction, cluster.DeletionRequested(pod).Sub(state.Now.Time))
 		}
 	}
-	replaced, names := map[cluster.Owner]int{}, map[types.NamespacedName]bool{}
+	replaced, names := map[cluster.Ref]int{}, map[types.NamespacedName]bool{}
 	owner = settled.Owners()
 	replace := func(pod *v1.Pod) {
 		replaced[owner(pod)]++

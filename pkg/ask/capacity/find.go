@@ -17,7 +17,7 @@ import (
 
 // Share is a workload and how many of its replicas one unit of a mix holds, at least 1.
 type Share struct {
-	Workload   cluster.Owner
+	Workload   cluster.Ref
 	Proportion int
 }
 
@@ -165,7 +165,7 @@ func (p *prober) next(ctx context.Context, limit *Limit) (*cluster.State, error)
 	if limit.Capped {
 		return lastState(p.full), nil
 	}
-	all := func(string, cluster.Owner, *v1.Pod) *placement.Depth { return &placement.Depth{} }
+	all := func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
 	one, err := p.run(ctx, p.scaled(p.full.Scenario, limit.More+1), p.full, all)
 	if err != nil {
 		return nil, err

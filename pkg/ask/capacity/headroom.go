@@ -224,7 +224,7 @@ func (p *prober) most() int {
 }
 
 // request is what a pod of the workload asks for.
-func (p *prober) request(owner cluster.Owner) amounts {
+func (p *prober) request(owner cluster.Ref) amounts {
 	asks := amounts{v1.ResourcePods: 1}
 	for _, obj := range p.state.Objects() {
 		if nameOf(obj) == owner {

@@ -48,7 +48,7 @@ func newProber(world *simulation.World, base *simulation.Result, mix []Share, op
 	p.scenario = &s
 	for _, share := range mix {
 		for _, hpa := range p.state.HorizontalPodAutoscalers {
-			if ref := hpa.Spec.ScaleTargetRef; share.Workload == (cluster.Owner{Kind: ref.Kind, Namespace: hpa.Namespace, Name: ref.Name}) {
+			if ref := hpa.Spec.ScaleTargetRef; share.Workload == (cluster.Ref{Kind: ref.Kind, Namespace: hpa.Namespace, Name: ref.Name}) {
 				p.scenario = p.scenario.Then(scenario.Step{Name: "without-autoscaler",
 					Delete: &scenario.Delete{Targets: []string{"hpa/" + hpa.Name}, Namespace: hpa.Namespace}})
 			}
@@ -58,7 +58,7 @@ func newProber(world *simulation.World, base *simulation.Result, mix []Share, op
 }
 
 // replicas is the number of pods that the workload asks for.
-func replicas(state *cluster.State, owner cluster.Owner) int32 {
+func replicas(state *cluster.State, owner cluster.Ref) int32 {
 	for _, obj := range state.Objects() {
 		if scenario.KindOf(obj) == owner.Kind && obj.GetNamespace() == owner.Namespace && obj.GetName() == owner.Name {
 			n, _ := scenario.Replicas(obj)
@@ -85,7 +85,7 @@ func (p *prober) scaled(s *scenario.Scenario, units int) *scenario.Scenario {
 	return s
 }
 
-func (p *prober) run(ctx context.Context, s *scenario.Scenario, prefix *simulation.Result, record func(string, cluster.Owner, *v1.Pod) *placement.Depth) (*simulation.Result, error) {
+func (p *prober) run(ctx context.Context, s *scenario.Scenario, prefix *simulation.Result, record func(string, cluster.Ref, *v1.Pod) *placement.Depth) (*simulation.Result, error) {
 	defer func() { p.world.Record = nil }()
 	return p.world.Run(ctx, s, simulation.Options{Prefix: prefix, Record: record})
 }
@@ -166,7 +166,7 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 			}
 		}
 	}
-	bound := map[cluster.Owner]int{}
+	bound := map[cluster.Ref]int{}
 	owner := last.State.Owners()
 	for _, pod := range last.State.Pods {
 		if pod.Spec.NodeName != "" && cluster.Active(pod) {

@@ -20,8 +20,8 @@ import (
 // scalable are the kinds whose replicas can be asked for.
 var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet"}
 
-func nameOf(obj cluster.Object) cluster.Owner {
-	return cluster.Owner{Kind: scenario.KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+func nameOf(obj cluster.Object) cluster.Ref {
+	return cluster.Ref{Kind: scenario.KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 // podOf is a pod of the object's template.
@@ -35,8 +35,8 @@ func podOf(obj cluster.Object) *v1.Pod {
 
 // Workloads are those of the state whose replicas can be asked for, in its order: Deployments, the ReplicaSets that nobody controls,
 // and StatefulSets.
-func Workloads(state *cluster.State) []cluster.Owner {
-	var all []cluster.Owner
+func Workloads(state *cluster.State) []cluster.Ref {
+	var all []cluster.Ref
 	for _, obj := range state.Objects() {
 		if slices.Contains(scalable, scenario.KindOf(obj)) && metav1.GetControllerOfNoCopy(obj) == nil {
 			all = append(all, nameOf(obj))
@@ -76,7 +76,7 @@ func Mixes(state *cluster.State, workloads, mixes []string) ([][]Share, error) {
 	return asked, nil
 }
 
-func parseMix(state *cluster.State, known []cluster.Owner, mix string) ([]Share, error) {
+func parseMix(state *cluster.State, known []cluster.Ref, mix string) ([]Share, error) {
 	var shares []Share
 	var problems []error
 	for part := range strings.SplitSeq(mix, ",") {
@@ -99,22 +99,22 @@ func parseMix(state *cluster.State, known []cluster.Owner, mix string) ([]Share,
 }
 
 // named finds the workload of that name.
-func named(state *cluster.State, known []cluster.Owner, name string) (cluster.Owner, error) {
+func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref, error) {
 	target, namespace := name, ""
 	if strings.Count(name, "/") == 2 {
 		namespace, target, _ = strings.Cut(name, "/")
 	}
 	kind, short, err := scenario.ParseTarget(target)
 	if err != nil {
-		return cluster.Owner{}, err
+		return cluster.Ref{}, err
 	}
 	if kind == "DaemonSet" {
-		return cluster.Owner{}, fmt.Errorf("%s: a DaemonSet has a pod on each of its nodes, and no number of replicas; give a Deployment, ReplicaSet or StatefulSet", name)
+		return cluster.Ref{}, fmt.Errorf("%s: a DaemonSet has a pod on each of its nodes, and no number of replicas; give a Deployment, ReplicaSet or StatefulSet", name)
 	}
 	if !slices.Contains(scalable, kind) {
-		return cluster.Owner{}, fmt.Errorf("%s: a %s has no number of replicas; give a Deployment, ReplicaSet or StatefulSet", name, kind)
+		return cluster.Ref{}, fmt.Errorf("%s: a %s has no number of replicas; give a Deployment, ReplicaSet or StatefulSet", name, kind)
 	}
-	var found []cluster.Owner
+	var found []cluster.Ref
 	for _, owner := range known {
 		if owner.Kind == kind && owner.Name == short && (namespace == "" || owner.Namespace == namespace) {
 			found = append(found, owner)
@@ -128,21 +128,21 @@ func named(state *cluster.State, known []cluster.Owner, name string) (cluster.Ow
 		for _, owner := range found {
 			names = append(names, owner.Namespace+"/"+owner.String())
 		}
-		return cluster.Owner{}, fmt.Errorf("%s is in several namespaces; give one of %s", name, strings.Join(names, ", "))
+		return cluster.Ref{}, fmt.Errorf("%s is in several namespaces; give one of %s", name, strings.Join(names, ", "))
 	}
 	for _, rs := range state.ReplicaSets {
 		if owner := metav1.GetControllerOfNoCopy(rs); kind == "ReplicaSet" && rs.Name == short && owner != nil {
-			return cluster.Owner{}, fmt.Errorf("%s: its replicas are set by %s/%s; ask for that", name, strings.ToLower(owner.Kind), owner.Name)
+			return cluster.Ref{}, fmt.Errorf("%s: its replicas are set by %s/%s; ask for that", name, strings.ToLower(owner.Kind), owner.Name)
 		}
 	}
-	return cluster.Owner{}, fmt.Errorf("there is no %s; %s", name, near(name, known))
+	return cluster.Ref{}, fmt.Errorf("there is no %s; %s", name, near(name, known))
 }
 
 // maxNear is how many names an error lists.
 const maxNear = 5
 
 // near names the workloads that are spelled most like the wanted one.
-func near(wanted string, known []cluster.Owner) string {
+func near(wanted string, known []cluster.Ref) string {
 	if len(known) == 0 {
 		return "there is no Deployment, ReplicaSet or StatefulSet"
 	}

@@ -41,7 +41,7 @@ type Move struct {
 // Effects returns what each rule of the owner's pods does in the step, in the order of the spec: the scenario runs again up to the
 // step, once for each rule, as if its pods had never had the rule. Rules of other pods and the scheduler's default spreading are not
 // among them. Pods without rules have no effects. It is an error if the result has no such step or the step no such pods.
-func Effects(ctx context.Context, result *simulation.Result, step string, owner cluster.Owner, opts Options) ([]Effect, error) {
+func Effects(ctx context.Context, result *simulation.Result, step string, owner cluster.Ref, opts Options) ([]Effect, error) {
 	with, err := stepOf(result, step)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func Effects(ctx context.Context, result *simulation.Result, step string, owner 
 	return effects, nil
 }
 
-func compare(r rule.Rule, owner cluster.Owner, with, without *simulation.Step) Effect {
+func compare(r rule.Rule, owner cluster.Ref, with, without *simulation.Step) Effect {
 	e := Effect{Rule: r, Pending: len(with.Pending), PendingWithout: len(without.Pending)}
 	before, after := podsOf(with.State), podsOf(without.State)
 	e.Moved = moves(before[owner], after[owner])
@@ -98,10 +98,10 @@ func selected(r rule.Rule, pods []*v1.Pod) (selected, of int) {
 }
 
 // owners returns the owners of either, sorted.
-func owners(before, after map[cluster.Owner][]*v1.Pod) []cluster.Owner {
+func owners(before, after map[cluster.Ref][]*v1.Pod) []cluster.Ref {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
-	return slices.SortedFunc(maps.Keys(all), cluster.Owner.Compare)
+	return slices.SortedFunc(maps.Keys(all), cluster.Ref.Compare)
 }
 
 // moves compares the n-th pod with the n-th.

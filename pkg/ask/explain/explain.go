@@ -55,7 +55,7 @@ func last(ctx context.Context, s *scenario.Scenario) (*simulation.Step, error) {
 }
 
 // specOf returns the spec that the owner's next pod would be made from; that of its newest pod where the owner is not there.
-func specOf(state *cluster.State, owner cluster.Owner) *v1.PodSpec {
+func specOf(state *cluster.State, owner cluster.Ref) *v1.PodSpec {
 	if obj := objectOf(state, owner); obj != nil {
 		spec, _ := scenario.PodSpec(obj)
 		return spec
@@ -66,7 +66,7 @@ func specOf(state *cluster.State, owner cluster.Owner) *v1.PodSpec {
 	return nil
 }
 
-func objectOf(state *cluster.State, owner cluster.Owner) cluster.Object {
+func objectOf(state *cluster.State, owner cluster.Ref) cluster.Object {
 	for _, obj := range state.Objects() {
 		if scenario.KindOf(obj) == owner.Kind && obj.GetNamespace() == owner.Namespace && obj.GetName() == owner.Name {
 			return obj
@@ -76,9 +76,9 @@ func objectOf(state *cluster.State, owner cluster.Owner) cluster.Object {
 }
 
 // podsOf returns the pods of each workload that have not ended, in order of arrival.
-func podsOf(state *cluster.State) map[cluster.Owner][]*v1.Pod {
+func podsOf(state *cluster.State) map[cluster.Ref][]*v1.Pod {
 	ownerOf := state.Owners()
-	pods := map[cluster.Owner][]*v1.Pod{}
+	pods := map[cluster.Ref][]*v1.Pod{}
 	for _, pod := range state.Pods {
 		if !cluster.Terminal(pod) {
 			owner := ownerOf(pod)

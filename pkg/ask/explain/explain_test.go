@@ -44,6 +44,6 @@ func run(t *testing.T, s *scenario.Scenario) *simulation.Result {
 	return result
 }
 
-func deployment(name string) cluster.Owner {
-	return cluster.Owner{Kind: "Deployment", Namespace: "default", Name: name}
+func deployment(name string) cluster.Ref {
+	return cluster.Ref{Kind: "Deployment", Namespace: "default", Name: name}
 }

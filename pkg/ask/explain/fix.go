@@ -85,7 +85,7 @@ type pendingPod struct {
 	scenario *scenario.Scenario // up to the step
 	step     *simulation.Step
 	pod      *v1.Pod
-	owner    cluster.Owner
+	owner    cluster.Ref
 	spec     *v1.PodSpec // the workload's
 	place    int         // of the pod among those of its revision
 	// running and waiting are how many of the workload's pods have a node, and how many have none.

@@ -24,7 +24,7 @@ import (
 func recorded(t *testing.T, s *scenario.Scenario) *simulation.Result {
 	t.Helper()
 	result, err := simulation.Run(context.Background(), s, simulation.Options{
-		Record: func(string, cluster.Owner, *v1.Pod) *placement.Depth { return &placement.Depth{Before: true} },
+		Record: func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{Before: true} },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func generated(seed uint64) string {
 }
 
 // follow does what the words of a fix say, as a reader of them would, to the scenario up to the step.
-func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.Step, owner cluster.Owner) *scenario.Scenario {
+func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.Step, owner cluster.Ref) *scenario.Scenario {
 	t.Helper()
 	words := func(pattern string) []string {
 		return regexp.MustCompile("^" + pattern + "$").FindStringSubmatch(change)

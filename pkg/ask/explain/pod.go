@@ -20,7 +20,7 @@ import (
 type Pod struct {
 	// Step is the step in which the scheduler looked at the pod.
 	Step  string
-	Owner cluster.Owner
+	Owner cluster.Ref
 	// Runs is the node with which the pod came, as those of a dump do, so that it was placed again to see what the scheduler says of it
 	// now; "" for a pod that the scheduler looked at in the step.
 	Runs string
@@ -52,7 +52,7 @@ type NotFoundError struct {
 	Of Of
 	// Workloads are the outermost owners that the scheduler looked at pods of, in the step asked for or in any, with a bare pod's
 	// name for itself.
-	Workloads []cluster.Owner
+	Workloads []cluster.Ref
 	// Steps are those that there are, where the one asked for is not among them.
 	Steps []string
 }
@@ -105,7 +105,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Of, opts Options) (resul
 	}
 	// Once more, since only now it is known which pods of which step: to keep the cycles of all of them would take too much memory.
 	again, err := simulation.Run(ctx, s.Until(step.Name), simulation.Options{
-		Record: func(in string, _ cluster.Owner, pod *v1.Pod) *placement.Depth {
+		Record: func(in string, _ cluster.Ref, pod *v1.Pod) *placement.Depth {
 			if in != step.Name || !wanted[nameOf(pod)] {
 				return nil
 			}
@@ -152,7 +152,7 @@ func (of Of) asked(step *simulation.Step) func(*v1.Pod) bool {
 	owner := step.State.Owners()
 	return func(pod *v1.Pod) bool {
 		return pod.Namespace == of.Namespace &&
-			(of.Kind == "Pod" && pod.Name == of.Name || owner(pod) == cluster.Owner{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
+			(of.Kind == "Pod" && pod.Name == of.Name || owner(pod) == cluster.Ref{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
 	}
 }
 
@@ -204,8 +204,8 @@ func looked(step *simulation.Step, wanted map[types.NamespacedName]bool) []Pod {
 
 // complete adds what would have changed each pod's fate.
 func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
-	effects, notes := map[cluster.Owner][]Effect{}, map[cluster.Owner][]string{}
-	fixed := map[cluster.Owner]bool{}
+	effects, notes := map[cluster.Ref][]Effect{}, map[cluster.Ref][]string{}
+	fixed := map[cluster.Ref]bool{}
 	for i := range pods {
 		pod := &pods[i]
 		if _, known := effects[pod.Owner]; !known {

@@ -17,7 +17,7 @@ import (
 // budget is a PodDisruptionBudget that covers a subject's pods.
 type budget struct {
 	*policyv1.PodDisruptionBudget
-	owner   cluster.Owner
+	owner   cluster.Ref
 	matches labels.Selector
 }
 
@@ -33,8 +33,8 @@ func (s *subject) budgets() []budget {
 }
 
 // budgetOwner names a budget as the sources of a scenario do.
-func budgetOwner(pdb *policyv1.PodDisruptionBudget) cluster.Owner {
-	return cluster.Owner{Kind: "PodDisruptionBudget", Namespace: pdb.Namespace, Name: pdb.Name}
+func budgetOwner(pdb *policyv1.PodDisruptionBudget) cluster.Ref {
+	return cluster.Ref{Kind: "PodDisruptionBudget", Namespace: pdb.Namespace, Name: pdb.Name}
 }
 
 // limit is the budget's field that sets how many evictions it allows, with its value.

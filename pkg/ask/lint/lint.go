@@ -44,7 +44,7 @@ type Finding struct {
 	// Severity is the check's, or a lesser one.
 	Severity Severity
 	// Object is what the rule is written in, and ExpandedFrom the custom resource that it was expanded from, if it was.
-	Object       cluster.Owner
+	Object       cluster.Ref
 	ExpandedFrom string
 	// Field is the rule's place in the object, such as spec.template.spec.topologySpreadConstraints[0].
 	Field string
@@ -124,14 +124,14 @@ func chosen(opts Options) []Check {
 type collection struct {
 	scenario *simulation.Result
 	findings []Finding
-	objects  []cluster.Owner // in order of their first appearance, a budget after what it covers
+	objects  []cluster.Ref // in order of their first appearance, a budget after what it covers
 }
 
 // add completes a finding of a check.
 func (c *collection) add(check *Check, s *subject, f Finding) {
 	f.Check, f.Step = check.ID, s.step.Name
 	f.Severity = cmp.Or(f.Severity, check.Severity)
-	if f.Object == (cluster.Owner{}) {
+	if f.Object == (cluster.Ref{}) {
 		f.Object = s.owner
 	}
 	if f.Object == s.owner {
@@ -140,7 +140,7 @@ func (c *collection) add(check *Check, s *subject, f Finding) {
 	if source, found := c.scenario.Scenario.Source(s.step.Name, f.Object); found {
 		f.Source = &source
 	}
-	for _, object := range []cluster.Owner{s.owner, f.Object} {
+	for _, object := range []cluster.Ref{s.owner, f.Object} {
 		if !slices.Contains(c.objects, object) {
 			c.objects = append(c.objects, object)
 		}

@@ -36,7 +36,7 @@ type look struct {
 
 // subject is something that makes pods, as a step leaves it.
 type subject struct {
-	owner  cluster.Owner
+	owner  cluster.Ref
 	step   *simulation.Step
 	object cluster.Object
 	// pod is one as its template makes it, and path where its spec stands in the object.
@@ -47,7 +47,7 @@ type subject struct {
 	// calm tells that no step up to this one takes nodes away, so that where pods are says something about the rules.
 	calm bool
 
-	owned func() map[cluster.Owner][]*v1.Pod // the pods of each owner after the step
+	owned func() map[cluster.Ref][]*v1.Pod // the pods of each owner after the step
 }
 
 func newLook(ctx context.Context, result *simulation.Result) *look {
@@ -78,7 +78,7 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 			continue
 		}
 		s := &subject{
-			owner: cluster.Owner{Kind: scenario.KindOf(object), Namespace: object.GetNamespace(), Name: object.GetName()},
+			owner: cluster.Ref{Kind: scenario.KindOf(object), Namespace: object.GetNamespace(), Name: object.GetName()},
 			step:  step, object: object, path: path, calm: calm, owned: owned,
 			pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Labels: templateLabels(object)}, Spec: *spec},
 		}
@@ -143,9 +143,9 @@ func (s *subject) in(step *simulation.Step) *subject {
 }
 
 // ownedPods tells the pods of each owner after the step, once it is asked.
-func ownedPods(step *simulation.Step) func() map[cluster.Owner][]*v1.Pod {
-	return sync.OnceValue(func() map[cluster.Owner][]*v1.Pod {
-		owner, pods := step.State.Owners(), map[cluster.Owner][]*v1.Pod{}
+func ownedPods(step *simulation.Step) func() map[cluster.Ref][]*v1.Pod {
+	return sync.OnceValue(func() map[cluster.Ref][]*v1.Pod {
+		owner, pods := step.State.Owners(), map[cluster.Ref][]*v1.Pod{}
 		for _, pod := range step.State.Pods {
 			if !cluster.Terminal(pod) {
 				pods[owner(pod)] = append(pods[owner(pod)], pod)

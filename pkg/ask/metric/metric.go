@@ -84,7 +84,7 @@ func (m *Metrics) Level(key string) *LevelMetrics {
 // Options say what is looked at.
 type Options struct {
 	// Workloads are those of which skew and blast radius are told; empty: all but DaemonSets and bare pods.
-	Workloads []cluster.Owner
+	Workloads []cluster.Ref
 	// Levels are the topology keys of the levels; empty: every level that the nodes have.
 	Levels []string
 	// Recover are those of them of which it is told what comes back after a failure.
@@ -99,7 +99,7 @@ const DefaultWorst = 100
 
 // counts tells whether the skew and the blast radius of the workload count. A DaemonSet has its pods on every node, and a bare pod
 // is as good as its node.
-func (o *Options) counts(owner cluster.Owner) bool {
+func (o *Options) counts(owner cluster.Ref) bool {
 	if len(o.Workloads) > 0 {
 		return slices.Contains(o.Workloads, owner)
 	}
@@ -162,7 +162,7 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 
 // radius finds the largest share of a workload that one failure takes. Of equal shares the one of more lost pods counts, then the
 // first.
-func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Owner) bool) {
+func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool) {
 	lost := 0
 	for _, failure := range found.Failures {
 		for _, loss := range failure.Workloads {
@@ -199,7 +199,7 @@ func ofDaemonSet(pod *v1.Pod) bool {
 }
 
 // Name names a workload as kind/name in lower case, with its namespace before it if that is not the default one.
-func Name(owner cluster.Owner) string {
+func Name(owner cluster.Ref) string {
 	if owner.Namespace == "" || owner.Namespace == v1.NamespaceDefault {
 		return owner.String()
 	}

@@ -78,7 +78,7 @@ func TestOf(t *testing.T) {
 	}
 	// Of db alone, the loss of a node takes two of three.
 	got, err = metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{
-		Workloads: []cluster.Owner{{Kind: "Deployment", Namespace: "default", Name: "db"}}, Levels: []string{"kubernetes.io/hostname"},
+		Workloads: []cluster.Ref{{Kind: "Deployment", Namespace: "default", Name: "db"}}, Levels: []string{"kubernetes.io/hostname"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,15 +12,15 @@ import (
 
 // spread is where the running pods of a workload are.
 type spread struct {
-	owner  cluster.Owner
+	owner  cluster.Ref
 	nodes  map[string]int
 	sample *v1.Pod
 }
 
 // spreads returns the workloads that run and count, in order of arrival.
-func spreads(state *cluster.State, counts func(cluster.Owner) bool) []*spread {
+func spreads(state *cluster.State, counts func(cluster.Ref) bool) []*spread {
 	var all []*spread
-	index := map[cluster.Owner]*spread{}
+	index := map[cluster.Ref]*spread{}
 	owner := state.Owners()
 	for _, pod := range state.Pods {
 		if pod.Spec.NodeName == "" || !cluster.Active(pod) {
@@ -78,8 +78,8 @@ func Count(domains []topology.Domain, onNode map[string]int, sample *v1.Pod) (co
 // and those that only one of the states has do not count.
 func Moved(before, after *cluster.State) int {
 	moved := 0
-	was := map[cluster.Owner]*spread{}
-	all := func(cluster.Owner) bool { return true }
+	was := map[cluster.Ref]*spread{}
+	all := func(cluster.Ref) bool { return true }
 	for _, s := range spreads(before, all) {
 		was[s.owner] = s
 	}

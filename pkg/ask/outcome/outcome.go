@@ -28,7 +28,7 @@ type Placement struct {
 
 // Workload is how the pods of one workload are distributed.
 type Workload struct {
-	Owner cluster.Owner
+	Owner cluster.Ref
 	// Nodes are the numbers of pods by node; Pending is the number of pods without one.
 	Nodes   map[string]int
 	Pending int
@@ -36,7 +36,7 @@ type Workload struct {
 
 // PlacementOf returns the distribution of the state's pods, those that have ended or are about to apart.
 func PlacementOf(state *cluster.State) Placement {
-	found := map[cluster.Owner]*Workload{}
+	found := map[cluster.Ref]*Workload{}
 	owner := state.Owners()
 	for _, pod := range state.Pods {
 		if !cluster.Active(pod) {

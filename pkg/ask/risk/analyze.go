@@ -63,7 +63,7 @@ type analyzer struct {
 	nodes  map[string]bool
 	opts   Options
 
-	at       map[cluster.Owner]int // index in Workloads and in outcomes
+	at       map[cluster.Ref]int // index in Workloads and in outcomes
 	outcomes []outcome
 }
 
@@ -110,7 +110,7 @@ func (a *analyzer) workloads(ctx context.Context, state *cluster.State) error {
 }
 
 // workload returns the index of the workload, which is made if it is new.
-func (a *analyzer) workload(owner cluster.Owner) int {
+func (a *analyzer) workload(owner cluster.Ref) int {
 	i, found := a.at[owner]
 	if !found {
 		i = len(a.Workloads)

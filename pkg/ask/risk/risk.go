@@ -17,7 +17,7 @@ import (
 // Options say what is asked for.
 type Options struct {
 	// Quorum is the number of running pods that a workload needs. Workloads that are not in it need none.
-	Quorum map[cluster.Owner]int
+	Quorum map[cluster.Ref]int
 	// Trials is the number of trials where domains cross; 0: DefaultTrials.
 	Trials int
 	// Seed is the seed of the trials.
@@ -61,7 +61,7 @@ type Level struct {
 
 // Workload is how likely a workload is to lose pods, at a random moment.
 type Workload struct {
-	Workload cluster.Owner
+	Workload cluster.Ref
 	// Replicas are its pods that have not ended; Down those of them that are down at the start, and stay so: Pending, not ready, or on
 	// a node that is not there.
 	Replicas, Down int
@@ -125,7 +125,7 @@ func Analyze(ctx context.Context, state *cluster.State, rates scenario.Rates, op
 	for _, level := range levels {
 		analysis.Levels = append(analysis.Levels, level.Level)
 	}
-	a := analyzer{Analysis: analysis, levels: levels, nodes: nodes, opts: opts, at: map[cluster.Owner]int{}}
+	a := analyzer{Analysis: analysis, levels: levels, nodes: nodes, opts: opts, at: map[cluster.Ref]int{}}
 	if err := a.workloads(ctx, state); err != nil {
 		return nil, err
 	}
@@ -164,6 +164,6 @@ func check(state *cluster.State, rates scenario.Rates, opts Options) error {
 }
 
 // owners are the keys of the map, sorted.
-func owners(quorum map[cluster.Owner]int) []cluster.Owner {
-	return slices.SortedFunc(maps.Keys(quorum), cluster.Owner.Compare)
+func owners(quorum map[cluster.Ref]int) []cluster.Ref {
+	return slices.SortedFunc(maps.Keys(quorum), cluster.Ref.Compare)
 }

@@ -66,8 +66,8 @@ func pod(app, name string) *v1.Pod {
 	}}
 }
 
-func owner(name string) cluster.Owner {
-	return cluster.Owner{Kind: "StatefulSet", Namespace: "default", Name: name}
+func owner(name string) cluster.Ref {
+	return cluster.Ref{Kind: "StatefulSet", Namespace: "default", Name: name}
 }
 
 func budget(name, app string, desired int32) *policyv1.PodDisruptionBudget {
@@ -138,7 +138,7 @@ func TestByHand(t *testing.T) {
 		{"never fails", world(place{nil, web(2)}), scenario.Rates{"node": u(0)}, 2, []float64{1, 0, 0, 0}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			opts := risk.Options{Quorum: map[cluster.Owner]int{owner("web"): test.quorum}}
+			opts := risk.Options{Quorum: map[cluster.Ref]int{owner("web"): test.quorum}}
 			test.state.PodDisruptionBudgets = []*policyv1.PodDisruptionBudget{budget("web", "web", int32(test.quorum))}
 			w := analyze(t, test.state, test.rates, opts).Workloads[0]
 			if diff := cmp.Diff(test.want, figures(w), near); diff != "" {
@@ -163,7 +163,7 @@ func TestEqualNodesAreBinomial(t *testing.T) {
 	state := world(places...)
 	binomial := distuv.Binomial{N: n, P: share}
 	for quorum := 1; quorum <= n; quorum++ {
-		w := analyze(t, state, scenario.Rates{"node": u(share)}, risk.Options{Quorum: map[cluster.Owner]int{owner("web"): quorum}}).Workloads[0]
+		w := analyze(t, state, scenario.Rates{"node": u(share)}, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): quorum}}).Workloads[0]
 		var below float64
 		for down := n - quorum + 1; down <= n; down++ {
 			below += binomial.Prob(float64(down))
@@ -264,7 +264,7 @@ func TestExactAgainstAllSubsets(t *testing.T) {
 			mean += float64(down) * p
 		}
 		for quorum := 1; quorum <= total; quorum++ {
-			w := analyze(t, state, rates, risk.Options{Quorum: map[cluster.Owner]int{owner("web"): quorum}}).Workloads[0]
+			w := analyze(t, state, rates, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): quorum}}).Workloads[0]
 			if w.Method != risk.Exact {
 				t.Fatalf("world %d: method %s", i, w.Method)
 			}
@@ -311,7 +311,7 @@ func TestIntervalsHoldTheExactValue(t *testing.T) {
 		place{in(zone, "a"), web(2)}, place{in(zone, "a"), web(1)}, place{in(zone, "b"), web(1)}, place{in(zone, "c"), web(1)},
 	)
 	rates := scenario.Rates{"node": u(0.05), "zone": u(0.02)}
-	opts := risk.Options{Quorum: map[cluster.Owner]int{owner("web"): 3}}
+	opts := risk.Options{Quorum: map[cluster.Ref]int{owner("web"): 3}}
 	exact := analyze(t, state, rates, opts).Workloads[0]
 	opts.TrialsOnly, opts.Trials = true, 2000
 	holds := func(p risk.Probability, exact float64) bool {
@@ -357,7 +357,7 @@ func TestPodsThatAreDownAlready(t *testing.T) {
 	unready := cluster.Bind(pod("web", "unready"), "node-0", cluster.Epoch.Time)
 	unready.Status.Conditions = nil
 	state = state.With(pending, lost, ended, unready)
-	analysis := analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{Quorum: map[cluster.Owner]int{owner("web"): 2}})
+	analysis := analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): 2}})
 	want := risk.Workload{
 		Workload: owner("web"), Replicas: 5, Down: 3, Method: risk.Exact, Quorum: 2, ExpectedDown: 3.2,
 		AllDown: risk.Probability{Value: 0.01, Low: 0.01, High: 0.01}, BelowQuorum: risk.Probability{Value: 0.19, Low: 0.19, High: 0.19},
@@ -435,7 +435,7 @@ func TestBudgetOverParts(t *testing.T) {
 }
 
 func TestQuorumOfAWorkloadWithoutPods(t *testing.T) {
-	w := analyze(t, world(place{}), scenario.Rates{"node": u(0.1)}, risk.Options{Quorum: map[cluster.Owner]int{owner("web"): 2}}).Workloads
+	w := analyze(t, world(place{}), scenario.Rates{"node": u(0.1)}, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): 2}}).Workloads
 	if len(w) != 1 || w[0].Replicas != 0 || w[0].BelowQuorum.Value != 1 {
 		t.Errorf("got %+v, want web below its quorum for certain", w)
 	}
@@ -469,7 +469,7 @@ func TestLevelsAndAssumptions(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	_, err := risk.Analyze(context.Background(), world(place{}), scenario.Rates{"rack": u(0.1)},
-		risk.Options{Trials: -1, Quorum: map[cluster.Owner]int{owner("web"): -2}})
+		risk.Options{Trials: -1, Quorum: map[cluster.Ref]int{owner("web"): -2}})
 	want := strings.Join([]string{
 		`rates: Invalid value: "rack": no node has this label, so nothing can fail at this level; drop it, or give a label of the nodes`,
 		`trials: Invalid value: -1: must be at least 1, or 0 for the default`,
@@ -519,7 +519,7 @@ func large(cross bool) (*cluster.State, scenario.Rates, risk.Options) {
 		}
 		state.Nodes = append(state.Nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i), Labels: labels}})
 	}
-	opts := risk.Options{Quorum: map[cluster.Owner]int{}}
+	opts := risk.Options{Quorum: map[cluster.Ref]int{}}
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range workloads {
 		name := fmt.Sprint("web-", i)
