@@ -35,7 +35,7 @@ func workloadNames(t *testing.T, opts Options) []string {
 	}
 	var all []string
 	for _, obj := range s.Workloads {
-		all = append(all, nameOf(obj).String())
+		all = append(all, cluster.RefTo(obj).Describe())
 	}
 	return all
 }
@@ -70,10 +70,10 @@ func TestSourceOfAResource(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, obj := range s.Workloads {
-		if operator.OriginsOf(obj) == nil || KindOf(obj) != "StatefulSet" {
+		if operator.OriginsOf(obj) == nil || cluster.KindOf(obj) != "StatefulSet" {
 			continue
 		}
-		source, found := s.Source(WorkloadsStep, cluster.Ref{Kind: KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		source, found := s.Source(WorkloadsStep, cluster.RefTo(obj))
 		if want := (manifest.Source{File: "scenario.yaml", Path: "workloads[0].objects[0]", Line: 8}); !found || source != want {
 			t.Errorf("source is %+v, want %+v", source, want)
 		}
