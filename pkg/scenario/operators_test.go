@@ -43,7 +43,7 @@ func workloadNames(t *testing.T, opts Options) []string {
 // The chart comes first; what is written out is expanded, too.
 func TestOperatorsOfAScenario(t *testing.T) {
 	want := []string{
-		"Deployment \"file-foo-operator\" in namespace \"kafka\"", "Deployment \"file-foo-proxy\" in namespace \"kafka\"",
+		"Deployment kafka/file-foo-operator", "Deployment kafka/file-foo-proxy",
 	}
 	got := workloadNames(t, Options{})
 	if diff := cmp.Diff(want, got[:2]); diff != "" || len(got) != 6 {
@@ -57,7 +57,7 @@ func TestFlagsWinOverOperatorsOfTheFile(t *testing.T) {
 		Release: "flag", Values: []kafscale.Document{{Name: "flag.yaml", Data: []byte("nameOverride: bar")}},
 	}}})
 	want := []string{
-		"Deployment \"flag-bar-operator\" in namespace \"kafka\"", "Deployment \"flag-bar-proxy\" in namespace \"kafka\"",
+		"Deployment kafka/flag-bar-operator", "Deployment kafka/flag-bar-proxy",
 	}
 	if diff := cmp.Diff(want, got[:2]); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
