@@ -64,14 +64,17 @@ func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 		if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), victim); err != nil {
 			return false, err
 		}
-		delete(e.bound, nameOf(victim))
+		name := nameOf(victim)
 		var ending *v1.Pod
 		if e.state.TerminationSeconds > 0 {
 			ending = controller.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
 			if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), ending); err != nil {
 				return false, err
 			}
-			e.bound[nameOf(victim)] = ending
+			e.bound[name] = ending
+		} else {
+			delete(e.bound, name)
+			delete(e.timed, name)
 		}
 		e.victims = append(e.victims, placement.Preemption{
 			Victim: victim,
