@@ -70,3 +70,17 @@ func TestAReplacementThatIsPreemptedIsNotRecovered(t *testing.T) {
 		t.Errorf("a pod of %s is recovered, want one of high", app)
 	}
 }
+
+// Both pods of the StatefulSet were on a. There is no room for either elsewhere: db-0 is made again and stays Pending, and db-1 has to wait
+// for it, so that nobody replaces that one.
+func TestThePodThatIsNotReplaced(t *testing.T) {
+	state := settle(t, node("a", "za"), node("b", "zb"),
+		pods("Deployment", "firm", 1, "2", "nodeSelector: {topology.kubernetes.io/zone: zb},"), pods("StatefulSet", "db", 2, "1", ""))
+	got := recovered(t, state, Options{Levels: []string{zone}, Mode: controller.Deleted}).Levels[0].Failures[0].Recovery
+	if diff := cmp.Diff(outcome{Lost: 2, Stranded: 1, NotReplaced: 1}, of(got)); diff != "" {
+		t.Fatalf("recovery (-want +got):\n%s", diff)
+	}
+	if name := got.NotReplaced[0].Name; name != "db-1" {
+		t.Errorf("%s is not replaced, want db-1", name)
+	}
+}
