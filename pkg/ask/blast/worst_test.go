@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
 // recoveries are the outcomes of the failures that were recovered, by their domains.
@@ -76,5 +79,44 @@ func TestTerminatingPodsAreNoReplicas(t *testing.T) {
 	}
 	if got := recoveries(t, state, opts)["a"]; got.Lost != 1 || len(got.NotReplaced) != 1 {
 		t.Errorf("of zone a %d pods are lost and %d not replaced, want 1 and 1", got.Lost, len(got.NotReplaced))
+	}
+}
+
+// With random ties each failure draws from the seed anew, so that what comes of it does not depend on those looked at before.
+func TestEachFailureDrawsAnew(t *testing.T) {
+	state := settled(t, nodes("a b c d"), map[string]string{"web": "n1 n1 n1 n2 n2 n2 n3 n3 n3"}, app("Deployment", "web", 9, ""))
+	for _, node := range state.Nodes {
+		node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("20")
+	}
+	config, err := sched.DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	world, err := simulation.NewWorld(config, sched.Ties{Random: true, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer world.Close()
+	opts := blast.Options{Levels: []string{zone}, Mode: controller.Deleted}
+	placed := func(failures ...blast.Failure) (all [][]string) {
+		analysis := &blast.Analysis{Levels: []blast.Level{{TopologyKey: zone, Failures: failures}}}
+		if err := blast.RecoverIn(t.Context(), world, state, analysis, opts); err != nil {
+			t.Fatal(err)
+		}
+		for _, failure := range analysis.Levels[0].Failures {
+			var on []string
+			for _, p := range failure.Recovery.Recovered {
+				on = append(on, p.Pod.Name+" "+p.Node)
+			}
+			all = append(all, on)
+		}
+		return all
+	}
+	failures := lost(t, state, opts).Levels[0].Failures[:3]
+	together := placed(failures[0], failures[1], failures[2])
+	for i, failure := range failures {
+		if diff := cmp.Diff(together[i], placed(failure)[0]); diff != "" {
+			t.Errorf("zone %s (-after the others +alone):\n%s", failure.Domains[0], diff)
+		}
 	}
 }
