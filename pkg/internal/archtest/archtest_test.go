@@ -59,7 +59,6 @@ var alone = map[string]string{
 	"k8s.io/kubernetes/pkg/scheduler": "pkg/sched",
 	"github.com/spf13/cobra":          "cmd/simulate/app",
 	"gonum.org/v1/gonum/stat":         "pkg/stats",
-	"k8s.io/kubectl/pkg/drain":        "pkg/workload",
 	"sigs.k8s.io/kind/":               "pkg/topology",
 	"gonum.org/v1/plot":               "pkg/report",
 	"golang.org/x/perf":               "pkg/bench",
