@@ -8,13 +8,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/blast"
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 // failures are the failures after one step. Each level is looked at once, however many expectations ask about it.
@@ -29,7 +29,7 @@ type failures struct {
 type look struct {
 	level        string
 	simultaneous int
-	mode         workload.FailureMode
+	mode         controller.FailureMode
 }
 
 // looked is what they take, and, where recovered is set, what comes back after each.
@@ -60,13 +60,13 @@ func (f *failures) judge(ctx context.Context, bounds *scenario.FailureBounds) ([
 }
 
 // mode is how the nodes fail.
-func (f *failures) mode(bounds *scenario.FailureBounds) workload.FailureMode {
+func (f *failures) mode(bounds *scenario.FailureBounds) controller.FailureMode {
 	for _, mode := range []string{bounds.Mode, f.scenario.Failures.Mode} {
 		if mode != "" {
-			return workload.FailureMode(mode)
+			return controller.FailureMode(mode)
 		}
 	}
-	return workload.Unreachable
+	return controller.Unreachable
 }
 
 // look lets the failures happen, if that has not been done yet.
@@ -144,7 +144,7 @@ func (b *bounded) any() string {
 	if b.simultaneous > 1 {
 		text = fmt.Sprintf("the failure of any %d domains of level %s together", b.simultaneous, b.Level)
 	}
-	if b.mode != workload.Unreachable {
+	if b.mode != controller.Unreachable {
 		text += fmt.Sprintf(" (%s)", b.mode)
 	}
 	return text
@@ -171,7 +171,7 @@ func (b *bounded) radius() simulation.Expectation {
 			}
 			worst = loss.Share()
 			e.Got = fmt.Sprintf("%s, %d of %d of %s, by %s", percent(worst), loss.Lost, loss.Replicas, loss.Workload, b.of(f))
-			e.Why = fmt.Sprintf("%s holds %s", b.of(f), few(b.podsOn(f, func(o cluster.Owner) bool { return o == loss.Workload }), ", "))
+			e.Why = fmt.Sprintf("%s holds %s", b.of(f), few(b.podsOn(f, func(o cluster.Ref) bool { return o == loss.Workload }), ", "))
 		}
 	}
 	const rounding = 1e-9 // a third is 0.333… here, and may be 1/3 rounded there
@@ -278,7 +278,7 @@ func (b *bounded) quorum() simulation.Expectation {
 }
 
 // podsOn names the running pods of some owners on the failed nodes.
-func (b *bounded) podsOn(f *blast.Failure, of func(cluster.Owner) bool) []string {
+func (b *bounded) podsOn(f *blast.Failure, of func(cluster.Ref) bool) []string {
 	owner := b.step.State.Owners()
 	var names []string
 	for _, pod := range b.step.State.Pods {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/sched"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 

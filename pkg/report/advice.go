@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/advice"
+	"github.com/faultline/faultline/pkg/ask/advice"
+	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/metric"
 )
 
 // AdviceKind is the kind of a report on how the pods of a workload should keep apart.
@@ -29,7 +29,7 @@ type AdviceReport struct {
 	LeftOut []string `json:"leftOut,omitempty"`
 
 	top   int // how many are shown
-	owner cluster.Owner
+	owner cluster.Ref
 	again Again
 }
 

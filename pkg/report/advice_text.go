@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/whatif"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 )
 
 // adviceText renders an AdviceReport as text: the advice, the figures of the best candidates, and each of them with its patch.

@@ -6,12 +6,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/faultline/faultline/pkg/blast"
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 // Blasted is a step and what failures take from the cluster after it.
@@ -54,7 +54,7 @@ func newBlastStep(blasted Blasted, from *scenario.Scenario) BlastStep {
 		for j := range s.Levels[i].Failures {
 			for k := range s.Levels[i].Failures[j].Workloads {
 				loss := &s.Levels[i].Failures[j].Workloads[k]
-				loss.Source = sourceOf(from, step.Name, cluster.Owner{Kind: loss.Kind, Namespace: loss.Namespace, Name: loss.Name})
+				loss.Source = sourceOf(from, step.Name, cluster.Ref{Kind: loss.Kind, Namespace: loss.Namespace, Name: loss.Name})
 			}
 		}
 	}
@@ -129,24 +129,24 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 		stranded.Waiting = slices.Contains(recovery.Waiting, pending.Pod.UID)
 		r.Stranded = append(r.Stranded, stranded)
 	}
-	stopped := workload.Disruptions(recovery.State)
+	stopped := controller.Disruptions(recovery.State)
 	for _, pod := range recovery.NotReplaced {
 		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: whyNotReplaced(pod, recovery.State, stopped)})
 	}
 	if recovery.LastEviction > 0 {
-		r.LastEviction = (workload.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
+		r.LastEviction = (controller.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
 	}
 	return r
 }
 
-func newRecovered(placed placement.Placement, owner func(*v1.Pod) cluster.Owner) RecoveredPod {
+func newRecovered(placed placement.Placement, owner func(*v1.Pod) cluster.Ref) RecoveredPod {
 	return RecoveredPod{
 		Namespace: placed.Pod.Namespace, Name: placed.Pod.Name, Workload: ownerName(owner(placed.Pod)), Node: placed.Node,
 		Cycle: newCycle(placed.Cycle, placed.Node),
 	}
 }
 
-func newStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Owner) StrandedPod {
+func newStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Ref) StrandedPod {
 	return StrandedPod{
 		Namespace: pending.Pod.Namespace, Name: pending.Pod.Name, Workload: ownerName(owner(pending.Pod)),
 		Message: pending.Message, Reasons: newReasons(pending.Reasons), Cycle: newCycle(pending.Cycle, ""),
@@ -157,7 +157,7 @@ func newStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Owner) S
 func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owners()(pod).Kind }
 
 // ownerName is kind/name in lower case; empty for a pod without an owner.
-func ownerName(o cluster.Owner) string {
+func ownerName(o cluster.Ref) string {
 	if o.Kind == "Pod" {
 		return ""
 	}
@@ -166,31 +166,31 @@ func ownerName(o cluster.Owner) string {
 
 // whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions
 // have stopped.
-func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []workload.Disruption) string {
-	controller := metav1.GetControllerOfNoCopy(pod)
+func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []controller.Disruption) string {
+	by := metav1.GetControllerOfNoCopy(pod)
 	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
 	stays := i >= 0 && cluster.Active(state.Pods[i])
 	ending := i >= 0 && !stays && !cluster.Terminal(state.Pods[i])
 	switch {
-	case controller == nil:
+	case by == nil:
 		return "bare pod: no controller makes another"
-	case controller.Kind == "Node":
+	case by.Kind == "Node":
 		return "static pod: it belongs to its node"
-	case controller.Kind == "DaemonSet":
+	case by.Kind == "DaemonSet":
 		return "pod of a DaemonSet: every node has its own"
-	case controller.Kind == "StatefulSet" && ending:
+	case by.Kind == "StatefulSet" && ending:
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
 	case ending:
 		return "stays Terminating until its kubelet is back, and its " + workloadKind(pod, state) + " waits for its end"
-	case stays && slices.ContainsFunc(stopped, func(d workload.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):
+	case stays && slices.ContainsFunc(stopped, func(d controller.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):
 		return "stays bound to its node: so many nodes are down that the node lifecycle controller evicts no pods"
 	case stays:
 		return "tolerates the failed node for as long as it fails"
-	case !slices.ContainsFunc(state.Objects(), func(obj cluster.Object) bool { return obj.GetUID() == controller.UID }):
-		return "its controller, " + controller.Kind + " " + controller.Name + ", is not part of the input"
+	case !slices.ContainsFunc(state.Objects(), func(obj cluster.Object) bool { return obj.GetUID() == by.UID }):
+		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
 	}
-	if controller.Kind == "StatefulSet" {
+	if by.Kind == "StatefulSet" {
 		return "its StatefulSet makes its pods one after the other, and waits for an earlier one"
 	}
-	return "its " + controller.Kind + " wants no other"
+	return "its " + by.Kind + " wants no other"
 }

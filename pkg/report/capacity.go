@@ -3,8 +3,8 @@ package report
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/capacity"
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 

@@ -3,9 +3,9 @@ package report
 import (
 	"io"
 
-	"github.com/faultline/faultline/pkg/metric"
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/whatif"
 )
 
 // CompareKind is the kind of a report that sets variants side by side.

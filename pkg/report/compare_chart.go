@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/faultline/faultline/pkg/whatif"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 )
 
 // maxBarRows is how many versions have bars.

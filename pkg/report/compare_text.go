@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/metric"
-	"github.com/faultline/faultline/pkg/whatif"
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 )
 
 // compareText renders a CompareReport as text: who is not beaten, a table of the numbers, and what failures leave behind.

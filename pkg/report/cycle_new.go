@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
 // newCycle puts a pod's scheduling cycle into the model; nil where none was kept. chosen is the pod's node, or "".

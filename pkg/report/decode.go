@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // Decode reads a report back from its JSON or YAML. It is strict: another apiVersion or kind, an unknown or a duplicate field

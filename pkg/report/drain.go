@@ -2,8 +2,8 @@ package report
 
 import (
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 // DrainKind is the kind of a report on a drain.
@@ -81,7 +81,7 @@ func newDrained(drained *simulation.Drained, before *cluster.State) DrainedNode 
 	for _, pod := range drained.Evicted {
 		d.Evicted = append(d.Evicted, DrainedPod{Namespace: pod.Namespace, Name: pod.Name, Workload: ownerName(owner(pod))})
 	}
-	blocked := func(pods []workload.Blocked) []BlockedPod {
+	blocked := func(pods []controller.Blocked) []BlockedPod {
 		var all []BlockedPod
 		for _, b := range pods {
 			all = append(all, BlockedPod{Namespace: b.Pod.Namespace, Name: b.Pod.Name, Workload: ownerName(owner(b.Pod)), Reason: b.Reason})

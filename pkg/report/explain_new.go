@@ -7,8 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/explain"
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/ask/explain"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/plot"
 
-	"github.com/faultline/faultline/pkg/whatif"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 )
 
 // goal is one of the numbers of which less is better: of the whole cluster, or of one level.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/owenrumney/go-sarif/v2/sarif"
 
-	"github.com/faultline/faultline/pkg/lint"
+	"github.com/faultline/faultline/pkg/ask/lint"
 )
 
 // LintKind is the kind of a report on rules that do not do what they say.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/faultline/faultline/pkg/lint"
+	"github.com/faultline/faultline/pkg/ask/lint"
 )
 
 // aLint has findings of every severity, of two objects, and texts from elsewhere.

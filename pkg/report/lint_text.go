@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/lint"
+	"github.com/faultline/faultline/pkg/ask/lint"
 )
 
 // lintText renders a LintReport as text: the verdict, then the findings, object by object.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/metric"
-	"github.com/faultline/faultline/pkg/whatif"
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 )
 
 // notLookedAt says of which levels the recovery was looked at for some failures alone; "" where it was for all, or for none.

@@ -3,7 +3,7 @@ package report
 import (
 	"strconv"
 
-	"github.com/faultline/faultline/pkg/whatif"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 )
 
 // metricColumns are the names of what metricRows returns.

@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/manifest"
-	"github.com/faultline/faultline/pkg/metric"
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/sched"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -145,13 +145,13 @@ func newStep(step *simulation.Step, from *scenario.Scenario) Step {
 	}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
-		w.Source = sourceOf(from, step.Name, cluster.Owner{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
+		w.Source = sourceOf(from, step.Name, cluster.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
 	}
 	return s
 }
 
 // sourceOf is where a workload's object stands; nil where no file has it.
-func sourceOf(from *scenario.Scenario, step string, owner cluster.Owner) *Source {
+func sourceOf(from *scenario.Scenario, step string, owner cluster.Ref) *Source {
 	source, found := from.Source(step, owner)
 	if !found {
 		return nil
@@ -170,7 +170,7 @@ type view struct {
 	levels  []string // those whose distribution is told: keys, or all that the nodes have
 	nodes   map[string]*v1.Node
 	domains map[string][]topology.Domain // by topology key, for all workloads
-	owner   func(*v1.Pod) cluster.Owner
+	owner   func(*v1.Pod) cluster.Ref
 	placed  map[types.UID]*placement.Placement
 	pending map[types.UID]*placement.Pending
 }
@@ -200,7 +200,7 @@ func newView(step *simulation.Step, levelKeys []string) *view {
 
 // pods returns the pods, workload by workload in order of arrival.
 func (v *view) pods() []Pod {
-	order := map[cluster.Owner]int{}
+	order := map[cluster.Ref]int{}
 	var live []*v1.Pod
 	for _, pod := range v.step.State.Pods {
 		if cluster.Terminal(pod) {
@@ -309,15 +309,15 @@ func newDecision(placed *placement.Placement) *Decision {
 // workloads sums the pods up by owner; bare pods are each their own.
 func (v *view) workloads(pods []Pod) []Workload {
 	wanted := v.desired()
-	notCreated := map[cluster.Owner][]string{}
+	notCreated := map[cluster.Ref][]string{}
 	for _, rollout := range v.step.Rollouts {
-		notCreated[cluster.Owner{Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name}] = rollout.NotCreated
+		notCreated[cluster.Ref{Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name}] = rollout.NotCreated
 	}
 	var workloads []*Workload
-	index := map[cluster.Owner]*Workload{}
-	nodes := map[cluster.Owner][]string{}
-	sample := map[cluster.Owner]*v1.Pod{}
-	add := func(o cluster.Owner) *Workload {
+	index := map[cluster.Ref]*Workload{}
+	nodes := map[cluster.Ref][]string{}
+	sample := map[cluster.Ref]*v1.Pod{}
+	add := func(o cluster.Ref) *Workload {
 		w := index[o]
 		if w == nil {
 			w = &Workload{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, NotCreated: notCreated[o]}
@@ -346,12 +346,12 @@ func (v *view) workloads(pods []Pod) []Workload {
 		w.Running++
 		nodes[o] = append(nodes[o], pods[i].Node)
 	}
-	for _, o := range slices.SortedFunc(maps.Keys(wanted), cluster.Owner.Compare) {
+	for _, o := range slices.SortedFunc(maps.Keys(wanted), cluster.Ref.Compare) {
 		add(o).Desired = wanted[o]
 	}
 	summed := make([]Workload, len(workloads))
 	for i, w := range workloads {
-		o := cluster.Owner{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+		o := cluster.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 		for _, key := range v.levels {
 			w.Domains = append(w.Domains, v.distribution(key, nodes[o], sample[o]))
 		}
@@ -361,14 +361,14 @@ func (v *view) workloads(pods []Pod) []Workload {
 }
 
 // desired returns how many pods each controller's spec asks for.
-func (v *view) desired() map[cluster.Owner]int {
-	wanted := map[cluster.Owner]int{}
+func (v *view) desired() map[cluster.Ref]int {
+	wanted := map[cluster.Ref]int{}
 	set := func(kind string, obj cluster.Object, replicas *int32) {
 		n := 1
 		if replicas != nil {
 			n = int(*replicas)
 		}
-		wanted[cluster.Owner{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}] = n
+		wanted[cluster.Ref{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}] = n
 	}
 	for _, d := range v.step.State.Deployments {
 		set("Deployment", d, d.Spec.Replicas)

@@ -6,10 +6,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/metric"
-	"github.com/faultline/faultline/pkg/outcome"
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/outcome"
+	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/stats"
 	"github.com/faultline/faultline/pkg/topology"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // none is what kubectl prints for an empty cell.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
 // silent stands for the message that kube-scheduler did not give.

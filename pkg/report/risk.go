@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/risk"
+	"github.com/faultline/faultline/pkg/ask/risk"
 )
 
 // NewRisk puts how likely workloads are to have pods down into the model.

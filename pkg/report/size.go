@@ -3,7 +3,7 @@ package report
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/capacity"
+	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/metric"
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/whatif"
 )
 
 // SweepKind is the kind of a report on the points of a sweep.

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot/plotter"
 
-	"github.com/faultline/faultline/pkg/metric"
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/whatif"
 )
 
 // found is a version with so many Pending pods, and so large blast radii of zones and of nodes.

@@ -3,9 +3,9 @@ package report
 import (
 	"time"
 
+	"github.com/faultline/faultline/pkg/ask/stats"
+	"github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/stats"
-	"github.com/faultline/faultline/pkg/verify"
 )
 
 // NewVerify puts how true the simulation is to a cluster into the model. minAgreement is the agreement in percent that is asked for,

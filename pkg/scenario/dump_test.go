@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/faultline/faultline/pkg/manifest/dumptest"
+	"github.com/faultline/faultline/pkg/internal/dumptest"
 )
 
 // Nothing in the dump of a cluster that works ends the whole: what cannot be taken is noted, by its reason.

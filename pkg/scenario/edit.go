@@ -41,11 +41,11 @@ func (s *Scenario) With(objects ...cluster.Object) *Scenario {
 // place. It is given a copy of every one that the scenario holds: the template of the owner in the cluster, in the workloads and
 // in each step that applies or patches it; those of the ReplicaSets, Jobs and ControllerRevisions that it controls, as dumps have
 // them; and those of its pods, bound ones included. It may be given a spec that it has changed already.
-func (s *Scenario) Edit(owner cluster.Owner, edit func(*v1.PodSpec)) *Scenario {
+func (s *Scenario) Edit(owner cluster.Ref, edit func(*v1.PodSpec)) *Scenario {
 	return s.edit(owner, "", edit)
 }
 
-func (s *Scenario) edit(owner cluster.Owner, key string, edit func(*v1.PodSpec)) *Scenario {
+func (s *Scenario) edit(owner cluster.Ref, key string, edit func(*v1.PodSpec)) *Scenario {
 	belongs := s.belonging(owner)
 	return s.change(key, func(obj cluster.Object) cluster.Object {
 		if !belongs(obj) {
@@ -54,7 +54,7 @@ func (s *Scenario) edit(owner cluster.Owner, key string, edit func(*v1.PodSpec))
 		edited := obj.DeepCopyObject().(cluster.Object)
 		if revision, ok := edited.(*appsv1.ControllerRevision); ok {
 			editRevision(revision, edit)
-		} else if spec, _ := PodSpec(edited); spec != nil {
+		} else if spec, _ := cluster.PodSpec(edited); spec != nil {
 			edit(spec)
 		}
 		return edited
@@ -82,35 +82,35 @@ func (s *Scenario) change(key string, f func(cluster.Object) cluster.Object) *Sc
 
 // unplace returns the scenario without the pods of the owner that the cluster has on nodes, and without the ReplicaSets, Jobs and
 // ControllerRevisions that it controls, so that all of its pods are made and placed anew.
-func (s *Scenario) unplace(owner cluster.Owner) *Scenario {
+func (s *Scenario) unplace(owner cluster.Ref) *Scenario {
 	belongs := s.belonging(owner)
 	next := *s
 	next.Cluster = slices.DeleteFunc(slices.Clone(s.Cluster), func(obj cluster.Object) bool {
-		return belongs(obj) && nameOf(obj) != ownerName(owner)
+		return belongs(obj) && cluster.RefTo(obj) != owner
 	})
 	return &next
 }
 
 // Scale returns the scenario with so many replicas of the owner, a Deployment, ReplicaSet or StatefulSet, at the named step: what
 // sets the number last by then sets this one. Earlier steps have the replicas that they had.
-func (s *Scenario) Scale(owner cluster.Owner, step string, replicas int32) *Scenario {
+func (s *Scenario) Scale(owner cluster.Ref, step string, replicas int32) *Scenario {
 	return s.scale("", owner, step, replicas)
 }
 
-func (s *Scenario) scale(key string, owner cluster.Owner, step string, replicas int32) *Scenario {
+func (s *Scenario) scale(key string, owner cluster.Ref, step string, replicas int32) *Scenario {
 	f := func(obj cluster.Object) cluster.Object {
-		if nameOf(obj) != ownerName(owner) || replicasOf(obj) == nil {
+		if cluster.RefTo(obj) != owner || cluster.ReplicasOf(obj) == nil {
 			return obj
 		}
 		scaled := obj.DeepCopyObject().(cluster.Object)
-		*replicasOf(scaled) = &replicas
+		*cluster.ReplicasOf(scaled) = &replicas
 		return scaled
 	}
 	if key != "" {
 		f = s.loader.alike.change(key, f)
 	}
 	sets := func(objects []cluster.Object) bool {
-		return slices.ContainsFunc(objects, func(obj cluster.Object) bool { return nameOf(obj) == ownerName(owner) })
+		return slices.ContainsFunc(objects, func(obj cluster.Object) bool { return cluster.RefTo(obj) == owner })
 	}
 	next := *s
 	next.Steps = slices.Clone(s.Steps)
@@ -137,50 +137,26 @@ func (s *Scenario) scale(key string, owner cluster.Owner, step string, replicas 
 	return &next
 }
 
-// Replicas returns the number of replicas that the object asks for; false if it is of no kind that can be scaled.
-func Replicas(obj cluster.Object) (int32, bool) {
-	replicas := replicasOf(obj)
-	switch {
-	case replicas == nil:
-		return 0, false
-	case *replicas == nil:
-		return 1, true // the API server's default
-	}
-	return **replicas, true
-}
-
-func replicasOf(obj cluster.Object) **int32 {
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		return &o.Spec.Replicas
-	case *appsv1.ReplicaSet:
-		return &o.Spec.Replicas
-	case *appsv1.StatefulSet:
-		return &o.Spec.Replicas
-	}
-	return nil
-}
-
 // index is the position of the step, -1 for the workloads before the first.
 func (s *Scenario) index(step string) int {
 	return slices.IndexFunc(s.Steps, func(loaded LoadedStep) bool { return loaded.Name == step })
 }
 
 // belonging returns a function that tells whether an object is the owner or, directly or not, controlled by it.
-func (s *Scenario) belonging(owner cluster.Owner) func(cluster.Object) bool {
-	under := func(obj cluster.Object, above objectName) bool {
+func (s *Scenario) belonging(owner cluster.Ref) func(cluster.Object) bool {
+	under := func(obj cluster.Object, above cluster.Ref) bool {
 		ref := metav1.GetControllerOfNoCopy(obj)
-		return ref != nil && objectName{ref.Kind, obj.GetNamespace(), ref.Name} == above
+		return ref != nil && cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name} == above
 	}
-	outermost := ownerName(owner)
-	between := map[objectName]bool{} // ReplicaSets and Jobs
+	outermost := owner
+	between := map[cluster.Ref]bool{} // ReplicaSets and Jobs
 	for _, obj := range s.objects() {
 		if under(obj, outermost) {
-			between[nameOf(obj)] = true
+			between[cluster.RefTo(obj)] = true
 		}
 	}
 	return func(obj cluster.Object) bool {
-		if nameOf(obj) == outermost || under(obj, outermost) {
+		if cluster.RefTo(obj) == outermost || under(obj, outermost) {
 			return true
 		}
 		ref := metav1.GetControllerOfNoCopy(obj)
@@ -189,18 +165,14 @@ func (s *Scenario) belonging(owner cluster.Owner) func(cluster.Object) bool {
 		}
 		// A dump may lack the ReplicaSets between Deployments and pods; their names follow from the pods' labels.
 		hash := obj.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
-		return between[objectName{ref.Kind, obj.GetNamespace(), ref.Name}] ||
+		return between[cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}] ||
 			owner.Kind == "Deployment" && ref.Kind == "ReplicaSet" && obj.GetNamespace() == owner.Namespace && hash != "" && ref.Name == owner.Name+"-"+hash
 	}
 }
 
-func ownerName(owner cluster.Owner) objectName {
-	return objectName{owner.Kind, owner.Namespace, owner.Name}
-}
-
-func isTarget(target Target, owner cluster.Owner) bool {
+func isTarget(target Target, owner cluster.Ref) bool {
 	kind, name, err := ParseTarget(target.Target)
-	return err == nil && objectName{kind, namespaceOr(target.Namespace, kind), name} == ownerName(owner)
+	return err == nil && owner == (cluster.Ref{Kind: kind, Namespace: namespaceOr(target.Namespace, kind), Name: name})
 }
 
 // each returns the objects with f applied to each.

@@ -49,7 +49,7 @@ func edited(t *testing.T, before, after []cluster.Object) []string {
 	t.Helper()
 	var names []string
 	for i := range before {
-		spec, _ := PodSpec(after[i])
+		spec, _ := cluster.PodSpec(after[i])
 		if revision, ok := after[i].(*appsv1.ControllerRevision); ok {
 			var set appsv1.StatefulSet
 			if err := json.Unmarshal(revision.Data.Raw, &set); err != nil {
@@ -59,10 +59,10 @@ func edited(t *testing.T, before, after []cluster.Object) []string {
 		}
 		changed := before[i] != after[i]
 		if carries := spec != nil && spec.PriorityClassName == "edited"; carries != changed {
-			t.Errorf("%s: replaced is %t, and carries the edit is %t", describe(after[i]), changed, carries)
+			t.Errorf("%s: replaced is %t, and carries the edit is %t", cluster.RefTo(after[i]).Describe(), changed, carries)
 		}
 		if changed {
-			names = append(names, describe(after[i]))
+			names = append(names, cluster.RefTo(after[i]).Describe())
 		}
 	}
 	return names
@@ -73,15 +73,15 @@ func TestEdit(t *testing.T) {
 	s := editable(t)
 	before := encode(t, s)
 	for _, c := range []struct {
-		owner cluster.Owner
+		owner cluster.Ref
 		want  []string
 	}{
-		{cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "web"}, []string{"Deployment default/web", "ReplicaSet default/web-1", "Pod default/web-1-a"}},
-		{cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "api"}, []string{"Deployment default/api", "Pod default/api-7d9-x"}},
-		{cluster.Owner{Kind: "StatefulSet", Namespace: "default", Name: "db"}, []string{"StatefulSet default/db", "ControllerRevision default/db-1"}},
-		{cluster.Owner{Kind: "CronJob", Namespace: "default", Name: "night"}, []string{"CronJob default/night", "Job default/night-1", "Pod default/night-1-a"}},
-		{cluster.Owner{Kind: "Pod", Namespace: "default", Name: "alone"}, []string{"Pod default/alone"}},
-		{cluster.Owner{Kind: "Deployment", Namespace: "other", Name: "web"}, nil},
+		{cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, []string{"Deployment default/web", "ReplicaSet default/web-1", "Pod default/web-1-a"}},
+		{cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "api"}, []string{"Deployment default/api", "Pod default/api-7d9-x"}},
+		{cluster.Ref{Kind: "StatefulSet", Namespace: "default", Name: "db"}, []string{"StatefulSet default/db", "ControllerRevision default/db-1"}},
+		{cluster.Ref{Kind: "CronJob", Namespace: "default", Name: "night"}, []string{"CronJob default/night", "Job default/night-1", "Pod default/night-1-a"}},
+		{cluster.Ref{Kind: "Pod", Namespace: "default", Name: "alone"}, []string{"Pod default/alone"}},
+		{cluster.Ref{Kind: "Deployment", Namespace: "other", Name: "web"}, nil},
 	} {
 		next := s.Edit(c.owner, func(spec *v1.PodSpec) { spec.PriorityClassName = "edited" })
 		if diff := cmp.Diff(c.want, edited(t, s.Cluster, next.Cluster)); diff != "" {
@@ -99,10 +99,10 @@ func TestEdit(t *testing.T) {
 // What a patch makes of a template is edited, too; edits add up.
 func TestEditOfPatch(t *testing.T) {
 	s := editable(t)
-	web := cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "web"}
+	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	next := s.Edit(web, func(spec *v1.PodSpec) { spec.HostNetwork = false }).
 		Edit(web, func(spec *v1.PodSpec) { spec.PriorityClassName = "edited" }).
-		Edit(cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "api"}, func(spec *v1.PodSpec) { spec.PriorityClassName = "other" })
+		Edit(cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "api"}, func(spec *v1.PodSpec) { spec.PriorityClassName = "other" })
 	for _, c := range []struct {
 		s        *Scenario
 		network  bool
@@ -122,7 +122,7 @@ func TestEditOfPatch(t *testing.T) {
 func find(t *testing.T, objects []cluster.Object, described string) cluster.Object {
 	t.Helper()
 	for _, obj := range objects {
-		if describe(obj) == described {
+		if cluster.RefTo(obj).Describe() == described {
 			return obj
 		}
 	}
@@ -135,10 +135,10 @@ func find(t *testing.T, objects []cluster.Object, described string) cluster.Obje
 func TestScale(t *testing.T) {
 	s := editable(t)
 	before := encode(t, s)
-	web := cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "web"}
+	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	type numbers struct{ Cluster, PatchedLabels, Scale, PatchedSpec, Apply int32 }
 	of := func(s *Scenario) numbers {
-		number := func(obj cluster.Object) int32 { n, _ := Replicas(obj); return n }
+		number := func(obj cluster.Object) int32 { n, _ := cluster.Replicas(obj); return n }
 		deployment := find(t, s.Cluster, "Deployment default/web")
 		patched := func(step int) int32 {
 			obj, err := s.Steps[step].Patch.Apply(deployment)

@@ -94,12 +94,12 @@ type FailureBounds struct {
 var replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob"}
 
 // Covers tells whether the bounds are for this workload.
-func (f *FailureBounds) Covers(workload cluster.Owner) bool {
+func (f *FailureBounds) Covers(workload cluster.Ref) bool {
 	if f.Workload == "" {
 		return true
 	}
 	anywhere, wanted, err := parseWorkload(f.Workload)
-	return err == nil && wanted.kind == workload.Kind && wanted.name == workload.Name && (anywhere || wanted.namespace == workload.Namespace)
+	return err == nil && wanted.Kind == workload.Kind && wanted.Name == workload.Name && (anywhere || wanted.Namespace == workload.Namespace)
 }
 
 // Count is the number of domains that fail together, with the scenario's own as the default.

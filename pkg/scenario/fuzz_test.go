@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // large are numbers with which a few bytes ask for a cluster that takes long to build.

@@ -17,10 +17,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/manifest"
-	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/topology"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 // WorkloadsStep is the name that the workloads before the first step have on the report.
@@ -125,7 +125,7 @@ func New(name string, file *File) (*Scenario, error) {
 // applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
 func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Scenario, error) {
 	l := &loader{file: commandLine, stdin: stdin, commandLine: true, opts: opts, named: map[string]bool{}}
-	s := &Scenario{Name: commandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds, MaxPods: workload.MaxPods}
+	s := &Scenario{Name: commandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
 	l.featureGates(s, nil)
 	l.operators(&Operators{})
 	if len(clusterFiles) > 0 {
@@ -170,7 +170,7 @@ type loader struct {
 	named       map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
 	problems    []error
 	alike       *alike // what variants have in common
-	sources     map[string]map[cluster.Owner]manifest.Source
+	sources     map[string]map[cluster.Ref]manifest.Source
 	reading     string // the step whose objects are being read
 	incomplete  bool   // some objects could not be read
 	ignored     []manifest.Ignored
@@ -187,9 +187,9 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	}
 	s.Ties = sched.Ties{Random: file.Ties == "random", Seed: 1}
 	s.RandomArrivals = file.Arrivals == "random"
-	if s.MaxPods = ptr.Deref(file.MaxPods, workload.MaxPods); s.MaxPods < 1 || s.MaxPods > mostMaxPods {
+	if s.MaxPods = ptr.Deref(file.MaxPods, controller.MaxPods); s.MaxPods < 1 || s.MaxPods > mostMaxPods {
 		l.problem(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
-		s.MaxPods = workload.MaxPods
+		s.MaxPods = controller.MaxPods
 	}
 	if file.Seed != nil {
 		s.Ties.Seed = *file.Seed
@@ -303,16 +303,16 @@ func (l *loader) line(path ...any) int {
 // locate keeps where an object stands that makes pods, or is a budget of them, unless a controller owns it: a dump has thousands of those.
 func (l *loader) locate(obj cluster.Object, source manifest.Source) {
 	_, budget := obj.(*policyv1.PodDisruptionBudget)
-	if spec, _ := PodSpec(obj); spec == nil && !budget || metav1.GetControllerOfNoCopy(obj) != nil {
+	if spec, _ := cluster.PodSpec(obj); spec == nil && !budget || metav1.GetControllerOfNoCopy(obj) != nil {
 		return
 	}
 	if l.sources == nil {
-		l.sources = map[string]map[cluster.Owner]manifest.Source{}
+		l.sources = map[string]map[cluster.Ref]manifest.Source{}
 	}
 	if l.sources[l.reading] == nil {
-		l.sources[l.reading] = map[cluster.Owner]manifest.Source{}
+		l.sources[l.reading] = map[cluster.Ref]manifest.Source{}
 	}
-	l.sources[l.reading][cluster.Owner{Kind: KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()}] = source
+	l.sources[l.reading][cluster.RefTo(obj)] = source
 }
 
 func (l *loader) head(file *File) {

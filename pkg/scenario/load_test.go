@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
 // Each file of testdata/err is wrong, and what is said of it stands beside it.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/faultline/faultline/pkg/operator"
-	"github.com/faultline/faultline/pkg/operator/generic"
+	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/input/operator/generic"
 )
 
 // CustomResource makes a workload of each custom resource of a kind that holds a pod template, of the resource's name; or the objects that

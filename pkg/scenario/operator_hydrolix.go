@@ -3,8 +3,8 @@ package scenario
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/faultline/faultline/pkg/manifest"
-	"github.com/faultline/faultline/pkg/operator/hydrolix"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
 )
 
 // HydrolixOptions are for HydrolixCluster resources.

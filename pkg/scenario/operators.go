@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/manifest"
-	"github.com/faultline/faultline/pkg/operator"
-	"github.com/faultline/faultline/pkg/operator/generic"
-	"github.com/faultline/faultline/pkg/operator/hydrolix"
-	"github.com/faultline/faultline/pkg/operator/kafscale"
-	"github.com/faultline/faultline/pkg/operator/stackable"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/input/operator/generic"
+	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
+	"github.com/faultline/faultline/pkg/input/operator/kafscale"
+	"github.com/faultline/faultline/pkg/input/operator/stackable"
 )
 
 // OperatorOptions are what operators are given besides their resources.

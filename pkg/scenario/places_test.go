@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // Where a workload stands is where the last step that applies it has it from, and where expectations stand is their own line.
@@ -64,18 +64,18 @@ spec:
 	place := func(source manifest.Source) manifest.Source {
 		return manifest.Source{File: source.File, Line: source.Line}
 	}
-	web := cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "web"}
+	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	for _, step := range []string{"first", "second"} {
 		source, found := s.Source(step, web)
 		if want := (manifest.Source{File: filepath.Join(dir, "web.yaml"), Line: 8}); !found || place(source) != want {
 			t.Errorf("%s: the Deployment stands at %v (%t), want %v", step, source, found, want)
 		}
 	}
-	source, found := s.Source("first", cluster.Owner{Kind: "Pod", Namespace: "default", Name: "bare"})
+	source, found := s.Source("first", cluster.Ref{Kind: "Pod", Namespace: "default", Name: "bare"})
 	if want := (manifest.Source{File: file, Line: 7}); !found || place(source) != want {
 		t.Errorf("the Pod stands at %v (%t), want %v", source, found, want)
 	}
-	if source, found := s.Source("second", cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "other"}); found {
+	if source, found := s.Source("second", cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "other"}); found {
 		t.Errorf("an object that is not there stands at %v", source)
 	}
 	var lines []int

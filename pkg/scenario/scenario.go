@@ -14,8 +14,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/manifest"
-	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // Scenario is a scenario that has been read.
@@ -54,7 +54,7 @@ type Scenario struct {
 	LevelKeys []string
 
 	// sources are the places of the objects that make pods, and of their budgets, by the step that applies them; "" is the cluster.
-	sources map[string]map[cluster.Owner]manifest.Source
+	sources map[string]map[cluster.Ref]manifest.Source
 	loader  loader // reads what further variants name
 	read    readings
 }
@@ -72,7 +72,7 @@ type LoadedStep struct {
 }
 
 // Source tells where an owner of pods or a PodDisruptionBudget, as it is after the step, stands, and whether any file has it: an object can be a controller's.
-func (s *Scenario) Source(step string, owner cluster.Owner) (manifest.Source, bool) {
+func (s *Scenario) Source(step string, owner cluster.Ref) (manifest.Source, bool) {
 	at := slices.IndexFunc(s.Steps, func(other LoadedStep) bool { return other.Name == step })
 	for ; at >= 0; at-- {
 		if source, found := s.sources[s.Steps[at].Name][owner]; found {

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/faultline/faultline/pkg/manifest"
-	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // scheduler returns the scheduler's configuration: the one of the options, or the scenario's own, or one found among the objects, or the default.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/rule"
-	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -75,7 +74,7 @@ type LoadedVariant struct {
 	Name, Description string
 	Scenario          *Scenario
 	// Workloads are those that the change names, in order of appearance; empty if it is about none in particular.
-	Workloads []cluster.Owner
+	Workloads []cluster.Ref
 }
 
 // Vary returns the scenario as it would be with the change. The error tells all that is wrong with it, and names what the change is
@@ -287,25 +286,25 @@ func keyOf(value any) string {
 }
 
 // about notes a workload that the change names, if it is one.
-func (v *LoadedVariant) about(owner cluster.Owner) {
+func (v *LoadedVariant) about(owner cluster.Ref) {
 	if slices.Contains(Apart, owner.Kind) && !slices.Contains(v.Workloads, owner) {
 		v.Workloads = append(v.Workloads, owner)
 	}
 }
 
 // patchAll patches the object wherever the scenario has it.
-func (l *loader) patchAll(s *Scenario, path *field.Path, patch *Patch) cluster.Owner {
+func (l *loader) patchAll(s *Scenario, path *field.Path, patch *Patch) cluster.Ref {
 	kind, name, err := ParseTarget(patch.Target.Target)
 	if err != nil {
-		return cluster.Owner{} // said already
+		return cluster.Ref{} // said already
 	}
-	wanted := objectName{kind, namespaceOr(patch.Namespace, kind), name}
-	if !slices.ContainsFunc(s.objects(), func(obj cluster.Object) bool { return nameOf(obj) == wanted }) {
-		l.problem(path.Child("target"), "there is no %s in the scenario; %s", wanted, newNames(s).of(wanted))
-		return cluster.Owner{}
+	wanted := cluster.Ref{Kind: kind, Namespace: namespaceOr(patch.Namespace, kind), Name: name}
+	if !slices.ContainsFunc(s.objects(), func(obj cluster.Object) bool { return cluster.RefTo(obj) == wanted }) {
+		l.problem(path.Child("target"), "there is no %s in the scenario; %s", wanted.Describe(), newNames(s).of(wanted))
+		return cluster.Ref{}
 	}
 	patched := s.change(keyOf(patch), func(obj cluster.Object) cluster.Object {
-		if nameOf(obj) != wanted {
+		if cluster.RefTo(obj) != wanted {
 			return obj
 		}
 		after, err := patch.Apply(obj)
@@ -317,19 +316,18 @@ func (l *loader) patchAll(s *Scenario, path *field.Path, patch *Patch) cluster.O
 		}
 		return after
 	})
-	owner := cluster.Owner{Kind: wanted.kind, Namespace: wanted.namespace, Name: wanted.name}
-	if template(s, owner) != nil && !equality.Semantic.DeepEqual(template(s, owner), template(patched, owner)) {
-		patched = patched.unplace(owner)
+	if before := template(s, wanted); before != nil && !equality.Semantic.DeepEqual(before, template(patched, wanted)) {
+		patched = patched.unplace(wanted)
 	}
 	*s = *patched
-	return owner
+	return wanted
 }
 
 // template is that of the owner's pods, as the scenario has it first.
-func template(s *Scenario, owner cluster.Owner) *v1.PodSpec {
+func template(s *Scenario, owner cluster.Ref) *v1.PodSpec {
 	for _, obj := range s.objects() {
-		if nameOf(obj) == ownerName(owner) {
-			spec, _ := PodSpec(obj)
+		if cluster.RefTo(obj) == owner {
+			spec, _ := cluster.PodSpec(obj)
 			return spec
 		}
 	}
@@ -337,44 +335,44 @@ func template(s *Scenario, owner cluster.Owner) *v1.PodSpec {
 }
 
 // Workload finds the workload of one of these kinds that is named as kind/name or namespace/kind/name. The error says which there are.
-func (s *Scenario) Workload(target string, kinds ...string) (cluster.Owner, error) {
+func (s *Scenario) Workload(target string, kinds ...string) (cluster.Ref, error) {
 	l := s.loader
 	l.file = target
 	if l.shapeOfWorkload(nil, target, kinds...); len(l.problems) > 0 {
-		return cluster.Owner{}, l.err()
+		return cluster.Ref{}, l.err()
 	}
 	owner, _ := l.ownerOf(s, nil, target)
 	return owner, l.err()
 }
 
 // ownerOf finds the workload that is named as kind/name or namespace/kind/name.
-func (l *loader) ownerOf(s *Scenario, path *field.Path, target string) (cluster.Owner, bool) {
+func (l *loader) ownerOf(s *Scenario, path *field.Path, target string) (cluster.Ref, bool) {
 	anywhere, wanted, err := parseWorkload(target)
 	if err != nil {
-		return cluster.Owner{}, false // said already
+		return cluster.Ref{}, false // said already
 	}
-	var found []objectName
+	var found []cluster.Ref
 	for _, obj := range s.objects() {
-		name := nameOf(obj)
-		if name.kind == wanted.kind && name.name == wanted.name && (anywhere || name.namespace == wanted.namespace) && !slices.Contains(found, name) {
+		name := cluster.RefTo(obj)
+		if name.Kind == wanted.Kind && name.Name == wanted.Name && (anywhere || name.Namespace == wanted.Namespace) && !slices.Contains(found, name) {
 			found = append(found, name)
 		}
 	}
-	if i := slices.Index(found, objectName{wanted.kind, v1.NamespaceDefault, wanted.name}); i >= 0 {
+	if i := slices.Index(found, cluster.Ref{Kind: wanted.Kind, Namespace: v1.NamespaceDefault, Name: wanted.Name}); i >= 0 {
 		found = found[i : i+1]
 	}
 	switch len(found) {
 	case 0:
 		if anywhere {
-			wanted.namespace = v1.NamespaceDefault
+			wanted.Namespace = v1.NamespaceDefault
 		}
-		l.problem(path, "there is no %s in the scenario; %s", wanted, newNames(s).of(wanted))
-		return cluster.Owner{}, false
+		l.problem(path, "there is no %s in the scenario; %s", wanted.Describe(), newNames(s).of(wanted))
+		return cluster.Ref{}, false
 	case 1:
-		return cluster.Owner{Kind: found[0].kind, Namespace: found[0].namespace, Name: found[0].name}, true
+		return found[0], true
 	}
-	l.problem(path, "%q could be the %s or the %s; give namespace/kind/name", target, found[0], found[1])
-	return cluster.Owner{}, false
+	l.problem(path, "%q could be the %s or the %s; give namespace/kind/name", target, found[0].Describe(), found[1].Describe())
+	return cluster.Ref{}, false
 }
 
 // keepApart sets the rules of the workloads that the change is about.
@@ -385,7 +383,7 @@ func (l *loader) keepApart(varied *LoadedVariant, path *field.Path, change *Rule
 			l.problem(path.Child("over").Index(i).Child("topologyKey"), "%s", labelHint(key, "node", nodes))
 		}
 	}
-	var owners []cluster.Owner
+	var owners []cluster.Ref
 	if change.Workload != "" {
 		owner, found := l.ownerOf(varied.Scenario, path.Child("workload"), change.Workload)
 		if !found {
@@ -395,9 +393,9 @@ func (l *loader) keepApart(varied *LoadedVariant, path *field.Path, change *Rule
 		varied.about(owner)
 	} else {
 		for _, obj := range varied.Scenario.objects() {
-			name := nameOf(obj)
-			owner := cluster.Owner{Kind: name.kind, Namespace: name.namespace, Name: name.name}
-			if slices.Contains(Apart, name.kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(owners, owner) {
+			name := cluster.RefTo(obj)
+			owner := cluster.Ref{Kind: name.Kind, Namespace: name.Namespace, Name: name.Name}
+			if slices.Contains(Apart, name.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(owners, owner) {
 				owners = append(owners, owner)
 			}
 		}
@@ -409,12 +407,12 @@ func (l *loader) keepApart(varied *LoadedVariant, path *field.Path, change *Rule
 
 // KeepApart returns the scenario as it would be had the pods of the owner always had that rule. Pods of the owner that the cluster has
 // on nodes are taken from these, to be placed anew.
-func (s *Scenario) KeepApart(owner cluster.Owner, change *RuleChange) *Scenario {
+func (s *Scenario) KeepApart(owner cluster.Ref, change *RuleChange) *Scenario {
 	var selector *metav1.LabelSelector
 	var own map[string]string
 	for _, obj := range s.objects() {
-		if nameOf(obj) == ownerName(owner) {
-			selector, own = selectorOf(obj), podLabels(obj)
+		if cluster.RefTo(obj) == owner {
+			selector, own = selectorOf(obj), cluster.PodLabels(obj)
 		}
 	}
 	by := rule.Apart{
@@ -449,15 +447,8 @@ func keysOf(rules []rule.Rule) []rule.Over {
 
 // selectorOf is what the rules of the object's pods shall select: its own pods. The selector of a Job names the Job itself.
 func selectorOf(obj cluster.Object) *metav1.LabelSelector {
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		return o.Spec.Selector
-	case *appsv1.ReplicaSet:
-		return o.Spec.Selector
-	case *appsv1.StatefulSet:
-		return o.Spec.Selector
-	case *batchv1.Job:
-		return &metav1.LabelSelector{MatchLabels: o.Spec.Template.Labels}
+	if job, ok := obj.(*batchv1.Job); ok {
+		return &metav1.LabelSelector{MatchLabels: job.Spec.Template.Labels}
 	}
-	return nil
+	return cluster.Selector(obj)
 }

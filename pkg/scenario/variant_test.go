@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/rule"
+	"github.com/faultline/faultline/pkg/cluster/rule"
 )
 
 func load(t *testing.T, path string) *Scenario {
@@ -40,33 +40,33 @@ func TestVariants(t *testing.T) {
 	if got := rules(t, s); !cmp.Equal(got, []string{"spread over topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule"}) {
 		t.Errorf("the scenario itself is changed: %q", got)
 	}
-	web := cluster.Owner{Kind: "Deployment", Namespace: "default", Name: "web"}
+	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	type found struct {
 		Rules     []string
 		Replicas  int32
 		Nodes     int
-		Workloads []cluster.Owner
+		Workloads []cluster.Ref
 	}
 	spread := []string{"spread over topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule"}
 	for _, test := range []struct {
 		name string
 		want found
 	}{
-		{"none", found{nil, 3, 4, []cluster.Owner{web}}},
+		{"none", found{nil, 3, 4, []cluster.Ref{web}}},
 		// Without over the keys stay.
 		{"hard", found{[]string{"required anti-affinity over topology.kubernetes.io/zone"}, 3, 4, nil}},
 		{"pair", found{[]string{"preferred anti-affinity over topology.kubernetes.io/zone (weight 100)",
-			"preferred anti-affinity over kubernetes.io/hostname (weight 50)"}, 3, 4, []cluster.Owner{web}}},
-		{"skew", found{[]string{"spread over kubernetes.io/hostname, maxSkew 2, ScheduleAnyway"}, 3, 4, []cluster.Owner{web}}},
-		{"larger", found{spread, 9, 6, []cluster.Owner{web}}},
-		{"patched", found{append([]string{"node selector disk=ssd"}, spread...), 3, 4, []cluster.Owner{web}}},
+			"preferred anti-affinity over kubernetes.io/hostname (weight 50)"}, 3, 4, []cluster.Ref{web}}},
+		{"skew", found{[]string{"spread over kubernetes.io/hostname, maxSkew 2, ScheduleAnyway"}, 3, 4, []cluster.Ref{web}}},
+		{"larger", found{spread, 9, 6, []cluster.Ref{web}}},
+		{"patched", found{append([]string{"node selector disk=ssd"}, spread...), 3, 4, []cluster.Ref{web}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, v := range s.Variants {
 				if v.Name != test.name {
 					continue
 				}
-				replicas, _ := Replicas(v.Scenario.Workloads[0])
+				replicas, _ := cluster.Replicas(v.Scenario.Workloads[0])
 				got := found{rules(t, v.Scenario), replicas, len(v.Scenario.Nodes()), v.Workloads}
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
@@ -91,9 +91,9 @@ func TestVariantsOfDumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	owned := func(s *Scenario) (n int) {
-		belongs := s.belonging(cluster.Owner{Kind: "Deployment", Namespace: v1.NamespaceDefault, Name: "web"})
+		belongs := s.belonging(cluster.Ref{Kind: "Deployment", Namespace: v1.NamespaceDefault, Name: "web"})
 		for _, obj := range s.Cluster {
-			if belongs(obj) && KindOf(obj) != "Deployment" {
+			if belongs(obj) && cluster.KindOf(obj) != "Deployment" {
 				n++
 			}
 		}
@@ -121,7 +121,7 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("points (-want +got)\n%s", diff)
 	}
 	last := s.Points[7]
-	if replicas, _ := Replicas(last.Scenario.Workloads[0]); replicas != 5 || len(last.Scenario.Nodes()) != 6 {
+	if replicas, _ := cluster.Replicas(last.Scenario.Workloads[0]); replicas != 5 || len(last.Scenario.Nodes()) != 6 {
 		t.Errorf("%s: %d replicas and %d nodes, want 5 and 6", last.Name, replicas, len(last.Scenario.Nodes()))
 	}
 	if diff := cmp.Diff([]string{"required anti-affinity over topology.kubernetes.io/zone"}, rules(t, last.Scenario)); diff != "" {

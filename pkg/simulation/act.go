@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 // act does what the step says, and puts into words what it did.
@@ -44,7 +44,7 @@ func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.Load
 func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
 	switch {
 	case spec.Apply != nil:
-		next, notes, err := workload.Admit(state, r.arriving(spec)...)
+		next, notes, err := controller.Admit(state, r.arriving(spec)...)
 		step.Notes = append(step.Notes, notes...)
 		return next, cmp.Or(spec.Action, "apply "+what(spec)), err
 	case spec.Patch != nil:
@@ -70,12 +70,12 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 		if err != nil {
 			return nil, "", err
 		}
-		next, _, err := workload.RunCronJob(state, obj.(*batchv1.CronJob))
+		next, _, err := controller.RunCronJob(state, obj.(*batchv1.CronJob))
 		return next, "create job --from=" + words(*spec.Trigger), err
 	case spec.Cordon != nil:
-		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", workload.Cordon)
+		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", controller.Cordon)
 	case spec.Uncordon != nil:
-		return r.onNodes(ctx, state, spec.Uncordon, step, "uncordon", workload.Uncordon)
+		return r.onNodes(ctx, state, spec.Uncordon, step, "uncordon", controller.Uncordon)
 	case spec.Drain != nil:
 		return r.drain(ctx, state, spec.Drain, step)
 	case spec.Fail != nil:
@@ -124,7 +124,7 @@ func (r *run) change(state *cluster.State, target scenario.Target, step *Step, a
 	}
 	changed := obj.DeepCopyObject().(cluster.Object)
 	f(changed)
-	next, notes, err := workload.Admit(state, changed)
+	next, notes, err := controller.Admit(state, changed)
 	step.Notes = append(step.Notes, notes...)
 	return next, action, err
 }
@@ -138,7 +138,7 @@ func (r *run) patch(state *cluster.State, patch *scenario.Patch, step *Step) (*c
 	if err != nil {
 		return nil, "", err
 	}
-	next, notes, err := workload.Admit(state, patched)
+	next, notes, err := controller.Admit(state, patched)
 	step.Notes = append(step.Notes, notes...)
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is JSON
@@ -172,7 +172,7 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 		said = append(said, plural(len(pods), "pod"))
 	}
 	next, err := inTurn(ctx, r.World, state, step, spec.Delete.Together, objects, func(state *cluster.State, objects ...cluster.Object) (*cluster.State, error) {
-		return workload.Delete(state, objects...), nil
+		return controller.Delete(state, objects...), nil
 	})
 	return next, "delete " + strings.Join(said, " "), err
 }
@@ -187,7 +187,7 @@ func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Ste
 	}
 	var missing error
 	next, action, err := r.change(state, rollout.Target, step, action, func(obj cluster.Object) {
-		template := templateOf(obj)
+		template, _ := cluster.Template(obj)
 		if rollout.Restart {
 			// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/polymorphichelpers/objectrestarter.go
 			template.Annotations = maps.Clone(template.Annotations)
@@ -221,34 +221,22 @@ func setImages(spec *v1.PodSpec, images map[string]string) error {
 	return nil
 }
 
-func templateOf(obj cluster.Object) *v1.PodTemplateSpec {
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		return &o.Spec.Template
-	case *appsv1.StatefulSet:
-		return &o.Spec.Template
-	case *appsv1.DaemonSet:
-		return &o.Spec.Template
-	}
-	return nil
-}
-
 // fail makes nodes fail; what is deleted is kept for a later restore.
 func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, string, error) {
 	names, err := selectNodes(state, fail.Nodes)
 	if err != nil {
 		return nil, "", err
 	}
-	mode := workload.Unreachable
+	mode := controller.Unreachable
 	if fail.Mode != "" {
-		mode = workload.FailureMode(fail.Mode)
+		mode = controller.FailureMode(fail.Mode)
 	}
-	if mode == workload.Deleted {
+	if mode == controller.Deleted {
 		for _, name := range names {
 			r.lost = append(slices.Clip(r.lost), state.Node(name)) // an earlier step's list stays as it is
 		}
 	}
-	next, err := workload.Fail(state, mode, names...)
+	next, err := controller.Fail(state, mode, names...)
 	return next, fmt.Sprintf("%s: %s", mode, list(names)), err
 }
 
@@ -270,11 +258,11 @@ func (r *run) restore(ctx context.Context, state *cluster.State, nodes *scenario
 				gone = append(gone, all.Node(name))
 			}
 		}
-		next, _, err := workload.Admit(state, gone...)
+		next, _, err := controller.Admit(state, gone...)
 		if err != nil {
 			return nil, err
 		}
-		return workload.Restore(next, names...) // also what had stopped answering before it was gone
+		return controller.Restore(next, names...) // also what had stopped answering before it was gone
 	})
 	return next, "restore " + list(names), err
 }
@@ -290,7 +278,7 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 		namespace = v1.NamespaceDefault
 	}
 	for _, obj := range state.Objects() {
-		if scenario.KindOf(obj) == kind && obj.GetName() == name && (obj.GetNamespace() == "" || obj.GetNamespace() == namespace) {
+		if cluster.KindOf(obj) == kind && obj.GetName() == name && (obj.GetNamespace() == "" || obj.GetNamespace() == namespace) {
 			return obj, nil
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 // settled runs a scenario of the objects, one a document, and returns it with the cluster that comes of it.
@@ -74,7 +74,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	options := workload.DrainOptions{IgnoreDaemonSets: true}
+	options := controller.DrainOptions{IgnoreDaemonSets: true}
 	drain := func(state *cluster.State, nodes ...string) []drainFigures {
 		world.Reset()
 		_, all, err := world.Drain(t.Context(), state, nodes, options, &Step{})

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
 // Each calls f for 0 to n-1 on several goroutines, each with a world of its own of that configuration. Workers below 1 stands for one

@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 // expected is a step with three zones: a has nodes a1 and a2, b has b1, c has c1. web-1 and web-2 run on a1, web-3 on b1, db-1 on a2;
@@ -36,7 +36,7 @@ func expected() *Step {
 				pod("db-1", "db", "a2")),
 		},
 		Pending:  []placement.Pending{{Pod: waiting[0], Message: "0/4 nodes: too small."}, {Pod: waiting[1], Message: "0/4 nodes: tainted."}},
-		Rollouts: []workload.Rollout{{Kind: "Deployment", Name: "web", Waiting: "web-4 is Pending"}, {Kind: "Deployment", Name: "db", Complete: true}},
+		Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "web"}, Waiting: "web-4 is Pending"}, {Ref: cluster.Ref{Kind: "Deployment", Name: "db"}, Complete: true}},
 	}
 }
 

@@ -23,7 +23,7 @@ func TestPrefixGivesTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		web := cluster.Owner{Kind: "Deployment", Namespace: v1.NamespaceDefault, Name: ownerIn(t, first, "soft-hostname-10")}
+		web := cluster.Ref{Kind: "Deployment", Namespace: v1.NamespaceDefault, Name: ownerIn(t, first, "soft-hostname-10")}
 		other := base.Scale(web, "soft-hostname-10", 7)
 		if common, ok := scenario.CommonSteps(&base, other); !ok || common != 5 {
 			t.Fatalf("%d common steps, %t; want 5", common, ok)

@@ -9,11 +9,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
 // everything keeps the whole of every cycle.
-func everything(string, cluster.Owner, *v1.Pod) *placement.Depth { return &placement.Depth{} }
+func everything(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
 
 // On every recorded step the parts of each score add up to the plugin's own, for every node and every pod, and keeping them
 // changes no decision.
@@ -111,7 +111,7 @@ func TestRecordKeepsWhatIsAskedFor(t *testing.T) {
 	c := load(t, "b-soft-hetero")
 	for _, nodes := range []int{1, 2} {
 		result, err := Run(context.Background(), scenarioOf(t, "b-soft-hetero", c, "random", 3), Options{
-			Record: func(string, cluster.Owner, *v1.Pod) *placement.Depth { return &placement.Depth{Nodes: nodes} },
+			Record: func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{Nodes: nodes} },
 		})
 		if err != nil {
 			t.Fatal(err)

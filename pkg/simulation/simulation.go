@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/sched"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 // Options are what a run can be given besides its scenario.
@@ -23,7 +23,7 @@ type Options struct {
 	Progress func(step string, done, total int)
 	// Record, if set, is asked before each scheduling attempt how much is to be kept of the pod's cycle; nil is nothing. The owner
 	// is the pod's outermost one.
-	Record func(step string, owner cluster.Owner, pod *v1.Pod) *placement.Depth
+	Record func(step string, owner cluster.Ref, pod *v1.Pod) *placement.Depth
 	// Prefix, if set, is what was found of another scenario. The steps that both begin with are taken from it instead of being
 	// carried out again; see scenario.CommonSteps. Nothing is told or recorded of them a second time.
 	Prefix *Result
@@ -56,7 +56,7 @@ type Step struct {
 	// Preempted are the pods that made room in this step.
 	Preempted []placement.Preemption
 	// Rollouts tell how far each controller's pods are from its spec.
-	Rollouts []workload.Rollout
+	Rollouts []controller.Rollout
 	// Notes are what was assumed, added or refused in this step, and the Jobs that have failed.
 	Notes []string
 	// Expectations are what the scenario expected of the step, as far as the step alone tells whether it came so; package gate
@@ -167,7 +167,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 			return r.proceed(known, common)
 		}
 	}
-	state, notes, err := workload.Admit(Empty(s), s.Cluster...)
+	state, notes, err := controller.Admit(Empty(s), s.Cluster...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,14 +224,14 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 		r.engine.Progress = func(done, total int) { r.opts.Progress(spec.Name, done, total) }
 	}
 	if r.opts.Record != nil {
-		r.Record = func(owner cluster.Owner, pod *v1.Pod) *placement.Depth { return r.opts.Record(spec.Name, owner, pod) }
+		r.Record = func(owner cluster.Ref, pod *v1.Pod) *placement.Depth { return r.opts.Record(spec.Name, owner, pod) }
 	}
 	before := state
 	state, err := r.act(ctx, state, spec, &step)
 	if err != nil {
 		return nil, err
 	}
-	if err := workload.CheckPods(state, cmp.Or(r.scenario.MaxPods, workload.MaxPods)); err != nil {
+	if err := controller.CheckPods(state, cmp.Or(r.scenario.MaxPods, controller.MaxPods)); err != nil {
 		return nil, &StepError{Step: spec.Name, Err: err}
 	}
 	if state, err = r.Settle(ctx, state, &step); err != nil {
@@ -240,10 +240,10 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if spec.Fail != nil {
 		step.Notes = append(step.Notes, stopped(state)...)
 	}
-	step.Notes = append(step.Notes, workload.FailedJobs(before, state)...)
+	step.Notes = append(step.Notes, controller.FailedJobs(before, state)...)
 	step.State = state
 	step.after = r.mark()
-	step.Rollouts = workload.Rollouts(state)
+	step.Rollouts = controller.Rollouts(state)
 	step.Placed = stillThere(step.Placed, state)
 	step.Expectations = judge(spec.Expect, &step)
 	for _, e := range judge(r.scenario.Expect, &step) {
@@ -257,7 +257,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 // stopped says in which zones pods stay on failed nodes since too many of these are down.
 func stopped(state *cluster.State) []string {
 	var notes []string
-	for _, d := range workload.Disruptions(state) {
+	for _, d := range controller.Disruptions(state) {
 		of := "nodes without a zone"
 		switch {
 		case d.All:

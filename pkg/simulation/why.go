@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -19,11 +19,11 @@ import (
 // together from what the plugins did, pod by pod. Workloads that nothing happened to are left out.
 func (s *Step) Why() []string {
 	owner := s.State.Owners()
-	var order []cluster.Owner
-	placed := map[cluster.Owner][]placement.Placement{}
-	pending := map[cluster.Owner][]placement.Pending{}
-	seen := map[cluster.Owner]bool{}
-	note := func(o cluster.Owner) cluster.Owner {
+	var order []cluster.Ref
+	placed := map[cluster.Ref][]placement.Placement{}
+	pending := map[cluster.Ref][]placement.Pending{}
+	seen := map[cluster.Ref]bool{}
+	note := func(o cluster.Ref) cluster.Ref {
 		if !seen[o] {
 			seen[o] = true
 			order = append(order, o)

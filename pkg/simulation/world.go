@@ -10,16 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/placement"
-	"github.com/faultline/faultline/pkg/sched"
-	"github.com/faultline/faultline/pkg/workload"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
 // World is what acts on a cluster by itself: the controllers and the scheduler. It is not safe for concurrent use.
 type World struct {
 	// Record, if set, is asked before each scheduling attempt how much is to be kept of the pod's cycle; nil is nothing. The owner
 	// is the pod's outermost one.
-	Record func(owner cluster.Owner, pod *v1.Pod) *placement.Depth
+	Record func(owner cluster.Ref, pod *v1.Pod) *placement.Depth
 
 	// Choose, if set, decides every tie among nodes instead, on the cluster as it was when the scheduler was called last; see
 	// sched.Engine.
@@ -28,7 +28,7 @@ type World struct {
 	config      *sched.Config
 	ties        sched.Ties
 	engine      *sched.Engine
-	controllers workload.Controllers
+	controllers controller.Controllers
 	source      *rand.PCG // what the controllers draw from; nil without random ties
 }
 
@@ -46,7 +46,7 @@ func NewWorld(config *sched.Config, ties sched.Ties) (*World, error) {
 // Reset makes the world forget what it has done, so that its next answer is that of a new one.
 func (w *World) Reset() {
 	w.engine.Reset()
-	w.controllers, w.source = workload.Controllers{}, nil
+	w.controllers, w.source = controller.Controllers{}, nil
 	if w.ties.Random {
 		w.source = rand.NewPCG(w.ties.Seed, 1)
 		w.controllers.Rand = rand.New(w.source)
@@ -105,7 +105,7 @@ func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*
 			state = at(next, next.Now.Add(time.Second))
 			continue
 		}
-		due, waits := workload.Next(state)
+		due, waits := controller.Next(state)
 		if !waits {
 			return state, nil
 		}
@@ -179,7 +179,7 @@ func after(state *cluster.State, placed *placement.Result) *cluster.State {
 		victims = append(victims, preemption.Victim)
 	}
 	// A pod can be placed and, in the same pass, make room for a later one.
-	return workload.Terminate(state.With(placed.Changed()...), v1.PodReasonPreemptionByScheduler, victims...)
+	return controller.Terminate(state.With(placed.Changed()...), v1.PodReasonPreemptionByScheduler, victims...)
 }
 
 // at returns the state at another moment.

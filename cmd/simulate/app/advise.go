@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/advice"
+	"github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -113,14 +113,14 @@ func adviseArguments(cmd *cobra.Command, args []string) (target string, scenario
 }
 
 // adviseTarget finds the workload.
-func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace string) (cluster.Owner, error) {
+func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace string) (cluster.Ref, error) {
 	kind, _, _ := scenario.ParseTarget(target)
 	if !slices.Contains(advice.Kinds, kind) {
 		why := map[string]string{
 			"DaemonSet": ": a DaemonSet has a pod on every node that takes one, and nothing to keep apart",
 			"Job":       ": the template of a Job cannot change; delete it and create another",
 		}[kind]
-		return cluster.Owner{}, usage(cmd, "%s is a %s%s; there is advice for a Deployment, a StatefulSet or a ReplicaSet", target, kind, why)
+		return cluster.Ref{}, usage(cmd, "%s is a %s%s; there is advice for a Deployment, a StatefulSet or a ReplicaSet", target, kind, why)
 	}
 	if namespace != "" {
 		target = namespace + "/" + target

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/bench"
-	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/ask/bench"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 

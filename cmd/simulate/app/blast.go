@@ -10,21 +10,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/blast"
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/risk"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 // defaultWorst is as many failures as the report lists one by one.
 const defaultWorst = 12
 
 // modes are how nodes can fail, the default first.
-var modes = []string{string(workload.Unreachable), string(workload.OutOfService), string(workload.Deleted)}
+var modes = []string{string(controller.Unreachable), string(controller.OutOfService), string(controller.Deleted)}
 
 // failures are the flags that say which failures are looked at. They win over what the scenario says.
 type failures struct {
@@ -180,7 +180,7 @@ func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simula
 	}
 	opts := blast.Options{
 		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
-		Mode: workload.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
+		Mode: controller.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
 	}
 	if err := f.known(cmd, steps, opts); err != nil {
 		return nil, err

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/capacity"
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/workload"
 )
 
 func newCapacity(s streams) *cobra.Command {
@@ -131,7 +131,7 @@ func (f *survival) check(cmd *cobra.Command) error {
 
 // options are those of the flags. What they leave open the scenario says.
 func (f *survival) options(nodes []*v1.Node, s *scenario.Scenario) (capacity.Options, error) {
-	opts := capacity.Options{Mode: workload.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
+	opts := capacity.Options{Mode: controller.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
 	var err error
 	opts.Survive, err = capacity.Levels(nodes, s, f.levels)
 	return opts, err

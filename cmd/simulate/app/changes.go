@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/faultline/faultline/pkg/advice"
+	"github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -29,7 +29,7 @@ func (i *input) registerChanges(cmd *cobra.Command) {
 // apply returns the scenario with the changes.
 func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Scenario, error) {
 	patched, wrong := c.variant(s)
-	var restarted cluster.Owner
+	var restarted cluster.Ref
 	if c.restart != "" {
 		var err error
 		if restarted, err = s.Workload(c.restart, scenario.Rolled...); err != nil {

@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/metric"
+	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/rule"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
-	"github.com/faultline/faultline/pkg/whatif"
 )
 
 func newCompare(s streams) *cobra.Command {
@@ -77,7 +77,7 @@ pods of a workload keep apart now.`,
 			if len(variants) == 0 {
 				return usage(cmd, "there is nothing to compare with: the scenario has no variants; give some there, or --rules soft,hard")
 			}
-			var about []cluster.Owner
+			var about []cluster.Ref
 			for _, v := range variants {
 				about = append(about, v.Workloads...)
 			}
@@ -266,7 +266,7 @@ func (n *numbers) register(cmd *cobra.Command, recover bool) {
 }
 
 // options says what is looked at, for changes that are about these workloads.
-func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []cluster.Owner) (whatif.Options, error) {
+func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []cluster.Ref) (whatif.Options, error) {
 	opts := whatif.Options{Step: n.step, Metric: metric.Options{Workloads: about, Worst: n.worst}}
 	var problems []error
 	if n.worst < 0 {
@@ -285,7 +285,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		}
 		opts.Metric.Workloads = append(opts.Metric.Workloads, owner)
 	}
-	slices.SortFunc(opts.Metric.Workloads, cluster.Owner.Compare)
+	slices.SortFunc(opts.Metric.Workloads, cluster.Ref.Compare)
 	opts.Metric.Workloads = slices.Compact(opts.Metric.Workloads)
 	levels := n.levels
 	if len(levels) == 0 {

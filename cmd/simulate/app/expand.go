@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/operator"
+	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 

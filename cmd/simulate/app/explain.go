@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/explain"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -20,7 +20,7 @@ const explainPods = 5
 
 func newExplain(s streams) *cobra.Command {
 	var in input
-	var of explain.Of
+	var of explain.Question
 	var nodes []string
 	var out output
 	var narrative bool
@@ -90,7 +90,7 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 }
 
 // explainArguments tells the target from the scenario, which may stand after it or before.
-func explainArguments(cmd *cobra.Command, args []string, of *explain.Of) (scenarios []string, err error) {
+func explainArguments(cmd *cobra.Command, args []string, of *explain.Question) (scenarios []string, err error) {
 	for _, arg := range args {
 		kind, name, err := scenario.ParseTarget(arg)
 		switch {
@@ -133,7 +133,7 @@ func nothingToExplain(missing *explain.NotFoundError) string {
 }
 
 // named is the owner as the command line takes it, with its namespace if it is not the default one.
-func named(o cluster.Owner) string {
+func named(o cluster.Ref) string {
 	if o.Namespace == v1.NamespaceDefault {
 		return o.String()
 	}

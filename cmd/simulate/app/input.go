@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/manifest"
-	"github.com/faultline/faultline/pkg/placement"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/scenarios"
 )
@@ -68,7 +68,7 @@ func (i *input) registerExplain(cmd *cobra.Command) {
 const explainNodes = 10
 
 // record says how much is to be kept of a pod's scheduling cycle; nil is nothing.
-func (i *input) record() func(cluster.Owner, *v1.Pod) *placement.Depth {
+func (i *input) record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 	depth := i.depth
 	if i.explain {
 		depth = &placement.Depth{Nodes: explainNodes}
@@ -76,7 +76,7 @@ func (i *input) record() func(cluster.Owner, *v1.Pod) *placement.Depth {
 	if depth == nil {
 		return nil
 	}
-	return func(cluster.Owner, *v1.Pod) *placement.Depth { return depth }
+	return func(cluster.Ref, *v1.Pod) *placement.Depth { return depth }
 }
 
 // load reads the scenario that the arguments and flags name: a scenario file or folder, objects by flags, or, without either,

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/faultline/faultline/pkg/job"
+	"github.com/faultline/faultline/pkg/ask/job"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/lint"
+	"github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/report"
 )
 

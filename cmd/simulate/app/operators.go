@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/faultline/faultline/pkg/manifest"
-	"github.com/faultline/faultline/pkg/operator/hydrolix"
-	"github.com/faultline/faultline/pkg/operator/kafscale"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
+	"github.com/faultline/faultline/pkg/input/operator/kafscale"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 

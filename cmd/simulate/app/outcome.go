@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/outcome"
+	"github.com/faultline/faultline/pkg/ask/outcome"
 	"github.com/faultline/faultline/pkg/report"
 )
 

@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/gate"
-	"github.com/faultline/faultline/pkg/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -103,7 +103,7 @@ func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.R
 	defer bar.done()
 	opts := simulation.Options{Progress: bar.update}
 	if record := i.record(); record != nil {
-		opts.Record = func(_ string, owner cluster.Owner, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
+		opts.Record = func(_ string, owner cluster.Ref, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
 	}
 	return simulation.Run(cmd.Context(), loaded, opts)
 }

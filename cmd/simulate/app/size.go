@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/capacity"
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/sched"
 )
 
 // defaultTries is how many clusters size tries.

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/whatif"
 )
 
 func newSweep(s streams) *cobra.Command {
@@ -60,7 +60,7 @@ how the reports are collected.`,
 			if len(loaded.Points) == 0 {
 				return usage(cmd, "the scenario %s has no sweep; give its parameters and what they change under sweep:", loaded.Name)
 			}
-			var about []cluster.Owner
+			var about []cluster.Ref
 			for i := range loaded.Points {
 				about = append(about, loaded.Points[i].Workloads...)
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/gate"
-	"github.com/faultline/faultline/pkg/manifest"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"

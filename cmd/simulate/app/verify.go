@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/verify"
 )
 
 func newVerify(s streams) *cobra.Command {

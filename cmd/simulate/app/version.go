@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/sched"
+	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
 func newVersion(s streams) *cobra.Command {

@@ -1,4 +1,4 @@
-// Package archtest checks that packages import only downward, and that what one package alone may know stays there.
+// Package archtest holds the table of packages in docs/adr/0001-architecture.md against the code.
 package archtest
 
 import (
@@ -6,62 +6,49 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 )
 
 const module = "github.com/faultline/faultline/"
 
-// level is each package's height: a package imports only lower ones. A new package gets its line here and in
-// docs/adr/0001-architecture.md.
-var level = map[string]int{
-	"pkg/topology":           0,
-	"pkg/cluster":            0,
-	"pkg/stats":              0,
-	"pkg/job":                0,
-	"pkg/rule":               0,
-	"pkg/placement":          1,
-	"pkg/manifest":           1,
-	"pkg/workload":           1,
-	"pkg/sched":              2,
-	"pkg/operator":           2,
-	"pkg/operator/kafscale":  3,
-	"pkg/operator/stackable": 3,
-	"pkg/operator/hydrolix":  3,
-	"pkg/operator/generic":   3,
-	"pkg/risk":               2,
-	"pkg/scenario":           4,
-	"pkg/simulation":         5,
-	"pkg/blast":              6,
-	"pkg/explain":            6,
-	"pkg/verify":             6,
-	"pkg/bench":              7,
-	"pkg/metric":             7,
-	"pkg/whatif":             8,
-	"pkg/capacity":           8,
-	"pkg/outcome":            8,
-	"pkg/advice":             9,
-	"pkg/lint":               7,
-	"pkg/report":             10,
-	"pkg/gate":               11,
-	"scenarios":              0,
-	"cmd/simulate/app":       12,
-	"cmd/simulate":           13,
+var (
+	row  = regexp.MustCompile("(?m)^\\| `((?:pkg|cmd|scenarios)[^`]*)` \\| (.+) \\|$")
+	only = regexp.MustCompile("the only importer of `([^`]+)`")
+)
 
-	"pkg/internal/archtest": 0,
-	"pkg/manifest/dumptest": 0,
-}
+// beside are the packages that the table leaves out: no other package imports them.
+var beside = map[string]bool{"pkg/internal/archtest": true, "pkg/internal/dumptest": true}
 
-// alone are packages that a single one of ours may import, tests aside.
-var alone = map[string]string{
-	"k8s.io/kubernetes/pkg/scheduler": "pkg/sched",
-	"github.com/spf13/cobra":          "cmd/simulate/app",
-	"gonum.org/v1/gonum/stat":         "pkg/stats",
-	"sigs.k8s.io/kind/":               "pkg/topology",
-	"gonum.org/v1/plot":               "pkg/report",
-	"golang.org/x/perf":               "pkg/bench",
+// table reads the ADR: each package's place in the order, and what a single package may import, by the import path's beginning.
+func table(t *testing.T) (place map[string]int, alone map[string]string) {
+	t.Helper()
+	adr, err := os.ReadFile("../../../docs/adr/0001-architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, alone = map[string]int{}, map[string]string{}
+	group, left := "", map[string]bool{}
+	for i, match := range row.FindAllStringSubmatch(string(adr), -1) {
+		name := match[1]
+		if _, twice := place[name]; twice {
+			t.Errorf("%s stands twice in the table", name)
+		}
+		place[name] = i
+		if of := strings.Join(strings.SplitN(name, "/", 3)[:2], "/"); of != group {
+			if left[of] {
+				t.Errorf("%s stands apart from the other packages of %s", name, of)
+			}
+			left[group], group = true, of
+		}
+		for _, imported := range only.FindAllStringSubmatch(match[2], -1) {
+			alone[imported[1]] = name
+		}
+	}
+	return place, alone
 }
 
 type listed struct {
@@ -69,23 +56,31 @@ type listed struct {
 	Imports    []string
 }
 
-func TestImportsGoDownward(t *testing.T) {
+func TestTheTableOfPackagesHolds(t *testing.T) {
+	place, alone := table(t)
+	seen := map[string]bool{}
 	for _, pkg := range list(t) {
 		name := strings.TrimPrefix(pkg.ImportPath, module)
-		height, known := level[name]
-		if !known {
-			t.Errorf("%s has no place in the table of packages", name)
+		seen[name] = true
+		at, known := place[name]
+		if !known && !beside[name] {
+			t.Errorf("%s is not in the table of packages", name)
 			continue
 		}
 		for _, imported := range pkg.Imports {
-			if other, ours := strings.CutPrefix(imported, module); ours && level[other] >= height {
-				t.Errorf("%s (level %d) imports %s (level %d), which is not below it", name, height, other, level[other])
+			if other, ours := strings.CutPrefix(imported, module); ours && known && (beside[other] || place[other] >= at) {
+				t.Errorf("%s imports %s, which does not stand above it", name, other)
 			}
-			for prefix, only := range alone {
-				if strings.HasPrefix(imported, prefix) && name != only {
-					t.Errorf("%s imports %s, which only %s may", name, imported, only)
+			for prefix, importer := range alone {
+				if strings.HasPrefix(imported, prefix) && name != importer {
+					t.Errorf("%s imports %s, which only %s may", name, imported, importer)
 				}
 			}
+		}
+	}
+	for name := range place {
+		if !seen[name] {
+			t.Errorf("the table has %s, which does not exist", name)
 		}
 	}
 }
@@ -103,14 +98,10 @@ func list(t *testing.T) []listed {
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
 		var pkg listed
 		if err := decoder.Decode(&pkg); errors.Is(err, io.EOF) {
-			break
+			return pkgs
 		} else if err != nil {
 			t.Fatal(err)
 		}
 		pkgs = append(pkgs, pkg)
 	}
-	if !slices.ContainsFunc(pkgs, func(p listed) bool { return p.ImportPath == module+"pkg/sched" }) {
-		t.Fatal("go list did not list pkg/sched")
-	}
-	return pkgs
 }

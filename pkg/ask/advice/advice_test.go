@@ -1,0 +1,235 @@
+package advice_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/faultline/faultline/pkg/ask/advice"
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+var web = cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
+
+// world is three zones of so many nodes, on which web has so many replicas and this pod spec.
+func world(t *testing.T, nodes, replicas, spec string) *scenario.Scenario {
+	t.Helper()
+	var source scenario.Source
+	if err := json.Unmarshal([]byte(`{"synthetic": {"zones": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "nodeGroups": [{"count": `+nodes+`}]}}`), &source); err != nil {
+		t.Fatal(err)
+	}
+	deployment := runtime.RawExtension{Raw: []byte(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": ` + replicas + `,
+		"selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}},
+		"spec": {` + spec + `"containers": [{"name": "c", "image": "i"}]}}}}`)}
+	s, err := scenario.New("test", &scenario.File{Cluster: []scenario.Source{source}, Workloads: []scenario.Source{{Objects: []runtime.RawExtension{deployment}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const (
+	hardZone = `"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+		{"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": "web"}}}]}}, `
+	// cache keeps away from another workload, and likes SSDs, which is not about its own pods.
+	others = `"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1,
+		"preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}]},
+		"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+		{"weight": 3, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "cache"}}}},
+		{"weight": 4, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}}]}},
+		"topologySpreadConstraints": [{"maxSkew": 3, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway",
+		"labelSelector": {"matchLabels": {"app": "web"}}}], `
+)
+
+func ask(t *testing.T, s *scenario.Scenario, opts advice.Options) *advice.Advice {
+	t.Helper()
+	a, err := advice.Of(t.Context(), s, web, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func named(t *testing.T, a *advice.Advice, name string) *advice.Candidate {
+	t.Helper()
+	var names []string
+	for i := range a.Candidates {
+		if a.Candidates[i].Name == name {
+			return &a.Candidates[i]
+		}
+		names = append(names, a.Candidates[i].Name)
+	}
+	t.Fatalf("no candidate %q among %s", name, strings.Join(names, "; "))
+	return nil
+}
+
+// Three replicas, each in one of three zones: the new pod of a rolling update, one too many, finds an old one in every zone, and 25% of
+// 3 that may be missing is none. With one that may be missing it ends; within its own revision it ends, too. Where nothing is
+// required it ends anyhow, and comes back after the loss of a zone.
+func TestRolloutDeadlock(t *testing.T) {
+	a := ask(t, world(t, "1", "3", hardZone), advice.Options{})
+	now := named(t, a, advice.AsItIs)
+	if now.Rollout.Ends || !strings.Contains(now.Rollout.Waiting, "the 3 old pods stay because maxUnavailable is 25% (0)") {
+		t.Errorf("as it is: ends %v, waiting %q", now.Rollout.Ends, now.Rollout.Waiting)
+	}
+	other := named(t, a, "as it is, maxUnavailable 1 and maxSurge 0")
+	if !other.Rollout.Ends || other.Surge != 0 || other.Stuck != now.Rollout.Waiting {
+		t.Errorf("with another strategy: %+v", other)
+	}
+	want := `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`
+	if diff := cmp.Diff(want, string(other.Patch)); diff != "" {
+		t.Errorf("its patch (-want +got)\n%s", diff)
+	}
+	if c := named(t, a, "hard zone, per revision"); !c.Rollout.Ends || c.Strategy != "" {
+		t.Errorf("per revision: %+v", c)
+	}
+	best := a.Candidates[0]
+	if stranded, _ := best.Level(v1.LabelTopologyZone).Stranded(); !best.Rollout.Ends || stranded != 0 || best.Strategy != "" {
+		t.Errorf("best: %+v", best)
+	}
+	if now.Front || now.BeatenBy == "" || now.BeatenIn == "" {
+		t.Errorf("as it is: front %v, beaten by %q in %q", now.Front, now.BeatenBy, now.BeatenIn)
+	}
+}
+
+// Four replicas over three zones: a hard rule leaves one Pending; one that allows one more than elsewhere does not. After the loss of the
+// worst zone one of its two pods is evicted first: the other still counts there, so that a zone may have two, and the first comes back.
+// Then the zone is empty and counts as a domain of no pods, so that no other may have more than one: the second does not come back.
+func TestFourReplicasOverThreeZones(t *testing.T) {
+	a := ask(t, world(t, "2", "4", ""), advice.Options{})
+	for _, test := range []struct {
+		name              string
+		pending, stranded int
+		radius            float64
+		ends              bool
+	}{
+		{"hard zone", 1, 1, 1.0 / 3, false},
+		{"spread zone", 0, 1, 0.5, true},
+		{"soft zone", 0, 0, 0.5, true},
+		{"as it is", 0, 0, 0.5, true},
+	} {
+		c := named(t, a, test.name)
+		zone := c.Level(v1.LabelTopologyZone)
+		stranded, _ := zone.Stranded()
+		if c.Pending != test.pending || stranded != test.stranded || zone.Radius != test.radius || c.Rollout.Ends != test.ends {
+			t.Errorf("%s: Pending %d, stranded %d, radius %v, ends %v; want %+v", test.name, c.Pending, stranded, zone.Radius, c.Rollout.Ends, test)
+		}
+	}
+	if c := named(t, a, "hard zone"); c.OwnPending != 1 || !strings.Contains(c.Why, "didn't match pod anti-affinity rules") {
+		t.Errorf("hard zone: %d Pending of its own, %q", c.OwnPending, c.Why)
+	}
+	if !a.Candidates[0].Front || a.Candidates[0].Pending > 0 || a.Candidates[0].Name != advice.AsItIs {
+		t.Errorf("best is %s", a.Candidates[0].Name)
+	}
+	if c := named(t, a, "spread zone"); c.BeatenIn != "stranded by the loss of a zone (0 against 1)" {
+		t.Errorf("spread zone is beaten in %q", c.BeatenIn)
+	}
+}
+
+// One pod is on one node, whatever the rule says.
+func TestOneReplica(t *testing.T) {
+	a := ask(t, world(t, "1", "1", ""), advice.Options{Trials: 2, Seed: 1})
+	for _, c := range a.Candidates[1:] {
+		if c.SameAs != advice.AsItIs {
+			t.Errorf("%s is not the same as it is, but %q, beaten by %q in %q", c.Name, c.SameAs, c.BeatenBy, c.BeatenIn)
+		}
+	}
+}
+
+// What is printed is what was run: the patch gives the object exactly that rule and leaves the others, and the scenario varied by it
+// comes to the same figures.
+func TestPatches(t *testing.T) {
+	s := world(t, "2", "4", others)
+	a := ask(t, s, advice.Options{})
+	before := a.Result.Steps[0].State.Deployments[0]
+	base, err := whatif.RunBase(t.Context(), s, whatif.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := []string{v1.LabelTopologyZone, v1.LabelHostname}
+	opts := whatif.Options{Metric: metric.Options{Workloads: []cluster.Ref{web}, Levels: levels, Recover: levels}}
+	for _, test := range []struct {
+		name string
+		want []rule.Apart
+	}{
+		{"none", nil},
+		{"soft zone=100 + hostname=50", []rule.Apart{{By: rule.SoftAnti, Over: []rule.Over{{TopologyKey: levels[0], Weight: 100}, {TopologyKey: levels[1], Weight: 50}}}}},
+		{"hard zone + soft hostname, per revision", []rule.Apart{
+			{By: rule.HardAnti, Over: []rule.Over{{TopologyKey: levels[0]}}, MatchLabelKeys: []string{"pod-template-hash"}},
+			{By: rule.SoftAnti, Over: []rule.Over{{TopologyKey: levels[1]}}, MatchLabelKeys: []string{"pod-template-hash"}}}},
+		{"spread zone (maxSkew 2)", []rule.Apart{{By: rule.EvenlySpread, Over: []rule.Over{{TopologyKey: levels[0]}}, MaxSkew: 2, Required: true}}},
+		{"spread zone + softly hostname", []rule.Apart{
+			{By: rule.EvenlySpread, Over: []rule.Over{{TopologyKey: levels[0]}}, Required: true},
+			{By: rule.EvenlySpread, Over: []rule.Over{{TopologyKey: levels[1]}}}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := named(t, a, test.name)
+			patch := scenario.Patch{Target: scenario.Target{Target: "deployment/web"}, Type: "merge", Patch: runtime.RawExtension{Raw: c.Patch}}
+			after, err := patch.Apply(before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := before.Spec.Template.Spec.DeepCopy()
+			rule.KeepApart(want, before.Spec.Template.Labels, "default", before.Spec.Selector, test.want...)
+			if diff := cmp.Diff(want, &after.(*appsv1.Deployment).Spec.Template.Spec, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("pod spec (-want +got)\n%s", diff)
+			}
+			varied, err := s.Vary(&scenario.Variant{Name: "patched", Patches: []scenario.Patch{patch}}, "patched")
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := whatif.Run(t.Context(), base, []*scenario.Scenario{varied.Scenario}, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(found[0], c.Found); diff != "" {
+				t.Errorf("figures (-run again +told)\n%s", diff)
+			}
+			again, err := simulation.Run(t.Context(), varied.Scenario.Then(advice.Restart(web)), simulation.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := again.Steps[len(again.Steps)-1].Rollouts[0].Complete; got != c.Rollout.Ends {
+				t.Errorf("rollout ends: %v when run again, told %v", got, c.Rollout.Ends)
+			}
+		})
+	}
+}
+
+// On one core and on four the advice is the same, trials included.
+func TestWorkers(t *testing.T) {
+	s := world(t, "2", "5", "")
+	opts := advice.Options{Trials: 4, Seed: 7, Workers: 1}
+	one := ask(t, s, opts)
+	opts.Workers = 4
+	four := ask(t, s, opts)
+	if diff := cmp.Diff(one.Candidates, four.Candidates, cmpopts.IgnoreUnexported(advice.Candidate{})); diff != "" {
+		t.Errorf("(-one +four)\n%s", diff)
+	}
+	trials := one.Candidates[0].Trials
+	if trials == nil || trials.N != 4 || trials.Seed != 7 {
+		t.Errorf("trials %+v", trials)
+	}
+}
+
+func TestNoAdvice(t *testing.T) {
+	s := world(t, "1", "1", "")
+	if _, err := advice.Of(t.Context(), s, cluster.Ref{Kind: "DaemonSet", Namespace: "default", Name: "log"}, advice.Options{}); err == nil {
+		t.Error("advice for a DaemonSet")
+	}
+	gone := s.Then(scenario.Step{Name: "bye", Delete: &scenario.Delete{Targets: []string{"deployment/web"}}})
+	if _, err := advice.Of(t.Context(), gone, web, advice.Options{}); err == nil || !strings.Contains(err.Error(), `gone after step "bye"`) {
+		t.Errorf("of a workload that is gone: %v", err)
+	}
+}

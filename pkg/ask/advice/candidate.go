@@ -1,0 +1,127 @@
+package advice
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// proposal is a rule that is tried.
+type proposal struct {
+	name       string
+	by         []rule.Apart
+	complexity int
+	asItIs     bool   // the rule that the workload has
+	plain      string // the name of the same rule over all revisions, of one that is per revision
+}
+
+func proposalOf(name string, complexity int, by ...rule.Apart) proposal {
+	return proposal{name: name, by: by, complexity: complexity}
+}
+
+// perRevision are the labels by which pods of a Deployment keep apart from those of the same revision alone.
+var perRevision = []string{appsv1.DefaultDeploymentUniqueLabelKey}
+
+// proposals are the rules that make a difference on these nodes: each kind over each level of more than one domain, and pairs of a
+// wider level and the hostname, simple ones first. Over a level of one domain no rule can keep pods apart.
+func proposals(nodes []*v1.Node, further []string, deployment bool) []proposal {
+	var keys []string
+	for _, key := range topology.Levels(nodes, further...) {
+		if domains, _ := topology.Domains(nodes, key); len(domains) > 1 {
+			keys = append(keys, key)
+		}
+	}
+	all := []proposal{{name: "none"}}
+	for _, key := range keys {
+		all = append(all, single(key, deployment)...)
+	}
+	for _, key := range keys {
+		if key != v1.LabelHostname && keys[len(keys)-1] == v1.LabelHostname {
+			all = append(all, pairs(key, v1.LabelHostname, deployment)...)
+		}
+	}
+	return all
+}
+
+// single are the rules over one key.
+func single(key string, deployment bool) []proposal {
+	name := Short(key)
+	all := []proposal{proposalOf("soft "+name, 2, soft(rule.Over{TopologyKey: key}))}
+	for _, skew := range []int32{1, 2} {
+		words := "spread " + name
+		if skew > 1 {
+			words = fmt.Sprintf("spread %s (maxSkew %d)", name, skew)
+		}
+		all = append(all, proposalOf(words+" softly", 2+int(skew), spread(key, skew, false)))
+		all = append(all, proposalOf(words, 2+int(skew), spread(key, skew, true)))
+	}
+	all = append(all, proposalOf("hard "+name, 3, hard(key)))
+	if !deployment {
+		return all
+	}
+	return append(all, revisions(all[1:])...)
+}
+
+// pairs are the mixed rules over a wide key and a narrow one.
+func pairs(wide, narrow string, deployment bool) []proposal {
+	w, n := Short(wide), Short(narrow)
+	weighted := func(a, b int32) proposal {
+		return proposalOf(fmt.Sprintf("soft %s=%d + %s=%d", w, a, n, b), 6,
+			soft(rule.Over{TopologyKey: wide, Weight: a}, rule.Over{TopologyKey: narrow, Weight: b}))
+	}
+	strict := []proposal{
+		proposalOf("spread "+w+" + softly "+n, 7, spread(wide, 1, true), spread(narrow, 1, false)),
+		proposalOf("hard "+w+" + soft "+n, 7, hard(wide), soft(rule.Over{TopologyKey: narrow})),
+	}
+	all := append([]proposal{weighted(100, 50), weighted(50, 100)}, strict...)
+	if deployment {
+		all = append(all, revisions(strict)...)
+	}
+	return all
+}
+
+// revisions are the same rules within a revision alone, so that old pods do not stand in the way of new ones.
+func revisions(proposals []proposal) []proposal {
+	var all []proposal
+	for _, p := range proposals {
+		next := proposal{name: p.name + ", per revision", complexity: p.complexity + 2, plain: p.name}
+		for _, by := range p.by {
+			by.MatchLabelKeys = perRevision
+			next.by = append(next.by, by)
+		}
+		all = append(all, next)
+	}
+	return all
+}
+
+func soft(over ...rule.Over) rule.Apart { return rule.Apart{By: rule.SoftAnti, Over: over} }
+
+func hard(key string) rule.Apart {
+	return rule.Apart{By: rule.HardAnti, Over: []rule.Over{{TopologyKey: key}}}
+}
+
+func spread(key string, skew int32, required bool) rule.Apart {
+	return rule.Apart{By: rule.EvenlySpread, Over: []rule.Over{{TopologyKey: key}}, MaxSkew: skew, Required: required}
+}
+
+// Short is the well-known topology key's short word, or the key itself.
+func Short(key string) string {
+	for _, word := range []string{"region", "zone", "hostname"} {
+		if topology.Key(word) == key {
+			return word
+		}
+	}
+	return key
+}
+
+// named is the name with the strategy that goes with it.
+func named(name string, s *strategy) string {
+	if s == nil {
+		return name
+	}
+	return name + ", " + s.words
+}

@@ -1,0 +1,78 @@
+package advice
+
+import (
+	"encoding/json"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// strategy is a way to carry out rolling updates that lets an old pod go before its successor runs.
+type strategy struct {
+	words          string
+	maxUnavailable intstr.IntOrString
+}
+
+// strategies are tried in this order where a rollout does not end.
+var strategies = []strategy{
+	{"maxUnavailable 1 and maxSurge 0", intstr.FromInt32(1)},
+	{"maxUnavailable 25% and maxSurge 0", intstr.FromString("25%")},
+}
+
+// patchOf returns the JSON merge patch that gives the workload the rule, and the strategy if there is one; nil where that changes
+// nothing. A strategic merge patch would not do, since it adds to some of the lists instead of replacing them.
+func patchOf(workload cluster.Object, p *proposal, s *strategy) (json.RawMessage, error) {
+	before, err := manifest.Encode(workload)
+	if err != nil {
+		return nil, err
+	}
+	changed := workload.DeepCopyObject().(cluster.Object)
+	if !p.asItIs {
+		template, _ := cluster.Template(changed)
+		rule.KeepApart(&template.Spec, template.Labels, workload.GetNamespace(), cluster.Selector(changed), p.by...)
+	}
+	if d, ok := changed.(*appsv1.Deployment); ok && s != nil {
+		none := intstr.FromInt32(0)
+		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &s.maxUnavailable, MaxSurge: &none}
+	}
+	after, err := manifest.Encode(changed)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := jsonpatch.CreateMergePatch(before, after)
+	if err != nil || string(patch) == "{}" {
+		return nil, err
+	}
+	return patch, nil
+}
+
+// variant is the scenario's with the patch.
+func variant(owner cluster.Ref, name string, patch json.RawMessage) *scenario.Variant {
+	return &scenario.Variant{Name: name, Patches: []scenario.Patch{{
+		Target: scenario.Target{Target: owner.String(), Namespace: owner.Namespace}, Type: "merge", Patch: runtime.RawExtension{Raw: patch},
+	}}}
+}
+
+// rulesAfter are the rules by which the workload's pods keep apart with the patch, in words.
+func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessage) ([]string, error) {
+	if patch != nil {
+		var err error
+		if workload, err = variant(owner, "", patch).Patches[0].Apply(workload); err != nil {
+			return nil, err
+		}
+	}
+	template, _ := cluster.Template(workload)
+	kept := rule.KeptApart(&template.Spec, template.Labels, workload.GetNamespace())
+	words := []string{}
+	for _, r := range kept {
+		words = append(words, r.String())
+	}
+	return words, nil
+}

@@ -1,0 +1,186 @@
+package advice
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+)
+
+// goal is a figure of which less is better. They stand in the order in which they decide.
+type goal struct {
+	name  string
+	value float64
+}
+
+// How a rollout ends, as a figure.
+const (
+	ends          = 0
+	endsOtherwise = 1 // with another strategy
+	doesNotEnd    = 2
+	rolloutGoal   = "the rollout"
+	pendingGoal   = "Pending"
+	radiusGoal    = "radius"
+)
+
+// domain is what one domain of the level is called.
+func domain(key string) string {
+	if key == v1.LabelHostname {
+		return "node"
+	}
+	return Short(key)
+}
+
+// figures are all that counts of the candidate, the most important first.
+func (c *Candidate) figures() []goal {
+	goals := []goal{{pendingGoal, float64(c.Pending)}}
+	if c.Rollout != nil {
+		end := ends
+		switch {
+		case !c.Rollout.Ends:
+			end = doesNotEnd
+		case c.Strategy != "":
+			end = endsOtherwise
+		}
+		goals = append(goals, goal{rolloutGoal, float64(end)})
+		if c.Rollout.Ends {
+			goals = append(goals, goal{"Pending after a rollout", float64(c.Rollout.Pending)})
+		}
+	}
+	for i := range c.Levels {
+		level := &c.Levels[i]
+		if stranded, looked := level.Stranded(); looked {
+			goals = append(goals, goal{"stranded by the loss of a " + domain(level.TopologyKey), float64(stranded)})
+		}
+	}
+	for _, level := range c.Levels {
+		goals = append(goals, goal{radiusGoal + " of a " + domain(level.TopologyKey), level.Radius})
+	}
+	if c.Rollout != nil && c.Rollout.Ends {
+		for _, level := range c.Rollout.Levels {
+			goals = append(goals, goal{radiusGoal + " of a " + domain(level.TopologyKey) + " after a rollout", level.Radius})
+		}
+	}
+	if t := c.Trials; t != nil {
+		goals = append(goals, goal{"Pending in the worst trial", float64(t.WorstPending)})
+		for _, level := range t.Radius {
+			goals = append(goals, goal{radiusGoal + " of a " + domain(level.TopologyKey) + " in the worst trial", level.Worst})
+		}
+	}
+	// Two that lose as much, and one of them less evenly spread, are not alike.
+	for _, level := range c.Levels {
+		goals = append(goals, goal{"skew over " + Short(level.TopologyKey), float64(level.Skew)})
+	}
+	if c.Rollout != nil && c.Rollout.Ends {
+		for _, level := range c.Rollout.Levels {
+			goals = append(goals, goal{"skew over " + Short(level.TopologyKey) + " after a rollout", float64(level.Skew)})
+		}
+	}
+	return goals
+}
+
+// rank sorts the candidates, the Pareto front first and in it by the figures in their order, then by moved pods and how simple the rule
+// is, and finds what beats the others.
+func rank(candidates []Candidate) {
+	sets := make([]map[string]float64, len(candidates))
+	for i := range candidates {
+		c := &candidates[i]
+		c.goals = c.figures()
+		sets[i] = map[string]float64{}
+		for _, g := range c.goals {
+			sets[i][g.name] = g.value
+		}
+	}
+	for i, front := range metric.Front(sets) {
+		candidates[i].Front = front
+	}
+	slices.SortStableFunc(candidates, func(a, b Candidate) int {
+		if a.Front != b.Front {
+			if a.Front {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(compare(&a, &b), cmp.Compare(a.Moved, b.Moved), cmp.Compare(a.complexity, b.complexity))
+	})
+	for i := range candidates {
+		c := &candidates[i]
+		c.SameAs, c.BeatenBy, c.BeatenIn = "", "", ""
+		for j := range candidates {
+			other := &candidates[j]
+			if j < i && c.SameAs == "" && other.SameAs == "" && maps.Equal(c.values(), other.values()) {
+				c.SameAs = other.Name
+			}
+			if better := other.beats(c); better != "" && c.BeatenBy == "" {
+				c.BeatenBy, c.BeatenIn = other.Name, better
+			}
+		}
+	}
+}
+
+// compare orders by the first figure in which the candidates differ, of those that both have.
+func compare(a, b *Candidate) int {
+	other := b.values()
+	for _, g := range a.goals {
+		if value, found := other[g.name]; found && value != g.value {
+			return cmp.Compare(g.value, value)
+		}
+	}
+	return 0
+}
+
+func (c *Candidate) values() map[string]float64 {
+	values := map[string]float64{}
+	for _, g := range c.goals {
+		values[g.name] = g.value
+	}
+	return values
+}
+
+// beats says in what c is better than the other, if it is worse in nothing; "" if it does not beat it.
+func (c *Candidate) beats(other *Candidate) string {
+	values, better := c.values(), ""
+	for _, g := range other.goals {
+		value, found := values[g.name]
+		switch {
+		case found && value > g.value:
+			return ""
+		case found && value < g.value && better == "":
+			better = g.words(value, g.value)
+		}
+	}
+	return better
+}
+
+// words are the figure of one candidate against that of another.
+func (g goal) words(value, other float64) string {
+	say := func(value float64) string { return fmt.Sprintf("%.0f", value) }
+	switch {
+	case g.name == rolloutGoal:
+		say = func(value float64) string {
+			return []string{ends: "ends", endsOtherwise: "ends with another strategy", doesNotEnd: "never ends"}[int(value)]
+		}
+	case strings.HasPrefix(g.name, radiusGoal):
+		say = func(value float64) string { return fmt.Sprintf("%.0f%%", 100*value) }
+	}
+	return fmt.Sprintf("%s (%s against %s)", g.name, say(value), say(other))
+}
+
+// Against says in which figures the candidate is better than the other, and in which worse, the most important first.
+func (c *Candidate) Against(other *Candidate) (better, worse []string) {
+	values := other.values()
+	for _, g := range c.goals {
+		switch value, found := values[g.name]; {
+		case found && value > g.value:
+			better = append(better, g.words(g.value, value))
+		case found && value < g.value:
+			worse = append(worse, g.words(g.value, value))
+		}
+	}
+	return better, worse
+}

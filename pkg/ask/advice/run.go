@@ -1,0 +1,377 @@
+package advice
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/stats"
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// confidence is that of the intervals.
+const confidence = 0.95
+
+// runs are the runs for one workload.
+type runs struct {
+	scenario *scenario.Scenario
+	owner    cluster.Ref
+	opts     *Options
+	workload cluster.Object // as it is after the last step
+	result   *simulation.Result
+	vary     sync.Mutex // variants share what they have in common
+}
+
+func (r *runs) base(ctx context.Context) error {
+	world, err := simulation.NewWorld(r.scenario.Config, r.scenario.Ties)
+	if err != nil {
+		return err
+	}
+	defer world.Close()
+	r.result, err = world.Run(ctx, r.scenario, simulation.Options{})
+	return err
+}
+
+// evaluate runs the workload as it is and every candidate that is another. It returns them in their order, and in words those that the
+// workload cannot have.
+func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
+	deployment, _ := r.workload.(*appsv1.Deployment)
+	asItIs := &trial{Candidate: Candidate{Name: AsItIs, complexity: 0}, scenario: r.scenario}
+	var err error
+	if asItIs.Rules, err = rulesAfter(r.workload, r.owner, nil); err != nil {
+		return nil, nil, err
+	}
+	tried := []*trial{asItIs}
+	var later []proposal
+	var leftOut []string
+	all := proposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil)
+	large := len(all)*r.pods() > largeWork
+	for _, p := range all {
+		switch {
+		case large && slices.ContainsFunc(p.by, func(by rule.Apart) bool { return by.MaxSkew > 1 }):
+			leftOut = append(leftOut, p.name+": not run, since the cluster is large")
+			continue
+		case large && p.plain != "":
+			later = append(later, p)
+			continue
+		}
+		t, err := r.try(&p, nil)
+		switch {
+		case err != nil:
+			leftOut = append(leftOut, p.name+": "+strings.Join(strings.Fields(err.Error()), " "))
+		case t != nil:
+			tried = append(tried, t)
+		}
+	}
+	if err := r.all(ctx, tried); err != nil {
+		return nil, nil, err
+	}
+	further, skipped, err := r.further(ctx, tried, later)
+	if err != nil {
+		return nil, nil, err
+	}
+	var candidates []Candidate
+	for _, t := range append(tried, further...) {
+		candidates = append(candidates, t.Candidate)
+	}
+	return candidates, append(leftOut, skipped...), nil
+}
+
+// largeWork is how many placements, of all candidates together, are so many that not everything is run.
+const largeWork = 20_000
+
+// pods is the number of pods of the cluster after the last step.
+func (r *runs) pods() int { return len(r.result.Steps[len(r.result.Steps)-1].State.Pods) }
+
+// all runs the candidates.
+func (r *runs) all(ctx context.Context, tried []*trial) error {
+	return r.each(ctx, "trying candidates", len(tried), func(ctx context.Context, world *simulation.World, i int) error {
+		t, err := r.placed(ctx, world, tried[i])
+		if err == nil {
+			tried[i] = t
+		}
+		return err
+	})
+}
+
+// further runs what the first runs give a reason to: the rule as it is with another strategy, since the strategy alone may be wrong, and
+// of rules per revision those of which a rollout of the plain rule went wrong. Before a rollout there is but one revision, and both
+// are the same rule. The others are told in words.
+func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([]*trial, []string, error) {
+	var further []*trial
+	var skipped []string
+	for _, p := range later {
+		i := slices.IndexFunc(tried, func(t *trial) bool { return t.proposal != nil && t.proposal.name == p.plain })
+		if i >= 0 && tried[i].Strategy == "" && tried[i].unharmed() {
+			skipped = append(skipped, p.name+": not run, since a rolling update ends and leaves the pods as well spread without it")
+			continue
+		}
+		t, err := r.try(&p, nil)
+		switch {
+		case err != nil:
+			skipped = append(skipped, p.name+": "+strings.Join(strings.Fields(err.Error()), " "))
+		case t != nil:
+			further = append(further, t)
+		}
+	}
+	if err := r.all(ctx, further); err != nil {
+		return nil, nil, err
+	}
+	var kept *trial
+	err := r.each(ctx, "trying strategies", 1, func(ctx context.Context, world *simulation.World, _ int) (err error) {
+		kept, err = r.otherwise(ctx, world, &proposal{name: AsItIs, asItIs: true}, &tried[0].Candidate)
+		return err
+	})
+	if kept != nil {
+		further = append(further, kept)
+	}
+	return further, skipped, err
+}
+
+// unharmed tells whether the rollout ends, and everything is as good after it as before.
+func (c *Candidate) unharmed() bool {
+	if !c.Rollout.Ends || c.Rollout.Pending > c.Pending {
+		return false
+	}
+	for i, after := range c.Rollout.Levels {
+		if before := c.Levels[i]; after.Radius > before.Radius || after.Skew > before.Skew {
+			return false
+		}
+	}
+	return true
+}
+
+// AsItIs is the name of the candidate that changes nothing.
+const AsItIs = "as it is"
+
+// trial is a candidate that is being run.
+type trial struct {
+	Candidate
+	proposal *proposal
+	scenario *scenario.Scenario
+}
+
+// try returns the candidate of the proposal; nil where that is the workload as it is. The error says why the workload cannot have it.
+func (r *runs) try(p *proposal, s *strategy) (*trial, error) {
+	patch, err := patchOf(r.workload, p, s)
+	if err != nil || patch == nil {
+		return nil, err
+	}
+	t := &trial{proposal: p, Candidate: Candidate{Name: named(p.name, s), Patch: patch, complexity: 1 + p.complexity}}
+	if s != nil {
+		t.Strategy = s.words
+		t.complexity += 3
+	}
+	if t.Rules, err = rulesAfter(r.workload, r.owner, patch); err != nil {
+		return nil, err
+	}
+	t.scenario, err = r.varied(&t.Candidate)
+	return t, err
+}
+
+// varied is the scenario with the candidate's patch.
+func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
+	if !c.Changed() {
+		return r.scenario, nil
+	}
+	r.vary.Lock()
+	defer r.vary.Unlock()
+	varied, err := r.scenario.Vary(variant(r.owner, c.Name, c.Patch), c.Name)
+	if err != nil {
+		return nil, err
+	}
+	return varied.Scenario, nil
+}
+
+// placed runs the candidate. Where its rollout does not end, it is one with another strategy, if that ends.
+func (r *runs) placed(ctx context.Context, world *simulation.World, t *trial) (*trial, error) {
+	if err := r.run(ctx, world, t); err != nil || t.proposal == nil {
+		return t, err
+	}
+	other, err := r.otherwise(ctx, world, t.proposal, &t.Candidate)
+	if err != nil || other == nil {
+		return t, err
+	}
+	return other, nil
+}
+
+// otherwise is the proposal with the first strategy with which its rollout ends; nil if it needs none, or there is none, or a Pending
+// pod keeps every rollout from its end.
+func (r *runs) otherwise(ctx context.Context, world *simulation.World, p *proposal, stuck *Candidate) (*trial, error) {
+	deployment, ok := r.workload.(*appsv1.Deployment)
+	if !ok || stuck.Rollout.Ends || stuck.OwnPending > 0 || deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		return nil, nil
+	}
+	for i := range strategies {
+		other, err := r.try(p, &strategies[i])
+		if err != nil || other == nil {
+			return nil, err
+		}
+		if err := r.run(ctx, world, other); err != nil {
+			return nil, err
+		}
+		if other.Rollout.Ends {
+			other.Stuck = stuck.Rollout.Waiting
+			return other, nil
+		}
+	}
+	return nil, nil
+}
+
+// run finds what the candidate comes to: placement, failures, and a restart.
+func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error {
+	result, err := world.Run(ctx, t.scenario, simulation.Options{Prefix: r.result})
+	if err != nil {
+		return err
+	}
+	last := &result.Steps[len(result.Steps)-1]
+	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
+	looked.Recover, looked.Worst = looked.Levels, metric.DefaultWorst
+	if worst := r.scenario.Failures.Worst; worst != nil {
+		looked.Worst = *worst
+	}
+	metrics, err := metric.Of(ctx, world, t.scenario, last.State, looked)
+	if err != nil {
+		return err
+	}
+	if d, ok := find(last.State, r.owner).(*appsv1.Deployment); ok && d.Spec.Strategy.RollingUpdate != nil {
+		t.Surge = int(deploymentutil.MaxSurge(*d))
+	}
+	before := r.result.Steps[len(r.result.Steps)-1].State
+	t.Found = whatif.Found{Metrics: *metrics, Moved: metric.Moved(before, last.State)}
+	owner := last.State.Owners()
+	t.OwnPending, t.Why = 0, ""
+	for _, pending := range last.Pending {
+		if owner(pending.Pod) != r.owner {
+			continue
+		}
+		if t.OwnPending++; t.Why == "" {
+			t.Why = pending.Message
+		}
+	}
+	if r.owner.Kind == "ReplicaSet" {
+		return nil
+	}
+	looked.Recover = nil
+	restarted, err := world.Run(ctx, t.scenario.Then(Restart(r.owner)), simulation.Options{Prefix: result})
+	if err != nil {
+		return err
+	}
+	end := &restarted.Steps[len(restarted.Steps)-1]
+	t.Rollout = &CandidateRollout{}
+	if metrics, err = metric.Of(ctx, world, t.scenario, end.State, looked); err != nil {
+		return err
+	}
+	t.Rollout.Metrics = *metrics
+	for _, rollout := range end.Rollouts {
+		if rollout.Kind == r.owner.Kind && rollout.Namespace == r.owner.Namespace && rollout.Name == r.owner.Name {
+			t.Rollout.Ends, t.Rollout.Waiting = rollout.Complete, rollout.Waiting
+		}
+	}
+	return nil
+}
+
+// Restart is the step that restarts the workload.
+func Restart(owner cluster.Ref) scenario.Step {
+	return scenario.Step{Name: "restart", Rollout: &scenario.Rollout{
+		Target: scenario.Target{Target: owner.String(), Namespace: owner.Namespace}, Restart: true,
+	}}
+}
+
+// trials runs the candidates on the front, and the workload as it is, with random ties.
+func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
+	if r.opts.Trials < 1 {
+		return nil
+	}
+	var tried []*Candidate
+	var varied []*scenario.Scenario
+	for i := range candidates {
+		if c := &candidates[i]; c.Front || !c.Changed() {
+			s, err := r.varied(c)
+			if err != nil {
+				return err
+			}
+			tried, varied = append(tried, c), append(varied, s)
+		}
+	}
+	n := r.opts.Trials
+	if r.opts.Fewer {
+		n = min(n, max(3, largeWork/(len(tried)*max(1, r.pods()))))
+	}
+	found := make([]*metric.Metrics, len(tried)*n)
+	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
+	err := r.each(ctx, "trying random ties", len(found), func(ctx context.Context, world *simulation.World, i int) error {
+		s := *varied[i/n]
+		s.Ties = sched.Ties{Random: true, Seed: r.opts.Seed + uint64(i%n)}
+		result, err := world.Run(ctx, &s, simulation.Options{})
+		if err != nil {
+			return err
+		}
+		found[i], err = metric.Of(ctx, world, &s, result.Steps[len(result.Steps)-1].State, looked)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, c := range tried {
+		c.Trials = sumUp(found[i*n:(i+1)*n], r.opts.Seed)
+	}
+	return nil
+}
+
+// sumUp are the median and the worst of the trials. The median of an even number is the larger of the two in the middle.
+func sumUp(found []*metric.Metrics, seed uint64) *CandidateTrials {
+	t := &CandidateTrials{N: len(found), Seed: seed, WorstSeed: seed}
+	var pending []int
+	worst := found[0]
+	for i, m := range found {
+		pending = append(pending, m.Pending)
+		if m.Pending > 0 {
+			t.SomePending++
+		}
+		if m.Pending > worst.Pending || m.Pending == worst.Pending && wider(m, worst) {
+			worst, t.WorstSeed = m, seed+uint64(i)
+		}
+	}
+	slices.Sort(pending)
+	t.MedianPending, t.WorstPending = pending[len(pending)/2], pending[len(pending)-1]
+	t.Low, t.High = stats.Proportion{Successes: t.SomePending, N: t.N}.Wilson(confidence)
+	for i := range found[0].Levels {
+		var radius []float64
+		for _, m := range found {
+			radius = append(radius, m.Levels[i].Radius)
+		}
+		slices.Sort(radius)
+		t.Radius = append(t.Radius, TrialRadius{found[0].Levels[i].TopologyKey, radius[len(radius)/2], radius[len(radius)-1]})
+	}
+	return t
+}
+
+// wider tells whether the blast radius of a is the larger one at the widest level at which they differ.
+func wider(a, b *metric.Metrics) bool {
+	for i := range a.Levels {
+		if x, y := a.Levels[i].Radius, b.Levels[i].Radius; x != y {
+			return x > y
+		}
+	}
+	return false
+}
+
+// each calls f for 0 to n-1 on all cores, each with a world of its own.
+func (r *runs) each(ctx context.Context, what string, n int, f func(ctx context.Context, world *simulation.World, i int) error) error {
+	return simulation.Each(ctx, r.scenario.Config, r.scenario.Ties, n, r.opts.Workers, f, func(done int) {
+		if r.opts.Progress != nil {
+			r.opts.Progress(what, done, n)
+		}
+	})
+}

@@ -1,0 +1,67 @@
+package bench
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// BenchmarkGate compares this program with itself and with one that takes 30 % more CPU time, and tells how many of the comparisons
+// raised an alarm: it should be none, and all. -benchtime 20x makes twenty of each.
+func BenchmarkGate(b *testing.B) {
+	loaded, err := scenario.Load("../../../scenarios/zone-failure", scenario.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	run := func(ctx context.Context) (int, error) {
+		result, err := simulation.Run(ctx, loaded, simulation.Options{})
+		return attempts(result), err
+	}
+	for _, program := range []struct {
+		name   string
+		slower float64
+	}{{"same", 0}, {"slower=30%", 0.3}} {
+		b.Run(program.name, func(b *testing.B) {
+			ctx := context.Background()
+			alarms := 0
+			for b.Loop() {
+				before, err := newMeter(ctx, run)
+				if err != nil {
+					b.Fatal(err)
+				}
+				baseline, err := before.Samples(ctx, 10)
+				if err != nil {
+					b.Fatal(err)
+				}
+				after, err := newMeter(ctx, slowed(run, program.slower))
+				if err != nil {
+					b.Fatal(err)
+				}
+				verdict, err := after.Compare(ctx, baseline, 10, 0.1)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Logf("change %+.1f%%, p %.3f, noise %.1f%%, %d rounds, slower %t",
+					100*verdict.Change, verdict.P, 100*verdict.Noise, verdict.Rounds, verdict.Slower)
+				if verdict.Slower {
+					alarms++
+				}
+			}
+			b.ReportMetric(float64(alarms)/float64(b.N), "alarms/op")
+		})
+	}
+}
+
+// slowed is busy for that part of the CPU time of each run, once it has ended.
+func slowed(run func(context.Context) (int, error), part float64) func(context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		began := cpuTime()
+		pods, err := run(ctx)
+		for end := cpuTime() + time.Duration(part*float64(cpuTime()-began)); cpuTime() < end; {
+		}
+		return pods, err
+	}
+}

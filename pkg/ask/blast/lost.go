@@ -1,0 +1,307 @@
+package blast
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Lost counts what the failure of each domain of each level takes, or of each set of opts.Simultaneous domains, from the state
+// alone: nobody replaces anything yet.
+//
+// A pod counts where it has a node of the state that answers and is active, ready or not. The pods of DaemonSets, bare pods, and static
+// pods, which belong to their node, count in Failure.Pods but are no workload that loses: they live and die with one node, so
+// that each failure would take all of the one pod, or the share of its nodes.
+//
+// The state must be settled, as simulation.World.Settle leaves it: whether a budget is met is read from its status, which the
+// disruption controller fills. A budget whose status is empty, or could not be computed, asks for no healthy pod and so is never
+// broken.
+//
+// The error tells all at once which levels no node has, which of opts.Levels has fewer domains than fail together, and which
+// quorums are not legal. A level that was not asked for by name and has too few domains has no failures, and Search says why; it
+// is an error when that holds of every level.
+func Lost(state *cluster.State, opts Options) (*Analysis, error) {
+	quorum, err := Quorums(state, opts.Quorum)
+	problems := []error{err}
+	if opts.Simultaneous < 1 {
+		problems = append(problems, fmt.Errorf("simultaneous failures: must be at least 1, not %d", opts.Simultaneous))
+	}
+	found := topology.Levels(state.Nodes, opts.LevelKeys...)
+	var keys []string
+	for _, word := range opts.Levels {
+		if key := topology.Key(word); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		keys = found
+	}
+	held := newContents(state, quorum)
+	analysis := &Analysis{}
+	most := 0
+	for _, key := range keys {
+		domains, unlabelled := topology.Domains(state.Nodes, key)
+		most = max(most, len(domains))
+		level := Level{TopologyKey: key, Domains: len(domains)}
+		for _, node := range unlabelled {
+			level.Unlabelled = append(level.Unlabelled, node.Name)
+		}
+		switch named := len(opts.Levels) > 0; {
+		case len(domains) == 0:
+			problems = append(problems, fmt.Errorf("level %s: no node has this label; give one that the nodes have%s", key, suchAs(found)))
+		case len(domains) < opts.Simultaneous && named:
+			problems = append(problems, fmt.Errorf("level %s: %d domains cannot fail together where there are %d; let fewer fail, or leave the level out",
+				key, opts.Simultaneous, len(domains)))
+		case len(domains) < opts.Simultaneous:
+			level.Search = fmt.Sprintf("not looked at: %d domains cannot fail together where there are %d", opts.Simultaneous, len(domains))
+		case opts.Simultaneous >= 1:
+			held.fail(&level, domains, opts.Simultaneous)
+		}
+		analysis.Levels = append(analysis.Levels, level)
+	}
+	if len(opts.Levels) == 0 && len(keys) > 0 && most < opts.Simultaneous {
+		problems = append(problems, fmt.Errorf("simultaneous failures: no level has %d domains; give at most %d", opts.Simultaneous, most))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return analysis, nil
+}
+
+// suchAs lists the levels that there are.
+func suchAs(levels []string) string {
+	if len(levels) == 0 {
+		return ""
+	}
+	return ", such as " + strings.Join(levels, ", ")
+}
+
+// contents is what a cluster's nodes hold, indexed once for all levels.
+type contents struct {
+	pods        map[string][]runningPod // by node
+	count       int                     // of pods
+	nodes       int
+	workloads   []counted
+	budgets     []budget
+	cpu, memory float64 // allocatable of all nodes
+}
+
+type runningPod struct {
+	name     string
+	workload int // position in contents.workloads, or -1
+	budgets  []int
+	healthy  bool
+}
+
+// counted is a workload and what is known of it before anything fails.
+type counted struct {
+	owner            cluster.Ref
+	replicas, quorum int
+}
+
+func newContents(state *cluster.State, quorum map[cluster.Ref]int) *contents {
+	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodes: len(state.Nodes)}
+	silent := map[string]bool{}
+	for _, node := range state.Nodes {
+		c.pods[node.Name] = nil
+		silent[node.Name] = !cluster.Answers(node)
+		cpu, memory := allocatable(node)
+		c.cpu += cpu
+		c.memory += memory
+	}
+	budgets, covering := indexBudgets(state)
+	c.budgets = budgets
+	owner, position := state.Owners(), map[cluster.Ref]int{}
+	for _, pod := range state.Pods {
+		on, known := c.pods[pod.Spec.NodeName]
+		if !known || !cluster.Active(pod) || silent[pod.Spec.NodeName] {
+			continue // A pod that is leaving, or whose node has failed before, is lost already.
+		}
+		r := runningPod{name: pod.Name, workload: -1, budgets: covering(pod), healthy: healthy(pod)}
+		if o := owner(pod); !ofNode(o) {
+			i, seen := position[o]
+			if !seen {
+				i = len(c.workloads)
+				position[o] = i
+				c.workloads = append(c.workloads, counted{owner: o, quorum: quorum[o]})
+			}
+			c.workloads[i].replicas++
+			r.workload = i
+		}
+		c.pods[pod.Spec.NodeName] = append(on, r)
+		c.count++
+	}
+	return c
+}
+
+// ofNode tells whether the owner's pods live and die with their node. A static pod's owner is the Node.
+func ofNode(o cluster.Ref) bool {
+	return o.Kind == "DaemonSet" || o.Kind == "Pod" || o.Kind == "Node"
+}
+
+func allocatable(node *v1.Node) (cpu, memory float64) {
+	return float64(node.Status.Allocatable.Cpu().MilliValue()), float64(node.Status.Allocatable.Memory().Value())
+}
+
+// domain is what one domain of a level holds.
+type domain struct {
+	value       string
+	nodes       []string
+	pods        int
+	workloads   []part
+	healthy     map[int]int // by budget, the healthy pods that it covers
+	cpu, memory float64
+}
+
+// part is the pods of a workload that stand in one domain.
+type part struct {
+	workload int
+	pods     []string
+	budgets  []int // those that cover one of the pods
+}
+
+func (c *contents) domain(of topology.Domain) domain {
+	d := domain{value: of.Value, healthy: map[int]int{}}
+	position := map[int]int{}
+	for _, node := range of.Nodes {
+		d.nodes = append(d.nodes, node.Name)
+		cpu, memory := allocatable(node)
+		d.cpu += cpu
+		d.memory += memory
+		d.pods += len(c.pods[node.Name])
+		for _, pod := range c.pods[node.Name] {
+			if pod.healthy {
+				for _, b := range pod.budgets {
+					d.healthy[b]++
+				}
+			}
+			if pod.workload < 0 {
+				continue
+			}
+			i, seen := position[pod.workload]
+			if !seen {
+				i = len(d.workloads)
+				position[pod.workload] = i
+				d.workloads = append(d.workloads, part{workload: pod.workload})
+			}
+			p := &d.workloads[i]
+			p.pods = append(p.pods, pod.name)
+			for _, b := range pod.budgets {
+				if !slices.Contains(p.budgets, b) {
+					p.budgets = append(p.budgets, b)
+				}
+			}
+		}
+	}
+	return d
+}
+
+// fail adds to the level what its failures take.
+func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int) {
+	domains := make([]domain, len(of))
+	for i := range of {
+		domains[i] = c.domain(of[i])
+	}
+	sets, search := c.sets(domains, simultaneous)
+	level.Search = search
+	var total float64
+	for _, set := range sets {
+		failure := c.failure(domains, set)
+		level.Failures = append(level.Failures, failure)
+		share := 0.0
+		if len(failure.Workloads) > 0 {
+			loss := failure.Workloads[0]
+			share = loss.Share()
+			r := level.Radius
+			if r.Replicas == 0 || compareLosses(loss, Loss{Workload: r.Workload, Lost: r.Lost, Replicas: r.Replicas}) < 0 {
+				level.Radius = Radius{Share: share, Workload: loss.Workload, Domains: failure.Domains, Lost: loss.Lost, Replicas: loss.Replicas}
+			}
+		}
+		level.Shares = append(level.Shares, share)
+		total += share
+	}
+	if search != "" {
+		level.Shares = nil // Those of the worst sets alone would tell nothing of a usual one.
+		return
+	}
+	level.Mean = total / float64(len(sets))
+	slices.Sort(level.Shares)
+}
+
+// failure adds up the domains of a set; they share no node and so no pod.
+func (c *contents) failure(domains []domain, set []int) Failure {
+	var f Failure
+	var cpu, memory float64
+	position, lostHealthy := map[int]int{}, map[int]int{}
+	for _, i := range set {
+		d := &domains[i]
+		f.Domains = append(f.Domains, d.value)
+		f.Nodes = append(f.Nodes, d.nodes...)
+		f.Pods += d.pods
+		cpu += d.cpu
+		memory += d.memory
+		for _, part := range d.workloads {
+			at, seen := position[part.workload]
+			if !seen {
+				at = len(f.Workloads)
+				position[part.workload] = at
+				w := c.workloads[part.workload]
+				f.Workloads = append(f.Workloads, Loss{Workload: w.owner, Replicas: w.replicas, Quorum: w.quorum})
+			}
+			loss := &f.Workloads[at]
+			loss.Lost += len(part.pods)
+			if len(part.pods) > 1 {
+				loss.SharedFate = append(loss.SharedFate, part.pods...)
+			}
+		}
+		for b, pods := range d.healthy {
+			lostHealthy[b] += pods
+		}
+	}
+	if c.cpu > 0 {
+		f.CPU = cpu / c.cpu
+	}
+	if c.memory > 0 {
+		f.Memory = memory / c.memory
+	}
+	for _, b := range slices.Sorted(maps.Keys(lostHealthy)) {
+		budget := &c.budgets[b]
+		if !budget.breaks(lostHealthy[b]) {
+			continue
+		}
+		f.BrokenBudgets = append(f.BrokenBudgets, budget.namespace+"/"+budget.name)
+		for _, i := range set {
+			for _, part := range domains[i].workloads {
+				loss := &f.Workloads[position[part.workload]]
+				if slices.Contains(part.budgets, b) && !slices.Contains(loss.BrokenBudgets, budget.name) {
+					loss.BrokenBudgets = append(loss.BrokenBudgets, budget.name)
+				}
+			}
+		}
+	}
+	for i := range f.Workloads {
+		loss := &f.Workloads[i]
+		loss.QuorumLost = loss.Replicas >= loss.Quorum && loss.Survivors() < loss.Quorum
+	}
+	slices.SortFunc(f.Workloads, compareLosses)
+	return f
+}
+
+// compareLosses puts the greater share first, then more lost pods, then the workload's namespace, kind and name.
+func compareLosses(a, b Loss) int {
+	return cmp.Or(
+		cmp.Compare(b.Share(), a.Share()),
+		cmp.Compare(b.Lost, a.Lost),
+		cmp.Compare(a.Workload.Namespace, b.Workload.Namespace),
+		cmp.Compare(a.Workload.Kind, b.Workload.Kind),
+		cmp.Compare(a.Workload.Name, b.Workload.Name),
+	)
+}

@@ -1,0 +1,151 @@
+package blast
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// voter is a workload whose pods may need a quorum.
+type voter struct {
+	owner      cluster.Ref
+	annotation string
+	annotated  bool
+	// known tells that it belongs to a system whose members are known to vote.
+	known bool
+	// wanted is the number of pods that it asks for: a majority is one of these, not of those that happen to run.
+	wanted int
+}
+
+func (v voter) majority() int { return v.wanted/2 + 1 }
+
+// knownVoters are the pod labels of StatefulSets whose members elect a leader or commit by majority: etcd by its usual label
+// and as KafScale's operator runs it, and the ensembles, controllers and journals of Stackable's operators. See
+// https://github.com/KafScale/platform/blob/main/pkg/operator/etcd_resources.go and
+// https://github.com/stackabletech/operator-rs/blob/main/crates/stackable-operator/src/kvp/label/mod.rs
+var knownVoters = []labels.Set{
+	{"app.kubernetes.io/name": "etcd"},
+	{"app": "kafscale-etcd"},
+	{"app.kubernetes.io/name": "zookeeper", "app.kubernetes.io/component": "server"},
+	{"app.kubernetes.io/name": "kafka", "app.kubernetes.io/component": "controller"},
+	{"app.kubernetes.io/name": "hdfs", "app.kubernetes.io/component": "journalnode"},
+}
+
+// voters are the workloads that ask for a number of pods: Deployments, StatefulSets, and ReplicaSets that stand alone.
+func voters(state *cluster.State) []voter {
+	var all []voter
+	add := func(kind string, obj cluster.Object, replicas *int32, pod map[string]string) {
+		v := voter{owner: cluster.Ref{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+		v.annotation, v.annotated = obj.GetAnnotations()[QuorumAnnotation]
+		v.wanted = int(ptr.Deref(replicas, 1)) // 1 is the API's default.
+		v.known = slices.ContainsFunc(knownVoters, func(known labels.Set) bool { return known.AsSelectorPreValidated().Matches(labels.Set(pod)) })
+		all = append(all, v)
+	}
+	for _, d := range state.Deployments {
+		add("Deployment", d, d.Spec.Replicas, nil)
+	}
+	for _, set := range state.StatefulSets {
+		add("StatefulSet", set, set.Spec.Replicas, set.Spec.Template.Labels)
+	}
+	for _, rs := range state.ReplicaSets {
+		// The Deployment above a ReplicaSet copies its annotations to it.
+		if metav1.GetControllerOfNoCopy(rs) == nil {
+			add("ReplicaSet", rs, rs.Spec.Replicas, nil)
+		}
+	}
+	return all
+}
+
+// Quorums returns how many of its pods each workload needs that says so by its annotation, is named, or belongs to a system whose
+// members are known to vote. A name wins over an annotation, and that over what is known; names and known systems ask for the
+// majority. The error tells every annotation and every name that is not legal.
+func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) {
+	voters := voters(state)
+	quorum := map[cluster.Ref]int{}
+	var problems []error
+	for _, v := range voters {
+		if !v.annotated {
+			if v.known {
+				quorum[v.owner] = v.majority()
+			}
+			continue
+		}
+		if v.annotation == "majority" {
+			quorum[v.owner] = v.majority()
+			continue
+		}
+		n, err := strconv.ParseUint(v.annotation, 10, 31)
+		if err != nil || n == 0 {
+			problems = append(problems, fmt.Errorf("%s: annotation %s: %q is no quorum; give a number from 1, or majority",
+				fullName(v.owner), QuorumAnnotation, v.annotation))
+			continue
+		}
+		quorum[v.owner] = int(n)
+	}
+	for _, name := range named {
+		v, err := find(voters, name)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("quorum: %w", err))
+			continue
+		}
+		quorum[v.owner] = v.majority()
+	}
+	return quorum, errors.Join(problems...)
+}
+
+// find returns the workload that kind/name or namespace/kind/name stands for. Without a namespace it must be the only one of
+// that kind and name.
+func find(voters []voter, target string) (voter, error) {
+	namespace, rest := "", target
+	if strings.Count(target, "/") == 2 {
+		namespace, rest, _ = strings.Cut(target, "/")
+	}
+	kind, name, err := scenario.ParseTarget(rest)
+	if err != nil {
+		return voter{}, fmt.Errorf("%q: give kind/name or namespace/kind/name, for example statefulset/db", target)
+	}
+	var found []voter
+	for _, v := range voters {
+		if v.owner.Kind == kind && v.owner.Name == name && (namespace == "" && rest == target || v.owner.Namespace == namespace) {
+			found = append(found, v)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		if len(voters) == 0 {
+			return voter{}, fmt.Errorf("no workload %q; the cluster has no Deployment, StatefulSet or ReplicaSet", target)
+		}
+		return voter{}, fmt.Errorf("no workload %q; give one of %s", target, candidates(voters))
+	default:
+		return voter{}, fmt.Errorf("%q is in several namespaces; give one of %s", target, candidates(found))
+	}
+}
+
+// maxCandidates bounds how many names an error lists.
+const maxCandidates = 20
+
+func candidates(voters []voter) string {
+	var names []string
+	for _, v := range voters {
+		names = append(names, fullName(v.owner))
+	}
+	slices.Sort(names)
+	if more := len(names) - maxCandidates; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxCandidates], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// fullName is the owner as namespace/kind/name.
+func fullName(o cluster.Ref) string { return o.Namespace + "/" + o.String() }

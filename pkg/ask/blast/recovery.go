@@ -1,0 +1,270 @@
+package blast
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Recover lets the controllers and the scheduler replace what each failure of the analysis takes, and adds what came of it. The
+// failures are looked at each on its own, from the same state, on all cores. Single nodes that differ in nothing but their
+// names, and hold the same mix of pods, are looked at once. Progress, if set, is told how many failures are done, and of how
+// many.
+func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ties sched.Ties, analysis *Analysis, opts Options, progress func(done, total int)) error {
+	jobs := plan(state, analysis, opts)
+	one := func(ctx context.Context, world *simulation.World, i int) error {
+		world.Record = opts.Record
+		return jobs[i].run(ctx, world, state, opts)
+	}
+	err := simulation.Each(ctx, config, ties, len(jobs), 0, one, func(done int) {
+		if progress != nil {
+			progress(done, len(jobs))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	tell(jobs)
+	return nil
+}
+
+// RecoverIn is Recover in a world that has been built before, one failure after the other: for those who look at many clusters at
+// once. The world is reset.
+func RecoverIn(ctx context.Context, world *simulation.World, state *cluster.State, analysis *Analysis, opts Options) error {
+	jobs := plan(state, analysis, opts)
+	for i := range jobs {
+		if err := jobs[i].run(ctx, world, state, opts); err != nil {
+			return err
+		}
+	}
+	tell(jobs)
+	return nil
+}
+
+// job is a recovery to be looked at, and the failures that it is the answer for.
+type job struct {
+	level    *Level
+	failures []*Failure
+	recovery *Recovery
+}
+
+// run lets the world recover from the first of the job's failures, which stands for the others.
+func (j *job) run(ctx context.Context, world *simulation.World, state *cluster.State, opts Options) (err error) {
+	if j.recovery, err = recovery(ctx, world, state, j.level, j.failures[0], opts); err != nil {
+		return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err)
+	}
+	return nil
+}
+
+// tell adds to the failures what came back.
+func tell(jobs []job) {
+	for i := range jobs {
+		for _, failure := range jobs[i].failures {
+			failure.Recovery = jobs[i].recovery
+		}
+	}
+}
+
+// plan picks the failures whose recovery is looked at, and puts those together that have the same answer.
+func plan(state *cluster.State, analysis *Analysis, opts Options) []job {
+	kind := signatures(state)
+	var jobs []job
+	for i := range analysis.Levels {
+		level := &analysis.Levels[i]
+		same := map[string]int{}
+		for _, failure := range worst(level, opts.Worst) {
+			if len(failure.Nodes) == 1 {
+				signature := kind(failure.Nodes[0])
+				if j, found := same[signature]; found {
+					jobs[j].failures = append(jobs[j].failures, failure)
+					continue
+				}
+				same[signature] = len(jobs)
+			}
+			jobs = append(jobs, job{level: level, failures: []*Failure{failure}})
+		}
+	}
+	return jobs
+}
+
+// worst returns the n failures that take the largest share of a workload, then the most pods, then come first; all for n 0.
+func worst(level *Level, n int) []*Failure {
+	failures := make([]*Failure, len(level.Failures))
+	for i := range level.Failures {
+		failures[i] = &level.Failures[i]
+	}
+	if n == 0 || len(failures) <= n {
+		return failures
+	}
+	share := func(f *Failure) float64 {
+		if len(f.Workloads) == 0 {
+			return 0
+		}
+		return f.Workloads[0].Share()
+	}
+	slices.SortStableFunc(failures, func(a, b *Failure) int {
+		return cmp.Or(cmp.Compare(share(b), share(a)), cmp.Compare(b.Pods, a.Pods))
+	})
+	return failures[:n]
+}
+
+// signatures returns a function that gives nodes the same string if they differ in nothing that a scheduler or a controller
+// looks at but their names: labels, taints, resources, and the owners of their pods.
+func signatures(state *cluster.State) func(node string) string {
+	pods := map[string][]string{}
+	for _, pod := range state.Pods {
+		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
+			continue
+		}
+		// The pods of a ReplicaSet are alike; any other is only like itself.
+		of := string(pod.UID)
+		for _, ref := range pod.OwnerReferences {
+			if ref.Kind == "ReplicaSet" && len(pod.Spec.Volumes) == 0 {
+				of = string(ref.UID)
+			}
+		}
+		pods[pod.Spec.NodeName] = append(pods[pod.Spec.NodeName], of)
+	}
+	nodes := state.NodesByName()
+	return func(name string) string {
+		node := nodes[name]
+		labels := make([]string, 0, len(node.Labels))
+		for key, value := range node.Labels {
+			if key != v1.LabelHostname {
+				labels = append(labels, key+"="+value)
+			}
+		}
+		slices.Sort(labels)
+		slices.Sort(pods[name])
+		return fmt.Sprint(labels, node.Spec.Taints, node.Spec.Unschedulable, node.Status.Allocatable, pods[name])
+	}
+}
+
+// recovery fails the nodes and waits until nothing moves any more.
+func recovery(ctx context.Context, world *simulation.World, state *cluster.State, level *Level, failure *Failure, opts Options) (*Recovery, error) {
+	world.Reset()
+	failed, err := controller.Fail(state, opts.Mode, failure.Nodes...)
+	if err != nil {
+		return nil, err
+	}
+	var step simulation.Step
+	settled, err := world.Settle(ctx, failed, &step)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recovery{State: settled}
+	before := make(map[types.UID]bool, len(state.Pods))
+	lost := map[cluster.Ref][]*v1.Pod{}
+	owner := state.Owners()
+	lose := func(pod *v1.Pod) {
+		o := owner(pod)
+		lost[o] = append(lost[o], pod)
+		r.Lost++
+	}
+	down, nodes := map[string]bool{}, state.NodesByName()
+	for _, name := range failure.Nodes {
+		down[name] = cluster.Answers(nodes[name])
+	}
+	for _, pod := range state.Pods {
+		before[pod.UID] = true
+		if down[pod.Spec.NodeName] && cluster.Active(pod) {
+			lose(pod)
+		}
+	}
+	for _, preemption := range step.Preempted {
+		if before[preemption.Victim.UID] {
+			r.Preempted++
+			lose(preemption.Victim)
+		}
+	}
+	there := map[types.UID]bool{}
+	var ending []cluster.Object // on the failed nodes, for as long as these fail
+	for _, pod := range settled.Pods {
+		there[pod.UID] = cluster.Active(pod)
+		if before[pod.UID] && down[pod.Spec.NodeName] && !cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
+			ending = append(ending, pod)
+			r.LastEviction = max(r.LastEviction, cluster.DeletionRequested(pod).Sub(state.Now.Time))
+		}
+	}
+	replaced, names := map[cluster.Ref]int{}, map[types.NamespacedName]bool{}
+	owner = settled.Owners()
+	replace := func(pod *v1.Pod) {
+		replaced[owner(pod)]++
+		names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
+	}
+	for _, placed := range step.Placed {
+		if !before[placed.Pod.UID] && there[placed.Pod.UID] {
+			r.Recovered = append(r.Recovered, placed)
+			replace(placed.Pod)
+		}
+	}
+	for _, pending := range step.Pending {
+		if !before[pending.Pod.UID] {
+			r.Stranded = append(r.Stranded, pending)
+			replace(pending.Pod)
+		}
+	}
+	for o, pods := range lost {
+		// Those that are still on their nodes come first: nobody makes others for them. Those whose names have come back, as a
+		// StatefulSet's do, come last.
+		order := func(pod *v1.Pod) int {
+			return rank(names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]) - rank(there[pod.UID])
+		}
+		slices.SortStableFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(order(a), order(b)) })
+		r.NotReplaced = append(r.NotReplaced, pods[:max(0, len(pods)-replaced[o])]...)
+	}
+	slices.SortFunc(r.NotReplaced, func(a, b *v1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	if len(r.Stranded) > 0 && len(ending) > 0 {
+		if r.Waiting, err = waiting(ctx, world, settled.Without(ending...), r.Stranded); err != nil {
+			return nil, err
+		}
+	}
+	if domains, _ := topology.Domains(settled.Nodes, level.TopologyKey); len(domains) > 0 {
+		next, err := Lost(settled, Options{Levels: []string{level.TopologyKey}, Simultaneous: 1, Quorum: opts.Quorum})
+		if err != nil {
+			return nil, err
+		}
+		r.After = next.Levels[0].Radius
+	}
+	return r, nil
+}
+
+// waiting returns the stranded pods that get a node once those that stay Terminating are gone.
+func waiting(ctx context.Context, world *simulation.World, freed *cluster.State, stranded []placement.Pending) ([]types.UID, error) {
+	settled, err := world.Settle(ctx, freed, &simulation.Step{})
+	if err != nil {
+		return nil, err
+	}
+	bound := map[types.UID]bool{}
+	for _, pod := range settled.Pods {
+		bound[pod.UID] = pod.Spec.NodeName != ""
+	}
+	var waiting []types.UID
+	for _, pending := range stranded {
+		if bound[pending.Pod.UID] {
+			waiting = append(waiting, pending.Pod.UID)
+		}
+	}
+	return waiting, nil
+}
+
+func rank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,307 @@
+package blast
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// settle returns the cluster that comes of the documents once nothing moves any more.
+func settle(t testing.TB, documents ...string) *cluster.State {
+	t.Helper()
+	var nodes, rest scenario.Source
+	for _, document := range strings.Split(strings.Join(documents, "\n---\n"), "\n---\n") {
+		data, err := yaml.YAMLToJSON([]byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := k8sruntime.RawExtension{Raw: data}
+		if strings.Contains(document, "kind: Node") {
+			nodes.Objects = append(nodes.Objects, raw)
+		} else {
+			rest.Objects = append(rest.Objects, raw)
+		}
+	}
+	s, err := scenario.New("test", &scenario.File{Cluster: []scenario.Source{nodes}, Workloads: []scenario.Source{rest}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := simulation.Run(t.Context(), s, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Steps[0].State
+}
+
+// node is a node of 2 CPUs in a zone.
+func node(name, zone string) string {
+	return fmt.Sprintf(`{apiVersion: v1, kind: Node, metadata: {name: %s, labels: {kubernetes.io/hostname: %[1]s, topology.kubernetes.io/zone: %s}},
+status: {capacity: {cpu: 2, memory: 8Gi, pods: 20}}}`, name, zone)
+}
+
+// three zones of one node each.
+func three() string {
+	return node("a", "za") + "\n---\n" + node("b", "zb") + "\n---\n" + node("c", "zc")
+}
+
+// pods is a controller of n pods that ask for the CPU, with more of a pod's spec.
+func pods(kind, name string, n int, cpu, spec string) string {
+	extra := ""
+	if kind == "StatefulSet" {
+		extra = "serviceName: " + name + ", "
+	}
+	replicas := fmt.Sprintf("replicas: %d, ", n)
+	if kind == "DaemonSet" {
+		replicas = ""
+	}
+	return fmt.Sprintf(`{apiVersion: apps/v1, kind: %s, metadata: {name: %s}, spec: {%s%sselector: {matchLabels: {app: %[2]s}},
+template: {metadata: {labels: {app: %[2]s}}, spec: {%[5]s containers: [{name: c, image: c, resources: {requests: {cpu: %[6]s}}}]}}}}`,
+		kind, name, replicas, extra, spec, cpu)
+}
+
+func antiAffinity(hard bool, app string) string {
+	term := "topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: " + app + "}}"
+	if hard {
+		return "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{" + term + "}]}},"
+	}
+	return "affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {" + term + "}}]}},"
+}
+
+func recovered(t testing.TB, state *cluster.State, opts Options) *Analysis {
+	t.Helper()
+	if opts.Simultaneous == 0 {
+		opts.Simultaneous = 1
+	}
+	analysis, err := Lost(state, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := sched.DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Recover(t.Context(), state, config, sched.Ties{}, analysis, opts, nil); err != nil {
+		t.Fatal(err)
+	}
+	return analysis
+}
+
+// outcome is a recovery in numbers.
+type outcome struct{ Lost, Preempted, Recovered, Stranded, NotReplaced int }
+
+func of(r *Recovery) outcome {
+	return outcome{r.Lost, r.Preempted, len(r.Recovered), len(r.Stranded), len(r.NotReplaced)}
+}
+
+const zone = v1.LabelTopologyZone
+
+func TestRecovery(t *testing.T) {
+	const volume = `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: zonal}, provisioner: ebs.csi.aws.com, volumeBindingMode: WaitForFirstConsumer}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: zonal, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
+	const classes = `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}
+---
+{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}`
+	for name, c := range map[string]struct {
+		state *cluster.State
+		mode  controller.FailureMode
+		want  outcome // of the loss of zone za
+	}{
+		// One replica a zone. A hard rule leaves no zone for the third, a soft one does.
+		"hard rule": {settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(true, "web"))), controller.Deleted, outcome{1, 0, 0, 1, 0}},
+		"soft rule": {settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web"))), controller.Deleted, outcome{1, 0, 1, 0, 0}},
+		// Six CPUs, six pods of one CPU: there is no room for the two of za.
+		"capacity": {settle(t, three(), pods("Deployment", "web", 6, "1", "")), controller.Deleted, outcome{2, 0, 0, 2, 0}},
+		// Pods of StatefulSets wait for the node; an administrator who says that it is out of service frees them.
+		"stateful, unreachable":    {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), controller.Unreachable, outcome{1, 0, 0, 0, 1}},
+		"stateful, out of service": {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), controller.OutOfService, outcome{1, 0, 1, 0, 0}},
+		"stateful, deleted":        {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), controller.Deleted, outcome{1, 0, 1, 0, 0}},
+		"deployment, unreachable":  {settle(t, three(), pods("Deployment", "web", 3, "100m", "")), controller.Unreachable, outcome{1, 0, 1, 0, 0}},
+		"daemon set":               {settle(t, three(), pods("DaemonSet", "agent", 0, "100m", "")), controller.Deleted, outcome{1, 0, 0, 0, 1}},
+		"bare pod": {settle(t, three(), "{apiVersion: v1, kind: Pod, metadata: {name: alone}, spec: {nodeName: a, containers: [{name: c, image: c}]}}"),
+			controller.Deleted, outcome{1, 0, 0, 0, 1}},
+		// The claim's volume was made in the zone of its first pod, which is za: the first of equal nodes.
+		"zonal volume": {settle(t, three(), volume, pods("Deployment", "db", 1, "100m", "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],")),
+			controller.Deleted, outcome{1, 0, 0, 1, 0}},
+		// Every node is full: one important pod and one that is not on each. The important one of za takes the place of an
+		// unimportant one elsewhere, so that two are lost besides the important one: za's and the victim. Both stay Pending.
+		"priority": {settle(t, three(), classes, pods("Deployment", "vip", 3, "1", "priorityClassName: high, "+antiAffinityHost("vip")),
+			pods("Deployment", "filler", 3, "1", "priorityClassName: low,")), controller.Deleted, outcome{3, 1, 1, 2, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			level := recovered(t, c.state, Options{Levels: []string{zone}, Mode: c.mode}).Levels[0]
+			got := level.Failures[0]
+			if !slices.Equal(got.Domains, []string{"za"}) {
+				t.Fatalf("first failure is of %v, want za", got.Domains)
+			}
+			if diff := cmp.Diff(c.want, of(got.Recovery)); diff != "" {
+				t.Errorf("recovery (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func antiAffinityHost(app string) string {
+	return "affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: " + app + "}}}}]}},"
+}
+
+// Three softly spread replicas: the loss of a zone takes one of three; afterwards two share a zone, so that the next loss takes
+// two of three.
+func TestSecondFailureIsWorse(t *testing.T) {
+	state := settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web")))
+	level := recovered(t, state, Options{Levels: []string{zone}, Mode: controller.Deleted}).Levels[0]
+	if level.Radius.Lost != 1 || level.Radius.Replicas != 3 {
+		t.Errorf("first failure takes %d of %d, want 1 of 3", level.Radius.Lost, level.Radius.Replicas)
+	}
+	if after := level.Failures[0].Recovery.After; after.Lost != 2 || after.Replicas != 3 {
+		t.Errorf("second failure takes %d of %d, want 2 of 3", after.Lost, after.Replicas)
+	}
+}
+
+// Whatever order the failures are looked at in, and on however many cores, each has the same answer.
+func TestRecoveryIsTheSameOnAnyNumberOfCores(t *testing.T) {
+	var documents []string
+	for i := range 9 {
+		documents = append(documents, node(fmt.Sprintf("n%d", i), fmt.Sprintf("z%d", i%3)))
+	}
+	for i := range 4 {
+		app := fmt.Sprintf("app%d", i)
+		documents = append(documents, pods("Deployment", app, 5, "500m", antiAffinity(i%2 == 0, app)))
+	}
+	state := settle(t, documents...)
+	answer := func(cores int) []string {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+		var all []string
+		for _, level := range recovered(t, state, Options{Mode: controller.Deleted}).Levels {
+			for _, failure := range level.Failures {
+				for _, placed := range failure.Recovery.Recovered {
+					all = append(all, fmt.Sprint(level.TopologyKey, failure.Domains, placed.Pod.Name, placed.Node))
+				}
+			}
+		}
+		return all
+	}
+	one := answer(1)
+	if len(one) == 0 {
+		t.Fatal("nothing was recovered: the world shows nothing")
+	}
+	for range 3 {
+		if diff := cmp.Diff(one, answer(4)); diff != "" {
+			t.Fatalf("recoveries on one core and on four (-one +four):\n%s", diff)
+		}
+	}
+}
+
+// Nodes that are alike are looked at once, and an empty domain takes nothing.
+func TestAlikeNodesAreLookedAtOnce(t *testing.T) {
+	state := settle(t, node("n1", "z"), node("n2", "z"), node("n3", "z"), pods("Deployment", "web", 3, "100m", antiAffinityHost("web")), node("empty", "elsewhere"))
+	analysis, err := Lost(state, Options{Levels: []string{v1.LabelHostname}, Simultaneous: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := plan(state, analysis, Options{})
+	total := 0
+	for _, j := range jobs {
+		total += len(j.failures)
+	}
+	if total != 4 || len(jobs) >= total {
+		t.Errorf("%d recoveries are looked at for %d failures, want fewer than 4", len(jobs), total)
+	}
+}
+
+// Every lost pod is recovered, stranded or not replaced, whatever the world; and an empty domain loses none.
+func TestRecoveryAccountsForEveryPod(t *testing.T) {
+	var sum outcome
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		documents := []string{
+			"{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}",
+			"{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}",
+		}
+		for i := range 3 + r.IntN(4) {
+			documents = append(documents, node(fmt.Sprintf("n%d", i), fmt.Sprintf("z%d", r.IntN(3))))
+		}
+		for i := range 1 + r.IntN(5) {
+			app := fmt.Sprintf("app%d", i)
+			spec := []string{"", antiAffinity(true, app), antiAffinity(false, app), "priorityClassName: high,", "priorityClassName: low,"}[r.IntN(5)]
+			kind := []string{"Deployment", "StatefulSet", "DaemonSet"}[r.IntN(3)]
+			documents = append(documents, pods(kind, app, r.IntN(6), []string{"100m", "500m", "1"}[r.IntN(3)], spec))
+		}
+		state := settle(t, documents...)
+		mode := []controller.FailureMode{controller.Deleted, controller.Unreachable, controller.OutOfService}[r.IntN(3)]
+		for _, level := range recovered(t, state, Options{Mode: mode}).Levels {
+			for _, failure := range level.Failures {
+				got := of(failure.Recovery)
+				if got.Lost != got.Recovered+got.Stranded+got.NotReplaced {
+					t.Errorf("world %d, %s, loss of %s %v: %+v do not add up", seed, mode, level.TopologyKey, failure.Domains, got)
+				}
+				if got.Lost-got.Preempted != failure.Pods {
+					t.Errorf("world %d, %s, loss of %s %v: %d pods are lost, and %d stood there", seed, mode, level.TopologyKey, failure.Domains, got.Lost-got.Preempted, failure.Pods)
+				}
+				sum = outcome{sum.Lost + got.Lost, sum.Preempted + got.Preempted, sum.Recovered + got.Recovered, sum.Stranded + got.Stranded, sum.NotReplaced + got.NotReplaced}
+			}
+		}
+	}
+	if sum.Preempted == 0 || sum.Recovered == 0 || sum.Stranded == 0 || sum.NotReplaced == 0 {
+		t.Errorf("the worlds together show %+v, and should show something of everything", sum)
+	}
+}
+
+// Two nodes in zone za, one of them with the zone's one pod of a hard rule: when that node stops answering the other could take the
+// replacement, but for the lost pod, which still counts there. It is evicted 300 s after the node is tainted, and its node is the first.
+// Out of service, the pod is gone, and nothing waits.
+func TestStrandedPodWaitsForTheLostOne(t *testing.T) {
+	nodes := node("a1", "za") + "\n---\n" + node("a2", "za") + "\n---\n" + node("b", "zb")
+	state := settle(t, nodes, pods("Deployment", "web", 2, "100m", antiAffinity(true, "web")))
+	for mode, want := range map[controller.FailureMode]struct {
+		outcome
+		waiting int
+		evicted time.Duration
+	}{
+		controller.Unreachable:  {outcome{1, 0, 0, 1, 0}, 1, 300 * time.Second},
+		controller.OutOfService: {outcome{1, 0, 1, 0, 0}, 0, 0},
+	} {
+		level := recovered(t, state, Options{Levels: []string{v1.LabelHostname}, Mode: mode}).Levels[0]
+		got := level.Failures[0].Recovery
+		if diff := cmp.Diff(want.outcome, of(got)); diff != "" {
+			t.Errorf("%s: recovery (-want +got):\n%s", mode, diff)
+		}
+		if len(got.Waiting) != want.waiting || got.LastEviction != want.evicted {
+			t.Errorf("%s: %d pods wait and the last is evicted after %v, want %d and %v", mode, len(got.Waiting), got.LastEviction, want.waiting, want.evicted)
+		}
+	}
+}
+
+// Four nodes of six without zones fail: only the first one's pod is evicted and comes back, the others stay bound and are not replaced,
+// and none of them is a replica that a second failure could take.
+func TestNobodyEvictsInADisruptedZone(t *testing.T) {
+	var nodes []string
+	for i := range 6 {
+		nodes = append(nodes, fmt.Sprintf("{apiVersion: v1, kind: Node, metadata: {name: n%d, labels: {kubernetes.io/hostname: n%[1]d, rack: r%d}}, status: {allocatable: {cpu: 4, memory: 4Gi, pods: 110}, conditions: [{type: Ready, status: \"True\"}]}}", i, i/4))
+	}
+	state := settle(t, strings.Join(nodes, "\n---\n"), pods("Deployment", "web", 6, "100m", antiAffinityHost("web")))
+	level := recovered(t, state, Options{Levels: []string{"rack"}, Mode: controller.Unreachable}).Levels[0]
+	got := level.Failures[0].Recovery
+	if diff := cmp.Diff(outcome{4, 0, 1, 0, 3}, of(got)); diff != "" {
+		t.Errorf("recovery (-want +got):\n%s", diff)
+	}
+	if got.After.Replicas != 3 || got.After.Share != 1 {
+		t.Errorf("one more failure takes %d of %d, want all of the 3 pods that run", got.After.Lost, got.After.Replicas)
+	}
+}

@@ -1,0 +1,35 @@
+package capacity_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// BenchmarkCapacity asks how many more pods of 1,500m fit on empty nodes of 16 cores, ten a node, and how many while any of four zones
+// may fail.
+func BenchmarkCapacity(b *testing.B) {
+	for _, nodes := range []int{100, 1000} {
+		for name, levels := range map[string][]string{"Fit": nil, "SurviveZone": {zone}} {
+			b.Run(fmt.Sprintf("%s/%dNodes", name, nodes), func(b *testing.B) {
+				world := fmt.Sprintf(`{"zones": [{"count": 4}], "nodeGroups": [{"count": %d, "cpu": 16, "memory": "64Gi"}]}`, nodes/4)
+				result := run(b, world, deployment("web", 1, "1500m", "1Gi", ""))
+				mixes, err := capacity.Mixes(state(result), nil, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for b.Loop() {
+					if _, err := capacity.Find(b.Context(), result, mixes, capacity.Options{Survive: levels, Mode: controller.Unreachable}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func state(result *simulation.Result) *cluster.State { return result.Steps[len(result.Steps)-1].State }

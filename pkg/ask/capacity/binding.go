@@ -1,0 +1,93 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// Binding is what keeps a pod off a number of nodes.
+type Binding struct {
+	// Kind is cpu, memory, pods, resource, rule, taint, volume, port, node or other.
+	Kind string
+	// What names it: the resource, the rules in words, or kube-scheduler's words.
+	What string
+	// Plugin refused Nodes nodes with the message.
+	Plugin, Message string
+	Nodes           int
+}
+
+const insufficient = "Insufficient "
+
+// bindings say what keeps the pod off the nodes, the most nodes first. So many nodes are lost, which have a taint for that, unless their
+// objects are gone.
+func bindings(pending *placement.Pending, lost int) []Binding {
+	if len(pending.Reasons) == 0 {
+		return []Binding{{Kind: "other", What: pending.Message, Message: pending.Message}}
+	}
+	var all []Binding
+	for _, reason := range pending.Reasons {
+		b := Binding{Plugin: reason.Plugin, Message: reason.Message, Nodes: reason.Nodes}
+		b.Kind, b.What = kindOf(reason, pending.Pod)
+		if b.Kind == "taint" && b.Nodes == lost {
+			b.What = "the failure itself"
+		}
+		all = append(all, b)
+	}
+	slices.SortStableFunc(all, func(a, b Binding) int { return cmp.Compare(b.Nodes, a.Nodes) })
+	return all
+}
+
+func kindOf(reason placement.Reason, pod *v1.Pod) (kind, what string) {
+	switch reason.Plugin {
+	case "NodeResourcesFit":
+		switch name, short := strings.CutPrefix(reason.Message, insufficient); {
+		case short && (name == "cpu" || name == "memory"):
+			return name, name
+		case short:
+			return "resource", name
+		case strings.HasPrefix(reason.Message, "Too many pods"):
+			return "pods", "the number of pods a node takes"
+		}
+	case "TaintToleration":
+		return "taint", "a taint"
+	case "NodeUnschedulable", "NodeName":
+		return "node", reason.Message
+	case "NodePorts":
+		return "port", "the host port"
+	case "InterPodAffinity":
+		if strings.Contains(reason.Message, "existing pods") {
+			return "rule", "the required anti-affinity of pods that are there"
+		}
+		if strings.Contains(reason.Message, "anti-affinity") {
+			return "rule", hard(pod, reason.Message, rule.AntiAffinity)
+		}
+		return "rule", hard(pod, reason.Message, rule.Affinity)
+	case "PodTopologySpread":
+		return "rule", hard(pod, reason.Message, rule.Spread)
+	case "NodeAffinity":
+		return "rule", hard(pod, reason.Message, rule.NodeAffinity, rule.NodeSelector)
+	case "VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits":
+		return "volume", reason.Message
+	}
+	return "other", reason.Message
+}
+
+// hard are the pod's hard rules of these kinds in words, or the message where it has none.
+func hard(pod *v1.Pod, message string, kinds ...rule.Kind) string {
+	var words []string
+	for _, r := range rule.Of(&pod.Spec) {
+		if r.Hard && slices.Contains(kinds, r.Kind) {
+			words = append(words, r.String())
+		}
+	}
+	if len(words) == 0 {
+		return message
+	}
+	return strings.Join(words, " or ")
+}

@@ -1,0 +1,236 @@
+package capacity
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// Headroom is what becomes of a resource that is free. CPU is in thousandths of a core, memory in bytes, others in their own unit.
+type Headroom struct {
+	Resource v1.ResourceName
+	// Allocatable is that of all nodes, Requested what the pods on them ask for, Free the rest, node by node and never negative.
+	Allocatable, Requested, Free int64
+	// Used is what the replicas take that still fit. The rest of Free is on nodes that refuse the next pod: TooSmall where this resource
+	// falls short of one pod, OtherShort where another does, Refused where a rule, a taint or something else refuses it.
+	Used, TooSmall, OtherShort, Refused int64
+}
+
+// Largest is the largest pod by one resource that fits on some node that takes pods without tolerations.
+type Largest struct {
+	By          v1.ResourceName
+	Node        string
+	CPU, Memory int64 // thousandths of a core, bytes
+}
+
+// amounts are quantities by resource, as Headroom has them.
+type amounts map[v1.ResourceName]int64
+
+func (a amounts) add(list v1.ResourceList, sign int64) {
+	for name, quantity := range list {
+		a[name] += sign * amount(name, quantity)
+	}
+}
+
+func amount(name v1.ResourceName, quantity resource.Quantity) int64 {
+	if name == v1.ResourceCPU {
+		return quantity.MilliValue()
+	}
+	return quantity.Value()
+}
+
+func requests(pod *v1.Pod) v1.ResourceList {
+	list := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	list = maps.Clone(list)
+	if list == nil {
+		list = v1.ResourceList{}
+	}
+	list[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	return list
+}
+
+// free is what is left on each node, and requested what the pods ask for in all.
+func free(state *cluster.State) (left map[string]amounts, requested amounts) {
+	left, requested = make(map[string]amounts, len(state.Nodes)), amounts{}
+	for _, node := range state.Nodes {
+		left[node.Name] = amounts{}
+		left[node.Name].add(node.Status.Allocatable, 1)
+	}
+	for _, pod := range state.Pods {
+		if on := left[pod.Spec.NodeName]; on != nil && !cluster.Terminal(pod) {
+			asks := requests(pod)
+			on.add(asks, -1)
+			requested.add(asks, 1)
+		}
+	}
+	return left, requested
+}
+
+// headroom compares the cluster as it is with the full one, on which the pod is refused. Where it is not known who refuses it, nothing
+// is said of what is left. Resources that nobody asks for are left out.
+func headroom(now, full *cluster.State, refused *placement.Pending) []Headroom {
+	left, requested := free(now)
+	total := amounts{}
+	for _, node := range now.Nodes {
+		total.add(node.Status.Allocatable, 1)
+	}
+	after, _ := free(full)
+	short := shortages(refused)
+	var all []Headroom
+	for _, name := range resourceNames(total) {
+		h := Headroom{Resource: name, Allocatable: total[name], Requested: requested[name]}
+		var unused int64
+		for _, node := range now.Nodes {
+			h.Free += max(0, left[node.Name][name])
+			rest := max(0, after[node.Name][name])
+			unused += rest
+			switch lacks, known := short[node.Name]; {
+			case refused == nil || refused.Cycle == nil:
+			case !known:
+				h.Refused += rest
+			case slices.Contains(lacks, name):
+				h.TooSmall += rest
+			default:
+				h.OtherShort += rest
+			}
+		}
+		h.Used = h.Free - unused
+		if h.Requested == 0 && h.Used == 0 && !slices.Contains(always, name) {
+			continue // nobody asks for it
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// shortages are the resources that each node lacks for the pod; nodes that refuse it for another reason are not there.
+func shortages(refused *placement.Pending) map[string][]v1.ResourceName {
+	short := map[string][]v1.ResourceName{}
+	if refused == nil || refused.Cycle == nil {
+		return short
+	}
+	for _, refusal := range refused.Cycle.Refusals {
+		if refusal.Plugin != "NodeResourcesFit" {
+			continue
+		}
+		var lacks []v1.ResourceName
+		for word := range strings.SplitSeq(refusal.Message, ", ") {
+			if name, found := strings.CutPrefix(word, insufficient); found {
+				lacks = append(lacks, v1.ResourceName(name))
+			} else if strings.HasPrefix(word, "Too many pods") {
+				lacks = append(lacks, v1.ResourcePods)
+			}
+		}
+		for _, node := range refusal.Nodes {
+			short[node] = lacks
+		}
+	}
+	return short
+}
+
+// always are the resources that are told of in any case.
+var always = []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourcePods}
+
+// resourceNames are those that some node has: cpu, memory and pods, then others by name.
+func resourceNames(total amounts) []v1.ResourceName {
+	position := func(name v1.ResourceName) int {
+		if i := slices.Index(always, name); i >= 0 {
+			return i
+		}
+		return len(always)
+	}
+	var names []v1.ResourceName
+	for name, amount := range total {
+		if amount > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b v1.ResourceName) int {
+		return cmp.Or(cmp.Compare(position(a), position(b)), cmp.Compare(a, b))
+	})
+	return names
+}
+
+// LargestPods finds the node with the most free CPU, and that with the most free memory, among those that take another pod.
+func LargestPods(state *cluster.State) []Largest {
+	left, _ := free(state)
+	var found []Largest
+	for _, by := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		var best *Largest
+		for _, node := range state.Nodes {
+			has := left[node.Name]
+			if node.Spec.Unschedulable || cluster.Repels(node, &v1.Pod{}) || has[v1.ResourcePods] < 1 || has[by] <= 0 {
+				continue
+			}
+			if best == nil || has[by] > left[best.Node][by] {
+				best = &Largest{By: by, Node: node.Name, CPU: max(0, has[v1.ResourceCPU]), Memory: max(0, has[v1.ResourceMemory])}
+			}
+		}
+		if best != nil {
+			found = append(found, *best)
+		}
+	}
+	return found
+}
+
+// ceiling is the number of units for which there are resources: of a single workload node by node, of a mix in all.
+func (p *prober) ceiling() int {
+	left, _ := free(p.state)
+	unit := amounts{}
+	for _, share := range p.mix {
+		for name, n := range p.request(share.Workload) {
+			unit[name] += n * int64(share.Proportion)
+		}
+	}
+	holds := func(has amounts) int64 {
+		most := int64(p.most())
+		for name, n := range unit {
+			if n > 0 {
+				most = min(most, max(0, has[name])/n)
+			}
+		}
+		return most
+	}
+	sum, total := int64(0), amounts{}
+	for _, has := range left {
+		sum += holds(has)
+		for name, n := range has {
+			total[name] += max(0, n)
+		}
+	}
+	if p.size() > 1 {
+		sum = holds(total)
+	}
+	return int(min(sum, int64(p.most())))
+}
+
+// most is where the search ends in any case: a unit for each pod that the nodes take, as far as there may be so many pods.
+func (p *prober) most() int {
+	most := int64(1)
+	for _, node := range p.state.Nodes {
+		most += node.Status.Allocatable.Pods().Value()
+	}
+	// The search looks at up to two units more.
+	room := (p.scenario.MaxPods-len(p.state.Pods))/p.size() - 2
+	return int(max(1, min(most, 1<<20, int64(room))))
+}
+
+// request is what a pod of the workload asks for.
+func (p *prober) request(owner cluster.Ref) amounts {
+	asks := amounts{v1.ResourcePods: 1}
+	for _, obj := range p.state.Objects() {
+		if cluster.RefTo(obj) == owner {
+			asks = amounts{}
+			asks.add(requests(podOf(obj)), 1)
+		}
+	}
+	return asks
+}

@@ -1,0 +1,98 @@
+package capacity_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+func size(t *testing.T, s *scenario.Scenario, opts capacity.SizeOptions) *capacity.Sizing {
+	t.Helper()
+	opts.Most, opts.Mode = 300, controller.Unreachable
+	sizing, err := capacity.Size(t.Context(), s, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sizing
+}
+
+func TestSize(t *testing.T) {
+	// A small node holds 2 pods for 0.3, a large one 6 for 0.8.
+	const two = `{"nodeGroups": [{"name": "small", "count": 1, "cpu": 2, "memory": "32Gi", "pricePerHour": 0.3},
+		{"name": "large", "count": 1, "cpu": 6, "memory": "32Gi", "pricePerHour": 0.8}]}`
+	for _, test := range []struct {
+		name, world string
+		replicas    int
+		more        string
+		opts        capacity.SizeOptions
+		want        [][]int
+		cost        float64
+		fewer       int // pods without a node with one node fewer of the first group that has any
+	}{
+		// 13 pods of 1 core: with 4 a node and as many nodes in each of three zones, 6 nodes hold 24, and 3 hold 12.
+		{"the same in all zones", three, 13, "", capacity.SizeOptions{}, [][]int{{2, 2, 2}}, 6, 1},
+		// Each zone by itself: 4 nodes hold 16.
+		{"free", three, 13, "", capacity.SizeOptions{Free: true}, [][]int{{4, 0, 0}}, 4, 1},
+		// 9 pods: 3 nodes hold 12, and 8 when one is lost; so there are 6.
+		{"while a zone may fail", three, 9, "", capacity.SizeOptions{Options: capacity.Options{Survive: []string{zone}}}, [][]int{{2, 2, 2}}, 6, 1},
+		// 8 pods: one large and one small are 1.1; four small are 1.2, two large 1.6.
+		{"a mix is the cheapest", two, 8, "", capacity.SizeOptions{}, [][]int{{1}, {1}}, 1.1, 2},
+		// Without the small group the large one of the scenario is kept, and 2 pods are left for the small one.
+		{"one group", two, 8, "", capacity.SizeOptions{Groups: []string{"small"}}, [][]int{{1}, {1}}, 0.3, 2},
+		// A rule asks for a node each, so the small ones are the cheapest.
+		{"a rule", two, 3, apart, capacity.SizeOptions{}, [][]int{{3}, {0}}, 0.9, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			sizing := size(t, scenarioOf(t, test.world, deployment("web", test.replicas, "1", "1Gi", test.more)), test.opts)
+			if diff := cmp.Diff(test.want, sizing.Counts); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if sizing.Cost != test.cost || !sizing.Proven {
+				t.Errorf("cost %v, proven %t; want %v, true", sizing.Cost, sizing.Proven, test.cost)
+			}
+			if len(sizing.Fewer) == 0 || sizing.Fewer[0].Stranded != test.fewer || sizing.Fewer[0].Refused.Message == "" {
+				t.Errorf("with one node fewer: %+v; want %d pods without a node", sizing.Fewer, test.fewer)
+			}
+		})
+	}
+}
+
+// A pod that is larger than any node fits on no number of them.
+func TestSizeFindsNone(t *testing.T) {
+	sizing := size(t, scenarioOf(t, three, deployment("web", 1, "5", "1Gi", "")), capacity.SizeOptions{})
+	if sizing.Counts != nil || len(sizing.Fewer) != 1 || sizing.Fewer[0].Stranded != 1 {
+		t.Errorf("found %v, %+v; want none, and the pod that has no node", sizing.Counts, sizing.Fewer)
+	}
+}
+
+// A bound that is too low for the proof is told.
+func TestSizeTellsItsBound(t *testing.T) {
+	s := scenarioOf(t, three, deployment("web", 9, "1", "1Gi", ""))
+	sizing, err := capacity.Size(t.Context(), s, capacity.SizeOptions{Most: 1, Free: true,
+		Options: capacity.Options{Survive: []string{zone}, Mode: controller.Unreachable}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sizing.Counts == nil || sizing.Proven {
+		t.Errorf("counts %v, proven %t; want some, unproven", sizing.Counts, sizing.Proven)
+	}
+}
+
+func TestSizeRefuses(t *testing.T) {
+	s := scenarioOf(t, three, deployment("web", 1, "1", "1Gi", "")).Then(scenario.Step{Name: "down", Fail: &scenario.Fail{}})
+	_, err := capacity.Size(t.Context(), s, capacity.SizeOptions{Groups: []string{"gpu"}})
+	var wrong *capacity.InputError
+	if !errors.As(err, &wrong) {
+		t.Fatalf("error %v; want an InputError", err)
+	}
+	want := "there is no group \"gpu\" of nodes; there is node\n" +
+		"step \"down\" acts on nodes, whose number is searched; give an earlier one with --step"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

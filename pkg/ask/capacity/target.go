@@ -1,0 +1,179 @@
+package capacity
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agext/levenshtein"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// scalable are the kinds whose replicas can be asked for.
+var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet"}
+
+// podOf is a pod of the object's template.
+func podOf(obj cluster.Object) *v1.Pod {
+	pod := &v1.Pod{}
+	if spec, _ := cluster.PodSpec(obj); spec != nil {
+		pod.Spec = *spec
+	}
+	return pod
+}
+
+// Workloads are those of the state whose replicas can be asked for, in its order: Deployments, the ReplicaSets that nobody controls,
+// and StatefulSets.
+func Workloads(state *cluster.State) []cluster.Ref {
+	var all []cluster.Ref
+	for _, obj := range state.Objects() {
+		if slices.Contains(scalable, cluster.KindOf(obj)) && metav1.GetControllerOfNoCopy(obj) == nil {
+			all = append(all, cluster.RefTo(obj))
+		}
+	}
+	return all
+}
+
+// Mixes reads what is asked for: workloads, each as kind/name or namespace/kind/name, and mixes of them, as deployment/web=2,deployment/api=1.
+// Without any it is each workload of the state by itself. The error tells all at once which workloads there are not, and which
+// cannot be scaled.
+func Mixes(state *cluster.State, workloads, mixes []string) ([][]Share, error) {
+	known := Workloads(state)
+	var asked [][]Share
+	var problems []error
+	for _, name := range workloads {
+		owner, err := named(state, known, name)
+		problems = append(problems, err)
+		asked = append(asked, []Share{{owner, 1}})
+	}
+	for _, mix := range mixes {
+		shares, err := parseMix(state, known, mix)
+		problems = append(problems, err)
+		asked = append(asked, shares)
+	}
+	if len(asked) == 0 {
+		if len(known) == 0 {
+			return nil, errors.New("the cluster has no Deployment, ReplicaSet or StatefulSet, of which more replicas could be asked for; give one")
+		}
+		for _, owner := range known {
+			asked = append(asked, []Share{{owner, 1}})
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return asked, nil
+}
+
+func parseMix(state *cluster.State, known []cluster.Ref, mix string) ([]Share, error) {
+	var shares []Share
+	var problems []error
+	for part := range strings.SplitSeq(mix, ",") {
+		name, number, given := strings.Cut(strings.TrimSpace(part), "=")
+		proportion := 1
+		if given {
+			var err error
+			if proportion, err = strconv.Atoi(number); err != nil || proportion < 1 || proportion > 10_000 {
+				problems = append(problems, fmt.Errorf("mix %q: the proportion of %s is %q; give a whole number from 1 to 10000", mix, name, number))
+			}
+		}
+		owner, err := named(state, known, name)
+		if err == nil && slices.ContainsFunc(shares, func(s Share) bool { return s.Workload == owner }) {
+			err = fmt.Errorf("mix %q: %s is in it twice", mix, name)
+		}
+		problems = append(problems, err)
+		shares = append(shares, Share{owner, proportion})
+	}
+	return shares, errors.Join(problems...)
+}
+
+// named finds the workload of that name.
+func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref, error) {
+	target, namespace := name, ""
+	if strings.Count(name, "/") == 2 {
+		namespace, target, _ = strings.Cut(name, "/")
+	}
+	kind, short, err := scenario.ParseTarget(target)
+	if err != nil {
+		return cluster.Ref{}, err
+	}
+	if kind == "DaemonSet" {
+		return cluster.Ref{}, fmt.Errorf("%s: a DaemonSet has a pod on each of its nodes, and no number of replicas; give a Deployment, ReplicaSet or StatefulSet", name)
+	}
+	if !slices.Contains(scalable, kind) {
+		return cluster.Ref{}, fmt.Errorf("%s: a %s has no number of replicas; give a Deployment, ReplicaSet or StatefulSet", name, kind)
+	}
+	var found []cluster.Ref
+	for _, owner := range known {
+		if owner.Kind == kind && owner.Name == short && (namespace == "" || owner.Namespace == namespace) {
+			found = append(found, owner)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		var names []string
+		for _, owner := range found {
+			names = append(names, owner.Namespace+"/"+owner.String())
+		}
+		return cluster.Ref{}, fmt.Errorf("%s is in several namespaces; give one of %s", name, strings.Join(names, ", "))
+	}
+	for _, rs := range state.ReplicaSets {
+		if owner := metav1.GetControllerOfNoCopy(rs); kind == "ReplicaSet" && rs.Name == short && owner != nil {
+			return cluster.Ref{}, fmt.Errorf("%s: its replicas are set by %s/%s; ask for that", name, strings.ToLower(owner.Kind), owner.Name)
+		}
+	}
+	return cluster.Ref{}, fmt.Errorf("there is no %s; %s", name, near(name, known))
+}
+
+// maxNear is how many names an error lists.
+const maxNear = 5
+
+// near names the workloads that are spelled most like the wanted one.
+func near(wanted string, known []cluster.Ref) string {
+	if len(known) == 0 {
+		return "there is no Deployment, ReplicaSet or StatefulSet"
+	}
+	var names []string
+	distance := map[string]int{}
+	for _, owner := range known {
+		name := metric.Name(owner)
+		names = append(names, name)
+		distance[name] = levenshtein.Distance(wanted, name, nil)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return distance[a] - distance[b] })
+	more := ""
+	if len(names) > maxNear {
+		more = fmt.Sprintf(" and %d more", len(names)-maxNear)
+	}
+	return "there is " + strings.Join(names[:min(maxNear, len(names))], ", ") + more
+}
+
+// Levels reads the levels of which a domain may fail, as topology keys or the short words of topology.Key. The error tells all at once
+// which of them no node has.
+func Levels(nodes []*v1.Node, s *scenario.Scenario, words []string) ([]string, error) {
+	var keys []string
+	var problems []error
+	for _, word := range words {
+		key := topology.Key(word)
+		domains, _ := topology.Domains(nodes, key)
+		switch {
+		case len(domains) == 0:
+			problems = append(problems, fmt.Errorf("level %s: no node has the label %s; the nodes have %s", word, key,
+				strings.Join(topology.Levels(nodes, s.LevelKeys...), ", ")))
+		case len(domains) == 1:
+			problems = append(problems, fmt.Errorf("level %s: there is one domain, %s, and nothing is left when it fails; give a level of two domains or more", word, domains[0].Value))
+		case !slices.Contains(keys, key):
+			keys = append(keys, key)
+		}
+	}
+	return keys, errors.Join(problems...)
+}

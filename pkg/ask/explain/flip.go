@@ -1,0 +1,310 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+)
+
+// Dimension is what changes in a flip.
+type Dimension string
+
+// What can change.
+const (
+	Term     Dimension = "term"
+	Plugin   Dimension = "plugin"
+	Capacity Dimension = "capacity"
+)
+
+// Flip is the smallest change of one thing with which a pod would have gone elsewhere: its node is then not among the best any
+// more, however equals are decided. Each was proved by scheduling the pod again, on the cluster as it was.
+type Flip struct {
+	Of Dimension
+	// Subject says what changes, in words; From is its value, To the nearest with which the pod goes elsewhere, or "" if none of
+	// those searched does that.
+	Subject, From, To string
+	// Node is where the pod goes then; "" if it gets none.
+	Node string
+	// Searched says which values were looked at.
+	Searched string
+}
+
+const (
+	// minWeight and maxWeight bound the weight of a preferred term, as the API server does.
+	minWeight, maxWeight = 1, 100
+	// probes is how many sizes of a node are looked at before the nearest that moves the pod is closed in on.
+	probes   = 32
+	mebibyte = 1 << 20
+)
+
+// Flips looks for the smallest changes with which a pod would have gone elsewhere: of the weight of each preferred term of its
+// own, of each plugin's weight, and of the free CPU and memory of its node and of the best other one. The placement's cycle must
+// hold every node, and the cluster before. A pod that was taken without scores has none.
+//
+// A term's weight changes in the pod and in those of the same controller that run already, since they have it from one template.
+func Flips(ctx context.Context, config *sched.Config, placed *placement.Placement) ([]Flip, error) {
+	if placed.Cycle == nil || placed.Cycle.Before == nil {
+		return nil, fmt.Errorf("pod %s/%s: the cycle was not kept with the cluster before it", placed.Pod.Namespace, placed.Pod.Name)
+	}
+	if placed.Scored == 0 {
+		return nil, nil
+	}
+	f := &flipper{config: config, placed: placed}
+	for _, pod := range placed.Cycle.Before.Pods {
+		if pod.UID == placed.Pod.UID {
+			f.pod = pod
+		}
+	}
+	engine, err := sched.NewEngine(config, sched.Ties{})
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Close()
+	f.engine = engine
+	flips, err := f.terms(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plugins, err := f.plugins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := f.sizes(ctx)
+	return slices.Concat(flips, plugins, sizes), err
+}
+
+// flipper schedules one pod again and again.
+type flipper struct {
+	config *sched.Config
+	engine *sched.Engine
+	placed *placement.Placement
+	pod    *v1.Pod // as it was before
+}
+
+// elsewhere schedules the pod on the state and tells whether its node is no longer among the best, and where it goes.
+func (f *flipper) elsewhere(ctx context.Context, engine *sched.Engine, state *cluster.State, pod *v1.Pod) (bool, string, error) {
+	engine.Reset()
+	engine.StartAt(f.placed.Cycle.Start)
+	engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{Nodes: 1, Named: []string{f.placed.Node}} }
+	result, err := engine.Place(ctx, state, []*v1.Pod{pod})
+	if err != nil {
+		return false, "", err
+	}
+	if len(result.Placed) == 0 {
+		return true, "", nil
+	}
+	again := result.Placed[0]
+	for _, candidate := range again.Cycle.Candidates {
+		if candidate.Node == f.placed.Node && candidate.Rank <= 1 {
+			return false, again.Node, nil
+		}
+	}
+	return true, again.Node, nil
+}
+
+// terms tries every other weight of each preferred term, the nearest first.
+func (f *flipper) terms(ctx context.Context) ([]Flip, error) {
+	var flips []Flip
+	for _, r := range rule.Of(&f.pod.Spec) {
+		if r.Weight == 0 {
+			continue
+		}
+		flip := Flip{
+			Of: Term, Subject: "weight of the " + named(r), From: fmt.Sprint(r.Weight),
+			Searched: fmt.Sprintf("every weight from %d to %d", minWeight, maxWeight),
+		}
+		for delta := int32(1); delta < maxWeight && flip.To == ""; delta++ {
+			for _, weight := range []int32{r.Weight - delta, r.Weight + delta} {
+				if weight < minWeight || weight > maxWeight || flip.To != "" {
+					continue
+				}
+				state, pod := f.reweighed(r, weight)
+				moved, node, err := f.elsewhere(ctx, f.engine, state, pod)
+				if err != nil {
+					return nil, err
+				}
+				if moved {
+					flip.To, flip.Node = fmt.Sprint(weight), node
+				}
+			}
+		}
+		flips = append(flips, flip)
+	}
+	return flips, nil
+}
+
+// named is the rule in words, without its weight.
+func named(r rule.Rule) string {
+	r.Weight = 0
+	words := r.String()
+	return words[:len(words)-len(" (weight 0)")]
+}
+
+// reweighed returns the cluster before, with another weight of the term in the pod and in its siblings.
+func (f *flipper) reweighed(r rule.Rule, weight int32) (*cluster.State, *v1.Pod) {
+	var changed []cluster.Object
+	var itself *v1.Pod
+	for _, pod := range f.placed.Cycle.Before.Pods {
+		if pod.UID != f.pod.UID && (controllerOf(pod) == "" || controllerOf(pod) != controllerOf(f.pod)) {
+			continue
+		}
+		pod = pod.DeepCopy()
+		rule.WithWeight(&pod.Spec, r, weight)
+		changed = append(changed, pod)
+		if pod.UID == f.pod.UID {
+			itself = pod
+		}
+	}
+	return f.placed.Cycle.Before.With(changed...), itself
+}
+
+func controllerOf(pod *v1.Pod) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		return ref.UID
+	}
+	return ""
+}
+
+// plugins finds the nearest weight of each plugin with which another node beats the pod's. Normalised scores do not depend on the
+// weights, so it can be worked out from the scores; a run with the weight then has to agree.
+func (f *flipper) plugins(ctx context.Context) ([]Flip, error) {
+	candidates := f.placed.Cycle.Candidates
+	chosen := candidates[slices.IndexFunc(candidates, func(c placement.Candidate) bool { return c.Node == f.placed.Node })]
+	var flips []Flip
+	for i, score := range chosen.Scores {
+		flip := Flip{Of: Plugin, Subject: "weight of " + score.Plugin, From: fmt.Sprint(score.Weight), Searched: "every weight from 0"}
+		nearest, found := int64(0), false
+		for _, other := range candidates {
+			ahead := other.Total - chosen.Total - (other.Scores[i].Weighted - score.Weighted) // by all other plugins
+			if weight, beats := beatsAt(ahead, other.Scores[i].Normalised-score.Normalised); beats &&
+				(!found || distance(weight, score.Weight) < distance(nearest, score.Weight)) {
+				nearest, found = weight, true
+			}
+		}
+		if found {
+			config := f.config.WithScoreWeight(f.pod.Spec.SchedulerName, score.Plugin, int32(nearest))
+			engine, err := sched.NewEngine(config, sched.Ties{})
+			if err != nil {
+				return nil, err
+			}
+			moved, node, err := f.elsewhere(ctx, engine, f.placed.Cycle.Before, f.pod)
+			engine.Close()
+			if err != nil {
+				return nil, err
+			}
+			if !moved {
+				return nil, fmt.Errorf("with %s of weight %d pod %s/%s should leave %s by its scores, and stays",
+					score.Plugin, nearest, f.pod.Namespace, f.pod.Name, f.placed.Node)
+			}
+			flip.To, flip.Node = fmt.Sprint(nearest), node
+		}
+		flips = append(flips, flip)
+	}
+	return flips, nil
+}
+
+// beatsAt returns the weight of at least 0, nearest to the present one, at which ahead + weight×gain > 0. At the present weight the
+// sum is not, as the pod's node is among the best.
+func beatsAt(ahead, gain int64) (int64, bool) {
+	switch {
+	case gain > 0:
+		return -ahead/gain + 1, true
+	case gain < 0 && ahead > 0:
+		return (ahead - 1) / -gain, true
+	}
+	return 0, false
+}
+
+func distance(a, b int64) int64 { return max(a-b, b-a) }
+
+// sizes looks for how much smaller the pod's node, and how much larger the best other one, would have to be.
+func (f *flipper) sizes(ctx context.Context) ([]Flip, error) {
+	var flips []Flip
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		flip, err := f.size(ctx, f.placed.Node, name, -1)
+		if err != nil {
+			return nil, err
+		}
+		flips = append(flips, *flip)
+		if f.placed.RunnerUp == nil {
+			continue
+		}
+		if flip, err = f.size(ctx, f.placed.RunnerUp.Node, name, +1); err != nil {
+			return nil, err
+		}
+		flips = append(flips, *flip)
+	}
+	return flips, nil
+}
+
+// size looks for the smallest change of a node's allocatable, down to nothing or up to twice as much, that moves the pod. Scores do
+// not change evenly with sizes, so it goes through a number of sizes first, and closes in before the first that does it.
+func (f *flipper) size(ctx context.Context, name string, of v1.ResourceName, sign int64) (*Flip, error) {
+	node := f.placed.Cycle.Before.Node(name)
+	unit, now := int64(1), node.Status.Allocatable.Cpu().MilliValue()
+	word := "CPU"
+	if of == v1.ResourceMemory {
+		unit, now, word = mebibyte, node.Status.Allocatable.Memory().Value(), "memory"
+	}
+	most := now / unit
+	value := func(change int64) resource.Quantity {
+		if of == v1.ResourceMemory {
+			return *resource.NewQuantity(now+sign*change*unit, resource.BinarySI)
+		}
+		return *resource.NewMilliQuantity(now+sign*change*unit, resource.DecimalSI)
+	}
+	try := func(change int64) (bool, string, error) {
+		sized := node.DeepCopy()
+		sized.Status.Allocatable[of] = value(change)
+		return f.elsewhere(ctx, f.engine, f.placed.Cycle.Before.With(sized), f.pod)
+	}
+	now0 := value(0)
+	flip := &Flip{Of: Capacity, Subject: fmt.Sprintf("allocatable %s of %s", word, name), From: now0.String()}
+	limit := value(most)
+	flip.Searched = fmt.Sprintf("%d sizes to %s, then between two of them", probes, limit.String())
+	stays, moves := int64(0), int64(0)
+	for i := int64(1); i <= probes && moves == 0; i++ {
+		change := most * i / probes
+		moved, _, err := try(change)
+		if err != nil {
+			return nil, err
+		}
+		if moved {
+			moves = change
+		} else {
+			stays = change
+		}
+	}
+	if moves == 0 {
+		return flip, nil
+	}
+	for moves-stays > 1 {
+		middle := (stays + moves) / 2
+		moved, _, err := try(middle)
+		if err != nil {
+			return nil, err
+		}
+		if moved {
+			moves = middle
+		} else {
+			stays = middle
+		}
+	}
+	_, at, err := try(moves)
+	if err != nil {
+		return nil, err
+	}
+	to := value(moves)
+	flip.To, flip.Node = to.String(), at
+	return flip, nil
+}

@@ -1,0 +1,242 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Pod is why a pod got its node, or none.
+type Pod struct {
+	// Step is the step in which the scheduler looked at the pod.
+	Step  string
+	Owner cluster.Ref
+	// Runs is the node with which the pod came, as those of a dump do, so that it was placed again to see what the scheduler says of it
+	// now; "" for a pod that the scheduler looked at in the step.
+	Runs string
+	// Placed is how the pod got its node, with the whole of its cycle; Pending why it got none. One of the two is nil.
+	Placed  *placement.Placement
+	Pending *placement.Pending
+	// Flips are what would have sent it elsewhere, Effects what its rules do in the step.
+	Flips   []Flip
+	Effects []Effect
+	// Fixes are what would place it, and Tried what would not; for the first Pending pod of a workload, as the others have the same.
+	Fixes []Fix
+	Tried []string
+	// Notes say what could not be answered, and why.
+	Notes []string
+}
+
+// Question names what is asked about, and where.
+type Question struct {
+	// Ref names a pod, or an outermost owner, whose pods are then asked about.
+	cluster.Ref
+	// Step is the step in which the scheduler looked at them. Default: the last one in which it did.
+	Step string
+	// Most is how many pods are explained: the first ones, the first Pending one among them. 0: all.
+	Most int
+}
+
+// NotFoundError says that there is nothing to explain.
+type NotFoundError struct {
+	Question Question
+	// Workloads are the outermost owners that the scheduler looked at pods of, in the step asked for or in any, with a bare pod's
+	// name for itself.
+	Workloads []cluster.Ref
+	// Steps are those that there are, where the one asked for is not among them.
+	Steps []string
+}
+
+// Error names what is not there.
+func (e *NotFoundError) Error() string {
+	if len(e.Steps) > 0 {
+		return fmt.Sprintf("there is no step %q; %s", e.Question.Step, scenario.There(e.Question.Step, e.Steps))
+	}
+	where := "in any step"
+	if e.Question.Step != "" {
+		where = fmt.Sprintf("in step %q", e.Question.Step)
+	}
+	what := "no pod of " + strings.ToLower(e.Question.Kind) + "/" + e.Question.Name
+	if e.Question.Kind == "Pod" {
+		what = "no pod " + e.Question.Name
+	}
+	return fmt.Sprintf("the scheduler looked at %s of namespace %s %s", what, e.Question.Namespace, where)
+}
+
+// Pods runs the scenario and tells why the pods got their nodes, or none, in the order in which the scheduler looked at them, and how
+// many more there are than Most. It returns the result of the run, too.
+func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
+	if result, err = simulation.Run(ctx, s, simulation.Options{}); err != nil {
+		return nil, nil, 0, err
+	}
+	step, placed, pending := of.find(result)
+	if step == nil {
+		step, running := of.running(result)
+		if len(running) == 0 {
+			return nil, nil, 0, of.notFound(result)
+		}
+		if of.Most > 0 && len(running) > of.Most {
+			more = len(running) - of.Most
+			running = running[:of.Most]
+		}
+		pods, err = placeAgain(ctx, result, step, running)
+		return result, pods, more, err
+	}
+	names := slices.Concat(placed, pending)
+	if of.Most > 0 && len(names) > of.Most {
+		more = len(names) - of.Most
+		if names = names[:of.Most]; len(placed) >= of.Most && len(pending) > 0 {
+			names[of.Most-1] = pending[0]
+		}
+	}
+	wanted := map[types.NamespacedName]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	// Once more, since only now it is known which pods of which step: to keep the cycles of all of them would take too much memory.
+	again, err := simulation.Run(ctx, s.Until(step.Name), simulation.Options{
+		Record: func(in string, _ cluster.Ref, pod *v1.Pod) *placement.Depth {
+			if in != step.Name || !wanted[cluster.NameOf(pod)] {
+				return nil
+			}
+			return &placement.Depth{Before: true}
+		},
+	})
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	pods = looked(&again.Steps[len(again.Steps)-1], wanted)
+	slices.SortStableFunc(pods, func(a, b Pod) int {
+		return slices.Index(names, cluster.NameOf(a.pod())) - slices.Index(names, cluster.NameOf(b.pod()))
+	})
+	return result, pods, more, complete(ctx, result, pods, opts)
+}
+
+// find returns the step, and the names of its placed and its Pending pods that are asked about; nil if there are none.
+func (of Question) find(result *simulation.Result) (in *simulation.Step, placed, pending []types.NamespacedName) {
+	for i := range slices.Backward(result.Steps) {
+		step := &result.Steps[i]
+		if of.Step != "" && step.Name != of.Step {
+			continue
+		}
+		asked := of.asked(step)
+		for _, p := range step.Placed {
+			if asked(p.Pod) {
+				placed = append(placed, cluster.NameOf(p.Pod))
+			}
+		}
+		for _, p := range step.Pending {
+			if asked(p.Pod) {
+				pending = append(pending, cluster.NameOf(p.Pod))
+			}
+		}
+		if len(placed)+len(pending) > 0 {
+			return step, placed, pending
+		}
+	}
+	return nil, nil, nil
+}
+
+// asked returns a function that tells whether a pod of the step is asked about.
+func (of Question) asked(step *simulation.Step) func(*v1.Pod) bool {
+	owner := step.State.Owners()
+	return func(pod *v1.Pod) bool {
+		return pod.Namespace == of.Namespace &&
+			(of.Kind == "Pod" && pod.Name == of.Name || owner(pod) == cluster.Ref{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
+	}
+}
+
+func (of Question) notFound(result *simulation.Result) error {
+	e := &NotFoundError{Question: of}
+	if _, err := stepOf(result, of.Step); of.Step != "" && err != nil {
+		for _, step := range result.Steps {
+			e.Steps = append(e.Steps, step.Name)
+		}
+		return e
+	}
+	for i := range result.Steps {
+		step := &result.Steps[i]
+		if of.Step != "" && step.Name != of.Step {
+			continue
+		}
+		owner := step.State.Owners()
+		add := func(pod *v1.Pod) {
+			if o := owner(pod); !slices.Contains(e.Workloads, o) {
+				e.Workloads = append(e.Workloads, o)
+			}
+		}
+		for _, placed := range step.Placed {
+			add(placed.Pod)
+		}
+		for _, pending := range step.Pending {
+			add(pending.Pod)
+		}
+	}
+	return e
+}
+
+// looked returns the wanted pods of a step.
+func looked(step *simulation.Step, wanted map[types.NamespacedName]bool) []Pod {
+	owner := step.State.Owners()
+	var pods []Pod
+	for i := range step.Placed {
+		if placed := &step.Placed[i]; wanted[cluster.NameOf(placed.Pod)] {
+			pods = append(pods, Pod{Step: step.Name, Owner: owner(placed.Pod), Placed: placed})
+		}
+	}
+	for i := range step.Pending {
+		if pending := &step.Pending[i]; wanted[cluster.NameOf(pending.Pod)] {
+			pods = append(pods, Pod{Step: step.Name, Owner: owner(pending.Pod), Pending: pending})
+		}
+	}
+	return pods
+}
+
+// complete adds what would have changed each pod's fate.
+func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
+	effects, notes := map[cluster.Ref][]Effect{}, map[cluster.Ref][]string{}
+	fixed := map[cluster.Ref]bool{}
+	for i := range pods {
+		pod := &pods[i]
+		if _, known := effects[pod.Owner]; !known {
+			found, err := Effects(ctx, result, pod.Step, pod.Owner, opts)
+			var failed *simulation.StepError
+			if errors.As(err, &failed) { // a step counts on the rule
+				notes[pod.Owner] = []string{"the effects of the rules are not known: " + err.Error()}
+			} else if err != nil {
+				return err
+			}
+			effects[pod.Owner] = found
+		}
+		pod.Effects, pod.Notes = effects[pod.Owner], notes[pod.Owner]
+		var err error
+		switch {
+		case pod.Placed != nil:
+			pod.Flips, err = Flips(ctx, result.Scenario.Config, pod.Placed)
+		case !fixed[pod.Owner]:
+			fixed[pod.Owner] = true
+			pod.Fixes, pod.Tried, err = Fixes(ctx, result, pod.Step, pod.Pending.Pod, opts)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Pod) pod() *v1.Pod {
+	if p.Placed != nil {
+		return p.Placed.Pod
+	}
+	return p.Pending.Pod
+}

@@ -1,0 +1,78 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Pods that came with their nodes, as those of a dump do, were placed by nobody here. Each is placed again where it stands: on the
+// cluster as it is after the step, without the one pod.
+
+// running returns the step, the one asked for or the last, and the pods in it that are asked about and came with a node.
+func (of Question) running(result *simulation.Result) (*simulation.Step, []*v1.Pod) {
+	step := &result.Steps[len(result.Steps)-1]
+	if of.Step != "" {
+		named, err := stepOf(result, of.Step)
+		if err != nil {
+			return nil, nil
+		}
+		step = named
+	}
+	placed := map[types.UID]bool{}
+	for i := range result.Steps {
+		for _, p := range result.Steps[i].Placed {
+			placed[p.Pod.UID] = true
+		}
+	}
+	asked := of.asked(step)
+	var pods []*v1.Pod
+	for _, pod := range step.State.Pods {
+		if pod.Spec.NodeName != "" && !placed[pod.UID] && !cluster.Terminal(pod) && asked(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return step, pods
+}
+
+// placeAgain returns what the scheduler would do with each of the pods, were it alone not there.
+func placeAgain(ctx context.Context, result *simulation.Result, step *simulation.Step, pods []*v1.Pod) ([]Pod, error) {
+	engine, err := sched.NewEngine(result.Scenario.Config, sched.Ties{})
+	if err != nil {
+		return nil, err
+	}
+	defer engine.Close()
+	owner := step.State.Owners()
+	var explained []Pod
+	for _, pod := range pods {
+		waiting := *pod
+		waiting.Spec.NodeName = ""
+		waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass}
+		waiting.DeletionTimestamp = nil
+		engine.Reset()
+		engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{Before: true} }
+		placed, err := engine.Place(ctx, step.State.With(&waiting), []*v1.Pod{&waiting})
+		if err != nil {
+			return nil, err
+		}
+		again := Pod{Step: step.Name, Owner: owner(pod), Runs: pod.Spec.NodeName}
+		if len(placed.Placed) > 0 {
+			again.Placed = &placed.Placed[0]
+			if again.Flips, err = Flips(ctx, result.Scenario.Config, again.Placed); err != nil {
+				return nil, err
+			}
+		} else {
+			again.Pending = &placed.Pending[0]
+		}
+		again.Notes = append(again.Notes, fmt.Sprintf("the pod came with its node, %s; this is where it would go now, if it alone had none", again.Runs))
+		explained = append(explained, again)
+	}
+	return explained, nil
+}

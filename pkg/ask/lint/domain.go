@@ -1,0 +1,183 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// labelMissing finds topology keys that nodes which take the pods do not have.
+func labelMissing(l *look, s *subject) []Finding {
+	var found []Finding
+	for _, t := range s.terms() {
+		nodes := l.takes(s)
+		domains, unlabelled := topology.Domains(nodes, t.TopologyKey)
+		if len(unlabelled) == 0 {
+			continue
+		}
+		f := Finding{Field: t.field() + ".topologyKey", Fix: fmt.Sprintf("label the nodes with %s, or give the topologyKey that they have", t.TopologyKey)}
+		if len(domains) == 0 {
+			f.Message = fmt.Sprintf("no node that takes %s has the label %s of the %s; %s", s.said(), t.TopologyKey, t.Rule,
+				map[bool]string{true: "no pod gets a node", false: "it has no effect"}[t.Hard && t.Kind != rule.AntiAffinity])
+			if !t.Hard {
+				f.Severity = Warning
+			}
+		} else {
+			f.Severity = Warning
+			f.Message = fmt.Sprintf("%d of %s that may run %s lack the label %s of the %s (%s), and %s",
+				len(unlabelled), count(len(nodes), "node"), s.said(), t.TopologyKey, t.Rule, nodeNames(unlabelled), t.without())
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// without says what becomes of a node without the term's topology key.
+func (t *term) without() string {
+	switch {
+	case t.Hard && t.Kind == rule.AntiAffinity:
+		return "a node without it takes any number of such pods"
+	case t.Hard:
+		return "a node without it takes no such pod"
+	case t.Kind == rule.Spread:
+		return "a node without it scores 0"
+	}
+	return "the rule says nothing of a node without it"
+}
+
+// room is in how many domains required anti-affinity lets one pod each, and whether that is all: a node without the label takes any.
+func (l *look) room(t *term) (domains int, limited bool) {
+	all, unlabelled := topology.Domains(l.takes(t.of), t.TopologyKey)
+	return len(all), len(unlabelled) == 0
+}
+
+// moreReplicas finds required anti-affinity that cannot hold for all replicas.
+func moreReplicas(l *look, s *subject) []Finding {
+	var found []Finding
+	for _, t := range s.terms() {
+		if !t.Hard || !t.apart() {
+			continue
+		}
+		if domains, limited := l.room(&t); limited && s.replicas > domains {
+			found = append(found, Finding{Field: t.field(),
+				Message: fmt.Sprintf("the %s allows one pod in each domain, and %s take such pods: %s Pending",
+					t.Rule, count(domains, "domain"), stay(s.replicas-domains, s.replicas)),
+				Fix: fmt.Sprintf("run at most %d replicas, add domains of %s, or spread with topologySpreadConstraints, which allow several pods in a domain", domains, t.TopologyKey)})
+		}
+	}
+	return found
+}
+
+// surge finds rollouts whose additional pods have no domain of their own. That it goes on nevertheless is maxUnavailable's doing; where
+// it does not, rolloutDeadlock finds it.
+func surge(l *look, s *subject) []Finding {
+	d, ok := s.object.(*appsv1.Deployment)
+	if !ok || d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || d.Spec.Strategy.RollingUpdate == nil || s.replicas < 2 {
+		return nil
+	}
+	rolling := d.Spec.Strategy.RollingUpdate
+	more, _ := intstr.GetScaledValueFromIntOrPercent(rolling.MaxSurge, s.replicas, true)
+	fewer, _ := intstr.GetScaledValueFromIntOrPercent(rolling.MaxUnavailable, s.replicas, false)
+	var found []Finding
+	for _, t := range s.terms() {
+		if !t.Hard || !t.apart() || t.revised() || fewer == 0 {
+			continue
+		}
+		if domains, limited := l.room(&t); limited && s.replicas <= domains && s.replicas+more > domains {
+			found = append(found, Finding{Field: "spec.strategy.rollingUpdate.maxSurge",
+				Message: fmt.Sprintf("during a rollout %s are wanted, and the %s leaves room for %d, so that %s Pending until old pods go",
+					count(s.replicas+more, "pod"), t.Rule, domains, waits(s.replicas+more-domains)),
+				Fix: fmt.Sprintf("set maxSurge to %d, or give the rule matchLabelKeys: [%s]", domains-s.replicas, appsv1.DefaultDeploymentUniqueLabelKey)})
+		}
+	}
+	return found
+}
+
+// stay is "1 of 4 replicas stays".
+func stay(pods, of int) string {
+	if pods == 1 {
+		return fmt.Sprintf("1 of %s stays", count(of, "replica"))
+	}
+	return fmt.Sprintf("%d of %s stay", pods, count(of, "replica"))
+}
+
+func waits(pods int) string {
+	if pods == 1 {
+		return "1 is"
+	}
+	return fmt.Sprintf("%d are", pods)
+}
+
+// unusableDomains finds hard spread constraints that wait for pods in domains which take none.
+func unusableDomains(l *look, s *subject) []Finding {
+	var found []Finding
+	for _, t := range s.terms() {
+		if t.Kind != rule.Spread || !t.Hard || !t.own() {
+			continue
+		}
+		domains, _ := topology.Domains(l.counted(&t), t.TopologyKey)
+		var dead []string
+		for _, domain := range domains {
+			if !slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return !repels(node, s.pod) && attracts(node, s.pod) }) {
+				dead = append(dead, domain.Value)
+			}
+		}
+		// An empty domain allows maxSkew pods in each of the others.
+		usable := len(domains) - len(dead)
+		if most := usable * int(t.MaxSkew); len(dead) > 0 && s.replicas > most {
+			found = append(found, Finding{Field: t.field(),
+				Message: fmt.Sprintf("the %s counts %s, which %s no such pod: at most %d of %s get a node",
+					t.Rule, few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], most, count(s.replicas, "replica")),
+				Fix: "set nodeTaintsPolicy: Honor and nodeAffinityPolicy: Honor, so that domains count only where the pods may run"})
+		}
+	}
+	return found
+}
+
+// minDomains finds constraints that ask for more domains than there are.
+func minDomains(l *look, s *subject) []Finding {
+	var found []Finding
+	for _, t := range s.terms() {
+		if t.Kind != rule.Spread || t.spread.MinDomains == nil {
+			continue
+		}
+		asked, domains := int(*t.spread.MinDomains), domainsOf(l.counted(&t), t.TopologyKey)
+		if asked <= domains {
+			continue
+		}
+		f := Finding{Field: t.field() + ".minDomains", Fix: fmt.Sprintf("set minDomains to at most %d, or add domains of %s", domains, t.TopologyKey),
+			Message: fmt.Sprintf("minDomains is %d and there are %d, so that every domain takes maxSkew (%d) pods at most", asked, domains, t.MaxSkew)}
+		if most := domains * int(t.MaxSkew); s.replicas > most {
+			f.Message += fmt.Sprintf(": %s Pending", stay(s.replicas-most, s.replicas))
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// oneReplica finds hard rules by which a single pod keeps apart from itself.
+func oneReplica(_ *look, s *subject) []Finding {
+	d, ok := s.object.(*appsv1.Deployment)
+	if !ok || s.replicas != 1 || s.scaled() {
+		return nil
+	}
+	var found []Finding
+	for _, t := range s.terms() {
+		if t.Hard && t.apart() && !t.revised() {
+			needs := ", and its rollouts need a second domain"
+			if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+				needs = ""
+			}
+			found = append(found, Finding{Field: t.field(),
+				Message: fmt.Sprintf("the %s keeps a single replica apart from nobody%s", t.Rule, needs),
+				Fix:     "remove the rule, run more replicas, or let a HorizontalPodAutoscaler set them"})
+		}
+	}
+	return found
+}

@@ -1,0 +1,110 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+)
+
+// IgnoreAnnotation on an object says which findings of it are meant, and why: "id: reason; id2: reason".
+const IgnoreAnnotation = "lint.faultline.dev/ignore"
+
+const (
+	ignoreReason  = "ignore-without-reason"
+	ignoreUnknown = "ignore-unknown"
+	ignoreUnused  = "ignore-unused"
+)
+
+// entry is one part of the annotation.
+type entry struct{ id, reason string }
+
+func entries(annotation string) []entry {
+	var all []entry
+	for part := range strings.SplitSeq(annotation, ";") {
+		id, reason, _ := strings.Cut(part, ":")
+		if e := (entry{strings.TrimSpace(id), strings.TrimSpace(reason)}); e != (entry{}) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// sift takes out the findings that annotations say are meant, and adds those about the annotations.
+func (l *look) sift(c *collection, made []Check) (findings []Finding, ignored []Ignored) {
+	runs := func(id string) int { return slices.IndexFunc(made, func(check Check) bool { return check.ID == id }) }
+	field := fmt.Sprintf("metadata.annotations[%s]", IgnoreAnnotation)
+	about := func(id string, s *subject, format string, args ...any) {
+		if i := runs(id); i >= 0 {
+			check, at := made[i], args[0]
+			c.add(&check, s, Finding{Object: s.owner, Field: fmt.Sprintf("%s %s", field, at), Message: fmt.Sprintf(format, args...),
+				Fix: map[string]string{
+					ignoreReason:  fmt.Sprintf("say why it is meant: %s: \"%s: REASON\"", IgnoreAnnotation, at),
+					ignoreUnknown: "remove it, or give one of those that simulate lint --list lists",
+					ignoreUnused:  "remove it from the annotation",
+				}[id]})
+		}
+	}
+	type use struct {
+		s *subject
+		entry
+	}
+	uses := map[string]use{} // by object and check
+	var order []string
+	for _, s := range l.annotated() {
+		for _, e := range entries(s.object.GetAnnotations()[IgnoreAnnotation]) {
+			known := slices.ContainsFunc(Checks(), func(check Check) bool { return check.ID == e.id })
+			switch {
+			case !known:
+				about(ignoreUnknown, s, "%q is no check%s", e.id, manifest.DidYouMean(e.id, ids()))
+			case e.reason == "":
+				about(ignoreReason, s, "%s is ignored without a reason, and so is not", e.id)
+			default:
+				key := fmt.Sprint(s.owner, e.id)
+				if _, found := uses[key]; !found {
+					order = append(order, key)
+				}
+				uses[key] = use{s, e}
+			}
+		}
+	}
+	used := map[string]bool{}
+	for _, f := range c.findings {
+		key := fmt.Sprint(f.Object, f.Check)
+		used[key] = true
+	}
+	for _, key := range order {
+		if u := uses[key]; !used[key] && runs(u.id) >= 0 {
+			about(ignoreUnused, u.s, "%s is ignored, and there is no such finding", u.id)
+		}
+	}
+	for _, f := range c.sorted() {
+		if u, found := uses[fmt.Sprint(f.Object, f.Check)]; found {
+			ignored = append(ignored, Ignored{f, u.reason})
+		} else {
+			findings = append(findings, f)
+		}
+	}
+	return findings, ignored
+}
+
+// annotated are the objects that may have the annotation: what makes pods, and budgets.
+func (l *look) annotated() []*subject {
+	all := slices.Clone(l.subjects)
+	for i := range l.result.Steps {
+		step := &l.result.Steps[i]
+		for _, pdb := range step.State.PodDisruptionBudgets {
+			all = append(all, &subject{owner: budgetOwner(pdb), step: step, object: pdb})
+		}
+	}
+	return all
+}
+
+func ids() []string {
+	var all []string
+	for _, check := range Checks() {
+		all = append(all, check.ID)
+	}
+	return all
+}

@@ -1,0 +1,206 @@
+package lint_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; write it with -update", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+func linted(t *testing.T, path string, opts lint.Options) *lint.Result {
+	t.Helper()
+	s, err := scenario.Load(path, scenario.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := simulation.Run(context.Background(), s, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := lint.Run(context.Background(), result, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// said is what was found, as a golden file keeps it.
+func said(r *lint.Result) string {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		line := 0
+		if f.Source != nil {
+			line = f.Source.Line
+		}
+		fmt.Fprintf(&b, "line %d: %s/%s: %s: %s: %s\n  %s\n  fix: %s\n", line, f.Object.Namespace, f.Object, f.Severity, f.Check, f.Field, f.Message, f.Fix)
+		if f.ExpandedFrom != "" {
+			fmt.Fprintf(&b, "  made of %s\n", f.ExpandedFrom)
+		}
+	}
+	for _, i := range r.Ignored {
+		fmt.Fprintf(&b, "ignored: %s/%s: %s: %s\n", i.Object.Namespace, i.Object, i.Check, i.Reason)
+	}
+	return b.String()
+}
+
+// Every check finds its example, says so in the very words of the file beside it, and is silent about the example's twin.
+func TestChecks(t *testing.T) {
+	for _, check := range lint.Checks() {
+		t.Run(check.ID, func(t *testing.T) {
+			file := filepath.Join("testdata/err", check.ID+".yaml")
+			r := linted(t, file, lint.Options{})
+			i := slices.IndexFunc(r.Findings, func(f lint.Finding) bool { return f.Check == check.ID })
+			if i < 0 {
+				t.Errorf("%s: nothing is found of it\n%s", file, said(r))
+			} else if !check.Severity.AtLeast(r.Findings[i].Severity) {
+				t.Errorf("%s: %s is graver than the check's %s", file, r.Findings[i].Severity, check.Severity)
+			}
+			golden(t, file+".txt", said(r))
+			twin := filepath.Join("testdata/ok", check.ID+".yaml")
+			if got := linted(t, twin, lint.Options{Only: []string{check.ID}}); len(got.Findings) > 0 {
+				t.Errorf("%s:\n%s", twin, said(got))
+			}
+		})
+	}
+}
+
+// Further examples begin with the ID of the check that they are about.
+func TestFurther(t *testing.T) {
+	files, err := filepath.Glob("testdata/err/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if slices.ContainsFunc(lint.Checks(), func(c lint.Check) bool { return c.ID == name }) {
+			continue
+		}
+		r := linted(t, file, lint.Options{})
+		if !slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return strings.HasPrefix(name, f.Check+"-") }) {
+			t.Errorf("%s: nothing is found of its check\n%s", file, said(r))
+		}
+		golden(t, file+".txt", said(r))
+	}
+}
+
+// What other linters are known to find wrongly, and what looks wrong and is not: nothing at all is said, notes included.
+func TestSilent(t *testing.T) {
+	files, err := filepath.Glob("testdata/silent/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no files", err)
+	}
+	for _, file := range files {
+		if got := linted(t, file, lint.Options{Disable: []string{"term-decides-nothing"}}); len(got.Findings) > 0 {
+			t.Errorf("%s:\n%s", file, said(got))
+		}
+	}
+}
+
+// The project's own scenarios show what is noise.
+func TestScenarios(t *testing.T) {
+	var all bytes.Buffer
+	files, err := filepath.Glob("../../../scenarios/*/scenario.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no scenarios", err)
+	}
+	for _, file := range files {
+		fmt.Fprintf(&all, "%s\n%s\n", strings.TrimPrefix(file, "../../../"), said(linted(t, file, lint.Options{})))
+	}
+	golden(t, "testdata/scenarios.txt", all.String())
+}
+
+// Every check has its page, which begins with its ID, and a line in the table of the pages.
+func TestPages(t *testing.T) {
+	table := "| check | severity | finds |\n|---|---|---|\n"
+	for _, check := range lint.Checks() {
+		table += fmt.Sprintf("| [%s](%s.md) | %s | %s |\n", check.ID, check.ID, check.Severity, check.Title)
+		file := filepath.Join("../../../docs/lint", check.ID+".md")
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if want := fmt.Sprintf("# %s\n\n%s. Severity: %s.\n", check.ID, check.Title, check.Severity); !strings.HasPrefix(string(page), want) {
+			t.Errorf("%s does not begin with\n%s", file, want)
+		}
+		for _, part := range []string{"**Why it matters.**", "**Example.**", "**Fix.**", "**Considered.**"} {
+			if !strings.Contains(string(page), part) {
+				t.Errorf("%s has no part %s", file, part)
+			}
+		}
+		example(t, check, file, string(page))
+	}
+	const index = "../../../docs/lint/README.md"
+	page, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- checks -->\n", "<!-- end -->"
+	before, rest, found := strings.Cut(string(page), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no table between %s and %s", index, begin, end)
+	}
+	golden(t, index, before+begin+table+end+after)
+	pages, err := filepath.Glob("../../../docs/lint/*.md")
+	if err != nil || len(pages) != len(lint.Checks())+1 {
+		t.Errorf("%d pages for %d checks (%v)", len(pages), len(lint.Checks()), err)
+	}
+}
+
+// example compares the page's example with the one that TestChecks runs, so that what is copied from the page is found.
+func example(t *testing.T, check lint.Check, file, page string) {
+	t.Helper()
+	runs, err := os.ReadFile(filepath.Join("testdata/err", check.ID+".yaml"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	const begin, end = "**Example.**\n\n```yaml\n", "```\n\n**Fix.**"
+	before, rest, found := strings.Cut(page, begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Errorf("%s has no YAML between **Example.** and **Fix.**", file)
+		return
+	}
+	golden(t, file, before+begin+string(runs)+end+after)
+}
+
+func TestOnlyAndDisable(t *testing.T) {
+	const file = "testdata/err/more-replicas-than-domains.yaml"
+	if got := linted(t, file, lint.Options{Only: []string{"selector-drift"}}); len(got.Checks) != 1 || len(got.Findings) > 0 {
+		t.Errorf("only another check:\n%s", said(got))
+	}
+	if got := linted(t, file, lint.Options{Disable: []string{"more-replicas-than-domains"}}); strings.Contains(said(got), "more-replicas") {
+		t.Errorf("disabled:\n%s", said(got))
+	}
+}

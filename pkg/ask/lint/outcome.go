@@ -1,0 +1,351 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// complete tells whether the subject's pods all run in the step.
+func complete(s *subject, step *simulation.Step) (controller.Rollout, bool) {
+	i := slices.IndexFunc(step.Rollouts, func(r controller.Rollout) bool {
+		return r.Kind == s.owner.Kind && r.Namespace == s.owner.Namespace && r.Name == s.owner.Name
+	})
+	if i < 0 {
+		return controller.Rollout{}, false
+	}
+	return step.Rollouts[i], step.Rollouts[i].Complete
+}
+
+// restarted returns the step in which the subject is restarted; nil where it is no Deployment that has come to rest under a hard rule
+// about its own pods.
+func (l *look) restarted(s *subject) (*simulation.Step, error) {
+	d, ok := s.object.(*appsv1.Deployment)
+	if !ok || !s.calm || s.replicas == 0 || d.Spec.Paused {
+		return nil, nil
+	}
+	hard := func(t term) bool { return t.Hard && t.Kind != rule.Affinity && t.own() }
+	if _, done := complete(s, s.step); !done || !slices.ContainsFunc(s.terms(), hard) {
+		return nil, nil
+	}
+	target := scenario.Target{Target: "deployment/" + s.owner.Name, Namespace: s.owner.Namespace}
+	return l.with(s, scenario.Step{Name: "lint-restart", Rollout: &scenario.Rollout{Target: target, Restart: true}})
+}
+
+// rolloutDeadlock finds Deployments whose restart never ends.
+func rolloutDeadlock(l *look, s *subject) ([]Finding, error) {
+	step, err := l.restarted(s)
+	if err != nil || step == nil {
+		return nil, err
+	}
+	rollout, done := complete(s, step)
+	if done {
+		return nil, nil
+	}
+	f := Finding{Field: "spec.strategy", Fix: "set maxUnavailable: 1 and maxSurge: 0, so that an old pod goes first",
+		Message: fmt.Sprintf("kubectl rollout restart would never end, at %d of %d updated: %s", rollout.Updated, rollout.Desired, strings.TrimSuffix(rollout.Waiting, "."))}
+	for _, t := range s.terms() {
+		if t.Hard && t.apart() && !t.revised() {
+			f.Field = t.field()
+			f.Fix = fmt.Sprintf("set maxUnavailable: 1 and maxSurge: 0 in spec.strategy.rollingUpdate, or give the rule matchLabelKeys: [%s]", appsv1.DefaultDeploymentUniqueLabelKey)
+			break
+		}
+	}
+	return []Finding{f}, nil
+}
+
+// skewedByRollout finds hard spread constraints that count the pods of the old revision, and so leave those of the new one skewed.
+func skewedByRollout(l *look, s *subject) ([]Finding, error) {
+	step, err := l.restarted(s)
+	if err != nil || step == nil {
+		return nil, err
+	}
+	after := s.in(step)
+	var found []Finding
+	for _, t := range s.terms() {
+		if t.Kind != rule.Spread || !t.Hard || !t.own() || t.revised() {
+			continue
+		}
+		nodes := l.counted(&t)
+		before, now := skew(s.pods(), nodes, t.TopologyKey), skew(after.pods(), nodes, t.TopologyKey)
+		if _, done := complete(s, step); done && before <= int(t.MaxSkew) && now > int(t.MaxSkew) {
+			found = append(found, Finding{Field: t.field(),
+				Message: fmt.Sprintf("after kubectl rollout restart the pods are skewed by %d over %s, though maxSkew is %d: the old pods count while the new ones are placed", now, t.TopologyKey, t.MaxSkew),
+				Fix:     fmt.Sprintf("give the constraint matchLabelKeys: [%s]", appsv1.DefaultDeploymentUniqueLabelKey)})
+		}
+	}
+	return found, nil
+}
+
+// perDomain counts the pods in each domain of the nodes.
+func perDomain(pods []*v1.Pod, nodes []*v1.Node, key string) map[string]int {
+	counts, value := map[string]int{}, map[string]string{}
+	domains, _ := topology.Domains(nodes, key)
+	for _, domain := range domains {
+		counts[domain.Value] = 0
+		for _, node := range domain.Nodes {
+			value[node.Name] = domain.Value
+		}
+	}
+	for _, pod := range pods {
+		if domain, found := value[pod.Spec.NodeName]; found {
+			counts[domain]++
+		}
+	}
+	return counts
+}
+
+// skew is by how many pods the fullest domain is ahead of the emptiest.
+func skew(pods []*v1.Pod, nodes []*v1.Node, key string) int {
+	first, least, most := true, 0, 0
+	for _, n := range perDomain(pods, nodes, key) {
+		if first {
+			first, least = false, n
+		}
+		least, most = min(least, n), max(most, n)
+	}
+	return most - least
+}
+
+// existingApart is how kube-scheduler says that the anti-affinity of running pods refuses a node; see
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
+const existingApart = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+// lockedOut finds pods that stay Pending because the anti-affinity of others, not their own, refuses nodes.
+func lockedOut(_ *look, s *subject) []Finding {
+	if !s.calm {
+		return nil
+	}
+	owner := s.step.State.Owners()
+	for _, p := range s.step.Pending {
+		if owner(p.Pod) != s.owner {
+			continue
+		}
+		for _, reason := range p.Reasons {
+			if reason.Message != existingApart {
+				continue
+			}
+			who, by := "other pods", ""
+			for _, o := range subjectsOf(s.step, true) {
+				for _, t := range o.terms() {
+					if o.owner != s.owner && t.Hard && t.Kind == rule.AntiAffinity && t.about(s.owner.Namespace, s.labels()) {
+						who, by = o.owner.String(), fmt.Sprintf(" (%s, which selects %s)", t.Rule, t.Selector)
+					}
+				}
+			}
+			return []Finding{{Field: s.labelsField(),
+				Message: fmt.Sprintf("pods stay Pending because the anti-affinity of %s%s refuses %s: it holds in both directions", who, by, count(reason.Nodes, "node")),
+				Fix:     fmt.Sprintf("let %s select labels that the pods of %s (%s) do not have, or make its rule preferred", who, s.owner, labels.FormatLabels(s.labels()))}}
+		}
+	}
+	return nil
+}
+
+// allInOne finds workloads that one zone's, or one node's, failure takes whole though their pods may run in others, too: as they are, or
+// as they could be had ties among nodes been decided otherwise.
+func allInOne(l *look, s *subject) ([]Finding, error) {
+	if !s.calm || s.replicas < 2 {
+		return nil, nil
+	}
+	keys := slices.DeleteFunc([]string{v1.LabelTopologyZone, v1.LabelHostname}, s.gathered)
+	for _, key := range keys {
+		domain, pods := s.together(key)
+		if domain == "" {
+			continue
+		}
+		could := domainsOf(l.takes(s), key)
+		f := Finding{Field: s.path, Message: fmt.Sprintf("all %s run in %s=%s, though they may run in %s", count(pods, "pod"), key, domain, count(could, "domain")),
+			Fix: s.spreadOver(key)}
+		if could < 2 {
+			f.Message = fmt.Sprintf("all %s run in %s=%s, since no node elsewhere takes them", count(pods, "pod"), key, domain)
+			f.Fix = fmt.Sprintf("let the node selector, the node affinity or the tolerations admit nodes of another %s", key)
+		}
+		return []Finding{f}, nil
+	}
+	others, err := l.byChance(s)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		seen := 0
+		for _, step := range others {
+			if domain, _ := s.in(step).together(key); domain != "" {
+				seen++
+			}
+		}
+		if seen > 0 {
+			return []Finding{{Field: s.path, Fix: s.spreadOver(key),
+				Message: fmt.Sprintf("chance alone keeps the pods apart: in %d of %d runs with random ties (seeds 1 to %d) all run in one %s", seen, len(others), len(others), key)}}, nil
+		}
+	}
+	return nil, nil
+}
+
+func (s *subject) spreadOver(key string) string {
+	return fmt.Sprintf("add a topologySpreadConstraint over %s with labelSelector %s", key, matchLabels(s.identity()))
+}
+
+// together returns the one domain of several in which all of the subject's running pods are, two or more, and their number; "" if they
+// are not.
+func (s *subject) together(key string) (domain string, pods int) {
+	running := slices.DeleteFunc(slices.Clone(s.pods()), func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" })
+	counts := perDomain(running, s.step.State.Nodes, key)
+	if len(running) < 2 || len(counts) < 2 {
+		return "", 0
+	}
+	for domain, n := range counts {
+		if n == len(running) {
+			return domain, n
+		}
+	}
+	return "", 0
+}
+
+// gathered tells whether a rule asks for the pods to be together in one domain of the key, or of a narrower one.
+func (s *subject) gathered(key string) bool {
+	for _, r := range rule.Of(&s.pod.Spec) {
+		if (r.Kind == rule.NodeSelector || r.Kind == rule.NodeAffinity) && r.Hard && (strings.Contains(r.Selector, key) || strings.Contains(r.Selector, v1.LabelHostname)) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.terms(), func(t term) bool { return t.Kind == rule.Affinity && t.own() })
+}
+
+// shared is how many of the pods a preferred rule would have elsewhere: those beyond the first in a domain under anti-affinity, those
+// beyond maxSkew under a spread constraint.
+func (l *look) shared(t *term, pods []*v1.Pod) int {
+	if t.Kind == rule.Spread {
+		return max(0, skew(pods, l.counted(t), t.TopologyKey)-int(t.MaxSkew))
+	}
+	together := 0
+	for _, n := range perDomain(pods, l.nodes, t.TopologyKey) {
+		together += max(0, n-1)
+	}
+	return together
+}
+
+// outvoted finds preferred rules that are broken though all pods would have a node if they were required.
+func outvoted(l *look, s *subject) ([]Finding, error) {
+	if !s.calm || s.replicas < 2 {
+		return nil, nil
+	}
+	pods := s.pods()
+	var found []Finding
+	for _, t := range s.terms() {
+		if t.Hard || t.Kind == rule.Affinity || !t.own() || t.unknown() {
+			continue
+		}
+		broken := l.shared(&t, pods)
+		if broken == 0 {
+			continue
+		}
+		as, err := l.edited(s, "hard "+t.Path, func(spec *v1.PodSpec) { harden(spec, t.Rule) })
+		if err != nil {
+			return nil, err
+		}
+		if as == nil {
+			continue
+		}
+		after := s.in(as)
+		if len(as.Pending) > len(s.step.Pending) || l.shared(&t, after.pods()) >= broken {
+			continue
+		}
+		by := ""
+		if plugins := s.deciders(); len(plugins) > 0 {
+			by = fmt.Sprintf(" (the scores of %s decided)", strings.Join(plugins, ", "))
+		}
+		found = append(found, Finding{Field: t.field(),
+			Message: fmt.Sprintf("the %s is broken for %s although it could be kept%s: as a hard rule it would be kept, with no further pod Pending", t.Rule, count(broken, "pod"), by),
+			Fix:     "make the rule required, or DoNotSchedule, if it matters more than the other scores"})
+	}
+	return found, nil
+}
+
+// deciders are the plugins that decided for the subject's pods in the step, preferences between pods aside, sorted.
+func (s *subject) deciders() []string {
+	owner := s.step.State.Owners()
+	var plugins []string
+	for _, p := range s.step.Placed {
+		if owner(p.Pod) != s.owner {
+			continue
+		}
+		for _, d := range p.Deciders {
+			if !slices.Contains(plugins, d.Plugin) && d.Plugin != "InterPodAffinity" && d.Plugin != "PodTopologySpread" {
+				plugins = append(plugins, d.Plugin)
+			}
+		}
+	}
+	slices.Sort(plugins)
+	return plugins
+}
+
+// harden makes a preferred rule a required one. The spec is changed in place.
+func harden(spec *v1.PodSpec, r rule.Rule) {
+	for _, t := range (&subject{pod: &v1.Pod{Spec: *spec}}).terms() {
+		if t.Path != r.Path || t.Hard {
+			continue
+		}
+		switch t.Kind {
+		case rule.Spread:
+			t.spread.WhenUnsatisfiable = v1.DoNotSchedule
+		case rule.AntiAffinity:
+			apart := v1.PodAffinityTerm{LabelSelector: t.selector, TopologyKey: t.TopologyKey, Namespaces: t.namespaces,
+				NamespaceSelector: t.namespaceSelector, MatchLabelKeys: t.match, MismatchLabelKeys: t.mismatch}
+			anti := spec.Affinity.PodAntiAffinity
+			anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution, apart)
+		}
+	}
+}
+
+// decidesNothing finds preferred rules without which every pod has the node that it has.
+func decidesNothing(l *look, s *subject) ([]Finding, error) {
+	if !s.calm || s.replicas < 2 {
+		return nil, nil
+	}
+	var found []Finding
+	for _, t := range s.terms() {
+		if t.Hard || t.unknown() || !t.own() && !l.known(&t) || domainsOf(l.takes(s), t.TopologyKey) == 0 {
+			continue // other checks say so
+		}
+		if t.Kind != rule.Affinity && t.own() && l.shared(&t, s.pods()) > 0 {
+			continue // nothing decides alike: the rule is broken, with it as without it
+		}
+		without, err := l.edited(s, "without "+t.Path, func(spec *v1.PodSpec) { rule.Without(spec, t.Rule) })
+		if err != nil {
+			return nil, err
+		}
+		if without != nil && len(without.Pending) == len(s.step.Pending) && slices.Equal(places(s.step.State), places(without.State)) {
+			found = append(found, Finding{Field: t.field(),
+				Message: fmt.Sprintf("without the %s every pod has the node that it has: here other rules and scores decide alike", t.Rule),
+				Fix:     "keep it if other clusters need it; else remove it, or make it required if it is relied on"})
+		}
+	}
+	return found, nil
+}
+
+// places are the workloads' pods by node, sorted. Names of pods change with their template, so only owners are told.
+func places(state *cluster.State) []string {
+	owner := state.Owners()
+	var all []string
+	for _, pod := range state.Pods {
+		all = append(all, fmt.Sprintf("%s %s %s", owner(pod).Namespace, owner(pod), pod.Spec.NodeName))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// apartOverZones tells whether the term keeps pods apart over zones.
+func (t *term) apartOverZones() bool {
+	return t.TopologyKey == v1.LabelTopologyZone && t.Kind != rule.Affinity && t.own()
+}

@@ -1,0 +1,220 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// The recommended labels by which releases of one application are told from each other.
+const (
+	labelName     = "app.kubernetes.io/name"
+	labelInstance = "app.kubernetes.io/instance"
+)
+
+// selectorDrift finds anti-affinity that is meant for its own pods, and matches none or only some of them, or those of other releases as
+// well.
+func selectorDrift(l *look, s *subject) []Finding {
+	var found []Finding
+	for _, t := range s.terms() {
+		if t.Kind != rule.AntiAffinity || t.unknown() {
+			continue
+		}
+		selects := fmt.Sprintf("select %s", labels.FormatLabels(s.identity()))
+		switch {
+		case t.own():
+			if other := l.otherRelease(&t); other != "" {
+				found = append(found, Finding{Severity: Warning, Field: t.field(),
+					Message: fmt.Sprintf("the %s selects %s, and so the pods of another release, %s, too", t.Rule, t.Selector, other),
+					Fix:     selects + ", which are this release's own labels"})
+			}
+			if missed := t.missed(); len(missed) > 0 {
+				all := len(s.pods())
+				found = append(found, Finding{Severity: Warning, Field: t.field(),
+					Message: fmt.Sprintf("the %s selects %s, which matches %d of the %d pods that run: pod %s is of another revision, without these labels",
+						t.Rule, t.Selector, all-len(missed), all, missed[0].Name),
+					Fix: selects + ", which all revisions have"})
+			}
+		case t.meantForOwn() && !l.known(&t):
+			f := Finding{Field: t.field(), Fix: selects}
+			agree, differ := t.compared()
+			f.Message = fmt.Sprintf("the %s selects %s, which matches no pod: its own pods have %s", t.Rule, t.Selector, strings.Join(differ, ","))
+			if len(agree) == 0 && !t.renamed() { // it may be meant for an application that is not in the scenario
+				f.Severity = Warning
+				f.Fix = selects + ", or, if it is meant for other pods, give them to the scenario, too"
+			}
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// missed are the workload's pods that the term does not match though it matches what the template makes now: those of other revisions.
+func (t *term) missed() []*v1.Pod {
+	if len(t.match) > 0 { // it asks for pods of one revision
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(t.of.pods()), func(pod *v1.Pod) bool { return t.about(pod.Namespace, pod.Labels) })
+}
+
+// meantForOwn tells whether the selector asks for labels that the pods have, with other values.
+func (t *term) meantForOwn() bool {
+	if !t.covers(t.of.owner.Namespace) {
+		return false
+	}
+	_, differ := t.compared()
+	return len(differ) > 0
+}
+
+// compared tells which labels of the selector the pods have, and which of them with other values, as key=value of the pods.
+func (t *term) compared() (agree, differ []string) {
+	own := t.of.labels()
+	requirements, _ := t.matches.Requirements()
+	for _, r := range requirements {
+		switch value, has := own[r.Key()]; {
+		case r.Matches(own):
+			agree = append(agree, r.String())
+		case has:
+			differ = append(differ, r.Key()+"="+value)
+		}
+	}
+	return agree, differ
+}
+
+// renamed tells whether a label that the selector asks for differs from that of the pods in its first part alone, as kafscale-proxy does from
+// foo-proxy: a chart that is given another name puts it before the component's.
+func (t *term) renamed() bool {
+	component := func(value string) string { return value[strings.LastIndex(value, "-")+1:] }
+	own := t.of.labels()
+	requirements, _ := t.matches.Requirements()
+	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
+		return own.Has(r.Key()) && !r.Matches(own) && slices.ContainsFunc(r.Values().List(), func(value string) bool {
+			return value != own[r.Key()] && component(value) == component(own[r.Key()])
+		})
+	})
+}
+
+// otherRelease returns a workload of the same application and another release whose pods the term selects.
+func (l *look) otherRelease(t *term) string {
+	own := t.of.labels()
+	if own[labelName] == "" || own[labelInstance] == "" {
+		return ""
+	}
+	for _, o := range l.others(t.of) {
+		other := o.labels()
+		if other[labelName] == own[labelName] && other[labelInstance] != "" && other[labelInstance] != own[labelInstance] && t.about(o.owner.Namespace, other) {
+			return o.owner.String()
+		}
+	}
+	return ""
+}
+
+// spreadMisses finds spread constraints whose selector does not match the pods that have them.
+func spreadMisses(_ *look, s *subject) []Finding {
+	var found []Finding
+	for _, t := range s.terms() {
+		if t.Kind != rule.Spread || t.unknown() || t.matches.Matches(s.labels()) {
+			continue
+		}
+		f := Finding{Field: t.field() + ".labelSelector", Fix: fmt.Sprintf("give it labelSelector %s", matchLabels(s.identity())),
+			Message: fmt.Sprintf("the spread over %s selects %s, which does not match %s, so that they count as if there were none of them", t.TopologyKey, t.Selector, s.said())}
+		if t.selector == nil {
+			f.Message = fmt.Sprintf("the spread over %s has no labelSelector, which selects no pod, so that it spreads nothing", t.TopologyKey)
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// matchLabels are labels as they are written into a selector.
+func matchLabels(set labels.Set) string {
+	return fmt.Sprintf("{matchLabels: {%s}}", strings.ReplaceAll(strings.ReplaceAll(labels.FormatLabels(set), "=", ": "), ",", ", "))
+}
+
+// referenceToNothing finds affinity to, and anti-affinity against, pods that the scenario does not hold.
+func referenceToNothing(l *look, s *subject) []Finding {
+	var found []Finding
+	for _, t := range s.terms() {
+		drifted := t.Kind == rule.AntiAffinity && t.meantForOwn()
+		if t.Kind == rule.Spread || drifted || t.unknown() || t.own() || l.known(&t) {
+			continue
+		}
+		does := "it has no effect"
+		if t.Kind == rule.Affinity && t.Hard {
+			does = "no node satisfies it"
+		}
+		found = append(found, Finding{Field: t.field(),
+			Message: fmt.Sprintf("the %s refers to pods with %s, and the scenario has none, so that %s", t.Rule, t.Selector, does),
+			Fix:     fmt.Sprintf("give the pods that are meant the labels %s, correct the selector, or add what makes them", t.Selector)})
+	}
+	return found
+}
+
+// namespaceMissing finds terms that name namespaces which the scenario, where it says which there are, does not hold.
+func namespaceMissing(l *look, s *subject) []Finding {
+	there := map[string]bool{metav1.NamespaceDefault: true, metav1.NamespaceSystem: true, metav1.NamespacePublic: true, v1.NamespaceNodeLease: true}
+	for _, n := range s.step.State.Namespaces {
+		there[n.Name] = true
+	}
+	if len(s.step.State.Namespaces) == 0 {
+		return nil
+	}
+	for _, o := range l.subjects {
+		there[o.owner.Namespace] = true
+	}
+	var found []Finding
+	for _, t := range s.terms() {
+		missing := slices.DeleteFunc(slices.Clone(t.namespaces), func(n string) bool { return there[n] })
+		if len(missing) > 0 {
+			found = append(found, Finding{Field: t.field() + ".namespaces",
+				Message: fmt.Sprintf("the %s looks for pods in %s, and the scenario has no such namespace", t.Rule, few(missing)),
+				Fix:     fmt.Sprintf("name a namespace that there is, or add the Namespace %s", missing[0])})
+		}
+	}
+	return found
+}
+
+// jobPods finds rules, budgets and Services that are meant for a workload's pods and select those of a Job, which come and go.
+func jobPods(l *look, s *subject) []Finding {
+	if s.replicas == 0 {
+		return nil
+	}
+	var found []Finding
+	for _, o := range l.others(s) {
+		if o.owner.Kind != "Job" && o.owner.Kind != "CronJob" {
+			continue
+		}
+		fix := fmt.Sprintf("give the pods of %s another label than %s, or select by one that they lack", o.owner, labels.FormatLabels(s.identity()))
+		for _, t := range s.terms() {
+			// A Job can have the rule, too: then the two are meant to keep apart.
+			if t.apart() && t.about(o.owner.Namespace, o.labels()) && !slices.ContainsFunc(o.terms(), func(u term) bool { return u.Kind == t.Kind && u.Selector == t.Selector }) {
+				found = append(found, Finding{Field: t.field(), Fix: fix,
+					Message: fmt.Sprintf("the %s, which keeps the pods of %s apart, matches those of %s as well and keeps away from them", t.Rule, s.owner, o.owner)})
+			}
+		}
+		if o.owner.Namespace != s.owner.Namespace {
+			continue
+		}
+		for _, b := range s.budgets() {
+			if b.matches.Matches(o.labels()) {
+				found = append(found, Finding{Object: b.owner, ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec.selector", Fix: fix,
+					Message: fmt.Sprintf("the budget of %s counts the pods of %s, too, and allows another number of evictions while they run", s.owner, o.owner)})
+			}
+		}
+		for _, service := range s.step.State.Services {
+			selector := labels.SelectorFromSet(service.Spec.Selector)
+			if service.Namespace == s.owner.Namespace && len(service.Spec.Selector) > 0 && selector.Matches(s.labels()) && selector.Matches(o.labels()) {
+				found = append(found, Finding{Field: s.labelsField(), Fix: fix,
+					Message: fmt.Sprintf("Service %s of %s sends requests to the pods of %s, too, and the default spreading counts them", service.Name, s.owner, o.owner)})
+			}
+		}
+	}
+	return found
+}

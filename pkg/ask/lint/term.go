@@ -1,0 +1,163 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+)
+
+// term is a rule about pods: of affinity, anti-affinity, or spreading.
+type term struct {
+	rule.Rule
+	of       *subject
+	selector *metav1.LabelSelector
+	matches  labels.Selector
+	// match and mismatch are its matchLabelKeys and mismatchLabelKeys.
+	match, mismatch   []string
+	namespaces        []string
+	namespaceSelector *metav1.LabelSelector
+	spread            *v1.TopologySpreadConstraint // nil for affinity
+}
+
+// terms are the subject's rules about pods, in the order of its spec.
+func (s *subject) terms() []term {
+	spec := &s.pod.Spec
+	seen := map[string]int{} // rules of a list stand in its order
+	var all []term
+	for _, r := range rule.Of(spec) {
+		t := term{Rule: r, of: s}
+		list, _, _ := strings.Cut(r.Path, "[")
+		i := seen[list]
+		seen[list]++
+		switch r.Kind {
+		case rule.Spread:
+			t.spread = &spec.TopologySpreadConstraints[i]
+			t.selector, t.match = t.spread.LabelSelector, t.spread.MatchLabelKeys
+		case rule.Affinity, rule.AntiAffinity:
+			in := spec.Affinity.PodAffinity
+			if r.Kind == rule.AntiAffinity {
+				in = (*v1.PodAffinity)(spec.Affinity.PodAntiAffinity) // which has the same fields
+			}
+			var p *v1.PodAffinityTerm
+			if r.Hard {
+				p = &in.RequiredDuringSchedulingIgnoredDuringExecution[i]
+			} else {
+				p = &in.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm
+			}
+			t.selector, t.match, t.mismatch = p.LabelSelector, p.MatchLabelKeys, p.MismatchLabelKeys
+			t.namespaces, t.namespaceSelector = p.Namespaces, p.NamespaceSelector
+		default:
+			continue
+		}
+		matches, err := metav1.LabelSelectorAsSelector(t.selector)
+		if err != nil {
+			continue // the API server would have refused it
+		}
+		t.matches = matches
+		all = append(all, t)
+	}
+	return all
+}
+
+// generated are labels that controllers give to pods, of which a template says nothing.
+func generated(key string) bool {
+	switch key {
+	case appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey, appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel,
+		"pod-template-generation", "controller-uid", "job-name":
+		return true
+	}
+	return strings.HasPrefix(key, "batch.kubernetes.io/")
+}
+
+// unknown tells that the selector asks for labels that only controllers give, so that a template does not tell whom it matches.
+func (t *term) unknown() bool {
+	requirements, _ := t.matches.Requirements()
+	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return generated(r.Key()) })
+}
+
+// own tells whether the term speaks of the pods that have it.
+func (t *term) own() bool {
+	return t.covers(t.of.owner.Namespace) && t.matches.Matches(t.of.labels()) && !slices.ContainsFunc(t.mismatch, func(key string) bool {
+		return t.of.labels().Has(key)
+	})
+}
+
+// about tells whether the term speaks of pods of those labels, which another makes.
+func (t *term) about(namespace string, pod labels.Set) bool {
+	if !t.covers(namespace) || !t.matches.Matches(pod) {
+		return false
+	}
+	own := t.of.labels()
+	for _, key := range t.match {
+		if generated(key) || own.Has(key) && own[key] != pod[key] {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(t.mismatch, func(key string) bool { return own.Has(key) && pod.Has(key) && own[key] == pod[key] })
+}
+
+// covers tells whether the term speaks of pods in the namespace.
+func (t *term) covers(namespace string) bool {
+	if len(t.namespaces) == 0 && t.namespaceSelector == nil {
+		return namespace == t.of.owner.Namespace
+	}
+	if slices.Contains(t.namespaces, namespace) {
+		return true
+	}
+	if t.namespaceSelector == nil {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(t.namespaceSelector)
+	if err != nil {
+		return false
+	}
+	set := labels.Set{v1.LabelMetadataName: namespace}
+	for _, n := range t.of.step.State.Namespaces {
+		if n.Name == namespace {
+			set = labels.Merge(n.Labels, set)
+		}
+	}
+	return selector.Matches(set)
+}
+
+// field is the term's place in the object.
+func (t *term) field() string { return t.of.field(t.Path) }
+
+// apart tells whether the term keeps the subject's own pods apart, whatever their revision.
+func (t *term) apart() bool {
+	return t.Kind == rule.AntiAffinity && t.own() && !t.unknown()
+}
+
+// revised tells whether the term speaks of pods of the same revision alone.
+func (t *term) revised() bool {
+	return slices.Contains(t.match, appsv1.DefaultDeploymentUniqueLabelKey) || slices.Contains(t.match, appsv1.ControllerRevisionHashLabelKey)
+}
+
+// known tells whether any pod that the scenario ever holds is one that the term speaks of, the subject's own aside.
+func (l *look) known(t *term) bool {
+	if slices.ContainsFunc(l.subjects, func(o *subject) bool { return o.owner != t.of.owner && t.about(o.owner.Namespace, o.labels()) }) {
+		return true
+	}
+	// Controllers that the scenario does not hold may have pods in it, as in a part of a dump.
+	owner := t.of.step.State.Owners()
+	return slices.ContainsFunc(t.of.step.State.Pods, func(pod *v1.Pod) bool {
+		return t.about(pod.Namespace, pod.Labels) && owner(pod) != t.of.owner
+	})
+}
+
+// counted are the nodes whose domains a spread constraint counts.
+func (l *look) counted(t *term) []*v1.Node {
+	return slices.DeleteFunc(slices.Clone(l.nodes), func(node *v1.Node) bool {
+		c := t.spread
+		affinity := c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor
+		taints := c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor
+		return affinity && !attracts(node, t.of.pod) || taints && cluster.Repels(node, t.of.pod)
+	})
+}

@@ -1,0 +1,207 @@
+// Package metric sums a cluster up in the few numbers by which variants, trials and points of a sweep are compared.
+package metric
+
+import (
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// The comments of the types below are the descriptions in the schemas of the reports that hold them.
+
+// Metrics are what a cluster comes to after a step.
+type Metrics struct {
+	// Pods is the number of pods that have a node or want one, Pending of those without a node.
+	Pods    int `json:"pods"`
+	Pending int `json:"pending"`
+	// Levels are the failure domains that the nodes' labels make, widest first.
+	Levels []LevelMetrics `json:"levels"`
+	// Cost is what the nodes cost in an hour, as far as the annotation faultline.dev/price-per-hour tells; missing where no node has one.
+	Cost *float64 `json:"cost,omitempty"`
+	// Unpriced is the number of nodes without a price where others have one.
+	Unpriced int `json:"unpriced,omitempty"`
+}
+
+// LevelMetrics are what the failure domains of one level tell.
+type LevelMetrics struct {
+	// TopologyKey is the node label whose values make the domains, Domains the number of these.
+	TopologyKey string `json:"topologyKey"`
+	Domains     int    `json:"domains"`
+	// Skew is by how many pods a workload's fullest domain is ahead of its emptiest, for the workload that is spread worst, SkewOf.
+	Skew   int    `json:"skew"`
+	SkewOf string `json:"skewOf,omitempty"`
+	// Radius is the blast radius, between 0 and 1: the largest share of any workload, RadiusOf, that the loss of one domain, RadiusIn, takes.
+	Radius   float64 `json:"radius"`
+	RadiusOf string  `json:"radiusOf,omitempty"`
+	RadiusIn string  `json:"radiusIn,omitempty"`
+	// Failures are what comes back after the failure of each domain; missing where that was not looked at. They are fewer than the domains
+	// where it was looked at for some alone, those whose failure takes the largest share of a workload.
+	Failures []FailureMetrics `json:"failures,omitempty"`
+}
+
+// FailureMetrics are what comes back after the failure of one domain.
+type FailureMetrics struct {
+	Domain string `json:"domain"`
+	// Lost is the number of pods that it takes, Stranded by how many more are Pending once what can come back has come back, and
+	// Unreplaced the lost pods for which no controller makes another, those of DaemonSets apart.
+	Lost       int `json:"lost"`
+	Stranded   int `json:"stranded"`
+	Unreplaced int `json:"unreplaced"`
+}
+
+// Partly tells whether it was looked at for some of the domains alone what comes back.
+func (l *LevelMetrics) Partly() bool { return len(l.Failures) > 0 && len(l.Failures) < l.Domains }
+
+// Stranded is the largest number of pods that a failure of the level leaves without a node, for good or until nodes come back;
+// false if that was not looked at. Where it
+// was looked at for some domains alone, others can strand more.
+func (l *LevelMetrics) Stranded() (int, bool) {
+	most := 0
+	for _, f := range l.Failures {
+		most = max(most, f.Stranded+f.Unreplaced)
+	}
+	return most, len(l.Failures) > 0
+}
+
+// Level returns the level of the topology key; nil if there is none.
+func (m *Metrics) Level(key string) *LevelMetrics {
+	i := slices.IndexFunc(m.Levels, func(l LevelMetrics) bool { return l.TopologyKey == key })
+	if i < 0 {
+		return nil
+	}
+	return &m.Levels[i]
+}
+
+// Options say what is looked at.
+type Options struct {
+	// Workloads are those of which skew and blast radius are told; empty: all but DaemonSets and bare pods.
+	Workloads []cluster.Ref
+	// Levels are the topology keys of the levels; empty: every level that the nodes have.
+	Levels []string
+	// Recover are those of them of which it is told what comes back after a failure.
+	Recover []string
+	// Worst is for how many domains of such a level that is told: those whose failure takes the largest share of a workload. 0: all.
+	Worst int
+}
+
+// DefaultWorst is for how many domains of a level it is looked at what comes back where nobody says otherwise. In a cluster of some thousand
+// pods each takes hundredths of a second.
+const DefaultWorst = 100
+
+// counts tells whether the skew and the blast radius of the workload count. A DaemonSet has its pods on every node, and a bare pod
+// is as good as its node.
+func (o *Options) counts(owner cluster.Ref) bool {
+	if len(o.Workloads) > 0 {
+		return slices.Contains(o.Workloads, owner)
+	}
+	return owner.Kind != "DaemonSet" && owner.Kind != "Pod"
+}
+
+// Of sums up the cluster as it is after a step of the scenario. The world lets the lost pods come back: it is of the scenario's
+// configuration, and nobody else's meanwhile.
+func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, state *cluster.State, opts Options) (*Metrics, error) {
+	m := &Metrics{}
+	for _, pod := range state.Pods {
+		switch {
+		case !cluster.Active(pod):
+			continue
+		case pod.Spec.NodeName == "":
+			m.Pending++
+		}
+		m.Pods++
+	}
+	if err := m.price(state.Nodes); err != nil {
+		return nil, err
+	}
+	levels := topology.Levels(state.Nodes, s.LevelKeys...)
+	if len(opts.Levels) > 0 {
+		levels = slices.DeleteFunc(topology.Levels(state.Nodes, opts.Levels...), func(key string) bool { return !slices.Contains(opts.Levels, key) })
+	}
+	if len(levels) == 0 {
+		return m, nil
+	}
+	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: controller.Unreachable, Worst: opts.Worst}
+	if s.Failures.Mode != "" {
+		looked.Mode = controller.FailureMode(s.Failures.Mode)
+	}
+	analysis, err := blast.Lost(state, looked)
+	if err != nil {
+		return nil, err
+	}
+	spreads := spreads(state, opts.counts)
+	for i := range analysis.Levels {
+		found := &analysis.Levels[i]
+		level := LevelMetrics{TopologyKey: found.TopologyKey, Domains: found.Domains}
+		domains, _ := topology.Domains(state.Nodes, found.TopologyKey)
+		for _, s := range spreads {
+			if skew := s.skew(domains); skew > level.Skew {
+				level.Skew, level.SkewOf = skew, Name(s.owner)
+			}
+		}
+		level.radius(found, opts.counts)
+		if slices.Contains(opts.Recover, found.TopologyKey) {
+			of := &blast.Analysis{Levels: []blast.Level{*found}}
+			if err := blast.RecoverIn(ctx, world, state, of, looked); err != nil {
+				return nil, err
+			}
+			level.recovered(&of.Levels[0], m.Pending)
+		}
+		m.Levels = append(m.Levels, level)
+	}
+	return m, nil
+}
+
+// radius finds the largest share of a workload that one failure takes. Of equal shares the one of more lost pods counts, then the
+// first.
+func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool) {
+	lost := 0
+	for _, failure := range found.Failures {
+		for _, loss := range failure.Workloads {
+			if !counts(loss.Workload) {
+				continue
+			}
+			if share := loss.Share(); share > l.Radius || share == l.Radius && loss.Lost > lost {
+				l.Radius, l.RadiusOf, l.RadiusIn = share, Name(loss.Workload), failure.Domains[0]
+				lost = loss.Lost
+			}
+		}
+	}
+}
+
+// recovered sums up what comes back. Pods that were Pending before may get what the failure frees, and others wait in their place: it
+// is the number that counts.
+func (l *LevelMetrics) recovered(found *blast.Level, pending int) {
+	for _, failure := range found.Failures {
+		if failure.Recovery == nil {
+			continue
+		}
+		f := FailureMetrics{Domain: failure.Domains[0], Lost: failure.Recovery.Lost, Stranded: max(0, len(failure.Recovery.State.Unscheduled())-pending)}
+		for _, pod := range failure.Recovery.NotReplaced {
+			if !ofDaemonSet(pod) {
+				f.Unreplaced++
+			}
+		}
+		l.Failures = append(l.Failures, f)
+	}
+}
+
+func ofDaemonSet(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" })
+}
+
+// Name names a workload as kind/name in lower case, with its namespace before it if that is not the default one.
+func Name(owner cluster.Ref) string {
+	if owner.Namespace == "" || owner.Namespace == v1.NamespaceDefault {
+		return owner.String()
+	}
+	return owner.Namespace + "/" + owner.String()
+}

@@ -1,0 +1,142 @@
+package metric_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// world is two zones, a with two nodes and b with one, of which each takes two pods. A node costs 0.5 in a and nobody knows what in b.
+const world = `{"zones": [
+	{"name": "a", "nodeGroups": [{"count": 2, "pods": 2, "pricePerHour": 0.5}]},
+	{"name": "b", "nodeGroups": [{"count": 1, "pods": 2}]}]}`
+
+func deployment(name, replicas, spec string) runtime.RawExtension {
+	return runtime.RawExtension{Raw: []byte(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "` + name + `"}, "spec": {"replicas": ` + replicas + `,
+		"selector": {"matchLabels": {"app": "` + name + `"}}, "template": {"metadata": {"labels": {"app": "` + name + `"}},
+		"spec": {` + spec + `"containers": [{"name": "c", "image": "i"}]}}}}`)}
+}
+
+const inA = `"nodeSelector": {"topology.kubernetes.io/zone": "a"}, `
+
+func run(t *testing.T, objects ...runtime.RawExtension) (*simulation.World, *simulation.Result) {
+	t.Helper()
+	return runOn(t, world, objects...)
+}
+
+func runOn(t *testing.T, world string, objects ...runtime.RawExtension) (*simulation.World, *simulation.Result) {
+	t.Helper()
+	synthetic := scenario.Source{}
+	if err := json.Unmarshal([]byte(`{"synthetic": `+world+`}`), &synthetic); err != nil {
+		t.Fatal(err)
+	}
+	s, err := scenario.New("test", &scenario.File{Cluster: []scenario.Source{synthetic}, Workloads: []scenario.Source{{Objects: objects}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := simulation.NewWorld(s.Config, s.Ties)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	result, err := w.Run(t.Context(), s, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, result
+}
+
+// Of the five pods db has three in zone a, where four fit, and web two, of which one goes to the fourth place or to b, and the other
+// to b in any case, since spreading by default prefers the empty zone; then both are in b, or one is in a. So the loss of a takes all
+// of db, which may not go elsewhere, and the loss of b leaves one place for two pods.
+func TestOf(t *testing.T) {
+	w, result := run(t, deployment("db", "3", inA), deployment("web", "2", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `))
+	got, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{
+		Levels: []string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"}, Recover: []string{"topology.kubernetes.io/zone"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &metric.Metrics{Pods: 5, Cost: new(1.0), Unpriced: 1, Levels: []metric.LevelMetrics{
+		{
+			TopologyKey: "topology.kubernetes.io/zone", Domains: 2, Skew: 3, SkewOf: "deployment/db",
+			Radius: 1, RadiusOf: "deployment/db", RadiusIn: "a",
+			Failures: []metric.FailureMetrics{{Domain: "a", Lost: 3, Stranded: 3}, {Domain: "b", Lost: 2, Stranded: 2}},
+		},
+		{TopologyKey: "kubernetes.io/hostname", Domains: 3, Skew: 2, SkewOf: "deployment/db", Radius: 1, RadiusOf: "deployment/web", RadiusIn: "b-node-1"},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	// Of db alone, the loss of a node takes two of three.
+	got, err = metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{
+		Workloads: []cluster.Ref{{Kind: "Deployment", Namespace: "default", Name: "db"}}, Levels: []string{"kubernetes.io/hostname"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := got.Level("kubernetes.io/hostname"); l.RadiusOf != "deployment/db" || l.Radius != 2.0/3 {
+		t.Errorf("radius %v of %s, want 2/3 of deployment/db", l.Radius, l.RadiusOf)
+	}
+}
+
+// Thirteen nodes have one pod each, the only one of its workload, which finds another node whichever fails; they take all of a workload.
+// Two nodes have five of the ten pods of db, which fit nowhere else: a failure that takes half of a workload is the one that strands.
+func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
+	const nodes = `{"zones": [{"name": "a", "nodeGroups": [{"count": 13, "pods": 2}]}, {"name": "b", "nodeGroups": [{"count": 2, "pods": 5}]}]}`
+	objects := []runtime.RawExtension{deployment("db", "10", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `)}
+	for i := range 13 {
+		objects = append(objects, deployment(fmt.Sprintf("single-%d", i), "1", inA+`"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution":
+			[{"weight": 100, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}}]}}, `))
+	}
+	w, result := runOn(t, nodes, objects...)
+	for _, c := range []struct {
+		worst, failures, stranded int
+		partly                    bool
+	}{
+		{worst: 0, failures: 15, stranded: 5},
+		{worst: 15, failures: 15, stranded: 5},
+		{worst: 12, failures: 12, stranded: 0, partly: true},
+	} {
+		node := []string{"kubernetes.io/hostname"}
+		m, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{Levels: node, Recover: node, Worst: c.worst})
+		if err != nil {
+			t.Fatal(err)
+		}
+		level := m.Level(node[0])
+		stranded, looked := level.Stranded()
+		if len(level.Failures) != c.failures || stranded != c.stranded || !looked || level.Partly() != c.partly {
+			t.Errorf("worst %d: %d failures, %d stranded, partly %v; want %+v", c.worst, len(level.Failures), stranded, level.Partly(), c)
+		}
+	}
+}
+
+func TestPendingAndMoved(t *testing.T) {
+	w, first := run(t, deployment("web", "3", inA))
+	_, second := run(t, deployment("web", "5", ""))
+	m, err := metric.Of(t.Context(), w, first.Scenario, first.Steps[0].State, metric.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Pods != 3 || m.Pending != 0 {
+		t.Errorf("%d pods, %d Pending, want 3 and 0", m.Pods, m.Pending)
+	}
+	before, after := first.Steps[0].State, second.Steps[0].State
+	// Two and one on the nodes of a; of five on three nodes of two places, two and one or more stay there, so none has to move.
+	if got := metric.Moved(before, after); got != 0 {
+		t.Errorf("%d of 3 moved, want 0", got)
+	}
+	// Two on the node of b have to go to a, where one is missing: of three pods one.
+	_, third := run(t, deployment("web", "3", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `))
+	if got := metric.Moved(before, third.Steps[0].State); got != 2 {
+		t.Errorf("%d moved, want 2: two run in b, and neither ran there before", got)
+	}
+}

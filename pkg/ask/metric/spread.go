@@ -1,0 +1,102 @@
+package metric
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// spread is where the running pods of a workload are.
+type spread struct {
+	owner  cluster.Ref
+	nodes  map[string]int
+	sample *v1.Pod
+}
+
+// spreads returns the workloads that run and count, in order of arrival.
+func spreads(state *cluster.State, counts func(cluster.Ref) bool) []*spread {
+	var all []*spread
+	index := map[cluster.Ref]*spread{}
+	owner := state.Owners()
+	for _, pod := range state.Pods {
+		if pod.Spec.NodeName == "" || !cluster.Active(pod) {
+			continue
+		}
+		o := owner(pod)
+		if !counts(o) {
+			continue
+		}
+		s := index[o]
+		if s == nil {
+			s = &spread{owner: o, nodes: map[string]int{}, sample: pod}
+			index[o] = s
+			all = append(all, s)
+		}
+		s.nodes[pod.Spec.NodeName]++
+	}
+	return all
+}
+
+// skew is that of the workload over the domains.
+func (s *spread) skew(domains []topology.Domain) int {
+	_, skew := Count(domains, s.nodes, s.sample)
+	return skew
+}
+
+// InDomain is a number of pods in a domain.
+type InDomain struct {
+	Domain string
+	Pods   int
+}
+
+// Count returns a workload's pods by domain, given their numbers by node, in the order of the domains, empty ones included, and their
+// skew: the pods in the fullest domain less those in the emptiest. A domain whose nodes all repel such pods as the sample is no empty
+// one, and left out; without a sample none is.
+func Count(domains []topology.Domain, onNode map[string]int, sample *v1.Pod) (counts []InDomain, skew int) {
+	for _, domain := range domains {
+		n := 0
+		for _, node := range domain.Nodes {
+			n += onNode[node.Name]
+		}
+		if n == 0 && sample != nil && !slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return !cluster.Repels(node, sample) }) {
+			continue
+		}
+		counts = append(counts, InDomain{domain.Value, n})
+	}
+	if len(counts) == 0 {
+		return nil, 0
+	}
+	byPods := func(a, b InDomain) int { return cmp.Compare(a.Pods, b.Pods) }
+	return counts, slices.MaxFunc(counts, byPods).Pods - slices.MinFunc(counts, byPods).Pods
+}
+
+// Moved is the number of pods that would have to move to get from one state to the other. Pods of a workload are interchangeable,
+// and those that only one of the states has do not count.
+func Moved(before, after *cluster.State) int {
+	moved := 0
+	was := map[cluster.Ref]*spread{}
+	all := func(cluster.Ref) bool { return true }
+	for _, s := range spreads(before, all) {
+		was[s.owner] = s
+	}
+	for _, now := range spreads(after, all) {
+		old := was[now.owner]
+		if old == nil {
+			continue
+		}
+		stay, pods, podsBefore := 0, 0, 0
+		for node, n := range now.nodes {
+			stay += min(n, old.nodes[node])
+			pods += n
+		}
+		for _, n := range old.nodes {
+			podsBefore += n
+		}
+		moved += min(pods, podsBefore) - stay
+	}
+	return moved
+}

@@ -1,0 +1,387 @@
+package outcome
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// maxReplays bounds the runs of a step that Exact makes in all. One takes about a millisecond in a small cluster, and some in a rolling
+// update, so this is half a minute at most, after which a thousand trials tell more than the wait for the rest.
+const maxReplays = 10_000
+
+// maxLooks bounds the work otherwise, where pods and nodes are many: the ties of all runs, times the nodes of the cluster. It is some
+// ten seconds.
+const maxLooks = 2_500_000
+
+// maxListed is how many distributions of a step are written out by node.
+const maxListed = 1000
+
+// TooMany says that a scenario has more outcomes than Exact follows.
+type TooMany struct {
+	// Step is the step in which it gave up, after so many runs of a step and as many different states.
+	Step         string
+	Runs, States int
+}
+
+// Error says what to do instead.
+func (e *TooMany) Error() string {
+	return fmt.Sprintf("too many outcomes: step %q was not at its end after %d runs, which met %d different states; use --trials N instead", e.Step, e.Runs, e.States)
+}
+
+// Exact is every outcome of a scenario that ties among nodes lead to.
+type Exact struct {
+	// Scenario is the one that was run: with ties that Exact decided.
+	Scenario *scenario.Scenario
+	// First is the run in which the first node, by name, won every tie.
+	First *simulation.Result
+	Steps []ExactStep
+	// Runs is the number of runs of a step that it took, States the number of different states at ties that they met.
+	Runs, States int
+	// Notes say what else is left to chance, and was held fixed.
+	Notes []string
+}
+
+// ExactStep is every outcome of one step.
+type ExactStep struct {
+	Name, Action string
+	// Classes are the distributions of pods over nodes, the most probable first.
+	Classes []Class
+}
+
+// Class is a distribution, together with those that it turns into when nodes change places that nothing can tell apart.
+type Class struct {
+	// Placement is one of them, and Ways their number.
+	Placement Placement
+	Ways      *big.Int
+	// Each is the exact probability of each of them.
+	Each *big.Rat
+	// Placements are all of them, or as many as found room.
+	Placements []Placement
+	// Metrics hold for each of them, save for the names of nodes and domains.
+	Metrics *metric.Metrics
+}
+
+// All is the probability of the class.
+func (c *Class) All() *big.Rat {
+	return new(big.Rat).Mul(c.Each, new(big.Rat).SetInt(c.Ways))
+}
+
+// Options are what Exact and Trials can be given besides the scenario.
+type Options struct {
+	// Progress, if set, is told how far the work is, and of how much.
+	Progress func(step string, done, total int)
+	// Workers is the number of trials that run at the same time; below 1: one a core.
+	Workers int
+
+	unmerged bool // in tests: no node stands for another
+	replays  int  // in tests: the bound, if above 0
+}
+
+// RunExact follows every way in which ties among nodes can be decided. It returns a *TooMany if they are too many.
+func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, error) {
+	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
+		return nil, err
+	}
+	fixed := *s
+	fixed.Ties.Random, fixed.RandomArrivals = false, false
+	anchor, _, err := controller.Admit(simulation.Empty(s), s.Cluster...)
+	if err != nil {
+		return nil, err
+	}
+	world, err := simulation.NewWorld(s.Config, fixed.Ties)
+	if err != nil {
+		return nil, err
+	}
+	defer world.Close()
+	w := &walker{ctx: ctx, opts: opts, world: world, keyer: newKeyer(&fixed, anchor, !opts.unmerged), nodes: len(anchor.Nodes), exact: &Exact{Scenario: &fixed}}
+	err = w.walk()
+	var tooMany *TooMany
+	if errors.As(err, &tooMany) { // whatever was under way
+		return nil, tooMany
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.exact.Notes = fixedNotes(&fixed, len(anchor.Nodes))
+	return w.exact, nil
+}
+
+func fixedNotes(s *scenario.Scenario, nodes int) []string {
+	notes := []string{"The probabilities are exact if ties among nodes are all that chance decides. A real control plane leaves more to it, which is held here " +
+		"at the fixed order that is used with upstream ties: which of equal pods a controller deletes, at which node preemption begins to look, " +
+		"in which order pods arrive, and when a refused pod is tried again."}
+	if s.Config.Samples(nodes) {
+		notes = append(notes, "In a cluster of this size the scheduler stops looking once it has found enough feasible nodes. "+
+			"Where it begins to look is held fixed too, so that nodes which it does not look at are in no outcome.")
+	}
+	return notes
+}
+
+// walker follows the ties of a scenario, step by step.
+type walker struct {
+	ctx   context.Context
+	opts  Options
+	world *simulation.World
+	*keyer
+	nodes int // of the cluster
+	looks int // ties so far, times nodes
+	exact *Exact
+}
+
+// start is a state before a step, with its probability.
+type start struct {
+	result *simulation.Result // nil before anything
+	p      *big.Rat
+}
+
+func (w *walker) walk() error {
+	starts := []start{{p: big.NewRat(1, 1)}}
+	for step := range len(simulation.StepsOf(w.exact.Scenario)) + 1 {
+		next := map[string]int{}
+		var ends, merged []start
+		for _, from := range starts {
+			found, err := w.step(step-1, from)
+			if err != nil {
+				return err
+			}
+			for _, end := range found {
+				ends = append(ends, end)
+				key := w.end(w.exact.Scenario, end.result)
+				if at, known := next[key]; known {
+					merged[at].p = new(big.Rat).Add(merged[at].p, end.p)
+				} else {
+					next[key] = len(merged)
+					merged = append(merged, end)
+				}
+			}
+		}
+		starts = merged
+		w.exact.First = merged[0].result
+		if step > 0 {
+			if err := w.report(ends); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// moment is a state at a tie, or, without choices, at the end of a step.
+type moment struct {
+	script  []int // the choices that lead to it
+	choices []choice
+	result  *simulation.Result
+}
+
+// choice is a node of a tie, which stands for several.
+type choice struct {
+	node, stands int
+	of           int // nodes in the tie
+	to           *moment
+}
+
+var errKnown = errors.New("the state is known")
+
+// step follows every run of one step from a state, and returns where they end, each with its probability.
+//
+// A run follows a script of choices as far as that goes, and then takes the first at each tie, until it comes to a state that is
+// known, or to the end. The other choices of the states that it meets are left for further runs.
+func (w *walker) step(step int, from start) ([]start, error) {
+	root := &choice{}
+	open := []*branch{{at: root}}
+	ties, ends := map[string]*moment{}, map[string]*moment{}
+	var order []*moment // of the ends
+	for len(open) > 0 {
+		b := open[len(open)-1]
+		open = open[:len(open)-1]
+		tooMany := &TooMany{Step: w.name(step), Runs: w.exact.Runs, States: w.exact.States + len(ties)}
+		if w.exact.Runs++; w.exact.Runs > cmp.Or(w.opts.replays, maxReplays) {
+			return nil, tooMany
+		}
+		w.begin()
+		at, made := b.at, 0
+		script := slices.Clone(b.script)
+		w.world.Choose = func(state *cluster.State, tie *sched.Tie) (int, error) {
+			if w.looks += w.nodes; w.looks > maxLooks {
+				return 0, tooMany
+			}
+			if made < len(b.script) {
+				made++
+				return b.script[made-1], nil
+			}
+			key, sets := w.tie(step, state, tie)
+			if known := ties[key]; known != nil {
+				at.to = known
+				return 0, errKnown
+			}
+			m := &moment{script: script}
+			for _, set := range sets {
+				m.choices = append(m.choices, choice{node: set[0], stands: len(set), of: len(tie.Nodes)})
+			}
+			ties[key], at.to = m, m
+			for i := len(m.choices) - 1; i > 0; i-- {
+				open = append(open, &branch{at: &m.choices[i], script: append(slices.Clone(script), m.choices[i].node)})
+			}
+			at = &m.choices[0]
+			script = append(slices.Clone(script), at.node)
+			return at.node, nil
+		}
+		result, err := w.play(from)
+		w.world.Choose = nil
+		if errors.Is(err, errKnown) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		key := w.ended(result)
+		if ends[key] == nil {
+			ends[key] = &moment{result: result}
+			order = append(order, ends[key])
+		}
+		at.to = ends[key]
+		if w.opts.Progress != nil {
+			w.opts.Progress(w.name(step), w.exact.Runs, w.exact.Runs+len(open))
+		}
+	}
+	w.exact.States += len(ties)
+	p := probabilities(root.to, from.p)
+	var found []start
+	for _, end := range order {
+		found = append(found, start{result: end.result, p: p[end]})
+	}
+	return found, nil
+}
+
+// branch is a choice that no run has made yet.
+type branch struct {
+	at     *choice
+	script []int
+}
+
+func (w *walker) play(from start) (*simulation.Result, error) {
+	if from.result == nil {
+		return w.world.Begin(w.ctx, w.exact.Scenario)
+	}
+	return w.world.Next(w.ctx, from.result)
+}
+
+func (w *walker) name(step int) string {
+	if step == beforeSteps {
+		return "cluster"
+	}
+	return simulation.StepsOf(w.exact.Scenario)[step].Name
+}
+
+// ended is the key of an end: what the next steps depend on, and what the report tells.
+func (w *walker) ended(result *simulation.Result) string {
+	placement := PlacementOf(stateOf(result))
+	pods := placement.withoutNodes()
+	shape := w.shape(placement.on)
+	return w.end(w.exact.Scenario, result) + pods + shape.code + w.later(placement)
+}
+
+// later is what of the placement is on nodes that came after the first step.
+func (w *walker) later(p Placement) string {
+	text := ""
+	for _, node := range slices.Sorted(maps.Keys(p.Nodes())) {
+		if w.anchor[node] == nil {
+			text += node + " " + p.on(node) + "\n"
+		}
+	}
+	return text
+}
+
+// probabilities adds up what comes to each moment from the first.
+func probabilities(first *moment, p *big.Rat) map[*moment]*big.Rat {
+	var order []*moment // each after those that it leads to
+	seen := map[*moment]bool{}
+	var visit func(m *moment)
+	visit = func(m *moment) {
+		if seen[m] {
+			return
+		}
+		seen[m] = true
+		for _, c := range m.choices {
+			visit(c.to)
+		}
+		order = append(order, m)
+	}
+	visit(first)
+	all := map[*moment]*big.Rat{first: p}
+	slices.Reverse(order)
+	for _, m := range order {
+		for _, c := range m.choices {
+			if all[c.to] == nil {
+				all[c.to] = new(big.Rat)
+			}
+			part := new(big.Rat).Mul(all[m], big.NewRat(int64(c.stands), int64(c.of)))
+			all[c.to].Add(all[c.to], part)
+		}
+	}
+	return all
+}
+
+// report puts the ends of a step together by their distributions of pods over nodes.
+func (w *walker) report(ends []start) error {
+	type found struct {
+		result *simulation.Result
+		shape  *shape
+		p      *big.Rat
+	}
+	classes := map[string]*found{}
+	var order []*found
+	for _, end := range ends {
+		placement := PlacementOf(stateOf(end.result))
+		shape := w.shape(placement.on)
+		key := placement.withoutNodes() + shape.code + w.later(placement)
+		if f := classes[key]; f != nil {
+			f.p = new(big.Rat).Add(f.p, end.p)
+			continue
+		}
+		classes[key] = &found{end.result, shape, end.p}
+		order = append(order, classes[key])
+	}
+	last := &ends[0].result.Steps[len(ends[0].result.Steps)-1]
+	step := ExactStep{Name: last.Name, Action: last.Action}
+	for _, f := range order {
+		state := stateOf(f.result)
+		metrics, err := metric.Of(w.ctx, w.world, w.exact.Scenario, state, metric.Options{})
+		if err != nil {
+			return err
+		}
+		c := Class{Placement: PlacementOf(state), Ways: f.shape.ways(), Metrics: metrics}
+		c.Each = new(big.Rat).Quo(f.p, new(big.Rat).SetInt(c.Ways))
+		step.Classes = append(step.Classes, c)
+	}
+	slices.SortStableFunc(step.Classes, func(a, b Class) int {
+		return cmp.Or(b.Each.Cmp(a.Each), a.Ways.Cmp(b.Ways), cmp.Compare(a.Placement.key(), b.Placement.key()))
+	})
+	room := maxListed
+	for i := range step.Classes {
+		c := &step.Classes[i]
+		if c.Ways.Cmp(big.NewInt(int64(room))) > 0 {
+			continue
+		}
+		for _, from := range w.shape(c.Placement.on).arrangements(room) {
+			c.Placements = append(c.Placements, c.Placement.moved(from))
+		}
+		slices.SortFunc(c.Placements, func(a, b Placement) int { return cmp.Compare(a.key(), b.key()) })
+		c.Placement = c.Placements[0]
+		room -= len(c.Placements)
+	}
+	w.exact.Steps = append(w.exact.Steps, step)
+	return nil
+}

@@ -1,0 +1,140 @@
+package outcome
+
+import (
+	"encoding/json"
+	"maps"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/faultline/faultline/pkg/ask/stats"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// recorded is a case of package simulation's: what a real control plane did, step by step.
+type recorded struct {
+	Steps []struct {
+		Name   string
+		Fresh  bool
+		File   string
+		Expect struct{ PlacementsWithRandomTies []seen }
+	}
+}
+
+// seen is how many pods each node had, and in how many runs.
+type seen struct {
+	Nodes map[string]int
+	Seen  int
+}
+
+func load(t *testing.T, name string) (*recorded, *scenario.Scenario) {
+	t.Helper()
+	dir := filepath.Join("..", "simulation", "testdata", "groundtruth", name)
+	data, err := os.ReadFile(filepath.Join(dir, "case.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &recorded{}
+	if err := json.Unmarshal(data, c); err != nil {
+		t.Fatal(err)
+	}
+	file := &scenario.File{Cluster: []scenario.Source{{Files: []string{filepath.Join(dir, "nodes.yaml")}}}}
+	for _, step := range c.Steps {
+		file.Steps = append(file.Steps, scenario.Step{
+			Name: step.Name, Fresh: step.Fresh, Apply: &scenario.Source{Files: []string{filepath.Join(dir, step.File)}},
+		})
+	}
+	s, err := scenario.New(name, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, s
+}
+
+func exact(t *testing.T, s *scenario.Scenario, opts Options) *Exact {
+	t.Helper()
+	found, err := RunExact(t.Context(), s, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range found.Steps {
+		sum := new(big.Rat)
+		for i := range step.Classes {
+			sum.Add(sum, step.Classes[i].All())
+		}
+		if sum.Cmp(big.NewRat(1, 1)) != 0 {
+			t.Errorf("%s: probabilities add up to %s", step.Name, sum.RatString())
+		}
+	}
+	return found
+}
+
+// byNode adds up the probabilities of the distributions of all pods over nodes.
+func byNode(t *testing.T, step *ExactStep) []outcomeOf {
+	t.Helper()
+	var all []outcomeOf
+	for i := range step.Classes {
+		c := &step.Classes[i]
+		if c.Ways.Cmp(big.NewInt(int64(len(c.Placements)))) != 0 {
+			t.Fatalf("%s: %d of %s placements are listed", step.Name, len(c.Placements), c.Ways)
+		}
+	placements:
+		for _, p := range c.Placements {
+			nodes := p.Nodes()
+			for j := range all {
+				if maps.Equal(all[j].nodes, nodes) {
+					all[j].p.Add(all[j].p, c.Each)
+					continue placements
+				}
+			}
+			all = append(all, outcomeOf{nodes, new(big.Rat).Set(c.Each)})
+		}
+	}
+	return all
+}
+
+type outcomeOf struct {
+	nodes map[string]int
+	p     *big.Rat
+}
+
+// What a real control plane did when ties were decided at random is possible, and as frequent as its probability lets expect.
+func TestExactAgreesWithARealControlPlane(t *testing.T) {
+	for _, name := range []string{"a-walkthrough", "b-soft-hetero", "e-pod-affinity"} {
+		t.Run(name, func(t *testing.T) {
+			c, s := load(t, name)
+			found := exact(t, s, Options{})
+			for i := range found.Steps {
+				step, want := &found.Steps[i], c.Steps[i].Expect.PlacementsWithRandomTies
+				all := byNode(t, step)
+				counts, shares := make([]float64, len(all)), make([]float64, len(all))
+				for j, o := range all {
+					shares[j], _ = o.p.Float64()
+				}
+				if step.Name == "08-web-then-cache-in-one-apply" {
+					// Pods that wait for another one's arrival: what decides is when they are tried again, and no tie.
+					continue
+				}
+				for _, w := range want {
+					possible := false
+					for j, o := range all {
+						if maps.Equal(o.nodes, w.Nodes) {
+							possible = true
+							counts[j] = float64(w.Seen)
+						}
+					}
+					if !possible {
+						t.Errorf("%s: %v was seen %d times, and is none of the %d outcomes", step.Name, w.Nodes, w.Seen, len(all))
+					}
+				}
+				if name == "a-walkthrough" && len(want) != len(all) {
+					t.Errorf("%s: %d outcomes, and %d were seen", step.Name, len(all), len(want))
+				}
+				if chance := stats.ChiSquared(counts, shares); chance <= 0.001 {
+					t.Errorf("%s: counts %v under probabilities %v have chance %g", step.Name, counts, shares, chance)
+				}
+			}
+		})
+	}
+}

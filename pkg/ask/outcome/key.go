@@ -1,0 +1,365 @@
+package outcome
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// keyer gives states keys: states of the same key have the same future, up to names that nothing looks at.
+//
+// What follows from a state mostly does not depend on which pod of a workload is where, and then pods count by class: what the
+// scheduler sees of them, without their names. It does where a controller, a drain or preemption chooses among pods, by age or by
+// order of arrival. So pods count by class only where, from the step at hand to the next fresh one, steps do nothing but apply new
+// workloads and cordon or uncordon nodes, in a scenario without anything that deletes pods by itself. Otherwise a key holds every
+// object whole and in order.
+type keyer struct {
+	*symmetry
+	anchor map[string]*corev1.Node // the nodes as they were before the first step
+	// byClass tells for each step, from beforeSteps on, whether pods count by class.
+	byClass []bool
+	samples bool
+
+	classes map[string]string // what a class looks like → its short name
+	known   map[template]string
+	changes map[*corev1.Node]string // how a node differs from the one before the first step; "" not at all
+}
+
+// template finds the class of a pod again within a run: pods of one template share its containers.
+type template struct {
+	container *corev1.Container
+	owner     string
+	revision  string
+}
+
+func newKeyer(s *scenario.Scenario, anchor *cluster.State, merge bool) *keyer {
+	k := &keyer{
+		symmetry: newSymmetry(s, anchor.Nodes, merge), anchor: map[string]*corev1.Node{},
+		byClass: alike(s), samples: s.Config.Samples(len(anchor.Nodes)), classes: map[string]string{},
+	}
+	for _, node := range anchor.Nodes {
+		k.anchor[node.Name] = node
+	}
+	return k
+}
+
+// begin forgets what holds for one run alone.
+func (k *keyer) begin() { k.known, k.changes = map[template]string{}, map[*corev1.Node]string{} }
+
+// change is what a node has become; "" if it is as it was.
+func (k *keyer) change(node *corev1.Node) string {
+	change, found := k.changes[node]
+	if !found && !reflect.DeepEqual(node, k.anchor[node.Name]) {
+		change = textOf(node)
+	}
+	k.changes[node] = change
+	return change
+}
+
+// tie is the key of a state in which the scheduler is about to choose, and the sets of tied nodes that can stand for each other.
+func (k *keyer) tie(step int, state *cluster.State, tie *sched.Tie) (string, [][]int) {
+	byClass := k.byClass[step+1]
+	gone := map[string]bool{}
+	on := map[string][]string{}
+	for _, preemption := range tie.Preempted {
+		gone[preemption.Victim.Namespace+"/"+preemption.Victim.Name] = true
+		if preemption.Ending != nil {
+			on[preemption.Node] = append(on[preemption.Node], k.token(preemption.Ending, byClass))
+		}
+	}
+	waiting := map[string]bool{}
+	for _, p := range tie.Placed {
+		waiting[p.Pod.Namespace+"/"+p.Pod.Name] = true
+		if name := p.Pod.Namespace + "/" + p.Pod.Name; !gone[name] {
+			on[p.Node] = append(on[p.Node], k.token(p.Pod, byClass))
+		}
+	}
+	for _, pod := range state.Pods {
+		if name := pod.Namespace + "/" + pod.Name; pod.Spec.NodeName != "" && !cluster.Terminal(pod) && !gone[name] && !waiting[name] {
+			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], k.token(pod, byClass))
+		}
+	}
+	head := []string{fmt.Sprint(step, len(tie.Placed), len(tie.Preempted), state.Created, state.Now.Unix()), k.token(tie.Pod, byClass)}
+	for _, pod := range tie.Waiting {
+		head = append(head, k.token(pod, byClass))
+	}
+	head = append(head, "refused")
+	for _, pod := range tie.Refused {
+		head = append(head, k.token(pod, byClass))
+	}
+	if k.samples {
+		head = append(head, fmt.Sprint(tie.StartAt))
+	}
+	if !byClass {
+		head = append(head, others(state))
+	}
+	shape := k.shapeWith(state, on)
+	orbits := shape.orbits()
+	var sets [][]int
+	at := map[string]int{}
+	for i, node := range tie.Nodes {
+		orbit, found := orbits[node]
+		if !found {
+			orbit = node // it came after the first step
+		}
+		if _, seen := at[orbit]; !seen {
+			at[orbit] = len(sets)
+			sets = append(sets, nil)
+		}
+		sets[at[orbit]] = append(sets[at[orbit]], i)
+	}
+	return digest(append(head, k.elsewhere(on, shape))...), sets
+}
+
+// end is the key of a state between steps, or of what is left of it where the next step is fresh; it counts what the steps from there
+// on depend on.
+func (k *keyer) end(s *scenario.Scenario, result *simulation.Result) string {
+	next := len(result.Steps)
+	steps := simulation.StepsOf(s)
+	if next == len(steps) {
+		return "" // nothing follows
+	}
+	state := stateOf(result)
+	if steps[next].Fresh {
+		state = s.Fresh(state)
+	}
+	byClass := k.byClass[next+1]
+	on := map[string][]string{}
+	var head []string
+	for _, pod := range state.Pods {
+		switch {
+		case cluster.Terminal(pod):
+		case pod.Spec.NodeName == "":
+			head = append(head, k.token(pod, byClass))
+		default:
+			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], k.token(pod, byClass))
+		}
+	}
+	if !byClass {
+		head = append(head, others(state))
+		if len(state.Pods) > 0 {
+			head = append(head, fmt.Sprint(state.Now.Unix(), state.Created))
+		}
+	}
+	if k.samples {
+		head = append(head, fmt.Sprint(result.StartAt()))
+	}
+	return digest(append(head, k.elsewhere(on, k.shapeWith(state, on)))...)
+}
+
+// shapeWith is the shape of the nodes as they are, with the pods on them.
+func (k *keyer) shapeWith(state *cluster.State, on map[string][]string) *shape {
+	now := make(map[string]*corev1.Node, len(state.Nodes))
+	for _, node := range state.Nodes {
+		now[node.Name] = node
+	}
+	return k.shape(func(name string) string {
+		pods := slices.Sorted(slices.Values(on[name]))
+		switch node := now[name]; {
+		case node == nil:
+			pods = append(pods, "deleted")
+		default: // only nodes that a step selects are ever changed, and these stand for themselves
+			pods = append(pods, k.change(node))
+		}
+		return strings.Join(pods, "\x00")
+	})
+}
+
+// elsewhere is the code of the shape with what is on nodes that came later.
+func (k *keyer) elsewhere(on map[string][]string, s *shape) string {
+	parts := []string{s.code}
+	for _, name := range slices.Sorted(maps.Keys(on)) {
+		if k.anchor[name] == nil {
+			parts = append(parts, append([]string{name}, slices.Sorted(slices.Values(on[name]))...)...)
+		}
+	}
+	return digest(parts...)
+}
+
+// token is what of a pod counts, its node aside.
+func (k *keyer) token(pod *corev1.Pod, byClass bool) string {
+	if !byClass {
+		whole := *pod
+		whole.Spec.NodeName = ""
+		return textOf(&whole)
+	}
+	owner := ""
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		owner = string(ref.UID)
+	}
+	id := template{owner: owner, revision: pod.Labels["controller-revision-hash"]}
+	if len(pod.Spec.Containers) > 0 {
+		id.container = &pod.Spec.Containers[0]
+	}
+	ending := ""
+	if pod.DeletionTimestamp != nil {
+		ending = fmt.Sprint(" until ", pod.DeletionTimestamp.Unix())
+	}
+	if class, found := k.known[id]; found && owner != "" {
+		return class + ending
+	}
+	kept := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Labels: maps.Clone(pod.Labels)}, Spec: pod.Spec}
+	for _, identity := range identities {
+		delete(kept.Labels, identity)
+	}
+	kept.Spec.NodeName, kept.Spec.Hostname = "", ""
+	if owner == "" {
+		kept.Name = pod.Name
+	}
+	look := owner + textOf(&kept)
+	class, found := k.classes[look]
+	if !found {
+		class = fmt.Sprintf("class %d", len(k.classes))
+		k.classes[look] = class
+	}
+	k.known[id] = class
+	return class + ending
+}
+
+// identities are the labels that tell the pods of a StatefulSet apart.
+var identities = []string{"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"}
+
+// others is everything in the state but pods that have a node or wait for one, and nodes that are as they were: also what the Job
+// controller remembers.
+func others(state *cluster.State) string {
+	rest := *state
+	rest.Nodes, rest.Pods = nil, nil
+	var parts []string
+	for _, obj := range rest.Objects() {
+		parts = append(parts, cluster.KindOf(obj), textOf(obj))
+	}
+	for _, pod := range state.Pods { // the order of arrival
+		parts = append(parts, pod.Namespace+"/"+pod.Name)
+		if cluster.Terminal(pod) {
+			parts = append(parts, textOf(pod))
+		}
+	}
+	if len(state.JobBackoffs) > 0 {
+		parts = append(parts, textOf(state.JobBackoffs))
+	}
+	return digest(parts...)
+}
+
+func textOf(obj any) string {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		panic(err) // every Kubernetes object has a JSON
+	}
+	return string(data)
+}
+
+// alike tells, for each step from beforeSteps on, whether it does not matter until the next fresh step which pod of a class is where.
+func alike(s *scenario.Scenario) []bool {
+	steps := simulation.StepsOf(s)
+	byClass := make([]bool, len(steps)+1)
+	if choosesPods(s) {
+		return byClass
+	}
+	given := map[string]bool{}
+	for _, obj := range s.Cluster {
+		given[idOf(obj)] = true
+	}
+	there := maps.Clone(given)
+	byClass[0] = true
+	for i := range steps {
+		step := &steps[i]
+		if step.Fresh {
+			there = maps.Clone(given)
+		}
+		onlyAdds := !changesPods(step)
+		for _, obj := range step.Objects {
+			if spec, _ := cluster.PodSpec(obj); spec != nil {
+				onlyAdds = onlyAdds && !there[idOf(obj)]
+				there[idOf(obj)] = true
+			}
+		}
+		byClass[i+1] = onlyAdds
+	}
+	for i := len(steps) - 1; i >= 0; i-- {
+		if !steps[i].Fresh && !byClass[i+1] {
+			byClass[i] = false
+		}
+	}
+	return byClass
+}
+
+// changesPods tells whether the step's action could do something to pods that are there already. What an apply changes is looked at
+// apart.
+func changesPods(step *scenario.LoadedStep) bool {
+	return step.Patch != nil || step.Scale != nil || step.Delete != nil || step.Rollout != nil || step.Trigger != nil ||
+		step.Drain != nil || step.Fail != nil || step.Restore != nil
+}
+
+func idOf(obj cluster.Object) string {
+	return cluster.KindOf(obj) + "/" + obj.GetNamespace() + "/" + obj.GetName()
+}
+
+// choosesPods tells whether a pod could have to go, or a pod's identity count, even where no step deletes anything.
+func choosesPods(s *scenario.Scenario) bool {
+	if preempts(s) {
+		return true
+	}
+	orphans, controllers := false, false
+	for _, obj := range everything(s) {
+		switch o := obj.(type) {
+		case *corev1.Pod:
+			if metav1.GetControllerOfNoCopy(o) != nil {
+				return true // in the middle of a rollout, perhaps
+			}
+			orphans = true
+		case *corev1.Node:
+			for _, taint := range o.Spec.Taints {
+				if taint.Effect == corev1.TaintEffectNoExecute {
+					return true
+				}
+			}
+		}
+		switch cluster.KindOf(obj) {
+		case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet":
+			controllers = true
+		case "Job", "CronJob", "HorizontalPodAutoscaler", "PersistentVolume", "PersistentVolumeClaim", "ControllerRevision":
+			return true
+		}
+		if text := textOf(obj); claims(obj) || strings.Contains(text, identities[0]) || strings.Contains(text, identities[1]) {
+			return true
+		}
+	}
+	return orphans && controllers // a controller may adopt one, and have one too many
+}
+
+// preempts tells whether some pod could make room for another.
+func preempts(s *scenario.Scenario) bool {
+	for _, obj := range everything(s) {
+		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault {
+			return true
+		}
+		if spec, _ := cluster.PodSpec(obj); spec != nil && (spec.PriorityClassName != "" || spec.Priority != nil && *spec.Priority != 0) {
+			return true
+		}
+	}
+	for i := range s.Steps {
+		if patch := s.Steps[i].Patch; patch != nil && strings.Contains(string(patch.Patch.Raw), "riority") {
+			return true
+		}
+	}
+	return false
+}
+
+// claims tells whether the pods of the object bring volumes that are bound to places.
+func claims(obj cluster.Object) bool {
+	spec, _ := cluster.PodSpec(obj)
+	return spec != nil && slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) ||
+		cluster.KindOf(obj) == "StatefulSet" && strings.Contains(textOf(obj), `"volumeClaimTemplates":[{`)
+}

@@ -1,0 +1,243 @@
+package risk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"github.com/faultline/faultline/pkg/ask/stats"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// level is a Level with the domain that each node is in.
+type level struct {
+	Level
+	domain map[string]int // by name of the node; nodes without the label are not in it
+}
+
+// build finds the domains of each level, and the names of the nodes.
+func build(nodes []*v1.Node, rates scenario.Rates) (levels []level, names map[string]bool) {
+	names = make(map[string]bool, len(nodes))
+	for _, node := range nodes {
+		names[node.Name] = true
+	}
+	for _, key := range rates.Keys() {
+		rate := rates.ForKey(key)
+		perHour, _ := rate.PerHour()
+		hours, _ := rate.Hours()
+		l := level{
+			Level: Level{
+				TopologyKey: key, FailuresPerYear: perHour * scenario.HoursPerYear, RecoveryHours: hours, Unavailability: rate.Unavailability(),
+			},
+			domain: make(map[string]int, len(nodes)),
+		}
+		if key == v1.LabelHostname {
+			l.Domains = len(nodes)
+			for i, node := range nodes {
+				l.domain[node.Name] = i
+			}
+		} else {
+			domains, unlabelled := topology.Domains(nodes, key)
+			l.Domains, l.Unlabelled = len(domains), len(unlabelled)
+			for i, domain := range domains {
+				for _, node := range domain.Nodes {
+					l.domain[node.Name] = i
+				}
+			}
+		}
+		levels = append(levels, l)
+	}
+	return levels, names
+}
+
+// analyzer fills in an Analysis.
+type analyzer struct {
+	*Analysis
+	levels []level
+	nodes  map[string]bool
+	opts   Options
+
+	at       map[cluster.Ref]int // index in Workloads and in outcomes
+	outcomes []outcome
+}
+
+// outcome is the distribution of the number of pods down: probabilities where it is exact, or else counts of trials.
+type outcome struct {
+	method Method
+	exact  []float64
+	counts []int
+}
+
+func (a *analyzer) workloads(ctx context.Context, state *cluster.State) error {
+	owner, pods := state.Owners(), [][]*v1.Pod{}
+	for _, pod := range state.Pods {
+		if !replica(pod) {
+			continue
+		}
+		i := a.workload(owner(pod))
+		if i == len(pods) {
+			pods = append(pods, nil)
+		}
+		pods[i] = append(pods[i], pod)
+	}
+	for _, missing := range owners(a.opts.Quorum) {
+		if i := a.workload(missing); i == len(pods) {
+			pods = append(pods, nil)
+		}
+	}
+	for i := range a.Workloads {
+		w, exposed := &a.Workloads[i], a.expose(pods[i])
+		found, err := a.outcome(ctx, exposed)
+		if err != nil {
+			return err
+		}
+		a.outcomes = append(a.outcomes, found)
+		w.Replicas, w.Down = len(pods[i]), exposed.down
+		w.Method = found.method
+		w.AllUp, w.AllDown = found.between(0, 0), found.between(w.Replicas, w.Replicas)
+		if w.Quorum = a.opts.Quorum[w.Workload]; w.Quorum > 0 {
+			w.BelowQuorum = found.between(w.Replicas-w.Quorum+1, w.Replicas)
+		}
+		w.ExpectedDown = exposed.expectedDown()
+	}
+	return nil
+}
+
+// workload returns the index of the workload, which is made if it is new.
+func (a *analyzer) workload(owner cluster.Ref) int {
+	i, found := a.at[owner]
+	if !found {
+		i = len(a.Workloads)
+		a.at[owner] = i
+		a.Workloads = append(a.Workloads, Workload{Workload: owner})
+	}
+	return i
+}
+
+// replica tells whether the pod counts. One that is being deleted does not, as its replacement does already; but a StatefulSet
+// makes none before the pod is gone.
+func replica(pod *v1.Pod) bool {
+	if cluster.Terminal(pod) {
+		return false
+	}
+	ref := metav1.GetControllerOfNoCopy(pod)
+	return pod.DeletionTimestamp == nil || ref != nil && ref.Kind == "StatefulSet"
+}
+
+// expose finds what can take the pods down.
+func (a *analyzer) expose(pods []*v1.Pod) *exposure {
+	e := &exposure{}
+	at := map[string]int{}
+	var nodes []string
+	for _, pod := range pods {
+		name := pod.Spec.NodeName
+		if !a.nodes[name] || pod.DeletionTimestamp != nil || !podutil.IsPodReady(pod) {
+			e.down++
+			continue
+		}
+		i, found := at[name]
+		if !found {
+			i = len(nodes)
+			at[name] = i
+			nodes = append(nodes, name)
+			e.pods = append(e.pods, 0)
+		}
+		e.pods[i]++
+	}
+	for _, level := range a.levels {
+		exposed := exposedLevel{unavailability: level.Unavailability}
+		at := map[int]int{}
+		for i, name := range nodes {
+			domain, labelled := level.domain[name]
+			if !labelled {
+				continue
+			}
+			j, found := at[domain]
+			if !found {
+				j = len(exposed.domains)
+				at[domain] = j
+				exposed.domains = append(exposed.domains, nil)
+			}
+			exposed.domains[j] = append(exposed.domains[j], i)
+		}
+		e.levels = append(e.levels, exposed)
+	}
+	return e
+}
+
+func (a *analyzer) outcome(ctx context.Context, e *exposure) (outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return outcome{}, err
+	}
+	if !a.opts.TrialsOnly {
+		if exact, nested := e.distribution(); nested {
+			return outcome{method: Exact, exact: exact}, nil
+		}
+	}
+	counts, err := e.trials(ctx, a.Trials, a.Seed, a.opts.Workers)
+	return outcome{method: Trials, counts: counts}, err
+}
+
+// between is the probability that at least from and at most to pods are down.
+func (o outcome) between(from, to int) Probability {
+	most := max(len(o.exact), len(o.counts)) - 1
+	from, to = max(from, 0), min(to, most)
+	switch {
+	case from > to:
+		return Probability{0, 0, 0}
+	case from == 0 && to == most:
+		return Probability{1, 1, 1}
+	case o.method == Exact:
+		var sum float64
+		for i := to; i >= from; i-- { // the small ones first
+			sum += o.exact[i]
+		}
+		sum = min(sum, 1)
+		return Probability{sum, sum, sum}
+	}
+	var p stats.Proportion
+	for down, count := range o.counts {
+		p.N += count
+		if from <= down && down <= to {
+			p.Successes += count
+		}
+	}
+	low, high := p.Wilson(Confidence)
+	return Probability{p.Value(), low, high}
+}
+
+// assumptions say what the figures rest on.
+func (a *Analysis) assumptions(nodes int) []string {
+	say := []string{
+		"Each domain fails independently of the others at a constant rate, and is down for the mean recovery time of its level; what fails together is a wider domain.",
+		"The placement stays: no lost pod is replaced elsewhere, so the probabilities and times below budget and quorum are upper bounds.",
+		"Nothing fails but the domains of the given levels: not the software, its rollouts, the control plane, networks or storage.",
+	}
+	if !slices.ContainsFunc(a.Levels, func(l Level) bool { return l.TopologyKey == v1.LabelHostname }) {
+		say = append(say, "No rate is given for nodes, so none fails by itself.")
+	}
+	for _, level := range a.Levels {
+		if level.Unlabelled > 0 {
+			say = append(say, fmt.Sprintf("Nodes without the label %s do not fail at that level: %d of %d.", level.TopologyKey, level.Unlabelled, nodes))
+		}
+	}
+	down, trials := 0, false
+	for _, w := range a.Workloads {
+		down += w.Down
+		trials = trials || w.Method == Trials || slices.ContainsFunc(w.Budgets, func(b Budget) bool { return b.Method == Trials })
+	}
+	if down > 0 {
+		say = append(say, fmt.Sprintf("Replicas that are Pending or not ready now stay down: %d.", down))
+	}
+	if trials {
+		say = append(say, fmt.Sprintf("Probabilities with an interval were counted in %d trials with seed %d, and the interval has a confidence of %.0f %%; "+
+			"what happens less often than once in that many trials is bounded, not measured.", a.Trials, a.Seed, 100*Confidence))
+	}
+	return say
+}

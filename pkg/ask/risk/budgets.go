@@ -1,0 +1,57 @@
+package risk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// budgets adds the PodDisruptionBudgets to the workloads that they guard.
+func (a *analyzer) budgets(ctx context.Context, state *cluster.State) error {
+	var selectors cluster.Selectors
+	for _, pdb := range state.PodDisruptionBudgets {
+		if err := selectors.Add(pdb.Namespace, pdb.Spec.Selector); err != nil {
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(pdb).Describe(), err)
+		}
+	}
+	replicas := make([][]*v1.Pod, len(state.PodDisruptionBudgets))
+	for _, pod := range state.Pods {
+		if replica(pod) {
+			for _, i := range selectors.Matching(pod) {
+				replicas[i] = append(replicas[i], pod)
+			}
+		}
+	}
+	owner := state.Owners()
+	for budget, pdb := range state.PodDisruptionBudgets {
+		pods := replicas[budget]
+		if len(pods) == 0 {
+			continue
+		}
+		var guarded []int // workloads
+		for _, pod := range pods {
+			if i := a.at[owner(pod)]; !slices.Contains(guarded, i) {
+				guarded = append(guarded, i)
+			}
+		}
+		var found outcome
+		var err error
+		if first := guarded[0]; len(guarded) == 1 && len(pods) == a.Workloads[first].Replicas {
+			found = a.outcomes[first] // all pods of one workload, as most budgets select
+		} else if found, err = a.outcome(ctx, a.expose(pods)); err != nil {
+			return err
+		}
+		desired := int(pdb.Status.DesiredHealthy)
+		for _, i := range guarded {
+			a.Workloads[i].Budgets = append(a.Workloads[i].Budgets, Budget{
+				Name: pdb.Name, Pods: len(pods), DesiredHealthy: desired,
+				Method: found.method, Below: found.between(len(pods)-desired+1, len(pods)),
+			})
+		}
+	}
+	return nil
+}

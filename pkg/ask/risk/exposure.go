@@ -1,0 +1,136 @@
+package risk
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/ask/stats"
+)
+
+// exposure is what can take some pods down: the nodes that hold them and the domains that those nodes are in.
+type exposure struct {
+	// pods is the number of the pods on each node.
+	pods []int
+	// levels are the levels that fail.
+	levels []exposedLevel
+	// down is the number of pods that are down whatever fails.
+	down int
+}
+
+// exposedLevel are the domains of one level that hold pods, each as the indices of its nodes in exposure.pods.
+type exposedLevel struct {
+	unavailability float64
+	domains        [][]int
+}
+
+// replicas is the number of pods.
+func (e *exposure) replicas() int {
+	n := e.down
+	for _, pods := range e.pods {
+		n += pods
+	}
+	return n
+}
+
+// expectedDown is the expected number of pods down: a node's pods are up if everything that the node is in is up.
+func (e *exposure) expectedDown() float64 {
+	up := make([]float64, len(e.pods))
+	for node := range up {
+		up[node] = 1
+	}
+	for _, level := range e.levels {
+		for _, domain := range level.domains {
+			for _, node := range domain {
+				up[node] *= 1 - level.unavailability
+			}
+		}
+	}
+	expected := float64(e.down)
+	for node, pods := range e.pods {
+		expected += float64(pods) * (1 - up[node])
+	}
+	return expected
+}
+
+// distribution returns the probability of each number of pods down, or false if domains cross.
+func (e *exposure) distribution() ([]float64, bool) {
+	type domain struct {
+		unavailability float64
+		nodes          []int
+		parent         int
+		down           []float64 // the distribution of the number of pods down in it
+	}
+	// The root is the whole cluster, which does not fail; the others follow so that the larger come first.
+	domains := []domain{{down: []float64{1}}}
+	for _, level := range e.levels {
+		for _, nodes := range level.domains {
+			domains = append(domains, domain{unavailability: level.unavailability, nodes: nodes, down: []float64{1}})
+		}
+	}
+	slices.SortStableFunc(domains[1:], func(a, b domain) int { return cmp.Compare(len(b.nodes), len(a.nodes)) })
+
+	// A domain nests in the innermost one around it, which must be the same for all its nodes.
+	innermost := make([]int, len(e.pods))
+	for d := 1; d < len(domains); d++ {
+		domains[d].parent = innermost[domains[d].nodes[0]]
+		for _, node := range domains[d].nodes {
+			if innermost[node] != domains[d].parent {
+				return nil, false
+			}
+			innermost[node] = d
+		}
+	}
+
+	// While nothing fails, all pods are up: each makes room for one more in the distribution.
+	for node, pods := range e.pods {
+		within := &domains[innermost[node]]
+		within.down = append(within.down, make([]float64, pods)...)
+	}
+	for d := len(domains) - 1; d > 0; d-- {
+		inner, outer := domains[d], &domains[domains[d].parent]
+		for i := range inner.down {
+			inner.down[i] *= 1 - inner.unavailability
+		}
+		inner.down[len(inner.down)-1] += inner.unavailability
+		outer.down = stats.Convolve(outer.down, inner.down)
+	}
+	return append(make([]float64, e.down), domains[0].down...), true
+}
+
+// trials returns in how many of n trials each number of pods was down.
+func (e *exposure) trials(ctx context.Context, n int, seed uint64, workers int) ([]int, error) {
+	downs, err := stats.Trials(ctx, n, seed, workers, func() func(*rand.Rand) int {
+		failed := make([]bool, len(e.pods))
+		var nodes []int // those that are true in failed
+		return func(r *rand.Rand) int {
+			down := e.down
+			for _, level := range e.levels {
+				next := func() int { return stats.Geometric(r, level.unavailability) }
+				for domain := next(); domain < len(level.domains); domain += 1 + next() {
+					for _, node := range level.domains[domain] {
+						if !failed[node] {
+							failed[node] = true
+							nodes = append(nodes, node)
+							down += e.pods[node]
+						}
+					}
+				}
+			}
+			for _, node := range nodes {
+				failed[node] = false
+			}
+			nodes = nodes[:0]
+			return down
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]int, e.replicas()+1)
+	for _, down := range downs {
+		counts[down]++
+	}
+	return counts, nil
+}

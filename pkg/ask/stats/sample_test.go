@@ -1,0 +1,39 @@
+package stats_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/faultline/faultline/pkg/ask/stats"
+)
+
+func TestQuantile(t *testing.T) {
+	sample := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for p, want := range map[float64]float64{0.5: 5, 0.95: 10, 0.9: 9, 1: 10} {
+		if got := stats.Quantile(sample, p); got != want {
+			t.Errorf("quantile %g is %g, want %g", p, got, want)
+		}
+	}
+}
+
+// Of ten draws, at most one is below the median with a chance of (1+10)/1024 = 1.1 %, and at most two with one of 5.5 %. So the second
+// and the ninth hold the median with more than 95 %, and the third and the eighth do not.
+func TestMedianInterval(t *testing.T) {
+	sample := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	if low, high := stats.MedianInterval(sample, 0.95); low != 2 || high != 9 {
+		t.Errorf("%g to %g, want 2 to 9", low, high)
+	}
+	if low, high := stats.MedianInterval([]float64{3}, 0.95); low != 3 || high != 3 {
+		t.Errorf("of one: %g to %g, want 3 to 3", low, high)
+	}
+}
+
+// 60 of 100 tosses of a fair coin are (10² + 10²)/50 = 4 away, which happens with a chance of 4.55 %.
+func TestChiSquared(t *testing.T) {
+	if got := stats.ChiSquared([]float64{60, 40}, []float64{0.5, 0.5}); math.Abs(got-0.0455) > 0.0001 {
+		t.Errorf("got %g, want 0.0455", got)
+	}
+	if got := stats.ChiSquared([]float64{30}, []float64{1}); got != 1 {
+		t.Errorf("a single outcome: got %g, want 1", got)
+	}
+}

@@ -1,0 +1,306 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+)
+
+// Class is what a divergence could come from. Each is a check that was run, in this order, and the first that holds is told; see
+// docs/verify.md.
+type Class string
+
+// The classes.
+const (
+	// SameSecond: at another place among the pods of its second the pod's node is among the best.
+	SameSecond Class = "same second"
+	// LaterChange: it is without the node's taints, or without the pod's node affinity, or without the images on the nodes.
+	LaterChange Class = "later change"
+	// MissingObject: it is once what the dump lacks is made up for: the pod's owner, or its volumes.
+	MissingObject Class = "missing object"
+	// Sampling: it is if the search for feasible nodes begins at some node, and ends once there are enough.
+	Sampling Class = "sampling"
+	// DeletedPods: it is by the scores of all plugins but those that look at the pods which run.
+	DeletedPods Class = "deleted pods"
+	// Configuration: it is if one plugin's score has no weight.
+	Configuration Class = "configuration"
+	// Unexplained: none of these.
+	Unexplained Class = "unexplained"
+)
+
+// cause looks for what a divergence could come from.
+type cause struct {
+	*replay
+	*life
+	look   *look
+	placed *Placement
+	// earlier are the pods of earlier groups, bound those that were placed before the pod, left the others of its group.
+	earlier, bound, left []*life
+	ends                 int
+}
+
+// now is the cluster just before the pod was placed.
+func (c *cause) now() *cluster.State { return c.before(c.at, c.bound, c.ends) }
+
+// find runs the checks, and keeps the first that holds.
+func (c *cause) find() error {
+	var err error
+	if c.look, err = c.closely(c.now(), c.pod); err != nil {
+		return err
+	}
+	c.look.divergence(c.placed)
+	for _, check := range []struct {
+		class Class
+		run   func() (string, error)
+	}{
+		{SameSecond, c.sameSecond}, {LaterChange, c.laterChange}, {MissingObject, c.missingObject}, {Sampling, c.sampling},
+		{DeletedPods, c.deletedPods}, {Configuration, c.configuration},
+	} {
+		words, err := check.run()
+		if err != nil {
+			return err
+		}
+		if words != "" {
+			c.placed.Divergence.Class, c.placed.Divergence.Words = check.class, words
+			return nil
+		}
+	}
+	c.placed.Divergence.Class, c.placed.Divergence.Words = Unexplained, "none of the checks explains it"
+	return nil
+}
+
+// best schedules the pod on the state, and tells whether its node is among the best.
+func (c *cause) best(state *cluster.State, pod *v1.Pod) (bool, error) {
+	seen, err := c.replay.look(state, pod)
+	return err == nil && seen.has(c.node), err
+}
+
+// sameSecond tries the pod before the others of its second, and after them. Pods that are alike and on one node gain nothing by
+// changing places, so those stay where they are.
+func (c *cause) sameSecond() (string, error) {
+	same := func(other *life) bool { return alike(other.running) == alike(c.running) && other.node == c.node }
+	first := slices.Clone(c.earlier)
+	for _, other := range c.bound[len(c.earlier):] {
+		if same(other) {
+			first = append(first, other)
+		}
+	}
+	last := slices.Concat(c.bound, slices.DeleteFunc(slices.Clone(c.left), same))
+	for _, try := range []struct {
+		bound []*life
+		words string
+	}{{first, "before"}, {last, "after"}} {
+		if len(try.bound) == len(c.bound) {
+			continue
+		}
+		best, err := c.best(c.before(c.at, try.bound, c.ends), c.pod)
+		if best || err != nil {
+			return try.words + " the others of its second it is among the best: the order within a second is not known", err
+		}
+	}
+	return "", nil
+}
+
+func (c *cause) laterChange() (string, error) {
+	state := c.now()
+	node := state.Node(c.node)
+	if node.Spec.Unschedulable || len(node.Spec.Taints) > 0 {
+		open := node.DeepCopy()
+		open.Spec.Unschedulable, open.Spec.Taints = false, nil
+		if best, err := c.best(state.With(open), c.pod); best || err != nil {
+			return "without the taints of " + node.Name + " it is among the best: they could have come later", err
+		}
+	}
+	if refusal := c.placed.Divergence.Refusal; refusal != nil && refusal.Plugin == "NodeAffinity" {
+		anywhere := c.pod.DeepCopy()
+		anywhere.Spec.NodeSelector = nil
+		if a := anywhere.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+			a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+		}
+		if best, err := c.best(state, anywhere); best || err != nil {
+			return "without the pod's node selector and required node affinity " + node.Name + " is among the best: its labels could have been others then", err
+		}
+	}
+	best, err := c.without("ImageLocality", state)
+	if best || err != nil {
+		return "without ImageLocality it is among the best: the images on the nodes are those of now", err
+	}
+	return "", nil
+}
+
+// without tells whether the node is among the best if the plugin's score has no weight.
+func (c *cause) without(plugin string, state *cluster.State) (bool, error) {
+	if c.look.candidate(c.node) == nil {
+		return false, nil // scores refuse no node
+	}
+	engine, err := c.engine(c.pod.Spec.SchedulerName+" without "+plugin, func(config *sched.Config) *sched.Config {
+		return all(config).WithScoreWeight(c.pod.Spec.SchedulerName, plugin, 0)
+	})
+	if err != nil {
+		return false, err
+	}
+	seen, err := c.lookBy(engine, state, c.pod, nil)
+	return err == nil && seen.has(c.node), err
+}
+
+func (c *cause) missingObject() (string, error) {
+	state := c.now()
+	if owner := c.missingOwner(); owner != nil {
+		ref := metav1.GetControllerOfNoCopy(c.pod)
+		if best, err := c.best(state.With(owner), c.pod); best || err != nil {
+			return fmt.Sprintf("with %s/%s, which is not in the dump and by which pods are spread, it is among the best", strings.ToLower(ref.Kind), ref.Name), err
+		}
+	}
+	if missing := c.missingVolumes(); len(missing) > 0 {
+		bare := c.pod.DeepCopy()
+		bare.Spec.Volumes = slices.DeleteFunc(bare.Spec.Volumes, func(v v1.Volume) bool { return missing[v.Name] != "" })
+		if best, err := c.best(state, bare); best || err != nil {
+			return fmt.Sprintf("without its volumes it is among the best, and the dump lacks %s",
+				strings.Join(slices.Compact(slices.Sorted(maps.Values(missing))), ", ")), err
+		}
+	}
+	return "", nil
+}
+
+// missingOwner makes up the pod's ReplicaSet or StatefulSet if the dump lacks it: pods without spread constraints are spread by its
+// selector, which can only be guessed, from the pod's labels.
+func (c *cause) missingOwner() cluster.Object {
+	ref := metav1.GetControllerOfNoCopy(c.pod)
+	if ref == nil || len(c.pod.Spec.TopologySpreadConstraints) > 0 {
+		return nil
+	}
+	labels := maps.Clone(c.pod.Labels)
+	delete(labels, appsv1.StatefulSetPodNameLabel)
+	delete(labels, appsv1.PodIndexLabel)
+	meta := metav1.ObjectMeta{Namespace: c.pod.Namespace, Name: ref.Name, UID: ref.UID}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	switch ref.Kind {
+	case "ReplicaSet":
+		if !slices.ContainsFunc(c.State.ReplicaSets, func(s *appsv1.ReplicaSet) bool { return s.Namespace == meta.Namespace && s.Name == ref.Name }) {
+			return &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector}}
+		}
+	case "StatefulSet":
+		if !slices.ContainsFunc(c.State.StatefulSets, func(s *appsv1.StatefulSet) bool { return s.Namespace == meta.Namespace && s.Name == ref.Name }) {
+			return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector}}
+		}
+	}
+	return nil
+}
+
+// missingVolumes are the pod's volumes of which the dump lacks an object, by name, with that object.
+func (c *cause) missingVolumes() map[string]string {
+	missing := map[string]string{}
+	for _, volume := range c.pod.Spec.Volumes {
+		var name string
+		switch {
+		case volume.PersistentVolumeClaim != nil:
+			name = volume.PersistentVolumeClaim.ClaimName
+		case volume.Ephemeral != nil:
+			name = c.pod.Name + "-" + volume.Name
+		default:
+			continue
+		}
+		at := slices.IndexFunc(c.State.PersistentVolumeClaims, func(p *v1.PersistentVolumeClaim) bool {
+			return p.Namespace == c.pod.Namespace && p.Name == name
+		})
+		if at < 0 {
+			missing[volume.Name] = "persistentvolumeclaim/" + name
+			continue
+		}
+		claim := c.State.PersistentVolumeClaims[at]
+		bound := slices.ContainsFunc(c.State.PersistentVolumes, func(p *v1.PersistentVolume) bool { return p.Name == claim.Spec.VolumeName })
+		if claim.Spec.VolumeName != "" && !bound {
+			missing[volume.Name] = "persistentvolume/" + claim.Spec.VolumeName
+		}
+	}
+	return missing
+}
+
+// ofPods are the plugins whose scores depend on the pods that run.
+var ofPods = []string{"NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySpread", "InterPodAffinity"}
+
+// deletedPods compares the scores that do not depend on pods. A node that lacks a pod to be near, or that has too many in its
+// domain, is looked at without those rules first. Where all pods that came and went are recorded, it could only be those of which not
+// everything is known.
+func (c *cause) deletedPods() (string, error) {
+	others := "others, deleted since, could have been there"
+	if c.complete {
+		workloads := map[string]bool{}
+		for l, group := range c.unknown {
+			if l.at.Before(c.at) && c.ends <= l.ends {
+				workloads[group.workload.String()] = true
+			}
+		}
+		if len(workloads) == 0 {
+			return "", nil
+		}
+		others = "nobody has recorded what the pods of " + strings.Join(slices.Sorted(maps.Keys(workloads)), ", ") + " were like, or when they were gone"
+	}
+	seen := c.look
+	if refusal := c.placed.Divergence.Refusal; refusal != nil {
+		free := c.pod.DeepCopy()
+		switch a := free.Spec.Affinity; {
+		case refusal.Plugin == "PodTopologySpread":
+			free.Spec.TopologySpreadConstraints = slices.DeleteFunc(free.Spec.TopologySpreadConstraints, func(t v1.TopologySpreadConstraint) bool {
+				return t.WhenUnsatisfiable == v1.DoNotSchedule
+			})
+		case refusal.Plugin == "InterPodAffinity" && a != nil && a.PodAffinity != nil:
+			a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+		default:
+			return "", nil
+		}
+		var err error
+		if seen, err = c.closely(c.now(), free); err != nil {
+			return "", err
+		}
+	}
+	node := seen.candidate(c.node)
+	if node == nil {
+		return "", nil
+	}
+	rest := func(scores int) int64 {
+		var sum int64
+		for _, score := range seen.cycle.Candidates[scores].Scores {
+			if !slices.Contains(ofPods, score.Plugin) {
+				sum += score.Weighted
+			}
+		}
+		return sum
+	}
+	mine, most := int64(0), int64(0)
+	for i := range seen.cycle.Candidates {
+		if most = max(most, rest(i)); seen.cycle.Candidates[i].Node == node.Node {
+			mine = rest(i)
+		}
+	}
+	switch {
+	case mine < most:
+		return "", nil
+	case c.placed.Divergence.Refusal != nil:
+		return "only the pods that are known keep it from being among the best: " + others, nil
+	}
+	return "the better nodes are ahead only by scores that depend on the pods which ran: " + others, nil
+}
+
+func (c *cause) configuration() (string, error) {
+	node := c.look.candidate(c.node)
+	if node == nil {
+		return "", nil
+	}
+	state := c.now()
+	for _, score := range node.Scores {
+		best, err := c.without(score.Plugin, state)
+		if best || err != nil {
+			return "without the score of " + score.Plugin + " it is among the best: the scheduler could be configured otherwise", err
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,153 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/manifest"
+)
+
+// Sources are the files that say what happened in a cluster before it was dumped.
+type Sources struct {
+	// Events are files of Events, Audit are audit logs, Earlier are earlier dumps.
+	Events, Audit, Earlier []string
+}
+
+// History is what is known of a cluster's past besides its dump.
+type History struct {
+	with    []string
+	facts   []fact
+	files   []ofFile
+	earlier *cluster.State // what earlier dumps hold, or nil
+}
+
+// ofFile are the facts of one file.
+type ofFile struct {
+	name  string
+	facts []fact
+}
+
+// ErrForeign says that a file is of another cluster than the dump.
+var ErrForeign = errors.New("nothing in it is about a pod or a node of the dump; give what was recorded in the same cluster")
+
+// ReadHistory reads the files. Its error has all problems, a line each.
+func ReadHistory(sources Sources) (*History, error) {
+	h := &History{}
+	var errs []error
+	read := func(with string, files []string, facts func(file string) ([]fact, error)) {
+		for _, file := range files {
+			found, err := facts(file)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			h.files = append(h.files, ofFile{file, found})
+			h.facts = append(h.facts, found...)
+			if !slices.Contains(h.with, with) {
+				h.with = append(h.with, with)
+			}
+		}
+	}
+	read("events", sources.Events, func(file string) ([]fact, error) {
+		data, err := manifest.ReadFile(nil, nil, file)
+		if err != nil {
+			return nil, err
+		}
+		return decodeEvents(file, data)
+	})
+	read("audit log", sources.Audit, func(file string) ([]fact, error) {
+		f, err := os.Open(file)
+		if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
+			return nil, fmt.Errorf("%s: %w; give the audit log of the API server", file, pathErr.Err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return decodeAudit(file, f)
+	})
+	read("earlier dump", sources.Earlier, h.readEarlier)
+	return h, errors.Join(errs...)
+}
+
+// readEarlier reads an earlier dump: its pods were there when it was made, on their nodes, and its controllers have their templates.
+func (h *History) readEarlier(file string) ([]fact, error) {
+	set, err := manifest.Read(nil, file)
+	if err != nil {
+		return nil, err
+	}
+	objs := make([]cluster.Object, len(set.Objects))
+	for i, obj := range set.Objects {
+		objs[i] = obj.Object
+	}
+	before := h.earlier
+	if before == nil {
+		before = &cluster.State{Now: unknown}
+	}
+	state, _, err := controller.Admit(before, objs...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	h.earlier = state
+	made := cluster.Latest(objs).Time
+	var facts []fact
+	pods := map[types.NamespacedName]*v1.Pod{}
+	for _, pod := range state.Pods {
+		pods[cluster.NameOf(pod)] = pod
+	}
+	for _, obj := range objs {
+		given, ok := obj.(*v1.Pod)
+		if !ok || given.Spec.NodeName == "" || cluster.Terminal(given) {
+			continue
+		}
+		pod := pods[cluster.NameOf(given)]
+		facts = append(facts, fact{what: wasScheduled, at: scheduledAt(pod), pod: cluster.NameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, object: pod, seen: made})
+	}
+	return facts, nil
+}
+
+func (h *History) sources() []string {
+	if h == nil {
+		return nil
+	}
+	return h.with
+}
+
+// check refuses files of another cluster.
+func (h *History) check(state *cluster.State) error {
+	known := map[string]bool{}
+	for _, node := range state.Nodes {
+		known["node/"+node.Name] = true
+	}
+	for _, pod := range state.Pods {
+		known["pod/"+string(pod.UID)], known["pod/"+cluster.NameOf(pod).String()] = true, true
+	}
+	var errs []error
+	for _, file := range h.files {
+		if !slices.ContainsFunc(file.facts, func(f fact) bool {
+			return known["node/"+f.node] || known["pod/"+string(f.uid)] || known["pod/"+f.pod.String()]
+		}) {
+			errs = append(errs, fmt.Errorf("%s: %w", file.name, ErrForeign))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// covers tells whether the history goes back to the first of the dump's pods, so that no pod can have come and gone unrecorded.
+func (h *History) covers(lives []*life) bool {
+	var first time.Time
+	for _, f := range h.facts {
+		if f.what == wasScheduled && f.seen.IsZero() && (first.IsZero() || f.at.Before(first)) {
+			first = f.at
+		}
+	}
+	return !first.IsZero() && !slices.ContainsFunc(lives, func(l *life) bool { return l.present && l.hi.Before(first) })
+}

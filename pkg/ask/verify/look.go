@@ -1,0 +1,150 @@
+package verify
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+)
+
+// look is what the scheduler says of a pod's nodes.
+type look struct {
+	// best are the nodes with the top score, feasible is the number of those that were not refused.
+	best     []string
+	feasible int
+	// cycle is what every plugin said, if that was asked for.
+	cycle   *placement.Cycle
+	failure string // why there is no answer
+}
+
+// has tells whether the node is among the best.
+func (l *look) has(node string) bool { return slices.Contains(l.best, node) }
+
+// look schedules the pod on the state, with every node looked at.
+func (r *replay) look(state *cluster.State, pod *v1.Pod) (*look, error) {
+	engine, err := r.engine("all", all)
+	if err != nil {
+		return nil, err
+	}
+	return r.lookBy(engine, state, pod, nil)
+}
+
+// closely is look, and keeps what every plugin said.
+func (r *replay) closely(state *cluster.State, pod *v1.Pod) (*look, error) {
+	engine, err := r.engine("all", all)
+	if err != nil {
+		return nil, err
+	}
+	return r.lookBy(engine, state, pod, &placement.Depth{})
+}
+
+// lookBy schedules the pod, as it was before it was bound, on the state. It may not preempt: what had to make room for it is not
+// there any more.
+func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod, depth *placement.Depth) (*look, error) {
+	waiting := *pod
+	waiting.DeletionTimestamp = nil
+	waiting.Spec.NodeName = ""
+	waiting.Spec.PreemptionPolicy = new(v1.PreemptNever)
+	waiting.Spec.SchedulingGates = nil
+	waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass}
+	with := *state
+	with.Pods = append(slices.Clip(state.Pods), &waiting)
+	seen := &look{}
+	engine.Record = func(*v1.Pod) *placement.Depth { return depth }
+	engine.Choose = func(tie *sched.Tie) (int, error) {
+		seen.best = tie.Nodes
+		return 0, nil
+	}
+	defer func() { engine.Record, engine.Choose = nil, nil }()
+	result, err := engine.Place(r.ctx, &with, []*v1.Pod{&waiting})
+	if r.ctx.Err() != nil {
+		return nil, r.ctx.Err()
+	}
+	if err != nil {
+		// A plugin cannot answer where it needs an object that is not there; a real scheduler tries such a pod again later.
+		seen.failure = err.Error()
+		return seen, nil
+	}
+	if len(result.Pending) > 0 {
+		seen.cycle = result.Pending[0].Cycle
+		return seen, nil
+	}
+	placed := result.Placed[0]
+	seen.cycle, seen.feasible = placed.Cycle, placed.Feasible
+	if placed.Ties <= 1 {
+		seen.best = []string{placed.Node}
+	}
+	return seen, nil
+}
+
+// candidate is the node among the feasible ones, or nil.
+func (l *look) candidate(node string) *placement.Candidate {
+	if l.cycle == nil {
+		return nil
+	}
+	for i := range l.cycle.Candidates {
+		if l.cycle.Candidates[i].Node == node {
+			return &l.cycle.Candidates[i]
+		}
+	}
+	return nil
+}
+
+// placement says where the pod's node stands if it is among the best.
+func (l *look) placement(of *life) Placement {
+	p := Placement{Pod: of.pod, At: of.at}
+	if l.has(of.node) {
+		p.Rank, p.Ties, p.Only = 1, len(l.best), l.feasible == 1
+	}
+	return p
+}
+
+// divergence says where the node stands that is not among the best.
+func (l *look) divergence(p *Placement) {
+	d := &Divergence{}
+	p.Divergence = d
+	if len(l.best) > 0 {
+		d.Best = l.cycle.Candidates[0].Node
+	}
+	node := l.candidate(p.Pod.Spec.NodeName)
+	if node == nil {
+		d.Refusal = l.refusal(p.Pod.Spec.NodeName)
+		return
+	}
+	p.Rank = node.Rank
+	best := l.cycle.Candidates[0]
+	d.Behind = best.Total - node.Total
+	for i, score := range best.Scores {
+		if points := score.Weighted - node.Scores[i].Weighted; points != 0 {
+			d.Ahead = append(d.Ahead, Points{Plugin: score.Plugin, Points: points})
+		}
+	}
+	slices.SortStableFunc(d.Ahead, func(a, b Points) int { return int(b.Points - a.Points) })
+}
+
+// refusal is why the node was refused.
+func (l *look) refusal(node string) *placement.Verdict {
+	if l.failure != "" {
+		return &placement.Verdict{Status: l.failure}
+	}
+	if l.cycle == nil {
+		return &placement.Verdict{Status: "the pod was held back before any node was looked at"}
+	}
+	for _, refusal := range l.cycle.Refusals {
+		if slices.Contains(refusal.Nodes, node) {
+			return &placement.Verdict{Plugin: refusal.Plugin, Status: refusal.Message}
+		}
+	}
+	if l.cycle.Named != nil {
+		return &placement.Verdict{Plugin: l.cycle.NamedBy[0], Status: "the pod is for certain other nodes alone"}
+	}
+	for _, verdict := range l.cycle.PreFilter {
+		if verdict.Status != "success" && verdict.Status != "skip" {
+			return &verdict
+		}
+	}
+	return &placement.Verdict{Status: "the node was not looked at"}
+}

@@ -1,0 +1,113 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+)
+
+// minSampled is the number of nodes below which a search always looks at all of them; minFeasibleNodesToFind in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
+const minSampled = 100
+
+// sampling begins the search for feasible nodes where it ends before it comes to the better ones.
+func (c *cause) sampling() (string, error) {
+	state := c.now()
+	mine := c.look.candidate(c.node)
+	if mine == nil || len(state.Nodes) < minSampled {
+		return "", nil
+	}
+	engine, err := c.engine("sampling", func(config *sched.Config) *sched.Config { return config })
+	if err != nil {
+		return "", err
+	}
+	engine.StartAt(0)
+	seen, err := c.lookBy(engine, state, c.pod, nil)
+	if err != nil || seen.feasible >= c.look.feasible {
+		return "", err
+	}
+	starts, err := c.starts(state, mine.Total, c.look.feasible-seen.feasible)
+	if err != nil {
+		return "", err
+	}
+	for _, start := range starts {
+		engine.StartAt(start)
+		seen, err := c.lookBy(engine, state, c.pod, nil)
+		if err != nil {
+			return "", err
+		}
+		if seen.has(c.node) {
+			return fmt.Sprintf("among the %d feasible nodes with which a search ends it can be the best: the better ones need not have been among them", seen.feasible), nil
+		}
+	}
+	return "", nil
+}
+
+// starts are the first and the last of the nodes, by position, at which a search begins that passes over all nodes with more points,
+// and comes to the pod's own. A search passes over the last feasible nodes, and goes round from the last node to the first.
+func (c *cause) starts(state *cluster.State, points int64, passed int) ([]int, error) {
+	order, err := c.nodeOrder(state)
+	if err != nil {
+		return nil, err
+	}
+	var round []*placement.Candidate
+	var at []int
+	better := 0
+	for i, node := range order {
+		if candidate := c.look.candidate(node); candidate != nil {
+			round, at = append(round, candidate), append(at, i)
+			if candidate.Total > points {
+				better++
+			}
+		}
+	}
+	if better > passed {
+		return nil, nil
+	}
+	var starts []int
+	for i := range round {
+		left := better
+		for j := range passed {
+			switch candidate := round[(i+j)%len(round)]; {
+			case candidate.Node == c.node:
+				left = len(round)
+			case candidate.Total > points:
+				left--
+			}
+		}
+		if left == 0 {
+			starts = append(starts, at[(i+passed)%len(round)])
+		}
+	}
+	if len(starts) > 2 {
+		starts = []int{starts[0], starts[len(starts)-1]}
+	}
+	return starts, nil
+}
+
+// nodeOrder is the scheduler's own order of the nodes: that in which it refuses a pod that is for none of them.
+func (r *replay) nodeOrder(state *cluster.State) ([]string, error) {
+	if len(r.ordered) > 0 && slices.Equal(r.orderOf, state.Nodes) {
+		return r.ordered, nil
+	}
+	engine, err := r.engine("all", all)
+	if err != nil {
+		return nil, err
+	}
+	engine.StartAt(0)
+	none := &v1.Pod{Spec: v1.PodSpec{SchedulerName: r.Scenario.Config.SchedulerNames()[0], NodeSelector: map[string]string{"none": "none"}}}
+	seen, err := r.closely(state, none)
+	if err != nil {
+		return nil, err
+	}
+	r.orderOf, r.ordered = state.Nodes, nil
+	for _, refusal := range seen.cycle.Refusals {
+		r.ordered = append(r.ordered, refusal.Nodes...)
+	}
+	return r.ordered, nil
+}

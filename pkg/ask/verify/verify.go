@@ -1,0 +1,305 @@
+// Package verify tells how true the simulation is to a real cluster: it schedules the pods of a cluster's dump again, each on the
+// cluster as it was just before, and looks where the node that the pod really has stands.
+//
+//	dump ─ scenario.FromFiles ─ workload.Admit ──▶ State
+//	events, audit logs, earlier dumps ───────────▶ facts: what happened to which pod, and when
+//	  newPast ───────────────────────────────────▶ the lives of all pods, also of those that are gone, in their order
+//	  fit ───────────────────────────────────────▶ what nobody has recorded of those that are gone
+//	for each pod:
+//	  timeline.before ───────────────────────────▶ the cluster just before, as far as is known
+//	  sched.Engine.Place ────────────────────────▶ every node's score or refusal
+//	  the pod's node is among the best, or why ──▶ Class: each is a check that was run
+//	  the pod goes where it really is
+//
+// A dump tells little of the past: pods that were deleted, labels that were changed and objects that are gone are not in it. So a
+// divergence is no proof that the simulation is wrong, and each class says what it could be.
+package verify
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Options are what a verification can be given besides its dump.
+type Options struct {
+	// History is what is known of the cluster's past besides its dump, or nil.
+	History *History
+	// Progress, if set, is told how many pods have been looked at, and of how many.
+	Progress func(done, total int)
+}
+
+// Result is how true the simulation is to the cluster.
+type Result struct {
+	// Scenario is the dump as it was read, State the cluster that it holds.
+	Scenario *scenario.Scenario
+	State    *cluster.State
+	// Notes are what was assumed or added.
+	Notes []string
+	// Placements are the pods that were scheduled again, in the order of the replay.
+	Placements []Placement
+	// With names the sources besides the dump.
+	With []string
+	// Assumed is what was found of pods that are gone, and that nobody has recorded.
+	Assumed []Assumed
+	// Pending are the dump's pods without a node.
+	Pending []Pending
+	// Skipped are the pods that no configured scheduler can have placed on the nodes of the dump.
+	Skipped []Skipped
+}
+
+// Placement is a pod of the dump that was scheduled again.
+type Placement struct {
+	Pod *v1.Pod
+	// At is the second in which the pod got its node, as far as the dump tells.
+	At time.Time
+	// Rank is 1 if the pod's node is among the best, k if k-1 nodes are better, and 0 if the node was refused.
+	Rank int
+	// Ties is the number of nodes among the best, where the pod's is one of them; Only tells that there was no other feasible one.
+	Ties int
+	Only bool
+	// Reordered tells that the pod was taken before others of the same second which stand before it in the dump.
+	Reordered bool
+	// Divergence is what is known if the node is not among the best, or nil.
+	Divergence *Divergence
+}
+
+// Divergence is a node that is not among the best.
+type Divergence struct {
+	// Best is the best node, by name among equals; "" if every node was refused.
+	Best string
+	// Behind is by how many points Best is ahead of the pod's node, and Ahead by which plugins; of a feasible node.
+	Behind int64
+	Ahead  []Points
+	// Refusal is why the node was refused.
+	Refusal *placement.Verdict
+	// Class is what could be the cause, and Words what the check found.
+	Class Class
+	Words string
+}
+
+// Assumed is what pods of one workload, which are gone, are taken to have been: with it, the most placements are among the best.
+type Assumed struct {
+	Workload types.NamespacedName
+	// Pods is their number, Endless of how many nobody has recorded the end.
+	Pods, Endless int
+	// Requests are those of each pod; nil if its template is known.
+	Requests v1.ResourceList
+	// Until is when those without a recorded end were gone; zero if they were there to the end.
+	Until time.Time
+}
+
+// Points are by how much a plugin has a node ahead of another; negative ones speak for the other.
+type Points struct {
+	Plugin string
+	Points int64
+}
+
+// Pending is a pod of the dump that has no node.
+type Pending struct {
+	Pod *v1.Pod
+	// Node is where the scheduler would put it, or "": it is Pending in the replay, too.
+	Node string
+	// Preempts tells that other pods would have to make room for it.
+	Preempts bool
+	// Message is why it is Pending in the replay, Recorded what the dump has; "" where it has none.
+	Message, Recorded string
+}
+
+// Skipped are pods that were not scheduled again, for one reason.
+type Skipped struct {
+	Why  string
+	Pods []types.NamespacedName
+}
+
+// Choices counts the placements of pods that had a choice, and those of them whose node is among the best. One whose node was the only
+// feasible one proves nothing of scores.
+func (r *Result) Choices() (explained, choices int) {
+	for _, p := range r.Placements {
+		if p.Only {
+			continue
+		}
+		choices++
+		if p.Divergence == nil {
+			explained++
+		}
+	}
+	return explained, choices
+}
+
+// ErrNothing says that the dump holds no pod that could be scheduled again.
+var ErrNothing = errors.New("no pod in the dump has a node that a configured scheduler gave it, so there is nothing to verify; " +
+	"give a dump of nodes and running pods")
+
+// unknown is the time of what tells none: it has always been there.
+var unknown = metav1.Unix(0, 0)
+
+// Run verifies the cluster that the scenario begins with.
+func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
+	// Also when there are none: an earlier run in this process may have left its own.
+	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
+		return nil, err
+	}
+	state, notes, err := controller.Admit(&cluster.State{Now: unknown}, s.Cluster...)
+	if err != nil {
+		return nil, err
+	}
+	r := &replay{
+		Result: &Result{Scenario: s, State: state, Notes: notes, With: opts.History.sources()}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{},
+		unknown: map[*life]*unknownPods{}, labelKeys: labelKeys(state),
+	}
+	defer r.close()
+	history := opts.History
+	if history == nil {
+		history = &History{}
+	}
+	if err := history.check(state); err != nil {
+		return nil, err
+	}
+	r.past = newPast(state, history.facts)
+	r.complete = history.covers(r.past.lives)
+	r.choose()
+	r.stand(history)
+	r.timeline = newTimeline(state, r.past.lives)
+	r.ends = r.past.ends()
+	if err := r.fit(); err != nil {
+		return nil, err
+	}
+	r.ends = r.past.ends()
+	if err := r.replay(); err != nil {
+		return nil, err
+	}
+	if len(r.Placements) == 0 {
+		return nil, ErrNothing
+	}
+	return r.Result, r.pending()
+}
+
+// replay is a verification under way.
+type replay struct {
+	*Result
+	*timeline
+	ctx  context.Context
+	opts Options
+	past *past
+	// unknown are the pods that are gone at a time, or of a form, that nobody has recorded.
+	unknown map[*life]*unknownPods
+	// labelKeys are those of the labels by which workloads bear their names, complete tells that no pod can have come and gone unrecorded.
+	labelKeys []string
+	complete  bool
+	ends      []*end // the ends of pods, in their order
+	engines   map[string]*sched.Engine
+	// ordered are the names of these nodes in the scheduler's order.
+	ordered []string
+	orderOf []*v1.Node
+	done    int
+	total   int
+}
+
+func (r *replay) close() {
+	for _, engine := range r.engines {
+		engine.Close()
+	}
+}
+
+// engine returns the scheduler of that name, which is built from a change of the configuration the first time. It looks at all
+// nodes unless the change says otherwise: the question is whether a node is among the best of all.
+func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (*sched.Engine, error) {
+	if engine := r.engines[name]; engine != nil {
+		return engine, nil
+	}
+	engine, err := sched.NewEngine(change(r.Scenario.Config), sched.Ties{})
+	if err == nil {
+		r.engines[name] = engine
+	}
+	return engine, err
+}
+
+func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNodesToScore(100) }
+
+// replay schedules the pods, group after group.
+func (r *replay) replay() error {
+	var bound []*life
+	ends := 0
+	for _, group := range groups(r.past.lives) {
+		search := &search{replay: r, spare: maxSpare, failed: map[string]bool{}}
+		found, err := search.arrange(bound, group, ends)
+		if found == nil && err == nil {
+			found, err = search.greedy(bound, group, ends)
+		}
+		if err != nil {
+			return err
+		}
+		for _, taken := range found {
+			bound, ends = append(bound, taken.life), max(ends, taken.ends)
+			if taken.placement != nil {
+				r.Placements = append(r.Placements, *taken.placement)
+				r.progress()
+			}
+		}
+		bound = slices.DeleteFunc(slices.Clone(bound), func(l *life) bool { return l.ends < ends })
+	}
+	return nil
+}
+
+func (r *replay) progress() {
+	r.done++
+	if r.opts.Progress != nil {
+		r.opts.Progress(r.done, r.total)
+	}
+}
+
+// pending schedules the pods without a node, each alone, on the cluster as the dump has it.
+func (r *replay) pending() error {
+	engine, err := r.engine("all", all)
+	if err != nil {
+		return err
+	}
+	for _, pod := range r.State.Unscheduled() {
+		if !slices.Contains(r.Scenario.Config.SchedulerNames(), pod.Spec.SchedulerName) {
+			continue // order has counted it
+		}
+		result, err := engine.Place(r.ctx, r.State, []*v1.Pod{pod})
+		if r.ctx.Err() != nil {
+			return r.ctx.Err()
+		}
+		p := Pending{Pod: pod}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse {
+				p.Recorded = condition.Message
+			}
+		}
+		switch {
+		case err != nil: // an object that is not there; see lookBy
+			p.Message = err.Error()
+		case len(result.Placed) > 0:
+			p.Node, p.Preempts = result.Placed[0].Node, len(result.Preempted) > 0
+		default:
+			p.Message = result.Pending[0].Message
+		}
+		r.Pending = append(r.Pending, p)
+		r.progress()
+	}
+	return nil
+}
+
+// skip counts a pod that is not scheduled again.
+func (r *replay) skip(why string, pod *v1.Pod) {
+	at := slices.IndexFunc(r.Skipped, func(s Skipped) bool { return s.Why == why })
+	if at < 0 {
+		at = len(r.Skipped)
+		r.Skipped = append(r.Skipped, Skipped{Why: why})
+	}
+	r.Skipped[at].Pods = append(r.Skipped[at].Pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+}

@@ -1,0 +1,207 @@
+package whatif
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Keys names versions by everything on which what is found of them depends: the scenario, the seed, the change to it, what is looked
+// at, and the versions of Faultline and of the scheduler. The same key means the same numbers.
+type Keys struct {
+	common []byte
+	// The digests of what versions share.
+	objects map[cluster.Object][]byte
+	configs map[*sched.Config][]byte
+}
+
+// NewKeys returns the keys of versions of the scenario, for what the options look at. The version is Faultline's own.
+func NewKeys(s *scenario.Scenario, opts Options, version string) (*Keys, error) {
+	k := &Keys{objects: map[cluster.Object][]byte{}, configs: map[*sched.Config][]byte{}}
+	base, err := k.digest(s)
+	if err != nil {
+		return nil, err
+	}
+	k.common, err = sum(struct {
+		Version, Scheduler string
+		Base               []byte
+		Step               string
+		Metric             metric.Options
+	}{version, sched.Version, base, opts.Step, opts.Metric})
+	return k, err
+}
+
+// Base is the key of the scenario as it is, in hexadecimal digits.
+func (k *Keys) Base() string { return hex.EncodeToString(k.common) }
+
+// Of is the key of a point, in hexadecimal digits.
+func (k *Keys) Of(point *scenario.Point) (string, error) {
+	version, err := k.digest(point.Scenario) // another cluster's files, for one
+	if err != nil {
+		return "", err
+	}
+	key, err := sum(struct {
+		Common, Version []byte
+		Change          json.RawMessage
+	}{k.common, version, point.Change})
+	return hex.EncodeToString(key), err
+}
+
+// digest is that of all that a run of the scenario depends on, but what functions do that edit it.
+func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
+	config, found := k.configs[s.Config]
+	if !found {
+		var err error
+		if config, err = s.Config.Encode(); err != nil {
+			return nil, err
+		}
+		k.configs[s.Config] = config
+	}
+	content := struct {
+		Ties               sched.Ties
+		RandomArrivals     bool
+		FeatureGates       string
+		Config             []byte
+		LevelKeys          []string
+		Mode               string
+		Cluster, Workloads [][]byte
+		Steps              []scenario.Step
+		Applied            [][][]byte
+	}{Ties: s.Ties, RandomArrivals: s.RandomArrivals, FeatureGates: s.FeatureGates, Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode}
+	var err error
+	if content.Cluster, err = k.all(s.Cluster); err != nil {
+		return nil, err
+	}
+	if content.Workloads, err = k.all(s.Workloads); err != nil {
+		return nil, err
+	}
+	for _, step := range s.Steps {
+		applied, err := k.all(step.Objects)
+		if err != nil {
+			return nil, err
+		}
+		content.Steps, content.Applied = append(content.Steps, step.Step), append(content.Applied, applied)
+	}
+	return sum(content)
+}
+
+// all are the digests of objects.
+func (k *Keys) all(objects []cluster.Object) ([][]byte, error) {
+	var digests [][]byte
+	for _, obj := range objects {
+		digest, found := k.objects[obj]
+		if !found {
+			var err error
+			if digest, err = sum(obj); err != nil {
+				return nil, err
+			}
+			k.objects[obj] = digest
+		}
+		digests = append(digests, digest)
+	}
+	return digests, nil
+}
+
+func sum(value any) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(data)
+	return digest[:], nil
+}
+
+// Store keeps what was found of versions in a folder, a file for each, named by its key. Several processes can use one folder: they
+// write the same into the same files, each of which appears whole. A process that is killed while it writes leaves a file whose name
+// begins with a dot, which nobody reads, and which the next one that writes the same point removes.
+type Store struct{ dir string }
+
+// OpenStore makes the folder if it is not there.
+func OpenStore(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return &Store{dir}, nil
+}
+
+// kept is what a file of the store holds.
+type kept struct {
+	Key   string
+	Found *Found
+}
+
+// Get returns what was found of the version, nil if nobody knows yet. A file that is cut short, as a machine that fails may leave it on
+// some file systems, tells nothing. The error tells a file that no Store has written.
+func (s *Store) Get(key string) (*Found, error) {
+	info, err := os.Stat(s.file(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = manifest.Regular(s.file(key), info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := manifest.ReadFile(nil, nil, s.file(key))
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		return nil, nil
+	}
+	var k kept
+	if err := json.Unmarshal(data, &k); err != nil || k.Key != key || k.Found == nil {
+		return nil, fmt.Errorf("%s: is no finished point, though its name says so; delete the file", s.file(key))
+	}
+	return k.Found, nil
+}
+
+// Put keeps what was found of the version.
+func (s *Store) Put(key string, found *Found) error {
+	data, err := json.Marshal(kept{key, found})
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(s.dir, "."+key+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(data, '\n'))
+	// A process that is killed leaves no half a file of that name, and with what is written on the disk first, no machine does that fails.
+	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), s.file(key))
+	}
+	if _, there := os.Stat(s.file(key)); errors.Is(err, fs.ErrNotExist) && there == nil {
+		return nil // another process has written the same and swept up
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return s.sweepUp(key)
+}
+
+// sweepUp removes what processes that were killed have left of the version that is there now.
+func (s *Store) sweepUp(key string) error {
+	left, err := filepath.Glob(filepath.Join(s.dir, "."+key+"-*"))
+	for _, file := range left {
+		if failed := os.Remove(file); !errors.Is(failed, fs.ErrNotExist) { // by another that does the same
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+func (s *Store) file(key string) string { return filepath.Join(s.dir, key+".json") }

@@ -1,0 +1,217 @@
+package whatif_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+const zone = "topology.kubernetes.io/zone"
+
+// sweep is three zones of one node for two pods each, of which db takes one in zone c, and then web in up to seven replicas by three
+// rules: 21 points.
+const sweep = `{"cluster": [{"synthetic": {"zones": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "nodeGroups": [{"count": 1, "pods": 2}]}}],
+"steps": [
+	{"name": "db", "apply": {"objects": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db"},
+		"spec": {"nodeSelector": {"topology.kubernetes.io/zone": "c"}, "containers": [{"name": "c", "image": "i"}]}}]}},
+	{"name": "web", "apply": {"objects": [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+		"spec": {"selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}},
+		"spec": {"containers": [{"name": "c", "image": "i"}]}}}}]}}],
+"sweep": {"parameters": [{"name": "rule", "values": ["none", "hard", "spread"]}, {"name": "replicas", "range": {"from": 0, "to": 6}}],
+	"variant": {"replicas": {"deployment/web": "$(replicas)"}, "rules": [{"rule": "$(rule)", "workload": "deployment/web"}]}}}`
+
+func load(t *testing.T) *scenario.Scenario {
+	t.Helper()
+	var file scenario.File
+	if err := json.Unmarshal([]byte(sweep), &file); err != nil {
+		t.Fatal(err)
+	}
+	s, err := scenario.New("test", &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func versions(s *scenario.Scenario) []*scenario.Scenario {
+	var all []*scenario.Scenario
+	for _, point := range s.Points {
+		all = append(all, point.Scenario)
+	}
+	return all
+}
+
+func run(t *testing.T, s *scenario.Scenario, opts whatif.Options) []whatif.Found {
+	t.Helper()
+	base, err := whatif.RunBase(t.Context(), s, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := whatif.Run(t.Context(), base, versions(s), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// With one place left in c and two in a and in b, five pods fit, but only three of a hard rule over nodes, and with a spread
+// constraint each node may be ahead by one of c, which takes one: two, two and one.
+func TestRun(t *testing.T) {
+	s := load(t)
+	found := run(t, s, whatif.Options{Metric: metric.Options{Levels: []string{zone}, Recover: []string{zone}}})
+	pending := map[string][]int{}
+	for i, f := range found {
+		rule := s.Points[i].Values[0].String()
+		pending[rule] = append(pending[rule], f.Pending)
+	}
+	want := map[string][]int{"none": {0, 0, 0, 0, 0, 0, 1}, "hard": {0, 0, 0, 0, 1, 2, 3}, "spread": {0, 0, 0, 0, 0, 0, 1}}
+	if diff := cmp.Diff(want, pending); diff != "" {
+		t.Errorf("Pending by replicas (-want +got)\n%s", diff)
+	}
+	// Three pods by a hard rule are one in each zone; each zone that fails takes a third, and the other two are taken.
+	three := found[7+3].Level(zone)
+	if three.Radius != 1.0/3 || three.Skew != 0 {
+		t.Errorf("three by a hard rule: radius %v, skew %d, want 1/3 and 0", three.Radius, three.Skew)
+	}
+	wantFailures := []metric.FailureMetrics{{Domain: "a", Lost: 1, Stranded: 1}, {Domain: "b", Lost: 1, Stranded: 1}, {Domain: "c", Lost: 2, Stranded: 1, Unreplaced: 1}}
+	if diff := cmp.Diff(wantFailures, three.Failures); diff != "" {
+		t.Errorf("failures (-want +got)\n%s", diff)
+	}
+}
+
+// Neither the number of workers nor what is taken from other runs changes a result.
+func TestRunIsTheSameHoweverItIsDone(t *testing.T) {
+	s := load(t)
+	for _, random := range []bool{false, true} {
+		s.Ties.Random = random
+		for i := range s.Points {
+			s.Points[i].Scenario.Ties = s.Ties
+		}
+		opts := whatif.Options{Workers: 1, Metric: metric.Options{Recover: []string{zone}}}
+		var alone []whatif.Found
+		for _, version := range versions(s) {
+			base, err := whatif.RunBase(t.Context(), s, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			one, err := whatif.Run(t.Context(), base, []*scenario.Scenario{version}, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone = append(alone, one...)
+		}
+		for _, workers := range []int{1, 2, 5} {
+			opts.Workers = workers
+			if diff := cmp.Diff(alone, run(t, s, opts)); diff != "" {
+				t.Errorf("random ties %t, %d workers (-alone +together)\n%s", random, workers, diff)
+			}
+		}
+	}
+}
+
+func TestRunNamesTheVersionThatFails(t *testing.T) {
+	s := load(t)
+	base, err := whatif.RunBase(t.Context(), s, whatif.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := s.Then(scenario.Step{Name: "more", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/api"}}})
+	_, err = whatif.Run(t.Context(), base, []*scenario.Scenario{s, broken}, whatif.Options{Workers: 1})
+	var failed *whatif.VersionError
+	if !errors.As(err, &failed) || failed.Index != 1 {
+		t.Errorf("error %v, want that of version 1", err)
+	}
+	_, err = whatif.Run(t.Context(), base, []*scenario.Scenario{s}, whatif.Options{Done: func(int, *whatif.Found) error { return os.ErrClosed }})
+	if !errors.Is(err, os.ErrClosed) {
+		t.Errorf("error %v, want that of Done", err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	s := load(t)
+	key := func(s *scenario.Scenario, i int, opts whatif.Options, version string) string {
+		keys, err := whatif.NewKeys(s, opts, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := keys.Of(&s.Points[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	seeded := *s
+	seeded.Ties.Seed = 7
+	shuffled := *s
+	shuffled.RandomArrivals = true
+	all := []string{
+		key(s, 0, whatif.Options{}, "v1"), key(s, 1, whatif.Options{}, "v1"), key(s, 0, whatif.Options{}, "v2"), key(&seeded, 0, whatif.Options{}, "v1"),
+		key(&shuffled, 0, whatif.Options{}, "v1"),
+		key(s, 0, whatif.Options{Step: "db"}, "v1"), key(s, 0, whatif.Options{Metric: metric.Options{Recover: []string{zone}}}, "v1"),
+	}
+	slices.Sort(all)
+	if len(slices.Compact(all)) != 7 {
+		t.Error("what differs has the same key")
+	}
+	if key(s, 3, whatif.Options{}, "v1") != key(load(t), 3, whatif.Options{Workers: 2}, "v1") {
+		t.Error("the same point, read twice, has two keys")
+	}
+}
+
+func TestStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "results")
+	store, err := whatif.OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := store.Get("abc"); found != nil || err != nil {
+		t.Errorf("got %v, %v before anything is there", found, err)
+	}
+	want := &whatif.Found{Metrics: metric.Metrics{Pods: 3, Pending: 1, Cost: new(0.1), Levels: []metric.LevelMetrics{{TopologyKey: zone, Radius: 1.0 / 3}}}, Moved: 2}
+	if err := store.Put("abc", want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Get("abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 {
+		t.Errorf("%d files, %v; want one", len(files), err)
+	}
+	// What a machine that failed has left is done again, and what nobody here has written is not taken for it.
+	for name, content := range map[string]string{"none": "", "half": `{"Key": "half`, "zeros": "\x00\x00"} {
+		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := store.Get(name); found != nil || err != nil {
+			t.Errorf("%s: got %v, %v, want neither", name, found, err)
+		}
+		if err := store.Put(name, want); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := store.Get(name); found == nil || err != nil {
+			t.Errorf("%s: got %v, %v after it was written anew", name, found, err)
+		}
+	}
+	for name, content := range map[string]string{"another": "{\"Key\": \"abc\", \"Found\": {}}\n", "empty": "{\"Key\": \"empty\"}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := store.Get(name); err == nil {
+			t.Errorf("%s: got %v, want an error", name, found)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/component-helpers/storage/volume"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// admission is what every new pod passes, whoever creates it: the API server's defaults of a pod, which a template does not have,
+// and the default plugins Priority and DefaultTolerationSeconds.
+type admission struct {
+	classes map[string]*schedulingv1.PriorityClass
+	// byDefault is the class of pods that name none; nil: there is no such class.
+	byDefault *schedulingv1.PriorityClass
+}
+
+func newAdmission(s *cluster.State) *admission {
+	a := &admission{classes: map[string]*schedulingv1.PriorityClass{}}
+	for _, class := range schedulingapiv1.SystemPriorityClasses() {
+		a.classes[class.Name] = class
+	}
+	for _, class := range s.PriorityClasses {
+		a.classes[class.Name] = class
+		if class.GlobalDefault && (a.byDefault == nil || class.Value < a.byDefault.Value) {
+			a.byDefault = class
+		}
+	}
+	return a
+}
+
+// pod completes a new pod in place. Its containers are its own; what else it shares with others is copied before it is changed.
+func (a *admission) pod(pod *v1.Pod) error {
+	legacyscheme.Scheme.Default(pod)
+	if err := a.priority(&pod.Spec); err != nil {
+		name := pod.Name
+		if name == "" {
+			name = pod.GenerateName
+		}
+		return fmt.Errorf("pods %q is forbidden: %w", name, err)
+	}
+	pod.Spec.Tolerations = defaultTolerations(pod.Spec.Tolerations)
+	cluster.MergeLabelKeys(pod)
+	if err := defaultPodLevelResources(&pod.Spec); err != nil {
+		return err
+	}
+	pod.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: qos.ComputePodQOS(pod)}
+	return nil
+}
+
+// defaultPodLevelResources fills in what the pod as a whole requests, as PrepareForCreate in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go does, which knows internal types only.
+func defaultPodLevelResources(spec *v1.PodSpec) error {
+	if spec.Resources == nil {
+		return nil
+	}
+	var internal core.Pod
+	if err := corev1.Convert_v1_PodSpec_To_core_PodSpec(spec.DeepCopy(), &internal.Spec, nil); err != nil {
+		return err
+	}
+	podutil.DefaultPodLevelResources(&internal)
+	defaulted := &v1.ResourceRequirements{}
+	if err := corev1.Convert_core_ResourceRequirements_To_v1_ResourceRequirements(internal.Spec.Resources, defaulted, nil); err != nil {
+		return err
+	}
+	spec.Resources = defaulted
+	return nil
+}
+
+// priority is admitPod in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
+func (a *admission) priority(spec *v1.PodSpec) error {
+	value, policy := int32(scheduling.DefaultPriorityWhenNoDefaultClassExists), v1.PreemptLowerPriority
+	preemption := &policy
+	class := a.byDefault
+	if spec.PriorityClassName != "" {
+		if class = a.classes[spec.PriorityClassName]; class == nil {
+			return fmt.Errorf("no PriorityClass with name %v was found; add it to the input", spec.PriorityClassName)
+		}
+	}
+	if class != nil {
+		spec.PriorityClassName, value, preemption = class.Name, class.Value, class.PreemptionPolicy
+	}
+	if spec.Priority != nil && *spec.Priority != value {
+		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *spec.Priority, value)
+	}
+	spec.Priority = &value
+	if preemption != nil {
+		if spec.PreemptionPolicy != nil && *spec.PreemptionPolicy != *preemption {
+			return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *spec.PreemptionPolicy, *preemption)
+		}
+		spec.PreemptionPolicy = preemption
+	}
+	return nil
+}
+
+// defaultTolerations is
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/defaulttolerationseconds/admission.go.
+func defaultTolerations(tolerations []v1.Toleration) []v1.Toleration {
+	tolerations = slices.Clip(tolerations)
+	given := tolerations
+	for _, key := range []string{v1.TaintNodeNotReady, v1.TaintNodeUnreachable} {
+		if !slices.ContainsFunc(given, func(t v1.Toleration) bool {
+			return (t.Key == key || t.Key == "") && (t.Effect == v1.TaintEffectNoExecute || t.Effect == "")
+		}) {
+			seconds := int64(300)
+			tolerations = append(tolerations, v1.Toleration{
+				Key: key, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+			})
+		}
+	}
+	return tolerations
+}
+
+// admitClaim gives a new claim the default class where it names none, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/storage/storageclass/setdefault/admission.go.
+func admitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) {
+	if !volume.PersistentVolumeClaimHasClass(claim) {
+		if class := defaultClass(s.StorageClasses); class != nil {
+			claim.Spec.StorageClassName = &class.Name
+		}
+	}
+	if claim.Status.Phase == "" {
+		claim.Status.Phase = v1.ClaimPending
+	}
+}
+
+// defaultClass is upstream's GetDefaultClass: the newest of the default classes, then the first by name; nil: there is none.
+func defaultClass(classes []*storagev1.StorageClass) *storagev1.StorageClass {
+	var defaults []*storagev1.StorageClass
+	for _, class := range classes {
+		if storageutil.IsDefaultAnnotation(class.ObjectMeta) {
+			defaults = append(defaults, class)
+		}
+	}
+	if len(defaults) == 0 {
+		return nil
+	}
+	return slices.MinFunc(defaults, func(a, b *storagev1.StorageClass) int {
+		if n := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); n != 0 {
+			return n
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+}

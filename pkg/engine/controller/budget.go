@@ -1,0 +1,139 @@
+package controller
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// budgets brings the status of every PodDisruptionBudget up to date, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go does: preemption and
+// eviction read it.
+func (p *pass) budgets() error {
+	if len(p.PodDisruptionBudgets) == 0 {
+		return nil
+	}
+	var selectors cluster.Selectors
+	for _, pdb := range p.PodDisruptionBudgets {
+		if err := selectors.Add(pdb.Namespace, pdb.Spec.Selector); err != nil {
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(pdb).Describe(), err)
+		}
+	}
+	guardedBy := make([][]*v1.Pod, len(p.PodDisruptionBudgets))
+	for _, pod := range p.Pods {
+		for _, i := range selectors.Matching(pod) {
+			guardedBy[i] = append(guardedBy[i], pod)
+		}
+	}
+	scales := p.scales()
+	for i, pdb := range p.PodDisruptionBudgets {
+		guarded := guardedBy[i]
+		var err error
+		status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, Conditions: pdb.Status.Conditions}
+		// Like upstream, a budget that cannot be computed allows nothing.
+		status.ExpectedPods, status.DesiredHealthy, err = expectedPods(pdb, guarded, scales)
+		for _, pod := range guarded {
+			if pod.DeletionTimestamp == nil && podutil.IsPodReady(pod) {
+				status.CurrentHealthy++
+			}
+		}
+		condition := metav1.Condition{
+			Type: policyv1.DisruptionAllowedCondition, ObservedGeneration: pdb.Generation, LastTransitionTime: p.Now,
+			Status: metav1.ConditionFalse, Reason: policyv1.InsufficientPodsReason,
+		}
+		switch allowed := status.CurrentHealthy - status.DesiredHealthy; {
+		case err != nil:
+			status = *pdb.Status.DeepCopy()
+			status.DisruptionsAllowed = 0
+			condition.Reason, condition.Message = policyv1.SyncFailedReason, err.Error()
+		case status.ExpectedPods > 0 && allowed > 0:
+			status.DisruptionsAllowed = allowed
+			condition.Status, condition.Reason = metav1.ConditionTrue, policyv1.SufficientPodsReason
+		}
+		updated := *pdb
+		updated.Status = *status.DeepCopy()
+		meta.SetStatusCondition(&updated.Status.Conditions, condition)
+		if !apiequality.Semantic.DeepEqual(updated.Status, pdb.Status) {
+			p.put(&updated)
+		}
+	}
+	return nil
+}
+
+// expectedPods is upstream's getExpectedPodCount.
+func expectedPods(pdb *policyv1.PodDisruptionBudget, pods []*v1.Pod, scales map[types.UID]scale) (expected, desired int32, err error) {
+	switch limit := pdb.Spec.MaxUnavailable; {
+	case limit != nil:
+		if expected, err = expectedScale(pods, scales); err != nil {
+			return 0, 0, err
+		}
+		unavailable, err := intstr.GetScaledValueFromIntOrPercent(limit, int(expected), true)
+		return expected, max(0, expected-int32(unavailable)), err
+	case pdb.Spec.MinAvailable == nil:
+		return 0, 0, nil
+	case pdb.Spec.MinAvailable.Type == intstr.Int:
+		return int32(len(pods)), pdb.Spec.MinAvailable.IntVal, nil
+	default:
+		if expected, err = expectedScale(pods, scales); err != nil {
+			return 0, 0, err
+		}
+		available, err := intstr.GetScaledValueFromIntOrPercent(pdb.Spec.MinAvailable, int(expected), true)
+		return expected, int32(available), err
+	}
+}
+
+// expectedScale is upstream's getExpectedScale: the sum of the scales of the pods' controllers. Pods without one do not count.
+func expectedScale(pods []*v1.Pod, scales map[types.UID]scale) (int32, error) {
+	total, counted := int32(0), map[types.UID]bool{}
+	for _, pod := range pods {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil {
+			continue
+		}
+		of, ok := scales[ref.UID]
+		if !ok {
+			return 0, fmt.Errorf("found no controllers for pod %q", pod.Name)
+		}
+		if !counted[of.controller] {
+			counted[of.controller] = true
+			total += of.replicas
+		}
+	}
+	return total, nil
+}
+
+// scale is what a pod's controller, or the Deployment above it, asks for.
+type scale struct {
+	controller types.UID
+	replicas   int32
+}
+
+// scales returns the scale of each controller that has one, by the UID that pods refer to. Jobs and DaemonSets have none
+// upstream either, so that percentages and maxUnavailable do not work with them.
+func (p *pass) scales() map[types.UID]scale {
+	deployments := map[types.UID]*appsv1.Deployment{}
+	for _, d := range p.Deployments {
+		deployments[d.UID] = d
+	}
+	scales := map[types.UID]scale{}
+	for _, rs := range p.ReplicaSets {
+		scales[rs.UID] = scale{rs.UID, *rs.Spec.Replicas}
+		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil && deployments[ref.UID] != nil {
+			scales[rs.UID] = scale{ref.UID, *deployments[ref.UID].Spec.Replicas}
+		}
+	}
+	for _, set := range p.StatefulSets {
+		scales[set.UID] = scale{set.UID, *set.Spec.Replicas}
+	}
+	return scales
+}

@@ -1,0 +1,328 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sort"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+	labelsutil "k8s.io/kubernetes/pkg/util/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+
+// maxRevisionHistory is upstream's limit, in characters, of the revision-history annotation.
+const maxRevisionHistory = 2000
+
+// deployments syncs every Deployment, as syncDeployment in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/deployment_controller.go does.
+func (p *pass) deployments() error {
+	owned := map[types.UID][]*appsv1.ReplicaSet{}
+	var orphans []*appsv1.ReplicaSet
+	for _, rs := range p.ReplicaSets {
+		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
+			owned[ref.UID] = append(owned[ref.UID], rs)
+		} else {
+			orphans = append(orphans, rs)
+		}
+	}
+	for _, d := range p.Deployments {
+		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		if err != nil {
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(d).Describe(), err)
+		}
+		sets := owned[d.UID]
+		orphans = slices.DeleteFunc(orphans, func(rs *appsv1.ReplicaSet) bool {
+			if rs.Namespace != d.Namespace || !selector.Matches(labels.Set(rs.Labels)) {
+				return false
+			}
+			adopted := *rs
+			adopted.OwnerReferences = withController(rs.OwnerReferences, d, deploymentKind)
+			p.put(&adopted)
+			sets = append(sets, &adopted)
+			return true
+		})
+		seen := []any{d}
+		for _, rs := range sets {
+			seen = append(seen, rs, len(p.owned.pods[rs.UID]))
+		}
+		if err := p.unlessSettled(d.UID, seen, func() error { return p.deployment(d, sets) }); err != nil {
+			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
+		}
+	}
+	return nil
+}
+
+// deploymentSync is one sync of one Deployment.
+type deploymentSync struct {
+	*pass
+	// deployment is a copy whose annotations and status may be written.
+	deployment *appsv1.Deployment
+	sets       []*appsv1.ReplicaSet
+}
+
+func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet) error {
+	d := *original
+	d.Annotations = maps.Clone(original.Annotations)
+	r := deploymentSync{pass: p, deployment: &d, sets: sets}
+	var err error
+	switch {
+	case d.Spec.Paused, r.isScalingEvent():
+		r.scale()
+	case d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
+		err = r.recreate()
+	default:
+		err = r.rolling()
+	}
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(original.Status, d.Status) || !maps.Equal(original.Annotations, d.Annotations) {
+		p.put(&d)
+	}
+	return nil
+}
+
+// revisions returns the Deployment's new ReplicaSet, nil where there is none and create is false, and its old ones:
+// getAllReplicaSetsAndSyncRevision in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go.
+func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
+	d, logger := r.deployment, klog.Background()
+	existing := deploymentutil.FindNewReplicaSet(d, r.sets)
+	for _, rs := range r.sets { // as in FindOldReplicaSets, which would compare all the templates once more
+		if existing == nil || rs.UID != existing.UID {
+			old = append(old, rs)
+		}
+	}
+	revision := strconv.FormatInt(deploymentutil.MaxRevision(logger, old)+1, 10)
+
+	if existing != nil {
+		rs := *existing
+		rs.Annotations = maps.Clone(existing.Annotations)
+		updated := deploymentutil.SetNewReplicaSetAnnotations(context.Background(), d, &rs, revision, true, maxRevisionHistory)
+		if updated || rs.Spec.MinReadySeconds != d.Spec.MinReadySeconds {
+			rs.Spec.MinReadySeconds = d.Spec.MinReadySeconds
+			r.replace(&rs)
+			return &rs, old, nil
+		}
+		deploymentutil.SetDeploymentRevision(d, existing.Annotations[deploymentutil.RevisionAnnotation])
+		return existing, old, nil
+	}
+	if create {
+		current, err = r.newReplicaSet(old, revision)
+	}
+	return current, old, err
+}
+
+// newReplicaSet makes the ReplicaSet of the Deployment's present template. It is nil where another template has the same
+// hash: upstream counts the collision and tries again with another hash at the next sync.
+func (r *deploymentSync) newReplicaSet(old []*appsv1.ReplicaSet, revision string) (*appsv1.ReplicaSet, error) {
+	d := r.deployment
+	template := *d.Spec.Template.DeepCopy()
+	hash := controller.ComputeHash(&template, d.Status.CollisionCount)
+	template.Labels = labelsutil.CloneAndAddLabel(d.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey, hash)
+	name := replicaSetName(d.Name, hash)
+	for _, other := range r.ReplicaSets {
+		if other.Namespace == d.Namespace && other.Name == name {
+			d.Status.CollisionCount = ptr.To(ptr.Deref(d.Status.CollisionCount, 0) + 1)
+			return nil, nil
+		}
+	}
+	rs := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              name,
+			Namespace:         d.Namespace,
+			UID:               r.uid("ReplicaSet", d.Namespace, name),
+			CreationTimestamp: r.Now,
+			Generation:        1,
+			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(d, deploymentKind)},
+			Labels:            template.Labels,
+		},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas:        new(int32),
+			MinReadySeconds: d.Spec.MinReadySeconds,
+			Selector:        labelsutil.CloneSelectorAndAddLabel(d.Spec.Selector, appsv1.DefaultDeploymentUniqueLabelKey, hash),
+			Template:        template,
+		},
+	}
+	replicas, err := deploymentutil.NewRSNewReplicas(d, append(old, rs), rs)
+	if err != nil {
+		return nil, err
+	}
+	rs.Spec.Replicas = &replicas
+	deploymentutil.SetNewReplicaSetAnnotations(context.Background(), d, rs, revision, false, maxRevisionHistory)
+	deploymentutil.SetDeploymentRevision(d, revision)
+	r.sets = append(r.sets, rs)
+	r.put(rs)
+	return rs, nil
+}
+
+// replicaSetName is upstream's generateReplicaSetName, the length limit included.
+func replicaSetName(deployment, hash string) string {
+	return deployment[:min(len(deployment), validation.DNS1123SubdomainMaxLength-1-len(hash))] + "-" + hash
+}
+
+// replace puts a ReplicaSet in its new form.
+func (r *deploymentSync) replace(rs *appsv1.ReplicaSet) {
+	for i := range r.sets {
+		if r.sets[i].UID == rs.UID {
+			r.sets[i] = rs
+		}
+	}
+	r.put(rs)
+}
+
+// isScalingEvent tells whether spec.replicas has changed since the ReplicaSets were last scaled.
+func (r *deploymentSync) isScalingEvent() bool {
+	for _, rs := range controller.FilterActiveReplicaSets(r.sets) {
+		if desired, ok := deploymentutil.GetDesiredReplicasAnnotation(klog.Background(), rs); ok && desired != *r.deployment.Spec.Replicas {
+			return true
+		}
+	}
+	return false
+}
+
+// rolling is rolloutRolling in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/rolling.go.
+func (r *deploymentSync) rolling() error {
+	current, old, err := r.revisions(true)
+	if err != nil {
+		return err
+	}
+	if current == nil { // a hash collision
+		return nil
+	}
+	all := append(old, current)
+	scaled, err := r.growNew(all, current)
+	if err != nil {
+		return err
+	}
+	if !scaled {
+		r.shrinkOld(all, controller.FilterActiveReplicaSets(old), current)
+	}
+	r.status(all, current)
+	return nil
+}
+
+// growNew is upstream's reconcileNewReplicaSet.
+func (r *deploymentSync) growNew(all []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) (bool, error) {
+	if *current.Spec.Replicas == *r.deployment.Spec.Replicas {
+		return false, nil
+	}
+	if *current.Spec.Replicas > *r.deployment.Spec.Replicas {
+		_, scaled := r.scaleSet(current, *r.deployment.Spec.Replicas, false)
+		return scaled, nil
+	}
+	replicas, err := deploymentutil.NewRSNewReplicas(r.deployment, all, current)
+	if err != nil {
+		return false, err
+	}
+	_, scaled := r.scaleSet(current, replicas, false)
+	return scaled, nil
+}
+
+// shrinkOld is upstream's reconcileOldReplicaSets: unhealthy old pods go first, then healthy ones, as far as maxUnavailable
+// allows and no further than pods of the new revision that are not yet available.
+func (r *deploymentSync) shrinkOld(all, old []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) {
+	if deploymentutil.GetReplicaCountForReplicaSets(old) == 0 {
+		return
+	}
+	minAvailable := *r.deployment.Spec.Replicas - deploymentutil.MaxUnavailable(*r.deployment)
+	newUnavailable := *current.Spec.Replicas - current.Status.AvailableReplicas
+	most := deploymentutil.GetReplicaCountForReplicaSets(all) - minAvailable - newUnavailable
+	if most <= 0 {
+		return
+	}
+	old = r.cleanupUnhealthy(old, most)
+	r.shrinkHealthy(append(old, current), old, minAvailable)
+}
+
+// cleanupUnhealthy is upstream's cleanupUnhealthyReplicas.
+func (r *deploymentSync) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) []*appsv1.ReplicaSet {
+	sort.Sort(controller.ReplicaSetsByCreationTimestamp(old))
+	removed := int32(0)
+	for i, rs := range old {
+		if removed >= most {
+			break
+		}
+		unhealthy := *rs.Spec.Replicas - rs.Status.AvailableReplicas
+		if *rs.Spec.Replicas == 0 || unhealthy <= 0 {
+			continue
+		}
+		count := min(most-removed, unhealthy)
+		old[i], _ = r.scaleSet(rs, *rs.Spec.Replicas-count, false)
+		removed += count
+	}
+	return old
+}
+
+// shrinkHealthy is upstream's scaleDownOldReplicaSetsForRollingUpdate.
+func (r *deploymentSync) shrinkHealthy(all, old []*appsv1.ReplicaSet, minAvailable int32) {
+	most := deploymentutil.GetAvailableReplicaCountForReplicaSets(all) - minAvailable
+	sort.Sort(controller.ReplicaSetsByCreationTimestamp(old))
+	removed := int32(0)
+	for _, rs := range old {
+		if removed >= most {
+			break
+		}
+		count := min(*rs.Spec.Replicas, most-removed)
+		r.scaleSet(rs, *rs.Spec.Replicas-count, false)
+		removed += count
+	}
+}
+
+// recreate is rolloutRecreate in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/recreate.go:
+// the new ReplicaSet is made only when no old pod is left.
+func (r *deploymentSync) recreate() error {
+	current, old, err := r.revisions(false)
+	if err != nil {
+		return err
+	}
+	scaled := false
+	for i, rs := range old {
+		if *rs.Spec.Replicas > 0 {
+			old[i], _ = r.scaleSet(rs, 0, false)
+			scaled = true
+		}
+	}
+	if !scaled && !r.oldPodsRunning(old) {
+		if current == nil {
+			if current, old, err = r.revisions(true); err != nil {
+				return err
+			}
+		}
+		if current != nil {
+			r.scaleSet(current, *r.deployment.Spec.Replicas, false)
+		}
+	}
+	r.status(append(old, current), current)
+	return nil
+}
+
+func (r *deploymentSync) oldPodsRunning(old []*appsv1.ReplicaSet) bool {
+	for _, rs := range old {
+		if rs.Status.Replicas > 0 {
+			return true
+		}
+		for _, pod := range r.owned.pods[rs.UID] {
+			if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,39 @@
+// Package workload acts as kube-controller-manager does, and as the admission that new objects meet, on a cluster.State:
+// Deployments become ReplicaSets, ReplicaSets become pods, budgets count what they guard, claims get volumes.
+//
+// Time is logical. One step of a simulation repeats rounds until a round changes nothing:
+//
+//	for {
+//		next, err := controllers.Reconcile(state)    // one sync of every controller, until nothing changes
+//		next = schedule(next)                        // place what is unscheduled; a placed pod is Running and Ready at once
+//		if next == state {
+//			at, ok := workload.Next(state)           // does anything wait for the clock alone?
+//			if !ok { break }
+//			next = a copy of state whose Now is at
+//		} else {
+//			next.Now = next.Now + 1 s
+//		}
+//		state = next
+//	}
+//
+// A pod that is deleted is Terminating until its kubelet has ended it, after State.TerminationSeconds; on a node that does not answer,
+// for as long as that is so. Each round lets every controller sync until none has anything to do.
+//
+// Where upstream exports the arithmetic it is used as it is: the StatefulSet controller is upstream's own, Deployments use
+// deployment/util, ReplicaSets rank their pods with controller.ActivePodsWithRanks and Jobs with controller.ActivePods,
+// DaemonSets ask daemon.NodeShouldRunDaemonPod and daemon.Match, drains ask kubectl's filters. What upstream does not export
+// is written again as small as it can be, and links its source.
+//
+// What StatefulSets and DaemonSets were before stands in ControllerRevisions, as in a real cluster. A dump that brings them
+// is continued where it was, in the middle of a rollout too. Without them the status of a set says whether its pods are of the
+// current template, and those that are keep running.
+//
+// What is left out:
+//   - revisionHistoryLimit of Deployments and DaemonSets: their old ReplicaSets and ControllerRevisions are kept for ever;
+//   - progressDeadlineSeconds: a Deployment never exceeds it;
+//   - how many pods upstream creates or deletes in one sync, 500 for a ReplicaSet or a Job, 250 for a DaemonSet: here it is all
+//     that it must;
+//   - the success of a Job's pods: they run for ever, unless something ends them;
+//   - ttlSecondsAfterFinished of Jobs: they are kept for ever;
+//   - metrics: an autoscaler only keeps its target between its bounds.
+package controller

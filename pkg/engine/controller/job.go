@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	jobutil "k8s.io/kubernetes/pkg/controller/job/util"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+var (
+	jobKind     = batchv1.SchemeGroupVersion.WithKind("Job")
+	cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
+)
+
+// jobs syncs every Job, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go does. Nothing completes in a
+// simulation; the pods that had succeeded or failed before are counted.
+func (p *pass) jobs() error {
+	counting := map[types.UID]bool{} // the Jobs whose pods are counted by them, or by another controller
+	backoffs := map[types.UID]cluster.JobBackoff{}
+	for _, job := range p.Jobs {
+		external := ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
+		if !external && jobutil.IsJobFinished(job) {
+			continue
+		}
+		counting[job.UID] = true
+		if external {
+			continue
+		}
+		sync := p.newJobSync(job)
+		if err := sync.run(); err != nil {
+			return fmt.Errorf("%s: %w", cluster.RefTo(job).Describe(), err)
+		}
+		if sync.backoff != (cluster.JobBackoff{}) {
+			backoffs[job.UID] = sync.backoff
+		}
+	}
+	p.releaseOrphans(counting)
+	if !maps.Equal(backoffs, p.JobBackoffs) {
+		next := *p.State
+		next.JobBackoffs = backoffs
+		p.State = &next
+	}
+	return nil
+}
+
+// releaseOrphans lets go of the pods that no Job is going to count: handleSingleOrphanPod.
+func (p *pass) releaseOrphans(counting map[types.UID]bool) {
+	for _, pod := range p.Pods {
+		if !tracked(pod) {
+			continue
+		}
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil || ref.Kind == jobKind.Kind && ref.APIVersion == jobKind.GroupVersion().String() && !counting[ref.UID] {
+			p.untrack(pod)
+		}
+	}
+}
+
+// A pod of a Job carries the finalizer batch.kubernetes.io/job-tracking until its Job has counted it. Without it a pod is one
+// that has been counted.
+
+func tracked(pod *v1.Pod) bool { return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) }
+
+func untracked(pod *v1.Pod) *v1.Pod {
+	if !tracked(pod) {
+		return pod
+	}
+	counted := *pod
+	counted.Finalizers = slices.DeleteFunc(slices.Clone(pod.Finalizers), func(f string) bool { return f == batchv1.JobTrackingFinalizer })
+	return &counted
+}
+
+// untrack removes the finalizer, and with it a pod that has ended and that somebody had asked to end.
+func (p *pass) untrack(pod *v1.Pod) {
+	if pod.DeletionTimestamp != nil && (cluster.Terminal(pod) || pod.Spec.NodeName == "") {
+		p.remove(pod)
+	} else {
+		p.put(untracked(pod))
+	}
+}
+
+// FailedJobs says which Jobs have failed, or are bound to when their last pods end, that had not in an earlier state.
+func FailedJobs(before, now *cluster.State) []string {
+	known := map[types.UID]bool{}
+	for _, job := range before.Jobs {
+		known[job.UID] = jobFailure(job) != nil
+	}
+	var failed []string
+	for _, job := range now.Jobs {
+		if condition := jobFailure(job); condition != nil && !known[job.UID] {
+			name := "job/" + job.Name
+			if job.Namespace != metav1.NamespaceDefault {
+				name = job.Namespace + "/" + name
+			}
+			failed = append(failed, fmt.Sprintf("%s failed: %s: %s", name, condition.Reason, condition.Message))
+		}
+	}
+	return failed
+}
+
+// jobFailure returns the condition that says why the Job has failed, if it has.
+func jobFailure(job *batchv1.Job) *batchv1.JobCondition {
+	return cmp.Or(jobCondition(job.Status.Conditions, batchv1.JobFailed), jobCondition(job.Status.Conditions, batchv1.JobFailureTarget))
+}
+
+// RunCronJob returns the state with one more run of the CronJob, and the Job that is that run. A CronJob runs by itself at no
+// time, since a simulation has no schedule.
+func RunCronJob(s *cluster.State, cronJob *batchv1.CronJob) (*cluster.State, *batchv1.Job, error) {
+	template := cronJob.Spec.JobTemplate.DeepCopy()
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			// Upstream names a run after its minute since 1970; two runs in one minute need another number.
+			Name:            fmt.Sprintf("%s-%d", cronJob.Name[:min(len(cronJob.Name), 52)], s.Now.Unix()/60+int64(s.Created)),
+			Namespace:       cronJob.Namespace,
+			Labels:          template.Labels,
+			Annotations:     template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cronJob, cronJobKind)},
+		},
+		Spec: template.Spec,
+	}
+	next, _, err := Admit(s, job)
+	if err != nil {
+		return nil, nil, err
+	}
+	i := slices.IndexFunc(next.Jobs, func(j *batchv1.Job) bool { return j.Namespace == job.Namespace && j.Name == job.Name })
+	return next, next.Jobs[i], nil
+}

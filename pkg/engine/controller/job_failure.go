@@ -1,0 +1,139 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// What a failed pod means to its Job.
+
+// podFailed tells whether the pod counts as failed: isPodFailed in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go. One that is Terminating does at
+// once, unless the Job replaces only pods that have reached the phase Failed.
+func podFailed(job *batchv1.Job, pod *v1.Pod) bool {
+	if pod.Status.Phase == v1.PodFailed {
+		return true
+	}
+	return !replacesOnlyFailed(job) && pod.DeletionTimestamp != nil && pod.Status.Phase != v1.PodSucceeded
+}
+
+func replacesOnlyFailed(job *batchv1.Job) bool {
+	return ptr.Deref(job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed) == batchv1.Failed
+}
+
+// verdict is what the podFailurePolicy makes of a failed pod.
+type verdict struct {
+	action  batchv1.PodFailurePolicyAction // "" where no rule matches
+	message string                         // of the action FailJob
+}
+
+// counts tells whether the failure counts towards the limits.
+func (v verdict) counts() bool { return v.action != batchv1.PodFailurePolicyActionIgnore }
+
+// judgeFailure finds the first rule that matches: matchPodFailurePolicy in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/pod_failure_policy.go.
+func judgeFailure(policy *batchv1.PodFailurePolicy, pod *v1.Pod) verdict {
+	if policy == nil {
+		return verdict{}
+	}
+	for i, rule := range policy.Rules {
+		var cause string
+		if rule.OnExitCodes != nil {
+			if c := failedContainer(&pod.Status, rule.OnExitCodes); c != nil {
+				cause = fmt.Sprintf("Container %s for pod %s/%s failed with exit code %v", c.Name, pod.Namespace, pod.Name, c.State.Terminated.ExitCode)
+			}
+		} else if condition := matchingCondition(&pod.Status, rule.OnPodConditions); condition != nil {
+			cause = fmt.Sprintf("Pod %s/%s has condition %v", pod.Namespace, pod.Name, condition.Type)
+		}
+		if cause != "" {
+			return verdict{rule.Action, fmt.Sprintf("%s matching %v rule at index %d", cause, rule.Action, i)}
+		}
+	}
+	return verdict{}
+}
+
+// failedContainer returns the first container that ended with one of the exit codes; init containers come last.
+func failedContainer(status *v1.PodStatus, codes *batchv1.PodFailurePolicyOnExitCodesRequirement) *v1.ContainerStatus {
+	for _, c := range slices.Concat(status.ContainerStatuses, status.InitContainerStatuses) {
+		if c.State.Terminated == nil || c.State.Terminated.ExitCode == 0 || codes.ContainerName != nil && *codes.ContainerName != c.Name {
+			continue
+		}
+		if slices.Contains(codes.Values, c.State.Terminated.ExitCode) == (codes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn) {
+			return &c
+		}
+	}
+	return nil
+}
+
+func matchingCondition(status *v1.PodStatus, patterns []batchv1.PodFailurePolicyOnPodConditionsPattern) *v1.PodCondition {
+	for _, condition := range status.Conditions {
+		if slices.ContainsFunc(patterns, func(p batchv1.PodFailurePolicyOnPodConditionsPattern) bool {
+			return p.Type == condition.Type && p.Status == condition.Status
+		}) {
+			return &condition
+		}
+	}
+	return nil
+}
+
+// restartsExceeded tells whether the containers of pods that restart in place have restarted too often: upstream's
+// pastBackoffLimitOnFailure.
+func restartsExceeded(job *batchv1.Job, pods []*v1.Pod) bool {
+	if job.Spec.Template.Spec.RestartPolicy != v1.RestartPolicyOnFailure {
+		return false
+	}
+	restarts := int32(0)
+	for _, pod := range pods {
+		if pod.Status.Phase == v1.PodRunning || pod.Status.Phase == v1.PodPending {
+			for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+				restarts += c.RestartCount
+			}
+		}
+	}
+	return restarts > 0 && restarts >= *job.Spec.BackoffLimit
+}
+
+// finishTime is when the pod ended: getFinishedTime in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/backoff_utils.go.
+func finishTime(pod *v1.Pod) time.Time {
+	if at, ok := containersFinished(pod); ok {
+		return at
+	}
+	if ready := podutil.GetPodReadyCondition(pod.Status); ready != nil && ready.Status == v1.ConditionFalse && !ready.LastTransitionTime.IsZero() {
+		return ready.LastTransitionTime.Time
+	}
+	if pod.DeletionTimestamp != nil {
+		return cluster.DeletionRequested(pod)
+	}
+	return pod.CreationTimestamp.Time
+}
+
+// containersFinished returns when the last container ended, sidecars among them; false where one has not.
+func containersFinished(pod *v1.Pod) (time.Time, bool) {
+	statuses := slices.Clone(pod.Status.ContainerStatuses)
+	for _, status := range pod.Status.InitContainerStatuses {
+		if slices.ContainsFunc(pod.Spec.InitContainers, func(c v1.Container) bool {
+			return c.Name == status.Name && podutil.IsRestartableInitContainer(&c)
+		}) {
+			statuses = append(statuses, status)
+		}
+	}
+	var last time.Time
+	for _, status := range statuses {
+		if status.State.Terminated == nil || status.State.Terminated.FinishedAt.IsZero() {
+			return time.Time{}, false
+		}
+		if at := status.State.Terminated.FinishedAt.Time; at.After(last) {
+			last = at
+		}
+	}
+	return last, !last.IsZero()
+}

@@ -1,0 +1,224 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/storage/names"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/controller"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// manage asks the pods to end that the Job has too many, or else creates those that it lacks, and returns how many are active
+// then: manageJob.
+func (j *jobSync) manage() (int32, error) {
+	active := int32(len(j.active))
+	if j.job.DeletionTimestamp != nil {
+		return active, nil
+	}
+	want := j.want()
+	if excess := j.excess(int(max(0, active-want))); len(excess) > 0 {
+		j.end(excess)
+		return active - int32(len(excess)), nil
+	}
+	lacking := want - active
+	if replacesOnlyFailed(j.job) {
+		lacking -= j.terminating
+	}
+	if lacking <= 0 {
+		return active, nil
+	}
+	created, err := j.create(int(lacking))
+	return active + int32(created), err
+}
+
+// want is how many pods are to be active.
+func (j *jobSync) want() int32 {
+	parallelism := *j.job.Spec.Parallelism
+	switch {
+	case j.suspended():
+		return 0
+	case j.job.Spec.Completions != nil:
+		return max(0, min(parallelism, *j.job.Spec.Completions-j.succeeded))
+	case j.succeeded > 0: // a work queue that has begun to empty gets no new workers
+		return int32(len(j.active))
+	}
+	return parallelism
+}
+
+// excess returns at least so many of the active pods, and all that have an index which another has, or none that is valid:
+// activePodsForRemoval. Among equals the newest goes first, or the one that the generator chooses.
+func (j *jobSync) excess(atLeast int) []*v1.Pod {
+	valid := slices.DeleteFunc(slices.Clone(j.active), func(pod *v1.Pod) bool { return !j.belongs(pod) })
+	if atLeast == 0 && (!isIndexed(j.job) || indexesOf(valid).total() == len(j.active)) {
+		return nil
+	}
+	ranked := slices.Clone(j.active)
+	slices.Reverse(ranked)
+	if j.Rand != nil {
+		j.Rand.Shuffle(len(ranked), func(a, b int) { ranked[a], ranked[b] = ranked[b], ranked[a] })
+	}
+	sort.Stable(controller.ActivePods(ranked))
+	if !isIndexed(j.job) {
+		return ranked[:atLeast]
+	}
+	of := map[int]int{}
+	for _, pod := range valid {
+		index, _ := completionIndex(pod)
+		of[index]++
+	}
+	var excess, left []*v1.Pod
+	for _, pod := range ranked {
+		switch index, _ := completionIndex(pod); {
+		case !j.belongs(pod):
+			excess = append(excess, pod)
+		case of[index] > 1:
+			of[index]--
+			excess = append(excess, pod)
+		default:
+			left = append(left, pod)
+		}
+	}
+	return append(excess, left[:max(0, atLeast-len(excess))]...)
+}
+
+// end asks the pods to end. They need not be counted any more when they have.
+func (j *jobSync) end(pods []*v1.Pod) {
+	for _, pod := range pods {
+		j.asked[pod.UID] = true
+		j.terminating++
+		if podutil.IsPodReady(pod) {
+			j.ready--
+		}
+		j.delete(untracked(pod))
+	}
+}
+
+// create makes so many pods, fewer where the Job has to wait after failures, and returns how many it made.
+func (j *jobSync) create(count int) (int, error) {
+	var indexes []int
+	switch {
+	case j.job.Spec.BackoffLimitPerIndex == nil && j.waits(j.backoff.Failures, j.backoff.Last):
+		return 0, nil
+	case isIndexed(j.job):
+		if indexes = j.nextIndexes(count); len(indexes) == 0 {
+			return 0, nil
+		}
+		count = len(indexes)
+	}
+	prototype, err := j.prototype(&j.job.Spec.Template, j.job, jobKind)
+	if err != nil {
+		return 0, err
+	}
+	prototype.Finalizers = append(slices.Clone(prototype.Finalizers), batchv1.JobTrackingFinalizer)
+	for i := range count {
+		if indexes == nil {
+			j.pass.create(prototype)
+		} else {
+			j.pass.create(j.indexed(prototype, indexes[i]))
+		}
+	}
+	return count, nil
+}
+
+// nextIndexes returns at most so many of the indexes that need a pod, those that come first: firstPendingIndexes.
+func (j *jobSync) nextIndexes(count int) []int {
+	busy := j.succeededIndexes.and(j.failedIndexes...).and(indexesOf(j.active)...)
+	if replacesOnlyFailed(j.job) {
+		busy = busy.and(indexesOf(controller.FilterTerminatingPods(j.pods))...)
+	}
+	var ready []int
+	for _, index := range busy.lacking(int(*j.job.Spec.Completions), count) {
+		last := j.lastFailed[index]
+		if last == nil || !j.waits(failures(last)+1, finishTime(last)) {
+			ready = append(ready, index)
+		}
+	}
+	return ready
+}
+
+// indexed is the prototype's pod of the index.
+func (j *jobSync) indexed(prototype *v1.Pod, index int) *v1.Pod {
+	pod := *prototype
+	pod.Labels, pod.Annotations = maps.Clone(pod.Labels), maps.Clone(pod.Annotations)
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, strconv.Itoa(index))
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, strconv.Itoa(index))
+	pod.Spec.Hostname = fmt.Sprintf("%s-%d", j.job.Name, index)
+	suffix := fmt.Sprintf("-%d-", index)
+	pod.GenerateName = j.job.Name[:min(len(j.job.Name), names.MaxGeneratedNameLength-len(suffix))] + suffix
+	if j.job.Spec.BackoffLimitPerIndex != nil {
+		counted, ignored := 0, 0
+		if last := j.lastFailed[index]; last != nil {
+			counted, ignored = failureCounts(last)
+			if judgeFailure(j.job.Spec.PodFailurePolicy, last).counts() {
+				counted++
+			} else {
+				ignored++
+			}
+		}
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobIndexFailureCountAnnotation, strconv.Itoa(counted))
+		if ignored > 0 {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobIndexIgnoredFailureCountAnnotation, strconv.Itoa(ignored))
+		}
+	}
+	return &pod
+}
+
+// remember adds the pods that have just ended to the failures since the last success: newBackoffRecord in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/backoff_utils.go. Where each index has a limit, its last
+// failed pod says it.
+func (j *jobSync) remember(succeeded, failed []*v1.Pod) {
+	if j.job.Spec.BackoffLimitPerIndex != nil {
+		return
+	}
+	j.backoff = j.JobBackoffs[j.job.UID]
+	j.backoff.Retry = time.Time{}
+	var success, last time.Time
+	for _, pod := range succeeded {
+		j.backoff = cluster.JobBackoff{}
+		if at := finishTime(pod); at.After(success) {
+			success = at
+		}
+	}
+	for _, pod := range failed {
+		at := finishTime(pod)
+		if !at.After(success) {
+			continue
+		}
+		j.backoff.Failures++
+		if at.After(last) {
+			last = at
+			j.backoff.Last = at
+		}
+	}
+}
+
+// waits tells whether it is too early for another pod after so many failures in a row: getRemainingTimeForFailuresCount. What
+// ended in the logical future comes from a dump, and is long ago.
+func (j *jobSync) waits(failures int, last time.Time) bool {
+	const first, longest = 10 * time.Second, 10 * time.Minute
+	if failures == 0 || last.After(j.Now.Time) {
+		return false
+	}
+	wait := first
+	for i := 1; i < failures && wait < longest; i++ {
+		wait *= 2
+	}
+	until := last.Add(min(wait, longest))
+	if !until.After(j.Now.Time) {
+		return false
+	}
+	if j.backoff.Retry.IsZero() || until.Before(j.backoff.Retry) {
+		j.backoff.Retry = until
+	}
+	return true
+}

@@ -1,0 +1,330 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// jobSync is one sync of one Job: syncJob in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go.
+type jobSync struct {
+	*pass
+	job *batchv1.Job
+	// status becomes the Job's.
+	status *batchv1.JobStatus
+	// pods are the Job's; active are those that neither have ended nor are asked to.
+	pods, active []*v1.Pod
+	// ready and terminating count pods, those that this sync asks to end as such.
+	ready, terminating int32
+	asked              map[types.UID]bool
+	// succeeded and failed count all pods, those that no sync has counted before, too.
+	succeeded, failed int32
+	// succeededIndexes and failedIndexes are an Indexed Job's.
+	succeededIndexes, failedIndexes indexes
+	// lastFailed are the failed pods that wait for another of their index, which goes on with their count of failures.
+	lastFailed map[int]*v1.Pod
+	// backoff is what the controller remembers of the Job from now on.
+	backoff cluster.JobBackoff
+	// finished is what the Job comes to: FailureTarget or Failed, SuccessCriteriaMet or Complete.
+	finished *batchv1.JobCondition
+}
+
+func (p *pass) newJobSync(job *batchv1.Job) *jobSync {
+	j := &jobSync{pass: p, job: job, status: job.Status.DeepCopy(), pods: p.owned.pods[job.UID], asked: map[types.UID]bool{}}
+	j.active = controller.FilterActivePods(klog.Background(), j.pods)
+	j.terminating = controller.CountTerminatingPods(j.pods)
+	for _, pod := range j.active {
+		if podutil.IsPodReady(pod) {
+			j.ready++
+		}
+	}
+	if j.status.UncountedTerminatedPods == nil {
+		j.status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
+	}
+	if j.status.StartTime == nil && !j.suspended() {
+		j.status.StartTime = &p.Now
+	}
+	return j
+}
+
+func (j *jobSync) run() error {
+	j.tally()
+	j.judge()
+	active := int32(len(j.active))
+	if j.finished != nil {
+		j.end(j.active)
+		active = 0
+	} else {
+		var err error
+		if active, err = j.manage(); err != nil {
+			return err
+		}
+		j.judgeCompletions(active)
+	}
+	j.status.Active, j.status.Ready, j.status.Terminating = active, &j.ready, &j.terminating
+	j.track()
+	j.finish()
+	if !apiequality.Semantic.DeepEqual(*j.status, j.job.Status) {
+		counted := *j.job
+		counted.Status = *j.status
+		j.put(&counted)
+	}
+	return nil
+}
+
+func (j *jobSync) suspended() bool { return ptr.Deref(j.job.Spec.Suspend, false) }
+
+// belongs tells whether the pod is one that the Job counts: in an Indexed Job only those with a valid index are.
+func (j *jobSync) belongs(pod *v1.Pod) bool {
+	if !isIndexed(j.job) {
+		return true
+	}
+	index, ok := completionIndex(pod)
+	return ok && index < int(*j.job.Spec.Completions)
+}
+
+// uncounted tells whether the pod is yet to be counted when it ends, and not among those before: upstream's
+// getValidPodsWithFilter.
+func (j *jobSync) uncounted(pod *v1.Pod, before []types.UID) bool {
+	return tracked(pod) && j.belongs(pod) && !slices.Contains(before, pod.UID)
+}
+
+func (j *jobSync) tally() {
+	before := j.status.UncountedTerminatedPods
+	var succeeded, failed []*v1.Pod
+	for _, pod := range j.pods {
+		if pod.Status.Phase == v1.PodSucceeded && j.uncounted(pod, before.Succeeded) {
+			succeeded = append(succeeded, pod)
+		}
+		if podFailed(j.job, pod) && j.uncounted(pod, before.Failed) {
+			failed = append(failed, pod)
+			if judgeFailure(j.job.Spec.PodFailurePolicy, pod).counts() {
+				j.failed++
+			}
+		}
+	}
+	j.failed += j.status.Failed + int32(len(before.Failed))
+	j.succeeded = j.status.Succeeded + int32(len(succeeded)+len(before.Succeeded))
+	j.remember(succeeded, failed)
+	if !isIndexed(j.job) {
+		return
+	}
+	completions := int(*j.job.Spec.Completions)
+	j.succeededIndexes = parseIndexes(j.status.CompletedIndexes, completions).and(indexesOf(succeeded)...)
+	j.succeeded = int32(j.succeededIndexes.total())
+	if j.job.Spec.BackoffLimitPerIndex != nil {
+		j.failedIndexes = parseIndexes(ptr.Deref(j.status.FailedIndexes, ""), completions)
+		j.tallyIndexes()
+	}
+}
+
+// tallyIndexes finds the indexes that have failed for good, and the pods of the others that have failed and not been replaced:
+// upstream's calculateFailedIndexes and getPodsWithDelayedDeletionPerIndex.
+func (j *jobSync) tallyIndexes() {
+	j.lastFailed = map[int]*v1.Pod{}
+	var failed []*v1.Pod
+	for _, pod := range j.pods {
+		if !j.uncounted(pod, nil) || !podFailed(j.job, pod) {
+			continue
+		}
+		verdict := judgeFailure(j.job.Spec.PodFailurePolicy, pod)
+		counted, _ := failureCounts(pod)
+		if verdict.action == batchv1.PodFailurePolicyActionFailIndex || verdict.counts() && counted >= int(*j.job.Spec.BackoffLimitPerIndex) {
+			failed = append(failed, pod)
+		}
+	}
+	j.failedIndexes = j.failedIndexes.and(indexesOf(failed)...)
+	settled := j.succeededIndexes.and(j.failedIndexes...).and(indexesOf(j.active)...)
+	for _, pod := range j.pods {
+		index, _ := completionIndex(pod)
+		if !j.uncounted(pod, nil) || !podFailed(j.job, pod) || settled.has(index) {
+			continue
+		}
+		last := j.lastFailed[index]
+		if last == nil || failures(pod) >= failures(last) && !finishTime(pod).Before(finishTime(last)) {
+			j.lastFailed[index] = pod
+		}
+	}
+}
+
+// judge decides whether the Job has failed, or met its success policy. What an earlier sync decided holds.
+func (j *jobSync) judge() {
+	spec, conditions := &j.job.Spec, j.status.Conditions
+	if met := jobCondition(conditions, batchv1.JobSuccessCriteriaMet); met != nil {
+		j.finished = met
+		return
+	}
+	if target := jobCondition(conditions, batchv1.JobFailureTarget); target != nil {
+		j.finished = j.condition(batchv1.JobFailed, target.Reason, target.Message)
+		return
+	}
+	fail := func(reason, message string) { j.finished = j.condition(batchv1.JobFailureTarget, reason, message) }
+	for _, pod := range j.pods {
+		if !podFailed(j.job, pod) {
+			continue
+		}
+		if v := judgeFailure(spec.PodFailurePolicy, pod); v.action == batchv1.PodFailurePolicyActionFailJob {
+			fail(batchv1.JobReasonPodFailurePolicy, v.message)
+			return
+		}
+	}
+	completions := int(ptr.Deref(spec.Completions, 0))
+	ended := j.failedIndexes.total()
+	switch {
+	case j.failed > *spec.BackoffLimit || restartsExceeded(j.job, j.pods):
+		fail(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
+	case j.pastDeadline():
+		fail(batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
+	case spec.MaxFailedIndexes != nil && ended > int(*spec.MaxFailedIndexes):
+		fail(batchv1.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes")
+	case ended > 0 && ended+j.succeededIndexes.total() >= completions:
+		fail(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
+	default:
+		if rule := metSuccessPolicy(spec.SuccessPolicy, j.succeededIndexes, completions); rule != "" {
+			j.finished = j.condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy, rule)
+		}
+	}
+}
+
+func (j *jobSync) pastDeadline() bool {
+	limit := j.job.Spec.ActiveDeadlineSeconds
+	return limit != nil && !j.suspended() && !j.Now.Before(ptr.To(metav1.NewTime(j.status.StartTime.Add(time.Duration(*limit)*time.Second))))
+}
+
+// judgeCompletions decides whether the Job is complete, and if not, whether it is suspended.
+func (j *jobSync) judgeCompletions(active int32) {
+	enough := j.succeeded > 0
+	if j.job.Spec.Completions != nil {
+		enough = j.succeeded >= *j.job.Spec.Completions
+	}
+	if enough && active == 0 {
+		j.finished = j.condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
+		return
+	}
+	if j.job.DeletionTimestamp != nil {
+		return
+	}
+	was := jobCondition(j.status.Conditions, batchv1.JobSuspended) != nil
+	switch {
+	case j.suspended() && !was:
+		j.setCondition(j.condition(batchv1.JobSuspended, "JobSuspended", "Job suspended"))
+		j.status.StartTime = nil
+	case !j.suspended() && was:
+		resumed := j.condition(batchv1.JobSuspended, "JobResumed", "Job resumed")
+		resumed.Status = v1.ConditionFalse
+		j.setCondition(resumed)
+		j.status.StartTime = &j.Now
+	}
+}
+
+// track counts the pods that have ended, and takes the finalizer from those that are counted:
+// trackJobStatusAndRemoveFinalizers. When a Job fails, its pods fail, too.
+func (j *jobSync) track() {
+	failing := j.finished != nil && (j.finished.Type == batchv1.JobFailureTarget || j.finished.Type == batchv1.JobFailed)
+	before := j.status.UncountedTerminatedPods
+	held := map[types.UID]bool{}
+	for _, pod := range j.pods {
+		if !tracked(pod) {
+			continue
+		}
+		if !j.countable(pod) {
+			held[pod.UID] = true
+			continue
+		}
+		switch failed := podFailed(j.job, pod) || failing; {
+		case pod.Status.Phase == v1.PodSucceeded && !slices.Contains(before.Failed, pod.UID):
+			if j.uncounted(pod, before.Succeeded) {
+				j.status.Succeeded++
+			}
+		case failed && j.uncounted(pod, before.Failed) && judgeFailure(j.job.Spec.PodFailurePolicy, pod).counts():
+			j.status.Failed++
+		}
+		if !j.asked[pod.UID] {
+			j.untrack(pod)
+		}
+	}
+	// What a dump says is about to be counted is, as soon as the pod has no finalizer.
+	count := func(uids *[]types.UID, counter *int32) {
+		all := len(*uids)
+		*uids = slices.DeleteFunc(*uids, func(uid types.UID) bool { return !held[uid] })
+		*counter += int32(all - len(*uids))
+	}
+	count(&before.Succeeded, &j.status.Succeeded)
+	count(&before.Failed, &j.status.Failed)
+	if isIndexed(j.job) {
+		j.status.Succeeded, j.status.CompletedIndexes = int32(j.succeededIndexes.total()), j.succeededIndexes.String()
+		j.status.FailedIndexes = nil
+		if j.job.Spec.BackoffLimitPerIndex != nil {
+			j.status.FailedIndexes = ptr.To(j.failedIndexes.String())
+		}
+	}
+}
+
+// countable is upstream's canRemoveFinalizer.
+func (j *jobSync) countable(pod *v1.Pod) bool {
+	if j.job.DeletionTimestamp != nil || j.finished != nil || pod.Status.Phase == v1.PodSucceeded {
+		return true
+	}
+	index, _ := completionIndex(pod)
+	return podFailed(j.job, pod) && j.lastFailed[index] != pod
+}
+
+// finish adds the condition to which the Job comes, and the final one as soon as no pod is Terminating: enactJobFinished.
+func (j *jobSync) finish() {
+	if j.finished == nil {
+		return
+	}
+	if interim := j.finished.Type; interim == batchv1.JobFailureTarget || interim == batchv1.JobSuccessCriteriaMet {
+		if jobCondition(j.status.Conditions, interim) == nil {
+			j.status.Conditions = append(j.status.Conditions, *j.finished)
+		}
+		final := batchv1.JobFailed
+		if interim == batchv1.JobSuccessCriteriaMet {
+			final = batchv1.JobComplete
+		}
+		j.finished = j.condition(final, j.finished.Reason, j.finished.Message)
+	}
+	if before := j.status.UncountedTerminatedPods; len(before.Succeeded)+len(before.Failed) > 0 || j.terminating > 0 {
+		return
+	}
+	j.setCondition(j.finished)
+	if j.finished.Type == batchv1.JobComplete {
+		j.status.CompletionTime = &j.Now
+	}
+}
+
+func (j *jobSync) condition(kind batchv1.JobConditionType, reason, message string) *batchv1.JobCondition {
+	return &batchv1.JobCondition{Type: kind, Status: v1.ConditionTrue, Reason: reason, Message: message, LastProbeTime: j.Now, LastTransitionTime: j.Now}
+}
+
+func (j *jobSync) setCondition(condition *batchv1.JobCondition) {
+	for i := range j.status.Conditions {
+		if j.status.Conditions[i].Type == condition.Type {
+			j.status.Conditions[i] = *condition
+			return
+		}
+	}
+	j.status.Conditions = append(j.status.Conditions, *condition)
+}
+
+// jobCondition returns the condition of that type if it is true.
+func jobCondition(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range conditions {
+		if conditions[i].Type == kind && conditions[i].Status == v1.ConditionTrue {
+			return &conditions[i]
+		}
+	}
+	return nil
+}

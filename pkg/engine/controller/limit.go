@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/daemon"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// MaxPods is how many pods controllers make in a simulation, unless its scenario says otherwise. Kubernetes itself is tested to
+// 150,000.
+const MaxPods = 150_000
+
+// CheckPods refuses what would make more pods than that, or more than upstream's controllers can count. The API server takes it, and
+// a real cluster fills up with pods until something breaks.
+func CheckPods(s *cluster.State, most int) error {
+	type asked struct {
+		owner cluster.Object
+		pods  int64
+	}
+	var problems []error
+	var all []asked
+	var total int64
+	count := func(owner cluster.Object, pods int64) {
+		all = append(all, asked{owner, pods})
+		total += pods
+	}
+	autoscalers := autoscalersOf(s)
+	for _, d := range s.Deployments {
+		replicas := autoscalers.bound("Deployment", d)
+		count(d, replicas)
+		if surge := int64(deploymentutil.MaxSurge(*d)); replicas <= int64(most) && replicas+surge > math.MaxInt32 {
+			problems = append(problems, fmt.Errorf("%s: spec.strategy.rollingUpdate.maxSurge: with it there are %d pods; give a maxSurge with which there are at most %d",
+				cluster.RefTo(d).Describe(), replicas+surge, math.MaxInt32))
+		}
+	}
+	for _, set := range s.StatefulSets {
+		replicas := autoscalers.bound("StatefulSet", set)
+		count(set, replicas)
+		if ordinals := set.Spec.Ordinals; ordinals != nil && int64(ordinals.Start)+replicas > math.MaxInt32 {
+			problems = append(problems, fmt.Errorf("%s: spec.ordinals.start: from %d on, %d pods cannot be numbered; give a start of at most %d",
+				cluster.RefTo(set).Describe(), ordinals.Start, replicas, math.MaxInt32-replicas))
+		}
+	}
+	for _, rs := range s.ReplicaSets {
+		if metav1.GetControllerOfNoCopy(rs) == nil {
+			count(rs, autoscalers.bound("ReplicaSet", rs))
+		}
+	}
+	for _, job := range s.Jobs {
+		if !ptr.Deref(job.Spec.Suspend, false) {
+			parallelism := ptr.Deref(job.Spec.Parallelism, 1)
+			count(job, int64(min(parallelism, ptr.Deref(job.Spec.Completions, parallelism))))
+		}
+	}
+	for _, ds := range s.DaemonSets {
+		count(ds, int64(len(s.Nodes)))
+	}
+	if total > int64(most) { // look more closely
+		for i := range all {
+			if ds, ok := all[i].owner.(*appsv1.DaemonSet); ok {
+				total -= all[i].pods
+				all[i].pods = daemonPods(s, ds)
+				total += all[i].pods
+			}
+		}
+	}
+	if total > int64(most) {
+		largest := slices.MaxFunc(all, func(a, b asked) int { return cmp.Compare(a.pods, b.pods) })
+		problems = append(problems, fmt.Errorf("%s: asks for %d of %d pods, and a simulation has at most %d; ask for fewer, or set maxPods in the scenario",
+			cluster.RefTo(largest.owner).Describe(), largest.pods, total, most))
+	}
+	return errors.Join(problems...)
+}
+
+// daemonPods counts the nodes on which the DaemonSet's pods run.
+func daemonPods(s *cluster.State, ds *appsv1.DaemonSet) (pods int64) {
+	for _, node := range s.Nodes {
+		if run, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), node, ds); run {
+			pods++
+		}
+	}
+	return pods
+}

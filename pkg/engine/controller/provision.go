@@ -1,0 +1,139 @@
+package controller
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
+)
+
+// VolumeTopologyAnnotation on a StorageClass says which nodes reach a volume that the class provisions: "zone" those in the
+// zone of the node for which it was made, "node" that node alone, "none" all of them. Without it the provisioner's name
+// decides, and one that is not known provides zonal volumes, as cloud disks are.
+const VolumeTopologyAnnotation = "faultline.dev/volume-topology"
+
+const (
+	topologyZone = "zone"
+	topologyNode = "node"
+	topologyNone = "none"
+)
+
+// provisionerTopology is where the volumes of well-known provisioners can be reached from; others are zonal.
+var provisionerTopology = map[string]string{
+	"rancher.io/local-path":         topologyNode,
+	"docker.io/hostpath":            topologyNode,
+	"k8s.io/minikube-hostpath":      topologyNode,
+	"microk8s.io/hostpath":          topologyNode,
+	"hostpath.csi.k8s.io":           topologyNode,
+	"openebs.io/local":              topologyNode,
+	"local.csi.openebs.io":          topologyNode,
+	"topolvm.io":                    topologyNode,
+	"directpv-min-io":               topologyNode,
+	"efs.csi.aws.com":               topologyNone,
+	"fsx.csi.aws.com":               topologyNone,
+	"file.csi.azure.com":            topologyNone,
+	"filestore.csi.storage.gke.io":  topologyNone,
+	"nfs.csi.k8s.io":                topologyNone,
+	"smb.csi.k8s.io":                topologyNone,
+	"driver.longhorn.io":            topologyNone,
+	"rook-ceph.rbd.csi.ceph.com":    topologyNone,
+	"rook-ceph.cephfs.csi.ceph.com": topologyNone,
+	"rbd.csi.ceph.com":              topologyNone,
+	"cephfs.csi.ceph.com":           topologyNone,
+}
+
+// Provision makes the volume that the class provides for the claim, and returns it bound to the claim, and the claim bound to
+// it. The node is the one that the scheduler has selected, or nil where the volume is provisioned before there is a consumer:
+// then only allowedTopologies, of which the first is taken, restricts the volume. The name is pvc-<UID of the claim>, as
+// external provisioners name it. The volume lacks UID and creation time.
+func Provision(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node *v1.Node) (*v1.PersistentVolume, *v1.PersistentVolumeClaim) {
+	name := "pvc-" + string(claim.UID)
+	reclaim, mode := v1.PersistentVolumeReclaimDelete, v1.PersistentVolumeFilesystem
+	if class.ReclaimPolicy != nil {
+		reclaim = *class.ReclaimPolicy
+	}
+	if claim.Spec.VolumeMode != nil {
+		mode = *claim.Spec.VolumeMode
+	}
+	pv := &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Annotations: map[string]string{volume.AnnDynamicallyProvisioned: class.Provisioner},
+		},
+		Spec: v1.PersistentVolumeSpec{
+			Capacity:                      v1.ResourceList{v1.ResourceStorage: claim.Spec.Resources.Requests[v1.ResourceStorage]},
+			AccessModes:                   claim.Spec.AccessModes,
+			PersistentVolumeReclaimPolicy: reclaim,
+			StorageClassName:              class.Name,
+			VolumeMode:                    &mode,
+			MountOptions:                  class.MountOptions,
+			NodeAffinity:                  volumeAffinity(class, node),
+			ClaimRef: &v1.ObjectReference{
+				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+			},
+			PersistentVolumeSource: v1.PersistentVolumeSource{
+				CSI: &v1.CSIPersistentVolumeSource{Driver: class.Provisioner, VolumeHandle: name},
+			},
+		},
+		Status: v1.PersistentVolumeStatus{Phase: v1.VolumeBound},
+	}
+	if volumeTopology(class) == topologyNode {
+		pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/" + name}}
+	}
+	return pv, boundClaim(claim, pv)
+}
+
+func volumeTopology(class *storagev1.StorageClass) string {
+	if topology, ok := class.Annotations[VolumeTopologyAnnotation]; ok {
+		return topology
+	}
+	if topology, ok := provisionerTopology[class.Provisioner]; ok {
+		return topology
+	}
+	return topologyZone
+}
+
+// volumeAffinity returns the nodes that reach a volume of the class that was made for the node; nil: all of them.
+func volumeAffinity(class *storagev1.StorageClass, node *v1.Node) *v1.VolumeNodeAffinity {
+	var requirements []v1.NodeSelectorRequirement
+	require := func(key, value string) {
+		requirements = append(requirements, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value}})
+	}
+	switch topology := volumeTopology(class); {
+	case len(class.AllowedTopologies) > 0 && topology != topologyNode:
+		for _, expression := range allowedTerm(class, node).MatchLabelExpressions {
+			value := expression.Values[0]
+			if node != nil {
+				value = node.Labels[expression.Key]
+			}
+			require(expression.Key, value)
+		}
+	case node == nil || topology == topologyNone:
+	case topology == topologyNode:
+		if host, ok := node.Labels[v1.LabelHostname]; ok {
+			require(v1.LabelHostname, host)
+		}
+	default:
+		if zone, ok := node.Labels[v1.LabelTopologyZone]; ok {
+			require(v1.LabelTopologyZone, zone)
+		}
+	}
+	if len(requirements) == 0 {
+		return nil
+	}
+	return &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: requirements}}}}
+}
+
+// allowedTerm is the first of the allowed topologies that the node belongs to; without a node the first.
+func allowedTerm(class *storagev1.StorageClass, node *v1.Node) v1.TopologySelectorTerm {
+	for _, term := range class.AllowedTopologies {
+		if node == nil || !slices.ContainsFunc(term.MatchLabelExpressions, func(e v1.TopologySelectorLabelRequirement) bool {
+			return !slices.Contains(e.Values, node.Labels[e.Key])
+		}) {
+			return term
+		}
+	}
+	return v1.TopologySelectorTerm{}
+}

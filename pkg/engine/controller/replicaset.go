@@ -1,0 +1,120 @@
+package controller
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"sort"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/controller"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+var replicaSetKind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
+
+// replicaSetStatuses lets every ReplicaSet adopt and count its pods: calculateStatus in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set_utils.go.
+func (p *pass) replicaSetStatuses() error {
+	for _, rs := range p.ReplicaSets {
+		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
+		if err != nil {
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs).Describe(), err)
+		}
+		status := rs.Status
+		status.ObservedGeneration = rs.Generation
+		status.Replicas = int32(len(pods))
+		status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0
+		template := labels.Set(rs.Spec.Template.Labels).AsSelectorPreValidated()
+		for _, pod := range pods {
+			if template.Matches(labels.Set(pod.Labels)) {
+				status.FullyLabeledReplicas++
+			}
+			if podutil.IsPodReady(pod) {
+				status.ReadyReplicas++
+				if podutil.IsPodAvailable(pod, rs.Spec.MinReadySeconds, p.Now) {
+					status.AvailableReplicas++
+				}
+			}
+		}
+		if !reflect.DeepEqual(status, rs.Status) {
+			counted := *rs
+			counted.Status = status
+			p.put(&counted)
+		}
+	}
+	return nil
+}
+
+// replicaSets creates the pods that ReplicaSets lack and deletes those that they have too many: manageReplicas in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
+func (p *pass) replicaSets() error {
+	siblings := map[types.UID][]*appsv1.ReplicaSet{}
+	for _, rs := range p.ReplicaSets {
+		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
+			siblings[ref.UID] = append(siblings[ref.UID], rs)
+		}
+	}
+	for _, rs := range p.ReplicaSets {
+		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
+		if err != nil {
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs).Describe(), err)
+		}
+		switch excess := len(pods) - int(*rs.Spec.Replicas); {
+		case excess < 0:
+			if err := p.createPods(rs, -excess); err != nil {
+				return fmt.Errorf("%s: %w", cluster.RefTo(rs).Describe(), err)
+			}
+		case excess > 0:
+			related := pods
+			if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
+				related = nil
+				for _, sibling := range siblings[ref.UID] {
+					related = append(related, p.owned.pods[sibling.UID]...)
+				}
+			}
+			p.delete(p.rankForDeletion(pods, related)[:excess]...)
+		}
+	}
+	return nil
+}
+
+func (p *pass) createPods(rs *appsv1.ReplicaSet, count int) error {
+	prototype, err := p.prototype(&rs.Spec.Template, rs, replicaSetKind)
+	if err != nil {
+		return err
+	}
+	for range count {
+		p.create(prototype)
+	}
+	return nil
+}
+
+// rankForDeletion returns the pods, those to be deleted first in front. The rank is upstream's
+// getPodsRankedByRelatedPodsOnSameNode: pods that share a node with more pods of the same Deployment go first. Among equals
+// the newest goes first, or the one that the generator chooses.
+func (p *pass) rankForDeletion(pods, related []*v1.Pod) []*v1.Pod {
+	onNode := map[string]int{}
+	for _, pod := range related {
+		if controller.IsPodActive(pod) {
+			onNode[pod.Spec.NodeName]++
+		}
+	}
+	pods = slices.Clone(pods)
+	slices.Reverse(pods)
+	if p.Rand != nil {
+		p.Rand.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+	}
+	ranks := make([]int, len(pods))
+	for i, pod := range pods {
+		ranks[i] = onNode[pod.Spec.NodeName]
+	}
+	sort.Stable(controller.ActivePodsWithRanks{Pods: pods, Rank: ranks, Now: p.Now})
+	return pods
+}

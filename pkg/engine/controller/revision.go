@@ -1,0 +1,163 @@
+package controller
+
+import (
+	"encoding/json"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/kubernetes/pkg/controller/daemon"
+	labelsutil "k8s.io/kubernetes/pkg/util/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// claimRevisions returns the ControllerRevisions of the StatefulSet or DaemonSet, in order of arrival, after it has adopted
+// the orphans that the selector matches.
+func (p *pass) claimRevisions(owner cluster.Object, kind schema.GroupVersionKind, selector *metav1.LabelSelector) ([]*appsv1.ControllerRevision, error) {
+	matching, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, err
+	}
+	revisions := slices.Clone(p.owned.revisions[owner.GetUID()])
+	for _, orphan := range p.owned.revisions[""] {
+		if orphan.Namespace == owner.GetNamespace() && matching.Matches(labels.Set(orphan.Labels)) {
+			adopted := *orphan
+			adopted.OwnerReferences = withController(orphan.OwnerReferences, owner, kind)
+			p.put(&adopted)
+			revisions = append(revisions, &adopted)
+		}
+	}
+	return revisions, nil
+}
+
+// addRevision identifies a new ControllerRevision, which has its name, and puts it into the state.
+func (p *pass) addRevision(revision *appsv1.ControllerRevision) {
+	revision.UID = p.uid("ControllerRevision", revision.Namespace, revision.Name)
+	revision.CreationTimestamp = p.Now
+	p.put(revision)
+}
+
+// hasRevision tells whether the name is taken.
+func (p *pass) hasRevision(namespace, name string) bool {
+	return slices.ContainsFunc(p.ControllerRevisions, func(r *appsv1.ControllerRevision) bool {
+		return r.Namespace == namespace && r.Name == name
+	})
+}
+
+// templatePatch is what a ControllerRevision holds: getPatch in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go.
+func templatePatch(ds *appsv1.DaemonSet) ([]byte, error) {
+	data, err := json.Marshal(ds)
+	if err != nil {
+		return nil, err
+	}
+	var raw struct {
+		Spec struct {
+			Template map[string]any `json:"template"`
+		} `json:"spec"`
+	}
+	if err := utiljson.Unmarshal(data, &raw); err != nil {
+		return nil, err
+	}
+	raw.Spec.Template["$patch"] = "replace"
+	return json.Marshal(raw)
+}
+
+// daemonHash returns the hash that labels the pods of the DaemonSet's current template. It is that of its ControllerRevision,
+// which becomes the newest, or is made where there is none: constructHistory in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go.
+func (p *pass) daemonHash(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods []*v1.Pod) (string, error) {
+	current, err := matchingRevision(ds, revisions)
+	if err != nil {
+		return "", err
+	}
+	number := int64(1)
+	for _, revision := range revisions {
+		if revision != current {
+			number = max(number, revision.Revision+1)
+		}
+	}
+	if current != nil {
+		if current.Revision < number {
+			newest := *current
+			newest.Revision = number
+			p.put(&newest)
+		}
+		return current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], nil
+	}
+	hash := ""
+	// A DaemonSet that comes from a running cluster without its revisions, its rollout complete: its pods bear the hash.
+	if len(revisions) == 0 && len(pods) > 0 && ds.Status.ObservedGeneration == ds.Generation && ds.Status.UpdatedNumberScheduled >= int32(len(pods)) {
+		hash = pods[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	}
+	collisions := ds.Status.CollisionCount
+	for hash == "" || p.hasRevision(ds.Namespace, ds.Name+"-"+hash) {
+		hash = controller.ComputeHash(&ds.Spec.Template, collisions)
+		collisions = ptr.To(ptr.Deref(collisions, 0) + 1)
+	}
+	patch, err := templatePatch(ds)
+	if err != nil {
+		return "", err
+	}
+	p.addRevision(&appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            ds.Name + "-" + hash,
+			Namespace:       ds.Namespace,
+			Labels:          labelsutil.CloneAndAddLabel(ds.Spec.Template.Labels, appsv1.DefaultDaemonSetUniqueLabelKey, hash),
+			Annotations:     ds.Annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ds, daemonSetKind)},
+		},
+		Data:     runtime.RawExtension{Raw: patch},
+		Revision: number,
+	})
+	return hash, nil
+}
+
+// matchingRevision is the newest of the revisions that hold the DaemonSet's template as it is now, or nil.
+func matchingRevision(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	var newest *appsv1.ControllerRevision
+	for _, revision := range revisions {
+		matches, err := daemon.Match(ds, revision)
+		if err != nil {
+			return nil, err
+		}
+		if matches && (newest == nil || revision.Revision >= newest.Revision) {
+			newest = revision
+		}
+	}
+	return newest, nil
+}
+
+// revision writes the template in a ControllerRevision of a StatefulSet or a DaemonSet as this version of Kubernetes would.
+// Controllers compare revisions by their bytes, and a dump differs in white space, and perhaps in the defaults of its version.
+func (a *admitting) revision(revision *appsv1.ControllerRevision) {
+	ref := metav1.GetControllerOfNoCopy(revision)
+	if ref == nil || ref.Kind != statefulSetKind.Kind && ref.Kind != daemonSetKind.Kind {
+		return
+	}
+	var ds appsv1.DaemonSet // the two kinds write a template alike
+	if err := json.Unmarshal(revision.Data.Raw, &ds); err != nil {
+		a.problem(revision, "data: %w", err)
+		return
+	}
+	if len(ds.Spec.Template.Spec.Containers) == 0 {
+		a.problem(revision, "data.spec.template.spec.containers: required value")
+		return
+	}
+	legacyscheme.Scheme.Default(&ds)
+	patch, err := templatePatch(&ds)
+	if err != nil {
+		a.problem(revision, "data: %w", err)
+		return
+	}
+	revision.Data.Raw = patch
+}

@@ -1,0 +1,306 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/controller/daemon"
+	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Rollout tells how far a Deployment, a StatefulSet or a DaemonSet is from its spec. All numbers are pods.
+type Rollout struct {
+	cluster.Ref
+	// Desired is what the spec asks for; a DaemonSet asks for a pod on each node that it fits.
+	Desired int
+	// Updated and Old are of the present and of an earlier template. Ready are ready, of either.
+	Updated, Ready, Old int
+	// Unavailable lack to the desired number of available pods (ready for minReadySeconds).
+	Unavailable int
+	// Complete: all desired pods are updated and available, and no old one is left.
+	Complete bool
+	// NotCreated names the pods of a StatefulSet that wait for one before them.
+	NotCreated []string
+	// Waiting explains in a plain sentence which pod waits for what; empty where the rollout is complete.
+	Waiting string
+}
+
+// Rollouts returns the state of every rollout: Deployments, StatefulSets, DaemonSets, each in order of arrival.
+func Rollouts(s *cluster.State) []Rollout {
+	owned := ownership(s)
+	var rollouts []Rollout
+	sets := map[types.UID][]*appsv1.ReplicaSet{}
+	for _, rs := range s.ReplicaSets {
+		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
+			sets[ref.UID] = append(sets[ref.UID], rs)
+		}
+	}
+	for _, d := range s.Deployments {
+		rollouts = append(rollouts, deploymentRollout(s, d, sets[d.UID], owned))
+	}
+	for _, set := range s.StatefulSets {
+		rollouts = append(rollouts, statefulSetRollout(s, set, owned))
+	}
+	for _, ds := range s.DaemonSets {
+		rollouts = append(rollouts, daemonSetRollout(s, ds, owned))
+	}
+	return rollouts
+}
+
+// tally is what the pods of a workload are.
+type tally struct {
+	updated, old, ready, available int
+	// waiting are the updated pods that are not available.
+	waiting []*v1.Pod
+	// ending are the pods that are being deleted and that the controller does not count.
+	ending []*v1.Pod
+}
+
+// count counts the pods of a workload. Those that are being deleted are counted by StatefulSets and DaemonSets alone.
+func count(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isNew func(*v1.Pod) bool) tally {
+	var t tally
+	for _, pod := range pods {
+		if cluster.Terminal(pod) {
+			continue
+		}
+		if pod.DeletionTimestamp != nil && !endingToo {
+			t.ending = append(t.ending, pod)
+			continue
+		}
+		available := podutil.IsPodAvailable(pod, minReady, s.Now) && pod.DeletionTimestamp == nil
+		if podutil.IsPodReady(pod) {
+			t.ready++
+		}
+		if available {
+			t.available++
+		}
+		if !isNew(pod) {
+			t.old++
+			continue
+		}
+		t.updated++
+		if !available {
+			t.waiting = append(t.waiting, pod)
+		}
+	}
+	return t
+}
+
+func (t tally) rollout(kind string, meta *metav1.ObjectMeta, desired int) Rollout {
+	return Rollout{
+		Ref:     cluster.Ref{Kind: kind, Namespace: meta.Namespace, Name: meta.Name},
+		Desired: desired, Updated: t.updated, Ready: t.ready, Old: t.old,
+		Unavailable: max(0, desired-t.available),
+		Complete:    t.updated == desired && t.old == 0 && t.available == desired,
+	}
+}
+
+func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.ReplicaSet, owned owners) Rollout {
+	current := deploymentutil.FindNewReplicaSet(d, sets)
+	var pods []*v1.Pod
+	for _, rs := range sets {
+		pods = append(pods, owned.pods[rs.UID]...)
+	}
+	isNew := func(pod *v1.Pod) bool {
+		return current != nil && metav1.GetControllerOfNoCopy(pod).UID == current.UID
+	}
+	t := count(s, pods, d.Spec.MinReadySeconds, false, isNew)
+	r := t.rollout("Deployment", &d.ObjectMeta, int(*d.Spec.Replicas))
+	if r.Complete {
+		return r
+	}
+	clauses := append(nodeGone(s, &d.Spec.Template), waitingClauses(t, d.Spec.MinReadySeconds)...)
+	switch {
+	case d.Spec.Paused && t.updated < r.Desired:
+		clauses = append(clauses, "the Deployment is paused")
+	case t.old+len(t.ending) > 0 && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
+		clause := fmt.Sprintf("%s must go before a new one is created", plural(t.old+len(t.ending), "old pod"))
+		if len(t.ending) > 0 {
+			clause += fmt.Sprintf("; %s is Terminating on node %s, which does not answer", t.ending[0].Name, t.ending[0].Spec.NodeName)
+		}
+		clauses = append(clauses, clause)
+	case t.old > 0:
+		limit := "0"
+		if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
+			limit = amount(*rolling.MaxUnavailable, int(deploymentutil.MaxUnavailable(*d)))
+		}
+		clauses = append(clauses, fmt.Sprintf("the %s because maxUnavailable is %s", stay(t.old), limit))
+	}
+	r.Waiting = sentence(clauses)
+	return r
+}
+
+// amount shows a limit as the user wrote it, and a percentage with what it comes to.
+func amount(limit intstr.IntOrString, pods int) string {
+	if limit.Type == intstr.String {
+		return fmt.Sprintf("%s (%d)", limit.String(), pods)
+	}
+	return limit.String()
+}
+
+func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned owners) Rollout {
+	pods, desired := owned.pods[set.UID], int(*set.Spec.Replicas)
+	isNew := func(pod *v1.Pod) bool {
+		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == set.Status.UpdateRevision
+	}
+	t := count(s, pods, set.Spec.MinReadySeconds, true, isNew)
+	r := t.rollout("StatefulSet", &set.ObjectMeta, desired)
+	start, partition := 0, 0
+	if set.Spec.Ordinals != nil {
+		start = int(set.Spec.Ordinals.Start)
+	}
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		partition = int(ptr.Deref(rolling.Partition, 0))
+	}
+	have := map[string]bool{}
+	keep := 0 // old pods below the partition, which are to stay
+	for _, pod := range pods {
+		have[pod.Name] = true
+		if isNew(pod) {
+			continue
+		}
+		if ordinal(pod) < start+partition {
+			keep++
+		}
+		if !podutil.IsPodAvailable(pod, set.Spec.MinReadySeconds, s.Now) { // an old pod can block as well as a new one
+			t.waiting = append(t.waiting, pod)
+		}
+	}
+	for i := start; i < start+desired; i++ {
+		if name := fmt.Sprintf("%s-%d", set.Name, i); !have[name] {
+			r.NotCreated = append(r.NotCreated, name)
+		}
+	}
+	r.Complete = t.available == desired && t.updated+keep == desired && t.old == keep
+	if !r.Complete {
+		r.Waiting = statefulSetWaiting(s, set, t, keep, r.NotCreated)
+	}
+	return r
+}
+
+func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep int, notCreated []string) string {
+	clauses := append(nodeGone(s, &set.Spec.Template), waitingClauses(t, set.Spec.MinReadySeconds)...)
+	if len(notCreated) > 0 && len(t.waiting) > 0 {
+		clauses = append(clauses, fmt.Sprintf("%s not created before it is Ready, because podManagementPolicy is %s",
+			strings.Join(notCreated, ", ")+isOrAre(len(notCreated)), set.Spec.PodManagementPolicy))
+	}
+	switch {
+	case t.old == keep:
+	case set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType:
+		clauses = append(clauses, onDelete(t.old-keep))
+	default:
+		clauses = append(clauses, fmt.Sprintf("the %s until the pods after them are Ready", stay(t.old-keep)))
+	}
+	return sentence(clauses)
+}
+
+func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned owners) Rollout {
+	desired := 0
+	for _, node := range s.Nodes {
+		if run, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), node, ds); run {
+			desired++
+		}
+	}
+	hash := "" // no pod is of a template that the controller has not seen yet
+	if current, err := matchingRevision(ds, owned.revisions[ds.UID]); err == nil && current != nil {
+		hash = current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	}
+	t := count(s, owned.pods[ds.UID], ds.Spec.MinReadySeconds, true, func(pod *v1.Pod) bool { return isOfTemplate(ds, hash, pod) })
+	r := t.rollout("DaemonSet", &ds.ObjectMeta, desired)
+	if r.Complete {
+		return r
+	}
+	clauses := waitingClauses(t, ds.Spec.MinReadySeconds)
+	if t.old > 0 {
+		switch {
+		case ds.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType:
+			clauses = append(clauses, onDelete(t.old))
+		case ds.Spec.UpdateStrategy.RollingUpdate != nil && ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable != nil:
+			limit, _ := daemonutil.UnavailableCount(ds, desired)
+			clauses = append(clauses, fmt.Sprintf("the %s because maxUnavailable is %s", stay(t.old),
+				amount(*ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, limit)))
+		}
+	}
+	r.Waiting = sentence(clauses)
+	return r
+}
+
+// nodeGone says why no pod is created where the template names a node that is no more.
+func nodeGone(s *cluster.State, template *v1.PodTemplateSpec) []string {
+	if node := template.Spec.NodeName; node != "" && s.Node(node) == nil {
+		return []string{"no pod is created, because node " + node + ", which the template names, does not exist"}
+	}
+	return nil
+}
+
+// waitingClauses say which pods are not available, and why.
+func waitingClauses(t tally, minReady int32) []string {
+	if len(t.waiting) == 0 {
+		return nil
+	}
+	pod := t.waiting[0]
+	revision := ""
+	if t.old > 0 {
+		revision = " (new revision)"
+	}
+	condition := "is not Ready"
+	switch {
+	case pod.DeletionTimestamp != nil:
+		condition = "is Terminating on node " + pod.Spec.NodeName + ", which does not answer"
+	case pod.Spec.NodeName == "":
+		condition = "is Pending"
+	case podutil.IsPodReady(pod):
+		condition = fmt.Sprintf("is Ready but not yet for the %d seconds of minReadySeconds", minReady)
+	}
+	others := ""
+	if n := len(t.waiting) - 1; n > 0 {
+		others = fmt.Sprintf(", as are %d more", n)
+		if n == 1 {
+			others = ", as is one more"
+		}
+	}
+	return []string{"pod " + pod.Name + revision + " " + condition + others}
+}
+
+func sentence(clauses []string) string {
+	if len(clauses) == 0 {
+		return "the controllers have more to do"
+	}
+	return strings.Join(clauses, "; ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func stay(old int) string {
+	if old == 1 {
+		return "1 old pod stays"
+	}
+	return plural(old, "old pod") + " stay"
+}
+
+func onDelete(old int) string {
+	return fmt.Sprintf("the %s until somebody deletes them, because the update strategy is OnDelete", stay(old))
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return " is"
+	}
+	return " are"
+}

@@ -1,0 +1,255 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/kubernetes/pkg/controller/history"
+	"k8s.io/kubernetes/pkg/controller/statefulset"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
+
+// statefulSets syncs every StatefulSet with upstream's own control loop,
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/statefulset/stateful_set_control.go, which reads
+// and writes the state through a statefulSetSync. Feature gates are at upstream's defaults, so spec.updateStrategy.
+// rollingUpdate.maxUnavailable is honoured. With podManagementPolicy Parallel upstream creates and deletes in no particular
+// order; here it is the order of the ordinals.
+func (p *pass) statefulSets() error {
+	claims := map[types.NamespacedName]*v1.PersistentVolumeClaim{}
+	if len(p.StatefulSets) > 0 {
+		for _, claim := range p.PersistentVolumeClaims {
+			claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
+		}
+	}
+	for _, set := range p.StatefulSets {
+		if err := p.statefulSet(set, claims); err != nil {
+			return fmt.Errorf("%s: %w", cluster.RefTo(set).Describe(), err)
+		}
+	}
+	return nil
+}
+
+func (p *pass) statefulSet(set *appsv1.StatefulSet, claims map[types.NamespacedName]*v1.PersistentVolumeClaim) error {
+	// As upstream's isMemberOf: the name before the ordinal must be the set's.
+	isMember := func(pod *v1.Pod) bool { return parentName(pod) == set.Name }
+	pods, err := p.claim(set, statefulSetKind, set.Spec.Selector, isMember)
+	if err != nil {
+		return fmt.Errorf("spec.selector: %w", err)
+	}
+	revisions, err := p.claimRevisions(set, statefulSetKind, set.Spec.Selector)
+	if err != nil {
+		return fmt.Errorf("spec.selector: %w", err)
+	}
+	seen := []any{set, p.Node(set.Spec.Template.Spec.NodeName)}
+	for _, revision := range revisions {
+		seen = append(seen, revision)
+	}
+	for _, pod := range pods {
+		seen = append(seen, pod)
+		for i := range set.Spec.VolumeClaimTemplates {
+			seen = append(seen, claims[claimName(set, i, pod)])
+		}
+	}
+	if set.Spec.MinReadySeconds > 0 {
+		seen = append(seen, p.Now)
+	}
+	return p.unlessSettled(set.UID, seen, func() error {
+		s := &statefulSetSync{pass: p, set: set, claims: claims, revisions: revisions}
+		control := statefulset.NewDefaultStatefulSetControl(
+			statefulset.NewStatefulPodControlFromManager(s, &record.FakeRecorder{}), s, s)
+		if _, err := control.UpdateStatefulSet(context.Background(), set, pods, p.Now.Time); err != nil {
+			return err
+		}
+		s.finish()
+		return nil
+	})
+}
+
+func claimName(set *appsv1.StatefulSet, template int, pod *v1.Pod) types.NamespacedName {
+	name := set.Spec.VolumeClaimTemplates[template].Name + "-" + pod.Name
+	return types.NamespacedName{Namespace: set.Namespace, Name: name}
+}
+
+// parentName is the pod's name without its ordinal.
+func parentName(pod *v1.Pod) string {
+	if i := strings.LastIndexByte(pod.Name, '-'); i > 0 && ordinal(pod) >= 0 {
+		return pod.Name[:i]
+	}
+	return ""
+}
+
+// ordinal is the number at the end of the pod's name, or -1.
+func ordinal(pod *v1.Pod) int {
+	n, err := strconv.ParseInt(pod.Name[strings.LastIndexByte(pod.Name, '-')+1:], 10, 32)
+	if err != nil || n < 0 {
+		return -1
+	}
+	return int(n)
+}
+
+// statefulSetSync is one sync of one StatefulSet, as upstream's control sees the cluster and changes it: it is its object
+// manager, its status updater and its history. With Parallel management upstream calls it from several goroutines.
+type statefulSetSync struct {
+	*pass
+	set       *appsv1.StatefulSet
+	mu        sync.Mutex
+	claims    map[types.NamespacedName]*v1.PersistentVolumeClaim
+	revisions []*appsv1.ControllerRevision
+
+	newPods, oldPods []*v1.Pod
+	newClaims        []*v1.PersistentVolumeClaim
+}
+
+// finish hands what was created and deleted to the pass, in the order of the ordinals.
+func (s *statefulSetSync) finish() {
+	byOrdinal := func(a, b *v1.Pod) int { return ordinal(a) - ordinal(b) }
+	slices.SortFunc(s.newPods, byOrdinal)
+	slices.SortFunc(s.oldPods, byOrdinal)
+	slices.SortFunc(s.newClaims, func(a, b *v1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
+	for _, claim := range s.newClaims {
+		if claim.UID == "" {
+			claim.UID = s.uid("PersistentVolumeClaim", claim.Namespace, claim.Name)
+			claim.CreationTimestamp = s.Now
+		}
+		s.put(claim)
+	}
+	for _, pod := range s.newPods {
+		if pod.UID != "" { // an update
+			s.put(pod)
+			continue
+		}
+		s.create(pod)
+	}
+	s.delete(s.oldPods...)
+}
+
+func (s *statefulSetSync) CreatePod(_ context.Context, pod *v1.Pod, _ *appsv1.StatefulSet) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.admission == nil {
+		s.admission = newAdmission(s.State)
+	}
+	admitted := pod.DeepCopy() // upstream goes on with its own
+	if err := s.admission.pod(admitted); err != nil {
+		return err
+	}
+	s.newPods = append(s.newPods, admitted)
+	return nil
+}
+
+func (s *statefulSetSync) GetPod(namespace, name string) (*v1.Pod, error) {
+	for _, pod := range s.Pods {
+		if pod.Namespace == namespace && pod.Name == name {
+			return pod, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, name)
+}
+
+func (s *statefulSetSync) UpdatePod(pod *v1.Pod, _ *appsv1.StatefulSet) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newPods = append(s.newPods, pod)
+	return nil
+}
+
+func (s *statefulSetSync) DeletePod(pod *v1.Pod) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.oldPods = append(s.oldPods, pod)
+	return nil
+}
+
+func (s *statefulSetSync) CreateClaim(claim *v1.PersistentVolumeClaim, _ *appsv1.StatefulSet) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	created := claim.DeepCopy() // upstream reuses the variable
+	admitClaim(s.State, created)
+	s.claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = created
+	s.newClaims = append(s.newClaims, created)
+	return nil
+}
+
+func (s *statefulSetSync) GetClaim(namespace, name string) (*v1.PersistentVolumeClaim, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if claim := s.claims[types.NamespacedName{Namespace: namespace, Name: name}]; claim != nil {
+		return claim, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "persistentvolumeclaims"}, name)
+}
+
+func (s *statefulSetSync) UpdateClaim(claim *v1.PersistentVolumeClaim, _ *appsv1.StatefulSet) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
+	s.newClaims = slices.DeleteFunc(s.newClaims, func(c *v1.PersistentVolumeClaim) bool { return c.Name == claim.Name })
+	s.newClaims = append(s.newClaims, claim)
+	return nil
+}
+
+func (s *statefulSetSync) UpdateStatefulSetStatus(_ context.Context, _ *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) error {
+	updated := *s.set
+	updated.Status = *status
+	s.put(&updated)
+	return nil
+}
+
+func (s *statefulSetSync) ListControllerRevisions(metav1.Object, schema.GroupVersionKind, labels.Selector) ([]*appsv1.ControllerRevision, error) {
+	return slices.Clone(s.revisions), nil // upstream sorts them
+}
+
+func (s *statefulSetSync) CreateControllerRevision(_ metav1.Object, revision *appsv1.ControllerRevision, collisions *int32) (*appsv1.ControllerRevision, error) {
+	hashed := func() string {
+		return history.ControllerRevisionName(s.set.Name, history.HashControllerRevision(revision, collisions))
+	}
+	created := revision.DeepCopy()
+	created.Namespace, created.Name = s.set.Namespace, hashed()
+	for s.hasRevision(created.Namespace, created.Name) {
+		*collisions++
+		created.Name = hashed()
+	}
+	// A set that comes from a running cluster without its revisions names that of its template, and its pods bear the name.
+	if status := s.set.Status; status.UpdateRevision != "" && status.ObservedGeneration == s.set.Generation && !s.hasRevision(s.set.Namespace, status.UpdateRevision) {
+		created.Name = status.UpdateRevision
+	}
+	s.addRevision(created)
+	return created, nil
+}
+
+func (s *statefulSetSync) UpdateControllerRevision(revision *appsv1.ControllerRevision, number int64) (*appsv1.ControllerRevision, error) {
+	updated := *revision
+	updated.Revision = number
+	s.put(&updated)
+	return &updated, nil
+}
+
+func (s *statefulSetSync) DeleteControllerRevision(revision *appsv1.ControllerRevision) error {
+	s.deleted = append(s.deleted, revision)
+	return nil
+}
+
+// Adoption is claimRevisions' business, and upstream's control releases nothing.
+
+func (s *statefulSetSync) AdoptControllerRevision(_ metav1.Object, _ schema.GroupVersionKind, revision *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	return revision, nil
+}
+
+func (s *statefulSetSync) ReleaseControllerRevision(_ metav1.Object, revision *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	return revision, nil
+}

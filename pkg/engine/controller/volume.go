@@ -1,0 +1,227 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/storage/volume"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// volumes binds claims to volumes, provisions what a class provides, and reclaims the volumes of deleted claims, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/persistentvolume/pv_controller.go does with
+// an external provisioner that never fails. A claim that waits for its first consumer is left to the scheduler, which
+// annotates it with the node that it has selected.
+func (p *pass) volumes() error {
+	if len(p.PersistentVolumes) == 0 && len(p.PersistentVolumeClaims) == 0 {
+		return nil
+	}
+	claims := map[types.NamespacedName]*v1.PersistentVolumeClaim{}
+	kept := p.collectClaims()
+	for _, claim := range kept {
+		claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
+	}
+	free := freeVolumes{byModes: map[string][]*v1.PersistentVolume{}, reserved: map[types.NamespacedName]*v1.PersistentVolume{}, byName: map[string]*v1.PersistentVolume{}}
+	for _, pv := range p.PersistentVolumes {
+		if pv = p.reclaim(pv, claims); pv != nil {
+			free.add(pv)
+		}
+	}
+	for _, claim := range kept {
+		if metav1.HasAnnotation(claim.ObjectMeta, volume.AnnBindCompleted) && claim.Status.Phase == v1.ClaimBound {
+			continue
+		}
+		if err := p.bindClaim(claim, free); err != nil {
+			return fmt.Errorf("%s: %w", cluster.RefTo(claim).Describe(), err)
+		}
+	}
+	return nil
+}
+
+// collectClaims removes the claims whose owners are all gone, as the garbage collector does with those that a StatefulSet's
+// persistentVolumeClaimRetentionPolicy has given to pods, and returns the others.
+func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
+	owned := func(claim *v1.PersistentVolumeClaim) bool { return len(claim.OwnerReferences) > 0 }
+	if !slices.ContainsFunc(p.PersistentVolumeClaims, owned) {
+		return p.PersistentVolumeClaims
+	}
+	present := map[types.UID]bool{}
+	for _, obj := range p.Objects() {
+		present[obj.GetUID()] = true
+	}
+	var kept []*v1.PersistentVolumeClaim
+	for _, claim := range p.PersistentVolumeClaims {
+		if owned(claim) && !slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return present[r.UID] }) {
+			p.deleted = append(p.deleted, claim)
+			continue
+		}
+		kept = append(kept, claim)
+	}
+	return kept
+}
+
+// reclaim brings the volume's phase up to date and returns it, or nil where it went with its claim: upstream's syncVolume.
+func (p *pass) reclaim(pv *v1.PersistentVolume, claims map[types.NamespacedName]*v1.PersistentVolumeClaim) *v1.PersistentVolume {
+	phase := v1.VolumeAvailable
+	if ref := pv.Spec.ClaimRef; ref != nil && ref.UID != "" {
+		claim := claims[types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}]
+		switch {
+		case claim != nil && claim.UID == ref.UID:
+			phase = v1.VolumeBound
+		case pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimDelete:
+			p.deleted = append(p.deleted, pv)
+			return nil
+		default:
+			phase = v1.VolumeReleased
+		}
+	}
+	if pv.Status.Phase == phase {
+		return pv
+	}
+	updated := *pv
+	updated.Status.Phase = phase
+	p.put(&updated)
+	return &updated
+}
+
+// bindClaim is upstream's syncUnboundClaim.
+func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) error {
+	key := types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
+	if claim.Spec.VolumeName != "" { // the user asks for one volume
+		if pv := free.byName[claim.Spec.VolumeName]; pv != nil && (pv.Spec.ClaimRef == nil || volume.IsVolumeBoundToClaim(pv, claim)) {
+			return p.bind(pv, claim, free)
+		}
+		return nil
+	}
+	className := volume.GetPersistentVolumeClaimClass(claim)
+	class := p.class(className)
+	delayed := class != nil && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+	pv, err := free.match(claim, key, delayed)
+	switch {
+	case err != nil:
+		return err
+	case pv != nil:
+		return p.bind(pv, claim, free)
+	}
+	if !volume.PersistentVolumeClaimHasClass(claim) {
+		if def := defaultClass(p.StorageClasses); def != nil { // a default class that came after the claim
+			assigned := *claim
+			assigned.Spec.StorageClassName = &def.Name
+			p.put(&assigned)
+		}
+		return nil
+	}
+	node := p.Node(claim.Annotations[volume.AnnSelectedNode])
+	if class == nil || class.Provisioner == volume.NotSupportedProvisioner || delayed && node == nil {
+		return nil
+	}
+	provisioned, bound := Provision(claim, class, node)
+	provisioned.CreationTimestamp = p.Now
+	provisioned.UID = p.uid("PersistentVolume", "", provisioned.Name)
+	p.put(provisioned)
+	p.put(bound)
+	return nil
+}
+
+func (p *pass) class(name string) *storagev1.StorageClass {
+	for _, class := range p.StorageClasses {
+		if class.Name == name && name != "" {
+			return class
+		}
+	}
+	return nil
+}
+
+func (p *pass) bind(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim, free freeVolumes) error {
+	bound, _, err := volume.GetBindVolumeToClaim(pv, claim)
+	if err != nil {
+		return err
+	}
+	bound.Status.Phase = v1.VolumeBound
+	free.take(pv)
+	p.put(bound)
+	p.put(boundClaim(claim, bound))
+	return nil
+}
+
+// BindVolume returns a volume and a claim once they are bound to each other, for a volume that the scheduler has reserved for
+// the claim: what the volume controller does when it sees the reservation.
+func BindVolume(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) (*v1.PersistentVolume, *v1.PersistentVolumeClaim) {
+	bound := pv.DeepCopy()
+	bound.Status.Phase = v1.VolumeBound
+	return bound, boundClaim(claim, bound)
+}
+
+// boundClaim is the claim once it has the volume: upstream's bindClaimToVolume and updateClaimStatus.
+func boundClaim(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) *v1.PersistentVolumeClaim {
+	bound := *claim
+	bound.Annotations = maps.Clone(claim.Annotations)
+	if bound.Spec.VolumeName == "" {
+		metav1.SetMetaDataAnnotation(&bound.ObjectMeta, volume.AnnBoundByController, "yes")
+	}
+	metav1.SetMetaDataAnnotation(&bound.ObjectMeta, volume.AnnBindCompleted, "yes")
+	bound.Spec.VolumeName = pv.Name
+	bound.Status.Phase = v1.ClaimBound
+	bound.Status.AccessModes = pv.Spec.AccessModes
+	bound.Status.Capacity = pv.Spec.Capacity
+	return &bound
+}
+
+// freeVolumes are the volumes that claims may take: upstream's persistentVolumeOrderedIndex, in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/persistentvolume/index.go.
+type freeVolumes struct {
+	byModes  map[string][]*v1.PersistentVolume
+	reserved map[types.NamespacedName]*v1.PersistentVolume
+	byName   map[string]*v1.PersistentVolume
+}
+
+func (f freeVolumes) add(pv *v1.PersistentVolume) {
+	f.byName[pv.Name] = pv
+	if ref := pv.Spec.ClaimRef; ref != nil {
+		f.reserved[types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}] = pv
+		return
+	}
+	modes := v1helper.GetAccessModesAsString(pv.Spec.AccessModes)
+	f.byModes[modes] = append(f.byModes[modes], pv)
+}
+
+func (f freeVolumes) take(pv *v1.PersistentVolume) {
+	modes := v1helper.GetAccessModesAsString(pv.Spec.AccessModes)
+	f.byModes[modes] = slices.DeleteFunc(f.byModes[modes], func(other *v1.PersistentVolume) bool { return other.Name == pv.Name })
+	delete(f.byName, pv.Name)
+}
+
+// match returns the volume reserved for the claim, or, where binding is not delayed, the smallest that fits with the fewest
+// access modes.
+func (f freeVolumes) match(claim *v1.PersistentVolumeClaim, key types.NamespacedName, delayed bool) (*v1.PersistentVolume, error) {
+	if pv := f.reserved[key]; pv != nil {
+		return volume.FindMatchingVolume(claim, []*v1.PersistentVolume{pv}, nil, nil, delayed, true)
+	}
+	if delayed {
+		return nil, nil
+	}
+	groups := slices.SortedFunc(maps.Keys(f.byModes), func(a, b string) int {
+		if n := strings.Count(a, ",") - strings.Count(b, ","); n != 0 {
+			return n
+		}
+		return strings.Compare(a, b)
+	})
+	for _, modes := range groups {
+		offered := v1helper.GetAccessModesFromString(modes)
+		if slices.ContainsFunc(claim.Spec.AccessModes, func(m v1.PersistentVolumeAccessMode) bool { return !slices.Contains(offered, m) }) {
+			continue
+		}
+		if pv, err := volume.FindMatchingVolume(claim, f.byModes[modes], nil, nil, false, true); pv != nil || err != nil {
+			return pv, err
+		}
+	}
+	return nil, nil
+}

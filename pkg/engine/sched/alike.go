@@ -1,0 +1,83 @@
+package sched
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// attempt is the last refusal among the pods of one controller. Until something changes it holds for all that are alike.
+type attempt struct {
+	changes int
+	pending placement.Pending
+}
+
+// refuse records why the pod got no node.
+func (e *Engine) refuse(next *entry, pending placement.Pending) {
+	next.pending, next.changes = pending, e.changes
+	if owner := metav1.GetControllerOfNoCopy(next.Pod); owner != nil {
+		e.attempts[owner.UID] = attempt{changes: e.changes, pending: pending}
+	}
+}
+
+// refusedAlike returns the refusal of a pod of the same controller that looks the same, if nothing has changed since.
+func (e *Engine) refusedAlike(pod *v1.Pod) (placement.Pending, bool) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return placement.Pending{}, false
+	}
+	last, found := e.attempts[owner.UID]
+	if !found || last.changes != e.changes || e.Record != nil && last.pending.Cycle == nil || !alike(last.pending.Pod, pod) {
+		return placement.Pending{}, false
+	}
+	last.pending.Pod = pod
+	return last.pending, true
+}
+
+// alike tells whether two pods of one controller have all in common that a plugin reads of a pod without a node, which is nearly
+// everything but its name, and its name where that leads to claims of its own. It costs little: the pods of one template share
+// what their specs point to.
+func alike(a, b *v1.Pod) bool {
+	return a.Namespace == b.Namespace && maps.Equal(a.Labels, b.Labels) && !individual(a) && !individual(b) &&
+		equality.Semantic.DeepEqual(withoutConditions(a.Status), withoutConditions(b.Status)) &&
+		(equality.Semantic.DeepEqual(&a.Spec, &b.Spec) || equality.Semantic.DeepEqual(withoutToken(a.Spec), withoutToken(b.Spec)))
+}
+
+// individual tells whether the pod has a node reserved for it, or claims by its own name.
+func individual(pod *v1.Pod) bool {
+	return pod.Status.NominatedNodeName != "" || len(pod.Spec.ResourceClaims) > 0 ||
+		slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return volume.Ephemeral != nil })
+}
+
+// withoutConditions leaves out what a scheduler has said of the pod before.
+func withoutConditions(status v1.PodStatus) v1.PodStatus {
+	status.Conditions = nil
+	return status
+}
+
+// withoutToken returns the spec without the volume that the API server adds to each pod, under a name of its own, for the token of
+// its service account:
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/serviceaccount/admission.go
+func withoutToken(spec v1.PodSpec) v1.PodSpec {
+	const prefix = "kube-api-access-"
+	spec.Volumes = slices.DeleteFunc(slices.Clone(spec.Volumes), func(volume v1.Volume) bool {
+		return volume.Projected != nil && strings.HasPrefix(volume.Name, prefix)
+	})
+	mounting := func(containers []v1.Container) []v1.Container {
+		containers = slices.Clone(containers)
+		for i := range containers {
+			containers[i].VolumeMounts = slices.DeleteFunc(slices.Clone(containers[i].VolumeMounts), func(mount v1.VolumeMount) bool {
+				return strings.HasPrefix(mount.Name, prefix)
+			})
+		}
+		return containers
+	}
+	spec.Containers, spec.InitContainers = mounting(spec.Containers), mounting(spec.InitContainers)
+	return spec
+}

@@ -1,0 +1,225 @@
+package sched
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+)
+
+// Version is the Kubernetes release whose scheduler decides.
+const Version = "v1.37.1"
+
+// Config is a validated KubeSchedulerConfiguration from which engines are built.
+type Config struct {
+	api *schedulerapi.KubeSchedulerConfiguration
+}
+
+// DefaultConfig returns the configuration of a kube-scheduler that is given none.
+func DefaultConfig() (*Config, error) {
+	api, err := latest.Default()
+	if err != nil {
+		return nil, fmt.Errorf("kube-scheduler's default configuration: %w", err)
+	}
+	return &Config{api: api}, nil
+}
+
+// LoadConfig reads a KubeSchedulerConfiguration, strictly, with kube-scheduler's own defaults and validation, under the feature
+// gates as they are set. The file's name stands in the errors, which are one line each, joined, and sorted.
+func LoadConfig(file string, data []byte) (*Config, error) {
+	want := configv1.SchemeGroupVersion.WithKind("KubeSchedulerConfiguration")
+	// Another object would be told that each of its fields is unknown; its head says it all.
+	var head metav1.TypeMeta
+	if err := yaml.Unmarshal(data, &head); err == nil && head.GroupVersionKind() != want {
+		found := fmt.Sprintf("%q of apiVersion %q is not what kube-scheduler %s reads", head.Kind, head.APIVersion, Version)
+		if head.Kind == "" {
+			found = "there is no KubeSchedulerConfiguration in it"
+		}
+		return nil, fmt.Errorf("%s: %s; give apiVersion: %s and kind: %s", file, found, want.GroupVersion(), want.Kind)
+	}
+	written := &configv1.KubeSchedulerConfiguration{}
+	if err := manifest.Unmarshal(file, data, written); err != nil {
+		return nil, err
+	}
+	obj, _, err := scheme.Codecs.UniversalDecoder().Decode(data, nil, nil)
+	if err != nil {
+		return nil, inFile(file, strictErrors(err))
+	}
+	api, ok := obj.(*schedulerapi.KubeSchedulerConfiguration)
+	if !ok {
+		return nil, fmt.Errorf("%s: decoded to %T, which is no KubeSchedulerConfiguration", file, obj)
+	}
+	api.APIVersion = want.GroupVersion().String() // As kube-scheduler's own loader does: the conversion leaves it empty, and validation reads it.
+	problems := unknownPlugins(written.Profiles)
+	if len(api.Extenders) > 0 {
+		problems = append(problems, fmt.Errorf("extenders: %d HTTP extenders are configured, and they are not run here, so the answer would not be your scheduler's; remove them to simulate without", len(api.Extenders)))
+	}
+	if invalid := validation.ValidateKubeSchedulerConfiguration(api); invalid != nil {
+		for _, err := range invalid.Errors() {
+			problems = append(problems, sameName(err, api.Profiles))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, inFile(file, problems)
+	}
+	// Some of it kube-scheduler checks only when it makes the plugins: their arguments, and whether they fit their places.
+	config := &Config{api: api}
+	engine, err := NewEngine(config, Ties{})
+	if err != nil {
+		return nil, inFile(file, []error{err})
+	}
+	engine.Close()
+	return config, nil
+}
+
+// unknownPlugins finds the names of plugins that kube-scheduler does not have. It takes the profiles as they are written, since
+// the defaults change the places in the lists. Under disabled kube-scheduler takes any name.
+func unknownPlugins(profiles []configv1.KubeSchedulerProfile) []error {
+	known := slices.Sorted(maps.Keys(plugins.NewInTreeRegistry()))
+	var problems []error
+	check := func(path *field.Path, name string) {
+		if !slices.Contains(known, name) {
+			problems = append(problems, fmt.Errorf("%s: kube-scheduler %s has no plugin %q%s", path.Child("name"), Version, name, manifest.DidYouMean(name, known)))
+		}
+	}
+	for i, profile := range profiles {
+		path := field.NewPath("profiles").Index(i)
+		if profile.Plugins != nil {
+			points := reflect.ValueOf(*profile.Plugins)
+			for p := range points.NumField() {
+				point, _, _ := strings.Cut(points.Type().Field(p).Tag.Get("json"), ",")
+				for j, plugin := range points.Field(p).Interface().(configv1.PluginSet).Enabled {
+					check(path.Child("plugins", point, "enabled").Index(j), plugin.Name)
+				}
+			}
+		}
+		for j, arguments := range profile.PluginConfig {
+			check(path.Child("pluginConfig").Index(j), arguments.Name)
+		}
+	}
+	return problems
+}
+
+// sameName words that two profiles have one name: upstream prints the place of the first as an empty value.
+func sameName(err error, profiles []schedulerapi.KubeSchedulerProfile) error {
+	var duplicate *field.Error
+	if !errors.As(err, &duplicate) || duplicate.Type != field.ErrorTypeDuplicate {
+		return err
+	}
+	for i := range profiles {
+		first := field.NewPath("profiles").Index(i)
+		if place, ok := duplicate.BadValue.(*field.Path); ok && place.String() == first.Child("schedulerName").String() {
+			return fmt.Errorf("%s: %q is the name of %s, too; give every profile a name of its own", duplicate.Field, profiles[i].SchedulerName, first)
+		}
+	}
+	return err
+}
+
+// SchedulerNames returns the names that pods can give as spec.schedulerName, in the order of the profiles.
+func (c *Config) SchedulerNames() []string {
+	var names []string
+	for _, profile := range c.api.Profiles {
+		names = append(names, profile.SchedulerName)
+	}
+	return names
+}
+
+// Encode returns the configuration as YAML in its published version.
+func (c *Config) Encode() ([]byte, error) {
+	info, found := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeYAML)
+	if !found {
+		return nil, errors.New("kube-scheduler's scheme has no YAML serializer")
+	}
+	var out bytes.Buffer
+	if err := scheme.Codecs.EncoderForVersion(info.Serializer, configv1.SchemeGroupVersion).Encode(c.api, &out); err != nil {
+		return nil, fmt.Errorf("encoding the scheduler configuration: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func strictErrors(err error) []error {
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		return strict.Errors()
+	}
+	return []error{err}
+}
+
+// inFile puts the file before each line. Upstream finds some problems in the order of a map, so they are sorted.
+func inFile(file string, errs []error) error {
+	var lines []string
+	for _, err := range utilerrors.Flatten(utilerrors.NewAggregate(errs)).Errors() {
+		lines = append(lines, fmt.Sprintf("%s: %s", file, oneLine(err)))
+	}
+	slices.Sort(lines)
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// WithScoreWeight returns a copy of the configuration in which the plugin scores with another weight in that profile; 0 is not at
+// all.
+func (c *Config) WithScoreWeight(schedulerName, plugin string, weight int32) *Config {
+	api := c.api.DeepCopy()
+	for i := range api.Profiles {
+		profile := &api.Profiles[i]
+		if profile.SchedulerName != schedulerName {
+			continue
+		}
+		// What an extension point says wins over multiPoint, where the default plugins stand.
+		score := &profile.Plugins.Score
+		score.Enabled = slices.DeleteFunc(score.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == plugin })
+		if weight == 0 {
+			score.Disabled = append(score.Disabled, schedulerapi.Plugin{Name: plugin})
+		} else {
+			score.Enabled = append(score.Enabled, schedulerapi.Plugin{Name: plugin, Weight: weight})
+		}
+	}
+	return &Config{api: api}
+}
+
+// WithPercentageOfNodesToScore returns a copy of the configuration in which a search for feasible nodes, of every profile, ends once
+// that percentage of the cluster's nodes has passed; 100 looks at all of them.
+func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
+	api := c.api.DeepCopy()
+	api.PercentageOfNodesToScore = &percentage
+	for i := range api.Profiles {
+		api.Profiles[i].PercentageOfNodesToScore = &percentage
+	}
+	return &Config{api: api}
+}
+
+// Samples tells whether the scheduler, in a cluster of so many nodes, stops looking for feasible nodes before it has seen all:
+// numFeasibleNodesToFind in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
+func (c *Config) Samples(nodes int) bool {
+	const enough, least = 100, 5 // upstream's minFeasibleNodesToFind and minFeasibleNodesPercentageToFind
+	samples := func(percentage *int32) bool {
+		if percentage == nil {
+			percentage = c.api.PercentageOfNodesToScore
+		}
+		share := max(50-nodes/125, least)
+		if percentage != nil && *percentage != 0 {
+			share = int(*percentage)
+		}
+		return max(nodes*share/100, enough) < nodes
+	}
+	return slices.ContainsFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return samples(p.PercentageOfNodesToScore) })
+}

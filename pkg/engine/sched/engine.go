@@ -1,0 +1,419 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// Ties says who wins among nodes with the same top score.
+type Ties struct {
+	// Random chooses evenly among them, and among every other set of equals that a real control plane decides by chance,
+	// from Seed. Otherwise the first node in upstream's own order wins, which is what a real scheduler does most often.
+	Random bool
+	Seed   uint64
+}
+
+// Engine is a kube-scheduler that decides in memory. It is not safe for concurrent use; parallel questions take one engine
+// each. Building the first costs about 30 ms, later ones 3 ms.
+type Engine struct {
+	// Progress, if set, is told after each attempt how many pods of the queue are done, and of how many.
+	Progress func(done, total int)
+	// Record, if set, is asked before each attempt how much is to be kept of the pod's cycle; nil is nothing.
+	Record func(pod *v1.Pod) *placement.Depth
+	// Choose, if set, decides every tie instead: it returns the position of a node in the tie. Its error ends Place, which returns it.
+	// It is not asked where there is a single best node.
+	Choose func(*Tie) (int, error)
+
+	scheduler *scheduler.Scheduler
+	snapshot  *internalcache.Snapshot
+	profiles  map[string]*profile
+	less      fwk.LessFunc
+	informers informers.SharedInformerFactory
+	client    *fake.Clientset
+	stop      context.CancelFunc
+	ctx       context.Context
+	ties      Ties
+	random    *rand.Rand // nil: upstream's order
+	source    *rand.PCG  // what random draws from
+
+	state   *cluster.State // what the cache and the listers hold
+	bound   map[types.NamespacedName]*v1.Pod
+	timed   map[types.NamespacedName]bool // the bound pods whose start times follow from the seed
+	started int                           // pods that have been given a start time
+	changed bool                          // whether placements and preemptions have changed that since
+	changes int                           // what has changed so far: a refusal stands until the next
+
+	// Of the attempt under way.
+	victims  []placement.Preemption
+	under    Tie // but for its nodes
+	attempts map[types.UID]attempt
+	nominees map[types.UID]*entry // the pods of the queue that have a node reserved
+}
+
+// Tie is a choice among equals that the scheduler is about to make, and how far the queue has been worked off by then.
+type Tie struct {
+	// Pod is the pod at hand. Nodes are the nodes with the top score, by name.
+	Pod   *v1.Pod
+	Nodes []string
+	// Placed are the pods that have got a node since Place was called, Preempted those that had to go, Waiting those behind the one
+	// at hand, and Refused those that are offered again after these, each in order.
+	Placed           []placement.Placement
+	Preempted        []placement.Preemption
+	Waiting, Refused []*v1.Pod
+	// StartAt is the position of the node at which the search for feasible nodes began; see Engine.StartAt.
+	StartAt int
+}
+
+// prepare does once what concerns the whole process: kube-scheduler's own log lines would mix with the answer, and some of its
+// gates cannot be on here.
+var prepare = sync.OnceValue(func() error {
+	klog.SetLogger(logr.Discard())
+	return utilfeature.DefaultMutableFeatureGate.SetFromMap(synchronous)
+})
+
+// NewEngine builds an engine for the configuration.
+func NewEngine(config *Config, ties Ties) (*Engine, error) {
+	if err := prepare(); err != nil {
+		return nil, fmt.Errorf("switching off asynchronous API calls: %w", err)
+	}
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
+	// NewClientset builds a managed-fields tracker that costs 0.1 s and serves nothing here.
+	client := fake.NewSimpleClientset()
+	e := &Engine{
+		snapshot:  internalcache.NewEmptySnapshot(),
+		profiles:  map[string]*profile{},
+		client:    client,
+		informers: informers.NewSharedInformerFactory(client, 0),
+		ctx:       ctx,
+		stop:      stop,
+		ties:      ties,
+		state:     &cluster.State{Now: cluster.Epoch},
+		bound:     map[types.NamespacedName]*v1.Pod{},
+		timed:     map[types.NamespacedName]bool{},
+		attempts:  map[types.UID]attempt{},
+		nominees:  map[types.UID]*entry{},
+	}
+	sortVolumes(e.informers)
+	captureWrites(e)
+	// One worker: sixteen fill the list of feasible nodes in racing order.
+	s, err := scheduler.New(ctx, client, e.informers, nil,
+		func(string) events.EventRecorderLogger { return discardEvents{} },
+		scheduler.WithProfiles(config.api.Profiles...),
+		scheduler.WithComponentConfigVersion(config.api.APIVersion),
+		scheduler.WithPercentageOfNodesToScore(config.api.PercentageOfNodesToScore),
+		scheduler.WithParallelism(1),
+		scheduler.WithNodeInfoSnapshot(e.snapshot))
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("building kube-scheduler: %w", err)
+	}
+	e.scheduler = s
+	for _, profile := range config.api.Profiles {
+		p := newProfile(s.Profiles[profile.SchedulerName], e, profile)
+		p.attach()
+		e.profiles[profile.SchedulerName] = p
+	}
+	e.less = s.Profiles[config.api.Profiles[0].SchedulerName].QueueSortFunc()
+	e.Reset()
+	return e, nil
+}
+
+// Reset makes the engine forget what it has decided, so that its next answer is that of a new engine: the draws begin anew, and
+// so does the search for feasible nodes. The cluster that it holds stays, which is what makes an engine cheap to use again.
+func (e *Engine) Reset() {
+	e.started = 0
+	e.random, e.source = nil, nil
+	if e.ties.Random {
+		e.source = rand.NewPCG(e.ties.Seed, e.ties.Seed)
+		e.random = rand.New(e.source)
+	}
+	e.StartAt(0)
+}
+
+// ResetTo is Reset to other ties.
+func (e *Engine) ResetTo(ties Ties) error {
+	if ties != e.ties {
+		for name := range e.timed {
+			if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), e.bound[name]); err != nil {
+				return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
+			}
+			delete(e.bound, name)
+			e.changed = true
+		}
+		clear(e.timed)
+		e.ties = ties
+	}
+	e.Reset()
+	return nil
+}
+
+// Mark is how far an engine has come, apart from the cluster: what its next answer depends on besides.
+type Mark struct {
+	started, startAt int
+	source           rand.PCG
+}
+
+// Mark returns how far the engine has come.
+func (e *Engine) Mark() Mark {
+	m := Mark{started: e.started, startAt: int(e.nextStartNodeIndex().Int())}
+	if e.source != nil {
+		m.source = *e.source
+	}
+	return m
+}
+
+// Return takes the engine, or another one of the same configuration and ties, back to where it was marked.
+func (e *Engine) Return(m Mark) {
+	e.started = m.started
+	e.StartAt(m.startAt)
+	if e.source != nil {
+		*e.source = m.source
+	}
+}
+
+// StartAt sets the node, by its position in the cluster's order, at which the next search for feasible nodes begins. It matters
+// in clusters of 100 nodes and more, where a search ends once there are enough.
+func (e *Engine) StartAt(node int) { e.nextStartNodeIndex().SetInt(int64(node)) }
+
+// nextStartNodeIndex is upstream's own: each search begins where the last one ended, and there is no other way to set it.
+func (e *Engine) nextStartNodeIndex() reflect.Value {
+	next := reflect.ValueOf(e.scheduler).Elem().FieldByName("nextStartNodeIndex")
+	return reflect.NewAt(next.Type(), next.Addr().UnsafePointer()).Elem()
+}
+
+// Close ends the engine.
+func (e *Engine) Close() { e.stop() }
+
+// Place offers the pods to the scheduler, on the cluster as the state has it, until none of those that are left can be placed.
+// The state must hold the pods. It returns an error where the scheduler could not answer; a pod without a node is no error.
+//
+// The order is that of the profile's QueueSort, with pods of equal priority in the order given. A pod that is refused is
+// offered again after the queue has been worked off, if anything has changed since: a real scheduler moves it back when an
+// event could help it, but behind a back-off that nearly always outlasts the queue. With random ties it may also come
+// back at once, as it does where the queue happens to be empty at that moment.
+func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod) (*placement.Result, error) {
+	if err := e.sync(state); err != nil {
+		return nil, err
+	}
+	e.victims = nil
+	clear(e.attempts)
+	result := &placement.Result{}
+	entries := e.entries(pods)
+	if err := e.reserve(entries); err != nil {
+		return nil, err
+	}
+	queue := e.sorted(entries)
+	var refused []*entry
+	eager := 0.5 // the chance that refused pods come back before the queue is empty; only with random ties
+	for len(queue) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		next := queue[0]
+		queue = queue[1:]
+		if e.Choose != nil {
+			e.under = Tie{Placed: result.Placed, Waiting: podsOf(queue), Refused: podsOf(refused), StartAt: int(e.nextStartNodeIndex().Int())}
+		}
+		placed, err := e.schedule(next, result)
+		if e.Progress != nil {
+			e.Progress(len(result.Placed)+len(refused), len(pods))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("scheduling pod %s/%s: %w", next.Pod.Namespace, next.Pod.Name, err)
+		}
+		if !placed {
+			refused = append(refused, next)
+		} else if e.random != nil && len(refused) > 0 && e.random.Float64() < eager {
+			// The chance halves each time, so that a long list of hopeless pods is not tried after every placement.
+			eager /= 2
+			queue = append(e.sorted(refused), queue...)
+			refused = nil
+		}
+		if len(queue) == 0 && slices.ContainsFunc(refused, func(r *entry) bool { return r.changes != e.changes }) {
+			queue, refused = e.sorted(refused), nil
+		}
+	}
+	for _, r := range e.sorted(refused) {
+		result.Pending = append(result.Pending, r.pending)
+		if r.Pod.Status.NominatedNodeName != r.given.Status.NominatedNodeName {
+			result.Nominated = append(result.Nominated, r.Pod)
+		}
+	}
+	result.Preempted = e.victims
+	return result, nil
+}
+
+// entry is a pod in the queue.
+type entry struct {
+	*framework.QueuedPodInfo
+	given   *v1.Pod
+	changes int // the engine's count when the pod was last refused
+	pending placement.Pending
+}
+
+func (e *Engine) entries(pods []*v1.Pod) []*entry {
+	entries := make([]*entry, 0, len(pods))
+	for i, pod := range pods {
+		// The error tells of affinity terms that do not parse; upstream ignores it here too, since validation has passed.
+		info, _ := framework.NewPodInfo(pod)
+		queued := &framework.QueuedPodInfo{PodInfo: info}
+		queued.Timestamp = cluster.Epoch.Add(time.Duration(i))
+		entries = append(entries, &entry{QueuedPodInfo: queued, given: pod})
+	}
+	return entries
+}
+
+func podsOf(entries []*entry) []*v1.Pod {
+	pods := make([]*v1.Pod, len(entries))
+	for i, entry := range entries {
+		pods[i] = entry.Pod
+	}
+	return pods
+}
+
+func (e *Engine) sorted(entries []*entry) []*entry {
+	slices.SortStableFunc(entries, func(a, b *entry) int {
+		switch {
+		case e.less(a.QueuedPodInfo, b.QueuedPodInfo):
+			return -1
+		case e.less(b.QueuedPodInfo, a.QueuedPodInfo):
+			return 1
+		}
+		return 0
+	})
+	return entries
+}
+
+// schedule is scheduleOne: it tries to place one pod, by preemption if need be, and says whether it did.
+// See https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go
+func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
+	profile, found := e.profiles[next.Pod.Spec.SchedulerName]
+	if !found {
+		// A real one leaves the pod alone, without a word.
+		e.refuse(next, placement.Pending{Pod: next.Pod, Message: fmt.Sprintf("left to the scheduler %q", next.Pod.Spec.SchedulerName)})
+		return false, nil
+	}
+	if pending, found := e.refusedAlike(next.Pod); found {
+		next.pending, next.changes = pending, e.changes
+		return false, nil
+	}
+	for _, plugin := range profile.PreEnqueuePlugins() {
+		if status := plugin.PreEnqueue(e.ctx, next.Pod); !status.IsSuccess() {
+			message := status.Message()
+			if plugin.Name() == names.SchedulingGates {
+				message = placement.Gated
+			}
+			e.refuse(next, placement.Pending{Pod: next.Pod, Message: message})
+			return false, nil
+		}
+	}
+	for {
+		placed, fit, err := e.attempt(profile, next, result)
+		if err != nil || placed {
+			return placed, err
+		}
+		victims := len(e.victims)
+		pending := e.preempt(profile, next, fit)
+		if len(e.victims) == victims {
+			e.refuse(next, pending)
+			return false, nil
+		}
+		e.change()
+		if e.state.TerminationSeconds > 0 { // the room is reserved for the pod, and it is tried again once the victims have ended
+			e.refuse(next, pending)
+			return false, nil
+		}
+	}
+}
+
+// change counts what can make room for a pod that was refused: a placement, a preemption, a reservation that is taken back.
+func (e *Engine) change() {
+	e.changed = true
+	e.changes++
+}
+
+// attempt is one scheduling cycle. It returns the refusal if there is one.
+func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result) (bool, *refusal, error) {
+	if err := e.waiting().Update(next.Pod); err != nil {
+		return false, nil, err
+	}
+	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(e.ctx), e.snapshot); err != nil {
+		return false, nil, err
+	}
+	profile.begin()
+	e.record(profile, next.Pod, result)
+	state := framework.NewCycleState()
+	chosen, err := e.scheduler.SchedulePod(e.ctx, profile, state, next.QueuedPodInfo)
+	var fit *framework.FitError
+	switch {
+	case errors.As(err, &fit):
+		return false, &refusal{state: state, fit: fit}, nil
+	case errors.Is(err, scheduler.ErrNoNodesAvailable):
+		return false, &refusal{state: state, message: err.Error()}, nil
+	case err != nil:
+		return false, nil, err
+	}
+	cycle := profile.cycle(next.PodInfo, chosen.SuggestedHost) // before the scheduler sees the pod on its node
+	bound := cluster.Bind(next.Pod, chosen.SuggestedHost, e.startTime())
+	if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), bound); err != nil {
+		return false, nil, err
+	}
+	if status := profile.RunReservePluginsReserve(e.ctx, state, bound, chosen.SuggestedHost); !status.IsSuccess() {
+		profile.RunReservePluginsUnreserve(e.ctx, state, bound, chosen.SuggestedHost)
+		if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), bound); err != nil {
+			return false, nil, err
+		}
+		if !status.IsRejected() {
+			return false, nil, status.AsError()
+		}
+		return false, &refusal{state: state, message: status.Message()}, nil
+	}
+	if err := e.bindVolumes(profile, bound, &result.Volumes); err != nil {
+		return false, nil, err
+	}
+	if err := e.forget(next.Pod); err != nil {
+		return false, nil, err
+	}
+	e.bound[cluster.NameOf(bound)] = bound
+	e.change()
+	result.Placed = append(result.Placed, profile.placement(bound, chosen, cycle))
+	return true, nil, nil
+}
+
+// startTime returns the next start time: within one second of logical time each pod has one of its own, so that preemption,
+// which spares the pods that started first, never meets equals. In a real cluster start times have whole seconds and equals
+// are decided by chance; with random ties they are here too.
+func (e *Engine) startTime() time.Time {
+	e.started++
+	offset := time.Duration(e.started)
+	if e.random != nil {
+		offset = time.Duration(1 + e.random.Int64N(int64(time.Second)-1))
+	}
+	return e.state.Now.Add(offset)
+}
+
+// StartAt is the position of the node at which the next search for feasible nodes begins.
+func (m Mark) StartAt() int { return m.startAt }

@@ -1,0 +1,142 @@
+package sched
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// refusal is a scheduling cycle that found no node.
+type refusal struct {
+	state   fwk.CycleState
+	fit     *framework.FitError // nil where the cycle ended for another reason
+	message string              // that reason
+}
+
+// preempt runs the PostFilter plugins for a pod that no node takes, as schedulingAlgorithm does, and nominates the node where
+// room was made. The refusal that it returns stands unless pods have been preempted that are gone at once. A node that was reserved for the pod stays
+// so only where the plugins say nothing of it.
+func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.Pending {
+	if why.fit == nil {
+		e.nominate(next, "")
+		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}
+	}
+	diagnosis := &why.fit.Diagnosis
+	reasons := reasonsOf(diagnosis)
+	if profile.HasPostFilterPlugins() {
+		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus}
+		result, status := profile.RunPostFilterPlugins(e.ctx, why.state, next.Pod, statuses)
+		// An error is logged upstream, and its text ends the message: of a pod whose claim nobody binds, "not found", since
+		// a plugin after the one that refused it looks for state that it has not written.
+		diagnosis.PostFilterMsg = status.Message()
+		if result != nil && result.NominatingInfo != nil {
+			e.nominate(next, result.NominatedNodeName)
+		}
+	} else {
+		e.nominate(next, "")
+	}
+	return placement.Pending{
+		Pod:       next.Pod,
+		Message:   why.fit.Error(),
+		Reasons:   reasons,
+		Nominated: next.Pod.Status.NominatedNodeName,
+		Cycle:     profile.cycle(next.PodInfo, ""),
+	}
+}
+
+// capture makes the plugin's victims Terminating in the cache, or leave it where pods end at once, where upstream deletes them through the
+// API server; and it takes the random number out of the plugin's choice of candidates.
+func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
+	plugin.Evaluator.Interface = candidates{Interface: plugin.Evaluator.Interface, engine: e}
+	plugin.Executor.PreemptPod = func(_ context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
+		if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), victim); err != nil {
+			return false, err
+		}
+		delete(e.bound, cluster.NameOf(victim))
+		var ending *v1.Pod
+		if e.state.TerminationSeconds > 0 {
+			ending = controller.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
+			if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), ending); err != nil {
+				return false, err
+			}
+			e.bound[cluster.NameOf(victim)] = ending
+		}
+		e.victims = append(e.victims, placement.Preemption{
+			Victim: victim,
+			For:    preemptor.Pods()[preemptor.GetName()],
+			Node:   c.Name(),
+			Ending: ending,
+		})
+		return false, nil
+	}
+}
+
+// candidates replaces the global random offset at which upstream begins to look for nodes to preempt on.
+type candidates struct {
+	preemption.Interface
+	engine *Engine
+}
+
+func (c candidates) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
+	_, number := c.Interface.GetOffsetAndNumCandidates(nodes)
+	if c.engine.random == nil {
+		return 0, number
+	}
+	return c.engine.random.Int32N(nodes), number
+}
+
+// orderedStatuses lists nodes in the snapshot's order, where upstream's lists them in the random order of a map.
+type orderedStatuses struct{ *framework.NodeToStatus }
+
+func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
+	all, err := lister.List()
+	if err != nil {
+		return nil, err
+	}
+	var nodes []fwk.NodeInfo
+	for _, node := range all {
+		if s.Get(node.Node().Name).Code() == code {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes, nil
+}
+
+// reasonsOf counts the refusals by plugin and words.
+func reasonsOf(diagnosis *framework.Diagnosis) []placement.Reason {
+	count := map[placement.Reason]int{}
+	diagnosis.NodeToStatus.ForEachExplicitNode(func(_ string, status *fwk.Status) {
+		for _, message := range status.Reasons() {
+			count[placement.Reason{Plugin: status.Plugin(), Message: message}]++
+		}
+	})
+	var reasons []placement.Reason
+	for reason, nodes := range count {
+		reason.Nodes = nodes
+		reasons = append(reasons, reason)
+	}
+	slices.SortFunc(reasons, func(a, b placement.Reason) int {
+		return cmp.Or(cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Message, b.Message))
+	})
+	return reasons
+}
+
+// discardEvents drops events: what they would say is in the result.
+type discardEvents struct{}
+
+func (discardEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+
+func (d discardEvents) WithLogger(klog.Logger) events.EventRecorderLogger { return d }

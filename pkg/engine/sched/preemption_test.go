@@ -1,0 +1,165 @@
+package sched
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// full is a cluster of three workers of 8 CPUs, each with two running pods of 4 CPUs and priority 1.
+func full(t *testing.T) *cluster.State {
+	t.Helper()
+	set, pods := replicas("low", 6, nil)
+	priority := int32(1)
+	state := walkthrough().With(set)
+	for i, pod := range pods {
+		pod.Spec.Priority = &priority
+		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}
+		state = state.With(cluster.Bind(pod, fmt.Sprintf("w%d", i/2+1), cluster.Epoch.Time))
+	}
+	return state
+}
+
+func important(cpu string) (pod *v1.Pod) {
+	_, pods := replicas("high", 1, nil)
+	priority := int32(1000)
+	pods[0].Spec.Priority = &priority
+	pods[0].Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
+	pods[0].OwnerReferences = nil
+	return pods[0]
+}
+
+// One victim is enough on any node. Among nodes that cost the same, upstream takes the one whose victim started last; the
+// pods started in the order w1, w1, w2, w2, w3, w3, and on a node what started first is spared: low-5 on w3 goes.
+func TestPreemptionTakesTheLeastNeeded(t *testing.T) {
+	for range 20 { // the choice among nodes goes through a map upstream
+		pod := important("4")
+		state := full(t).With(pod)
+		result, err := newEngine(t, Ties{}).Place(t.Context(), state, []*v1.Pod{pod})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.Placed) != 1 || result.Placed[0].Node != "w3" {
+			t.Fatalf("placed %v, want one pod on w3", result.Placed)
+		}
+		var got []string
+		for _, preemption := range result.Preempted {
+			got = append(got, preemption.Victim.Name+" for "+preemption.For.Name+" on "+preemption.Node)
+		}
+		if diff := cmp.Diff([]string{"low-5 for high-0 on w3"}, got); diff != "" {
+			t.Fatalf("preempted (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// Where pods take their time to end, the victim keeps its room meanwhile, and the pod it makes room for waits with its node reserved:
+// when the victim is gone the pod gets it, and no other does, although it was there first.
+func TestPreemptorWaitsForItsVictim(t *testing.T) {
+	pod := important("4")
+	state := *full(t).With(pod)
+	state.TerminationSeconds = 1
+	engine := newEngine(t, Ties{})
+	result, err := engine.Place(t.Context(), &state, []*v1.Pod{pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Placed) != 0 || len(result.Pending) != 1 || result.Pending[0].Nominated != "w3" || len(result.Preempted) != 1 {
+		t.Fatalf("placed %v, Pending %v, preempted %v; want the pod to wait for w3", result.Placed, result.Pending, result.Preempted)
+	}
+	victim := result.Preempted[0].Ending
+	if victim == nil || victim.DeletionTimestamp.Sub(state.Now.Time) != time.Second {
+		t.Fatalf("the victim is %v, want it Terminating for a second", victim)
+	}
+	next := *state.With(result.Changed()...).With(victim)
+	again, err := engine.Place(t.Context(), &next, next.Unscheduled())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(again.Placed) != 0 || len(again.Preempted) != 0 || again.Pending[0].Nominated != "w3" {
+		t.Errorf("while the victim ends: placed %v, preempted %v", again.Placed, again.Preempted)
+	}
+	late := important("4")
+	late.Name, late.UID, late.Spec.Priority = "late", "late", new(int32)
+	gone := next.Without(victim).With(late)
+	last, err := engine.Place(t.Context(), gone, append([]*v1.Pod{late}, next.Unscheduled()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(last.Placed) != 1 || last.Placed[0].Pod.Name != pod.Name || last.Placed[0].Node != "w3" {
+		t.Errorf("when it is gone: placed %v, want %s on w3", last.Placed, pod.Name)
+	}
+}
+
+// A budget that allows no disruption makes its pods victims of the last resort: those of w3 are guarded.
+func TestPreemptionSparesGuardedPods(t *testing.T) {
+	state := full(t)
+	for _, pod := range state.Pods[4:] {
+		guarded := pod.DeepCopy()
+		guarded.Labels = map[string]string{"app": "low", "guarded": "true"}
+		state = state.With(guarded)
+	}
+	state = state.With(&policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "guard", Namespace: "default"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "true"}}},
+		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 0},
+	})
+	pod := important("8")
+	result, err := newEngine(t, Ties{}).Place(t.Context(), state.With(pod), []*v1.Pod{pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if node := result.Placed[0].Node; node != "w2" || len(result.Preempted) != 2 {
+		t.Errorf("placed on %s with %d victims, want w2 and 2", node, len(result.Preempted))
+	}
+}
+
+func TestSeedsReachEveryVictim(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(80) {
+		pod := important("4")
+		result, err := newEngine(t, Ties{Random: true, Seed: seed}).Place(t.Context(), full(t).With(pod), []*v1.Pod{pod})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[result.Preempted[0].Victim.Name]++
+	}
+	for i := range 6 {
+		if name := fmt.Sprintf("low-%d", i); seen[name] == 0 {
+			t.Errorf("no seed of 80 preempts %s: %v", name, seen)
+		}
+	}
+}
+
+// What the engine has changed on its own is undone when the state says otherwise.
+func TestTheStateHasTheLastWord(t *testing.T) {
+	engine := newEngine(t, Ties{})
+	state := full(t)
+	pod := important("8")
+	for range 3 {
+		result, err := engine.Place(t.Context(), state.With(pod), []*v1.Pod{pod})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.Placed) != 1 || len(result.Preempted) != 2 {
+			t.Fatalf("%d placed and %d preempted, want 1 and 2 each time", len(result.Placed), len(result.Preempted))
+		}
+	}
+}
+
+func TestGatedPodWaits(t *testing.T) {
+	set, pods := replicas("web", 1, nil)
+	pods[0].Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/quota"}}
+	result := place(t, Ties{}, walkthrough(), set, pods)
+	if len(result.Pending) != 1 || result.Pending[0].Message != placement.Gated {
+		t.Errorf("pending %+v, want the pod with its gate", result.Pending)
+	}
+}

@@ -1,0 +1,229 @@
+package sched
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// profile decorates one of the scheduler's frameworks: it watches what the plugins say of the pod at hand and settles what
+// upstream leaves to chance. It changes no status and no score.
+type profile struct {
+	framework.Framework
+	engine *Engine
+	binder *binder
+	// plugins are the framework's, weight those of the plugins that score, and args the arguments of some.
+	plugins *schedulerapi.Plugins
+	weight  map[string]int64
+	args    arguments
+
+	// Of the pod at hand.
+	restricted bool                   // PreFilter named the nodes to look at
+	filtered   map[string]int         // nodes refused, by plugin
+	scores     []fwk.NodePluginScores // of the feasible nodes; upstream's heap reorders it in place
+	recorder   *recorder              // nil: nothing more is asked for
+}
+
+func newProfile(real framework.Framework, engine *Engine, config schedulerapi.KubeSchedulerProfile) *profile {
+	p := &profile{Framework: real, engine: engine, plugins: real.ListPlugins(), weight: map[string]int64{}, args: argumentsOf(config)}
+	for _, plugin := range p.plugins.Score.Enabled {
+		p.weight[plugin.Name] = int64(plugin.Weight)
+	}
+	return p
+}
+
+// attach takes hold of the two plugins that would act on a cluster through the API server.
+func (p *profile) attach() {
+	for _, plugin := range p.PreEnqueuePlugins() {
+		if preemption, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
+			p.engine.capture(preemption)
+		}
+	}
+	for _, plugin := range p.EnqueueExtensions() {
+		if volumes, ok := plugin.(*volumebinding.VolumeBinding); ok {
+			p.binder = &binder{SchedulerVolumeBinder: volumes.Binder}
+			volumes.Binder = p.binder
+		}
+	}
+}
+
+func (p *profile) begin() {
+	p.restricted = false
+	p.filtered = map[string]int{}
+	p.scores = nil
+	if p.binder != nil {
+		p.binder.assumed = nil
+	}
+}
+
+// RunPreFilterPlugins notes whether the plugins named the nodes to look at.
+func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+	result, status, plugins := p.Framework.RunPreFilterPlugins(ctx, state, pod)
+	p.restricted = !result.AllNodes()
+	if p.recorder != nil {
+		p.recorder.preFilter(p.plugins, state, result, status, plugins)
+	}
+	return result, status, plugins
+}
+
+// PercentageOfNodesToScore is the profile's, except where PreFilter named the nodes: upstream then walks them in the random
+// order of a map, and would take a random part of more than a hundred; here all of them are looked at.
+func (p *profile) PercentageOfNodesToScore() *int32 {
+	if p.restricted {
+		all := int32(100)
+		return &all
+	}
+	return p.Framework.PercentageOfNodesToScore()
+}
+
+// RunFilterPluginsWithNominatedPods counts the refusals.
+func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	status := p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
+	if status.IsRejected() {
+		p.filtered[status.Plugin()]++
+	}
+	if p.recorder != nil {
+		p.recorder.filter(node.Node().Name, status)
+	}
+	return status
+}
+
+// RunScorePlugins keeps the scores and, where asked to, draws lots among the best.
+func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
+	scores, status := p.Framework.RunScorePlugins(ctx, state, pod, nodes)
+	if !status.IsSuccess() {
+		return scores, status
+	}
+	if p.restricted {
+		slices.SortFunc(scores, func(a, b fwk.NodePluginScores) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	switch {
+	case p.engine.Choose != nil:
+		if err := p.engine.choose(pod, scores); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+	case p.engine.random != nil:
+		top := topScore(scores)
+		for i := range scores {
+			if scores[i].TotalScore == top {
+				scores[i].Randomizer = p.engine.random.Int()
+			}
+		}
+	}
+	p.scores = scores
+	return scores, status
+}
+
+// choose lets Choose decide among the best: upstream takes the highest Randomizer of equal scores.
+func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
+	top := topScore(scores)
+	var best []*fwk.NodePluginScores
+	for i := range scores {
+		if scores[i].TotalScore == top {
+			best = append(best, &scores[i])
+		}
+	}
+	if len(best) == 1 {
+		return nil
+	}
+	slices.SortFunc(best, func(a, b *fwk.NodePluginScores) int { return cmp.Compare(a.Name, b.Name) })
+	tie := e.under
+	tie.Pod, tie.Preempted = pod, e.victims
+	for _, node := range best {
+		tie.Nodes = append(tie.Nodes, node.Name)
+		node.Randomizer = 0
+	}
+	chosen, err := e.Choose(&tie)
+	if err == nil {
+		best[chosen].Randomizer = 1
+	}
+	return err
+}
+
+// placement returns the record of the pod that has just been bound.
+func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycle *placement.Cycle) placement.Placement {
+	placed := judge(p.scores, chosen.SuggestedHost)
+	placed.Cycle = cycle
+	placed.Pod, placed.Node = bound, chosen.SuggestedHost
+	placed.Nodes, placed.Feasible = p.engine.snapshot.NumNodesInPlacement(), chosen.FeasibleNodes
+	placed.Filtered = p.filtered
+	return placed
+}
+
+// judge tells by how much the chosen node won and which plugins made it so. The scores are one list a node, with the plugins
+// in the same order in each; they are empty where there was nothing to choose.
+func judge(nodes []fwk.NodePluginScores, chosen string) placement.Placement {
+	if len(nodes) == 0 {
+		return placement.Placement{Ties: 1}
+	}
+	top := topScore(nodes)
+	result := placement.Placement{Scored: len(nodes)}
+	var second *fwk.NodePluginScores
+	for i := range nodes {
+		node := &nodes[i]
+		if node.Name == chosen {
+			result.Scores = scoresOf(node)
+		}
+		switch {
+		case node.TotalScore == top:
+			result.Ties++
+		case second == nil || node.TotalScore > second.TotalScore || node.TotalScore == second.TotalScore && node.Name < second.Name:
+			second = node
+		}
+	}
+	if second == nil {
+		return result
+	}
+	result.Margin = top - second.TotalScore
+	result.RunnerUp = &placement.NodeScore{Node: second.Name, Total: second.TotalScore, Scores: scoresOf(second)}
+	for i, score := range result.Scores {
+		if decides, without := drop(nodes, top, i); decides {
+			result.Deciders = append(result.Deciders, placement.Decider{Plugin: score.Plugin, Without: without})
+		}
+	}
+	return result
+}
+
+// drop tells whether other nodes would be the best without the i-th plugin's scores, and how many would then tie.
+func drop(nodes []fwk.NodePluginScores, top int64, i int) (decides bool, ties int) {
+	without := func(node *fwk.NodePluginScores) int64 { return node.TotalScore - node.Scores[i].Score }
+	highest := without(&nodes[0])
+	for n := range nodes {
+		highest = max(highest, without(&nodes[n]))
+	}
+	for n := range nodes {
+		wouldBe := without(&nodes[n]) == highest
+		if wouldBe {
+			ties++
+		}
+		decides = decides || wouldBe != (nodes[n].TotalScore == top)
+	}
+	return decides, ties
+}
+
+func topScore(nodes []fwk.NodePluginScores) int64 {
+	top := nodes[0].TotalScore
+	for i := range nodes {
+		top = max(top, nodes[i].TotalScore)
+	}
+	return top
+}
+
+func scoresOf(node *fwk.NodePluginScores) []placement.Score {
+	scores := make([]placement.Score, len(node.Scores))
+	for i, score := range node.Scores {
+		scores[i] = placement.Score{Plugin: score.Name, Raw: node.RawScores[i].Score, Weighted: score.Score}
+	}
+	return scores
+}

@@ -1,0 +1,190 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// recorder keeps what the plugins say of one pod, as deep as it was asked for.
+type recorder struct {
+	depth    placement.Depth
+	cycle    *placement.Cycle
+	state    fwk.CycleState
+	feasible []string // the nodes that passed every filter
+	refusals map[placement.Verdict]*placement.Refusal
+	// nominated is the node that preemption has reserved. It is looked at first, and once more with the others if it is refused.
+	nominated string
+	again     bool
+}
+
+// record begins a cycle's record if one is asked for of the pod, and forgets the last one.
+func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
+	p.recorder = nil
+	if e.Record == nil {
+		return
+	}
+	depth := e.Record(pod)
+	if depth == nil {
+		return
+	}
+	cycle := &placement.Cycle{Start: int(e.nextStartNodeIndex().Int())}
+	if depth.Before {
+		cycle.Before = e.before(result)
+	}
+	p.recorder = &recorder{depth: *depth, cycle: cycle, refusals: map[placement.Verdict]*placement.Refusal{}, nominated: pod.Status.NominatedNodeName}
+}
+
+// before returns the cluster as it is by now: with the pods that were placed and the volumes that were bound since the queue was
+// begun, and with those Terminating or gone that had to make room.
+func (e *Engine) before(result *placement.Result) *cluster.State {
+	var ending, gone []cluster.Object
+	for _, victim := range e.victims {
+		if victim.Ending != nil {
+			ending = append(ending, victim.Ending)
+		} else {
+			gone = append(gone, victim.Victim)
+		}
+	}
+	return e.state.With(result.Changed()...).With(ending...).Without(gone...)
+}
+
+// preFilter keeps what the PreFilter plugins said. The framework tells which of them it skips, and the first refusal.
+func (r *recorder) preFilter(plugins *schedulerapi.Plugins, state fwk.CycleState, result *fwk.PreFilterResult, status *fwk.Status, by sets.Set[string]) {
+	r.state = state
+	skipped := state.GetSkipFilterPlugins()
+	r.cycle.PreFilter = verdicts(plugins.PreFilter, skipped)
+	if status.IsRejected() {
+		if i := slices.IndexFunc(r.cycle.PreFilter, func(v placement.Verdict) bool { return v.Plugin == status.Plugin() }); i >= 0 {
+			r.cycle.PreFilter = r.cycle.PreFilter[:i+1]
+			r.cycle.PreFilter[i].Status = status.Message()
+		}
+		return
+	}
+	if !result.AllNodes() {
+		r.cycle.Named, r.cycle.NamedBy = sets.List(result.NodeNames), sets.List(by)
+	}
+	for _, plugin := range plugins.Filter.Enabled {
+		if !skipped.Has(plugin.Name) {
+			r.cycle.Filters = append(r.cycle.Filters, plugin.Name)
+		}
+	}
+}
+
+func verdicts(plugins schedulerapi.PluginSet, skipped sets.Set[string]) []placement.Verdict {
+	var all []placement.Verdict
+	for _, plugin := range plugins.Enabled {
+		status := "success"
+		if skipped.Has(plugin.Name) {
+			status = "skip"
+		}
+		all = append(all, placement.Verdict{Plugin: plugin.Name, Status: status})
+	}
+	return all
+}
+
+// filter keeps what the filters said of a node.
+func (r *recorder) filter(node string, status *fwk.Status) {
+	if node == r.nominated {
+		if r.again {
+			return
+		}
+		r.again = true
+	}
+	r.cycle.Searched++
+	if !status.IsRejected() {
+		r.feasible = append(r.feasible, node)
+		return
+	}
+	reason := placement.Verdict{Plugin: status.Plugin(), Status: status.Message()}
+	refusal := r.refusals[reason]
+	if refusal == nil {
+		refusal = &placement.Refusal{Plugin: reason.Plugin, Message: reason.Status}
+		r.refusals[reason] = refusal
+	}
+	refusal.Count++
+	if r.depth.Nodes == 0 || len(refusal.Nodes) < r.depth.Nodes || slices.Contains(r.depth.Named, node) {
+		refusal.Nodes = append(refusal.Nodes, node)
+	}
+}
+
+// cycle ends the record, if there is one, and returns it. chosen is the pod's node, or "" if it got none.
+func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
+	r := p.recorder
+	if r == nil {
+		return nil
+	}
+	c := r.cycle
+	for _, refusal := range r.refusals {
+		c.Refusals = append(c.Refusals, *refusal)
+	}
+	slices.SortFunc(c.Refusals, func(a, b placement.Refusal) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Message, b.Message))
+	})
+	if chosen == "" {
+		return c
+	}
+	if len(p.scores) == 0 {
+		for _, node := range r.feasible {
+			c.Candidates = append(c.Candidates, placement.Candidate{Node: node})
+		}
+		return c
+	}
+	c.PreScore = verdicts(p.plugins.PreScore, r.state.GetSkipScorePlugins())
+	c.Scored = len(p.scores)
+	kept := r.best(p.scores, chosen)
+	parts := p.parts(r.state, pod, kept, r.depth.Nodes)
+	for i, node := range kept {
+		candidate := placement.Candidate{Node: node.Name, Rank: 1, Total: node.TotalScore}
+		if i > 0 && kept[i-1].TotalScore == node.TotalScore { // as with thousands of equal nodes
+			candidate.Rank = c.Candidates[i-1].Rank
+		} else {
+			for n := range p.scores {
+				if p.scores[n].TotalScore > node.TotalScore {
+					candidate.Rank++
+				}
+			}
+		}
+		for s, score := range node.Scores {
+			weight := p.weight[score.Name]
+			candidate.Scores = append(candidate.Scores, placement.PluginScore{
+				Plugin: score.Name, Raw: node.RawScores[s].Score, Normalised: score.Score / weight, Weight: weight, Weighted: score.Score,
+				Parts: parts[i][score.Name],
+			})
+		}
+		c.Candidates = append(c.Candidates, candidate)
+	}
+	return c
+}
+
+// best returns the nodes to keep: the best of them, the chosen one, and those asked for.
+func (r *recorder) best(scores []fwk.NodePluginScores, chosen string) []*fwk.NodePluginScores {
+	order := func(a, b *fwk.NodePluginScores) int {
+		return cmp.Or(cmp.Compare(b.TotalScore, a.TotalScore), cmp.Compare(a.Name, b.Name))
+	}
+	var kept, others []*fwk.NodePluginScores
+	for i := range scores {
+		node := &scores[i]
+		switch {
+		case r.depth.Nodes == 0:
+			kept = append(kept, node)
+		case node.Name == chosen || slices.Contains(r.depth.Named, node.Name):
+			others = append(others, node)
+		case len(kept) < r.depth.Nodes || order(node, kept[len(kept)-1]) < 0:
+			// A short list, kept in order, is cheaper than sorting thousands.
+			at, _ := slices.BinarySearchFunc(kept, node, order)
+			kept = slices.Insert(kept, at, node)
+			kept = kept[:min(len(kept), r.depth.Nodes)]
+		}
+	}
+	kept = append(kept, others...)
+	slices.SortFunc(kept, order)
+	return kept
+}

@@ -1,0 +1,219 @@
+package sched
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// sync brings the scheduler's cache and listers from the state they hold to the next one. The listers are filled directly:
+// no informer runs.
+func (e *Engine) sync(next *cluster.State) error {
+	before := *e.state
+	e.state = next
+	if !same(before.Nodes, next.Nodes) {
+		if err := e.syncNodes(before.Nodes, next.Nodes); err != nil {
+			return err
+		}
+	}
+	if e.changed || !same(before.Pods, next.Pods) {
+		if err := e.syncPods(next.Pods); err != nil {
+			return err
+		}
+	}
+	bindings := e.changed // the engine itself has bound volumes since
+	e.changed = false
+	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()
+	for _, replaced := range []error{
+		replace(core.Namespaces().Informer(), next.Namespaces, !same(before.Namespaces, next.Namespaces)),
+		replace(core.Nodes().Informer(), next.Nodes, !same(before.Nodes, next.Nodes)),
+		replace(core.Services().Informer(), next.Services, !same(before.Services, next.Services)),
+		replace(core.PersistentVolumes().Informer(), next.PersistentVolumes, bindings || !same(before.PersistentVolumes, next.PersistentVolumes)),
+		replace(core.PersistentVolumeClaims().Informer(), next.PersistentVolumeClaims, bindings || !same(before.PersistentVolumeClaims, next.PersistentVolumeClaims)),
+		replace(apps.ReplicaSets().Informer(), next.ReplicaSets, !same(before.ReplicaSets, next.ReplicaSets)),
+		replace(apps.StatefulSets().Informer(), next.StatefulSets, !same(before.StatefulSets, next.StatefulSets)),
+		replace(e.informers.Policy().V1().PodDisruptionBudgets().Informer(), next.PodDisruptionBudgets, !same(before.PodDisruptionBudgets, next.PodDisruptionBudgets)),
+		replace(e.informers.Storage().V1().StorageClasses().Informer(), next.StorageClasses, !same(before.StorageClasses, next.StorageClasses)),
+		replace(e.informers.Storage().V1().CSINodes().Informer(), next.CSINodes, !same(before.CSINodes, next.CSINodes)),
+	} {
+		if replaced != nil {
+			return fmt.Errorf("filling the scheduler's listers: %w", replaced)
+		}
+	}
+	return nil
+}
+
+// syncNodes brings the nodes in the cache from those before to the next. Upstream keeps nodes in the order in which they were
+// added, zone by zone, and equal nodes are decided by it; so where a node comes in before another, all are added anew.
+func (e *Engine) syncNodes(before, next []*v1.Node) error {
+	logger := klog.FromContext(e.ctx)
+	old := make(map[string]*v1.Node, len(before))
+	for _, node := range before {
+		old[node.Name] = node
+	}
+	added, inOrder := false, true
+	for _, node := range next {
+		isNew := old[node.Name] == nil
+		inOrder = inOrder && (isNew || !added)
+		added = added || isNew
+	}
+	remove := func(node *v1.Node) error {
+		if err := e.scheduler.Cache.RemoveNode(logger, node); err != nil {
+			return fmt.Errorf("removing node %s from the scheduler's cache: %w", node.Name, err)
+		}
+		return nil
+	}
+	if !inOrder {
+		for _, node := range before {
+			if err := remove(node); err != nil {
+				return err
+			}
+		}
+		clear(old)
+	}
+	for _, node := range next {
+		switch was := old[node.Name]; was {
+		case node:
+		case nil:
+			e.scheduler.Cache.AddNode(logger, node)
+		default:
+			e.scheduler.Cache.UpdateNode(logger, was, node)
+		}
+		delete(old, node.Name)
+	}
+	for _, node := range before {
+		if old[node.Name] == nil {
+			continue
+		}
+		if err := remove(node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncPods brings the bound pods in the cache to those given.
+func (e *Engine) syncPods(pods []*v1.Pod) error {
+	logger := klog.FromContext(e.ctx)
+	present := make(map[types.NamespacedName]bool, len(pods))
+	for i, pod := range pods {
+		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
+			continue
+		}
+		name := cluster.NameOf(pod)
+		present[name] = true
+		was, found := e.bound[name]
+		if found && (was == pod || sameToScheduler(was, pod)) {
+			continue
+		}
+		if found {
+			if err := e.scheduler.Cache.RemovePod(logger, was); err != nil {
+				return fmt.Errorf("replacing pod %s in the scheduler's cache: %w", name, err)
+			}
+		}
+		given := pod
+		if pod = e.withStartTime(pod, i); pod != given {
+			e.timed[name] = true
+		}
+		if err := e.scheduler.Cache.AddPod(logger, pod); err != nil {
+			return fmt.Errorf("adding pod %s to the scheduler's cache: %w", name, err)
+		}
+		e.bound[name] = pod
+	}
+	for name, pod := range e.bound {
+		if present[name] {
+			continue
+		}
+		if err := e.scheduler.Cache.RemovePod(logger, pod); err != nil {
+			return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
+		}
+		delete(e.bound, name)
+		delete(e.timed, name)
+	}
+	return nil
+}
+
+// sameToScheduler tells whether the scheduler would see no difference between two forms of a bound pod: what can change of it are its
+// labels, its resources and its end. Of the status it reads the start time alone, and that stays.
+func sameToScheduler(a, b *v1.Pod) bool {
+	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
+		(a.Spec.Affinity == b.Spec.Affinity || equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity)) &&
+		(same(a.Spec.Containers, b.Spec.Containers) || equality.Semantic.DeepEqual(a.Spec.Containers, b.Spec.Containers)) &&
+		(a.Spec.Resources == b.Spec.Resources || equality.Semantic.DeepEqual(a.Spec.Resources, b.Spec.Resources))
+}
+
+// withStartTime returns the i-th pod of a state with a start time that no other pod has; see startTime. It depends on nothing
+// but the state and the seed, so that an engine which is used again gives the same.
+func (e *Engine) withStartTime(pod *v1.Pod, i int) *v1.Pod {
+	second := cluster.Epoch
+	if pod.Status.StartTime != nil {
+		second = *pod.Status.StartTime
+	}
+	if second.Nanosecond() != 0 {
+		return pod
+	}
+	offset := time.Duration(i + 1)
+	if e.ties.Random {
+		offset = time.Duration(1 + rand.New(rand.NewPCG(e.ties.Seed, uint64(i))).Int64N(int64(time.Second)-1))
+	}
+	timed := *pod
+	start := metav1.NewTime(second.Add(offset))
+	timed.Status.StartTime = &start
+	return &timed
+}
+
+// same tells whether the two lists are one and the same, which is how states share what did not change.
+func same[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// replace fills a lister anew if it is out of date.
+func replace[T any](informer cache.SharedIndexInformer, next []T, stale bool) error {
+	if !stale {
+		return nil
+	}
+	objs := make([]any, len(next))
+	for i, obj := range next {
+		objs[i] = obj
+	}
+	return informer.GetIndexer().Replace(objs, "")
+}
+
+// sortVolumes gives the factory a PersistentVolume lister that lists by name. Upstream takes the smallest volume that fits a
+// claim and, among equal ones, the first listed, and its own lister lists in the random order of a map.
+func sortVolumes(factory informers.SharedInformerFactory) {
+	factory.InformerFor(&v1.PersistentVolume{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+		informer := cache.NewSharedIndexInformer(nil, &v1.PersistentVolume{}, 0, cache.Indexers{})
+		return volumeInformer{informer}
+	})
+}
+
+type volumeInformer struct{ cache.SharedIndexInformer }
+
+func (i volumeInformer) GetIndexer() cache.Indexer {
+	return volumeIndexer{i.SharedIndexInformer.GetIndexer()}
+}
+
+type volumeIndexer struct{ cache.Indexer }
+
+func (i volumeIndexer) ByIndex(index, value string) ([]any, error) {
+	objs, err := i.Indexer.ByIndex(index, value)
+	slices.SortFunc(objs, func(a, b any) int {
+		return strings.Compare(a.(*v1.PersistentVolume).Name, b.(*v1.PersistentVolume).Name)
+	})
+	return objs, err
+}

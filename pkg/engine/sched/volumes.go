@@ -1,0 +1,120 @@
+package sched
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// binder is upstream's volume binder; it keeps what Reserve decided about the volumes of the pod at hand.
+type binder struct {
+	volumebinding.SchedulerVolumeBinder
+	assumed *volumebinding.PodVolumes // nil where every volume is bound already
+}
+
+// AssumePodVolumes is called by Reserve.
+func (b *binder) AssumePodVolumes(logger klog.Logger, pod *v1.Pod, node string, volumes *volumebinding.PodVolumes) (bool, error) {
+	bound, err := b.SchedulerVolumeBinder.AssumePodVolumes(logger, pod, node, volumes)
+	if err == nil && !bound {
+		b.assumed = volumes
+	}
+	return bound, err
+}
+
+// bindVolumes binds the claims of a pod that has got its node: what PreBind asks of the API server is done at once, and so
+// is what the volume controllers then do.
+func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.Volumes) error {
+	if profile.binder == nil || profile.binder.assumed == nil {
+		return nil
+	}
+	// BindPodVolumes first writes its decisions, then waits for the controllers. The writes go to captureWrites, and there is no
+	// waiting in a context that has ended, so the error that this brings is expected.
+	ended, end := context.WithCancel(e.ctx)
+	end()
+	e.client.ClearActions()
+	_ = profile.binder.BindPodVolumes(ended, pod, profile.binder.assumed)
+	profile.binder.RevertAssumedPodVolumes(profile.binder.assumed)
+	for _, action := range e.client.Actions() {
+		update, ok := action.(clienttesting.UpdateAction)
+		if !ok {
+			continue
+		}
+		var volume *v1.PersistentVolume
+		var claim *v1.PersistentVolumeClaim
+		var err error
+		switch obj := update.GetObject().(type) {
+		case *v1.PersistentVolume:
+			volume, claim, err = e.bindTo(obj)
+		case *v1.PersistentVolumeClaim:
+			volume, claim, err = e.provision(obj, pod.Spec.NodeName)
+		}
+		if err != nil {
+			return err
+		}
+		core := e.informers.Core().V1()
+		if err := core.PersistentVolumes().Informer().GetIndexer().Update(volume); err != nil {
+			return err
+		}
+		if err := core.PersistentVolumeClaims().Informer().GetIndexer().Update(claim); err != nil {
+			return err
+		}
+		volumes.PersistentVolumes = append(volumes.PersistentVolumes, volume)
+		volumes.PersistentVolumeClaims = append(volumes.PersistentVolumeClaims, claim)
+	}
+	return nil
+}
+
+// bindTo completes the binding of a volume that upstream has reserved for a claim.
+func (e *Engine) bindTo(volume *v1.PersistentVolume) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
+	ref := volume.Spec.ClaimRef
+	claim, err := e.informers.Core().V1().PersistentVolumeClaims().Lister().PersistentVolumeClaims(ref.Namespace).Get(ref.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	volume, claim = controller.BindVolume(volume, claim)
+	return volume, claim, nil
+}
+
+// provision makes the volume of a claim that upstream has given a node.
+func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
+	node := e.state.Node(nodeName)
+	var class *storagev1.StorageClass
+	for _, candidate := range e.state.StorageClasses {
+		if claim.Spec.StorageClassName != nil && candidate.Name == *claim.Spec.StorageClassName {
+			class = candidate
+		}
+	}
+	if node == nil || class == nil {
+		return nil, nil, fmt.Errorf("claim %s/%s has been given node %q, but the node or its class is unknown", claim.Namespace, claim.Name, nodeName)
+	}
+	volume, claim := controller.Provision(claim, class, node)
+	return volume, claim, nil
+}
+
+// captureWrites makes the clientset answer every write with the object written and keep the action; no object is stored.
+// Upstream takes back by a patch the nodes that are reserved for pods of lower priority than one that preempts there.
+func captureWrites(e *Engine) {
+	e.client.PrependReactor("update", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, action.(clienttesting.UpdateAction).GetObject(), nil
+	})
+	e.client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch := action.(clienttesting.PatchAction)
+		pod, err := e.informers.Core().V1().Pods().Lister().Pods(patch.GetNamespace()).Get(patch.GetName())
+		if err != nil {
+			return true, nil, err
+		}
+		if nominee := e.nominees[pod.UID]; nominee != nil {
+			e.nominate(nominee, "")
+		}
+		return true, pod, nil
+	})
+}

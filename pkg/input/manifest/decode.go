@@ -1,0 +1,181 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// outcome is what came of an item.
+type outcome struct {
+	Set
+	errs []error
+}
+
+// decode makes an item's object. Which kind it has decides who reads it.
+func (it item) decode() outcome {
+	fail := func(format string, args ...any) outcome { return it.refuse("", fmt.Sprintf(format, args...)) }
+	if len(it.errs) > 0 {
+		return outcome{errs: it.errs}
+	}
+	h := it.header
+	if h.APIVersion == "" || h.Kind == "" {
+		return fail("%s", missing(h))
+	}
+	gv, err := schema.ParseGroupVersion(h.APIVersion)
+	if err != nil {
+		return fail("apiVersion %q is not of the form group/version", h.APIVersion)
+	}
+	known, ours := kinds[h.Kind]
+	switch {
+	case h.Kind == "Table" && gv.Group == "meta.k8s.io" || h.Kind == "Status" && h.APIVersion == "v1":
+		return fail("%s of %s is an answer of the API server that holds no object; give what kubectl get -o json or -o yaml prints", h.Kind, h.APIVersion)
+	case gv.Group == "faultline":
+		return fail("%s of %s belongs to Faultline and is no manifest; give it as the scenario itself", h.Kind, h.APIVersion)
+	case gv.Group == "kubescheduler.config.k8s.io" && h.Kind == "KubeSchedulerConfiguration":
+		return outcome{Set: Set{SchedulerConfigs: []Raw{{Data: it.text, Source: it.source}}}}
+	case gv.Group == "kind.x-k8s.io" && h.Kind == "Cluster":
+		return it.decodeKind()
+	case ours && known.group == gv.Group && slices.Contains(known.versions, gv.Version):
+		return it.decodeObject(known, gv.WithKind(h.Kind))
+	case ours && (gv.Group == "extensions" || groups.Has(gv.Group)):
+		return it.refuse(known.describe(h.Metadata.Namespace, h.Metadata.Name),
+			fmt.Sprintf("apiVersion %s has no %s in Kubernetes 1.37; use %s", h.APIVersion, h.Kind, known.apiVersion()))
+	case legacyscheme.Scheme.IsVersionRegistered(gv) && groups.Has(gv.Group) && !legacyscheme.Scheme.Recognizes(gv.WithKind(h.Kind)):
+		return fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, kindsOf(gv)))
+	}
+	ignored := Ignored{APIVersion: h.APIVersion, Ref: h.ref(), Source: it.source}
+	if !groups.Has(gv.Group) {
+		ignored.JSON = slices.Clone(it.json)
+	}
+	return outcome{Set: Set{Ignored: []Ignored{ignored}}}
+}
+
+// refuse is the outcome of an item that is not as it should be: an error, a line for each problem, unless an API server has taken it.
+func (it item) refuse(subject string, problems ...string) (o outcome) {
+	if subject != "" {
+		subject += ": "
+	}
+	slices.Sort(problems)
+	for _, problem := range slices.Compact(problems) {
+		if it.dumped() {
+			o.Flaws = append(o.Flaws, it.flaw(problem, true))
+		} else {
+			o.errs = append(o.errs, it.source.errorf("%s%s", subject, oneLine(problem)))
+		}
+	}
+	return o
+}
+
+// dumped tells whether an API server has written the item: nothing else gives objects their resourceVersion.
+func (it item) dumped() bool { return it.header.Metadata.ResourceVersion != "" }
+
+func (it item) flaw(problem string, aside bool) Flaw {
+	h := it.header
+	return Flaw{Ref: h.ref(), Problem: oneLine(problem), Aside: aside, Source: it.source}
+}
+
+func missing(h header) string {
+	switch {
+	case h.Kind != "":
+		return fmt.Sprintf("%s without an apiVersion; every object has both", h.Kind)
+	case h.APIVersion != "":
+		return fmt.Sprintf("an object of %s without a kind; every object has both", h.APIVersion)
+	}
+	return "no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"
+}
+
+// decodeObject decodes an object of a kind that takes part in scheduling.
+func (it item) decodeObject(k *kind, gvk schema.GroupVersionKind) outcome {
+	fail := func(problems []string) outcome {
+		return it.refuse(k.describe(it.header.Metadata.Namespace, it.header.Metadata.Name), problems...)
+	}
+	obj, err := legacyscheme.Scheme.New(gvk)
+	if err != nil {
+		return fail([]string{err.Error()})
+	}
+	if found := checkQuantities(reflect.TypeOf(obj), it.json); len(found) > 0 {
+		return fail(found)
+	}
+	// This is what the API server's JSON serializer calls, too:
+	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apimachinery/pkg/runtime/serializer/json/json.go
+	strict, err := kjson.UnmarshalStrict(it.json, obj)
+	if err != nil {
+		return fail(problems(reflect.TypeOf(obj), it.json, err))
+	}
+	unknown := strictProblems(reflect.TypeOf(obj), strict)
+	if len(unknown) > 0 && !it.dumped() {
+		return fail(unknown)
+	}
+	created, problems := create(k, obj.(cluster.Object), gvk.GroupVersion(), it.source)
+	if len(problems) > 0 {
+		return fail(problems)
+	}
+	o := outcome{Set: Set{Objects: []Object{{Object: created, Source: it.source}}}}
+	for _, problem := range unknown {
+		o.Flaws = append(o.Flaws, it.flaw(problem, false))
+	}
+	return o
+}
+
+// decodeKind returns the nodes that a kind cluster configuration asks for.
+func (it item) decodeKind() outcome {
+	nodes, err := topology.FromKind(it.text)
+	var o outcome
+	var several utilerrors.Aggregate
+	switch {
+	case errors.As(err, &several):
+		for _, err := range several.Errors() {
+			o.errs = append(o.errs, it.source.errorf("%s", oneLine(err.Error())))
+		}
+	case err != nil:
+		o.errs = append(o.errs, it.source.errorf("%s", oneLine(err.Error())))
+	}
+	for _, node := range nodes {
+		created, problems := create(kinds["Node"], node, v1.SchemeGroupVersion, it.source)
+		for _, problem := range problems {
+			o.errs = append(o.errs, it.source.errorf("Node %s: %s", node.Name, oneLine(problem)))
+		}
+		if len(problems) == 0 {
+			o.Objects = append(o.Objects, Object{Object: created, Source: it.source})
+		}
+	}
+	return o
+}
+
+// strictProblems words the fields that a type does not have, or that are there twice.
+func strictProblems(t reflect.Type, errs []error) []string {
+	problems := make([]string, 0, len(errs))
+	for _, err := range errs {
+		problem := err.Error()
+		var field kjson.FieldError
+		if errors.As(err, &field) && strings.HasPrefix(problem, "unknown field") {
+			problem += suggestField(t, field.FieldPath())
+		}
+		problems = append(problems, problem)
+	}
+	return problems
+}
+
+// problems says what a type cannot take of a value, given the decoder's own error.
+func problems(t reflect.Type, value []byte, err error) []string {
+	if found := locate(t, value); len(found) > 0 {
+		return found
+	}
+	return []string{err.Error()}
+}
+
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+}

@@ -1,0 +1,207 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// item is one object that has yet to be decoded.
+type item struct {
+	header header
+	text   []byte // as written, where the object is a whole document; the same as json otherwise
+	json   []byte
+	source Source
+	// errs are what made it no object; if there are any, nothing else is set.
+	errs []error
+}
+
+// header is what every object has.
+type header struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name            string `json:"name"`
+		Namespace       string `json:"namespace"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+// maxLists is how deep Lists may stand in Lists.
+const maxLists = 10
+
+// ref names the object.
+func (h header) ref() cluster.Ref {
+	return cluster.Ref{Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
+}
+
+// expand returns the objects of a document: itself, or those of the List or snapshot that it is.
+func expand(d document) []item {
+	it := item{text: d.text, json: d.json, source: d.source}
+	if it.readHeader() && it.header.APIVersion == "" && it.header.Kind == "" {
+		if items, ok := expandSnapshot(it); ok {
+			return items
+		}
+	}
+	return it.expandList(0)
+}
+
+// readHeader tells whether the item is an object with a header.
+func (it *item) readHeader() bool {
+	if it.json[0] != '{' {
+		it.fail("%s where an object with apiVersion and kind is wanted", jsonType(it.json))
+		return false
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(it.json, &it.header); err != nil {
+		for _, problem := range problems(reflect.TypeFor[header](), it.json, err) {
+			it.fail("%s", problem)
+		}
+	}
+	return len(it.errs) == 0
+}
+
+func (it *item) fail(format string, args ...any) {
+	it.errs = append(it.errs, it.source.errorf(format, args...))
+}
+
+// expandList returns the items of a List of any kind, or the item itself if it is none.
+func (it item) expandList(depth int) []item {
+	if len(it.errs) > 0 || !strings.HasSuffix(it.header.Kind, "List") {
+		return []item{it}
+	}
+	var list struct {
+		Items json.RawMessage `json:"items"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(it.json, &list); err != nil {
+		it.fail("%v", err)
+		return []item{it}
+	}
+	var values []json.RawMessage
+	switch {
+	case list.Items == nil && it.header.Kind != "List":
+		return []item{it} // another kind whose name happens to end so
+	case list.Items == nil:
+		it.fail("List: no items; a List has its objects under items")
+	case depth == maxLists:
+		it.fail("more than %d Lists inside each other", maxLists)
+	case json.Unmarshal(list.Items, &values) != nil:
+		it.fail("items: %s where a list is wanted", jsonType(list.Items))
+	}
+	if len(it.errs) > 0 {
+		return []item{it}
+	}
+	items := make([]item, 0, len(values))
+	for i, value := range values {
+		element := item{text: value, json: value, source: it.source.child("items", i)}
+		// The items of an API server's own PodList and the like do not repeat what they are.
+		if kind := strings.TrimSuffix(it.header.Kind, "List"); kind != "" {
+			element.header = header{APIVersion: it.header.APIVersion, Kind: kind}
+		}
+		element.readHeader()
+		items = append(items, element.expandList(depth+1)...)
+	}
+	return items
+}
+
+func (s Source) child(list string, i int) Source {
+	path := fmt.Sprintf("%s[%d]", list, i)
+	if s.Path != "" {
+		path = s.Path + "." + path
+	}
+	s.Path = path
+	return s
+}
+
+// jsonType names the type of a JSON value.
+func jsonType(value []byte) string {
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// snapshotKinds are the lists of a kube-scheduler-simulator snapshot, in the order in which it imports them; see
+// https://github.com/kubernetes-sigs/kube-scheduler-simulator/blob/master/simulator/snapshot/snapshot.go.
+var snapshotKinds = []struct{ key, apiVersion, kind string }{
+	{"namespaces", "v1", "Namespace"},
+	{"priorityClasses", "scheduling.k8s.io/v1", "PriorityClass"},
+	{"storageClasses", "storage.k8s.io/v1", "StorageClass"},
+	{"pvcs", "v1", "PersistentVolumeClaim"},
+	{"nodes", "v1", "Node"},
+	{"pods", "v1", "Pod"},
+	{"pvs", "v1", "PersistentVolume"},
+}
+
+// expandSnapshot returns the objects of a snapshot of kube-scheduler-simulator, which is told by its keys, and its scheduler
+// configuration.
+func expandSnapshot(it item) (items []item, ok bool) {
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(it.json, &parts); err != nil {
+		return nil, false
+	}
+	keys := []string{"schedulerConfig"}
+	for _, s := range snapshotKinds {
+		keys = append(keys, s.key)
+	}
+	if !slices.ContainsFunc(keys, func(key string) bool { return parts[key] != nil }) {
+		return nil, false
+	}
+	for _, key := range slices.Sorted(maps.Keys(parts)) {
+		if !slices.Contains(keys, key) {
+			it.fail("snapshot: unknown field %q%s", key, DidYouMean(key, keys))
+		}
+	}
+	for _, s := range snapshotKinds {
+		var values []json.RawMessage
+		if part := parts[s.key]; part != nil && json.Unmarshal(part, &values) != nil {
+			it.fail("snapshot: %s: %s where a list is wanted", s.key, jsonType(part))
+		}
+		for i, value := range values {
+			element := item{header: header{APIVersion: s.apiVersion, Kind: s.kind}, text: value, json: value, source: it.source.child(s.key, i)}
+			element.readHeader()
+			items = append(items, element)
+		}
+	}
+	if config := parts["schedulerConfig"]; config != nil && string(config) != "null" {
+		config = withType(config, "kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
+		element := item{text: config, json: config, source: it.source}
+		element.source.Path = "schedulerConfig"
+		element.readHeader()
+		items = append(items, element)
+	}
+	if len(it.errs) > 0 {
+		items = append([]item{it}, items...)
+	}
+	return items, true
+}
+
+// withType adds the apiVersion and kind that an object lacks.
+func withType(value json.RawMessage, apiVersion, kind string) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(value, &fields); err != nil || fields["kind"] != nil {
+		return value
+	}
+	fields["apiVersion"], fields["kind"] = json.RawMessage(strconv.Quote(apiVersion)), json.RawMessage(strconv.Quote(kind))
+	typed, err := json.Marshal(fields)
+	if err != nil {
+		return value
+	}
+	return typed
+}

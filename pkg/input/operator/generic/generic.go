@@ -1,0 +1,203 @@
+// Package generic expands custom resources by rules: those that hold a pod template, by where in the resource it is, and others by the shapes
+// of the objects that their operator makes. shipped.yaml has the rules that come with the program.
+package generic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// Workloads are what a resource can become.
+var Workloads = []string{"Deployment", "StatefulSet", "DaemonSet", "Job"}
+
+// Rule says of which resources workloads are made, and how.
+type Rule struct {
+	// Kind is that of the resources, with group and version.
+	Kind schema.GroupVersionKind
+	// PodTemplatePath is where the pod template is, with dots between the fields: spec.template.
+	PodTemplatePath string
+	// ReplicasPath is where the number of replicas is, in the same way; "" is 1. It is the parallelism of a Job.
+	ReplicasPath string
+	// As is one of Workloads.
+	As string
+	// Objects are what the operator makes, in place of one workload of a pod template.
+	Objects []Shape
+}
+
+// New returns the operator that rules for the versions of one kind make.
+func New(rules ...Rule) operator.Operator {
+	return operator.Operator{
+		Name:  rules[0].Kind.Kind,
+		Kinds: []schema.GroupKind{rules[0].Kind.GroupKind()},
+		Expand: func(resource *operator.Resource, _ []*operator.Resource) (*operator.Expansion, error) {
+			var versions []string
+			for i := range rules {
+				version := rules[i].Kind.GroupVersion().String()
+				if resource.APIVersion == version {
+					return rules[i].expand(resource)
+				}
+				versions = append(versions, version)
+			}
+			return nil, fmt.Errorf("apiVersion: %s is known of %s, and this is %s; give customResources for it", rules[0].Kind.Kind, strings.Join(versions, " and "), resource.APIVersion)
+		},
+	}
+}
+
+func (r *Rule) expand(resource *operator.Resource) (*operator.Expansion, error) {
+	object := map[string]any{}
+	if err := json.Unmarshal(resource.JSON, &object); err != nil {
+		return nil, err
+	}
+	var problems []error
+	if resource.Name == "" {
+		problems = append(problems, errors.New("metadata.name: Required value"))
+	}
+	if len(r.Objects) > 0 && len(problems) == 0 {
+		return r.shapes(object)
+	}
+	replicas, err := r.replicas(object)
+	problems = append(problems, err)
+	template, warnings, err := r.template(object)
+	problems = append(problems, err)
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	made := r.object(resource, template, replicas)
+	if err := operator.Check(made, "spec.template", r.PodTemplatePath); err != nil {
+		return nil, err
+	}
+	return &operator.Expansion{Objects: []operator.Made{{Object: made}}, Warnings: warnings}, nil
+}
+
+// shapes makes what the resource brings of the rule's objects.
+func (r *Rule) shapes(resource map[string]any) (*operator.Expansion, error) {
+	expansion := &operator.Expansion{}
+	var problems []error
+	for i := range r.Objects {
+		obj, warnings, assumptions, err := r.Objects[i].make(resource)
+		expansion.Warnings, expansion.Assumptions = append(expansion.Warnings, warnings...), append(expansion.Assumptions, assumptions...)
+		if problems = append(problems, err); obj != nil {
+			expansion.Objects = append(expansion.Objects, operator.Made{Object: obj})
+		}
+	}
+	return expansion, errors.Join(problems...)
+}
+
+// at returns what is at a path of the resource.
+func at(object map[string]any, path string) (any, error) {
+	var value any = object
+	fields := strings.Split(path, ".")
+	for i, field := range fields {
+		fieldsThere, isObject := value.(map[string]any)
+		above := strings.Join(fields[:i], ".")
+		if !isObject {
+			return nil, fmt.Errorf("%s: Invalid value: is no object, and has no field %q; correct the path in customResources", above, field)
+		}
+		next, found, err := unstructured.NestedFieldCopy(fieldsThere, field)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			names := slices.Sorted(maps.Keys(fieldsThere))
+			where := "the resource"
+			if above != "" {
+				where = above
+			}
+			return nil, fmt.Errorf("%s: there is no such field; %s has %s%s", strings.Join(fields[:i+1], "."), where, listed(names), manifest.DidYouMean(field, names))
+		}
+		value = next
+	}
+	return value, nil
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "no fields"
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r *Rule) replicas(object map[string]any) (int32, error) {
+	if r.ReplicasPath == "" {
+		return 1, nil
+	}
+	value, err := at(object, r.ReplicasPath)
+	if err != nil {
+		return 0, err
+	}
+	number, isNumber := value.(float64)
+	if !isNumber || number < 0 || number != float64(int32(number)) {
+		return 0, fmt.Errorf("%s: Invalid value: %v: is no number of replicas; give a whole number, 0 or more", r.ReplicasPath, value)
+	}
+	return int32(number), nil
+}
+
+// template reads the pod template. Fields that a pod does not have are warned of, as an API server would prune them.
+func (r *Rule) template(object map[string]any) (*v1.PodTemplateSpec, []string, error) {
+	value, err := at(object, r.PodTemplatePath)
+	if err != nil {
+		return nil, nil, err
+	}
+	fields, isObject := value.(map[string]any)
+	if !isObject {
+		return nil, nil, fmt.Errorf("%s: Invalid value: is no object, and so no pod template", r.PodTemplatePath)
+	}
+	if _, found := fields["spec"]; !found {
+		return nil, nil, fmt.Errorf("%s: is no pod template, since it has no spec; it has %s", r.PodTemplatePath, listed(slices.Sorted(maps.Keys(fields))))
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil, nil, err
+	}
+	template := &v1.PodTemplateSpec{}
+	warnings, err := manifest.DecodeResource(data, template)
+	if err != nil {
+		var problems []error
+		for line := range strings.Lines(err.Error()) {
+			problems = append(problems, fmt.Errorf("%s.%s", r.PodTemplatePath, strings.TrimSpace(line)))
+		}
+		return nil, nil, errors.Join(problems...)
+	}
+	for i, warning := range warnings {
+		warnings[i] = strings.Replace(warning, `field "`, `field "`+r.PodTemplatePath+".", 1)
+	}
+	return template, warnings, nil
+}
+
+// object is the workload. Its selector is all of the template's labels, which are app: NAME where the template has none.
+func (r *Rule) object(resource *operator.Resource, template *v1.PodTemplateSpec, replicas int32) cluster.Object {
+	if len(template.Labels) == 0 {
+		template.Labels = map[string]string{"app": resource.Name}
+	}
+	meta := metav1.ObjectMeta{Name: resource.Name, Namespace: resource.Namespace, Labels: maps.Clone(template.Labels)}
+	selector := &metav1.LabelSelector{MatchLabels: maps.Clone(template.Labels)}
+	switch r.As {
+	case "StatefulSet":
+		return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, ServiceName: resource.Name, Selector: selector, Template: *template,
+		}}
+	case "DaemonSet":
+		return &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: *template}}
+	case "Job":
+		if template.Spec.RestartPolicy == "" {
+			template.Spec.RestartPolicy = v1.RestartPolicyNever // a Job must say it, and a template for something else does not
+		}
+		return &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Parallelism: &replicas, Completions: &replicas, Template: *template}}
+	}
+	return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: *template}}
+}

@@ -1,0 +1,229 @@
+package generic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+)
+
+// Shape is an object that an operator makes of a resource: what it always writes, and where it takes the rest from. A path names fields with
+// dots between them, or brackets around a name that has dots itself, and items of a list by their position: spec.volumes.0,
+// metadata.labels[example.com/cluster].
+type Shape struct {
+	// With is the path without which the resource brings no such object, for example spec.entityOperator. Default: it always does.
+	With string `json:"with,omitempty"`
+	// Without is the path with which the resource brings no such object. Default: none.
+	Without string `json:"without,omitempty"`
+	// Object is the object, as a manifest. In its texts {PATH} stands for what the resource has there, as in {metadata.name}.
+	Object runtime.RawExtension `json:"object"`
+	// Cases are what else holds where the resource says so, in order. Default: none.
+	Cases []Case `json:"cases,omitempty"`
+	// Fields are places in the object, each with the path in the resource from which it is taken where it is there; of several, with commas
+	// between them, the first. With + at its end a place keeps what the object has, and what is taken is put over it or added to it.
+	// Default: none.
+	Fields map[string]string `json:"fields,omitempty"`
+}
+
+// Case is what else holds where the resource says so.
+type Case struct {
+	// Path is the path in the resource.
+	Path string `json:"path"`
+	// Is is the value that the resource has there. Default: any.
+	Is string `json:"is,omitempty"`
+	// Not is a value that it does not have there. Default: any.
+	Not string `json:"not,omitempty"`
+	// Patch is put over the object: null takes a field away, items of a list are added, or put over the item of their name. Default: none.
+	Patch *runtime.RawExtension `json:"patch,omitempty"`
+	// Note is a sentence for the report, on what is not simulated. Default: none.
+	Note string `json:"note,omitempty"`
+}
+
+// Validate finds what is wrong with the shape whatever the resource is: an object of no kind that Kubernetes has, and paths with empty parts.
+func (s *Shape) Validate() error {
+	var head runtime.TypeMeta
+	if err := json.Unmarshal(s.Object.Raw, &head); err != nil {
+		return errors.New("object: is missing; give the object that the operator makes, with apiVersion and kind")
+	}
+	if !scheme.Scheme.Recognizes(schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)) {
+		return fmt.Errorf("object: %q of %q is not a kind of Kubernetes; give one such as StatefulSet of apps/v1", head.Kind, head.APIVersion)
+	}
+	paths := []string{s.With, s.Without}
+	for _, c := range s.Cases {
+		if c.Path == "" {
+			return errors.New("cases: path is missing; give the fields with dots between them, for example spec.shards")
+		}
+		paths = append(paths, c.Path)
+	}
+	for place, from := range s.Fields {
+		paths = append(append(paths, place), strings.Split(from, ", ")...)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		if path != "" && slices.Contains(steps(path+"."), "") {
+			return fmt.Errorf("path %q has an empty part; give the fields with dots between them, for example spec.replicas", path)
+		}
+	}
+	return nil
+}
+
+// make makes the object of a resource; nil where it brings none. Fields that the object does not have are returned as warnings, and notes
+// as assumptions.
+func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, assumptions []string, err error) {
+	_, with := find(resource, s.With)
+	if _, without := find(resource, s.Without); s.With != "" && !with || s.Without != "" && without {
+		return nil, nil, nil, nil
+	}
+	text, err := fill(string(s.Object.Raw), resource)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var made any
+	if err := json.Unmarshal([]byte(text), &made); err != nil {
+		return nil, nil, nil, err
+	}
+	for _, c := range s.Cases {
+		if !c.holds(resource) {
+			continue
+		}
+		if c.Patch != nil {
+			patch, err := fill(string(c.Patch.Raw), resource)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			var over any
+			if err := json.Unmarshal([]byte(patch), &over); err != nil {
+				return nil, nil, nil, err
+			}
+			made = merge(made, over)
+		}
+		if c.Note != "" {
+			assumptions = append(assumptions, c.Note)
+		}
+	}
+	kept := func(place string) bool { return strings.HasSuffix(place, "+") }
+	places := slices.Sorted(maps.Keys(s.Fields))
+	slices.SortStableFunc(places, func(a, b string) int { // what is added comes after what it is added to
+		switch {
+		case kept(a) == kept(b):
+			return 0
+		case kept(a):
+			return 1
+		}
+		return -1
+	})
+	for _, place := range places {
+		for _, path := range strings.Split(s.Fields[place], ", ") {
+			if value, found := find(resource, path); found {
+				made, _ = put(made, steps(strings.TrimSuffix(place, "+")), runtime.DeepCopyJSONValue(value), kept(place))
+				break
+			}
+		}
+	}
+	obj, warnings, err = typed(made)
+	return obj, warnings, assumptions, err
+}
+
+// typed is the object as Kubernetes has it. Its own fields are checked when it is created.
+func typed(made any) (cluster.Object, []string, error) {
+	data, err := json.Marshal(made)
+	if err != nil {
+		return nil, nil, err
+	}
+	var head runtime.TypeMeta
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, nil, err
+	}
+	into, err := scheme.Scheme.New(schema.FromAPIVersionAndKind(head.APIVersion, head.Kind))
+	if err != nil {
+		return nil, nil, err // Validate has said so
+	}
+	obj, ok := into.(cluster.Object)
+	if !ok {
+		return nil, nil, fmt.Errorf("objects: %s has no metadata", head.Kind)
+	}
+	warnings, err := manifest.DecodeResource(data, obj)
+	if err != nil {
+		var problems []error
+		for line := range strings.Lines(err.Error()) {
+			problems = append(problems, fmt.Errorf("%s %s: %s", head.Kind, obj.GetName(), strings.TrimSpace(line)))
+		}
+		return nil, nil, errors.Join(problems...)
+	}
+	return obj, warnings, nil
+}
+
+func (c *Case) holds(resource map[string]any) bool {
+	value, found := find(resource, c.Path)
+	said := fmt.Sprint(value)
+	return found && (c.Is == "" || said == c.Is) && (c.Not == "" || said != c.Not)
+}
+
+var placeholder = regexp.MustCompile(`\{([a-z]\w*(?:[.\[][^{}"]+)?)\}`)
+
+// fill puts what the resource has in place of {PATH}.
+func fill(text string, resource map[string]any) (string, error) {
+	missing := map[string]bool{}
+	filled := placeholder.ReplaceAllStringFunc(text, func(holder string) string {
+		value, found := find(resource, holder[1:len(holder)-1])
+		if !found {
+			missing[holder[1:len(holder)-1]] = true
+			return ""
+		}
+		quoted, _ := json.Marshal(fmt.Sprint(value)) // a string
+		return string(quoted[1 : len(quoted)-1])
+	})
+	var problems []error
+	for _, path := range slices.Sorted(maps.Keys(missing)) {
+		problems = append(problems, fmt.Errorf("%s: is missing, and what the operator makes is named by it", path))
+	}
+	return filled, errors.Join(problems...)
+}
+
+// steps are the names and positions of a path.
+func steps(path string) []string {
+	var all []string
+	for path != "" {
+		name, rest := path, ""
+		switch at := strings.IndexAny(path, ".["); {
+		case path[0] == '[':
+			name, rest, _ = strings.Cut(path[1:], "]")
+			rest = strings.TrimPrefix(rest, ".")
+		case at >= 0 && path[at] == '.':
+			name, rest = path[:at], path[at+1:]
+		case at >= 0:
+			name, rest = path[:at], path[at:]
+		}
+		all, path = append(all, name), rest
+	}
+	return all
+}
+
+// find returns what the value has at the path; null is nothing.
+func find(value any, path string) (any, bool) {
+	for _, step := range steps(path) {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			i, err := position(step, len(v))
+			if err != nil {
+				return nil, false
+			}
+			value = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return value, value != nil
+}

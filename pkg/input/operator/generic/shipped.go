@@ -1,0 +1,43 @@
+package generic
+
+import (
+	_ "embed"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// shippedFile has the rules for resources that many clusters hold, with the sources from which they were read.
+//
+//go:embed shipped.yaml
+var shippedFile []byte
+
+// Shipped are the operators of the rules that come with the program, a kind each.
+var Shipped = sync.OnceValue(func() []operator.Operator {
+	var file []struct {
+		APIVersion string  `json:"apiVersion"`
+		Kind       string  `json:"kind"`
+		Objects    []Shape `json:"objects"`
+	}
+	if err := yaml.UnmarshalStrict(shippedFile, &file); err != nil {
+		panic(err) // a test reads it
+	}
+	var kinds []schema.GroupKind
+	rules := map[schema.GroupKind][]Rule{}
+	for _, r := range file {
+		rule := Rule{Kind: schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), Objects: r.Objects}
+		kind := rule.Kind.GroupKind()
+		if rules[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		rules[kind] = append(rules[kind], rule)
+	}
+	var all []operator.Operator
+	for _, kind := range kinds {
+		all = append(all, New(rules[kind]...))
+	}
+	return all
+})

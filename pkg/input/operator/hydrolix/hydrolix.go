@@ -1,0 +1,100 @@
+// Package hydrolix expands the resources of Hydrolix, whose operator is closed source. What its documentation says is code here; what it
+// leaves open, such as replicas, labels and weights, stands in profile.yaml, and is told as assumed.
+package hydrolix
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// Options are what the operator is given besides its resources.
+type Options struct {
+	// Profile says what is not published. Default: the one that is shipped.
+	Profile *Profile
+}
+
+const group, version, kind = "hydrolix.io", "v1", "HydrolixCluster"
+
+// New returns the operator.
+func New(opts Options) operator.Operator {
+	return operator.Operator{
+		Name:  "Hydrolix",
+		Kinds: []schema.GroupKind{{Group: group, Kind: kind}},
+		Expand: func(resource *operator.Resource, those []*operator.Resource) (*operator.Expansion, error) {
+			profile := opts.Profile
+			if profile == nil {
+				var err error
+				if profile, err = Shipped(); err != nil {
+					return nil, err
+				}
+			}
+			return expand(resource, those, profile)
+		},
+	}
+}
+
+func expand(resource *operator.Resource, those []*operator.Resource, profile *Profile) (*operator.Expansion, error) {
+	if resource.APIVersion != group+"/"+version {
+		return nil, fmt.Errorf("apiVersion: there is no version %s; give %s/%s", resource.APIVersion, group, version)
+	}
+	var problems []error
+	if resource.Name == "" {
+		problems = append(problems, errors.New("metadata.name: Required value"))
+	}
+	spec, warnings, err := read(resource)
+	if err != nil {
+		return nil, errors.Join(append(problems, err)...)
+	}
+	result := &operator.Expansion{Warnings: warnings}
+	problems = append(problems, checkTargeting(spec.Targeting), checkClasses(&spec.PriorityClasses), checkScale("spec.scale", spec.Scale))
+	for _, name := range slices.Sorted(maps.Keys(spec.profiles)) {
+		problems = append(problems, checkScale(fmt.Sprintf("spec.scale.profile[%s]", name), spec.profiles[name]))
+	}
+	c := &components{spec: spec, profile: profile, result: result}
+	workloads, err := c.workloads()
+	if err := errors.Join(append(problems, err)...); err != nil {
+		return nil, err
+	}
+	warnings, assumptions := targetingNotes(spec, profile)
+	result.Warnings = append(result.Warnings, warnings...)
+	if first(resource, those) {
+		result.Objects = classes()
+	}
+	for i := range workloads {
+		result.Objects = append(result.Objects, workloads[i].object(c))
+	}
+	result.Assumptions = append(append(profile.assumptions(c, workloads), assumptions...), result.Assumptions...)
+	return result, nil
+}
+
+// first tells whether the resource is the first of its kind, which brings along what there is once.
+func first(resource *operator.Resource, those []*operator.Resource) bool {
+	at := slices.IndexFunc(those, func(r *operator.Resource) bool { return r.APIVersion == resource.APIVersion && r.Kind == kind })
+	return at < 0 || those[at] == resource
+}
+
+// classes are the priority classes that come with the operator.
+// See https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-priority-classes
+func classes() []operator.Made {
+	var objects []operator.Made
+	for _, class := range []struct {
+		name  string
+		value int32
+	}{
+		{"hdx-critical", 10000}, {"vector", 10000}, {"hdx-highest", 9900}, {"hdx-high", 9800}, {"hdx-medium", 9700}, {"hdx-low", 9600}, {"hdx-lowest", 9500},
+	} {
+		objects = append(objects, operator.Made{Object: &schedulingv1.PriorityClass{
+			ObjectMeta: metav1.ObjectMeta{Name: class.name}, Value: class.value, PreemptionPolicy: new(v1.PreemptLowerPriority),
+		}})
+	}
+	return objects
+}

@@ -1,0 +1,210 @@
+package hydrolix
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// clusterResource is what of a HydrolixCluster decides which pods there are and where they go. There is no published schema; the fields
+// are those of the documentation: https://docs.hydrolix.io/docs/k8s-scaling-on, https://docs.hydrolix.io/docs/custom-profiles and
+// https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/ (targeting-k8s-resources, override-pod-priority-classes,
+// scheduler-descheduler/scheduler).
+type clusterResource struct {
+	Spec spec `json:"spec"`
+}
+
+type spec struct {
+	ScaleProfile string `json:"scale_profile"`
+	// ScaleOff leaves no component, ScaleMin only those that the API and the UI need. ScaleMinimal is its older name.
+	ScaleOff     bool `json:"scale_off"`
+	ScaleMin     bool `json:"scale_min"`
+	ScaleMinimal bool `json:"scale_minimal"`
+	// Scale is by component, but for the key profile, whose custom profiles are by name and component in profiles.
+	Scale           map[string]scale  `json:"scale"`
+	Pools           []pool            `json:"pools"`
+	Targeting       map[string]rules  `json:"targeting"`
+	PriorityClasses priorityClasses   `json:"priority_classes"`
+	Scheduler       *binpackScheduler `json:"scheduler"`
+
+	profiles map[string]map[string]scale
+}
+
+// scale is how many and how large; what is not given is as in the scale profile.
+type scale struct {
+	Replicas      *count             `json:"replicas"`
+	CPU           *resource.Quantity `json:"cpu"`
+	Memory        *resource.Quantity `json:"memory"`
+	Storage       *size              `json:"storage"`
+	DataStorage   *size              `json:"data_storage"`
+	SchedulerName *string            `json:"scheduler_name"`
+}
+
+// pool runs a service once more, under a name of its own.
+type pool struct {
+	Name         string `json:"name"`
+	Service      string `json:"service"`
+	ScaleProfile string `json:"scale_profile"`
+	Replicas     *count `json:"replicas"`
+}
+
+// priorityClasses are names of classes by component.
+type priorityClasses struct {
+	Deployments map[string]string `json:"deployments"`
+	StatefulSet map[string]string `json:"statefulset"`
+	DaemonSet   map[string]string `json:"daemonset"`
+}
+
+func (p *priorityClasses) of(kind string) map[string]string {
+	return map[string]map[string]string{"Deployment": p.Deployments, "StatefulSet": p.StatefulSet, "DaemonSet": p.DaemonSet}[kind]
+}
+
+type binpackScheduler struct {
+	Enabled bool `json:"enabled"`
+}
+
+// count is a number of replicas, or the range in which an autoscaler moves it: 3 or 1-10.
+type count struct {
+	least  int32
+	ranged bool
+}
+
+func (c *count) UnmarshalJSON(data []byte) error {
+	text := strings.Trim(string(data), `"`)
+	least, most, ranged := strings.Cut(text, "-")
+	low, err := strconv.ParseInt(least, 10, 32)
+	if high, badMost := strconv.ParseInt(most, 10, 32); err != nil || ranged && (badMost != nil || high < low) {
+		return errors.New("is no number of replicas; give 0 or more, or a range such as 1-10")
+	}
+	c.least, c.ranged = int32(low), ranged
+	return nil
+}
+
+// size is a quantity of bytes that may end in B, as in 1TB.
+type size struct{ resource.Quantity }
+
+func (s *size) UnmarshalJSON(data []byte) error {
+	quantity, err := resource.ParseQuantity(strings.TrimSuffix(strings.Trim(string(data), `"`), "B"))
+	if err != nil {
+		return errors.New("is no size; give for example 10Gi or 1TB")
+	}
+	s.Quantity = quantity
+	return nil
+}
+
+// read decodes the resource. Of the many fields that it can have besides, only those are told that are nearly one of these.
+func read(r *operator.Resource) (*spec, []string, error) {
+	var whole struct {
+		Spec map[string]json.RawMessage `json:"spec"`
+	}
+	into := &clusterResource{}
+	if err := json.Unmarshal(r.JSON, &whole); err != nil {
+		if _, err := r.Decode(into); err != nil {
+			return nil, nil, err
+		}
+		return nil, nil, err
+	}
+	if whole.Spec == nil {
+		return nil, nil, errors.New("spec: Required value")
+	}
+	var warnings []string
+	known := []string{"scale_profile", "scale_off", "scale_min", "scale_minimal", "scale", "pools", "targeting", "priority_classes", "scheduler"}
+	for _, key := range slices.Sorted(maps.Keys(whole.Spec)) {
+		if slices.Contains(known, key) {
+			continue
+		}
+		if near := manifest.DidYouMean(key, known); near != "" {
+			warnings = append(warnings, fmt.Sprintf("spec.%s decides about no pod%s", key, near))
+		}
+		delete(whole.Spec, key)
+	}
+	var problems []error
+	decode := func(part, into any) {
+		data, err := json.Marshal(map[string]any{"spec": part})
+		if err != nil {
+			problems = append(problems, err)
+			return
+		}
+		unknown, err := manifest.DecodeResource(data, into)
+		problems = append(problems, err)
+		for _, warning := range unknown {
+			if strings.Contains(warning, "did you mean") || strings.Contains(warning, `"spec.targeting`) {
+				warnings = append(warnings, strings.TrimSuffix(warning, "; the API server would leave it out")+"; it has no effect here")
+			}
+		}
+	}
+	var custom struct {
+		Spec struct {
+			Scale struct {
+				Profile map[string]map[string]scale `json:"profile"`
+			} `json:"scale"`
+		} `json:"spec"`
+	}
+	var scales map[string]json.RawMessage
+	if json.Unmarshal(whole.Spec["scale"], &scales) == nil {
+		if profiles, found := scales["profile"]; found {
+			decode(map[string]any{"scale": map[string]any{"profile": profiles}}, &custom)
+			delete(scales, "profile")
+			rest, err := json.Marshal(scales)
+			problems = append(problems, err)
+			whole.Spec["scale"] = rest
+		}
+	}
+	decode(whole.Spec, into)
+	if err := errors.Join(problems...); err != nil {
+		return nil, nil, err
+	}
+	into.Spec.profiles = custom.Spec.Scale.Profile
+	return &into.Spec, append(warnings, nulls(whole.Spec["targeting"])...), nil
+}
+
+// nulls warns of rules that are null, of which the documentation says nothing.
+func nulls(targeting json.RawMessage) []string {
+	var selectors map[string]map[string]json.RawMessage
+	if json.Unmarshal(targeting, &selectors) != nil {
+		return nil // there is none
+	}
+	var warnings []string
+	for _, selector := range slices.Sorted(maps.Keys(selectors)) {
+		for _, key := range slices.Sorted(maps.Keys(selectors[selector])) {
+			if string(selectors[selector][key]) == "null" {
+				warnings = append(warnings, fmt.Sprintf("spec.targeting[%s].%s: null is taken for not given; {} opts out", selector, key))
+			}
+		}
+	}
+	return warnings
+}
+
+// checkScale refuses negative sizes here, where they stand, rather than in the pods.
+func checkScale(path string, of map[string]scale) error {
+	var problems []error
+	for _, service := range slices.Sorted(maps.Keys(of)) {
+		given := of[service]
+		for _, field := range []struct {
+			name     string
+			quantity *resource.Quantity
+		}{{"cpu", given.CPU}, {"memory", given.Memory}, {"storage", given.Storage.quantity()}, {"data_storage", given.DataStorage.quantity()}} {
+			if field.quantity != nil && field.quantity.Sign() < 0 {
+				problems = append(problems, fmt.Errorf("%s[%s].%s: Invalid value: %q: must be greater than or equal to 0",
+					path, service, field.name, field.quantity))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (s *size) quantity() *resource.Quantity {
+	if s == nil {
+		return nil
+	}
+	return &s.Quantity
+}

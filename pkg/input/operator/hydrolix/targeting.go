@@ -1,0 +1,181 @@
+package hydrolix
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// everything is the selector of all components and pools.
+const everything = "*"
+
+// rules are what spec.targeting says of the pods of a selector. Nil is not given; what is given and empty opts out of the levels below.
+// See https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/targeting-k8s-resources
+type rules struct {
+	NodeSelector              *map[string]string             `json:"node_selector"`
+	NodeAffinity              *v1.NodeAffinity               `json:"node_affinity"`
+	PodAffinity               *v1.PodAffinity                `json:"pod_affinity"`
+	PodAntiAffinity           *v1.PodAntiAffinity            `json:"pod_anti_affinity"`
+	TopologySpreadConstraints *[]v1.TopologySpreadConstraint `json:"topology_spread_constraints"`
+	NodeName                  *string                        `json:"node_name"`
+	Tolerations               *[]v1.Toleration               `json:"tolerations"`
+}
+
+// key is a field of rules, and what it is in a pod's spec.
+type key struct {
+	name, field string
+	// put writes the field into the pod's spec. It tells whether it is given at all.
+	put func(*rules, *v1.PodSpec) bool
+	// doubt is why its name is an assumption; "" where it is documented.
+	doubt string
+}
+
+const mechanism = "the documentation has the mechanism and not the key"
+
+var keys = []key{
+	{name: "node_selector", field: "nodeSelector", put: func(r *rules, pod *v1.PodSpec) bool {
+		if r.NodeSelector != nil {
+			pod.NodeSelector = *r.NodeSelector
+		}
+		return r.NodeSelector != nil
+	}},
+	{name: "node_affinity", field: "affinity.nodeAffinity", put: func(r *rules, pod *v1.PodSpec) bool {
+		if given := r.NodeAffinity; given != nil && (given.RequiredDuringSchedulingIgnoredDuringExecution != nil || len(given.PreferredDuringSchedulingIgnoredDuringExecution) > 0) {
+			affinity(pod).NodeAffinity = given
+		}
+		return r.NodeAffinity != nil
+	}},
+	{name: "pod_affinity", field: "affinity.podAffinity", doubt: mechanism, put: func(r *rules, pod *v1.PodSpec) bool {
+		if given := r.PodAffinity; given != nil && len(given.RequiredDuringSchedulingIgnoredDuringExecution)+len(given.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
+			affinity(pod).PodAffinity = given
+		}
+		return r.PodAffinity != nil
+	}},
+	{name: "pod_anti_affinity", field: "affinity.podAntiAffinity", put: func(r *rules, pod *v1.PodSpec) bool {
+		if given := r.PodAntiAffinity; given != nil && len(given.RequiredDuringSchedulingIgnoredDuringExecution)+len(given.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
+			affinity(pod).PodAntiAffinity = given
+		}
+		return r.PodAntiAffinity != nil
+	}},
+	{name: "topology_spread_constraints", field: "topologySpreadConstraints", doubt: mechanism, put: func(r *rules, pod *v1.PodSpec) bool {
+		if r.TopologySpreadConstraints != nil {
+			pod.TopologySpreadConstraints = *r.TopologySpreadConstraints
+		}
+		return r.TopologySpreadConstraints != nil
+	}},
+	{name: "node_name", field: "nodeName", doubt: mechanism, put: func(r *rules, pod *v1.PodSpec) bool {
+		if r.NodeName != nil {
+			pod.NodeName = *r.NodeName
+		}
+		return r.NodeName != nil
+	}},
+	{name: "tolerations", field: "tolerations", doubt: "the documentation does not mention it", put: func(r *rules, pod *v1.PodSpec) bool {
+		if r.Tolerations != nil {
+			pod.Tolerations = *r.Tolerations
+		}
+		return r.Tolerations != nil
+	}},
+}
+
+func affinity(pod *v1.PodSpec) *v1.Affinity {
+	if pod.Affinity == nil {
+		pod.Affinity = &v1.Affinity{}
+	}
+	return pod.Affinity
+}
+
+// level is a selector that covers a workload, or the operator's own rules.
+type level struct {
+	name  string
+	rules rules
+}
+
+// resolve writes each field as the first level has it that has it, whole: nothing is joined or merged. See "How default rules merge with
+// spec.targeting" in https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-anti-affinity-rules
+func resolve(pod *v1.PodSpec, levels []level) []operator.Origin {
+	var origins []operator.Origin
+	for _, key := range keys {
+		for i := range levels {
+			if key.put(&levels[i].rules, pod) {
+				origins = append(origins, operator.Origin{Field: key.field, Level: levels[i].name})
+				break
+			}
+		}
+	}
+	return origins
+}
+
+// defaultRule is the operator's anti-affinity for a component: preferred for some, and for Keycloak required above one replica.
+// See "Components with default anti-affinity" in https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-anti-affinity-rules
+func defaultRule(service string, replicas, weight int32, labels map[string]string) *v1.PodAntiAffinity {
+	term := operator.Term(weight, labels)
+	switch {
+	case slices.Contains(preferred, service):
+		return &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{term}}
+	case service == keycloak && replicas > 1:
+		return &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term.PodAffinityTerm}}
+	}
+	return nil
+}
+
+const keycloak = "keycloak"
+
+// preferred are the components with a preferred rule.
+var preferred = []string{"rabbitmq", "redpanda", "traefik", "zookeeper"}
+
+// checkTargeting lets the API server's code look at each fragment by itself, so that what is wrong is told once and where it stands.
+func checkTargeting(targeting map[string]rules) error {
+	var problems []error
+	for _, selector := range slices.Sorted(maps.Keys(targeting)) {
+		given := targeting[selector]
+		for _, key := range keys {
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "c"}}}}
+			if !key.put(&given, &pod.Spec) {
+				continue
+			}
+			problems = append(problems, operator.Check(pod, "spec."+key.field, fmt.Sprintf("spec.targeting[%s].%s", selector, key.name)))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// targetingNotes are what a reader of spec.targeting may not expect, and which of its keys are not documented.
+func targetingNotes(s *spec, profile *Profile) (warnings, assumptions []string) {
+	names := profile.names()
+	for i := range s.Pools {
+		names = append(names, s.Pools[i].Name)
+	}
+	for _, selector := range slices.Sorted(maps.Keys(s.Targeting)) {
+		if selector != everything && !slices.Contains(names, selector) {
+			warnings = append(warnings, fmt.Sprintf("spec.targeting[%s] is the name of no pool and no component, and has no effect%s",
+				selector, manifest.DidYouMean(selector, names)))
+		}
+	}
+	if s.Targeting[everything].PodAntiAffinity != nil {
+		warning := "spec.targeting[*].pod_anti_affinity takes the place of every rule of the operator's own"
+		if s.Targeting[keycloak].PodAntiAffinity == nil {
+			warning += ", also of Keycloak's required one, so that its replicas may share a node; give keycloak one of its own under spec.targeting"
+		}
+		warnings = append(warnings, warning)
+	}
+	for _, key := range keys {
+		var at []string
+		for _, selector := range slices.Sorted(maps.Keys(s.Targeting)) {
+			if given := s.Targeting[selector]; key.doubt != "" && key.put(&given, &v1.PodSpec{}) {
+				at = append(at, fmt.Sprintf("spec.targeting[%s]", selector))
+			}
+		}
+		if len(at) > 0 {
+			assumptions = append(assumptions, fmt.Sprintf("%s in %s is the pods' %s; %s", key.name, strings.Join(at, ", "), key.field, key.doubt))
+		}
+	}
+	return warnings, assumptions
+}

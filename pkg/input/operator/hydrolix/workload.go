@@ -1,0 +1,327 @@
+package hydrolix
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// components are what a resource asks for, by the profile.
+type components struct {
+	spec    *spec
+	profile *Profile
+	result  *operator.Expansion // takes warnings and assumptions
+}
+
+// workload is a component or a pool, with what was found for it.
+type workload struct {
+	name, service, pool string // pool is "" for a component
+	kind                string
+	replicas            int32
+	cpu, memory         resource.Quantity
+	storage, data       resource.Quantity
+	sidecars            []v1.Container
+	priorityClass       string
+	classFrom           string
+	scheduler           string
+	// Assumed is what neither the resource nor a profile of the user's says.
+	replicasAssumed, sizeAssumed, classAssumed bool
+}
+
+// minimal are the components that scale_min leaves.
+// See https://docs.hydrolix.io/latest/self-managed/scale-cluster/autoscaler/scale-to-minimal
+var minimal = []string{"traefik", "ui", "turbine-api", "turbine-api-worker", "zookeeper", keycloak, "prometheus", "validator", "version"}
+
+// workloads are the components in the order of their names, then the pools as they are listed. A pool of a component's name takes its
+// place. Those without replicas are left out unless the resource scales them.
+func (c *components) workloads() ([]workload, error) {
+	var problems []error
+	if p := c.spec.ScaleProfile; p != "" && !slices.Contains(c.profile.ScaleProfiles, p) {
+		problems = append(problems, fmt.Errorf("spec.scale_profile: the profile has no %q, only %s%s",
+			p, strings.Join(c.profile.ScaleProfiles, ", "), manifest.DidYouMean(p, c.profile.ScaleProfiles)))
+	}
+	c.scaleNotes()
+	var made []workload
+	for _, name := range c.profile.names() {
+		if slices.ContainsFunc(c.spec.Pools, func(p pool) bool { return p.Name == name }) {
+			continue
+		}
+		w := c.workload(name, nil)
+		_, asked := c.spec.Scale[name]
+		if asked || w.replicas > 0 {
+			made = append(made, c.switchedOff(w))
+		}
+	}
+	seen := map[string]bool{}
+	for i := range c.spec.Pools {
+		p, path := &c.spec.Pools[i], fmt.Sprintf("spec.pools[%d]", i)
+		_, known := c.profile.Services[p.Service]
+		_, takes := c.profile.Services[p.Name]
+		switch {
+		case p.Name == "":
+			problems = append(problems, fmt.Errorf("%s.name: Required value", path))
+		case seen[p.Name]:
+			problems = append(problems, fmt.Errorf("%s.name: Duplicate value: %q", path, p.Name))
+		case takes && p.Name != p.Service:
+			problems = append(problems, fmt.Errorf("%s.name: %q is the name of another component; give the pool a name of its own", path, p.Name))
+		}
+		seen[p.Name] = true
+		switch {
+		case p.Service == "":
+			problems = append(problems, fmt.Errorf("%s.service: Required value", path))
+			continue
+		case !known:
+			problems = append(problems, fmt.Errorf("%s.service: the profile has no component %q%s",
+				path, p.Service, manifest.DidYouMean(p.Service, c.profile.names())))
+			continue
+		}
+		if s := p.ScaleProfile; s != "" && c.spec.profiles[s] == nil && !slices.Contains(c.profile.ScaleProfiles, s) {
+			c.warn("%s.scale_profile: there is no %q under spec.scale.profile and none in the profile, so that the pool is scaled as its service is%s",
+				path, s, manifest.DidYouMean(s, slices.Sorted(maps.Keys(c.spec.profiles))))
+		}
+		made = append(made, c.switchedOff(c.workload(p.Name, p)))
+	}
+	return made, errors.Join(problems...)
+}
+
+func (c *components) warn(format string, args ...any) {
+	c.result.Warnings = append(c.result.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (c *components) assume(format string, args ...any) {
+	c.result.Assumptions = append(c.result.Assumptions, fmt.Sprintf(format, args...))
+}
+
+// scaleNotes are what of spec.scale and spec.priority_classes has no effect, and what scaling down was taken to mean.
+func (c *components) scaleNotes() {
+	for _, name := range slices.Sorted(maps.Keys(c.spec.Scale)) {
+		if _, known := c.profile.Services[name]; !known && !c.profile.hasSidecar(name) {
+			c.warn("spec.scale[%s] is no component of the profile and no container beside one, and changes nothing%s",
+				name, manifest.DidYouMean(name, c.profile.names()))
+		}
+	}
+	var pools []string
+	for i := range c.spec.Pools {
+		pools = append(pools, c.spec.Pools[i].Name)
+	}
+	for _, field := range []struct{ name, kind string }{{"deployments", "Deployment"}, {"statefulset", "StatefulSet"}, {"daemonset", "DaemonSet"}} {
+		for _, name := range slices.Sorted(maps.Keys(c.spec.PriorityClasses.of(field.kind))) {
+			service, known := c.profile.Services[name]
+			switch {
+			case slices.Contains(pools, name):
+			case !known:
+				c.warn("spec.priority_classes.%s[%s] is no component of the profile, and has no effect%s",
+					field.name, name, manifest.DidYouMean(name, c.profile.names()))
+			case service.Kind != field.kind:
+				c.warn("spec.priority_classes.%s[%s] has no effect: %s is a %s in the profile", field.name, name, name, service.Kind)
+			}
+		}
+	}
+	switch {
+	case c.spec.ScaleOff:
+		c.assume("with scale_off every component and every pool has 0 replicas")
+	case c.spec.ScaleMin || c.spec.ScaleMinimal:
+		c.assume("with scale_min %s keep their replicas, and everything else has 0", strings.Join(minimal, ", "))
+	}
+}
+
+// switchedOff is the workload as scale_off and scale_min leave it.
+func (c *components) switchedOff(w workload) workload {
+	if c.spec.ScaleOff || (c.spec.ScaleMin || c.spec.ScaleMinimal) && !slices.Contains(minimal, w.service) {
+		w.replicas = 0
+	}
+	return w
+}
+
+// workload finds what holds for a component, or for a pool of it: the pool's own field, then the custom profile of that name, then
+// spec.scale, then the scale profile. See https://docs.hydrolix.io/docs/custom-profiles
+func (c *components) workload(name string, p *pool) workload {
+	base := cmp.Or(c.spec.ScaleProfile, "eval")
+	w := workload{name: name, service: name}
+	named := base
+	if p != nil {
+		w.service, w.pool = p.Service, p.Name
+		named = cmp.Or(p.ScaleProfile, base)
+		if slices.Contains(c.profile.ScaleProfiles, p.ScaleProfile) {
+			base = p.ScaleProfile
+		}
+	}
+	service := c.profile.Services[w.service]
+	shipped := c.profile.file == ""
+	w.kind, w.priorityClass, w.classFrom, w.classAssumed = service.Kind, service.PriorityClass, "operator default", shipped && service.PriorityClass != ""
+	given := []scale{c.spec.profiles[named][w.service], c.spec.Scale[w.service]}
+	if p != nil {
+		given = slices.Insert(given, 0, scale{Replicas: p.Replicas})
+	}
+	if replicas := firstGiven(given, func(s scale) *count { return s.Replicas }); replicas != nil {
+		w.replicas = replicas.least
+		if replicas.ranged {
+			c.assume("%s has the least of its range of replicas, %d; an autoscaler would add more by load", name, replicas.least)
+		}
+	} else {
+		w.replicas, w.replicasAssumed = service.Replicas[base], shipped
+	}
+	w.cpu, w.memory, w.data = service.CPU, service.Memory, service.DataStorage
+	cpu := firstGiven(given, func(s scale) *resource.Quantity { return s.CPU })
+	memory := firstGiven(given, func(s scale) *resource.Quantity { return s.Memory })
+	if cpu != nil {
+		w.cpu = *cpu
+	}
+	if memory != nil {
+		w.memory = *memory
+	}
+	w.sizeAssumed = shipped && (cpu == nil || memory == nil)
+	if storage := firstGiven(given, func(s scale) *size { return s.Storage }); storage != nil {
+		w.storage = storage.Quantity
+	}
+	if data := firstGiven(given, func(s scale) *size { return s.DataStorage }); data != nil {
+		w.data = data.Quantity
+	}
+	for _, name := range slices.Sorted(maps.Keys(service.Sidecars)) {
+		w.sidecars = append(w.sidecars, sidecar(name, service.Sidecars[name], []scale{c.spec.profiles[named][name], c.spec.Scale[name]}))
+	}
+	override := c.spec.PriorityClasses.of(w.kind)
+	if class := cmp.Or(override[w.name], override[w.service]); class != "" {
+		w.priorityClass, w.classFrom, w.classAssumed = class, "spec.priority_classes", false
+	}
+	if scheduler := firstGiven(given, func(s scale) *string { return s.SchedulerName }); scheduler != nil && *scheduler != "" {
+		w.scheduler = *scheduler
+		c.schedulerNote(&w)
+	}
+	return w
+}
+
+// sidecar is a container beside a component's own, of the size that the resource gives it.
+func sidecar(name string, of Sidecar, given []scale) v1.Container {
+	if cpu := firstGiven(given, func(s scale) *resource.Quantity { return s.CPU }); cpu != nil {
+		of.CPU = *cpu
+	}
+	if memory := firstGiven(given, func(s scale) *resource.Quantity { return s.Memory }); memory != nil {
+		of.Memory = *memory
+	}
+	if storage := firstGiven(given, func(s scale) *size { return s.Storage }); storage != nil {
+		of.Storage = storage.Quantity
+	}
+	return container(name, of.CPU, of.Memory, of.Storage)
+}
+
+// container requests the resources that are not zero, with the same limits.
+func container(name string, cpu, memory, storage resource.Quantity) v1.Container {
+	requests := v1.ResourceList{}
+	for resource, quantity := range map[v1.ResourceName]resource.Quantity{
+		v1.ResourceCPU: cpu, v1.ResourceMemory: memory, v1.ResourceEphemeralStorage: storage,
+	} {
+		if !quantity.IsZero() {
+			requests[resource] = quantity
+		}
+	}
+	return v1.Container{Name: name, Image: "hydrolix/" + name, Resources: v1.ResourceRequirements{Requests: requests, Limits: requests.DeepCopy()}}
+}
+
+// schedulerNote says what a scheduler of another name takes.
+func (c *components) schedulerNote(w *workload) {
+	if c.spec.Scheduler == nil || !c.spec.Scheduler.Enabled {
+		c.warn("the pods of %s ask for the scheduler %s, which is deployed only with spec.scheduler.enabled: true", w.name, w.scheduler)
+	}
+	c.warn("the pods of %s are placed by a profile named %s, which the scheduler's configuration must have; "+
+		"the operator's own uses NodeResourcesFit with MostAllocated, which can outweigh a preferred anti-affinity", w.name, w.scheduler)
+}
+
+func firstGiven[T any](given []scale, field func(scale) *T) *T {
+	for _, s := range given {
+		if value := field(s); value != nil {
+			return value
+		}
+	}
+	return nil
+}
+
+// checkClasses refuses what is none of the documented classes.
+func checkClasses(p *priorityClasses) error {
+	allowed := []string{"system-node-critical", "hdx-critical", "hdx-highest", "hdx-high", "hdx-medium", "hdx-low", "hdx-lowest"}
+	var problems []error
+	for _, field := range []struct {
+		name string
+		of   map[string]string
+	}{{"deployments", p.Deployments}, {"statefulset", p.StatefulSet}, {"daemonset", p.DaemonSet}} {
+		for _, service := range slices.Sorted(maps.Keys(field.of)) {
+			if class := field.of[service]; !slices.Contains(allowed, class) {
+				problems = append(problems, fmt.Errorf("spec.priority_classes.%s[%s]: %q is none of %s%s",
+					field.name, service, class, strings.Join(allowed, ", "), manifest.DidYouMean(class, allowed)))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (w *workload) labels(profile *Profile) map[string]string {
+	return map[string]string{profile.Label: w.name}
+}
+
+// hasDefault tells whether a rule of the operator's own holds for the workload: there is one, and no selector takes its place.
+func (w *workload) hasDefault(c *components) bool {
+	levels := w.levels(c)
+	for _, level := range levels[:len(levels)-1] {
+		if level.rules.PodAntiAffinity != nil {
+			return false
+		}
+	}
+	return levels[len(levels)-1].rules.PodAntiAffinity != nil
+}
+
+// levels are what of spec.targeting covers the workload, the first before the others.
+func (w *workload) levels(c *components) []level {
+	var levels []level
+	if w.pool != "" {
+		levels = append(levels, level{"pool " + w.pool, c.spec.Targeting[w.pool]})
+	}
+	return append(levels,
+		level{"component " + w.service, c.spec.Targeting[w.service]},
+		level{"'*'", c.spec.Targeting[everything]},
+		level{"operator default", rules{PodAntiAffinity: defaultRule(w.service, w.replicas, c.profile.Weight, w.labels(c.profile))}},
+	)
+}
+
+// object is the Deployment, StatefulSet or DaemonSet as the operator is taken to write it.
+func (w *workload) object(c *components) operator.Made {
+	pod := v1.PodSpec{
+		PriorityClassName: w.priorityClass, SchedulerName: w.scheduler,
+		Containers: append([]v1.Container{container(w.service, w.cpu, w.memory, w.storage)}, w.sidecars...),
+	}
+	made := operator.Made{Origins: resolve(&pod, w.levels(c))}
+	if w.priorityClass != "" {
+		made.Origins = append(made.Origins, operator.Origin{Field: "priorityClassName", Level: w.classFrom})
+	}
+	labels := w.labels(c.profile)
+	meta, selector := metav1.ObjectMeta{Name: w.name, Labels: labels}, &metav1.LabelSelector{MatchLabels: labels}
+	template := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod}
+	switch w.kind {
+	case "StatefulSet":
+		set := &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+			Replicas: &w.replicas, ServiceName: w.name, Selector: selector, Template: template,
+		}}
+		if c.profile.StorageClass != "" && !w.data.IsZero() {
+			set.Spec.VolumeClaimTemplates = []v1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: v1.PersistentVolumeClaimSpec{
+				AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, StorageClassName: &c.profile.StorageClass,
+				Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: w.data}},
+			}}}
+		}
+		made.Object = set
+	case "DaemonSet":
+		made.Object = &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}}
+	default:
+		made.Object = &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &w.replicas, Selector: selector, Template: template}}
+	}
+	return made
+}

@@ -1,0 +1,113 @@
+package kafscale
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// byOperator is where a rule comes from that the operator writes, and no field of the resource changes.
+const byOperator = "operator default"
+
+// expand makes what the operator makes of a cluster, with the values that the chart gives it.
+func expand(c *kafscale, values *operation, warnings []string) *operator.Expansion {
+	e := &operator.Expansion{Warnings: warnings}
+	c.makeEtcd(e, values)
+	c.makeBrokers(e, values)
+	if c.lfsProxies > 0 {
+		c.makeLfsProxy(e)
+	}
+	return e
+}
+
+// meta names an object of the cluster: main-broker for suffix broker.
+func (c *kafscale) meta(suffix string, labels map[string]string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: c.name + "-" + suffix, Namespace: c.namespace, Labels: labels}
+}
+
+// labels are those of the pods of a part, and what selects them.
+func (c *kafscale) labels(app string) map[string]string {
+	return map[string]string{"app": app, "cluster": c.name}
+}
+
+// add adds an object without rules for pods.
+func add(e *operator.Expansion, objects ...cluster.Object) {
+	for _, obj := range objects {
+		e.Objects = append(e.Objects, operator.Made{Object: obj})
+	}
+}
+
+// addKeptApart adds a workload whose pods the operator keeps apart.
+func addKeptApart(e *operator.Expansion, workload cluster.Object) {
+	e.Objects = append(e.Objects, operator.Made{
+		Object: workload, Origins: []operator.Origin{{Field: "affinity.podAntiAffinity", Level: byOperator}},
+	})
+}
+
+// makeBrokers makes the brokers, which are BestEffort, as in pkg/operator/cluster_controller.go. Each time the operator looks, it sets
+// their number anew to the resource's, against the HorizontalPodAutoscaler.
+func (c *kafscale) makeBrokers(e *operator.Expansion, values *operation) {
+	labels := c.labels("kafscale-broker")
+	add(e, c.service("broker-headless", labels, true, 9092, 9093), c.service("broker", labels, false, 9092, 9093))
+	addKeptApart(e, &appsv1.StatefulSet{
+		ObjectMeta: c.meta("broker", nil),
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: &c.brokers, ServiceName: c.name + "-broker-headless", Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: v1.PodSpec{
+					Affinity: soft(labels),
+					Containers: []v1.Container{{Name: "broker", Image: values.BrokerImage.String(), Ports: []v1.ContainerPort{
+						{Name: "kafka", ContainerPort: 9092}, {Name: "metrics", ContainerPort: 9093},
+					}}},
+				},
+			},
+		},
+	})
+	target := func(resource v1.ResourceName, percent int32) autoscalingv2.MetricSpec {
+		return autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+			Name: resource, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent},
+		}}
+	}
+	add(e, &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: c.meta("broker", nil),
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: c.name + "-broker"},
+			MinReplicas:    &c.brokers, MaxReplicas: 4 * c.brokers,
+			Metrics: []autoscalingv2.MetricSpec{target(v1.ResourceCPU, 70), target(v1.ResourceMemory, 80)},
+		},
+	})
+}
+
+// makeLfsProxy makes the proxy of large files, which has no rule at all, as in pkg/operator/lfs_proxy_resources.go.
+func (c *kafscale) makeLfsProxy(e *operator.Expansion) {
+	labels := c.labels("kafscale-lfs-proxy")
+	add(e, &appsv1.Deployment{
+		ObjectMeta: c.meta("lfs-proxy", nil),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &c.lfsProxies, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "lfs-proxy", Image: "ghcr.io/kafscale/kafscale-lfs-proxy:latest"}}},
+			},
+		},
+	})
+	e.Assumptions = append(e.Assumptions, "the image of the lfs-proxy, which matters only where nodes say which images they have")
+}
+
+func (c *kafscale) service(suffix string, selector map[string]string, headless bool, ports ...int32) *v1.Service {
+	names := map[int32]string{9092: "kafka", 9093: "metrics", 2379: "client", 2380: "peer"}
+	service := &v1.Service{ObjectMeta: c.meta(suffix, nil), Spec: v1.ServiceSpec{Selector: selector, Type: v1.ServiceTypeClusterIP}}
+	if headless {
+		service.Spec.ClusterIP = v1.ClusterIPNone
+	}
+	for _, port := range ports {
+		service.Spec.Ports = append(service.Spec.Ports, v1.ServicePort{Name: names[port], Port: port, TargetPort: intstr.FromString(names[port])})
+	}
+	return service
+}

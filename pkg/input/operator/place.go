@@ -1,0 +1,36 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+)
+
+// Check lets the API server's code look at an object that an operator would make of a part of a resource. What it refuses is told of the
+// part: a field below from is said to be below to, as spec.affinity.podAntiAffinity below spec.targeting[*].pod_anti_affinity.
+func Check(obj cluster.Object, from, to string) error {
+	data, err := manifest.Encode(obj)
+	if err != nil {
+		return err
+	}
+	const label = "checked"
+	_, err = manifest.DecodeObject(label, data)
+	if err == nil {
+		return nil
+	}
+	var problems []error
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		// "checked: Pod default/x: spec.affinity…: Invalid value …"
+		if _, rest, found := strings.Cut(line, ": "+from); found {
+			line = to + rest
+		} else if _, rest, found := strings.Cut(line, ": unknown field \""+from); found {
+			line = fmt.Sprintf("unknown field \"%s%s", to, rest)
+		}
+		problems = append(problems, errors.New(line))
+	}
+	return errors.Join(problems...)
+}

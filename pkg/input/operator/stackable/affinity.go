@@ -1,0 +1,154 @@
+package stackable
+
+import (
+	"cmp"
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// Labels of pods, by which the default affinities select them: crates/stackable-operator/src/v2/kvp/label.rs of the library.
+const (
+	nameLabel      = "app.kubernetes.io/name"
+	instanceLabel  = "app.kubernetes.io/instance"
+	componentLabel = "app.kubernetes.io/component"
+	roleGroupLabel = "app.kubernetes.io/role-group"
+)
+
+// rule makes the terms of a default affinity, for a role of a cluster. All of them are preferred, over hosts, and in the pods' own
+// namespace.
+type rule func(c *cluster, r *role) []v1.WeightedPodAffinityTerm
+
+// placing are the default affinities of a role.
+type placing struct{ together, apart []rule }
+
+// sameCluster selects the cluster's pods of whatever role: affinity_between_cluster_pods of the library's commons/affinity.rs.
+func sameCluster(weight int32) rule {
+	return func(c *cluster, _ *role) []v1.WeightedPodAffinityTerm {
+		return []v1.WeightedPodAffinityTerm{operator.Term(weight, map[string]string{nameLabel: c.affinityName(), instanceLabel: c.resource.Name})}
+	}
+}
+
+// sameRole selects the cluster's pods of the role, of whatever role group.
+func sameRole(weight int32) rule {
+	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm { return component(r.component, weight)(c, r) }
+}
+
+// component selects the cluster's pods of another role.
+func component(name string, weight int32) rule {
+	return func(c *cluster, _ *role) []v1.WeightedPodAffinityTerm {
+		return []v1.WeightedPodAffinityTerm{between(c.affinityName(), c.resource.Name, name, weight)}
+	}
+}
+
+// between is affinity_between_role_pods of the library's commons/affinity.rs.
+func between(app, instance, component string, weight int32) v1.WeightedPodAffinityTerm {
+	return operator.Term(weight, map[string]string{nameLabel: app, instanceLabel: instance, componentLabel: component})
+}
+
+// target is a component of another product.
+type target struct{ app, component, group, kind string }
+
+var (
+	dataNodes  = target{"hdfs", "datanode", "hdfs.stackable.tech", "HdfsCluster"}
+	metastores = target{"hive", "metastore", "hive.stackable.tech", "HiveCluster"}
+	opaServers = target{"opa", "server", "opa.stackable.tech", "OpaCluster"}
+	routers    = target{"druid", "router", "druid.stackable.tech", "DruidCluster"}
+)
+
+// nearWeight is the weight of every affinity to another product.
+const nearWeight = 50
+
+// near selects pods of another product's clusters. The operators take the name of the discovery ConfigMap for the name of the cluster,
+// and its namespace for their own: where either is not so, the term selects no pod, and nobody says so but this.
+func near(t target, names func(c *cluster) []string) rule {
+	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm {
+		var terms []v1.WeightedPodAffinityTerm
+		for _, name := range names(c) {
+			terms = append(terms, between(t.app, name, t.component, nearWeight))
+			found := false
+			for _, other := range c.others(t.group, t.kind) {
+				found = found || other.Name == name
+			}
+			if !found {
+				c.warn("spec.%s: the affinity to %ss of %s %s selects no pod unless a cluster of that very name is in the namespace; none is given",
+					r.key, t.component, t.kind, name)
+			}
+		}
+		return terms
+	}
+}
+
+// setting names the cluster to which a field of the cluster's configuration refers.
+func setting(path ...string) func(*cluster) []string {
+	return func(c *cluster) []string {
+		if name := c.text(path...); name != "" {
+			return []string{name}
+		}
+		return nil
+	}
+}
+
+func (p *product) affinityName() string { return cmp.Or(p.affinityApp, p.app) }
+
+func collect(rules []rule, c *cluster, r *role) []v1.WeightedPodAffinityTerm {
+	var terms []v1.WeightedPodAffinityTerm
+	for _, rule := range rules {
+		terms = append(terms, rule(c, r)...)
+	}
+	return terms
+}
+
+// defaults are what the operator places a role's pods by. What has no term is left out.
+func (c *cluster) defaults(r *role) affinity {
+	p := r.placing
+	if c.opts.ADR && r.adr != nil {
+		p = *r.adr
+	}
+	var a affinity
+	if terms := collect(p.together, c, r); len(terms) > 0 {
+		a.PodAffinity = &v1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}
+	}
+	if terms := collect(p.apart, c, r); len(terms) > 0 {
+		a.PodAntiAffinity = &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}
+	}
+	return a
+}
+
+// level is an affinity with the name of who set it.
+type level struct {
+	name     string
+	affinity affinity
+}
+
+// resolve takes each field as a whole from the first level that sets it, and says from which: role_utils.rs and config/merge.rs of the
+// library. An empty object sets it, and so takes the default away; null does not.
+func resolve(levels []level) (affinity, []operator.Origin) {
+	var result affinity
+	var origins []operator.Origin
+	take := func(field string, set func(*affinity) bool, copy func(from *affinity)) {
+		for i := range levels {
+			if set(&levels[i].affinity) {
+				copy(&levels[i].affinity)
+				origins = append(origins, operator.Origin{Field: field, Level: levels[i].name})
+				return
+			}
+		}
+	}
+	take("affinity.podAffinity", func(a *affinity) bool { return a.PodAffinity != nil }, func(a *affinity) { result.PodAffinity = a.PodAffinity })
+	take("affinity.podAntiAffinity", func(a *affinity) bool { return a.PodAntiAffinity != nil }, func(a *affinity) { result.PodAntiAffinity = a.PodAntiAffinity })
+	take("affinity.nodeAffinity", func(a *affinity) bool { return a.NodeAffinity != nil }, func(a *affinity) { result.NodeAffinity = a.NodeAffinity })
+	take("nodeSelector", func(a *affinity) bool { return a.NodeSelector != nil }, func(a *affinity) { result.NodeSelector = maps.Clone(a.NodeSelector) })
+	return result, origins
+}
+
+// affinity is what a level gives, with the node selector of ADR026 as its own.
+func (l *Level) affinity() affinity {
+	a := l.Config.Affinity
+	if l.NodeSelector != nil {
+		a.NodeSelector = l.NodeSelector
+	}
+	return a
+}

@@ -1,0 +1,95 @@
+package stackable
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	objects "github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// overrideObjects merges spec.objectOverrides into what was made, the last of all, each into the object of its apiVersion, kind, namespace
+// and name: crates/stackable-operator/src/deep_merger of the library. What is not made here, such as a ConfigMap, decides nothing about
+// where pods go.
+func (c *cluster) overrideObjects() {
+	for i, raw := range c.overrides {
+		path := fmt.Sprintf("spec.objectOverrides[%d]", i)
+		head := &metav1.PartialObjectMetadata{}
+		if err := json.Unmarshal(raw, head); err != nil {
+			c.problem("%s: is not an object with apiVersion, kind and metadata", path)
+			continue
+		}
+		alike, found := false, false
+		for j := range c.expansion.Objects {
+			made := &c.expansion.Objects[j]
+			if kindOf(made.Object) != head.GroupVersionKind() {
+				continue
+			}
+			alike = true
+			if made.GetName() == head.Name && namespace(c.resource) == head.Namespace {
+				found = true
+				c.overrideObject(path, made, raw)
+			}
+		}
+		if alike && !found {
+			c.warn("%s: the operator makes no %s %s/%s, so that it has no effect", path, head.Kind, head.Namespace, head.Name)
+		}
+	}
+}
+
+func kindOf(obj runtime.Object) schema.GroupVersionKind {
+	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return schema.GroupVersionKind{}
+	}
+	return kinds[0]
+}
+
+func (c *cluster) overrideObject(path string, made *operator.Made, raw json.RawMessage) {
+	empty := func() runtime.Object {
+		return reflect.New(reflect.TypeOf(made.Object).Elem()).Interface().(runtime.Object)
+	}
+	over, merged := empty(), empty()
+	problems := len(c.problems)
+	if c.decode(path, raw, over); len(c.problems) > problems {
+		return
+	}
+	if set, is := over.(*appsv1.StatefulSet); is && set.Spec.ServiceName == "" { // which Go writes although nothing is said of it
+		set.Spec.ServiceName = made.Object.(*appsv1.StatefulSet).Spec.ServiceName
+	}
+	if err := merge(made.Object, over, merged); err != nil {
+		c.problem("%s: %s", path, strings.ReplaceAll(err.Error(), "\n", " "))
+		return
+	}
+	if before := podSpec(made.Object); before != nil {
+		made.Origins = changed("objectOverrides", before, podSpec(merged), made.Origins)
+	}
+	made.Object = merged.(objects.Object)
+}
+
+// podSpec is that of the pods of a workload; nil for anything else.
+func podSpec(obj runtime.Object) *v1.PodSpec {
+	switch o := obj.(type) {
+	case *appsv1.StatefulSet:
+		return &o.Spec.Template.Spec
+	case *appsv1.Deployment:
+		return &o.Spec.Template.Spec
+	case *appsv1.DaemonSet:
+		return &o.Spec.Template.Spec
+	case *batchv1.Job:
+		return &o.Spec.Template.Spec
+	case *v1.Pod:
+		return &o.Spec
+	}
+	return nil
+}

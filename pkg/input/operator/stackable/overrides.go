@@ -1,0 +1,147 @@
+package stackable
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// converter knows of every list in a pod whether it is atomic or a map by some key.
+var converter = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
+
+// override merges podOverrides into the finished template, as the operators do last of all by DeepMerge of k8s-openapi
+// (https://github.com/Arnavion/k8s-openapi at 9413a9a, src/v1_32/api/core/v1/pod_spec.rs). It follows the schema of the Kubernetes API, as
+// server-side apply does: structs field by field, labels key by key, containers by their names; terms of affinities, tolerations and the
+// node selector as a whole. The one difference: of two topology spread constraints of one key and different whenUnsatisfiable it
+// keeps the later, and this keeps both. It returns what of the pod's placement came from there.
+func (c *cluster) override(path string, template *v1.PodTemplateSpec, claims []v1.PersistentVolumeClaim, raw json.RawMessage, name string, origins []operator.Origin) []operator.Origin {
+	if len(raw) == 0 || string(raw) == "null" {
+		return origins
+	}
+	overrides := &v1.PodTemplateSpec{}
+	problems := len(c.problems)
+	c.decode(path, raw, overrides)
+	if len(c.problems) > problems {
+		return origins
+	}
+	before := template.Spec.DeepCopy()
+	merged := &v1.PodTemplate{}
+	if err := merge(&v1.PodTemplate{Template: *template}, &v1.PodTemplate{Template: *overrides}, merged); err != nil {
+		c.problem("%s: %s", path, err)
+		return origins
+	}
+	*template = merged.Template
+	c.complete(&template.Spec, claims)
+	return changed("podOverrides of "+name, before, &template.Spec, origins)
+}
+
+// changed adds to the origins what of a pod's placement a level has changed.
+func changed(level string, before, after *v1.PodSpec, origins []operator.Origin) []operator.Origin {
+	was, is := placement(before), placement(after)
+	for i, field := range placementFields {
+		if !equality.Semantic.DeepEqual(was[i], is[i]) {
+			origins = addOrigin(origins, field, level)
+		}
+	}
+	return origins
+}
+
+func addOrigin(origins []operator.Origin, field, level string) []operator.Origin {
+	for i := range origins {
+		if origins[i].Field == field {
+			origins[i].Level += ", " + level
+			return origins
+		}
+	}
+	return append(origins, operator.Origin{Field: field, Level: level})
+}
+
+// placementFields are the fields of a pod's spec that decide where it goes.
+var placementFields = []string{
+	"affinity.podAffinity", "affinity.podAntiAffinity", "affinity.nodeAffinity", "nodeSelector",
+	"tolerations", "topologySpreadConstraints", "priorityClassName", "schedulerName", "nodeName",
+}
+
+// placement returns the values of placementFields.
+func placement(spec *v1.PodSpec) []any {
+	a := spec.Affinity
+	if a == nil {
+		a = &v1.Affinity{}
+	}
+	return []any{
+		a.PodAffinity, a.PodAntiAffinity, a.NodeAffinity, spec.NodeSelector,
+		spec.Tolerations, spec.TopologySpreadConstraints, spec.PriorityClassName, spec.SchedulerName, spec.NodeName,
+	}
+}
+
+// merge merges an object over another of its kind by the schema of the Kubernetes API.
+func merge(base, over, into runtime.Object) error {
+	below, err := object(base)
+	if err != nil {
+		return err
+	}
+	above, err := object(over)
+	if err != nil {
+		return err
+	}
+	typedBelow, err := converter().ObjectToTyped(below)
+	if err != nil {
+		return fmt.Errorf("reading what the operator makes: %w", err)
+	}
+	typedAbove, err := converter().ObjectToTyped(above)
+	if err != nil {
+		return fmt.Errorf("reading the overrides: %w", err)
+	}
+	merged, err := typedBelow.Merge(typedAbove)
+	if err != nil {
+		return err
+	}
+	result, err := converter().TypedToObject(merged)
+	if err != nil {
+		return err
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(result.(*unstructured.Unstructured).Object, into)
+}
+
+// object is the object as the schema knows it, without the nulls of what is not set.
+func object(obj runtime.Object) (*unstructured.Unstructured, error) {
+	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: withoutNulls(whole).(map[string]any)}
+	u.SetGroupVersionKind(kinds[0])
+	return u, nil
+}
+
+func withoutNulls(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, element := range v {
+			if element == nil {
+				delete(v, key)
+			} else {
+				withoutNulls(element)
+			}
+		}
+	case []any:
+		for _, element := range v {
+			withoutNulls(element)
+		}
+	}
+	return value
+}

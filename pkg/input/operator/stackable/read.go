@@ -1,0 +1,297 @@
+package stackable
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+)
+
+// custom is the shape of every resource; its spec has a field for each role.
+type custom struct {
+	APIVersion string                     `json:"apiVersion"`
+	Kind       string                     `json:"kind"`
+	Metadata   json.RawMessage            `json:"metadata"`
+	Spec       map[string]json.RawMessage `json:"spec"`
+	Status     json.RawMessage            `json:"status"`
+}
+
+type image struct {
+	Custom           string          `json:"custom"`
+	ProductVersion   string          `json:"productVersion"`
+	StackableVersion string          `json:"stackableVersion"`
+	Repo             string          `json:"repo"`
+	PullPolicy       json.RawMessage `json:"pullPolicy"`
+	PullSecrets      json.RawMessage `json:"pullSecrets"`
+}
+
+type clusterOperation struct {
+	Stopped              bool `json:"stopped"`
+	ReconciliationPaused bool `json:"reconciliationPaused"`
+}
+
+type roleSpec struct {
+	Level
+	RoleConfig roleConfig            `json:"roleConfig"`
+	RoleGroups map[string]*roleGroup `json:"roleGroups"`
+}
+
+type roleGroup struct {
+	Level
+	Replicas *int32 `json:"replicas"`
+}
+
+// flatRole is a role that has no role groups.
+type flatRole struct {
+	roleGroup
+	RoleConfig json.RawMessage `json:"roleConfig"`
+}
+
+type roleConfig struct {
+	PodDisruptionBudget   budget          `json:"podDisruptionBudget"`
+	ListenerClass         json.RawMessage `json:"listenerClass"`
+	DiscoveryServiceClass json.RawMessage `json:"discoveryServiceListenerClass"`
+}
+
+type budget struct {
+	Enabled        *bool  `json:"enabled"`
+	MaxUnavailable *int32 `json:"maxUnavailable"`
+}
+
+// Level is what can be said of a role and of a role group alike. What does not decide where pods go is raw.
+type Level struct {
+	Config               config            `json:"config"`
+	PodOverrides         json.RawMessage   `json:"podOverrides"`
+	NodeSelector         map[string]string `json:"nodeSelector"` // ADR026's; today's resources have no such field
+	ConfigOverrides      json.RawMessage   `json:"configOverrides"`
+	EnvOverrides         json.RawMessage   `json:"envOverrides"`
+	CLIOverrides         json.RawMessage   `json:"cliOverrides"`
+	JVMArgumentOverrides json.RawMessage   `json:"jvmArgumentOverrides"`
+}
+
+// config holds the fields that any product's configuration of a role may have.
+type config struct {
+	Affinity  affinity          `json:"affinity"`
+	Resources resources         `json:"resources"`
+	Logging   logging           `json:"logging"`
+	Selector  map[string]string `json:"nodeSelector"` // ADR026's, like the one above
+
+	GracefulShutdownTimeout json.RawMessage `json:"gracefulShutdownTimeout"`
+	RequestedSecretLifetime json.RawMessage `json:"requestedSecretLifetime"`
+	ListenerClass           json.RawMessage `json:"listenerClass"`
+	BrokerListenerClass     json.RawMessage `json:"brokerListenerClass"`
+	BootstrapListenerClass  json.RawMessage `json:"bootstrapListenerClass"`
+	InitLimit               json.RawMessage `json:"initLimit"`
+	SyncLimit               json.RawMessage `json:"syncLimit"`
+	TickTime                json.RawMessage `json:"tickTime"`
+	MyidOffset              json.RawMessage `json:"myidOffset"`
+	HbaseRootdir            json.RawMessage `json:"hbaseRootdir"`
+	RegionMover             json.RawMessage `json:"regionMover"`
+	QueryMaxMemory          json.RawMessage `json:"queryMaxMemory"`
+	QueryMaxMemoryPerNode   json.RawMessage `json:"queryMaxMemoryPerNode"`
+	RowLimit                json.RawMessage `json:"rowLimit"`
+	WebserverTimeout        json.RawMessage `json:"webserverTimeout"`
+	WarehouseDir            json.RawMessage `json:"warehouseDir"`
+	Cleaner                 json.RawMessage `json:"cleaner"`
+	VolumeMounts            json.RawMessage `json:"volumeMounts"`
+	RetryOnFailureCount     json.RawMessage `json:"retryOnFailureCount"`
+}
+
+// affinity has four fields, each of which is taken from one level as a whole. Nil is left out or null, which is the same.
+type affinity struct {
+	PodAffinity     *v1.PodAffinity     `json:"podAffinity"`
+	PodAntiAffinity *v1.PodAntiAffinity `json:"podAntiAffinity"`
+	NodeAffinity    *v1.NodeAffinity    `json:"nodeAffinity"`
+	NodeSelector    map[string]string   `json:"nodeSelector"`
+}
+
+type resources struct {
+	CPU struct {
+		Min *resource.Quantity `json:"min"`
+		Max *resource.Quantity `json:"max"`
+	} `json:"cpu"`
+	Memory struct {
+		Limit         *resource.Quantity `json:"limit"`
+		RuntimeLimits json.RawMessage    `json:"runtimeLimits"`
+	} `json:"memory"`
+	Storage map[string]storage `json:"storage"`
+}
+
+type storage struct {
+	Capacity        *resource.Quantity `json:"capacity"`
+	StorageClass    *string            `json:"storageClass"`
+	Count           *int               `json:"count"`
+	Selectors       json.RawMessage    `json:"selectors"`
+	HdfsStorageType json.RawMessage    `json:"hdfsStorageType"`
+	EmptyDir        json.RawMessage    `json:"emptyDir"`
+	FreePercentage  json.RawMessage    `json:"freePercentage"`
+}
+
+type logging struct {
+	EnableVectorAgent *bool           `json:"enableVectorAgent"`
+	Containers        json.RawMessage `json:"containers"`
+}
+
+// read decodes the resource and returns its roles, by key.
+func (c *cluster) read() map[string]*roleSpec {
+	object := &custom{}
+	c.decode("", c.resource.JSON, object)
+	imageField := cmp.Or(c.imageField, "image")
+	if raw, found := object.Spec["nodeSelector"]; found && c.opts.ADR {
+		c.decode("spec.nodeSelector", raw, &c.nodeSelector)
+	}
+	roles := map[string]*roleSpec{}
+	for _, key := range slices.Sorted(maps.Keys(object.Spec)) {
+		raw := object.Spec[key]
+		at := slices.IndexFunc(c.roles, func(r role) bool { return r.key == key })
+		switch {
+		case string(raw) == "null":
+		case at >= 0:
+			roles[key] = c.readRole(&c.roles[at], raw)
+		case key == imageField:
+			c.decode("spec."+key, raw, &c.image)
+		case key == "clusterConfig":
+			c.decode("spec."+key, raw, &c.config)
+		case key == "clusterOperation":
+			operation := clusterOperation{}
+			c.decode("spec."+key, raw, &operation)
+			c.stopped = operation.Stopped
+			if operation.ReconciliationPaused {
+				c.warn("spec.clusterOperation.reconciliationPaused: the operator changes nothing meanwhile; what it would make is shown")
+			}
+		case key == "objectOverrides":
+			c.decode("spec."+key, raw, &c.overrides)
+		case key == "nodeSelector" && c.opts.ADR: // read already
+		case key == "nodeSelector":
+			c.warn("unknown field %q; the API server would leave it out; give it under config.affinity of a role", "spec."+key)
+		case !slices.Contains(c.fields, key):
+			c.warn("unknown field %q; the API server would leave it out; the roles are %s", "spec."+key, c.roleKeys())
+		}
+	}
+	if c.image.ProductVersion == "" && c.image.Custom == "" {
+		c.problem("spec.%s.productVersion: is missing; give the version of the product", imageField)
+	}
+	for i := range c.roles {
+		switch r := &c.roles[i]; {
+		case roles[r.key] != nil || r.optional:
+		case r.always:
+			roles[r.key] = c.readRole(r, json.RawMessage("{}"))
+		default:
+			c.problem("spec.%s: is missing; give the role with its role groups", r.key)
+		}
+	}
+	for _, key := range c.wanted {
+		if value, found, _ := unstructured.NestedFieldNoCopy(c.config, key); !found || value == nil {
+			c.problem("spec.clusterConfig.%s: is missing, without which the CustomResourceDefinition refuses the resource", key)
+		}
+	}
+	return roles
+}
+
+func (c *cluster) roleKeys() string {
+	var keys []string
+	for i := range c.roles {
+		keys = append(keys, c.roles[i].key)
+	}
+	return strings.Join(keys, ", ")
+}
+
+func (c *cluster) readRole(r *role, raw json.RawMessage) *roleSpec {
+	spec, path := &roleSpec{}, "spec."+r.key
+	if r.flat {
+		flat := &flatRole{}
+		c.decode(path, raw, flat)
+		spec.RoleGroups = map[string]*roleGroup{"": &flat.roleGroup}
+	} else {
+		c.decode(path, raw, spec)
+		c.readNodeSelector(path, &spec.Level)
+		if spec.RoleGroups == nil {
+			c.problem("%s.roleGroups: is missing; give at least one role group", path)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.RoleGroups)) {
+		at := path + strings.TrimSuffix(".roleGroups."+name, ".roleGroups.")
+		if spec.RoleGroups[name] == nil {
+			spec.RoleGroups[name] = &roleGroup{}
+		}
+		g := spec.RoleGroups[name]
+		if g.Replicas != nil && *g.Replicas < 0 {
+			c.problem("%s.replicas: %d is less than 0; give 0 or more", at, *g.Replicas)
+		}
+		c.readNodeSelector(at, &g.Level)
+		for _, selectors := range []map[string]string{c.nodeSelector, spec.NodeSelector, g.NodeSelector} {
+			if selectors != nil && (g.Config.Affinity.NodeSelector != nil || spec.Config.Affinity.NodeSelector != nil) {
+				c.problem("%s: both the deprecated nodeSelector and affinity.nodeSelector are given, at which ADR026 has the operator stop; keep affinity.nodeSelector", at)
+				break
+			}
+		}
+	}
+	if r.flat {
+		return spec
+	}
+	if b := spec.RoleConfig.PodDisruptionBudget.MaxUnavailable; b != nil && *b < 0 {
+		c.problem("%s.roleConfig.podDisruptionBudget.maxUnavailable: %d is less than 0; give 0 or more", path, *b)
+	}
+	return spec
+}
+
+// readNodeSelector keeps the node selector beside the affinity only where ADR026 holds.
+func (c *cluster) readNodeSelector(path string, l *Level) {
+	const unknown = "%s: unknown field %q; the API server would leave it out; give it under config.affinity"
+	switch {
+	case c.opts.ADR && l.NodeSelector == nil:
+		l.NodeSelector = l.Config.Selector
+	case c.opts.ADR:
+	case l.NodeSelector != nil:
+		c.warn(unknown, path, "nodeSelector")
+		l.NodeSelector = nil
+	case l.Config.Selector != nil:
+		c.warn(unknown, path, "config.nodeSelector")
+	}
+}
+
+// decode reads a part of the resource. Unknown fields are warnings.
+func (c *cluster) decode(path string, raw json.RawMessage, into any) {
+	if path != "" {
+		path += ": "
+	}
+	warnings, err := manifest.DecodeResource(raw, into)
+	for _, warning := range warnings {
+		c.warn("%s%s", path, warning)
+	}
+	if err != nil {
+		for line := range strings.Lines(err.Error()) {
+			c.problem("%s%s", path, strings.TrimSpace(line))
+		}
+	}
+}
+
+// text is a string in the cluster's configuration, empty if it is not there.
+func (c *cluster) text(path ...string) string {
+	value, _, _ := unstructured.NestedString(c.config, path...)
+	return value
+}
+
+// reference is the image of the product's containers. Only its name counts, for what nodes have of it.
+func (i *image) reference(app string) string {
+	if i.Custom != "" {
+		return i.Custom
+	}
+	return fmt.Sprintf("%s/%s:%s", cmp.Or(i.Repo, "oci.stackable.tech/sdp"), app, i.version())
+}
+
+// version is the value of the version label.
+func (i *image) version() string {
+	if i.StackableVersion == "" {
+		return i.ProductVersion
+	}
+	return i.ProductVersion + "-stackable" + i.StackableVersion
+}

@@ -1,0 +1,153 @@
+// Package stackable expands the resources of the Stackable Data Platform: what the operators of its twelve products make of a role, a
+// role group at a time. products.go is the table of products, roles and defaults; everything else is the same for all of them, as the
+// operators share one library (https://github.com/stackabletech/operator-rs at 7b9f9ac, "the library" below).
+//
+//	resource ─ read ─▶ cluster ─ for each role and role group: resolve, make, override ─▶ operator.Expansion
+package stackable
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/input/operator"
+)
+
+// Options are what the operators are given besides their resources.
+type Options struct {
+	// ADR asks for the rules of the platform's decision record ADR026 where the operators' code parts from it, as docs/operators.md
+	// lists them.
+	ADR bool
+}
+
+// New returns the operators of all products as one.
+func New(opts Options) operator.Operator {
+	o := operator.Operator{
+		Name: "Stackable",
+		Expand: func(r *operator.Resource, those []*operator.Resource) (*operator.Expansion, error) {
+			return expand(r, those, opts)
+		},
+	}
+	for _, p := range products {
+		o.Kinds = append(o.Kinds, p.groupKind())
+	}
+	return o
+}
+
+// cluster is a resource that is being expanded.
+type cluster struct {
+	*product
+	resource  *operator.Resource
+	those     []*operator.Resource
+	opts      Options
+	config    map[string]any // spec.clusterConfig
+	image     image
+	stopped   bool
+	overrides []json.RawMessage // spec.objectOverrides, whole objects or parts of them
+
+	nodeSelector map[string]string // ADR026's, for all roles; today's resources have no such field
+	expansion    *operator.Expansion
+	problems     []error
+}
+
+func expand(r *operator.Resource, those []*operator.Resource, opts Options) (*operator.Expansion, error) {
+	group, version, _ := strings.Cut(r.APIVersion, "/")
+	at := slices.IndexFunc(products, func(p product) bool { return p.group == group && p.kind == r.Kind })
+	p := &products[at]
+	if !slices.Contains(p.versions, version) {
+		return nil, fmt.Errorf("apiVersion: there is no version %s of %s; give %s/%s", version, r.Kind, p.group, p.versions[0])
+	}
+	c := &cluster{product: p, resource: r, those: those, opts: opts, expansion: &operator.Expansion{}}
+	if len(p.roles) == 0 {
+		return c.expansion, nil // others refer to it
+	}
+	roles := c.read()
+	for i := range p.roles {
+		if spec := roles[p.roles[i].key]; spec != nil && len(c.problems) == 0 {
+			c.role(&p.roles[i], spec)
+		}
+	}
+	c.overrideObjects()
+	if err := errors.Join(c.problems...); err != nil {
+		return nil, err
+	}
+	for _, text := range p.assumes {
+		c.assume(text)
+	}
+	if c.opts.ADR {
+		c.assume("the weights of ADR026's default affinities are those of the operators' code, since the record names none")
+	}
+	return c.expansion, nil
+}
+
+// role makes the workloads of the role's groups, and its budget.
+func (c *cluster) role(r *role, spec *roleSpec) {
+	var replicas int32
+	for _, name := range slices.Sorted(maps.Keys(spec.RoleGroups)) {
+		g := &group{cluster: c, role: r, name: name, roleLevel: &spec.Level, level: &spec.RoleGroups[name].Level}
+		g.replicas = r.pods(spec.RoleGroups[name])
+		if r.most > 0 && g.replicas > r.most {
+			c.warn("%s: %d replicas are asked for, and the operator makes no more than %d", g.path(), g.replicas, r.most)
+			g.replicas = r.most
+		}
+		replicas += g.replicas
+		g.make()
+	}
+	if len(spec.RoleGroups) == 0 {
+		c.warn("spec.%s has no role group, so that no pod of it is made", r.key)
+		return
+	}
+	if replicas < r.least {
+		c.warn("spec.%s: replicas add up to %d, and the operator warns of fewer than %d", r.key, replicas, r.least)
+	}
+	c.budget(r, spec.RoleConfig.PodDisruptionBudget, replicas)
+}
+
+// pods is the number of replicas; left out it stays unset in the workload, and is 1.
+func (r *role) pods(g *roleGroup) int32 {
+	if g.Replicas == nil {
+		return max(r.replicas, 1)
+	}
+	return *g.Replicas
+}
+
+func (c *cluster) problem(format string, args ...any) {
+	c.problems = append(c.problems, fmt.Errorf(format, args...))
+}
+
+// warn tells a warning, once.
+func (c *cluster) warn(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(c.expansion.Warnings, text) {
+		c.expansion.Warnings = append(c.expansion.Warnings, text)
+	}
+}
+
+// assume tells an assumption, once.
+func (c *cluster) assume(text string) {
+	if !slices.Contains(c.expansion.Assumptions, text) {
+		c.expansion.Assumptions = append(c.expansion.Assumptions, text)
+	}
+}
+
+// namespace is where the resource is, and with it all that is made of it.
+func namespace(r *operator.Resource) string { return cmp.Or(r.Namespace, "default") }
+
+// others are the resources of a kind in the same namespace.
+func (c *cluster) others(group, kind string) []*operator.Resource {
+	return slices.DeleteFunc(slices.Clone(c.those), func(r *operator.Resource) bool {
+		return r.Kind != kind || !strings.HasPrefix(r.APIVersion, group+"/") || namespace(r) != namespace(c.resource)
+	})
+}
+
+// fields reads a part of another resource, of which its own expansion tells what is wrong.
+func fields(r *operator.Resource) map[string]any {
+	var object map[string]any
+	if json.Unmarshal(r.JSON, &object) != nil {
+		return nil
+	}
+	return object
+}

@@ -1,0 +1,172 @@
+package operator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+)
+
+// Write writes what was expanded, as the operators write it, and other objects after it, so that it is input again. As yaml the notes are
+// comments at the beginning, and a comment before each rule says who set it; as json this is an annotation, and there are no notes.
+func Write(w io.Writer, result *Result, others []manifest.Object, format string) error {
+	all := append([]Made(nil), result.Made...)
+	for _, other := range others {
+		all = append(all, Made{Object: other.Object})
+	}
+	var out bytes.Buffer
+	var err error
+	if format == "json" {
+		err = writeJSON(&out, all)
+	} else {
+		err = writeYAML(&out, result, all)
+	}
+	if err == nil {
+		_, err = out.WriteTo(w)
+	}
+	return err
+}
+
+func writeJSON(w io.Writer, all []Made) error {
+	items := []any{}
+	for i := range all {
+		item, err := written(all[i].annotated())
+		if err != nil {
+			return err
+		}
+		items = append(items, item)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+func writeYAML(out *bytes.Buffer, result *Result, all []Made) error {
+	for _, note := range result.Notes {
+		fmt.Fprintf(out, "# %s\n", note)
+	}
+	for _, ignored := range result.Ignored {
+		fmt.Fprintf(out, "# %s: %s %s is of no operator that is known, and nothing is made of it\n", ignored.Source, ignored.Kind, ignored.Name)
+	}
+	for i := range all {
+		if out.Len() > 0 {
+			out.WriteString("---\n")
+		}
+		obj, err := written(all[i].Object)
+		if err != nil {
+			return err
+		}
+		var document yaml.Node
+		if err := document.Encode(obj); err != nil {
+			return err
+		}
+		for _, origin := range all[i].Origins {
+			comment(&document, origin)
+		}
+		encoder := yaml.NewEncoder(out)
+		encoder.SetIndent(2)
+		if err := encoder.Encode(&document); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// comment says before a field of the pod's spec who set it.
+func comment(object *yaml.Node, origin Origin) {
+	node := object
+	var key *yaml.Node
+	for _, name := range append([]string{"spec", "template", "spec"}, strings.Split(origin.Field, ".")...) {
+		if key, node = child(node, name); key == nil {
+			return // it is in the template of another kind
+		}
+	}
+	key.HeadComment = "# from: " + origin.Level
+}
+
+// child returns a field of a mapping; nil where there is none.
+func child(mapping *yaml.Node, name string) (key, value *yaml.Node) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == name {
+			return mapping.Content[i], mapping.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+// written is the object as a file has it: without what the API server adds to each, and without fields that say nothing.
+func written(obj cluster.Object) (map[string]any, error) {
+	obj = obj.DeepCopyObject().(cluster.Object)
+	if obj.GetResourceVersion() == "" {
+		obj.SetUID("") // which was made up
+	}
+	data, err := manifest.Encode(obj)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var fields map[string]any
+	if err := decoder.Decode(&fields); err != nil {
+		return nil, err
+	}
+	return clean(fields).(map[string]any), nil
+}
+
+// saysNothing are fields that Go writes though they are empty.
+var saysNothing = map[string]bool{"creationTimestamp": true, "metadata": true, "resources": true, "status": true, "strategy": true, "updateStrategy": true}
+
+// clean leaves such fields out wherever they are, and gives numbers their types.
+func clean(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		f, _ := v.Float64() // Go has written it
+		return f
+	case []any:
+		for i := range v {
+			v[i] = clean(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			if v[name] = clean(v[name]); saysNothing[name] && empty(v[name]) {
+				delete(v, name)
+			}
+		}
+	}
+	return value
+}
+
+// empty tells whether nothing but zeros is in the value.
+func empty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case int64:
+		return v == 0
+	case float64:
+		return v == 0
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		for _, inner := range v {
+			if !empty(inner) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
