@@ -108,7 +108,7 @@ Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered a
 		newLint(s),
 		newTest(s), newDiff(s), newBench(s), newVerify(s),
 		newExpand(s),
-		newValidate(s), newExport(s), newVersion(s), newCompletion(s))
+		newValidate(s), newExport(s), newSchema(s), newVersion(s), newCompletion(s))
 	return root
 }
 
