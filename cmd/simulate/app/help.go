@@ -9,13 +9,13 @@ import (
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Print the help text of a command",
+		Short: "Print help for a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				return unknownCommand(cmd, strings.Join(args, " "))
 			}
-			found.InitDefaultHelpFlag() // cobra adds these only to the command that it runs
+			found.InitDefaultHelpFlag() // cobra adds these flags only to the command that it runs
 			found.InitDefaultVersionFlag()
 			return found.Help()
 		},
