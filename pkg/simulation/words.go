@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// plural counts things: "1 pod", "2 pods".
+// plural formats a count: "1 pod", "2 pods".
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -13,7 +13,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// ofAll says how many pods of all it is about.
+// ofAll formats n of all pods.
 func ofAll(n, all int) string {
 	switch {
 	case all == 1 && n == 1:
@@ -33,7 +33,7 @@ func are(n int) string {
 	return fmt.Sprintf("%d pods are", n)
 }
 
-// joined lists words as a sentence does: "a", "a and b", "a, b and c".
+// joined lists words as in a sentence: "a", "a and b", "a, b and c".
 func joined(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -41,7 +41,7 @@ func joined(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// few names a few things, and cuts a long list short.
+// few lists a few words and cuts a long list short.
 func few(words []string) string {
 	const most = 6
 	if len(words) <= most {
