@@ -48,6 +48,9 @@ func TestFindings(t *testing.T) {
 			Facts{Failures: []Failure{{Domains: "zone a"}, {Domains: "zone b", Losses: []blast.Loss{quorum(2)}}, {Domains: "zone c", Losses: []blast.Loss{quorum(3)}},
 				{Domains: "zone d", Losses: []blast.Loss{quorum(1)}}}},
 			[]string{"error quorum-lost data/statefulset/db : the failure of zone c takes 3 of 4 running pods of statefulset/db, whose quorum is 3 (likewise 1 other failure)"}},
+		"of equal ones the first": {
+			Facts{Failures: []Failure{{Domains: "zone a", Losses: []blast.Loss{quorum(2)}}, {Domains: "zone b", Losses: []blast.Loss{quorum(2)}}, {Domains: "zone c", Losses: []blast.Loss{quorum(2)}}}},
+			[]string{"error quorum-lost data/statefulset/db : the failure of zone a takes 2 of 4 running pods of statefulset/db, whose quorum is 3 (likewise 2 other failures)"}},
 		"a workload that is gone has lost its quorum, too": {Facts{Failures: []Failure{{Domains: "node n", Losses: []blast.Loss{quorum(4)}}}}, []string{
 			"error quorum-lost data/statefulset/db : the failure of node n takes 4 of 4 running pods of statefulset/db, whose quorum is 3",
 			"warning workload-gone data/statefulset/db : the failure of node n takes 4 of 4 running pods of statefulset/db"}},

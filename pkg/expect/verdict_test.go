@@ -29,6 +29,7 @@ func TestVerdict(t *testing.T) {
 		{"2 pods moved (only changed places)", []string{FailOnMoved, FailOnAny}, false, Comparison{Moved: []Move{moved("p", true), moved("q", true)}}},
 		{"2 more Pending", []string{FailOnPending, FailOnAny}, true, Comparison{Steps: 1, Pending: []Change{{"a", 1, 3}}}},
 		{"up to 2 more Pending in b and 1 other step", []string{FailOnPending, FailOnAny}, true, Comparison{Steps: 3, Pending: []Change{{"a", 1, 2}, {"b", 0, 2}, {"c", 9, 0}}}},
+		{"up to 2 more Pending in a and 1 other step", []string{FailOnPending, FailOnAny}, true, Comparison{Steps: 3, Pending: []Change{{"a", 1, 3}, {"b", 0, 2}}}},
 		{"9 fewer Pending in c", []string{FailOnAny}, false, Comparison{Steps: 3, Pending: []Change{{"c", 9, 0}}}},
 		// What got worse stands before what got better, and a pod that is not ready is of no kind.
 		{"1 more not ready in b, 1 fewer Pending in a", []string{FailOnAny}, true, Comparison{Steps: 2, Pending: []Change{{"a", 1, 0}}, NotReady: []Change{{"b", 0, 1}}}},
