@@ -1,13 +1,16 @@
 package expect
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -115,6 +118,34 @@ func TestJudgeFailures(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", bounds, diff)
 		}
+	}
+}
+
+// Each step has a list of its own: first what is expected of it, then what is expected of every step, each with its place, and what
+// takes more than a look at the step after that.
+func TestJudge(t *testing.T) {
+	places := func(section string) func(...any) manifest.Source {
+		return func(field ...any) manifest.Source { return manifest.Source{File: section, Path: fmt.Sprint(field...)} }
+	}
+	own := scenario.LoadedStep{Step: scenario.Step{Name: "own", Expect: &scenario.Expect{Findings: ptr.To(0), Pending: ptr.To(2)}}, Expects: places("own")}
+	s := &scenario.Scenario{Steps: []scenario.LoadedStep{{}, own, {}}, Expect: &scenario.Expect{PendingAtMost: ptr.To(2)}, Expects: places("every")}
+	result := &simulation.Result{Scenario: s, Steps: []simulation.Step{*expected(), *expected()}} // the third was not reached
+	got, err := Judge(t.Context(), result, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := Expectation{Want: "at most 2 pods Pending", Got: "2", Met: true, Source: &manifest.Source{File: "every", Path: "pendingAtMost"}}
+	want := [][]Expectation{{every}, {
+		{Want: "2 pods Pending", Got: "2", Met: true, Source: &manifest.Source{File: "own", Path: "pending"}},
+		every,
+		{Want: "no finding", Got: "2", Source: &manifest.Source{File: "own", Path: "findings"}},
+	}}
+	if got[1][2].Why == "" {
+		t.Error("no word on the findings")
+	}
+	got[1][2].Why = ""
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
