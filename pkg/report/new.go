@@ -138,8 +138,8 @@ func newStep(step *simulation.Step, from *scenario.Scenario) Step {
 		if !e.Always && i >= 0 {
 			expects = from.Steps[i].Expects
 		}
-		if expects != nil && len(e.Field) > 0 {
-			judged.Source = newSource(expects(e.Field...))
+		if expects.File != "" && len(e.Field) > 0 {
+			judged.Source = newSource(expects.Of(e.Field...))
 		}
 		s.Expectations = append(s.Expectations, judged)
 	}

@@ -90,7 +90,7 @@ func (s *Scenario) setAside() (notes []string) {
 // waiting notes the pods of a dump that wait for a scheduler which is not simulated.
 func (s *Scenario) waiting() (notes []string) {
 	var foreign []*v1.Pod
-	for _, obj := range s.objects() {
+	for _, obj := range s.Objects() {
 		pod, ok := obj.(*v1.Pod)
 		if ok && cluster.Dumped(pod) && pod.Spec.NodeName == "" && !cluster.Terminal(pod) && !slices.Contains(s.Config.SchedulerNames(), pod.Spec.SchedulerName) {
 			foreign = append(foreign, pod)

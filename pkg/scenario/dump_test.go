@@ -36,7 +36,7 @@ func TestDumpIsTakenAsItIs(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
-			for _, obj := range s.objects() {
+			for _, obj := range s.Objects() {
 				if strings.HasPrefix(obj.GetName(), "job-runner-") {
 					t.Errorf("%s is there, and its node is not", obj.GetName())
 				}

@@ -83,7 +83,7 @@ func TestEdit(t *testing.T) {
 		{cluster.Ref{Kind: "Pod", Namespace: "default", Name: "alone"}, []string{"Pod default/alone"}},
 		{cluster.Ref{Kind: "Deployment", Namespace: "other", Name: "web"}, nil},
 	} {
-		next := s.Edit(c.owner, func(spec *v1.PodSpec) { spec.PriorityClassName = "edited" })
+		next := Edit(s, c.owner, func(spec *v1.PodSpec) { spec.PriorityClassName = "edited" })
 		if diff := cmp.Diff(c.want, edited(t, s.Cluster, next.Cluster)); diff != "" {
 			t.Errorf("%s: edited of the cluster (-want +got):\n%s", c.owner, diff)
 		}
@@ -100,15 +100,15 @@ func TestEdit(t *testing.T) {
 func TestEditOfPatch(t *testing.T) {
 	s := editable(t)
 	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
-	next := s.Edit(web, func(spec *v1.PodSpec) { spec.HostNetwork = false }).
-		Edit(web, func(spec *v1.PodSpec) { spec.PriorityClassName = "edited" }).
-		Edit(cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "api"}, func(spec *v1.PodSpec) { spec.PriorityClassName = "other" })
+	next := Edit(s, web, func(spec *v1.PodSpec) { spec.HostNetwork = false })
+	next = Edit(next, web, func(spec *v1.PodSpec) { spec.PriorityClassName = "edited" })
+	next = Edit(next, cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "api"}, func(spec *v1.PodSpec) { spec.PriorityClassName = "other" })
 	for _, c := range []struct {
 		s        *Scenario
 		network  bool
 		priority string
 	}{{s, true, ""}, {next, false, "edited"}} {
-		patched, err := c.s.Steps[2].Patch.Apply(find(t, c.s.Cluster, "Deployment default/web"))
+		patched, err := c.s.Steps[2].Patched(find(t, c.s.Cluster, "Deployment default/web"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestScale(t *testing.T) {
 		number := func(obj cluster.Object) int32 { n, _ := cluster.Replicas(obj); return n }
 		deployment := find(t, s.Cluster, "Deployment default/web")
 		patched := func(step int) int32 {
-			obj, err := s.Steps[step].Patch.Apply(deployment)
+			obj, err := s.Steps[step].Patched(deployment)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +160,7 @@ func TestScale(t *testing.T) {
 		"apply":        {3, 3, 5, 7, 2},
 		"cordon":       {3, 3, 5, 7, 2},
 	} {
-		if diff := cmp.Diff(want, of(s.Scale(web, step, 2))); diff != "" {
+		if diff := cmp.Diff(want, of(ScaleTo(s, web, step, 2))); diff != "" {
 			t.Errorf("at %s (-want +got):\n%s", step, diff)
 		}
 	}

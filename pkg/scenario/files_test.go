@@ -43,7 +43,7 @@ sweep:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.Files()
+	got, err := scenario.Files(fsys, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ sweep:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if s.File() != "dir/my.yaml" {
-		t.Errorf("file %s", s.File())
+	if s.File != "dir/my.yaml" {
+		t.Errorf("file %s", s.File)
 	}
 }

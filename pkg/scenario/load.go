@@ -23,12 +23,6 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// WorkloadsStep is the name that the workloads before the first step have on the report.
-const WorkloadsStep = "workloads"
-
-// commandLine takes the place of the file in what is wrong with the command line.
-const commandLine = "command line"
-
 // FileName is the scenario file of a folder.
 const FileName = "scenario.yaml"
 
@@ -87,12 +81,13 @@ func LoadFS(fsys fs.FS, path string, opts Options) (*Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{file: path, fsys: fsys, dir: filepath.Dir(path), opts: opts, data: data, named: map[string]bool{}}
+	l := newLoader(path, opts)
+	l.fsys, l.dir, l.data = fsys, filepath.Dir(path), data
 	file := &File{}
 	// A Deployment that is given for a scenario would be told that each of its fields is unknown; its head says it all.
 	if file.APIVersion, file.Kind = manifest.Head(data); file.APIVersion != "" && file.Kind != "" {
-		if l.head(file); len(l.problems) > 0 {
-			return nil, errors.Join(l.problems...)
+		if l.head(file); l.problems.Len() > 0 {
+			return nil, l.problems.Err()
 		}
 	}
 	if err := manifest.Unmarshal(path, data, file); err != nil {
@@ -117,19 +112,20 @@ func (e *ForeignError) Error() string {
 // errors in place of a file's.
 func New(name string, file *File) (*Scenario, error) {
 	file.APIVersion, file.Kind = APIVersion, Kind
-	l := &loader{file: name, named: map[string]bool{}}
-	return l.build(file)
+	return newLoader(name, Options{}).build(file)
 }
 
 // FromFiles puts together the scenario of a command line: the nodes of the cluster files and of the others, and one step that
 // applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
 func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Scenario, error) {
-	l := &loader{file: commandLine, stdin: stdin, commandLine: true, opts: opts, named: map[string]bool{}}
-	s := &Scenario{Name: commandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
+	l := newLoader(CommandLine, opts)
+	l.stdin = stdin
+	s := &Scenario{Name: CommandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
 	l.featureGates(s, nil)
 	l.operators(&Operators{})
+	var read readings
 	if len(clusterFiles) > 0 {
-		s.read.cluster = []reading{l.read(field.NewPath("--cluster"), clusterFiles)}
+		read.cluster = []reading{l.read(field.NewPath("--cluster"), clusterFiles)}
 	}
 	if len(files) > 0 {
 		step := LoadedStep{Step: Step{Name: "apply", Apply: &Source{Files: files}}}
@@ -141,11 +137,11 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Sc
 		}
 		nodes := reading{objects: slices.DeleteFunc(slices.Clone(given.objects), func(obj cluster.Object) bool { return !isNode(obj) })}
 		given.objects = slices.Concat(l.install(), slices.DeleteFunc(given.objects, isNode))
-		s.read.cluster = append(s.read.cluster, nodes)
-		s.read.steps, s.Steps = []reading{given}, []LoadedStep{step}
+		read.cluster = append(read.cluster, nodes)
+		read.steps, s.Steps = []reading{given}, []LoadedStep{step}
 	}
-	l.assemble(s)
-	if opts.Assume && len(l.problems) == 0 && len(s.Nodes()) == 0 {
+	l.assemble(s, &read)
+	if opts.Assume && l.problems.Len() == 0 && len(s.Nodes()) == 0 {
 		three := 3
 		s.Cluster = append(s.Cluster, l.synthetic(field.NewPath("--cluster"), &topology.Spec{
 			Zones: []topology.Zone{{Count: &three}}, NodeGroups: []topology.NodeGroup{{Count: &three, CPU: "16", Memory: "64Gi"}},
@@ -153,31 +149,36 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*Sc
 		l.notes = append(l.notes, "assumed, since no nodes are given: three zones of three nodes of 16 cores and 64Gi.")
 	}
 	s.Config = l.scheduler(&Scheduler{})
-	return l.finish(s)
+	if l.finish(s); l.problems.Len() > 0 {
+		return nil, l.problems.Err()
+	}
+	return s, nil
 }
 
-// loader reads what a scenario file names and keeps every problem that it finds.
+// loader reads what a scenario file names.
 type loader struct {
-	file        string
-	dir         string
-	fsys        fs.FS
-	stdin       io.Reader
-	opts        Options
-	given       *readings // what was read, for the kinds of custom resources
-	commandLine bool      // there is no file whose places errors could name
-	lines       *manifest.Lines
-	data        []byte          // the file's; nil where there is none
-	named       map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
-	problems    []error
-	alike       *alike // what variants have in common
-	sources     map[string]map[cluster.Ref]manifest.Source
-	reading     string // the step whose objects are being read
-	incomplete  bool   // some objects could not be read
-	ignored     []manifest.Ignored
-	flaws       []manifest.Flaw
-	notes       []string // of what operators make
-	levelKeys   []string
-	config      *manifest.Raw // a scheduler configuration found among the objects, as snapshots hold one
+	problems *Problems // of the file
+	dir      string
+	fsys     fs.FS
+	stdin    io.Reader
+	opts     Options
+	given    *readings // what was read, for the kinds of custom resources
+	lines    *manifest.Lines
+	data     []byte          // the file's; nil where there is none
+	named    map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
+
+	sources    map[string]map[cluster.Ref]manifest.Source
+	reading    string // the step whose objects are being read
+	incomplete bool   // some objects could not be read
+	ignored    []manifest.Ignored
+	flaws      []manifest.Flaw
+	notes      []string // of what operators make
+	levelKeys  []string
+	config     *manifest.Raw // a scheduler configuration found among the objects, as snapshots hold one
+}
+
+func newLoader(file string, opts Options) *loader {
+	return &loader{problems: &Problems{File: file}, opts: opts, given: &readings{}, named: map[string]bool{}}
 }
 
 func (l *loader) build(file *File) (*Scenario, error) {
@@ -188,71 +189,76 @@ func (l *loader) build(file *File) (*Scenario, error) {
 	s.Ties = sched.Ties{Random: file.Ties == "random", Seed: 1}
 	s.RandomArrivals = file.Arrivals == "random"
 	if s.MaxPods = ptr.Deref(file.MaxPods, controller.MaxPods); s.MaxPods < 1 || s.MaxPods > mostMaxPods {
-		l.problem(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
+		l.problems.Add(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
 		s.MaxPods = controller.MaxPods
 	}
 	if file.Seed != nil {
 		s.Ties.Seed = *file.Seed
 	}
 	s.TerminationSeconds = ptr.Deref(file.TerminationSeconds, terminationSeconds)
-	s.Expects = l.expects("expect")
+	s.Expects = l.places(file.Expect, "expect")
 	l.head(file)
 	l.featureGates(s, file.Scheduler.FeatureGates)
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
-	s.read.cluster = l.clusterSources(file.Cluster)
+	read := &readings{cluster: l.clusterSources(file.Cluster)}
 	l.reading = WorkloadsStep
-	s.read.workloads = []reading{{objects: l.install()}}
+	read.workloads = []reading{{objects: l.install()}}
 	for i := range file.Workloads {
-		s.read.workloads = append(s.read.workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false))
+		read.workloads = append(read.workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false))
 	}
 	for i := range file.Steps {
 		path := field.NewPath("steps").Index(i)
 		step := LoadedStep{Step: file.Steps[i]}
 		l.reading = step.Name
-		step.Expects = l.expects("steps", i, "expect")
-		read := reading{patch: step.Patch}
+		step.Expects = l.places(step.Expect, "steps", i, "expect")
+		given := reading{patch: step.Patch}
 		if step.Apply != nil {
-			read = l.source(path.Child("apply"), step.Apply, false)
+			given = l.source(path.Child("apply"), step.Apply, false)
 		}
 		if step.Delete != nil && len(step.Delete.Files) > 0 {
-			read = l.read(path.Child("delete", "files"), step.Delete.Files)
+			given = l.read(path.Child("delete", "files"), step.Delete.Files)
 		}
-		s.read.steps, s.Steps = append(s.read.steps, read), append(s.Steps, step)
+		read.steps, s.Steps = append(read.steps, given), append(s.Steps, step)
 	}
-	l.assemble(s)
+	l.assemble(s, read)
 	s.Config = l.scheduler(&file.Scheduler)
-	l.shapeOfVariants(file.Variants)
-	l.shapeOfSweep(file.Sweep)
-	s, err := l.finish(s)
-	if err != nil {
+	validateVariants(l.problems, file.Variants, l.given.holds)
+	validateSweep(l.problems, file.Sweep)
+	if l.finish(s); l.problems.Len() > 0 {
+		return nil, l.problems.Err()
+	}
+	v := newVarier(l, s)
+	v.variants(file.Variants)
+	v.sweep(file.Sweep)
+	if err := l.problems.Err(); err != nil {
 		return nil, err
 	}
-	l.variants(s, file.Variants)
-	if file.Sweep != nil {
-		l.sweep(s, file.Sweep)
-	}
-	if err := l.err(); err != nil {
-		return nil, err
-	}
+	s.Named = sortedKeys(l.named)
 	return s, nil
 }
 
-func (l *loader) finish(s *Scenario) (*Scenario, error) {
-	l.notes = unique(l.notes, func(note string) string { return note }) // several steps can apply one resource
-	s.Ignored, s.Notes, s.LevelKeys, s.sources = l.ignored, l.notes, l.levelKeys, l.sources
-	l.checkShape(s)
+// finish checks what was read.
+func (l *loader) finish(s *Scenario) {
+	s.File, s.Named, s.Dump, s.Strict = l.problems.File, sortedKeys(l.named), l.opts.Dump, l.opts.Strict
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, unique(l.notes), l.levelKeys, l.sources
+	validateSteps(l.problems, s, l.given.holds)
 	l.dump(s)
 	if !l.incomplete {
 		// Without some of the objects this would report what is not wrong.
-		l.walk(s)
+		new(Checker).Check(l.problems, s)
 	}
-	if err := l.err(); err != nil {
-		return nil, err
+}
+
+// unique returns the notes without repetitions: several steps can apply one resource.
+func unique(notes []string) []string {
+	var once []string
+	for _, note := range notes {
+		if !slices.Contains(once, note) {
+			once = append(once, note)
+		}
 	}
-	s.loader = loader{file: l.file, fsys: l.fsys, dir: l.dir, stdin: l.stdin, opts: l.opts, commandLine: l.commandLine, named: l.named,
-		given: &s.read, alike: &alike{clusters: map[string]Scenario{}, configs: map[string]*sched.Config{}, changed: map[changed]cluster.Object{}}}
-	return s, nil
+	return once
 }
 
 // dump sets aside what a dump holds and a simulation cannot take.
@@ -266,38 +272,20 @@ func (l *loader) dump(s *Scenario) {
 	}
 }
 
-// err returns all problems in one.
-func (l *loader) err() error {
-	// An object that several steps apply is wrong in each of them, and said to be so once.
-	return errors.Join(unique(l.problems, error.Error)...)
-}
-
-// unique returns the list without what says the same as something before it.
-func unique[T any](list []T, says func(T) string) []T {
-	said := map[string]bool{}
-	return slices.DeleteFunc(list, func(item T) bool {
-		again := said[says(item)]
-		said[says(item)] = true
-		return again
-	})
-}
-
-// expects tells where the fields of an expect stand; nil where there is no file.
-func (l *loader) expects(path ...any) func(field ...any) manifest.Source {
-	if l.data == nil {
-		return nil
+// places are the lines of an expectation.
+func (l *loader) places(expect *Expect, path ...any) Places {
+	if l.data == nil || expect == nil {
+		return Places{}
 	}
-	return func(field ...any) manifest.Source {
-		return manifest.Source{File: l.file, Line: l.line(slices.Concat(path, field)...)}
-	}
+	return Places{File: l.problems.File, Lines: l.fileLines().Below(path...)}
 }
 
-// line returns the line of a place in the scenario's file.
-func (l *loader) line(path ...any) int {
+// fileLines are the lines of the scenario's file.
+func (l *loader) fileLines() *manifest.Lines {
 	if l.lines == nil {
 		l.lines = manifest.NewLines(l.data)
 	}
-	return l.lines.Of(path...)
+	return l.lines
 }
 
 // locate keeps where an object stands that makes pods, or is a budget of them, unless a controller owns it: a dump has thousands of those.
@@ -319,20 +307,20 @@ func (l *loader) head(file *File) {
 	switch {
 	case file.APIVersion == APIVersion && file.Kind == Kind:
 	case file.Kind == Kind && strings.HasPrefix(file.APIVersion, "faultline/"):
-		l.problem(nil, "apiVersion %q of a scenario is not known here; give apiVersion: %s", file.APIVersion, APIVersion)
+		l.problems.Add(nil, "apiVersion %q of a scenario is not known here; give apiVersion: %s", file.APIVersion, APIVersion)
 	case file.APIVersion == "" || file.Kind == "" || file.Kind == Kind || strings.HasPrefix(file.APIVersion, "faultline/"):
-		l.problem(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s", file.APIVersion, file.Kind, APIVersion, Kind)
+		l.problems.Add(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s", file.APIVersion, file.Kind, APIVersion, Kind)
 	default:
-		l.problems = append(l.problems, &ForeignError{File: l.file, APIVersion: file.APIVersion, Kind: file.Kind})
+		l.problems.AddErrors(&ForeignError{File: l.problems.File, APIVersion: file.APIVersion, Kind: file.Kind})
 	}
 	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
-		l.problem(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
+		l.problems.Add(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
 	}
 	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
-		l.problem(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
+		l.problems.Add(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
 	}
 	if seconds := ptr.Deref(file.TerminationSeconds, 0); seconds < 0 || seconds > 3600 {
-		l.problem(field.NewPath("terminationSeconds"), "%d is not between 0 and 3600", seconds)
+		l.problems.Add(field.NewPath("terminationSeconds"), "%d is not between 0 and 3600", seconds)
 	}
 }
 
@@ -341,20 +329,11 @@ func (l *loader) head(file *File) {
 const terminationSeconds = 1
 
 func (l *loader) defaultName() string {
-	base := filepath.Base(l.file)
+	base := filepath.Base(l.problems.File)
 	if base == FileName {
 		if dir := filepath.Base(l.dir); dir != "." && dir != ".." && dir != string(filepath.Separator) {
 			return dir
 		}
 	}
 	return strings.TrimSuffix(base, filepath.Ext(base))
-}
-
-// problem keeps what is wrong at a place; nil is the file as a whole.
-func (l *loader) problem(path *field.Path, format string, args ...any) {
-	message := fmt.Sprintf(format, args...)
-	if path != nil {
-		message = path.String() + ": " + message
-	}
-	l.problems = append(l.problems, errors.New(manifest.Clean(fmt.Sprintf("%s: %s", l.file, message))))
 }

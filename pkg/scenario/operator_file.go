@@ -26,3 +26,17 @@ type KafScale struct {
 	// written out and misses the pods under nameOverride; or fixed, whose selector is the pods' own labels. Default: fixed.
 	Revision string `json:"revision,omitempty" jsonschema:"enum=before,enum=drifted,enum=fixed"`
 }
+
+// HydrolixOptions are for HydrolixCluster resources.
+type HydrolixOptions struct {
+	// Profile is the path of a file with what Hydrolix does not publish: replicas of scale profiles, sizes, labels and weights.
+	// Default: the file that is shipped, whose values the report lists as assumed.
+	Profile string `json:"profile,omitempty"`
+}
+
+// StackableOptions are what the operators of the Stackable Data Platform are given besides their resources.
+type StackableOptions struct {
+	// ADR asks for the rules of the platform's decision record ADR026 where the operators' code parts from it: true or false.
+	// Default: false, as the operators are.
+	ADR bool `json:"adr,omitempty"`
+}

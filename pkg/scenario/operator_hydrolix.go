@@ -7,13 +7,6 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
 )
 
-// HydrolixOptions are for HydrolixCluster resources.
-type HydrolixOptions struct {
-	// Profile is the path of a file with what Hydrolix does not publish: replicas of scale profiles, sizes, labels and weights.
-	// Default: the file that is shipped, whose values the report lists as assumed.
-	Profile string `json:"profile,omitempty"`
-}
-
 // hydrolix reads the profile that the scenario names, unless the options have one.
 func (l *loader) hydrolix(given *HydrolixOptions) {
 	if given == nil || given.Profile == "" {
@@ -23,7 +16,7 @@ func (l *loader) hydrolix(given *HydrolixOptions) {
 	l.named[given.Profile] = true
 	file := l.resolve(given.Profile)
 	if !l.exists(file) {
-		l.problem(path, "%s", l.missing(file))
+		l.problems.Add(path, "%s", l.missing(file))
 		return
 	}
 	data, err := manifest.ReadFile(l.fsys, nil, file)
@@ -32,7 +25,7 @@ func (l *loader) hydrolix(given *HydrolixOptions) {
 		profile, err = hydrolix.ReadProfile(file, data)
 	}
 	if err != nil {
-		l.problems = append(l.problems, err)
+		l.problems.AddErrors(err)
 		return
 	}
 	if l.opts.Operators.Hydrolix.Profile == nil {

@@ -12,11 +12,12 @@ import (
 
 // The profile that the scenario names holds, and is one of its files.
 func TestHydrolixProfile(t *testing.T) {
-	s, err := LoadFS(fstest.MapFS{
+	fsys := fstest.MapFS{
 		FileName:       {Data: []byte(customHead + "workloads: [{files: [h.yaml]}]\noperators: {hydrolix: {profile: profile.yaml}}")},
 		"profile.yaml": {Data: []byte("{label: app, weight: 1, scaleProfiles: [eval], services: {ui: {kind: Deployment, replicas: {eval: 4}}}}")},
 		"h.yaml":       {Data: []byte("apiVersion: hydrolix.io/v1\nkind: HydrolixCluster\nmetadata: {name: h}\nspec: {}\n")},
-	}, FileName, Options{})
+	}
+	s, err := LoadFS(fsys, FileName, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func TestHydrolixProfile(t *testing.T) {
 	if diff := cmp.Diff([]string{"ui"}, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if files, err := s.Files(); err != nil || !slices.Contains(files, "profile.yaml") {
+	if files, err := Files(fsys, s); err != nil || !slices.Contains(files, "profile.yaml") {
 		t.Errorf("%v, %v", files, err)
 	}
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -76,9 +77,7 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions) (*operator.Re
 func (l *loader) operators(given *Operators) {
 	l.opts.Operators.KafScale = l.kafscale(given.KafScale).Over(l.opts.Operators.KafScale)
 	if err := l.opts.Operators.KafScale.Validate(); err != nil {
-		for line := range strings.Lines(err.Error()) {
-			l.problems = append(l.problems, errorLine(strings.TrimSpace(line)))
-		}
+		l.addLines(err)
 		l.incomplete = true
 		l.opts.Operators.KafScale = kafscale.Options{} // so that it is said once
 	}
@@ -93,21 +92,21 @@ func (l *loader) kafscale(given *KafScale) kafscale.Options {
 	path := field.NewPath("operators", "kafscale")
 	opts := kafscale.Options{Release: given.Release, Namespace: given.Namespace, Revision: kafscale.Revision(given.Revision)}
 	if given.Revision != "" && !slices.Contains(kafscale.Revisions, opts.Revision) {
-		l.problem(path.Child("revision"), "%q is none of before, drifted and fixed", given.Revision)
+		l.problems.Add(path.Child("revision"), "%q is none of before, drifted and fixed", given.Revision)
 	}
 	if given.Values != "" {
 		l.named[given.Values] = true
 		file := l.resolve(given.Values)
 		if !l.exists(file) {
-			l.problem(path.Child("values"), "%s", l.missing(file))
+			l.problems.Add(path.Child("values"), "%s", l.missing(file))
 		} else if data, err := manifest.ReadFile(l.fsys, nil, file); err != nil {
-			l.problems = append(l.problems, err)
+			l.problems.AddErrors(err)
 		} else {
 			opts.Values = append(opts.Values, kafscale.Document{Name: file, Data: data})
 		}
 	}
 	if given.ValuesInline != nil {
-		opts.Values = append(opts.Values, kafscale.Document{Name: fmt.Sprintf("%s: %s", l.file, path.Child("valuesInline")), Data: given.ValuesInline.Raw})
+		opts.Values = append(opts.Values, kafscale.Document{Name: fmt.Sprintf("%s: %s", l.problems.File, path.Child("valuesInline")), Data: given.ValuesInline.Raw})
 	}
 	if given.Release == "" && given.Namespace == "" && given.Revision == "" && len(opts.Values) == 0 {
 		opts.Release = "kafscale" // the chart as it is
@@ -122,9 +121,7 @@ func (l *loader) install() []cluster.Object {
 
 func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 	if err != nil {
-		for line := range strings.Lines(err.Error()) {
-			l.problems = append(l.problems, errorLine(strings.TrimSpace(line)))
-		}
+		l.addLines(err)
 		l.incomplete = true
 		return nil
 	}
@@ -140,7 +137,9 @@ func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 	return objects
 }
 
-// errorLine is a problem that names its place by itself.
-type errorLine string
-
-func (e errorLine) Error() string { return string(e) }
+// addLines reports each line of an error as a problem that names its place by itself.
+func (l *loader) addLines(err error) {
+	for line := range strings.Lines(err.Error()) {
+		l.problems.AddErrors(errors.New(strings.TrimSpace(line)))
+	}
+}

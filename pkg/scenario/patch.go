@@ -59,9 +59,6 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	if cluster.RefTo(patched.Object).Describe() != cluster.RefTo(obj).Describe() {
 		return nil, errors.New("the patch makes another object of " + cluster.RefTo(obj).Describe() + "; kind, namespace and name cannot change")
 	}
-	if p.after != nil {
-		return p.after(patched.Object), nil
-	}
 	return patched.Object, nil
 }
 
@@ -88,14 +85,4 @@ func (m *misfit) Error() string {
 		text = "it is no list of operations; give for example [{op: replace, path: /spec/replicas, value: 3}]"
 	}
 	return fmt.Sprintf("the patch does not fit %s: %s", m.object, text)
-}
-
-// then returns the patch with f applied to what it makes.
-func (p *Patch) then(f func(cluster.Object) cluster.Object) *Patch {
-	next := *p
-	next.after = f
-	if p.after != nil {
-		next.after = func(obj cluster.Object) cluster.Object { return f(p.after(obj)) }
-	}
-	return &next
 }

@@ -62,36 +62,36 @@ type expander struct {
 
 // assemble gives the scenario the objects that were read, with what operators make of the custom resources. Each step has besides its own
 // what operators change in that moment of the resources that are there already.
-func (l *loader) assemble(s *Scenario) {
-	l.given = &s.read
+func (l *loader) assemble(s *Scenario, read *readings) {
+	l.given = read
 	e := &expander{loader: l, operators: operators(l.opts.Operators), made: map[cluster.Ref]cluster.Object{}}
-	e.learn(s.read.cluster)
+	e.learn(read.cluster)
 	ofCluster := slices.Clone(e.known)
-	e.learn(s.read.workloads)
+	e.learn(read.workloads)
 	l.reading = ""
-	s.Cluster = e.expand(s.read.cluster)
+	s.Cluster = e.expand(read.cluster)
 	l.reading = WorkloadsStep
-	s.Workloads = e.expand(s.read.workloads)
-	for i := range s.read.steps {
-		step, read := &s.Steps[i], s.read.steps[i]
+	s.Workloads = e.expand(read.workloads)
+	for i := range read.steps {
+		step, given := &s.Steps[i], read.steps[i]
 		l.reading = step.Name
 		if step.Fresh {
 			e.known = slices.Clone(ofCluster)
 		}
-		if read.patch != nil {
-			e.patch(l.stepPath(i).Child("patch"), step, read.patch)
+		if given.patch != nil {
+			e.patch(s.StepPath(i).Child("patch"), step, given.patch)
 			continue
 		}
 		if step.Delete != nil {
-			step.Objects = e.expand([]reading{read})
+			step.Objects = e.expand([]reading{given})
 			e.known = slices.DeleteFunc(e.known, func(k manifest.Ignored) bool {
-				return slices.ContainsFunc(read.resources, func(r manifest.Ignored) bool { return operator.Name(r) == operator.Name(k) })
+				return slices.ContainsFunc(given.resources, func(r manifest.Ignored) bool { return operator.Name(r) == operator.Name(k) })
 			})
 			continue
 		}
-		e.learn([]reading{read})
-		step.Objects = e.expand([]reading{read})
-		if slices.ContainsFunc(read.resources, e.knows) {
+		e.learn([]reading{given})
+		step.Objects = e.expand([]reading{given})
+		if slices.ContainsFunc(given.resources, e.knows) {
 			step.Objects = append(step.Objects, e.again()...)
 		}
 	}
@@ -159,10 +159,10 @@ func (e *expander) patch(path *field.Path, step *LoadedStep, patch *Patch) {
 	if i < 0 {
 		return // of an object
 	}
-	e.shapeOfPatch(path, patch)
+	validatePatch(e.problems, path, patch, e.given.holds)
 	patched, err := patch.applyTo(e.known[i])
 	if err != nil {
-		e.problem(path.Child("patch"), "%s", err)
+		e.problems.Add(path.Child("patch"), "%s", err)
 		e.incomplete = true
 		return
 	}
@@ -203,49 +203,4 @@ func (p *Patch) bytes(before []byte) ([]byte, error) {
 		return nil, err
 	}
 	return operations.Apply(before)
-}
-
-// patchResources patches the custom resources among the targets, wherever the scenario has them, and has their operators make everything
-// anew.
-func (l *loader) patchResources(varied *LoadedVariant, patches []Patch) {
-	s := varied.Scenario
-	next, touched := readings{}, false
-	for _, part := range []struct{ from, to *[]reading }{{&s.read.cluster, &next.cluster}, {&s.read.workloads, &next.workloads}, {&s.read.steps, &next.steps}} {
-		for _, read := range *part.from {
-			read.resources = slices.Clone(read.resources)
-			for j := range read.resources {
-				for i := range patches {
-					if !isResource(patches[i].Target, read.resources[j]) {
-						continue
-					}
-					touched = true
-					patched, err := patches[i].applyTo(read.resources[j])
-					if err != nil {
-						l.problem(field.NewPath("patches").Index(i).Child("patch"), "%s", err)
-						continue
-					}
-					read.resources[j] = patched
-				}
-			}
-			*part.to = append(*part.to, read)
-		}
-	}
-	if !touched {
-		return
-	}
-	before := map[cluster.Ref]cluster.Object{}
-	for _, obj := range s.objects() {
-		before[cluster.RefTo(obj)] = obj
-	}
-	s.read, s.Steps = next, slices.Clone(s.Steps)
-	l.assemble(s)
-	l.dump(s)
-	for _, obj := range s.objects() {
-		if was := before[cluster.RefTo(obj)]; was == nil || was == obj || equality.Semantic.DeepEqual(was, obj) {
-			continue
-		}
-		owner := cluster.RefTo(obj)
-		varied.about(owner)
-		*s = *s.unplace(owner)
-	}
 }

@@ -17,12 +17,12 @@ func (l *loader) scheduler(given *Scheduler) *sched.Config {
 	var err error
 	switch {
 	case given.Config != "" && given.Inline != nil:
-		l.problem(path, "give config or inline, not both")
+		l.problems.Add(path, "give config or inline, not both")
 		return nil
 	case l.opts.SchedulerConfig != "":
 		var data []byte
 		if data, err = manifest.ReadFile(nil, nil, l.opts.SchedulerConfig); err != nil {
-			err = fmt.Errorf("%s: --scheduler-config: %w", commandLine, err)
+			err = fmt.Errorf("%s: --scheduler-config: %w", CommandLine, err)
 		} else {
 			config, err = loadConfig(l.opts.SchedulerConfig, data)
 		}
@@ -30,7 +30,7 @@ func (l *loader) scheduler(given *Scheduler) *sched.Config {
 		l.named[given.Config] = true
 		file := l.resolve(given.Config)
 		if !l.exists(file) {
-			l.problem(path.Child("config"), "%s", l.missing(file))
+			l.problems.Add(path.Child("config"), "%s", l.missing(file))
 			return nil
 		}
 		var data []byte
@@ -38,14 +38,14 @@ func (l *loader) scheduler(given *Scheduler) *sched.Config {
 			config, err = loadConfig(file, data)
 		}
 	case given.Inline != nil:
-		config, err = sched.LoadConfig(fmt.Sprintf("%s: %s", l.file, path.Child("inline")), given.Inline.Raw)
+		config, err = sched.LoadConfig(fmt.Sprintf("%s: %s", l.problems.File, path.Child("inline")), given.Inline.Raw)
 	case l.config != nil:
 		config, err = sched.LoadConfig(l.config.Source.String(), l.config.Data)
 	default:
 		config, err = sched.DefaultConfig()
 	}
 	if err != nil {
-		l.problems = append(l.problems, err)
+		l.problems.AddErrors(err)
 		return nil
 	}
 	return config
@@ -70,7 +70,7 @@ func (l *loader) featureGates(s *Scenario, gates map[string]bool) {
 	s.FeatureGates = strings.Join(pairs, ",")
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		for line := range strings.Lines(err.Error()) {
-			l.problem(field.NewPath("scheduler", "featureGates"), "%s", strings.TrimSpace(line))
+			l.problems.Add(field.NewPath("scheduler", "featureGates"), "%s", strings.TrimSpace(line))
 		}
 		return
 	}
@@ -80,7 +80,7 @@ func (l *loader) featureGates(s *Scenario, gates map[string]bool) {
 	s.FeatureGates = strings.TrimPrefix(s.FeatureGates+","+l.opts.FeatureGates, ",")
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		for line := range strings.Lines(err.Error()) {
-			l.problems = append(l.problems, fmt.Errorf("%s: --feature-gates: %s", commandLine, strings.TrimSpace(line)))
+			l.problems.AddErrors(fmt.Errorf("%s: --feature-gates: %s", CommandLine, strings.TrimSpace(line)))
 		}
 	}
 }

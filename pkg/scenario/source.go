@@ -21,7 +21,7 @@ import (
 func (l *loader) clusterSources(sources []Source) (all []reading) {
 	path := field.NewPath("cluster")
 	if len(sources) == 0 {
-		l.problem(path, "is missing; name files, objects or synthetic that give the nodes")
+		l.problems.Add(path, "is missing; name files, objects or synthetic that give the nodes")
 		l.incomplete = true
 	}
 	from := map[string]int{}
@@ -41,7 +41,7 @@ func (l *loader) clusterSources(sources []Source) (all []reading) {
 			}
 		}
 		if len(twice) > 0 {
-			l.problem(path.Index(i), "there is a node %q in %s already; give every node a name of its own (%d are there twice)",
+			l.problems.Add(path.Index(i), "there is a node %q in %s already; give every node a name of its own (%d are there twice)",
 				twice[0], path.Index(from[twice[0]]), len(twice))
 		}
 	}
@@ -56,17 +56,17 @@ func (l *loader) source(path *field.Path, source *Source, nodes bool) reading {
 			given++
 		}
 	}
-	problems := len(l.problems)
-	defer func() { l.incomplete = l.incomplete || len(l.problems) > problems }()
+	problems := l.problems.Len()
+	defer func() { l.incomplete = l.incomplete || l.problems.Len() > problems }()
 	switch {
 	case source.Synthetic != nil && !nodes:
-		l.problem(path.Child("synthetic"), "is legal under cluster only; give files or objects here")
+		l.problems.Add(path.Child("synthetic"), "is legal under cluster only; give files or objects here")
 		return reading{}
 	case given != 1 && nodes:
-		l.problem(path, "give exactly one of files, objects and synthetic")
+		l.problems.Add(path, "give exactly one of files, objects and synthetic")
 		return reading{}
 	case given != 1:
-		l.problem(path, "give exactly one of files and objects")
+		l.problems.Add(path, "give exactly one of files and objects")
 		return reading{}
 	case len(source.Files) > 0:
 		return l.read(path.Child("files"), source.Files)
@@ -79,13 +79,13 @@ func (l *loader) source(path *field.Path, source *Source, nodes bool) reading {
 			found.resources = append(found.resources, resource)
 			continue
 		}
-		obj, err := manifest.DecodeObject(fmt.Sprintf("%s: %s", l.file, path.Child("objects").Index(i)), source.Objects[i].Raw)
+		obj, err := manifest.DecodeObject(fmt.Sprintf("%s: %s", l.problems.File, path.Child("objects").Index(i)), source.Objects[i].Raw)
 		if err != nil {
-			l.problems = append(l.problems, err)
+			l.problems.AddErrors(err)
 			continue
 		}
 		if l.data != nil {
-			l.locate(obj.Object, manifest.Source{File: l.file, Line: l.line(places(path.Child("objects").Index(i))...)})
+			l.locate(obj.Object, manifest.Source{File: l.problems.File, Line: l.fileLines().Of(pathOf(path.Child("objects").Index(i))...)})
 		}
 		found.objects = append(found.objects, obj.Object)
 	}
@@ -94,20 +94,20 @@ func (l *loader) source(path *field.Path, source *Source, nodes bool) reading {
 
 // resource decodes an object that is written out, if it is a custom resource of an operator that is known.
 func (l *loader) resource(path *field.Path, data []byte) (manifest.Ignored, bool) {
-	set, err := manifest.Decode(l.file, data)
+	set, err := manifest.Decode(l.problems.File, data)
 	if err != nil || len(set.Ignored) != 1 || !operator.Knows(operators(l.opts.Operators), set.Ignored[0]) {
 		return manifest.Ignored{}, false
 	}
 	resource := set.Ignored[0]
-	resource.Source = manifest.Source{File: l.file, Path: path.String()}
+	resource.Source = manifest.Source{File: l.problems.File, Path: path.String()}
 	if l.data != nil {
-		resource.Source.Line = l.line(places(path)...)
+		resource.Source.Line = l.fileLines().Of(pathOf(path)...)
 	}
 	return resource, true
 }
 
-// places are the steps of a path: names of fields and positions in lists.
-func places(path *field.Path) []any {
+// pathOf splits a path into names of fields and positions in lists.
+func pathOf(path *field.Path) []any {
 	var steps []any
 	for _, step := range strings.FieldsFunc(path.String(), func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		if n, err := strconv.Atoi(step); err == nil {
@@ -121,22 +121,22 @@ func places(path *field.Path) []any {
 
 // read returns what files, folders and globs hold.
 func (l *loader) read(path *field.Path, files []string) reading {
-	problems := len(l.problems)
-	defer func() { l.incomplete = l.incomplete || len(l.problems) > problems }()
+	problems := l.problems.Len()
+	defer func() { l.incomplete = l.incomplete || l.problems.Len() > problems }()
 	var found []string
 	for i, file := range files {
 		switch {
 		case file == "":
-			l.problem(path.Index(i), "is empty; give a file, a folder or a glob")
+			l.problems.Add(path.Index(i), "is empty; give a file, a folder or a glob")
 		case file == manifest.Stdin && l.stdin == nil:
-			l.problem(path.Index(i), "- is the standard input, which has no place in a scenario file; give a file, a folder or a glob")
+			l.problems.Add(path.Index(i), "- is the standard input, which has no place in a scenario file; give a file, a folder or a glob")
 		case file == manifest.Stdin:
 			found = append(found, file)
 		default:
 			l.named[file] = true
 			file = l.resolve(file)
 			if !strings.ContainsAny(file, "*?[") && !l.exists(file) {
-				l.problem(path.Index(i), "%s", l.missing(file))
+				l.problems.Add(path.Index(i), "%s", l.missing(file))
 				continue
 			}
 			found = append(found, file)
@@ -150,18 +150,20 @@ func (l *loader) read(path *field.Path, files []string) reading {
 		err = set.Strict()
 	}
 	if err != nil {
-		l.problems = append(l.problems, err)
+		l.problems.AddErrors(err)
 		return reading{}
 	}
 	return l.take(set)
 }
 
 // resolve returns the path of a file that the scenario names.
-func (l *loader) resolve(file string) string {
+func (l *loader) resolve(file string) string { return resolve(l.dir, file) }
+
+func resolve(dir, file string) string {
 	if filepath.IsAbs(file) {
 		return file
 	}
-	return filepath.Join(l.dir, file)
+	return filepath.Join(dir, file)
 }
 
 func (l *loader) exists(file string) bool {
@@ -185,14 +187,14 @@ func (l *loader) missing(file string) string {
 func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Object {
 	if invalid := spec.Validate(path); len(invalid) > 0 {
 		for _, err := range invalid {
-			l.problem(nil, "%s", err)
+			l.problems.Add(nil, "%s", err)
 		}
 		return nil
 	}
 	l.levelKeys = append(l.levelKeys, spec.LevelKeys()...)
 	nodes, err := topology.Build(*spec)
 	if err != nil {
-		l.problem(path, "%s", err)
+		l.problems.Add(path, "%s", err)
 	}
 	objects := make([]cluster.Object, len(nodes))
 	for i, node := range nodes {
@@ -205,7 +207,7 @@ func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Obje
 func (l *loader) take(set *manifest.Set) reading {
 	for i := range set.SchedulerConfigs {
 		if l.config != nil {
-			l.problem(nil, "both %s and %s configure the scheduler; keep one", l.config.Source, set.SchedulerConfigs[i].Source)
+			l.problems.Add(nil, "both %s and %s configure the scheduler; keep one", l.config.Source, set.SchedulerConfigs[i].Source)
 		}
 		l.config = &set.SchedulerConfigs[i]
 	}

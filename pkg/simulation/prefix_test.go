@@ -24,7 +24,7 @@ func TestPrefixGivesTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		web := cluster.Ref{Kind: "Deployment", Namespace: v1.NamespaceDefault, Name: ownerIn(t, first, "soft-hostname-10")}
-		other := base.Scale(web, "soft-hostname-10", 7)
+		other := scenario.ScaleTo(&base, web, "soft-hostname-10", 7)
 		if common, ok := scenario.CommonSteps(&base, other); !ok || common != 5 {
 			t.Fatalf("%d common steps, %t; want 5", common, ok)
 		}

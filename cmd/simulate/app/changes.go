@@ -40,7 +40,7 @@ func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Sce
 		return nil, usage(cmd, "%s", wrong)
 	}
 	if len(patched.Patches) > 0 {
-		varied, err := s.Vary(patched, "--patch")
+		varied, err := scenario.NewMaker(s).Vary(patched, "--patch")
 		if err != nil {
 			return nil, asInput(err)
 		}

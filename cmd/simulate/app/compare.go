@@ -64,11 +64,12 @@ pods of a workload keep apart now.`,
 				made = append(made, *patched)
 			}
 			var problems []error
+			maker := scenario.NewMaker(loaded)
 			for i := range made {
-				variant, err := loaded.Vary(&made[i], "variant "+made[i].Name)
+				varied, err := maker.Vary(&made[i], "variant "+made[i].Name)
 				problems = append(problems, err)
 				if err == nil {
-					variants = append(variants, *variant)
+					variants = append(variants, *varied)
 				}
 			}
 			if err := errors.Join(problems...); err != nil {

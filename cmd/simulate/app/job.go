@@ -110,13 +110,13 @@ func (j *jobFlags) checkNames() error {
 // gather takes the scenario's files and the sweep's options along. In the pod the files are beside each other as they are here, in a
 // folder of the same name, since a scenario without a name is called like its folder.
 func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
-	own := filepath.Base(loaded.File())
-	folder := filepath.Dir(loaded.File())
+	own := filepath.Base(loaded.File)
+	folder := filepath.Dir(loaded.File)
 	above := filepath.Base(folder)
 	if above == "." || above == ".." || above == string(filepath.Separator) {
 		above = "scenario" // which is then its name, too
 	}
-	names, err := loaded.Files()
+	names, err := scenario.Files(nil, loaded)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 		outside := !filepath.IsLocal(name)
 		if outside {
 			problems = append(problems, fmt.Errorf("%s: reads %s, which the Job does not have; put it into the scenario's folder, and name it relative to that",
-				loaded.File(), name))
+				loaded.File, name))
 		}
 		return outside || name == own
 	})
@@ -151,7 +151,7 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 	}
 	if size > job.MaxData {
 		problems = append(problems, fmt.Errorf("%s: it and the files it names have %d bytes, and a ConfigMap has at most %d; copy the folder to a volume, and give its --scenario-claim",
-			loaded.File(), size, job.MaxData))
+			loaded.File, size, job.MaxData))
 	}
 	j.options(cmd, path.Join(above, filepath.ToSlash(config)))
 	return errors.Join(problems...)

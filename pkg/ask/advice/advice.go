@@ -130,7 +130,7 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		return nil, err
 	}
-	r := &runs{scenario: s, owner: owner, opts: &opts}
+	r := &runs{scenario: s, maker: scenario.NewMaker(s), owner: owner, opts: &opts}
 	if err := r.base(ctx); err != nil {
 		return nil, err
 	}

@@ -185,7 +185,7 @@ func TestPatches(t *testing.T) {
 			if diff := cmp.Diff(want, &after.(*appsv1.Deployment).Spec.Template.Spec, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("pod spec (-want +got)\n%s", diff)
 			}
-			varied, err := s.Vary(&scenario.Variant{Name: "patched", Patches: []scenario.Patch{patch}}, "patched")
+			varied, err := scenario.NewMaker(s).Vary(&scenario.Variant{Name: "patched", Patches: []scenario.Patch{patch}}, "patched")
 			if err != nil {
 				t.Fatal(err)
 			}

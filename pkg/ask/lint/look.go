@@ -200,7 +200,7 @@ func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulati
 		}
 		l.tries++
 	}
-	return l.last(key, l.result.Scenario.Until(s.step.Name).Edit(s.owner, edit))
+	return l.last(key, scenario.Edit(l.result.Scenario.Until(s.step.Name), s.owner, edit))
 }
 
 const (

@@ -3,7 +3,6 @@ package scenario
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,106 +13,103 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// walk goes through the scenario step by step without a scheduler, to find what would stop it on its way: names that nothing
-// bears by then, objects that are refused, patches that do not fit. It knows what the files bring, and not what controllers
-// make of it.
+// Checker checks scenarios. Those that it checks one after the other and that have the same cluster share what is admitted of it.
+type Checker struct {
+	cluster  []cluster.Object
+	admitted *cluster.State
+}
+
+// walk goes through a scenario step by step without a scheduler, to find what would stop it on its way: names that nothing has by
+// then, objects that are refused, patches that do not fit. It knows what the files bring, and not what controllers make of it.
 type walk struct {
-	*loader
-	state *cluster.State
-	lost  []*v1.Node // deleted by a failure, until a restore
-	known *names
+	*Problems
+	scenario *Scenario
+	state    *cluster.State
+	lost     []*v1.Node // deleted by a failure, until a restore
+	known    *names
 
 	tooMany bool // pods that controllers would make
 }
 
-func (l *loader) walk(s *Scenario) {
-	w := &walk{loader: l, known: newNames(s)}
-	if l.alike != nil && l.alike.admitted != nil && slices.Equal(l.alike.cluster, s.Cluster) {
-		w.state = l.alike.admitted
-	} else {
+// Check adds what would stop the scenario to the problems.
+func (c *Checker) Check(p *Problems, s *Scenario) {
+	w := &walk{Problems: p, scenario: s, known: newNames(s)}
+	if c.admitted == nil || !slices.Equal(c.cluster, s.Cluster) {
 		w.apply(field.NewPath("cluster"), &cluster.State{Now: cluster.Epoch}, s.Cluster)
-		if l.alike != nil {
-			l.alike.cluster, l.alike.admitted = s.Cluster, w.state
-		}
+		c.cluster, c.admitted = s.Cluster, w.state
 	}
+	w.state = c.admitted
 	if len(w.state.Nodes) == 0 {
-		where := "cluster gives no nodes"
-		if l.commandLine {
-			where = "there are no nodes"
-		}
-		l.problem(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, l.whereNodes())
+		w.noNodes()
 		return
 	}
 	for _, node := range s.Nodes() {
 		if _, _, err := topology.Price(node); err != nil {
-			l.problem(nil, "%s", err)
+			w.Add(nil, "%s", err)
 		}
 	}
-	if !w.known.makesPods {
-		l.problem(nil, "there is no workload, so nothing is to be placed; give a Pod, a Deployment or another controller of pods")
+	if len(w.known.pods) == 0 {
+		w.Add(nil, "there is no workload, so nothing is to be placed; give a Pod, a Deployment or another controller of pods")
 	}
-	if !l.opts.Dump {
-		for _, obj := range s.objects() {
-			w.checkPods(obj, s)
+	if !s.Dump {
+		for _, obj := range s.Objects() {
+			w.schedulerName(obj)
 		}
 	}
 	w.apply(field.NewPath("workloads"), w.state, s.Workloads)
-	w.limit(nil, s)
+	w.limit(nil)
 	for i := range s.Steps {
-		w.step(l.stepPath(i), &s.Steps[i], s)
-		w.limit(l.stepPath(i), s)
+		w.step(s.StepPath(i), &s.Steps[i])
+		w.limit(s.StepPath(i))
 	}
-	w.failures(&s.Failures, s)
+	w.failures(&s.Failures)
 	if s.Expect != nil {
 		w.expect(field.NewPath("expect"), s.Expect, s.Nodes())
 	}
 }
 
-// whereNodes is how nodes are given besides.
-func (l *loader) whereNodes() string {
-	switch {
-	case l.opts.Dump: // by a command that has no flags for them
-		return ""
-	case l.commandLine:
-		return " (--cluster or -f)"
+// noNodes reports that the scenario has no nodes, and how to give some.
+func (w *walk) noNodes() {
+	where, besides := "cluster gives no nodes", " or synthetic nodes"
+	if w.scenario.File == CommandLine {
+		where, besides = "there are no nodes", " (--cluster or -f)"
 	}
-	return " or synthetic nodes"
+	if w.scenario.Dump { // by a command that has no flags for them
+		besides = ""
+	}
+	w.Add(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, besides)
 }
 
 // apply lets the API server admit the objects.
 func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.Object) {
 	next, _, err := controller.Admit(state, objects...)
 	if err != nil {
-		for line := range strings.Lines(err.Error()) {
-			w.problem(path, "%s", strings.TrimSpace(line))
-		}
+		w.AddLines(path, err)
 		next = state.With(objects...) // what follows shall not be wrong for this
 	}
 	w.state = next
 }
 
 // limit reports what would make too many pods. What it reports of one step it does not report of the next ones.
-func (w *walk) limit(path *field.Path, s *Scenario) {
+func (w *walk) limit(path *field.Path) {
 	if w.tooMany {
 		return
 	}
-	if err := controller.CheckPods(w.state, s.MaxPods); err != nil {
+	if err := controller.CheckPods(w.state, w.scenario.MaxPods); err != nil {
 		w.tooMany = true
-		for line := range strings.Lines(err.Error()) {
-			w.problem(path, "%s", strings.TrimSpace(line))
-		}
+		w.AddLines(path, err)
 	}
 }
 
-func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
+func (w *walk) step(path *field.Path, step *LoadedStep) {
 	if step.Fresh {
-		w.state = s.Fresh(w.state)
+		w.state = w.scenario.Fresh(w.state)
 	}
 	if step.Apply != nil {
 		w.apply(path.Child("apply"), w.state, step.Objects)
 	}
 	if step.Patch != nil {
-		w.patch(path.Child("patch"), step.Patch)
+		w.patch(path.Child("patch"), step)
 	}
 	if step.Scale != nil {
 		if obj := w.find(path.Child("scale", "target"), step.Scale.Target); obj != nil && cluster.ReplicasOf(obj) != nil {
@@ -131,9 +127,9 @@ func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 	if step.Delete != nil {
 		w.delete(path.Child("delete"), step)
 	}
-	for _, action := range step.onNodes() {
-		if action.name != "restore" {
-			w.selectNodes(path.Child(action.name), *action.nodes, w.state.Nodes)
+	for _, action := range step.OnNodes() {
+		if action.Name != "restore" {
+			w.selectNodes(path.Child(action.Name), *action.Nodes, w.state.Nodes)
 		}
 	}
 	if step.Fail != nil && step.Fail.Mode == "deleted" {
@@ -155,11 +151,10 @@ func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 // find returns the object that the target names, nil if it is not there: then that is reported, unless a controller may have
 // made it.
 func (w *walk) find(path *field.Path, target Target) cluster.Object {
-	kind, name, err := ParseTarget(target.Target)
+	wanted, err := target.Ref()
 	if err != nil {
-		return nil // said already
+		return nil // which is reported already
 	}
-	wanted := cluster.Ref{Kind: kind, Namespace: namespaceOr(target.Namespace, kind), Name: name}
 	for _, obj := range w.state.Objects() {
 		if cluster.RefTo(obj) == wanted {
 			return obj
@@ -167,25 +162,23 @@ func (w *walk) find(path *field.Path, target Target) cluster.Object {
 	}
 	switch {
 	case w.known.objects[wanted]:
-		w.problem(path, "%s is not there at this step; it is applied later, or was deleted before", wanted.Describe())
+		w.Add(path, "%s is not there at this step; it is applied later, or was deleted before", wanted.Describe())
 	case !w.known.mayBeMade(wanted):
-		w.problem(path, "there is no %s in the scenario; %s", wanted.Describe(), w.known.of(wanted))
+		w.scenario.NotFound(w.Problems, path, wanted)
 	}
 	return nil
 }
 
-func (w *walk) patch(path *field.Path, patch *Patch) {
-	obj := w.find(path.Child("target"), patch.Target)
-	if obj == nil || !patch.ofItsType() {
-		return // said already
+func (w *walk) patch(path *field.Path, step *LoadedStep) {
+	obj := w.find(path.Child("target"), step.Patch.Target)
+	if obj == nil || !step.Patch.HasItsForm() {
+		return // which is reported already
 	}
-	patched, err := patch.Apply(obj)
+	patched, err := step.Patched(obj)
 	switch {
 	case errors.Is(err, ErrTestFailed): // it may be a controller that makes it true
 	case err != nil:
-		for line := range strings.Lines(err.Error()) {
-			w.problem(path.Child("patch"), "%s", strings.TrimSpace(line))
-		}
+		w.AddLines(path.Child("patch"), err)
 	default:
 		w.known.add(patched)
 		w.apply(path.Child("patch"), w.state, []cluster.Object{patched})
@@ -199,7 +192,7 @@ func (w *walk) rollout(path *field.Path, rollout *Rollout) {
 	}
 	spec, _ := cluster.PodSpec(obj)
 	if spec == nil {
-		return // the wrong kind, said already
+		return // the wrong kind, reported already
 	}
 	var containers []string
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
@@ -207,7 +200,7 @@ func (w *walk) rollout(path *field.Path, rollout *Rollout) {
 	}
 	for _, name := range sortedKeys(rollout.Images) {
 		if !slices.Contains(containers, name) {
-			w.problem(path.Child("images").Key(name), "%s has no container %q; %s", cluster.RefTo(obj).Describe(), name, There(name, containers))
+			w.Add(path.Child("images").Key(name), "%s has no container %q; %s", cluster.RefTo(obj).Describe(), name, There(name, containers))
 		}
 	}
 }
@@ -237,14 +230,14 @@ func (w *walk) selectNodes(path *field.Path, nodes Nodes, among []*v1.Node) {
 		}
 		wanted := cluster.Ref{Kind: "Node", Name: name}
 		if w.known.objects[wanted] {
-			w.problem(path.Child("names").Index(i), "%s is not there at this step; it is applied later, or was deleted before", wanted.Describe())
+			w.Add(path.Child("names").Index(i), "%s is not there at this step; it is applied later, or was deleted before", wanted.Describe())
 			continue
 		}
 		var names []string
 		for _, node := range among {
 			names = append(names, node.Name)
 		}
-		w.problem(path.Child("names").Index(i), "there is no %s; %s", wanted.Describe(), There(name, names))
+		w.Add(path.Child("names").Index(i), "there is no %s; %s", wanted.Describe(), There(name, names))
 	}
 	if nodes.Selector != "" {
 		w.checkSelector(path.Child("selector"), nodes.Selector, "node", labelsOf(among))
@@ -255,7 +248,7 @@ func (w *walk) selectNodes(path *field.Path, nodes Nodes, among []*v1.Node) {
 func (w *walk) selectPods(path *field.Path, text string) {
 	selector, err := labels.Parse(text)
 	if err != nil {
-		return // said already
+		return // reported already
 	}
 	requirements, _ := selector.Requirements()
 	given := labels.NewSelector()
@@ -275,63 +268,24 @@ func (w *walk) checkSelector(path *field.Path, text, what string, sets []labels.
 	requirements, _ := selector.Requirements()
 	for _, requirement := range requirements {
 		if !slices.ContainsFunc(sets, func(set labels.Set) bool { return requirement.Matches(set) }) {
-			w.problem(path, "%q matches no %s; %s", text, what, labelHint(requirement.Key(), what, sets))
+			w.Add(path, "%q matches no %s; %s", text, what, labelHint(requirement.Key(), what, sets))
 			return
 		}
 	}
-	w.problem(path, "%q matches no %s; each part of it matches some, but no %s all of them", text, what, what)
+	w.Add(path, "%q matches no %s; each part of it matches some, but no %s all of them", text, what, what)
 }
 
-// checkPods finds pods, and templates of pods, that no profile of the scheduler serves.
-func (w *walk) checkPods(obj cluster.Object, s *Scenario) {
+// schedulerName reports pods, and templates of pods, that no profile of the scheduler serves.
+func (w *walk) schedulerName(obj cluster.Object) {
 	spec, path := cluster.PodSpec(obj)
-	if spec == nil || s.Config == nil || spec.NodeName != "" || cluster.Dumped(obj) && !w.opts.Strict {
+	config := w.scenario.Config
+	if spec == nil || config == nil || spec.NodeName != "" || cluster.Dumped(obj) && !w.scenario.Strict {
 		return
 	}
-	if !slices.Contains(s.Config.SchedulerNames(), spec.SchedulerName) {
-		w.problem(nil, "%s: %s.schedulerName: the scheduler has no profile %q; %s",
-			cluster.RefTo(obj).Describe(), path, spec.SchedulerName, There(spec.SchedulerName, s.Config.SchedulerNames()))
+	if !slices.Contains(config.SchedulerNames(), spec.SchedulerName) {
+		w.Add(nil, "%s: %s.schedulerName: the scheduler has no profile %q; %s",
+			cluster.RefTo(obj).Describe(), path, spec.SchedulerName, There(spec.SchedulerName, config.SchedulerNames()))
 	}
-}
-
-// Fresh returns the state without everything that makes pods, and without all pods, except what the cluster itself came with.
-func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
-	given := map[cluster.Ref]bool{}
-	for _, obj := range s.Cluster {
-		given[cluster.RefTo(obj)] = true
-	}
-	var gone []cluster.Object
-	for _, obj := range state.Objects() {
-		switch cluster.KindOf(obj) {
-		case "Pod", "ReplicaSet":
-			if len(obj.GetOwnerReferences()) > 0 {
-				continue // it goes with its owner
-			}
-		case "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler":
-		default:
-			continue
-		}
-		if !given[cluster.RefTo(obj)] {
-			gone = append(gone, obj)
-		}
-	}
-	return controller.DeleteAndWait(state, gone...)
-}
-
-// Select returns those of the nodes that are named or that the selector matches, in their order. A selector that does not parse
-// matches none.
-func (n Nodes) Select(among []*v1.Node) []*v1.Node {
-	selector := labels.Nothing()
-	if parsed, err := labels.Parse(n.Selector); err == nil && n.Selector != "" {
-		selector = parsed
-	}
-	var selected []*v1.Node
-	for _, node := range among {
-		if slices.Contains(n.Names, node.Name) || selector.Matches(labels.Set(node.Labels)) {
-			selected = append(selected, node)
-		}
-	}
-	return selected
 }
 
 func objectsOf(nodes []*v1.Node) []cluster.Object {
@@ -340,12 +294,4 @@ func objectsOf(nodes []*v1.Node) []cluster.Object {
 		objects[i] = node
 	}
 	return objects
-}
-
-func labelsOf(nodes []*v1.Node) []labels.Set {
-	sets := make([]labels.Set, len(nodes))
-	for i, node := range nodes {
-		sets[i] = node.Labels
-	}
-	return sets
 }
