@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -43,11 +44,11 @@ workloads:
 // load writes a scenario file and reads it.
 func load(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), scenario.FileName)
+	file := filepath.Join(t.TempDir(), loader.FileName)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s, err := scenario.Load(file, scenario.Options{})
+	s, err := loader.Load(file, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestGolden(t *testing.T) {
 	scale := func(name, replicas string) string {
 		return world + "steps: [{name: " + name + ", scale: {target: deploy/web, replicas: " + replicas + "}}]\n"
 	}
-	file := GoldenFile(filepath.Join(t.TempDir(), scenario.FileName))
+	file := GoldenFile(filepath.Join(t.TempDir(), loader.FileName))
 	if none, err := ReadGolden(file); none != nil || err != nil {
 		t.Fatalf("%v, %v where there is no file", none, err)
 	}

@@ -1,6 +1,9 @@
 package scenario
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -85,8 +88,8 @@ type FailureBounds struct {
 	QuorumLost *bool `json:"quorumLost,omitempty"`
 }
 
-// replicated are the kinds of workloads whose losses are counted.
-var replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob"}
+// Replicated are the kinds of workloads whose losses are counted.
+var Replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob"}
 
 // Covers reports whether the bounds are for this workload.
 func (f *FailureBounds) Covers(workload cluster.Ref) bool {
@@ -154,7 +157,7 @@ func validateDomains(p *Problems, path *field.Path, domains *Domains) {
 	if domains.Min != nil && domains.Max != nil && *domains.Min > *domains.Max {
 		p.Add(path.Child("min"), "%d is more than max, %d", *domains.Min, *domains.Max)
 	}
-	for _, name := range sortedKeys(domains.Exactly) {
+	for _, name := range slices.Sorted(maps.Keys(domains.Exactly)) {
 		validateNotNegative(p, path.Child("exactly").Key(name), domains.Exactly[name])
 	}
 }
@@ -181,7 +184,7 @@ func validateFailureBounds(p *Problems, path *field.Path, f *FailureBounds) {
 	}
 	validateMode(p, path.Child("mode"), f.Mode)
 	if f.Workload != "" {
-		validateWorkload(p, path.Child("workload"), f.Workload, replicated...)
+		validateWorkload(p, path.Child("workload"), f.Workload, Replicated...)
 	}
 	if f.Radius == nil && f.Lost == nil && f.Stranded == nil && f.Unreplaced == nil && f.QuorumLost == nil {
 		p.Add(path, "expects nothing; give radius, lost, stranded, unreplaced or quorumLost")

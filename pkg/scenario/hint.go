@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-func labelsOf(nodes []*v1.Node) []labels.Set {
+func NodeLabels(nodes []*v1.Node) []labels.Set {
 	sets := make([]labels.Set, len(nodes))
 	for i, node := range nodes {
 		sets[i] = node.Labels
@@ -20,8 +20,8 @@ func labelsOf(nodes []*v1.Node) []labels.Set {
 	return sets
 }
 
-// There says which names there are.
-func There(wanted string, all []string) string {
+// Choices says which names there are.
+func Choices(wanted string, all []string) string {
 	switch len(all) {
 	case 0:
 		return "there is no other"
@@ -48,8 +48,8 @@ func enumerate(wanted string, all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// labelHint says which values a label has, or which labels there are instead.
-func labelHint(key, what string, sets []labels.Set) string {
+// LabelHint says which values a label has, or which labels there are instead.
+func LabelHint(key, what string, sets []labels.Set) string {
 	keys, values := map[string]bool{}, map[string]bool{}
 	for _, set := range sets {
 		for k, v := range set {
@@ -60,12 +60,10 @@ func labelHint(key, what string, sets []labels.Set) string {
 		}
 	}
 	if len(values) == 0 {
-		return fmt.Sprintf("no %s has a label %q; %s", what, key, There(key, sortedKeys(keys)))
+		return fmt.Sprintf("no %s has a label %q; %s", what, key, Choices(key, slices.Sorted(maps.Keys(keys))))
 	}
 	if len(values) == 1 {
-		return fmt.Sprintf("the one value of %s is %s", key, sortedKeys(values)[0])
+		return fmt.Sprintf("the one value of %s is %s", key, slices.Sorted(maps.Keys(values))[0])
 	}
-	return fmt.Sprintf("the values of %s are %s", key, enumerate("", sortedKeys(values)))
+	return fmt.Sprintf("the values of %s are %s", key, enumerate("", slices.Sorted(maps.Keys(values))))
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

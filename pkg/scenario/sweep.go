@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ type Range struct {
 }
 
 // Scalar is a text, a number or a truth value.
-type Scalar struct{ value any }
+type Scalar struct{ Value any }
 
 // NewScalar returns the scalar of a string, a json.Number or a bool.
 func NewScalar(value any) Scalar { return Scalar{value} }
@@ -54,10 +55,10 @@ func NewScalar(value any) Scalar { return Scalar{value} }
 func (s *Scalar) UnmarshalJSON(data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
-	if err := decoder.Decode(&s.value); err != nil {
+	if err := decoder.Decode(&s.Value); err != nil {
 		return err
 	}
-	switch s.value.(type) {
+	switch s.Value.(type) {
 	case string, json.Number, bool:
 		return nil
 	}
@@ -65,14 +66,14 @@ func (s *Scalar) UnmarshalJSON(data []byte) error {
 }
 
 // MarshalJSON writes it as it was read.
-func (s Scalar) MarshalJSON() ([]byte, error) { return json.Marshal(s.value) }
+func (s Scalar) MarshalJSON() ([]byte, error) { return json.Marshal(s.Value) }
 
 // String is the scalar as text.
-func (s Scalar) String() string { return fmt.Sprint(s.value) }
+func (s Scalar) String() string { return fmt.Sprint(s.Value) }
 
 // Float is its value if it is a number.
 func (s Scalar) Float() (float64, bool) {
-	n, ok := s.value.(json.Number)
+	n, ok := s.Value.(json.Number)
 	if !ok {
 		return 0, false
 	}
@@ -96,7 +97,7 @@ const MaxPoints = 100_000
 var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // shapeOfSweep finds what is wrong with the sweep whatever the objects are.
-func validateSweep(p *Problems, sweep *Sweep) {
+func ValidateSweep(p *Problems, sweep *Sweep) {
 	if sweep == nil {
 		return
 	}
@@ -128,10 +129,10 @@ func validateSweep(p *Problems, sweep *Sweep) {
 		}
 	}
 	for i, point := range sweep.Points {
-		for _, name := range sortedKeys(point) {
+		for _, name := range slices.Sorted(maps.Keys(point)) {
 			validateParameterName(p, path.Child("points").Index(i).Key(name), name)
 		}
-		if first, these := sortedKeys(sweep.Points[0]), sortedKeys(point); !slices.Equal(first, these) {
+		if first, these := slices.Sorted(maps.Keys(sweep.Points[0])), slices.Sorted(maps.Keys(point)); !slices.Equal(first, these) {
 			p.Add(path.Child("points").Index(i), "has %s, and the first point has %s; give every point the same names",
 				strings.Join(these, ", "), strings.Join(first, ", "))
 		}
@@ -180,7 +181,7 @@ func (p *Parameter) values() []Scalar {
 // Grid returns the names, and the values of each point.
 func (s *Sweep) Grid() (names []string, points [][]Scalar) {
 	if len(s.Points) > 0 {
-		names = sortedKeys(s.Points[0])
+		names = slices.Sorted(maps.Keys(s.Points[0]))
 		for _, point := range s.Points {
 			var values []Scalar
 			for _, name := range names {

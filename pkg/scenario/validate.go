@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateSteps finds what is wrong with the steps, failures and expectations whatever the objects are: actions that are none or two,
+// ValidateSteps finds what is wrong with the steps, failures and expectations whatever the objects are: actions that are none or two,
 // numbers out of range, selectors that do not parse. A patch can be of a custom resource, which resources reports.
-func validateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
+func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 	validateFailures(p, &s.Failures)
 	if s.Expect != nil {
 		validateExpect(p, field.NewPath("expect"), s.Expect)
@@ -41,7 +41,7 @@ func validateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 
 func validateActions(p *Problems, path *field.Path, step *Step, resources func(Target) bool) {
 	if step.Patch != nil {
-		validatePatch(p, path.Child("patch"), step.Patch, resources)
+		ValidatePatch(p, path.Child("patch"), step.Patch, resources)
 	}
 	if step.Scale != nil {
 		path := path.Child("scale")
@@ -75,7 +75,7 @@ func validateMode(p *Problems, path *field.Path, mode string) {
 	}
 }
 
-func validatePatch(p *Problems, path *field.Path, patch *Patch, resources func(Target) bool) {
+func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(Target) bool) {
 	if resources == nil || !resources(patch.Target) {
 		validateTarget(p, path, patch.Target)
 	} else if patch.Type == "strategic" {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,7 +71,7 @@ type LoadedVariant struct {
 }
 
 // shapeOfVariants finds what is wrong with the variants whatever the objects are.
-func validateVariants(p *Problems, variants []Variant, resources func(Target) bool) {
+func ValidateVariants(p *Problems, variants []Variant, resources func(Target) bool) {
 	names := map[string]bool{}
 	for i := range variants {
 		v, path := &variants[i], field.NewPath("variants").Index(i)
@@ -83,18 +84,18 @@ func validateVariants(p *Problems, variants []Variant, resources func(Target) bo
 			p.Add(path.Child("name"), "%q is the name of an earlier variant, too; give every variant a name of its own", v.Name)
 		}
 		names[v.Name] = true
-		validateVariant(p, path, v, resources)
+		ValidateVariant(p, path, v, resources)
 	}
 }
 
-func validateVariant(p *Problems, path *field.Path, v *Variant, resources func(Target) bool) {
+func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(Target) bool) {
 	if v.Scheduler != nil && len(v.Scheduler.FeatureGates) > 0 {
 		p.Add(path.Child("scheduler", "featureGates"), "cannot vary, since they hold for everything that is read; give them under scheduler of the scenario")
 	}
 	for i := range v.Patches {
-		validatePatch(p, path.Child("patches").Index(i), &v.Patches[i], resources)
+		ValidatePatch(p, path.Child("patches").Index(i), &v.Patches[i], resources)
 	}
-	for _, target := range sortedKeys(v.Replicas) {
+	for _, target := range slices.Sorted(maps.Keys(v.Replicas)) {
 		path := path.Child("replicas").Key(target)
 		validateWorkload(p, path, target, scalable...)
 		validateNotNegative(p, path, int(v.Replicas[target]))

@@ -65,5 +65,5 @@ func (s *Scenario) NotFound(p *Problems, path *field.Path, wanted cluster.Ref) {
 			names = append(names, ref.Name)
 		}
 	}
-	p.Add(path, "there is no %s in the scenario; %s", wanted.Describe(), There(wanted.Name, names))
+	p.Add(path, "there is no %s in the scenario; %s", wanted.Describe(), Choices(wanted.Name, names))
 }

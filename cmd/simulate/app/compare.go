@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -64,7 +65,7 @@ pods of a workload keep apart now.`,
 				made = append(made, *patched)
 			}
 			var problems []error
-			maker := scenario.NewMaker(loaded)
+			maker := variant.NewMaker(loaded)
 			for i := range made {
 				varied, err := maker.Vary(&made[i], "variant "+made[i].Name)
 				problems = append(problems, err)
@@ -141,7 +142,7 @@ func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.
 		if i := slices.Index(known, name); i >= 0 {
 			picked = append(picked, s.Variants[i])
 		} else {
-			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; %s", name, scenario.There(name, known)))
+			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; %s", name, scenario.Choices(name, known)))
 		}
 	}
 	if len(problems) > 0 {
@@ -298,7 +299,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 	known := topology.Levels(s.Nodes(), append(slices.Clone(s.LevelKeys), opts.Metric.Levels...)...)
 	for _, level := range opts.Metric.Levels {
 		if !slices.Contains(known, level) {
-			problems = append(problems, fmt.Errorf("--level: no node has a label %s; %s", level, scenario.There(level, known)))
+			problems = append(problems, fmt.Errorf("--level: no node has a label %s; %s", level, scenario.Choices(level, known)))
 		}
 	}
 	if n.recover {
@@ -312,7 +313,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		for _, step := range s.Steps {
 			names = append(names, step.Name)
 		}
-		problems = append(problems, fmt.Errorf("--step: there is no step %q; %s", n.step, scenario.There(n.step, names)))
+		problems = append(problems, fmt.Errorf("--step: there is no step %q; %s", n.step, scenario.Choices(n.step, names)))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return opts, usage(cmd, "%s", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/job"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // jobFlags say how a sweep is carried out on a cluster. The sweep's name, its files and its options are set later.
@@ -116,7 +117,7 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 	if above == "." || above == ".." || above == string(filepath.Separator) {
 		above = "scenario" // which is then its name, too
 	}
-	names, err := scenario.Files(nil, loaded)
+	names, err := loader.Files(nil, loaded)
 	if err != nil {
 		return err
 	}

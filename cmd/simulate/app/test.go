@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/gate"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -99,7 +99,7 @@ func scenarioFiles(args []string) ([]string, error) {
 		info, err := os.Stat(arg)
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("%s: no such file or folder; give scenario files, or folders to look for a %s in", arg, scenario.FileName))
+			problems = append(problems, fmt.Errorf("%s: no such file or folder; give scenario files, or folders to look for a %s in", arg, loader.FileName))
 			continue
 		case !info.IsDir():
 			files = append(files, filepath.Clean(arg))
@@ -112,7 +112,7 @@ func scenarioFiles(args []string) ([]string, error) {
 				return err
 			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
 				return fs.SkipDir
-			case !entry.IsDir() && entry.Name() == scenario.FileName:
+			case !entry.IsDir() && entry.Name() == loader.FileName:
 				files = append(files, filepath.Clean(path))
 				return readable(path)
 			}
@@ -121,7 +121,7 @@ func scenarioFiles(args []string) ([]string, error) {
 		if err != nil {
 			problems = append(problems, err)
 		} else if len(files) == before {
-			problems = append(problems, fmt.Errorf("%s: there is no %s in this folder or below it; give scenario files, or folders that hold one", arg, scenario.FileName))
+			problems = append(problems, fmt.Errorf("%s: there is no %s in this folder or below it; give scenario files, or folders that hold one", arg, loader.FileName))
 		}
 	}
 	slices.Sort(files)
@@ -143,11 +143,11 @@ func loadTested(files []string, pattern *regexp.Regexp) ([]*tested, error) {
 	var all []*tested
 	for _, file := range files {
 		t := &tested{file: file, path: file}
-		if filepath.Base(file) == scenario.FileName {
+		if filepath.Base(file) == loader.FileName {
 			t.path = filepath.Dir(file)
 		}
 		t.GoldenFile = gate.GoldenFile(file)
-		t.Scenario, t.Err = scenario.Load(file, scenario.Options{})
+		t.Scenario, t.Err = loader.Load(file, loader.Options{})
 		if !pattern.MatchString(t.path) && (t.Scenario == nil || !pattern.MatchString(t.Scenario.Name)) {
 			continue
 		}

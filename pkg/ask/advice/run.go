@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -30,7 +31,7 @@ type runs struct {
 	workload cluster.Object // as it is after the last step
 	result   *simulation.Result
 	vary     sync.Mutex // guards the maker
-	maker    *scenario.Maker
+	maker    *variant.Maker
 }
 
 func (r *runs) base(ctx context.Context) error {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -20,7 +20,7 @@ func TestSchedulerPerf(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			loaded, err := scenario.Load(path, scenario.Options{})
+			loaded, err := loader.Load(path, loader.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestMeterError(t *testing.T) {
 }
 
 func TestPlugins(t *testing.T) {
-	loaded, err := scenario.Load("../../../scenarios/scheduler_perf/SchedulingPodAntiAffinity", scenario.Options{})
+	loaded, err := loader.Load("../../../scenarios/scheduler_perf/SchedulingPodAntiAffinity", loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
