@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 // blastMarkdown is the verdict, quorums that are lost, the worst failure of each step and level, and details of those.
@@ -13,7 +15,7 @@ func blastMarkdown(r *BlastReport) []byte {
 	m.about(r.Head)
 	var errors []string
 	for _, f := range r.Findings() {
-		if f.Level == Error {
+		if f.Level == expect.Error {
 			errors = append(errors, code(f.Step)+": "+prose(f.Message))
 		}
 	}

@@ -1,6 +1,10 @@
 package report
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/faultline/faultline/pkg/expect"
+)
 
 // DiffKind is the kind of a report on what differs between two others.
 const DiffKind = "DiffReport"
@@ -243,24 +247,14 @@ type NameDiff struct {
 	NoLonger []string `json:"noLonger,omitempty"`
 }
 
-// What a comparison can be asked to fail on.
-const (
-	FailOnMoved        = "moved"
-	FailOnPending      = "pending"
-	FailOnRadius       = "radius"
-	FailOnStranded     = "stranded"
-	FailOnExpectations = "expectations"
-	FailOnAny          = "any"
-)
-
 // FailOns are the kinds of differences that a comparison of two reports of the kind can be asked to fail on: any pod that moved, more
 // Pending pods after any step, a larger radius at any level, more stranded pods after any failure, an expectation that is newly
 // unmet, any difference.
 func FailOns(of string) []string {
 	if of == BlastKind {
-		return []string{FailOnPending, FailOnRadius, FailOnStranded, FailOnAny}
+		return []string{expect.FailOnPending, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny}
 	}
-	return []string{FailOnMoved, FailOnPending, FailOnExpectations, FailOnAny}
+	return []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnAny}
 }
 
 // Failed are the kinds of differences that were not wanted, and are there.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 // edited is the stored walkthrough after a change of some of its steps, under other conditions:
@@ -53,7 +55,7 @@ func writeDiff(t testing.TB, d *DiffReport, format string, opts Options) string 
 
 func TestDiffGolden(t *testing.T) {
 	d := NewDiff(storedReport(t), edited(t), "v2")
-	d.Old.File, d.FailOn = "old.json", []string{FailOnMoved, FailOnRadius}
+	d.Old.File, d.FailOn = "old.json", []string{expect.FailOnMoved, expect.FailOnRadius}
 	diffGolden(t, "report", d)
 	diffGolden(t, "blast", NewBlastDiff(storedBlast(t), editedBlast(t), "dev"))
 }
@@ -149,7 +151,7 @@ func TestDiffBothWays(t *testing.T) {
 			}
 			first, _, _ := strings.Cut(there.Verdict, " moved")
 			second, _, _ := strings.Cut(back.Verdict, " moved")
-			if slices.Contains(there.Differences, FailOnMoved) && first != second {
+			if slices.Contains(there.Differences, expect.FailOnMoved) && first != second {
 				t.Fatalf("there %s\nback  %s", there.Verdict, back.Verdict)
 			}
 		}

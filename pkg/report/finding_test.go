@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // sourced is a report of one step whose expectations and workloads stand in files: two pods of web wait for the same reason and one
@@ -41,15 +44,15 @@ func sourced() *Report {
 }
 
 func TestFindings(t *testing.T) {
-	web := &Source{File: "k8s/web app.yaml", Line: 7}
-	want := []Finding{
-		{ID: ExpectationNotMet, Level: Error, Message: "want 0 pods Pending, got 4 pods Pending", Source: &Source{File: "scenario.yaml", Line: 12}, Step: "new-image"},
-		{ID: ExpectationNotMet, Level: Error, Message: "want rollouts end, got deployment/web", Step: "new-image"},
-		{ID: rulePending, Level: Warning, Message: "3 of 3 pods of deployment/web Pending: no room (and 1 other message)", Source: web,
+	web := &manifest.Source{File: "k8s/web app.yaml", Line: 7}
+	want := []expect.Finding{
+		{ID: expect.NotMet, Level: expect.Error, Message: "want 0 pods Pending, got 4 pods Pending", Source: &manifest.Source{File: "scenario.yaml", Line: 12}, Step: "new-image"},
+		{ID: expect.NotMet, Level: expect.Error, Message: "want rollouts end, got deployment/web", Step: "new-image"},
+		{ID: expect.PodsPending, Level: expect.Warning, Message: "3 of 3 pods of deployment/web Pending: no room (and 1 other message)", Source: web,
 			Step: "new-image", Namespace: "shop", Workload: "deployment/web"},
-		{ID: rulePending, Level: Warning, Message: "pod/bare Pending: kube-scheduler gave no message", Source: &Source{File: "-", Line: 1},
+		{ID: expect.PodsPending, Level: expect.Warning, Message: "pod/bare Pending: kube-scheduler gave no message", Source: &manifest.Source{File: "-", Line: 1},
 			Step: "new-image", Namespace: "shop", Workload: "pod/bare"},
-		{ID: ruleRollout, Level: Error, Message: "the rollout of deployment/web is stuck at 1 of 3 updated: pod web-2 is Pending", Source: web,
+		{ID: expect.RolloutStuck, Level: expect.Error, Message: "the rollout of deployment/web is stuck at 1 of 3 updated: pod web-2 is Pending", Source: web,
 			Step: "new-image", Namespace: "shop", Workload: "deployment/web"},
 	}
 	if diff := cmp.Diff(want, sourced().Findings()); diff != "" {
@@ -92,13 +95,13 @@ func zones() *BlastReport {
 }
 
 func TestBlastFindings(t *testing.T) {
-	want := []Finding{
-		{ID: ruleGone, Level: Warning, Message: "the failure of zone a takes 1 of 1 running pod of deployment/solo", Step: "all", Namespace: "shop", Workload: "deployment/solo"},
-		{ID: ruleQuorum, Level: Error, Message: "the failure of zone a takes 2 of 5 running pods of statefulset/db, whose quorum is 4 (likewise 1 other failure)",
-			Source: &Source{File: "db.yaml", Line: 3}, Step: "all", Namespace: "data", Workload: "statefulset/db"},
-		{ID: ruleBudget, Level: Warning, Message: "the failure of zone b takes 2 of 4 running pods of deployment/web, which breaks PodDisruptionBudget shop/web",
+	want := []expect.Finding{
+		{ID: expect.WorkloadGone, Level: expect.Warning, Message: "the failure of zone a takes 1 of 1 running pod of deployment/solo", Step: "all", Namespace: "shop", Workload: "deployment/solo"},
+		{ID: expect.QuorumLost, Level: expect.Error, Message: "the failure of zone a takes 2 of 5 running pods of statefulset/db, whose quorum is 4 (likewise 1 other failure)",
+			Source: &manifest.Source{File: "db.yaml", Line: 3}, Step: "all", Namespace: "data", Workload: "statefulset/db"},
+		{ID: expect.BudgetBroken, Level: expect.Warning, Message: "the failure of zone b takes 2 of 4 running pods of deployment/web, which breaks PodDisruptionBudget shop/web",
 			Step: "all", Namespace: "shop", Workload: "deployment/web"},
-		{ID: ruleStranded, Level: Warning,
+		{ID: expect.PodsStranded, Level: expect.Warning,
 			Message: "the failure of zone b leaves 2 pods of deployment/web stranded: 0/3 nodes are available: 3 Insufficient cpu. (likewise 1 other failure)",
 			Step:    "all", Namespace: "shop", Workload: "deployment/web"},
 	}
@@ -133,19 +136,6 @@ func TestFailed(t *testing.T) {
 		if got := s.failed(0, &level.Failures[0]); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-	}
-}
-
-func TestRules(t *testing.T) {
-	seen := map[string]bool{}
-	for _, rule := range Rules() {
-		if rule.ID == "" || rule.Short == "" || rule.Full == "" || rule.Help == "" || seen[rule.ID] {
-			t.Errorf("rule %+v lacks something, or is there twice", rule)
-		}
-		if rule.Level != Error && rule.Level != Warning {
-			t.Errorf("%s has the level %q", rule.ID, rule.Level)
-		}
-		seen[rule.ID] = true
 	}
 }
 

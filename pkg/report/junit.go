@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 // junitSuites is the XML that readers of JUnit reports take, as far as it has something to hold here. Nothing in it tells when or
@@ -110,7 +112,7 @@ func (s *Step) cases() []junitCase {
 			c.File, c.Line = e.Source.File, e.Source.Line
 		}
 		if !e.Met {
-			c.Failure = &junitFailure{Message: e.failure(), Type: ExpectationNotMet, Text: s.reasons(e)}
+			c.Failure = &junitFailure{Message: e.failure(), Type: expect.NotMet, Text: s.reasons(e)}
 		}
 		cases = append(cases, c)
 	}
@@ -148,7 +150,7 @@ func failuresJUnit(r *BlastReport) ([]byte, error) {
 			var errors, warnings []string
 			for _, f := range s.findings(j) {
 				line := f.ID + ": " + f.Message
-				if f.Level != Error {
+				if f.Level != expect.Error {
 					warnings = append(warnings, line)
 					continue
 				}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 func decodeJUnit(t *testing.T, data string) junitSuites {
@@ -24,13 +26,13 @@ func TestExpectationsJUnit(t *testing.T) {
 	want := junitSuites{Name: "shop", Tests: 4, Failures: 2, Time: "0", Suites: []junitSuite{
 		{Name: "new-image", Tests: 3, Failures: 2, Time: "0", Cases: []junitCase{
 			{Name: "0 pods Pending", Classname: "shop.new-image", File: "scenario.yaml", Line: 12, Time: "0", Failure: &junitFailure{
-				Message: "want 0 pods Pending, got 4 pods Pending", Type: ExpectationNotMet,
+				Message: "want 0 pods Pending, got 4 pods Pending", Type: expect.NotMet,
 				Text: "want 0 pods Pending\ngot  4 pods Pending\nwhy  deployment/web: no node has room.\n2 pods of shop/deployment/web Pending: no room\n" +
 					"1 pod of shop/deployment/web Pending: no zone\n1 pod of shop/pod/bare Pending: kube-scheduler gave no message",
 			}},
 			{Name: "1 pod in each zone", Classname: "shop.new-image", File: "scenario.yaml", Line: 13, Time: "0"},
 			{Name: "rollouts end", Classname: "shop.new-image", Time: "0", Failure: &junitFailure{
-				Message: "want rollouts end, got deployment/web", Type: ExpectationNotMet,
+				Message: "want rollouts end, got deployment/web", Type: expect.NotMet,
 				Text: "want rollouts end\ngot  deployment/web\nwhy  deployment/web: no node has room.\n2 pods of shop/deployment/web Pending: no room\n" +
 					"1 pod of shop/deployment/web Pending: no zone\n1 pod of shop/pod/bare Pending: kube-scheduler gave no message",
 			}},
@@ -48,10 +50,10 @@ func TestFailuresJUnit(t *testing.T) {
 		t.Errorf("%d tests with %d failures, want 1 with 1", got.Tests, got.Failures)
 	}
 	c := got.Suites[0].Cases[0]
-	if c.Name != "failure of one zone" || c.Failure == nil || c.Failure.Type != ruleQuorum || c.File != "db.yaml" || c.Line != 3 {
+	if c.Name != "failure of one zone" || c.Failure == nil || c.Failure.Type != expect.QuorumLost || c.File != "db.yaml" || c.Line != 3 {
 		t.Errorf("%+v", c)
 	}
-	for _, rule := range []string{ruleGone, ruleBudget, ruleStranded} {
+	for _, rule := range []string{expect.WorkloadGone, expect.BudgetBroken, expect.PodsStranded} {
 		if !strings.Contains(c.Out.Text, rule+": ") || strings.Contains(c.Failure.Text, rule) {
 			t.Errorf("%s is a warning, and stands on the output", rule)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/owenrumney/go-sarif/v2/sarif"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 // LintKind is the kind of a report on rules that do not do what they say.
@@ -228,9 +229,9 @@ func (r *LintReport) sarif() ([]byte, error) {
 
 // location is the object's place; the field is its logical one.
 func (f *LintFinding) location() *sarif.Location {
-	at := Finding{Step: f.Step, Namespace: f.Namespace, Workload: f.object() + "/" + f.Field}
+	at := expect.Finding{Step: f.Step, Namespace: f.Namespace, Workload: f.object() + "/" + f.Field}
 	if f.Source != nil {
-		at.Source = &f.Source.Source
+		at.Source = f.Source.place()
 	}
-	return at.location()
+	return location(at)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 // aLint has findings of every severity, of two objects, and texts from elsewhere.
@@ -15,15 +16,15 @@ func aLint(name string) *LintReport {
 			Source:  &LintSource{Source: Source{File: name + ".yaml", Line: 12}, Document: 2},
 			Message: "the rule selects app=" + name, Fix: "select app=web", Page: lint.Check{ID: check}.Page()}
 	}
-	made := finding("selector-drift", Error, "StatefulSet", "spec.template.spec.affinity")
+	made := finding("selector-drift", expect.Error, "StatefulSet", "spec.template.spec.affinity")
 	made.ExpandedFrom, made.Source = "KafscaleCluster shop/"+name, nil
 	return &LintReport{
 		Head:    Head{APIVersion: APIVersion, Kind: LintKind, Ties: "upstream", Scenario: "shop", Cluster: Cluster{Nodes: 3}, Notes: []string{"A note."}},
 		Summary: LintSummary{Errors: 1, Warnings: 1, Notes: 1},
 		Findings: []LintFinding{
-			finding("selector-drift", Warning, "Deployment", "spec.template.spec.affinity"), finding("outvoted", "note", "Deployment", "spec.template.spec.affinity"), made,
+			finding("selector-drift", expect.Warning, "Deployment", "spec.template.spec.affinity"), finding("outvoted", "note", "Deployment", "spec.template.spec.affinity"), made,
 		},
-		IgnoredFindings: []LintIgnored{{finding("rollout-deadlock", Error, "Deployment", "spec.strategy"), "nodes are added by " + name}},
+		IgnoredFindings: []LintIgnored{{finding("rollout-deadlock", expect.Error, "Deployment", "spec.strategy"), "nodes are added by " + name}},
 		Checks:          LintChecks(lint.Checks()),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 // lintText renders a LintReport as text: the verdict, then the findings, object by object.
@@ -79,7 +80,7 @@ func (f *LintFinding) header() string {
 }
 
 func (t *lintText) finding(f *LintFinding) {
-	style := map[string]style{Error: red, Warning: yellow}[f.Severity]
+	style := map[string]style{expect.Error: red, expect.Warning: yellow}[f.Severity]
 	t.line(styled(plain, "  "), cell{f.Severity, style}, styled(plain, " %s: %s", f.Check, f.Message))
 	t.line(styled(plain, "    at:  %s", f.Field))
 	t.line(styled(plain, "    fix: %s", f.Fix))

@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 // silent stands for the message that kube-scheduler did not give.
-const silent = "kube-scheduler gave no message"
+const silent = expect.NoMessage
 
 // refused is a Pending pod's message as kubectl shows it: after the reason of its event, or of its condition where there is none.
 func refused(message string) string {

@@ -8,12 +8,14 @@ import (
 
 	// Version 3 of this library writes each default of the standard, too: 20 empty lists a run. Version 2 writes what was set.
 	"github.com/owenrumney/go-sarif/v2/sarif"
+
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 // toSARIF writes findings as SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html), which forges show
 // beside the lines of a change. Each result has a logical location, step/namespace/kind/name, and a physical one where a file has
 // its cause. GitHub shows only the latter. Neither times nor random ids are in it.
-func toSARIF(h Head, found []Finding) ([]byte, error) {
+func toSARIF(h Head, found []expect.Finding) ([]byte, error) {
 	log, err := sarif.New(sarif.Version210)
 	if err != nil {
 		return nil, err
@@ -22,7 +24,7 @@ func toSARIF(h Head, found []Finding) ([]byte, error) {
 	if h.Version != "" {
 		run.Tool.Driver.WithVersion(h.Version)
 	}
-	rules := Rules()
+	rules := expect.Rules()
 	for _, rule := range rules {
 		run.AddRule(rule.ID).
 			WithShortDescription(sarif.NewMultiformatMessageString(rule.Short + ".")).
@@ -32,16 +34,16 @@ func toSARIF(h Head, found []Finding) ([]byte, error) {
 	}
 	for _, f := range found {
 		run.AddResult(sarif.NewRuleResult(f.ID).
-			WithRuleIndex(slices.IndexFunc(rules, func(rule Rule) bool { return rule.ID == f.ID })).
+			WithRuleIndex(slices.IndexFunc(rules, func(rule expect.Rule) bool { return rule.ID == f.ID })).
 			WithLevel(f.Level).
 			WithMessage(sarif.NewTextMessage(unlinked(clean("step " + f.Step + ": " + f.Message)))).
-			WithLocations([]*sarif.Location{f.location()}))
+			WithLocations([]*sarif.Location{location(f)}))
 	}
 	log.AddRun(run)
 	return toJSON(log)
 }
 
-func (f Finding) location() *sarif.Location {
+func location(f expect.Finding) *sarif.Location {
 	parts := []string{f.Step}
 	if f.Workload != "" {
 		parts = append(parts, f.Namespace, f.Workload)

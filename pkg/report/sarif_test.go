@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 // sarifSchema is the standard's own: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json.
@@ -95,7 +97,7 @@ func TestSARIFLocations(t *testing.T) {
 		got = append(got, p)
 	}
 	want := []place{
-		{ExpectationNotMet, "scenario.yaml", 12}, {ExpectationNotMet, "", 0}, {rulePending, "k8s/web%20app.yaml", 7}, {rulePending, "", 0}, {ruleRollout, "k8s/web%20app.yaml", 7},
+		{expect.NotMet, "scenario.yaml", 12}, {expect.NotMet, "", 0}, {expect.PodsPending, "k8s/web%20app.yaml", 7}, {expect.PodsPending, "", 0}, {expect.RolloutStuck, "k8s/web%20app.yaml", 7},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 const (
@@ -238,7 +240,7 @@ func (t *text) expectations(s *stepText) {
 	}
 }
 
-func (e Expectation) failure() string { return fmt.Sprintf("want %s, got %s", e.Want, e.Got) }
+func (e Expectation) failure() string { return expect.Expectation{Want: e.Want, Got: e.Got}.String() }
 
 // quiet writes a line a step.
 func (t *text) quiet() {

@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -133,14 +134,15 @@ With --baseline the output is what differs from a stored report, in the formats 
 			if old != nil {
 				return base.write(s, &out, report.NewBlastDiff(old, found, version))
 			}
+			var judged [][]expect.Expectation
 			if out.has("html") { // its page has the steps' expectations, too
-				if err := judge(cmd, s, result); err != nil {
+				if judged, err = judge(cmd, s, result); err != nil {
 					return err
 				}
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
-					return report.WriteHTML(w, report.Page{Report: report.New(result, version), Blast: found})
+					return report.WriteHTML(w, report.Page{Report: report.New(result, judged, version), Blast: found})
 				}
 				return report.WriteBlast(w, found, format, opts)
 			})

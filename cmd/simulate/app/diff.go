@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -53,7 +54,7 @@ difference by themselves.`,
 			return fails.write(s, &out, found)
 		},
 	}
-	fails.register(cmd, []string{report.FailOnMoved, report.FailOnPending, report.FailOnExpectations, report.FailOnRadius, report.FailOnStranded, report.FailOnAny})
+	fails.register(cmd, []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny})
 	out.register(cmd, report.DiffFormats())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list everything that differs, however much it is")

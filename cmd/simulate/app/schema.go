@@ -2,19 +2,23 @@ package app
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/docs"
 )
 
 func newSchema(s streams) *cobra.Command {
-	kinds := report.SchemaKinds()
-	names := append([]string{"scenario"}, slices.Sorted(maps.Keys(kinds))...)
+	files, err := docs.Schemas.ReadDir(".")
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	var names []string
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(file.Name(), ".schema.json"))
+	}
 	return &cobra.Command{
 		Use:   "schema NAME",
 		Short: "Print the JSON Schema of the scenario file, or of a report",
@@ -27,19 +31,14 @@ func newSchema(s streams) *cobra.Command {
 			if len(args) != 1 {
 				return usage(cmd, "%d schemas are named; give one of %s", len(args), strings.Join(names, ", "))
 			}
-			schema := scenario.Schema
-			if name := args[0]; name != "scenario" {
-				kind, known := kinds[name]
-				if !known {
-					return usage(cmd, "there is no schema %q; give one of %s", name, strings.Join(names, ", "))
-				}
-				schema = func() ([]byte, error) { return report.Schema(kind) }
+			if !slices.Contains(names, args[0]) {
+				return usage(cmd, "there is no schema %q; give one of %s", args[0], strings.Join(names, ", "))
 			}
-			data, err := schema()
+			schema, err := docs.Schemas.ReadFile(args[0] + ".schema.json")
 			if err != nil {
 				return err
 			}
-			_, err = s.out.Write(data)
+			_, err = s.out.Write(schema)
 			return err
 		},
 	}
