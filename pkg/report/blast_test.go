@@ -12,13 +12,13 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/engine/controller"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
 func blasted(t testing.TB, file string, opts blast.Options) *BlastReport {
 	t.Helper()
-	s, err := scenario.Load(file, scenario.Options{})
+	s, err := loader.Load(file, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 		step.Notes = append(step.Notes, notes...)
 		return next, cmp.Or(spec.Action, "apply "+applied(spec)), err
 	case spec.Patch != nil:
-		return r.patch(state, spec.Patch, step)
+		return r.patch(state, spec, step)
 	case spec.Scale != nil:
 		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", words(spec.Scale.Target), spec.Scale.Replicas), func(obj cluster.Object) {
 			replicas := spec.Scale.Replicas
@@ -129,12 +129,13 @@ func (r *run) change(state *cluster.State, target scenario.Target, step *Step, a
 	return next, action, err
 }
 
-func (r *run) patch(state *cluster.State, patch *scenario.Patch, step *Step) (*cluster.State, string, error) {
+func (r *run) patch(state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
+	patch := spec.Patch
 	obj, err := find(state, patch.Target)
 	if err != nil {
 		return nil, "", err
 	}
-	patched, err := patch.Apply(obj)
+	patched, err := spec.Patched(obj)
 	if err != nil {
 		return nil, "", err
 	}

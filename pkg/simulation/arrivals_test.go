@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // Two Deployments of two pods each share a node for two pods; the first to arrive gets both places.
@@ -17,7 +18,7 @@ func TestArrivals(t *testing.T) {
 	}
 	node := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "2"}}}`)}
 	first := func(arrivals string, seed uint64) string {
-		s, err := scenario.New("arrivals", &scenario.File{
+		s, err := loader.New("arrivals", &scenario.File{
 			Arrivals: arrivals, Seed: &seed, Cluster: []scenario.Source{{Objects: []runtime.RawExtension{node}}},
 			Workloads: []scenario.Source{{Objects: []runtime.RawExtension{deployment("a"), deployment("b")}}},
 		})

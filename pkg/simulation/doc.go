@@ -1,7 +1,7 @@
 // Package simulation runs scenarios. It is the data's path in code:
 //
 //	scenario.yaml, kind config, manifests, kubectl/helm/kustomize output, cluster dump, stdin
-//	  └─ manifest.Decode ─ scenario.Load ──▶ *scenario.Scenario       (defaulted, validated: all problems at once)
+//	  └─ manifest.Decode ─ loader.Load ────▶ *scenario.Scenario       (defaulted, validated: all problems at once)
 //	       ├─ topology.Build ──────────────▶ nodes
 //	       └─ operator.Expand ─────────────▶ plain workloads          (of custom resources)
 //	for each step:

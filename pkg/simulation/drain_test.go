@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // settled runs a scenario of the objects, one per document, and returns the result.
@@ -28,7 +29,7 @@ func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *Res
 		}
 		return s
 	}
-	s, err := scenario.New("test", &scenario.File{Cluster: []scenario.Source{source(nodes)}, Workloads: []scenario.Source{source(workloads)}, Steps: steps})
+	s, err := loader.New("test", &scenario.File{Cluster: []scenario.Source{source(nodes)}, Workloads: []scenario.Source{source(workloads)}, Steps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}

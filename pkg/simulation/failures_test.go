@@ -16,6 +16,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // failureCase is a recorded case in which nodes fail; see testdata/groundtruth/failures. It was recorded with a node eviction rate of 100
@@ -119,7 +120,7 @@ func failureScenario(t *testing.T, dir string, c *failureCase, ties string, seed
 		step.Name = recorded.Name
 		file.Steps = append(file.Steps, step)
 	}
-	s, err := scenario.New(dir, file)
+	s, err := loader.New(dir, file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // recorded is a case in testdata/groundtruth: what a real control plane v1.37.1 did, step by step.
@@ -73,7 +74,7 @@ func scenarioOf(t *testing.T, name string, c *recorded, ties string, seed uint64
 			Name: step.Name, Fresh: step.Fresh, Apply: &scenario.Source{Files: []string{filepath.Join(dir, step.File)}},
 		})
 	}
-	s, err := scenario.New(name, file)
+	s, err := loader.New(name, file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -65,7 +66,7 @@ func generated(t *testing.T, seed uint64) *scenario.Scenario {
 		scenario.Step{Name: "fail", Fail: &scenario.Fail{Nodes: zone, Mode: []string{"unreachable", "out-of-service", "deleted"}[r.IntN(3)]}},
 		scenario.Step{Name: "restore", Restore: &scenario.NodesInTurn{Nodes: zone}},
 	)
-	s, err := scenario.New("generated", file)
+	s, err := loader.New("generated", file)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}

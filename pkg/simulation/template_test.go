@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // What the API server adds to a pod, but not to a template, applies to the pods of every controller as to a bare pod: limits become
@@ -90,7 +91,7 @@ func runTemplate(t *testing.T, objects ...string) *Step {
 	for _, object := range objects {
 		file.Workloads[0].Objects = append(file.Workloads[0].Objects, raw(object))
 	}
-	s, err := scenario.New("template", file)
+	s, err := loader.New("template", file)
 	if err != nil {
 		t.Fatal(err)
 	}

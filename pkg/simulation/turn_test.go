@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // zones has two zones of two equal nodes, and four pods with a maximum skew of one. A zone without its nodes still counts, so the two pods
@@ -110,7 +110,7 @@ func TestOneAfterTheOther(t *testing.T) {
 		for together, want := range map[string]map[string]int{"together: true": c.together, "together: false": c.inTurn} {
 			t.Run(name+" "+together, func(t *testing.T) {
 				file := c.scenario + strings.ReplaceAll(c.steps, "TOGETHER", together)
-				s, err := scenario.LoadFS(fstest.MapFS{"scenario.yaml": {Data: []byte(file)}}, "scenario.yaml", scenario.Options{})
+				s, err := loader.LoadFS(fstest.MapFS{"scenario.yaml": {Data: []byte(file)}}, "scenario.yaml", loader.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

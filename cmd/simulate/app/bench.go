@@ -16,7 +16,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/bench"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // maxCount is the largest number of measurements; a few dozen are enough for the statistics.
@@ -37,7 +37,7 @@ func newBench(s streams) *cobra.Command {
 		Use:   "bench [SCENARIO|FOLDER...]",
 		Short: "Measure how long scenarios take, or whether they take longer than before",
 		Long: `Measure how long scenarios take: CPU time and allocations per pod, and each plugin's share, in Go's benchmark format, which
-benchstat reads. Folders are searched for files named ` + scenario.FileName + `; the default is the working directory. Expectations are
+benchstat reads. Folders are searched for files named ` + loader.FileName + `; the default is the working directory. Expectations are
 not checked.
 
 With --baseline, compare with an earlier output instead. CPU time is measured in units of a fixed piece of work that is timed
@@ -95,27 +95,27 @@ func (b *benchmarks) find(args []string) error {
 				return err
 			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
 				return filepath.SkipDir
-			case !entry.IsDir() && (path == arg || entry.Name() == scenario.FileName):
+			case !entry.IsDir() && (path == arg || entry.Name() == loader.FileName):
 				b.paths = append(b.paths, path)
 				return readable(path)
 			}
 			return nil
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: no such file or folder; give scenario files, or folders that contain a %s", arg, scenario.FileName)
+			return fmt.Errorf("%s: no such file or folder; give scenario files, or folders that contain a %s", arg, loader.FileName)
 		} else if err != nil {
 			return err
 		}
 	}
 	if len(b.paths) == 0 {
-		return fmt.Errorf("%s: no %s found; give scenario files, or folders that contain one", strings.Join(args, ", "), scenario.FileName)
+		return fmt.Errorf("%s: no %s found; give scenario files, or folders that contain one", strings.Join(args, ", "), loader.FileName)
 	}
 	slices.Sort(b.paths)
 	b.paths = slices.Compact(b.paths)
 	var problems []error
 	named := map[string]string{}
 	for _, path := range b.paths {
-		loaded, err := scenario.Load(path, scenario.Options{})
+		loaded, err := loader.Load(path, loader.Options{})
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -137,7 +137,7 @@ func (b *benchmarks) each(ctx context.Context, s streams, measure func(name stri
 	bar.unit = "scenarios"
 	defer bar.done()
 	for i, path := range b.paths {
-		loaded, err := scenario.Load(path, scenario.Options{})
+		loaded, err := loader.Load(path, loader.Options{})
 		if err != nil {
 			return asInput(err)
 		}

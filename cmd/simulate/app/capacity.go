@@ -103,7 +103,7 @@ func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
 	if step == "" || slices.Contains(names, step) {
 		return nil
 	}
-	return usage(cmd, "--step: there is no step %q; %s", step, scenario.There(step, names))
+	return usage(cmd, "--step: there is no step %q; %s", step, scenario.Choices(step, names))
 }
 
 // survival holds the flags that select the failures to survive.

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 )
 
 // changes are the flags that change a scenario before it runs. The commands in an advice use them.
@@ -40,7 +41,7 @@ func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Sce
 		return nil, usage(cmd, "%s", wrong)
 	}
 	if len(patched.Patches) > 0 {
-		varied, err := s.Vary(patched, "--patch")
+		varied, err := variant.NewMaker(s).Vary(patched, "--patch")
 		if err != nil {
 			return nil, asInput(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -63,11 +64,12 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 				made = append(made, *patched)
 			}
 			var problems []error
+			maker := variant.NewMaker(loaded)
 			for i := range made {
-				variant, err := loaded.Vary(&made[i], "variant "+made[i].Name)
+				varied, err := maker.Vary(&made[i], "variant "+made[i].Name)
 				problems = append(problems, err)
 				if err == nil {
-					variants = append(variants, *variant)
+					variants = append(variants, *varied)
 				}
 			}
 			if err := errors.Join(problems...); err != nil {
@@ -139,7 +141,7 @@ func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.
 		if i := slices.Index(known, name); i >= 0 {
 			picked = append(picked, s.Variants[i])
 		} else {
-			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; %s", name, scenario.There(name, known)))
+			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; %s", name, scenario.Choices(name, known)))
 		}
 	}
 	if len(problems) > 0 {
@@ -296,7 +298,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 	known := topology.Levels(s.Nodes(), append(slices.Clone(s.LevelKeys), opts.Metric.Levels...)...)
 	for _, level := range opts.Metric.Levels {
 		if !slices.Contains(known, level) {
-			problems = append(problems, fmt.Errorf("--level: no node has a label %s; %s", level, scenario.There(level, known)))
+			problems = append(problems, fmt.Errorf("--level: no node has a label %s; %s", level, scenario.Choices(level, known)))
 		}
 	}
 	if n.recover {
@@ -310,7 +312,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		for _, step := range s.Steps {
 			names = append(names, step.Name)
 		}
-		problems = append(problems, fmt.Errorf("--step: there is no step %q; %s", n.step, scenario.There(n.step, names)))
+		problems = append(problems, fmt.Errorf("--step: there is no step %q; %s", n.step, scenario.Choices(n.step, names)))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return opts, usage(cmd, "%s", err)

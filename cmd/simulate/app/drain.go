@@ -100,7 +100,7 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 		if len(state.Nodes) > maxNames {
 			names = append(names, "…")
 		}
-		return usage(cmd, "there is no node %q; %s", name, scenario.There(name, names))
+		return usage(cmd, "there is no node %q; %s", name, scenario.Choices(name, names))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/input/operator"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 func newExpand(s streams) *cobra.Command {
@@ -37,7 +37,7 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 			if len(files) == 0 && !cmd.Flags().Changed("kafscale-release") && len(ops.kafscale.values) == 0 {
 				return usage(cmd, "nothing to expand; give files with -f, or the options of an operator's chart")
 			}
-			result, others, err := scenario.Expand(s.in, files, opts)
+			result, others, err := loader.Expand(s.in, files, opts)
 			if err != nil {
 				return asInput(err)
 			}

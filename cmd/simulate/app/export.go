@@ -112,5 +112,5 @@ func stepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*sim
 		}
 		names = append(names, result.Steps[i].Name)
 	}
-	return nil, usage(cmd, "--step: there is no step %q; %s", name, scenario.There(name, names))
+	return nil, usage(cmd, "--step: there is no step %q; %s", name, scenario.Choices(name, names))
 }

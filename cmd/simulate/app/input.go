@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/scenarios"
 )
 
@@ -113,7 +114,7 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
 	byFlags := len(i.cluster)+len(i.files) > 0
-	opts := scenario.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Assume: i.assume, Strict: i.strict}
+	opts := loader.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Assume: i.assume, Strict: i.strict}
 	var err error
 	if opts.Operators, err = i.operators.options(); err != nil {
 		return nil, err
@@ -124,14 +125,14 @@ func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(i.files, manifest.Stdin):
 		return nil, usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
 	case byFlags:
-		return scenario.FromFiles(s.in, i.cluster, i.files, opts)
+		return loader.FromFiles(s.in, i.cluster, i.files, opts)
 	case len(args) == 0:
-		return scenario.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
+		return loader.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
 	}
-	loaded, err := scenario.Load(args[0], opts)
-	var foreign *scenario.ForeignError
+	loaded, err := loader.Load(args[0], opts)
+	var foreign *loader.ForeignError
 	if errors.As(err, &foreign) && foreign.File == args[0] {
-		return scenario.FromFiles(s.in, nil, args, opts)
+		return loader.FromFiles(s.in, nil, args, opts)
 	}
 	return loaded, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/job"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // jobFlags are the flags that make a sweep a Job. The sweep's name, files and options are filled in later.
@@ -110,13 +111,13 @@ func (j *jobFlags) checkNames() error {
 // gather collects the scenario's files and the sweep's options. The pod finds the files laid out as here, in a folder of the same name,
 // since an unnamed scenario is named after its folder.
 func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
-	own := filepath.Base(loaded.File())
-	folder := filepath.Dir(loaded.File())
+	own := filepath.Base(loaded.File)
+	folder := filepath.Dir(loaded.File)
 	above := filepath.Base(folder)
 	if above == "." || above == ".." || above == string(filepath.Separator) {
 		above = "scenario" // which then is also the scenario's name
 	}
-	names, err := loaded.Files()
+	names, err := loader.Files(nil, loaded)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 		outside := !filepath.IsLocal(name)
 		if outside {
 			problems = append(problems, fmt.Errorf("%s: the Job cannot read %s; put it into the scenario's folder, and name it relative to that",
-				loaded.File(), name))
+				loaded.File, name))
 		}
 		return outside || name == own
 	})
@@ -151,7 +152,7 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 	}
 	if size > job.MaxData {
 		problems = append(problems, fmt.Errorf("%s: the scenario and its files have %d bytes, and a ConfigMap at most %d; copy the folder to a volume, and give --scenario-claim",
-			loaded.File(), size, job.MaxData))
+			loaded.File, size, job.MaxData))
 	}
 	j.options(cmd, path.Join(above, filepath.ToSlash(config)))
 	return errors.Join(problems...)

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
 	"github.com/faultline/faultline/pkg/input/operator/kafscale"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // operators are the flags that give operators more than their resources.
@@ -30,8 +30,8 @@ func (o *operators) register(cmd *cobra.Command) {
 	flags.StringVar(&o.hydrolixProfile, "hydrolix-profile", "", "`FILE` of values that Hydrolix does not publish: replicas of scale profiles, sizes, labels, weights")
 }
 
-func (o *operators) options() (scenario.OperatorOptions, error) {
-	opts := scenario.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
+func (o *operators) options() (loader.OperatorOptions, error) {
+	opts := loader.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
 	if o.kafscale.release != "" {
 		for _, problem := range validation.IsDNS1123Label(o.kafscale.release) {
 			return opts, fmt.Errorf("--kafscale-release %q: %s", o.kafscale.release, problem)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // writeWhole replaces a file's content so that nobody, not even after a crash, sees half of it. What is not a regular file, or is in a
@@ -107,7 +107,7 @@ func inputFiles(cmd *cobra.Command) []string {
 		}
 	})
 	for _, file := range slices.Clone(files) {
-		files = append(files, filepath.Join(file, scenario.FileName))
+		files = append(files, filepath.Join(file, loader.FileName))
 	}
 	return files
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/faultline/faultline/pkg/gate"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -101,7 +101,7 @@ func scenarioFiles(args []string) ([]string, error) {
 		info, err := os.Stat(arg)
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("%s: no such file or folder; give scenario files, or folders that contain a %s", arg, scenario.FileName))
+			problems = append(problems, fmt.Errorf("%s: no such file or folder; give scenario files, or folders that contain a %s", arg, loader.FileName))
 			continue
 		case !info.IsDir():
 			files = append(files, filepath.Clean(arg))
@@ -114,7 +114,7 @@ func scenarioFiles(args []string) ([]string, error) {
 				return err
 			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
 				return fs.SkipDir
-			case !entry.IsDir() && entry.Name() == scenario.FileName:
+			case !entry.IsDir() && entry.Name() == loader.FileName:
 				files = append(files, filepath.Clean(path))
 				return readable(path)
 			}
@@ -123,7 +123,7 @@ func scenarioFiles(args []string) ([]string, error) {
 		if err != nil {
 			problems = append(problems, err)
 		} else if len(files) == before {
-			problems = append(problems, fmt.Errorf("%s: no %s found; give scenario files, or folders that contain one", arg, scenario.FileName))
+			problems = append(problems, fmt.Errorf("%s: no %s found; give scenario files, or folders that contain one", arg, loader.FileName))
 		}
 	}
 	slices.Sort(files)
@@ -145,11 +145,11 @@ func loadTested(files []string, pattern *regexp.Regexp) ([]*tested, error) {
 	var all []*tested
 	for _, file := range files {
 		t := &tested{file: file, path: file}
-		if filepath.Base(file) == scenario.FileName {
+		if filepath.Base(file) == loader.FileName {
 			t.path = filepath.Dir(file)
 		}
 		t.GoldenFile = expect.GoldenFile(file)
-		t.Scenario, t.Err = scenario.Load(file, scenario.Options{})
+		t.Scenario, t.Err = loader.Load(file, loader.Options{})
 		if !pattern.MatchString(t.path) && (t.Scenario == nil || !pattern.MatchString(t.Scenario.Name)) {
 			continue
 		}

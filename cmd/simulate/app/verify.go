@@ -10,11 +10,11 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 func newVerify(s streams) *cobra.Command {
-	var opts scenario.Options
+	var opts loader.Options
 	var sources verify.Sources
 	var least string
 	var out output
@@ -45,7 +45,7 @@ they were, from their scheduling until their deletion.`,
 				return err
 			}
 			opts.Dump = true
-			loaded, err := scenario.FromFiles(s.in, args, nil, opts)
+			loaded, err := loader.FromFiles(s.in, args, nil, opts)
 			if err != nil {
 				return asInput(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/topology"
 
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
@@ -36,7 +37,7 @@ func generated(b *testing.B, nodes int) *cluster.State {
 		}
 		workloads.Objects = append(workloads.Objects, k8sruntime.RawExtension{Raw: data})
 	}
-	s, err := scenario.New("generated", &scenario.File{Cluster: []scenario.Source{{Synthetic: spec}}, Workloads: []scenario.Source{workloads}})
+	s, err := loader.New("generated", &scenario.File{Cluster: []scenario.Source{{Synthetic: spec}}, Workloads: []scenario.Source{workloads}})
 	if err != nil {
 		b.Fatal(err)
 	}

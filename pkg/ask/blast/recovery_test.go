@@ -19,6 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -38,7 +39,7 @@ func settle(t testing.TB, documents ...string) *cluster.State {
 			rest.Objects = append(rest.Objects, raw)
 		}
 	}
-	s, err := scenario.New("test", &scenario.File{Cluster: []scenario.Source{nodes}, Workloads: []scenario.Source{rest}})
+	s, err := loader.New("test", &scenario.File{Cluster: []scenario.Source{nodes}, Workloads: []scenario.Source{rest}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ type NotFoundError struct {
 // Error names what is not there.
 func (e *NotFoundError) Error() string {
 	if len(e.Steps) > 0 {
-		return fmt.Sprintf("there is no step %q; %s", e.Question.Step, scenario.There(e.Question.Step, e.Steps))
+		return fmt.Sprintf("there is no step %q; %s", e.Question.Step, scenario.Choices(e.Question.Step, e.Steps))
 	}
 	where := "in any step"
 	if e.Question.Step != "" {
