@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -82,7 +83,7 @@ func (l *loader) whereNodes() string {
 
 // apply lets the API server admit the objects.
 func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.Object) {
-	next, _, err := controller.Admit(state, objects...)
+	next, _, err := admission.Admit(state, objects...)
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
 			w.problem(path, "%s", strings.TrimSpace(line))
@@ -139,7 +140,7 @@ func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 	if step.Fail != nil && step.Fail.Mode == "deleted" {
 		gone := step.Fail.Nodes.Select(w.state.Nodes)
 		w.lost = append(w.lost, gone...)
-		w.state = controller.Delete(w.state, objectsOf(gone)...)
+		w.state = admission.Delete(w.state, objectsOf(gone)...)
 	}
 	if step.Restore != nil {
 		w.selectNodes(path.Child("restore"), step.Restore.Nodes, slices.Concat(w.state.Nodes, w.lost))
@@ -226,7 +227,7 @@ func (w *walk) delete(path *field.Path, step *LoadedStep) {
 			w.selectNodes(path.Child("pods", "nodes"), *pods.Nodes, w.state.Nodes)
 		}
 	}
-	w.state = controller.Delete(w.state, gone...)
+	w.state = admission.Delete(w.state, gone...)
 }
 
 // selectNodes reports names that no node has, and a selector that matches none.
@@ -315,7 +316,7 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 			gone = append(gone, obj)
 		}
 	}
-	return controller.DeleteAndWait(state, gone...)
+	return admission.DeleteAndWait(state, gone...)
 }
 
 // Select returns those of the nodes that are named or that the selector matches, in their order. A selector that does not parse

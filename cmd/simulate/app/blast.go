@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -24,7 +24,7 @@ import (
 const defaultWorst = 12
 
 // modes are how nodes can fail, the default first.
-var modes = []string{string(controller.Unreachable), string(controller.OutOfService), string(controller.Deleted)}
+var modes = []string{string(node.Unreachable), string(node.OutOfService), string(node.Deleted)}
 
 // failures are the flags that say which failures are looked at. They win over what the scenario says.
 type failures struct {
@@ -180,7 +180,7 @@ func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simula
 	}
 	opts := blast.Options{
 		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
-		Mode: controller.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
+		Mode: node.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
 	}
 	if err := f.known(cmd, steps, opts); err != nil {
 		return nil, err

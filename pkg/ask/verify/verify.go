@@ -26,9 +26,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -151,7 +151,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		return nil, err
 	}
-	state, notes, err := controller.Admit(&cluster.State{Now: unknown}, s.Cluster...)
+	state, notes, err := admission.Admit(&cluster.State{Now: unknown}, s.Cluster...)
 	if err != nil {
 		return nil, err
 	}

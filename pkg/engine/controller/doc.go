@@ -1,4 +1,4 @@
-// Package workload acts as kube-controller-manager does, and as the admission that new objects meet, on a cluster.State:
+// Package controller acts as kube-controller-manager does on a cluster.State:
 // Deployments become ReplicaSets, ReplicaSets become pods, budgets count what they guard, claims get volumes.
 //
 // Time is logical. One step of a simulation repeats rounds until a round changes nothing:
@@ -7,7 +7,7 @@
 //		next, err := controllers.Reconcile(state)    // one sync of every controller, until nothing changes
 //		next = schedule(next)                        // place what is unscheduled; a placed pod is Running and Ready at once
 //		if next == state {
-//			at, ok := workload.Next(state)           // does anything wait for the clock alone?
+//			at, ok := controller.Next(state)         // does anything wait for the clock alone?
 //			if !ok { break }
 //			next = a copy of state whose Now is at
 //		} else {

@@ -3,6 +3,8 @@ package controller
 import (
 	"strings"
 	"testing"
+
+	"github.com/faultline/faultline/pkg/engine/node"
 )
 
 func TestDrainable(t *testing.T) {
@@ -21,8 +23,8 @@ spec:
 	w.apply(pod(", nodeName: n1") + "---" + mirror + "---" + daemonSet("a", "}\n") + "---" + scratch)
 	w.apply(deployment("web", 4, "a", ""))
 
-	apps := func(options DrainOptions) (evict string, blocked []string) {
-		pods, refused, err := Drainable(w.state, "n1", options)
+	apps := func(options node.DrainOptions) (evict string, blocked []string) {
+		pods, refused, err := node.Drainable(w.state, "n1", options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,18 +37,18 @@ spec:
 		}
 		return evict, blocked
 	}
-	evict, blocked := apps(DrainOptions{})
+	evict, blocked := apps(node.DrainOptions{})
 	w.check("without flags: evicted", evict, "web ")
 	w.check("without flags: blocked", blocked, []string{
 		"cannot delete Pods that declare no controller (use --force to override)",
 		"cannot delete Pods with local storage (use --delete-emptydir-data to override)",
 		"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore)",
 	})
-	evict, blocked = apps(DrainOptions{Force: true, IgnoreDaemonSets: true, DeleteEmptyDirData: true})
+	evict, blocked = apps(node.DrainOptions{Force: true, IgnoreDaemonSets: true, DeleteEmptyDirData: true})
 	w.check("with all flags: evicted", evict, " scratch web ") // the bare pod has no app
 	w.check("with all flags: blocked", blocked, []string(nil))
 
-	if _, _, err := Drainable(w.state, "n9", DrainOptions{}); err == nil {
+	if _, _, err := node.Drainable(w.state, "n9", node.DrainOptions{}); err == nil {
 		t.Error("a node that does not exist is drained")
 	}
 }
@@ -56,11 +58,11 @@ func TestDrainWithoutTheDaemonSet(t *testing.T) {
 	w := newWorld(t, 1, held)
 	w.apply(daemonSet("a", "}\n"))
 	w.state = w.state.Without(w.state.DaemonSets[0])
-	evict, blocked, err := Drainable(w.state, "n1", DrainOptions{IgnoreDaemonSets: true})
+	evict, blocked, err := node.Drainable(w.state, "n1", node.DrainOptions{IgnoreDaemonSets: true})
 	if err != nil || len(evict)+len(blocked) > 0 {
 		t.Errorf("evicted %d, blocked %v, error %v", len(evict), blocked, err)
 	}
-	if _, blocked, _ = Drainable(w.state, "n1", DrainOptions{}); len(blocked) != 1 || !strings.Contains(blocked[0].Reason, "cannot delete DaemonSet-managed Pods") {
+	if _, blocked, _ = node.Drainable(w.state, "n1", node.DrainOptions{}); len(blocked) != 1 || !strings.Contains(blocked[0].Reason, "cannot delete DaemonSet-managed Pods") {
 		t.Errorf("without --ignore-daemonsets blocked %v", blocked)
 	}
 }

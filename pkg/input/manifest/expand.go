@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -41,6 +43,20 @@ const maxLists = 10
 // ref names the object.
 func (h header) ref() cluster.Ref {
 	return cluster.Ref{Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
+}
+
+// describe names the object as errors do, in the namespace that it gets.
+func (h header) describe() string {
+	ref := h.ref()
+	switch {
+	case ref.Name == "":
+		return ref.Kind + " without a name"
+	case cluster.Namespaced(ref.Kind):
+		ref.Namespace = cmp.Or(ref.Namespace, metav1.NamespaceDefault)
+	default:
+		ref.Namespace = ""
+	}
+	return ref.Describe()
 }
 
 // expand returns the objects of a document: itself, or those of the List or snapshot that it is.

@@ -1,4 +1,4 @@
-package controller
+package admission
 
 import (
 	"cmp"
@@ -129,7 +129,7 @@ func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.D
 // currentRevision names the ReplicaSet whose pods are of the Deployment's present template: that of its hash, else the
 // newest whose containers are the template's, else the newest.
 func currentRevision(d *appsv1.Deployment, revisions map[string][]*v1.Pod) string {
-	byHash := replicaSetName(d.Name, controller.ComputeHash(&d.Spec.Template, d.Status.CollisionCount))
+	byHash := d.Name + "-" + controller.ComputeHash(&d.Spec.Template, d.Status.CollisionCount)
 	if _, ok := revisions[byHash]; ok {
 		return byHash
 	}
@@ -177,7 +177,7 @@ func missingReplicaSet(d *appsv1.Deployment, name string, pods []*v1.Pod, curren
 			UID:               metav1.GetControllerOfNoCopy(pods[0]).UID,
 			CreationTimestamp: pods[0].CreationTimestamp,
 			Labels:            template.Labels,
-			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(d, deploymentKind)},
+			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas:        &replicas,

@@ -1,4 +1,4 @@
-package controller
+package admission
 
 import (
 	"cmp"
@@ -72,7 +72,7 @@ type admitting struct {
 	// uncreated are the keys of those that had no creation time, so that they come from no cluster.
 	uncreated map[cluster.Ref]bool
 	// admission and nodes are what the call itself brings together with what is in the state.
-	admission *admission
+	admission *Pods
 	nodes     map[string]bool
 	notes     []string
 	problems  []error
@@ -99,7 +99,7 @@ func (a *admitting) add(given cluster.Object) {
 	}
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		for obj.GetName() == "" || a.known[cluster.RefTo(obj)] != nil {
-			obj.SetName(generatedName(obj.GetGenerateName(), a.created))
+			obj.SetName(GenerateName(obj.GetGenerateName(), a.created))
 			a.created++
 		}
 	}
@@ -117,7 +117,7 @@ func (a *admitting) add(given cluster.Object) {
 	if obj.GetUID() == "" {
 		a.unidentified[cluster.RefTo(obj)] = true
 		a.created++
-		obj.SetUID(fixedUID(cluster.KindOf(obj), obj.GetNamespace(), obj.GetName(), a.created))
+		obj.SetUID(UID(cluster.KindOf(obj), obj.GetNamespace(), obj.GetName(), a.created))
 	}
 	if t := obj.GetCreationTimestamp(); t.IsZero() {
 		a.uncreated[cluster.RefTo(obj)] = true
@@ -157,7 +157,7 @@ func (a *admitting) namespaces() {
 
 // adoptPriorities adds the PriorityClasses that running pods name and nobody gave.
 func (a *admitting) adoptPriorities() {
-	have := newAdmission(a.state).classes
+	have := NewPods(a.state).classes
 	for _, obj := range a.objs {
 		if class, ok := obj.(*schedulingv1.PriorityClass); ok {
 			have[class.Name] = class
@@ -190,7 +190,7 @@ func (a *admitting) admitAll() {
 		}
 	}
 	view := a.state.With(context...)
-	a.admission, a.nodes = newAdmission(view), map[string]bool{}
+	a.admission, a.nodes = NewPods(view), map[string]bool{}
 	for _, node := range view.Nodes {
 		a.nodes[node.Name] = true
 	}
@@ -201,12 +201,12 @@ func (a *admitting) admitAll() {
 			o.Status.Phase = cmp.Or(o.Status.Phase, v1.NamespaceActive)
 		case *v1.Node:
 			if o.Spec.Unschedulable {
-				o.Spec.Taints = withTaints(o.Spec.Taints, unschedulableTaint(a.state.Now))
+				cluster.Cordon(o, a.state.Now)
 			}
 		case *v1.Pod:
 			a.pod(o)
 		case *v1.PersistentVolumeClaim:
-			admitClaim(view, o)
+			AdmitClaim(view, o)
 		case *appsv1.Deployment:
 			a.template(o, "spec.template", &o.Spec.Template, o.Spec.Selector)
 		case *appsv1.ReplicaSet:
@@ -231,7 +231,7 @@ func (a *admitting) pod(pod *v1.Pod) {
 	if !a.nodeExists(pod, "spec", &pod.Spec) || a.wasAdmitted(pod) {
 		return
 	}
-	if err := a.admission.pod(pod); err != nil {
+	if err := a.admission.Admit(pod); err != nil {
 		a.problem(pod, "%w", err)
 		return
 	}

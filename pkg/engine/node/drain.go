@@ -1,4 +1,4 @@
-package controller
+package node
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // DrainOptions are the flags of kubectl drain that decide which pods are evicted.
@@ -53,7 +54,7 @@ func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1
 	// A dump may lack the DaemonSets whose pods it has. In its cluster they are there.
 	for _, pod := range s.Pods {
 		ref := metav1.GetControllerOfNoCopy(pod)
-		if pod.Spec.NodeName != node || ref == nil || ref.Kind != daemonSetKind.Kind {
+		if pod.Spec.NodeName != node || ref == nil || ref.Kind != "DaemonSet" {
 			continue
 		}
 		if name := (types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}); !there[name] {
@@ -105,7 +106,7 @@ var ErrManyBudgets = errors.New("This pod has more than one PodDisruptionBudget,
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/storage/eviction.go. The error wraps ErrBudget
 // or ErrManyBudgets and names budget and pod.
 func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
-	evicted := func(s *cluster.State) *cluster.State { return Terminate(s, "EvictionByEvictionAPI", pod) }
+	evicted := func(s *cluster.State) *cluster.State { return admission.Terminate(s, "EvictionByEvictionAPI", pod) }
 	if cluster.Terminal(pod) || pod.Status.Phase == v1.PodPending || pod.DeletionTimestamp != nil {
 		return evicted(s), nil
 	}

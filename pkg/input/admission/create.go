@@ -1,10 +1,9 @@
-package manifest
+package admission
 
 import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"slices"
 
 	"github.com/go-logr/logr"
 	"github.com/google/uuid"
@@ -27,13 +26,14 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// create does what the API server does with an object that is posted to it, in the same order, and returns the object in the
+// Create does what the API server does with an object that is posted to it, in the same order, and returns the object in the
 // version that cluster.State holds; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/registry/rest/create.go.
 // Unlike the API server it keeps the status, so that the dump of a live cluster stays what it was.
-func create(k *kind, obj cluster.Object, gv schema.GroupVersion, source Source) (cluster.Object, []string) {
+func Create(obj cluster.Object, gv schema.GroupVersion, source string) (cluster.Object, []string) {
+	k := KindNamed(cluster.KindOf(obj))
 	dumped := obj.GetUID() != "" || obj.GetResourceVersion() != ""
-	identify(k, obj, source)
+	identify(obj, source)
 	legacyscheme.Scheme.Default(obj)
 	internal, err := legacyscheme.Scheme.UnsafeConvertToVersion(obj, runtime.InternalGroupVersioner)
 	if err != nil {
@@ -44,13 +44,13 @@ func create(k *kind, obj cluster.Object, gv schema.GroupVersion, source Source) 
 	}
 	errs := k.validate(internal)
 	if len(errs) == 0 {
-		errs = apivalidation.ValidateObjectMetaAccessor(obj, k.namespaced, pathSegment, field.NewPath("metadata"))
+		errs = apivalidation.ValidateObjectMetaAccessor(obj, cluster.Namespaced(k.name), pathSegment, field.NewPath("metadata"))
 	}
 	errs = rest.ValidateDeclarativelyWithMigrationChecks(requestContext(gv), legacyscheme.Scheme, internal, nil, errs, operation.Create, declarative())
 	if len(errs) > 0 {
-		return nil, worded(errs)
+		return nil, messages(errs)
 	}
-	external, err := legacyscheme.Scheme.UnsafeConvertToVersion(internal, schema.GroupVersion{Group: k.group, Version: k.versions[0]})
+	external, err := legacyscheme.Scheme.UnsafeConvertToVersion(internal, k.GroupVersion())
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
@@ -59,9 +59,9 @@ func create(k *kind, obj cluster.Object, gv schema.GroupVersion, source Source) 
 	return external.(cluster.Object), nil
 }
 
-// worded returns the errors as the API server words them. Of a field that is missing it says that alone, and not also that
+// messages returns the errors as the API server words them. Of a field that is missing it says that alone, and not also that
 // nothing is no valid value.
-func worded(errs field.ErrorList) []string {
+func messages(errs field.ErrorList) []string {
 	missing := map[string]bool{}
 	for _, err := range errs {
 		missing[err.Field] = missing[err.Field] || err.Type == field.ErrorTypeRequired
@@ -77,18 +77,19 @@ func worded(errs field.ErrorList) []string {
 
 // identify gives the object the namespace, name and UID that an API server would give it. They follow from what and where the
 // object is, and are therefore the same in every run.
-func identify(k *kind, obj cluster.Object, source Source) {
+func identify(obj cluster.Object, source string) {
+	kind := cluster.KindOf(obj)
 	obj.SetManagedFields(nil) // often more than half of a dump, and of no use
-	if k.namespaced && obj.GetNamespace() == "" {
+	if cluster.Namespaced(kind) && obj.GetNamespace() == "" {
 		obj.SetNamespace(v1.NamespaceDefault)
 	}
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		hash := fnv.New32a()
-		hash.Write([]byte(source.String()))
+		hash.Write([]byte(source))
 		obj.SetName(obj.GetGenerateName() + rand.SafeEncodeString(fmt.Sprint(hash.Sum32())))
 	}
 	if obj.GetUID() == "" {
-		what := fmt.Sprintf("%s/%s/%s", k.name, obj.GetNamespace(), obj.GetName())
+		what := fmt.Sprintf("%s/%s/%s", kind, obj.GetNamespace(), obj.GetName())
 		obj.SetUID(types.UID(uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String()))
 	}
 }
@@ -136,14 +137,4 @@ func pathSegment(name string, prefix bool) []string {
 		return content.IsPathSegmentPrefix(name)
 	}
 	return content.IsPathSegmentName(name)
-}
-
-// kindsOf lists the kinds of an API version.
-func kindsOf(gv schema.GroupVersion) []string {
-	var names []string
-	for name := range legacyscheme.Scheme.KnownTypes(gv) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -1,14 +1,11 @@
-package controller
+package admission
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/component-helpers/storage/volume"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -16,21 +13,20 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
-	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// admission is what every new pod passes, whoever creates it: the API server's defaults of a pod, which a template does not have,
+// Pods is what every new pod passes, whoever creates it: the API server's defaults of a pod, which a template does not have,
 // and the default plugins Priority and DefaultTolerationSeconds.
-type admission struct {
+type Pods struct {
 	classes map[string]*schedulingv1.PriorityClass
 	// byDefault is the class of pods that name none; nil: there is no such class.
 	byDefault *schedulingv1.PriorityClass
 }
 
-func newAdmission(s *cluster.State) *admission {
-	a := &admission{classes: map[string]*schedulingv1.PriorityClass{}}
+func NewPods(s *cluster.State) *Pods {
+	a := &Pods{classes: map[string]*schedulingv1.PriorityClass{}}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
 		a.classes[class.Name] = class
 	}
@@ -44,7 +40,7 @@ func newAdmission(s *cluster.State) *admission {
 }
 
 // pod completes a new pod in place. Its containers are its own; what else it shares with others is copied before it is changed.
-func (a *admission) pod(pod *v1.Pod) error {
+func (a *Pods) Admit(pod *v1.Pod) error {
 	legacyscheme.Scheme.Default(pod)
 	if err := a.priority(&pod.Spec); err != nil {
 		name := pod.Name
@@ -82,7 +78,7 @@ func defaultPodLevelResources(spec *v1.PodSpec) error {
 }
 
 // priority is admitPod in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
-func (a *admission) priority(spec *v1.PodSpec) error {
+func (a *Pods) priority(spec *v1.PodSpec) error {
 	value, policy := int32(scheduling.DefaultPriorityWhenNoDefaultClassExists), v1.PreemptLowerPriority
 	preemption := &policy
 	class := a.byDefault
@@ -123,36 +119,4 @@ func defaultTolerations(tolerations []v1.Toleration) []v1.Toleration {
 		}
 	}
 	return tolerations
-}
-
-// admitClaim gives a new claim the default class where it names none, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/storage/storageclass/setdefault/admission.go.
-func admitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) {
-	if !volume.PersistentVolumeClaimHasClass(claim) {
-		if class := defaultClass(s.StorageClasses); class != nil {
-			claim.Spec.StorageClassName = &class.Name
-		}
-	}
-	if claim.Status.Phase == "" {
-		claim.Status.Phase = v1.ClaimPending
-	}
-}
-
-// defaultClass is upstream's GetDefaultClass: the newest of the default classes, then the first by name; nil: there is none.
-func defaultClass(classes []*storagev1.StorageClass) *storagev1.StorageClass {
-	var defaults []*storagev1.StorageClass
-	for _, class := range classes {
-		if storageutil.IsDefaultAnnotation(class.ObjectMeta) {
-			defaults = append(defaults, class)
-		}
-	}
-	if len(defaults) == 0 {
-		return nil
-	}
-	return slices.MinFunc(defaults, func(a, b *storagev1.StorageClass) int {
-		if n := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); n != 0 {
-			return n
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
 }
