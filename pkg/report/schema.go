@@ -37,6 +37,15 @@ var schemas = map[string]struct {
 	AdviceKind:   {&AdviceReport{}, "advice-report.schema.json", "Faultline report on how the pods of a workload should keep apart"},
 }
 
+// SchemaKinds are the kinds that have a schema, by its name: report, blast-report, ….
+func SchemaKinds() map[string]string {
+	kinds := map[string]string{}
+	for kind, about := range schemas {
+		kinds[strings.TrimSuffix(about.file, ".schema.json")] = kind
+	}
+	return kinds
+}
+
 // Schema returns the JSON Schema of a model by its kind, indented. The Go comments of the model are its descriptions.
 func Schema(kind string) ([]byte, error) {
 	var comments map[string]string
