@@ -161,16 +161,6 @@ func TestAdmitDoesNotChangeWhatItIsGiven(t *testing.T) {
 	}
 }
 
-func TestGenerateName(t *testing.T) {
-	w := newWorld(t, 0)
-	generated := strings.Replace(pod(""), "name: p,", "generateName: p-,", 1)
-	w.admit(decode(t, generated+"---"+generated)...)
-	a, b := w.state.Pods[0].Name, w.state.Pods[1].Name
-	if a == b || len(a) != 7 || !strings.HasPrefix(a, "p-") {
-		t.Errorf("names %s and %s", a, b)
-	}
-}
-
 func TestDumpWithoutPriorityClasses(t *testing.T) {
 	w := newWorld(t, 1)
 	objs := decode(t, pod(", nodeName: n1, priorityClassName: high, priority: 7"))

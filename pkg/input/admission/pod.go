@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -25,29 +26,26 @@ type Pods struct {
 	byDefault *schedulingv1.PriorityClass
 }
 
+// NewPods takes the PriorityClasses of the state.
 func NewPods(s *cluster.State) *Pods {
-	a := &Pods{classes: map[string]*schedulingv1.PriorityClass{}}
+	p := &Pods{classes: map[string]*schedulingv1.PriorityClass{}}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
-		a.classes[class.Name] = class
+		p.classes[class.Name] = class
 	}
 	for _, class := range s.PriorityClasses {
-		a.classes[class.Name] = class
-		if class.GlobalDefault && (a.byDefault == nil || class.Value < a.byDefault.Value) {
-			a.byDefault = class
+		p.classes[class.Name] = class
+		if class.GlobalDefault && (p.byDefault == nil || class.Value < p.byDefault.Value) {
+			p.byDefault = class
 		}
 	}
-	return a
+	return p
 }
 
-// pod completes a new pod in place. Its containers are its own; what else it shares with others is copied before it is changed.
-func (a *Pods) Admit(pod *v1.Pod) error {
+// Admit completes a new pod in place. Its containers are its own; what else it shares with others is copied before it is changed.
+func (p *Pods) Admit(pod *v1.Pod) error {
 	legacyscheme.Scheme.Default(pod)
-	if err := a.priority(&pod.Spec); err != nil {
-		name := pod.Name
-		if name == "" {
-			name = pod.GenerateName
-		}
-		return fmt.Errorf("pods %q is forbidden: %w", name, err)
+	if err := p.priority(&pod.Spec); err != nil {
+		return fmt.Errorf("pods %q is forbidden: %w", cmp.Or(pod.Name, pod.GenerateName), err)
 	}
 	pod.Spec.Tolerations = defaultTolerations(pod.Spec.Tolerations)
 	cluster.MergeLabelKeys(pod)
@@ -78,12 +76,12 @@ func defaultPodLevelResources(spec *v1.PodSpec) error {
 }
 
 // priority is admitPod in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
-func (a *Pods) priority(spec *v1.PodSpec) error {
+func (p *Pods) priority(spec *v1.PodSpec) error {
 	value, policy := int32(scheduling.DefaultPriorityWhenNoDefaultClassExists), v1.PreemptLowerPriority
 	preemption := &policy
-	class := a.byDefault
+	class := p.byDefault
 	if spec.PriorityClassName != "" {
-		if class = a.classes[spec.PriorityClassName]; class == nil {
+		if class = p.classes[spec.PriorityClassName]; class == nil {
 			return fmt.Errorf("no PriorityClass with name %v was found; add it to the input", spec.PriorityClassName)
 		}
 	}

@@ -9,25 +9,32 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	serviceutil "k8s.io/kubernetes/pkg/api/service"
 	"k8s.io/kubernetes/pkg/apis/apps"
-	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
-	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	autoscalingvalidation "k8s.io/kubernetes/pkg/apis/autoscaling/validation"
 	"k8s.io/kubernetes/pkg/apis/batch"
-	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	batchvalidation "k8s.io/kubernetes/pkg/apis/batch/validation"
 	"k8s.io/kubernetes/pkg/apis/core"
-	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	"k8s.io/kubernetes/pkg/apis/core/helper/qos"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/apis/policy"
-	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
-	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
-	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 	"k8s.io/kubernetes/pkg/features"
 	volumevalidation "k8s.io/kubernetes/pkg/volume/validation"
 )
+
+// validatePod follows
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
+func validatePod(pod *core.Pod) field.ErrorList {
+	podutil.DropDisabledPodFields(pod, nil)
+	podutil.DefaultPodLevelResources(pod)
+	if pod.Status.QOSClass == "" {
+		pod.Status.QOSClass = qos.GetPodQOS(pod)
+	}
+	opts := podutil.GetValidationOptionsFromPodSpecAndMeta(&pod.Spec, nil, &pod.ObjectMeta, nil)
+	opts.ResourceIsPod = true
+	return corevalidation.ValidatePodCreate(pod, opts)
+}
 
 // aHealthCheckNodePort is the first port of the default --service-node-port-range. Which one it is has no effect on placement.
 const aHealthCheckNodePort = 30000
@@ -81,7 +88,6 @@ func validateDaemonSet(ds *apps.DaemonSet) field.ErrorList {
 }
 
 func validateJob(job *batch.Job) field.ErrorList {
-	generateSelector(job)
 	jobutil.DropDisabledFields(&job.Spec, nil)
 	return batchvalidation.ValidateJobCreate(job, batchvalidation.JobValidationOptions{
 		PodValidationOptions:  templateOptions(&job.Spec.Template),

@@ -1,17 +1,8 @@
 package admission
 
 import (
-	"context"
-	"slices"
-	"strings"
-
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
@@ -19,100 +10,7 @@ import (
 	batchvalidation "k8s.io/kubernetes/pkg/apis/batch/validation"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
-	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
-	deployments "k8s.io/kubernetes/pkg/registry/apps/deployment"
-	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
-	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
-	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
-	"k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
-	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
-
-	"github.com/faultline/faultline/pkg/cluster"
 )
-
-// updates are how the API server validates an object of a kind that takes another's place. The strategies are upstream's own; where
-// importing one would bring a whole API server along, it is what the strategy does.
-var updates = map[string]func(obj, old runtime.Object) field.ErrorList{
-	"Pod":                   on(validatePodUpdate),
-	"Job":                   on(validateJobUpdate),
-	"ReplicaSet":            on(validateReplicaSetUpdate),
-	"PersistentVolumeClaim": on(validateClaimUpdate),
-	"Deployment":            by(deployments.Strategy),
-	"StatefulSet":           by(statefulset.Strategy),
-	"DaemonSet":             by(daemonset.Strategy),
-	"CronJob":               by(cronjob.Strategy),
-	"PodDisruptionBudget":   by(poddisruptionbudget.Strategy),
-	"PriorityClass":         by(priorityclass.Strategy),
-	"StorageClass":          by(storageclass.Strategy),
-}
-
-func by(strategy rest.RESTUpdateStrategy) func(obj, old runtime.Object) field.ErrorList {
-	return func(obj, old runtime.Object) field.ErrorList {
-		strategy.PrepareForUpdate(context.Background(), obj, old)
-		return strategy.ValidateUpdate(context.Background(), obj, old)
-	}
-}
-
-func on[T runtime.Object](validate func(obj, old T) field.ErrorList) func(obj, old runtime.Object) field.ErrorList {
-	return func(obj, old runtime.Object) field.ErrorList { return validate(obj.(T), old.(T)) }
-}
-
-// update finds what the API server would not take of the change, in its words.
-func (a *admitting) update(obj, old cluster.Object) {
-	validate := updates[cluster.KindOf(obj)]
-	if validate == nil {
-		return
-	}
-	internal, err := internalOf(obj)
-	if err != nil {
-		a.problem(obj, "%w", err)
-		return
-	}
-	was, err := internalOf(old)
-	if err != nil {
-		a.problem(obj, "%w", err)
-		return
-	}
-	var problems []string
-	for _, err := range validate(internal, was) {
-		problems = append(problems, worded(err))
-	}
-	slices.Sort(problems) // upstream goes through a map in some checks
-	for _, problem := range slices.Compact(problems) {
-		a.problem(obj, "%s", problem)
-	}
-}
-
-// internalOf returns a copy in the version in which the API server validates it. An update must say which version of the object it
-// changes, and here that is always the last.
-func internalOf(obj cluster.Object) (runtime.Object, error) {
-	internal, err := legacyscheme.Scheme.ConvertToVersion(obj, runtime.InternalGroupVersioner)
-	if err != nil {
-		return nil, err
-	}
-	internal.(metav1.Object).SetResourceVersion("1")
-	return internal, nil
-}
-
-// worded is the API server's error on one line. Of a value that must stay it does not show all, which can be a whole template; of a
-// difference it shows what is there now.
-func worded(err *field.Error) string {
-	if err.Detail == apivalidation.FieldImmutableErrorMsg {
-		return err.Field + ": " + err.Detail
-	}
-	first, diff, _ := strings.Cut(err.Error(), "\n")
-	var changed []string
-	for line := range strings.Lines(diff) {
-		// The lines begin with a no-break space where nothing differs.
-		if sign, rest := line[:1], strings.Join(strings.Fields(line[1:]), " "); (sign == "-" || sign == "+") && rest != "" {
-			changed = append(changed, sign+" "+rest)
-		}
-	}
-	if len(changed) > 0 {
-		first += ": " + strings.Join(changed, " ")
-	}
-	return first
-}
 
 // validatePodUpdate takes two requests for one: the resources of the containers change by pods/resize, all else by an update, as in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
