@@ -1,7 +1,7 @@
 // Package verify tells how true the simulation is to a real cluster: it schedules the pods of a cluster's dump again, each on the
 // cluster as it was just before, and looks where the node that the pod really has stands.
 //
-//	dump ─ scenario.FromFiles ─ workload.Admit ──▶ State
+//	dump ─ scenario.FromFiles ─ admission.Admit ─▶ State
 //	events, audit logs, earlier dumps ───────────▶ facts: what happened to which pod, and when
 //	  newPast ───────────────────────────────────▶ the lives of all pods, also of those that are gone, in their order
 //	  fit ───────────────────────────────────────▶ what nobody has recorded of those that are gone

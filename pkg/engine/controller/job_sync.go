@@ -87,7 +87,7 @@ func (j *jobSync) run() error {
 
 func (j *jobSync) suspended() bool { return ptr.Deref(j.job.Spec.Suspend, false) }
 
-// belongs tells whether the pod is one that the Job counts: in an Indexed Job only those with a valid index are.
+// belongs reports whether the pod is one that the Job counts: in an Indexed Job only those with a valid index are.
 func (j *jobSync) belongs(pod *v1.Pod) bool {
 	if !isIndexed(j.job) {
 		return true
@@ -96,7 +96,7 @@ func (j *jobSync) belongs(pod *v1.Pod) bool {
 	return ok && index < int(*j.job.Spec.Completions)
 }
 
-// uncounted tells whether the pod is yet to be counted when it ends, and not among those before: upstream's
+// uncounted reports whether the pod is yet to be counted when it ends, and not among those before: upstream's
 // getValidPodsWithFilter.
 func (j *jobSync) uncounted(pod *v1.Pod, before []types.UID) bool {
 	return admission.HasJobTrackingFinalizer(pod) && j.belongs(pod) && !slices.Contains(before, pod.UID)

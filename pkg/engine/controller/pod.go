@@ -21,10 +21,10 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 		return nil, err
 	}
 	pod.Namespace = owner.GetNamespace()
-	if p.admission == nil {
-		p.admission = admission.NewPods(p.State)
+	if p.podAdmission == nil {
+		p.podAdmission = admission.NewPods(p.State)
 	}
-	if err := p.admission.Admit(pod); err != nil {
+	if err := p.podAdmission.Admit(pod); err != nil {
 		return nil, err
 	}
 	return pod, nil
@@ -39,7 +39,7 @@ func (p *pass) create(prototype *v1.Pod) {
 	if p.names == nil {
 		p.names = make(map[types.NamespacedName]bool, len(p.Pods))
 		for _, pod := range p.Pods {
-			p.names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
+			p.names[cluster.NameOf(pod)] = true
 		}
 	}
 	pod := *prototype

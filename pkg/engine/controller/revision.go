@@ -44,7 +44,7 @@ func (p *pass) addRevision(revision *appsv1.ControllerRevision) {
 	p.put(revision)
 }
 
-// hasRevision tells whether the name is taken.
+// hasRevision reports whether the name is taken.
 func (p *pass) hasRevision(namespace, name string) bool {
 	return slices.ContainsFunc(p.ControllerRevisions, func(r *appsv1.ControllerRevision) bool {
 		return r.Namespace == namespace && r.Name == name

@@ -35,7 +35,7 @@ type Blocked struct {
 	Reason string
 }
 
-// Drainable tells which pods kubectl drain would evict from the node, in order of arrival, and which keep it from evicting
+// Drainable returns the pods that kubectl drain would evict from the node, in order of arrival, and those that keep it from evicting
 // any. Pods that a drain leaves alone, those of DaemonSets and static ones, are in neither list.
 func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1.Pod, blocked []Blocked, err error) {
 	if s.Node(node) == nil {

@@ -40,7 +40,7 @@ func noExecuteTaints(s *cluster.State) map[string][]v1.Taint {
 	return tainted
 }
 
-// evictionTime tells when a pod must leave a node with the taints, counted from the first of them; false: never. It is
+// evictionTime returns when a pod must leave a node with the taints, counted from the first of them; false: never. It is
 // upstream's processPodOnNode with its getMinTolerationTime.
 func evictionTime(pod *v1.Pod, taints []v1.Taint) (time.Time, bool) {
 	if len(taints) == 0 || cluster.Terminal(pod) {

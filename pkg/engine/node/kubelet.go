@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/util/taints"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
@@ -44,7 +45,7 @@ func endPods(s *cluster.State, r *rand.Rand) *cluster.State {
 	return s.With(kept...).Without(gone...)
 }
 
-// quick tells by chance whether a kubelet has ended a pod sooner than it may take; without a generator none has.
+// quick reports, by chance, whether a kubelet has ended a pod sooner than it may; without a generator none has.
 func quick(r *rand.Rand) bool { return r != nil && r.IntN(4) == 0 }
 
 // nextEnd returns the earliest moment after now at which a kubelet ends a pod; zero: never.
@@ -67,9 +68,9 @@ func nextEnd(s *cluster.State) time.Time {
 
 func isTerminating(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil }
 
-// isOutOfService tells whether the garbage collector removes the pods of the node that are Terminating.
+// isOutOfService reports whether the garbage collector removes the pods of the node that are Terminating.
 func isOutOfService(node *v1.Node) bool {
 	ready := readyCondition(node)
 	return ready != nil && ready.Status != v1.ConditionTrue &&
-		slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeOutOfService })
+		taints.TaintKeyExists(node.Spec.Taints, v1.TaintNodeOutOfService)
 }

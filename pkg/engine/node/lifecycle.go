@@ -127,7 +127,7 @@ type Disruption struct {
 	Region, Zone string
 	// Nodes are those of the zone that are down and whose pods stay bound to them.
 	Nodes []string
-	// All tells that no zone has a node left that is ready; then there is but this one Disruption, of no particular zone.
+	// All says that no zone has a ready node left; then this is the only Disruption, of no particular zone.
 	All bool
 }
 
@@ -224,7 +224,7 @@ func (z *zones) interval(of *zone) (time.Duration, bool) {
 	return evictionInterval, true
 }
 
-// stopped tells whether all zones are down, so that the controller rather believes that it is cut off itself, and evicts nothing.
+// stopped reports whether all zones are down: then the controller believes that it is cut off itself, and evicts nothing.
 func (z *zones) stopped() bool {
 	return !slices.ContainsFunc(z.inOrder, func(of *zone) bool { return of.ready > 0 || of.down == 0 && of.size > 0 })
 }
@@ -291,7 +291,7 @@ var taintKeys = map[v1.NodeConditionType]map[v1.ConditionStatus]string{
 	v1.NodePIDPressure:        {v1.ConditionTrue: v1.TaintNodePIDPressure},
 }
 
-// isNodeControllers tells whether it is the taint by which the controller marks a node that is down.
+// isNodeControllers reports whether it is the taint by which the controller marks a node that is down.
 func isNodeControllers(taint v1.Taint, effect v1.TaintEffect) bool {
 	return taint.Effect == effect && (taint.Key == v1.TaintNodeUnreachable || taint.Key == v1.TaintNodeNotReady)
 }
@@ -300,7 +300,7 @@ func isTainted(node *v1.Node, effect v1.TaintEffect) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return isNodeControllers(t, effect) })
 }
 
-// waitsForNoExecute tells whether the node is down and has not got its NoExecute taint.
+// waitsForNoExecute reports whether the node is down and has not got its NoExecute taint.
 func waitsForNoExecute(node *v1.Node) bool {
 	ready := readyCondition(node)
 	return ready != nil && ready.Status != v1.ConditionTrue && !isTainted(node, v1.TaintEffectNoExecute)

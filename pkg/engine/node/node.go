@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/util/taints"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
@@ -38,7 +39,7 @@ func Cordon(s *cluster.State, names ...string) (*cluster.State, error) {
 func Uncordon(s *cluster.State, names ...string) (*cluster.State, error) {
 	return changeNodes(s, names, func(node *v1.Node) {
 		node.Spec.Unschedulable = false
-		node.Spec.Taints = withoutTaints(node.Spec.Taints, v1.TaintNodeUnschedulable)
+		node.Spec.Taints, _ = taints.DeleteTaintsByKey(node.Spec.Taints, v1.TaintNodeUnschedulable)
 	})
 }
 
@@ -72,7 +73,7 @@ func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, 
 // back by Admit. A cordon stays.
 func Restore(s *cluster.State, names ...string) (*cluster.State, error) {
 	next, err := changeNodes(s, names, func(node *v1.Node) {
-		node.Spec.Taints = withoutTaints(node.Spec.Taints, v1.TaintNodeOutOfService)
+		node.Spec.Taints, _ = taints.DeleteTaintsByKey(node.Spec.Taints, v1.TaintNodeOutOfService)
 		setReady(node, v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status", s.Now)
 		node.Spec.Taints = conditionTaints(node, s.Now)
 	})
@@ -127,8 +128,4 @@ func withReadiness(pod *v1.Pod, status v1.ConditionStatus, now metav1.Time) *v1.
 func setReady(node *v1.Node, status v1.ConditionStatus, reason, message string, now metav1.Time) {
 	conditions := slices.DeleteFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady })
 	node.Status.Conditions = append(conditions, v1.NodeCondition{Type: v1.NodeReady, Status: status, Reason: reason, Message: message, LastTransitionTime: now})
-}
-
-func withoutTaints(taints []v1.Taint, keys ...string) []v1.Taint {
-	return slices.DeleteFunc(slices.Clone(taints), func(t v1.Taint) bool { return slices.Contains(keys, t.Key) })
 }

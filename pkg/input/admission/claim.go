@@ -1,8 +1,8 @@
 package admission
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -25,7 +25,8 @@ func AdmitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) {
 	}
 }
 
-// DefaultClass is upstream's GetDefaultClass: the newest of the default classes, then the first by name; nil: there is none.
+// DefaultClass returns the newest of the default classes, the first by name among those of one age; nil: there is none. It is GetDefaultClass in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/storageclass.go, whose package would bring 22 others along.
 func DefaultClass(classes []*storagev1.StorageClass) *storagev1.StorageClass {
 	var defaults []*storagev1.StorageClass
 	for _, class := range classes {
@@ -37,9 +38,6 @@ func DefaultClass(classes []*storagev1.StorageClass) *storagev1.StorageClass {
 		return nil
 	}
 	return slices.MinFunc(defaults, func(a, b *storagev1.StorageClass) int {
-		if n := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); n != 0 {
-			return n
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 }

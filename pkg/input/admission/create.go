@@ -79,8 +79,8 @@ func setStatus(obj runtime.Object) {
 	}
 }
 
-// requestContext is the context in which the API server validates a request of that version. Its log would tell only
-// upstream's developers something.
+// requestContext is the context in which the API server validates a request of that version. Its log is of use to
+// upstream's developers alone.
 func requestContext(gv schema.GroupVersion) context.Context {
 	ctx := klog.NewContext(context.Background(), logr.Discard())
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{APIGroup: gv.Group, APIVersion: gv.Version})

@@ -78,10 +78,10 @@ func init() {
 // KindNamed returns the kind of that name; nil if a State holds no such objects.
 func KindNamed(name string) *Kind { return kinds[name] }
 
-// IsGroup tells whether it is the API group of one of the kinds.
+// IsGroup reports whether it is the API group of one of the kinds.
 func IsGroup(name string) bool { return groups.Has(name) }
 
-// Serves tells whether an API server knows the kind under the group and version.
+// Serves reports whether an API server knows the kind under the group and version.
 func (k *Kind) Serves(gv schema.GroupVersion) bool {
 	return k.group == gv.Group && slices.Contains(k.versions, gv.Version)
 }

@@ -66,7 +66,7 @@ func (a *admitting) pod(pod *v1.Pod) {
 	}
 }
 
-// wasAdmitted tells whether the pod has passed the admission of the cluster that it comes from: it has run, or the cluster
+// wasAdmitted reports whether the pod has passed the admission of the cluster that it comes from: it has run, or the cluster
 // that created it has given it a priority. The phase Pending alone says nothing, since it is the default.
 func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
 	if pod.Status.Phase != "" && pod.Status.Phase != v1.PodPending {
@@ -75,7 +75,7 @@ func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
 	return pod.Spec.Priority != nil && !a.uncreated[cluster.RefTo(pod)]
 }
 
-// nodeExists tells whether the node that a pod specification names, if it names one, is there; if not, that is a problem. A pod that
+// nodeExists reports whether the node that a pod specification names, if it names one, is there; if not, that is a problem. A pod that
 // has ended takes no room, and its node may be gone.
 func (a *admitting) nodeExists(obj cluster.Object, path string, spec *v1.PodSpec) bool {
 	pod, isPod := obj.(*v1.Pod)

@@ -13,7 +13,7 @@ import (
 )
 
 // Terminate returns the state in which the deletion of the pods has been asked for. A pod that has a node is Terminating from then on:
-// it keeps its room until its kubelet has ended it, which Reconcile does in its time, and never where the kubelet does not answer. Any
+// it keeps its room until its kubelet has ended it, which package node does in its time, and never where the kubelet does not answer. Any
 // other pod is gone at once, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go (CheckGracefulDelete) has it. Where the pods
 // are disrupted, and not just no longer wanted, the reason is that of their condition DisruptionTarget; else it is empty.
@@ -57,7 +57,7 @@ func Terminating(s *cluster.State, pod *v1.Pod, reason string) *v1.Pod {
 	return cluster.WithCondition(&ending, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: reason, LastTransitionTime: s.Now})
 }
 
-// AwaitedByJob tells whether a Job that is there has not yet counted the pod: then it stays until it has.
+// AwaitedByJob reports whether a Job that is there has not yet counted the pod: then it stays until it has.
 func AwaitedByJob(s *cluster.State, pod *v1.Pod) bool {
 	if !HasJobTrackingFinalizer(pod) {
 		return false
@@ -66,7 +66,7 @@ func AwaitedByJob(s *cluster.State, pod *v1.Pod) bool {
 	return ref != nil && slices.ContainsFunc(s.Jobs, func(job *batchv1.Job) bool { return job.UID == ref.UID })
 }
 
-// HasJobTrackingFinalizer tells whether the pod is one of a Job that has not yet counted it.
+// HasJobTrackingFinalizer reports whether the pod is one of a Job that has not yet counted it.
 func HasJobTrackingFinalizer(pod *v1.Pod) bool {
 	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 }

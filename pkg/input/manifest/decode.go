@@ -79,7 +79,7 @@ func (it item) refuse(subject string, problems ...string) (o outcome) {
 	return o
 }
 
-// dumped tells whether an API server has written the item: nothing else gives objects their resourceVersion.
+// dumped reports whether an API server has written the item: nothing else gives objects their resourceVersion.
 func (it item) dumped() bool { return it.header.Metadata.ResourceVersion != "" }
 
 func (it item) flaw(problem string, aside bool) Flaw {

@@ -70,7 +70,7 @@ func expand(d document) []item {
 	return it.expandList(0)
 }
 
-// readHeader tells whether the item is an object with a header.
+// readHeader reports whether the item is an object with a header.
 func (it *item) readHeader() bool {
 	if it.json[0] != '{' {
 		it.fail("%s where an object with apiVersion and kind is wanted", jsonType(it.json))
@@ -165,7 +165,7 @@ var snapshotKinds = []struct{ key, apiVersion, kind string }{
 	{"pvs", "v1", "PersistentVolume"},
 }
 
-// expandSnapshot returns the objects of a snapshot of kube-scheduler-simulator, which is told by its keys, and its scheduler
+// expandSnapshot returns the objects of a snapshot of kube-scheduler-simulator, which its keys show it to be, and its scheduler
 // configuration.
 func expandSnapshot(it item) (items []item, ok bool) {
 	var parts map[string]json.RawMessage

@@ -53,7 +53,7 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 			problems = append(problems, err)
 			continue
 		}
-		next = p.done()
+		next = p.nextState()
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
@@ -106,7 +106,7 @@ type pass struct {
 	changed, deleted []cluster.Object
 	ending           []*v1.Pod
 	names            map[types.NamespacedName]bool
-	admission        *admission.Pods
+	podAdmission     *admission.Pods
 }
 
 // put adds an object to the state, or replaces it.
@@ -120,7 +120,8 @@ func (p *pass) remove(objs ...cluster.Object) { p.deleted = append(p.deleted, ob
 
 func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) }
 
-func (p *pass) done() *cluster.State {
+// nextState is the state with what the pass has done.
+func (p *pass) nextState() *cluster.State {
 	if p.actions() == 0 {
 		return p.State
 	}
