@@ -11,7 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -81,8 +81,8 @@ func writeBlast(t testing.TB, r *BlastReport, format string, opts Options) strin
 func TestWriteBlastGolden(t *testing.T) {
 	schema := compile(t, BlastKind)
 	for name, opts := range map[string]blast.Options{
-		"one": {Simultaneous: 1, Mode: controller.Unreachable},
-		"two": {Simultaneous: 2, Mode: controller.Deleted, Levels: []string{zone}},
+		"one": {Simultaneous: 1, Mode: node.Unreachable},
+		"two": {Simultaneous: 2, Mode: node.Deleted, Levels: []string{zone}},
 	} {
 		r := blasted(t, "testdata/blast/world.yaml", opts)
 		golden(t, "blast/"+name+".text", writeBlast(t, r, "text", Options{}))
@@ -98,7 +98,7 @@ func TestWriteBlastGolden(t *testing.T) {
 
 // The figures of testdata/blast/world.yaml as they were worked out by hand.
 func TestNewBlast(t *testing.T) {
-	r := blasted(t, "testdata/blast/world.yaml", blast.Options{Simultaneous: 1, Mode: controller.Unreachable, Levels: []string{zone}})
+	r := blasted(t, "testdata/blast/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{zone}})
 	level := r.Steps[0].Levels[0]
 	if want := (Radius{Share: 1, Namespace: "default", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}}); !cmp.Equal(want, level.Radius) {
 		t.Errorf("radius %+v, want %+v", level.Radius, want)
@@ -128,7 +128,7 @@ func TestNewBlast(t *testing.T) {
 }
 
 func TestWhyNotReplaced(t *testing.T) {
-	r := blasted(t, "testdata/blast/world.yaml", blast.Options{Simultaneous: 1, Mode: controller.Unreachable, Levels: []string{zone}})
+	r := blasted(t, "testdata/blast/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{zone}})
 	got := map[string]string{}
 	for _, pod := range r.Steps[0].Levels[0].Failures[1].Recovery.NotReplaced {
 		name, _, _ := strings.Cut(pod.Name, "-")

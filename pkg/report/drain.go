@@ -2,7 +2,7 @@ package report
 
 import (
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -81,7 +81,7 @@ func newDrained(drained *simulation.Drained, before *cluster.State) DrainedNode 
 	for _, pod := range drained.Evicted {
 		d.Evicted = append(d.Evicted, DrainedPod{Namespace: pod.Namespace, Name: pod.Name, Workload: ownerName(owner(pod))})
 	}
-	blocked := func(pods []controller.Blocked) []BlockedPod {
+	blocked := func(pods []node.Blocked) []BlockedPod {
 		var all []BlockedPod
 		for _, b := range pods {
 			all = append(all, BlockedPod{Namespace: b.Pod.Namespace, Name: b.Pod.Name, Workload: ownerName(owner(b.Pod)), Reason: b.Reason})

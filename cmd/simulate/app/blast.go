@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -25,7 +25,7 @@ import (
 const defaultWorst = 12
 
 // modes are the ways in which nodes can fail, the default first.
-var modes = []string{string(controller.Unreachable), string(controller.OutOfService), string(controller.Deleted)}
+var modes = []string{string(node.Unreachable), string(node.OutOfService), string(node.Deleted)}
 
 // failures are the flags that select the failures. They take precedence over the scenario.
 type failures struct {
@@ -182,7 +182,7 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 	}
 	opts := blast.Options{
 		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
-		Mode: controller.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
+		Mode: node.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
 	}
 	if err := f.known(cmd, steps, opts); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -131,7 +131,7 @@ func (f *survival) check(cmd *cobra.Command) error {
 
 // options returns the options that the flags select; the scenario fills in the rest.
 func (f *survival) options(nodes []*v1.Node, s *scenario.Scenario) (capacity.Options, error) {
-	opts := capacity.Options{Mode: controller.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
+	opts := capacity.Options{Mode: node.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
 	var err error
 	opts.Survive, err = capacity.Levels(nodes, s, f.levels)
 	return opts, err

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -17,7 +17,7 @@ func newDrain(s streams) *cobra.Command {
 	var in input
 	var step string
 	var out output
-	options := controller.DrainOptions{IgnoreDaemonSets: true}
+	options := node.DrainOptions{IgnoreDaemonSets: true}
 	cmd := &cobra.Command{
 		Use:   "drain [SCENARIO] node/NAME...",
 		Short: "Show what kubectl drain would do to nodes, and whether it finishes",
@@ -106,7 +106,7 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 }
 
 // drain drains the nodes in the order given and, if that does not finish, looks for another order.
-func drain(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options controller.DrainOptions) (*report.DrainReport, error) {
+func drain(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options node.DrainOptions) (*report.DrainReport, error) {
 	world, err := simulation.NewWorld(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		return nil, err

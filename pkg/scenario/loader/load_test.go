@@ -126,7 +126,9 @@ func TestOptions(t *testing.T) {
 	}
 	file := func(opts Options) (*scenario.Scenario, error) { return Load("testdata/ok/feature-gates.yaml", opts) }
 	inline := func(opts Options) (*scenario.Scenario, error) { return Load("testdata/ok/scheduler-inline.yaml", opts) }
-	walkthrough := func(opts Options) (*scenario.Scenario, error) { return Load("../../../scenarios/kind-walkthrough", opts) }
+	walkthrough := func(opts Options) (*scenario.Scenario, error) {
+		return Load("../../../scenarios/kind-walkthrough", opts)
+	}
 	flags := func(opts Options) (*scenario.Scenario, error) {
 		return FromFiles(nil, []string{"testdata/files/nodes.yaml"}, []string{"testdata/files/web.yaml"}, opts)
 	}

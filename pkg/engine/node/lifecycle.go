@@ -1,6 +1,7 @@
-package controller
+package node
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -33,11 +34,11 @@ const (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/node_lifecycle_controller.go.
 const excludeDisruption = "node.kubernetes.io/exclude-disruption"
 
-// lifecycle taints nodes by their conditions as the node lifecycle controller does,
+// taintByConditions taints nodes by their conditions as the node lifecycle controller does,
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/node_lifecycle_controller.go: NoSchedule at
 // once, NoExecute zone by zone at a limited rate, which a disruption of the zone lowers or stops. A node without a Ready condition, as
 // written by hand, is left alone.
-func (c *Controllers) lifecycle(s *cluster.State) *cluster.State {
+func taintByConditions(s *cluster.State, r *rand.Rand) *cluster.State {
 	var changed []cluster.Object
 	var found []*v1.Node // nodes that are down, and were not so at the last pass
 	down := false
@@ -63,12 +64,12 @@ func (c *Controllers) lifecycle(s *cluster.State) *cluster.State {
 	if !down {
 		return s
 	}
-	return c.taintNoExecute(s, found)
+	return taintNoExecute(s, found, r)
 }
 
 // taintNoExecute gives the next node of each zone that is due its NoExecute taint. When nodes go down together, the controller taints
 // the first one that it finds before it has seen the others: only then does it know that their zone is disrupted.
-func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node) *cluster.State {
+func taintNoExecute(s *cluster.State, found []*v1.Node, r *rand.Rand) *cluster.State {
 	zones := zonesOf(s)
 	var due []cluster.Object
 	add := func(node *v1.Node) {
@@ -76,7 +77,7 @@ func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node) *cluste
 		due = append(due, withNoExecute(node, s.Now))
 	}
 	if len(found) > 0 {
-		if first := c.oneOf(found); !zones.of(first).dueAt(evictionInterval, s.Now).After(s.Now.Time) {
+		if first := oneOf(found, r); !zones.of(first).dueAt(evictionInterval, s.Now).After(s.Now.Time) {
 			add(first)
 		}
 		if zones.stopped() { // upstream takes back the taints of all nodes when it sees the last of them go
@@ -90,18 +91,18 @@ func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node) *cluste
 	for _, zone := range zones.inOrder {
 		interval, goes := zones.interval(zone)
 		if goes && len(zone.waiting) > 0 && !zone.dueAt(interval, s.Now).After(s.Now.Time) {
-			add(c.oneOf(zone.waiting))
+			add(oneOf(zone.waiting, r))
 		}
 	}
 	return s.With(due...)
 }
 
 // oneOf returns the first of the nodes, or one by chance: upstream goes through them in no particular order.
-func (c *Controllers) oneOf(nodes []*v1.Node) *v1.Node {
-	if c.Rand == nil {
+func oneOf(nodes []*v1.Node, r *rand.Rand) *v1.Node {
+	if r == nil {
 		return nodes[0]
 	}
-	return nodes[c.Rand.IntN(len(nodes))]
+	return nodes[r.IntN(len(nodes))]
 }
 
 // nextNoExecute returns the earliest moment after now at which a node gets its NoExecute taint; zero: never.
@@ -126,7 +127,7 @@ type Disruption struct {
 	Region, Zone string
 	// Nodes are those of the zone that are down and whose pods stay bound to them.
 	Nodes []string
-	// All tells that no zone has a node left that is ready; then there is but this one Disruption, of no particular zone.
+	// All says that no zone has a ready node left; then this is the only Disruption, of no particular zone.
 	All bool
 }
 
@@ -223,7 +224,7 @@ func (z *zones) interval(of *zone) (time.Duration, bool) {
 	return evictionInterval, true
 }
 
-// stopped tells whether all zones are down, so that the controller rather believes that it is cut off itself, and evicts nothing.
+// stopped reports whether all zones are down: then the controller believes that it is cut off itself, and evicts nothing.
 func (z *zones) stopped() bool {
 	return !slices.ContainsFunc(z.inOrder, func(of *zone) bool { return of.ready > 0 || of.down == 0 && of.size > 0 })
 }
@@ -290,7 +291,7 @@ var taintKeys = map[v1.NodeConditionType]map[v1.ConditionStatus]string{
 	v1.NodePIDPressure:        {v1.ConditionTrue: v1.TaintNodePIDPressure},
 }
 
-// isNodeControllers tells whether it is the taint by which the controller marks a node that is down.
+// isNodeControllers reports whether it is the taint by which the controller marks a node that is down.
 func isNodeControllers(taint v1.Taint, effect v1.TaintEffect) bool {
 	return taint.Effect == effect && (taint.Key == v1.TaintNodeUnreachable || taint.Key == v1.TaintNodeNotReady)
 }
@@ -299,7 +300,7 @@ func isTainted(node *v1.Node, effect v1.TaintEffect) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return isNodeControllers(t, effect) })
 }
 
-// waitsForNoExecute tells whether the node is down and has not got its NoExecute taint.
+// waitsForNoExecute reports whether the node is down and has not got its NoExecute taint.
 func waitsForNoExecute(node *v1.Node) bool {
 	ready := readyCondition(node)
 	return ready != nil && ready.Status != v1.ConditionTrue && !isTainted(node, v1.TaintEffectNoExecute)

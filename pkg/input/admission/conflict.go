@@ -1,4 +1,4 @@
-package controller
+package admission
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -8,9 +8,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// distinct finds objects that cannot be there beside others: a second one of a UID, a second PriorityClass that is the default, and a
+// findConflicts finds objects that cannot be there beside others: a second one of a UID, a second PriorityClass that is the default, and a
 // new object in a namespace that is on its way out. A cluster from which both come has them, whatever its admission says by now.
-func (a *admitting) distinct() {
+func (a *admitting) findConflicts() {
 	type identity struct {
 		kind string
 		uid  types.UID
@@ -21,7 +21,7 @@ func (a *admitting) distinct() {
 	}
 	uids, terminating := map[identity]cluster.Object{}, map[string]bool{}
 	var byDefault *schedulingv1.PriorityClass
-	look := func(obj cluster.Object) {
+	see := func(obj cluster.Object) {
 		uids[identity{cluster.KindOf(obj), obj.GetUID()}] = obj
 		switch o := obj.(type) {
 		case *v1.Namespace:
@@ -34,7 +34,7 @@ func (a *admitting) distinct() {
 	}
 	for _, obj := range a.state.Objects() {
 		if !given[cluster.RefTo(obj)] {
-			look(obj)
+			see(obj)
 		}
 	}
 	for _, obj := range a.objs {
@@ -45,7 +45,7 @@ func (a *admitting) distinct() {
 		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault && a.uncreated[cluster.RefTo(obj)] && byDefault != nil && byDefault.Name != class.Name {
 			a.problem(obj, "PriorityClass %v is already marked as default. Only one default can exist", byDefault.Name)
 		}
-		look(obj)
+		see(obj)
 	}
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
 	for _, obj := range a.objs {

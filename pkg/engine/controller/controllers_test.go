@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // world is a cluster whose scheduler is a function.
@@ -68,7 +69,7 @@ func anywhere(s *cluster.State, _ *v1.Pod) string {
 
 func (w *world) admit(objs ...cluster.Object) []string {
 	w.t.Helper()
-	next, notes, err := Admit(w.state, objs...)
+	next, notes, err := admission.Admit(w.state, objs...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -265,17 +266,6 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 	}
 }
 
-func TestGeneratedNamesDiffer(t *testing.T) {
-	seen := map[string]bool{}
-	for n := range 100_000 {
-		name := generatedName("web-", n)
-		if seen[name] {
-			t.Fatalf("name %s came twice", name)
-		}
-		seen[name] = true
-	}
-}
-
 // BenchmarkReconcile is 500 Deployments of 100 pods: their creation, and a round at rest.
 func BenchmarkReconcile(b *testing.B) {
 	manifests := ""
@@ -284,7 +274,7 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 	objs := decode(b, manifests[3:])
 	create := func() (*cluster.State, *Controllers) {
-		s, _, err := Admit(&cluster.State{Now: cluster.Epoch}, objs...)
+		s, _, err := admission.Admit(&cluster.State{Now: cluster.Epoch}, objs...)
 		if err != nil {
 			b.Fatal(err)
 		}

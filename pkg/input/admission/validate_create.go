@@ -1,18 +1,6 @@
-package manifest
+package admission
 
 import (
-	"fmt"
-	"reflect"
-
-	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
-	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	jobutil "k8s.io/kubernetes/pkg/api/job"
@@ -21,103 +9,31 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	serviceutil "k8s.io/kubernetes/pkg/api/service"
 	"k8s.io/kubernetes/pkg/apis/apps"
-	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
 	"k8s.io/kubernetes/pkg/apis/autoscaling"
-	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	autoscalingvalidation "k8s.io/kubernetes/pkg/apis/autoscaling/validation"
 	"k8s.io/kubernetes/pkg/apis/batch"
-	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	batchvalidation "k8s.io/kubernetes/pkg/apis/batch/validation"
 	"k8s.io/kubernetes/pkg/apis/core"
-	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	"k8s.io/kubernetes/pkg/apis/core/helper/qos"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/apis/policy"
-	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
-	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
-	schedulingvalidation "k8s.io/kubernetes/pkg/apis/scheduling/validation"
-	_ "k8s.io/kubernetes/pkg/apis/storage/install"
-	storagevalidation "k8s.io/kubernetes/pkg/apis/storage/validation"
 	"k8s.io/kubernetes/pkg/features"
 	volumevalidation "k8s.io/kubernetes/pkg/volume/validation"
-
-	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// kind is a kind that a cluster.State holds.
-type kind struct {
-	name, group string
-	// versions are those that an API server serves; the first is the one that cluster.State holds.
-	versions   []string
-	namespaced bool
-	holds      cluster.Object
-	// validate prepares and validates an object in its internal version as the PrepareForCreate and Validate of the kind's
-	// strategy do, without resetting the status:
-	// https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry/<group>/<kind>/strategy.go.
-	validate func(internal runtime.Object) field.ErrorList
-}
-
-const namespaced, clusterWide = true, false
-
-var table = []*kind{
-	{"Namespace", "", []string{"v1"}, clusterWide, &v1.Namespace{}, on(corevalidation.ValidateNamespace)},
-	{"Node", "", []string{"v1"}, clusterWide, &v1.Node{}, on(corevalidation.ValidateNode)},
-	{"Pod", "", []string{"v1"}, namespaced, &v1.Pod{}, on(validatePod)},
-	{"Service", "", []string{"v1"}, namespaced, &v1.Service{}, on(validateService)},
-	{"PersistentVolume", "", []string{"v1"}, clusterWide, &v1.PersistentVolume{}, on(validatePersistentVolume)},
-	{"PersistentVolumeClaim", "", []string{"v1"}, namespaced, &v1.PersistentVolumeClaim{}, on(validatePersistentVolumeClaim)},
-	{"Deployment", "apps", []string{"v1"}, namespaced, &appsv1.Deployment{}, on(validateDeployment)},
-	{"ReplicaSet", "apps", []string{"v1"}, namespaced, &appsv1.ReplicaSet{}, on(validateReplicaSet)},
-	{"StatefulSet", "apps", []string{"v1"}, namespaced, &appsv1.StatefulSet{}, on(validateStatefulSet)},
-	{"DaemonSet", "apps", []string{"v1"}, namespaced, &appsv1.DaemonSet{}, on(validateDaemonSet)},
-	{"ControllerRevision", "apps", []string{"v1"}, namespaced, &appsv1.ControllerRevision{}, on(appsvalidation.ValidateControllerRevisionCreate)},
-	{"Job", "batch", []string{"v1"}, namespaced, &batchv1.Job{}, on(validateJob)},
-	{"CronJob", "batch", []string{"v1"}, namespaced, &batchv1.CronJob{}, on(validateCronJob)},
-	{"HorizontalPodAutoscaler", "autoscaling", []string{"v2", "v1"}, namespaced, &autoscalingv2.HorizontalPodAutoscaler{}, on(validateHorizontalPodAutoscaler)},
-	{"PodDisruptionBudget", "policy", []string{"v1"}, namespaced, &policyv1.PodDisruptionBudget{}, on(validatePodDisruptionBudget)},
-	{"PriorityClass", "scheduling.k8s.io", []string{"v1"}, clusterWide, &schedulingv1.PriorityClass{}, on(schedulingvalidation.ValidatePriorityClass)},
-	{"StorageClass", "storage.k8s.io", []string{"v1"}, clusterWide, &storagev1.StorageClass{}, on(storagevalidation.ValidateStorageClass)},
-	{"CSINode", "storage.k8s.io", []string{"v1"}, clusterWide, &storagev1.CSINode{}, on(storagevalidation.ValidateCSINode)},
-}
-
-var (
-	kinds   = map[string]*kind{}       // by name
-	kindsBy = map[reflect.Type]*kind{} // by the type that cluster.State holds
-	groups  = sets.New[string]()       // their API groups
-)
-
-func init() {
-	for _, k := range table {
-		kinds[k.name], kindsBy[reflect.TypeOf(k.holds)] = k, k
-		groups.Insert(k.group)
+// validatePod follows
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
+func validatePod(pod *core.Pod) field.ErrorList {
+	podutil.DropDisabledPodFields(pod, nil)
+	podutil.DefaultPodLevelResources(pod)
+	if pod.Status.QOSClass == "" {
+		pod.Status.QOSClass = qos.GetPodQOS(pod)
 	}
-}
-
-func kindOf(obj cluster.Object) *kind { return kindsBy[reflect.TypeOf(obj)] }
-
-func (k *kind) apiVersion() string {
-	if k.group == "" {
-		return k.versions[0]
-	}
-	return k.group + "/" + k.versions[0]
-}
-
-// describe names an object of the kind as errors do: "Deployment default/web", "Node n1".
-func (k *kind) describe(namespace, name string) string {
-	switch {
-	case name == "":
-		return k.name + " without a name"
-	case !k.namespaced:
-		return fmt.Sprintf("%s %s", k.name, name)
-	case namespace == "":
-		namespace = v1.NamespaceDefault
-	}
-	return fmt.Sprintf("%s %s/%s", k.name, namespace, name)
-}
-
-func on[T runtime.Object](validate func(T) field.ErrorList) func(runtime.Object) field.ErrorList {
-	return func(obj runtime.Object) field.ErrorList { return validate(obj.(T)) }
+	opts := podutil.GetValidationOptionsFromPodSpecAndMeta(&pod.Spec, nil, &pod.ObjectMeta, nil)
+	opts.ResourceIsPod = true
+	return corevalidation.ValidatePodCreate(pod, opts)
 }
 
 // aHealthCheckNodePort is the first port of the default --service-node-port-range. Which one it is has no effect on placement.
@@ -172,7 +88,6 @@ func validateDaemonSet(ds *apps.DaemonSet) field.ErrorList {
 }
 
 func validateJob(job *batch.Job) field.ErrorList {
-	generateSelector(job)
 	jobutil.DropDisabledFields(&job.Spec, nil)
 	return batchvalidation.ValidateJobCreate(job, batchvalidation.JobValidationOptions{
 		PodValidationOptions:  templateOptions(&job.Spec.Template),

@@ -12,6 +12,8 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // Controllers act as kube-controller-manager does. The zero value is ready to use. It serves one simulation at a time.
@@ -29,7 +31,7 @@ type Controllers struct {
 // The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
 // for instance because its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
-	next := c.end(evictTainted(c.lifecycle(s)))
+	next := node.Reconcile(s, c.Rand)
 	owned := ownership(next)
 	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
 	// have spoken. In a real cluster the status arrives by an event in between.
@@ -51,7 +53,7 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 			problems = append(problems, err)
 			continue
 		}
-		next = p.done()
+		next = p.nextState()
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
@@ -69,14 +71,7 @@ func Next(s *cluster.State) (metav1.Time, bool) {
 			next = metav1.NewTime(at)
 		}
 	}
-	consider(nextNoExecute(s))
-	consider(nextEnd(s))
-	tainted := noExecuteTaints(s)
-	for _, pod := range s.Pods {
-		if at, ok := evictionTime(pod, tainted[pod.Spec.NodeName]); ok && pod.DeletionTimestamp == nil {
-			consider(at)
-		}
-	}
+	consider(node.Next(s))
 	minReady := map[types.UID]int32{}
 	for _, rs := range s.ReplicaSets {
 		minReady[rs.UID] = rs.Spec.MinReadySeconds
@@ -111,7 +106,7 @@ type pass struct {
 	changed, deleted []cluster.Object
 	ending           []*v1.Pod
 	names            map[types.NamespacedName]bool
-	admission        *admission
+	podAdmission     *admission.Pods
 }
 
 // put adds an object to the state, or replaces it.
@@ -125,11 +120,12 @@ func (p *pass) remove(objs ...cluster.Object) { p.deleted = append(p.deleted, ob
 
 func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) }
 
-func (p *pass) done() *cluster.State {
+// nextState is the state with what the pass has done.
+func (p *pass) nextState() *cluster.State {
 	if p.actions() == 0 {
 		return p.State
 	}
-	next := *Terminate(p.State.With(p.changed...).Without(p.deleted...), "", p.ending...)
+	next := *admission.Terminate(p.State.With(p.changed...).Without(p.deleted...), "", p.ending...)
 	next.Created = p.created
 	return &next
 }

@@ -1,4 +1,4 @@
-package controller
+package admission_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
@@ -34,7 +35,7 @@ func TestConflicts(t *testing.T) {
 				objects = append(objects, object.Object)
 			}
 			got := ""
-			if _, _, err := Admit(&cluster.State{Now: cluster.Epoch}, objects...); err != nil {
+			if _, _, err := admission.Admit(&cluster.State{Now: cluster.Epoch}, objects...); err != nil {
 				got = err.Error()
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -1,14 +1,12 @@
-package controller
+package admission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/component-helpers/storage/volume"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -16,42 +14,38 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
-	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// admission is what every new pod passes, whoever creates it: the API server's defaults of a pod, which a template does not have,
+// Pods is what every new pod passes, whoever creates it: the API server's defaults of a pod, which a template does not have,
 // and the default plugins Priority and DefaultTolerationSeconds.
-type admission struct {
+type Pods struct {
 	classes map[string]*schedulingv1.PriorityClass
 	// byDefault is the class of pods that name none; nil: there is no such class.
 	byDefault *schedulingv1.PriorityClass
 }
 
-func newAdmission(s *cluster.State) *admission {
-	a := &admission{classes: map[string]*schedulingv1.PriorityClass{}}
+// NewPods takes the PriorityClasses of the state.
+func NewPods(s *cluster.State) *Pods {
+	p := &Pods{classes: map[string]*schedulingv1.PriorityClass{}}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
-		a.classes[class.Name] = class
+		p.classes[class.Name] = class
 	}
 	for _, class := range s.PriorityClasses {
-		a.classes[class.Name] = class
-		if class.GlobalDefault && (a.byDefault == nil || class.Value < a.byDefault.Value) {
-			a.byDefault = class
+		p.classes[class.Name] = class
+		if class.GlobalDefault && (p.byDefault == nil || class.Value < p.byDefault.Value) {
+			p.byDefault = class
 		}
 	}
-	return a
+	return p
 }
 
-// pod completes a new pod in place. Its containers are its own; what else it shares with others is copied before it is changed.
-func (a *admission) pod(pod *v1.Pod) error {
+// Admit completes a new pod in place. Its containers are its own; what else it shares with others is copied before it is changed.
+func (p *Pods) Admit(pod *v1.Pod) error {
 	legacyscheme.Scheme.Default(pod)
-	if err := a.priority(&pod.Spec); err != nil {
-		name := pod.Name
-		if name == "" {
-			name = pod.GenerateName
-		}
-		return fmt.Errorf("pods %q is forbidden: %w", name, err)
+	if err := p.priority(&pod.Spec); err != nil {
+		return fmt.Errorf("pods %q is forbidden: %w", cmp.Or(pod.Name, pod.GenerateName), err)
 	}
 	pod.Spec.Tolerations = defaultTolerations(pod.Spec.Tolerations)
 	cluster.MergeLabelKeys(pod)
@@ -82,12 +76,12 @@ func defaultPodLevelResources(spec *v1.PodSpec) error {
 }
 
 // priority is admitPod in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
-func (a *admission) priority(spec *v1.PodSpec) error {
+func (p *Pods) priority(spec *v1.PodSpec) error {
 	value, policy := int32(scheduling.DefaultPriorityWhenNoDefaultClassExists), v1.PreemptLowerPriority
 	preemption := &policy
-	class := a.byDefault
+	class := p.byDefault
 	if spec.PriorityClassName != "" {
-		if class = a.classes[spec.PriorityClassName]; class == nil {
+		if class = p.classes[spec.PriorityClassName]; class == nil {
 			return fmt.Errorf("no PriorityClass with name %v was found; add it to the input", spec.PriorityClassName)
 		}
 	}
@@ -123,36 +117,4 @@ func defaultTolerations(tolerations []v1.Toleration) []v1.Toleration {
 		}
 	}
 	return tolerations
-}
-
-// admitClaim gives a new claim the default class where it names none, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/storage/storageclass/setdefault/admission.go.
-func admitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) {
-	if !volume.PersistentVolumeClaimHasClass(claim) {
-		if class := defaultClass(s.StorageClasses); class != nil {
-			claim.Spec.StorageClassName = &class.Name
-		}
-	}
-	if claim.Status.Phase == "" {
-		claim.Status.Phase = v1.ClaimPending
-	}
-}
-
-// defaultClass is upstream's GetDefaultClass: the newest of the default classes, then the first by name; nil: there is none.
-func defaultClass(classes []*storagev1.StorageClass) *storagev1.StorageClass {
-	var defaults []*storagev1.StorageClass
-	for _, class := range classes {
-		if storageutil.IsDefaultAnnotation(class.ObjectMeta) {
-			defaults = append(defaults, class)
-		}
-	}
-	if len(defaults) == 0 {
-		return nil
-	}
-	return slices.MinFunc(defaults, func(a, b *storagev1.StorageClass) int {
-		if n := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); n != 0 {
-			return n
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
 }

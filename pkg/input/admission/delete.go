@@ -1,4 +1,4 @@
-package controller
+package admission
 
 import (
 	"slices"
@@ -72,7 +72,7 @@ func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone, present map[typ
 	return orphaned(obj.GetOwnerReferences(), gone, present)
 }
 
-// orphaned tells whether an owner is gone and none is left.
+// orphaned reports whether an owner is gone and none is left.
 func orphaned(refs []metav1.OwnerReference, gone, present map[types.UID]bool) bool {
 	lost := false
 	for _, ref := range refs {

@@ -1,4 +1,4 @@
-package controller
+package node
 
 import (
 	"testing"
@@ -9,18 +9,19 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // Four nodes of eight are no disruption. Of six they are: those that are excluded do not count for their zone.
 func TestExcludedNodesDoNotCount(t *testing.T) {
 	s := nodesOf(map[string]int{"a": 8, "b": 1})
-	if got, _ := tainted(t, &Controllers{}, lost(t, s, "a", 4)); got != "a-1 0, a-2 10, a-3 20, a-4 30" {
+	if got, _ := tainted(t, lost(t, s, "a", 4)); got != "a-1 0, a-2 10, a-3 20, a-4 30" {
 		t.Errorf("four of eight: %s", got)
 	}
 	for _, node := range s.Nodes[6:8] {
 		node.Labels[excludeDisruption] = ""
 	}
-	if got, _ := tainted(t, &Controllers{}, lost(t, s, "a", 4)); got != "a-1 0" {
+	if got, _ := tainted(t, lost(t, s, "a", 4)); got != "a-1 0" {
 		t.Errorf("four of six: %s", got)
 	}
 }
@@ -28,7 +29,7 @@ func TestExcludedNodesDoNotCount(t *testing.T) {
 // A slow zone keeps no other one waiting: while one node of a follows the next after 100 s, it takes 10 s in b.
 func TestZonesGoOnEachAtTheirRate(t *testing.T) {
 	s := lost(t, nodesOf(map[string]int{"a": 51, "b": 6}), "a", 29)
-	if got, _ := tainted(t, &Controllers{}, lost(t, s, "b", 3)); got != slow(29)+", b-1 0, b-2 10, b-3 20" {
+	if got, _ := tainted(t, lost(t, s, "b", 3)); got != slow(29)+", b-1 0, b-2 10, b-3 20" {
 		t.Errorf("tainted %s", got)
 	}
 }
@@ -40,7 +41,7 @@ func TestATerminatingPodIsNotReadyAgain(t *testing.T) {
 		s = s.With(cluster.Bind(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}, "a-1", s.Now.Time))
 	}
 	s = lost(t, s, "a", 1)
-	s = Terminate(s, "", s.Pods[1])
+	s = admission.Terminate(s, "", s.Pods[1])
 	s, err := Restore(s, "a-1")
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func TestTheNextEndIsTheFirst(t *testing.T) {
 			pod.DeletionTimestamp = &end
 			s = s.With(pod)
 		}
-		if at, waits := Next(s); !waits || at.Sub(s.Now.Time) != 5*time.Second {
+		if at := Next(s); at.Sub(s.Now.Time) != 5*time.Second {
 			t.Errorf("ends after %v s: the clock goes on by %v, want 5 s", seconds, at.Sub(s.Now.Time))
 		}
 	}

@@ -1,4 +1,4 @@
-package controller
+package admission
 
 import (
 	"encoding/json"
@@ -12,22 +12,61 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// keep gives an object that is applied over another of its name what it keeps of it: its identity, what controllers have
-// written, and its status unless it brings its own. What it must not change is for update to find.
-func keep(obj, old cluster.Object) error {
+// update makes the object one that takes the place of the older one. What the API server would not take of the change is a problem, in
+// its words.
+func (a *admitting) update(obj, old cluster.Object) {
+	if err := prepareForUpdate(obj, old); err != nil {
+		a.problem(obj, "%w", err)
+		return
+	}
+	validate := KindNamed(cluster.KindOf(obj)).validateUpdate
+	if validate == nil {
+		return
+	}
+	internal, err := toInternal(obj)
+	if err != nil {
+		a.problem(obj, "%w", err)
+		return
+	}
+	was, err := toInternal(old)
+	if err != nil {
+		a.problem(obj, "%w", err)
+		return
+	}
+	for _, problem := range messages(validate(internal, was)) {
+		a.problem(obj, "%s", problem)
+	}
+}
+
+// toInternal returns a copy in the version in which the API server validates it. An update must say which version of the object it
+// changes, and here that is always the last.
+func toInternal(obj cluster.Object) (runtime.Object, error) {
+	internal, err := legacyscheme.Scheme.ConvertToVersion(obj, runtime.InternalGroupVersioner)
+	if err != nil {
+		return nil, err
+	}
+	internal.(metav1.Object).SetResourceVersion("1")
+	return internal, nil
+}
+
+// prepareForUpdate gives an object that takes the place of an older one what it keeps of that: its identity, what controllers have
+// written, and its status unless it brings its own. What it must not change is for validateUpdate to find.
+func prepareForUpdate(obj, old cluster.Object) error {
 	created := obj.GetCreationTimestamp()
 	obj.SetUID(old.GetUID())
 	obj.SetCreationTimestamp(old.GetCreationTimestamp())
 	if len(obj.GetOwnerReferences()) == 0 {
 		obj.SetOwnerReferences(old.GetOwnerReferences())
 	}
-	keepAnnotations(obj, old)
+	keepControllersAnnotations(obj, old)
 	switch o := obj.(type) {
 	case *v1.Pod:
 		if err := keepPod(o, old.(*v1.Pod), created.IsZero()); err != nil {
@@ -53,9 +92,9 @@ func keep(obj, old cluster.Object) error {
 			o.Status = was.Status
 		}
 	case *batchv1.Job:
-		keepJob(o, old.(*batchv1.Job))
+		keepSelector(o, old.(*batchv1.Job))
 	case *appsv1.DaemonSet:
-		if err := keepGeneration(o, old.(*appsv1.DaemonSet)); err != nil {
+		if err := countTemplates(o, old.(*appsv1.DaemonSet)); err != nil {
 			return err
 		}
 	}
@@ -79,8 +118,7 @@ func keepPod(pod, was *v1.Pod, described bool) error {
 		pod.Spec.NodeName, pod.Status = was.Spec.NodeName, was.Status
 	}
 	if described {
-		said := v1.Pod{Spec: pod.Spec}
-		merged, err := merge(&said, &v1.Pod{Spec: was.Spec})
+		merged, err := patched(&v1.Pod{Spec: was.Spec}, &v1.Pod{Spec: pod.Spec})
 		if err != nil {
 			return err
 		}
@@ -96,9 +134,9 @@ func keepPod(pod, was *v1.Pod, described bool) error {
 	return nil
 }
 
-// merge returns the pod with what another says of it.
-func merge(said, pod *v1.Pod) (*v1.Pod, error) {
-	modified, err := json.Marshal(said)
+// patched returns the pod with what a manifest says of it.
+func patched(pod, manifest *v1.Pod) (*v1.Pod, error) {
+	modified, err := json.Marshal(manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +144,7 @@ func merge(said, pod *v1.Pod) (*v1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta, err := strategicpatch.NewPatchMetaFromStruct(said)
+	meta, err := strategicpatch.NewPatchMetaFromStruct(manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +152,12 @@ func merge(said, pod *v1.Pod) (*v1.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	patched, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, patch, meta)
+	data, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, patch, meta)
 	if err != nil {
 		return nil, err
 	}
 	merged := &v1.Pod{}
-	return merged, json.Unmarshal(patched, merged)
+	return merged, json.Unmarshal(data, merged)
 }
 
 // resized are the statuses of containers that have what they request: a kubelet takes what it gets, and at once.
@@ -136,23 +174,9 @@ func resized(statuses []v1.ContainerStatus, containers []v1.Container) []v1.Cont
 	return statuses
 }
 
-// keepJob gives a Job the selector and the labels that the API server made for it, which its manifest can have for another UID.
-func keepJob(job, was *batchv1.Job) {
-	if job.Spec.ManualSelector != nil && *job.Spec.ManualSelector {
-		return
-	}
-	job.Spec.Selector = was.Spec.Selector
-	for _, key := range []string{"job-name", batchv1.JobNameLabel, "controller-uid", batchv1.ControllerUidLabel} {
-		delete(job.Spec.Template.Labels, key)
-		if value, found := was.Spec.Template.Labels[key]; found {
-			metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, key, value)
-		}
-	}
-}
-
-// keepGeneration counts the templates of a DaemonSet that is counted at all, which those of dumps are: a pod with the number of the
+// countTemplates counts the templates of a DaemonSet that is counted at all, which those of dumps are: a pod with the number of the
 // present one is up to date.
-func keepGeneration(ds, was *appsv1.DaemonSet) error {
+func countTemplates(ds, was *appsv1.DaemonSet) error {
 	generation, err := daemonutil.GetTemplateGeneration(was)
 	if err != nil || generation == nil {
 		return err
@@ -164,11 +188,12 @@ func keepGeneration(ds, was *appsv1.DaemonSet) error {
 	return nil
 }
 
-// keepAnnotations keeps what controllers have annotated.
-func keepAnnotations(obj, old cluster.Object) {
+// keepControllersAnnotations keeps what controllers, and not the user, have annotated.
+func keepControllersAnnotations(obj, old cluster.Object) {
 	annotations := obj.GetAnnotations()
 	for key, value := range old.GetAnnotations() {
-		if _, given := annotations[key]; given || !byController(key) {
+		isControllers := slices.ContainsFunc(controllersPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+		if _, given := annotations[key]; given || !isControllers {
 			continue
 		}
 		if annotations == nil {
@@ -179,12 +204,5 @@ func keepAnnotations(obj, old cluster.Object) {
 	obj.SetAnnotations(annotations)
 }
 
-// byController tells whether it is a controller, and not the user, that writes an annotation of the key.
-func byController(key string) bool {
-	for _, prefix := range []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"} {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	return false
-}
+// controllersPrefixes begin the keys of the annotations that controllers write.
+var controllersPrefixes = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"}

@@ -1,4 +1,4 @@
-package controller_test
+package admission_test
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // Of several default classes a claim that names none gets the one that was created last, and of those created together the first by name.
@@ -44,7 +44,7 @@ func TestClaimGetsTheNewestDefaultClass(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "default"},
 				Spec:       v1.PersistentVolumeClaimSpec{StorageClassName: test.asked},
 			}
-			state, _, err := controller.Admit(&cluster.State{Now: cluster.Epoch}, append(test.classes, claim)...)
+			state, _, err := admission.Admit(&cluster.State{Now: cluster.Epoch}, append(test.classes, claim)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func admitted(t *testing.T, objs ...cluster.Object) *cluster.State {
 	state := &cluster.State{Now: cluster.Epoch}
 	for _, obj := range objs {
 		var err error
-		if state, _, err = controller.Admit(state, obj); err != nil {
+		if state, _, err = admission.Admit(state, obj); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package controller
+package node
 
 import (
 	"fmt"
@@ -7,8 +7,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/util/taints"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // FailureMode is how a node fails.
@@ -29,8 +31,7 @@ const (
 // Cordon makes the nodes unschedulable: spec.unschedulable, and the taint that the node lifecycle controller adds.
 func Cordon(s *cluster.State, names ...string) (*cluster.State, error) {
 	return changeNodes(s, names, func(node *v1.Node) {
-		node.Spec.Unschedulable = true
-		node.Spec.Taints = withTaints(node.Spec.Taints, unschedulableTaint(s.Now))
+		cluster.Cordon(node, s.Now)
 	})
 }
 
@@ -38,12 +39,8 @@ func Cordon(s *cluster.State, names ...string) (*cluster.State, error) {
 func Uncordon(s *cluster.State, names ...string) (*cluster.State, error) {
 	return changeNodes(s, names, func(node *v1.Node) {
 		node.Spec.Unschedulable = false
-		node.Spec.Taints = withoutTaints(node.Spec.Taints, v1.TaintNodeUnschedulable)
+		node.Spec.Taints, _ = taints.DeleteTaintsByKey(node.Spec.Taints, v1.TaintNodeUnschedulable)
 	})
-}
-
-func unschedulableTaint(now metav1.Time) v1.Taint {
-	return v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule, TimeAdded: &now}
 }
 
 // Fail returns the state in which the nodes have failed. What follows from it, Reconcile does. An error names the nodes that
@@ -54,8 +51,7 @@ func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, 
 	}
 	next, err := changeNodes(s, names, func(node *v1.Node) {
 		if mode == OutOfService {
-			node.Spec.Taints = withTaints(node.Spec.Taints,
-				v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute, TimeAdded: &s.Now})
+			cluster.AddTaint(node, v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute, TimeAdded: &s.Now})
 		}
 		setReady(node, v1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.", s.Now)
 	})
@@ -67,7 +63,7 @@ func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, 
 		for _, name := range names {
 			nodes = append(nodes, s.Node(name))
 		}
-		return Delete(s, nodes...), nil
+		return admission.Delete(s, nodes...), nil
 	}
 	return next.With(podsOn(next, names, func(pod *v1.Pod) *v1.Pod { return withReadiness(pod, v1.ConditionFalse, s.Now) })...), nil
 }
@@ -77,7 +73,7 @@ func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, 
 // back by Admit. A cordon stays.
 func Restore(s *cluster.State, names ...string) (*cluster.State, error) {
 	next, err := changeNodes(s, names, func(node *v1.Node) {
-		node.Spec.Taints = withoutTaints(node.Spec.Taints, v1.TaintNodeOutOfService)
+		node.Spec.Taints, _ = taints.DeleteTaintsByKey(node.Spec.Taints, v1.TaintNodeOutOfService)
 		setReady(node, v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status", s.Now)
 		node.Spec.Taints = conditionTaints(node, s.Now)
 	})
@@ -126,26 +122,10 @@ func podsOn(s *cluster.State, nodes []string, change func(*v1.Pod) *v1.Pod) []cl
 }
 
 func withReadiness(pod *v1.Pod, status v1.ConditionStatus, now metav1.Time) *v1.Pod {
-	changed := *pod
-	setCondition(&changed, v1.PodCondition{Type: v1.PodReady, Status: status, LastTransitionTime: now})
-	return &changed
+	return cluster.WithCondition(pod, v1.PodCondition{Type: v1.PodReady, Status: status, LastTransitionTime: now})
 }
 
 func setReady(node *v1.Node, status v1.ConditionStatus, reason, message string, now metav1.Time) {
 	conditions := slices.DeleteFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady })
 	node.Status.Conditions = append(conditions, v1.NodeCondition{Type: v1.NodeReady, Status: status, Reason: reason, Message: message, LastTransitionTime: now})
-}
-
-func withTaints(taints []v1.Taint, added ...v1.Taint) []v1.Taint {
-	taints = slices.Clone(taints)
-	for _, taint := range added {
-		if !slices.ContainsFunc(taints, func(t v1.Taint) bool { return t.MatchTaint(&taint) }) {
-			taints = append(taints, taint)
-		}
-	}
-	return taints
-}
-
-func withoutTaints(taints []v1.Taint, keys ...string) []v1.Taint {
-	return slices.DeleteFunc(slices.Clone(taints), func(t v1.Taint) bool { return slices.Contains(keys, t.Key) })
 }

@@ -1,4 +1,4 @@
-package controller
+package node
 
 import (
 	"fmt"
@@ -54,11 +54,11 @@ func lost(t *testing.T, s *cluster.State, zone string, n int) *cluster.State {
 
 // tainted lets the controller work until nothing waits for the clock, and returns the nodes with a NoExecute taint and after how many
 // seconds they got it: "a-1 0, a-2 10".
-func tainted(t *testing.T, c *Controllers, s *cluster.State) (string, *cluster.State) {
+func tainted(t *testing.T, s *cluster.State) (string, *cluster.State) {
 	t.Helper()
 	start := s.Now
 	for range 1000 {
-		if next := c.lifecycle(s); next != s {
+		if next := taintByConditions(s, nil); next != s {
 			s = next
 			continue
 		}
@@ -107,7 +107,7 @@ func TestNoExecuteTaintsComeAtTheRateOfTheZone(t *testing.T) {
 			for zone, n := range test.lost {
 				s = lost(t, s, zone, n)
 			}
-			got, s := tainted(t, &Controllers{}, s)
+			got, s := tainted(t, s)
 			if got != test.want {
 				t.Errorf("tainted\n got %s\nwant %s", got, test.want)
 			}
@@ -131,14 +131,13 @@ func slow(n int) string {
 
 // When the last zone goes, upstream takes the taints of those before back, and adds none until a node is back.
 func TestFullDisruptionTakesTaintsBack(t *testing.T) {
-	var c Controllers
-	got, s := tainted(t, &c, lost(t, nodesOf(map[string]int{"a": 2, "b": 2}), "a", 2))
+	got, s := tainted(t, lost(t, nodesOf(map[string]int{"a": 2, "b": 2}), "a", 2))
 	if got != "a-1 0, a-2 10" {
 		t.Fatalf("zone a: %s", got)
 	}
 	later := *s
 	later.Now = metav1.NewTime(s.Now.Add(time.Hour))
-	got, s = tainted(t, &c, lost(t, &later, "b", 2))
+	got, s = tainted(t, lost(t, &later, "b", 2))
 	if got != "b-1 0" {
 		t.Errorf("then zone b: %s, want only the node that was found first", got)
 	}
@@ -149,7 +148,7 @@ func TestFullDisruptionTakesTaintsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, s = tainted(t, &c, back); got != "a-2 0, b-1 0, b-2 10" {
+	if got, s = tainted(t, back); got != "a-2 0, b-1 0, b-2 10" {
 		t.Errorf("with a-1 back: %s", got)
 	}
 	if d := Disruptions(s); len(d) != 0 {
@@ -215,7 +214,7 @@ func TestConditionsBringTaints(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := nodesOf(map[string]int{"b": 3})
 			s.Nodes = append(s.Nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: v1.NodeSpec{Taints: test.taints}, Status: v1.NodeStatus{Conditions: test.conditions}})
-			_, s = tainted(t, &Controllers{}, s)
+			_, s = tainted(t, s)
 			var got []string
 			for _, taint := range s.Node("n").Spec.Taints {
 				got = append(got, strings.TrimPrefix(taint.Key, "node.kubernetes.io/")+":"+string(taint.Effect))

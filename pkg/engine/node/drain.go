@@ -1,10 +1,11 @@
-package controller
+package node
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,10 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
+
+var daemonSetKind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 
 // DrainOptions are the flags of kubectl drain that decide which pods are evicted.
 type DrainOptions struct {
@@ -31,7 +35,7 @@ type Blocked struct {
 	Reason string
 }
 
-// Drainable tells which pods kubectl drain would evict from the node, in order of arrival, and which keep it from evicting
+// Drainable returns the pods that kubectl drain would evict from the node, in order of arrival, and those that keep it from evicting
 // any. Pods that a drain leaves alone, those of DaemonSets and static ones, are in neither list.
 func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1.Pod, blocked []Blocked, err error) {
 	if s.Node(node) == nil {
@@ -86,7 +90,7 @@ var ErrManyBudgets = errors.New("This pod has more than one PodDisruptionBudget,
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/storage/eviction.go. The error wraps ErrBudget
 // or ErrManyBudgets and names budget and pod.
 func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
-	evicted := func(s *cluster.State) *cluster.State { return Terminate(s, "EvictionByEvictionAPI", pod) }
+	evicted := func(s *cluster.State) *cluster.State { return admission.Terminate(s, "EvictionByEvictionAPI", pod) }
 	if cluster.Terminal(pod) || pod.Status.Phase == v1.PodPending || pod.DeletionTimestamp != nil {
 		return evicted(s), nil
 	}

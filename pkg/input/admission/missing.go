@@ -1,4 +1,4 @@
-package controller
+package admission
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,58 +20,71 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// resolveOwners points each owner reference at its owner's UID: where the reference has none, or where the owner had none
-// before it was admitted. It does so for what is in the state already, too, when the owner comes later.
-func (a *admitting) resolveOwners() {
-	owners := maps.Clone(a.known)
-	given := map[cluster.Ref]bool{}
-	for _, obj := range a.objs {
-		owners[cluster.RefTo(obj)] = obj
-		given[cluster.RefTo(obj)] = true
-	}
-	present := map[types.UID]bool{}
-	for _, obj := range owners {
-		present[obj.GetUID()] = true
+// addNamespaces adds the namespaces that are missing. Those of every cluster are not worth a note.
+func (a *admitting) addNamespaces() {
+	have := map[string]bool{}
+	for _, ns := range a.state.Namespaces {
+		have[ns.Name] = true
 	}
 	for _, obj := range a.objs {
-		if refs := a.resolved(obj, owners, present); refs != nil {
-			obj.SetOwnerReferences(refs)
+		if ns, ok := obj.(*v1.Namespace); ok {
+			have[ns.Name] = true
 		}
 	}
-	for _, obj := range a.state.Objects() {
-		if given[cluster.RefTo(obj)] {
+	for _, obj := range a.objs {
+		name := obj.GetNamespace()
+		if name == "" || have[name] {
 			continue
 		}
-		if refs := a.resolved(obj, owners, present); refs != nil {
-			obj = obj.DeepCopyObject().(cluster.Object)
-			obj.SetOwnerReferences(refs)
-			a.objs = append(a.objs, obj)
+		have[name] = true
+		switch name {
+		case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease:
+		default:
+			a.notes = append(a.notes, fmt.Sprintf("Namespace %s did not exist and was created", name))
 		}
+		a.add(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 }
 
-// resolved returns the object's owner references with their owners' UIDs, or nil where nothing has to change.
-func (a *admitting) resolved(obj cluster.Object, owners map[cluster.Ref]cluster.Object, present map[types.UID]bool) []metav1.OwnerReference {
-	var resolved []metav1.OwnerReference
-	for i, ref := range obj.GetOwnerReferences() {
-		if ref.UID != "" && present[ref.UID] {
-			continue
+// addPriorityClasses adds the PriorityClasses that running pods name and nobody gave.
+func (a *admitting) addPriorityClasses() {
+	have := NewPods(a.state).classes
+	for _, obj := range a.objs {
+		if class, ok := obj.(*schedulingv1.PriorityClass); ok {
+			have[class.Name] = class
 		}
-		owner := cmp.Or(owners[cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}], owners[cluster.Ref{Kind: ref.Kind, Name: ref.Name}])
-		if owner == nil || ref.UID != "" && !a.unidentified[cluster.RefTo(owner)] {
-			continue
-		}
-		if resolved == nil {
-			resolved = slices.Clone(obj.GetOwnerReferences())
-		}
-		resolved[i].UID = owner.GetUID()
 	}
-	return resolved
+	for _, obj := range a.objs {
+		pod, ok := obj.(*v1.Pod)
+		if !ok || pod.Spec.NodeName == "" && !cluster.Dumped(pod) || pod.Spec.Priority == nil || pod.Spec.PriorityClassName == "" || have[pod.Spec.PriorityClassName] != nil {
+			continue
+		}
+		class := &schedulingv1.PriorityClass{
+			ObjectMeta:       metav1.ObjectMeta{Name: pod.Spec.PriorityClassName},
+			Value:            *pod.Spec.Priority,
+			PreemptionPolicy: pod.Spec.PreemptionPolicy,
+		}
+		have[class.Name] = class
+		a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value %d, as %s has it",
+			cluster.RefTo(class).Describe(), class.Value, cluster.RefTo(pod).Describe()))
+		a.add(class)
+	}
 }
 
-// replicaSets adds the ReplicaSets that pods name as their owner and nobody gave, where a Deployment of their name is there:
+// addPriorityClassOf adds the PriorityClass that the template of a dump names, if nobody gave it and no pod says its value.
+func (a *admitting) addPriorityClassOf(owner cluster.Object, name string) {
+	if name == "" || !cluster.Dumped(owner) || a.pods.classes[name] != nil {
+		return
+	}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	a.add(class)
+	a.pods.classes[name] = class
+	a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value 0, since %s names it and no pod says its value", cluster.RefTo(class).Describe(), cluster.RefTo(owner).Describe()))
+}
+
+// addReplicaSets adds the ReplicaSets that pods name as their owner and nobody gave, where a Deployment of their name is there:
 // otherwise the Deployment would create all its pods a second time.
-func (a *admitting) replicaSets() {
+func (a *admitting) addReplicaSets() {
 	deployments := map[types.NamespacedName]*appsv1.Deployment{}
 	for _, d := range a.state.Deployments {
 		deployments[types.NamespacedName{Namespace: d.Namespace, Name: d.Name}] = d
@@ -129,7 +143,7 @@ func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.D
 // currentRevision names the ReplicaSet whose pods are of the Deployment's present template: that of its hash, else the
 // newest whose containers are the template's, else the newest.
 func currentRevision(d *appsv1.Deployment, revisions map[string][]*v1.Pod) string {
-	byHash := replicaSetName(d.Name, controller.ComputeHash(&d.Spec.Template, d.Status.CollisionCount))
+	byHash := d.Name + "-" + controller.ComputeHash(&d.Spec.Template, d.Status.CollisionCount)
 	if _, ok := revisions[byHash]; ok {
 		return byHash
 	}
@@ -177,7 +191,7 @@ func missingReplicaSet(d *appsv1.Deployment, name string, pods []*v1.Pod, curren
 			UID:               metav1.GetControllerOfNoCopy(pods[0]).UID,
 			CreationTimestamp: pods[0].CreationTimestamp,
 			Labels:            template.Labels,
-			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(d, deploymentKind)},
+			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas:        &replicas,

@@ -1,4 +1,4 @@
-package controller
+package node
 
 import (
 	"time"
@@ -8,6 +8,7 @@ import (
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // evictTainted asks for the deletion of the pods that no longer tolerate the NoExecute taints of their node:
@@ -23,7 +24,7 @@ func evictTainted(s *cluster.State) *cluster.State {
 			evicted = append(evicted, pod)
 		}
 	}
-	return Terminate(s, "DeletionByTaintManager", evicted...)
+	return admission.Terminate(s, "DeletionByTaintManager", evicted...)
 }
 
 // noExecuteTaints returns the NoExecute taints of the nodes that have any, by node.
@@ -39,7 +40,7 @@ func noExecuteTaints(s *cluster.State) map[string][]v1.Taint {
 	return tainted
 }
 
-// evictionTime tells when a pod must leave a node with the taints, counted from the first of them; false: never. It is
+// evictionTime returns when a pod must leave a node with the taints, counted from the first of them; false: never. It is
 // upstream's processPodOnNode with its getMinTolerationTime.
 func evictionTime(pod *v1.Pod, taints []v1.Taint) (time.Time, bool) {
 	if len(taints) == 0 || cluster.Terminal(pod) {

@@ -1,100 +1,66 @@
-package manifest
+package admission
 
 import (
 	"context"
-	"fmt"
-	"hash/fnv"
-	"slices"
 
 	"github.com/go-logr/logr"
-	"github.com/google/uuid"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/operation"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// create does what the API server does with an object that is posted to it, in the same order, and returns the object in the
+// Create does what the API server does with an object that is posted to it, in the same order, and returns the object in the
 // version that cluster.State holds; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/registry/rest/create.go.
 // Unlike the API server it keeps the status, so that the dump of a live cluster stays what it was.
-func create(k *kind, obj cluster.Object, gv schema.GroupVersion, source Source) (cluster.Object, []string) {
+func Create(obj cluster.Object, gv schema.GroupVersion, source string) (cluster.Object, []string) {
+	kind := KindNamed(cluster.KindOf(obj))
 	dumped := obj.GetUID() != "" || obj.GetResourceVersion() != ""
-	identify(k, obj, source)
+	identify(obj, source)
 	legacyscheme.Scheme.Default(obj)
+	if job, ok := obj.(*batchv1.Job); ok {
+		generateSelector(job)
+	}
 	internal, err := legacyscheme.Scheme.UnsafeConvertToVersion(obj, runtime.InternalGroupVersioner)
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
-	if dumped {
-		adopt(internal)
+	if pod, ok := internal.(*core.Pod); ok && dumped {
+		pod.Spec.EphemeralContainers = nil // an API server takes none on creation; they are for debugging and hold no resources
 	}
-	errs := k.validate(internal)
+	errs := kind.validateCreate(internal)
 	if len(errs) == 0 {
-		errs = apivalidation.ValidateObjectMetaAccessor(obj, k.namespaced, pathSegment, field.NewPath("metadata"))
+		errs = apivalidation.ValidateObjectMetaAccessor(obj, cluster.Namespaced(kind.name), pathSegment, field.NewPath("metadata"))
 	}
 	errs = rest.ValidateDeclarativelyWithMigrationChecks(requestContext(gv), legacyscheme.Scheme, internal, nil, errs, operation.Create, declarative())
 	if len(errs) > 0 {
-		return nil, worded(errs)
+		return nil, messages(errs)
 	}
-	external, err := legacyscheme.Scheme.UnsafeConvertToVersion(internal, schema.GroupVersion{Group: k.group, Version: k.versions[0]})
+	external, err := legacyscheme.Scheme.UnsafeConvertToVersion(internal, kind.GroupVersion())
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
 	external.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	settle(external)
+	setStatus(external)
 	return external.(cluster.Object), nil
 }
 
-// worded returns the errors as the API server words them. Of a field that is missing it says that alone, and not also that
-// nothing is no valid value.
-func worded(errs field.ErrorList) []string {
-	missing := map[string]bool{}
-	for _, err := range errs {
-		missing[err.Field] = missing[err.Field] || err.Type == field.ErrorTypeRequired
-	}
-	var problems []string
-	for _, err := range errs {
-		if !missing[err.Field] || err.Type == field.ErrorTypeRequired {
-			problems = append(problems, err.Error())
-		}
-	}
-	return problems
-}
-
-// identify gives the object the namespace, name and UID that an API server would give it. They follow from what and where the
-// object is, and are therefore the same in every run.
-func identify(k *kind, obj cluster.Object, source Source) {
-	obj.SetManagedFields(nil) // often more than half of a dump, and of no use
-	if k.namespaced && obj.GetNamespace() == "" {
-		obj.SetNamespace(v1.NamespaceDefault)
-	}
-	if obj.GetName() == "" && obj.GetGenerateName() != "" {
-		hash := fnv.New32a()
-		hash.Write([]byte(source.String()))
-		obj.SetName(obj.GetGenerateName() + rand.SafeEncodeString(fmt.Sprint(hash.Sum32())))
-	}
-	if obj.GetUID() == "" {
-		what := fmt.Sprintf("%s/%s/%s", k.name, obj.GetNamespace(), obj.GetName())
-		obj.SetUID(types.UID(uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String()))
-	}
-}
-
-// settle does what the API server, controllers and the kubelet would do at once or soon, and what the scheduler waits for.
-func settle(obj runtime.Object) {
+// setStatus does what the API server, controllers and the kubelet would do at once or soon, and what the scheduler waits for.
+func setStatus(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *v1.Pod:
 		cluster.MergeLabelKeys(o)
@@ -113,8 +79,8 @@ func settle(obj runtime.Object) {
 	}
 }
 
-// requestContext is the context in which the API server validates a request of that version. Its log would tell only
-// upstream's developers something.
+// requestContext is the context in which the API server validates a request of that version. Its log is of use to
+// upstream's developers alone.
 func requestContext(gv schema.GroupVersion) context.Context {
 	ctx := klog.NewContext(context.Background(), logr.Discard())
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{APIGroup: gv.Group, APIVersion: gv.Version})
@@ -136,14 +102,4 @@ func pathSegment(name string, prefix bool) []string {
 		return content.IsPathSegmentPrefix(name)
 	}
 	return content.IsPathSegmentName(name)
-}
-
-// kindsOf lists the kinds of an API version.
-func kindsOf(gv schema.GroupVersion) []string {
-	var names []string
-	for name := range legacyscheme.Scheme.KnownTypes(gv) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
