@@ -16,8 +16,8 @@ type adviceText struct {
 
 func (t *adviceText) everything() {
 	r := t.report
-	t.line(styled(bold, "%s", r.Advice))
-	t.line(styled(plain, "%s", r.about()))
+	t.linef(bold, "%s", r.Advice)
+	t.linef(plain, "%s", r.about())
 	t.space()
 	shown, rest := r.shown()
 	t.table("", r.table(shown)...)
@@ -85,21 +85,21 @@ func (r *AdviceReport) table(shown []*AdviceCandidate) [][]cell {
 			titles = append(titles, "WORST RADIUS/"+name)
 		}
 	}
-	table := [][]cell{row(bold, titles...)}
+	table := [][]cell{bold.row(titles...)}
 	for _, c := range shown {
 		mark := "  "
 		if c.Front {
 			mark = "* "
 		}
-		cells := []cell{styled(plain, "%s%d", mark, c.Rank), {c.Name, plain},
+		cells := []cell{plain.cellf("%s%d", mark, c.Rank), plain.cell(c.Name),
 			number(c.Pending, against(float64(c.Pending), float64(now.Pending))), number(c.Moved, plain), rolloutCell(c)}
 		for _, key := range keys {
 			level, was := c.Level(key), now.Level(key)
 			if level == nil {
-				cells = append(cells, row(plain, none, none)...)
+				cells = append(cells, plain.row(none, none)...)
 				continue
 			}
-			cells = append(cells, cell{percent(level.Radius), against(level.Radius, was.Radius)}, strandedCell(level, was))
+			cells = append(cells, against(level.Radius, was.Radius).cell(percent(level.Radius)), strandedCell(level, was))
 		}
 		if trials {
 			cells = append(cells, trialCells(c, now)...)
@@ -112,20 +112,20 @@ func (r *AdviceReport) table(shown []*AdviceCandidate) [][]cell {
 func rolloutCell(c *AdviceCandidate) cell {
 	switch {
 	case c.Rollout == nil:
-		return cell{none, plain}
+		return plain.cell(none)
 	case !c.Rollout.Ends:
-		return cell{"never ends", red}
+		return red.cell("never ends")
 	}
-	return cell{"ends", plain}
+	return plain.cell("ends")
 }
 
 func trialCells(c, now *AdviceCandidate) []cell {
 	if c.Trials == nil {
-		return row(plain, slices.Repeat([]string{none}, 1+len(now.Trials.Radius))...)
+		return plain.row(slices.Repeat([]string{none}, 1+len(now.Trials.Radius))...)
 	}
 	cells := []cell{number(c.Trials.WorstPending, against(float64(c.Trials.WorstPending), float64(now.Trials.WorstPending)))}
 	for i, radius := range c.Trials.Radius {
-		cells = append(cells, cell{percent(radius.Worst), against(radius.Worst, now.Trials.Radius[i].Worst)})
+		cells = append(cells, against(radius.Worst, now.Trials.Radius[i].Worst).cell(percent(radius.Worst)))
 	}
 	return cells
 }
@@ -134,19 +134,19 @@ func trialCells(c, now *AdviceCandidate) []cell {
 func (t *adviceText) candidate(c *AdviceCandidate) {
 	r := t.report
 	t.space()
-	t.line(styled(bold, "%d. %s", c.Rank, c.Name))
+	t.linef(bold, "%d. %s", c.Rank, c.Name)
 	for _, line := range r.words(c) {
-		t.line(styled(plain, "   %s", line))
+		t.linef(plain, "   %s", line)
 	}
 	if c.Changed() {
-		t.line(styled(plain, "   Apply and run again:"))
-		t.line(styled(plain, "     PATCH=%s", ShellWord(string(c.Patch))))
-		t.line(styled(plain, "     %s", r.apply(`"$PATCH"`)))
+		t.linef(plain, "   Apply and run again:")
+		t.linef(plain, "     PATCH=%s", ShellWord(string(c.Patch)))
+		t.linef(plain, "     %s", r.apply(`"$PATCH"`))
 	} else {
-		t.line(styled(plain, "   Run again:"))
+		t.linef(plain, "   Run again:")
 	}
 	for _, command := range r.commands(c, func(words string) string { return `"` + words + `$PATCH"` }) {
-		t.line(styled(plain, "     %s  # %s", command.Command, command.Shows))
+		t.linef(plain, "     %s  # %s", command.Command, command.Shows)
 	}
 }
 

@@ -31,11 +31,11 @@ func (t *blastText) failures(level *BlastLevel, shown []*Failure) {
 			titles = append(titles, "PREEMPTED", "AFTER")
 		}
 	}
-	table := [][]cell{row(bold, titles...)}
+	table := [][]cell{bold.row(titles...)}
 	for _, f := range shown {
-		cells := []cell{{domainsText(f.Domains), plain}, number(len(f.Nodes), plain), number(f.Pods, plain), {percent(f.CPU), plain}}
+		cells := []cell{plain.cell(domainsText(f.Domains)), number(len(f.Nodes), plain), number(f.Pods, plain), plain.cell(percent(f.CPU))}
 		if t.wide {
-			cells = append(cells, cell{percent(f.Memory), plain})
+			cells = append(cells, plain.cell(percent(f.Memory)))
 		}
 		cells = append(cells, t.hit(f.Workloads, func(l Loss) string { return fmt.Sprintf(" %d/%d", l.Lost, l.Replicas) }, shareStyle(f.share())))
 		if budgets {
@@ -57,11 +57,11 @@ func (t *blastText) failures(level *BlastLevel, shown []*Failure) {
 func (t *blastText) recovery(r *Recovery) []cell {
 	switch {
 	case r == nil && t.wide:
-		return row(plain, none, none, none, none, none)
+		return plain.row(none, none, none, none, none)
 	case r == nil:
-		return row(plain, none, none, none)
+		return plain.row(none, none, none)
 	case t.wide:
-		return append(r.cells(), number(r.Preempted, yellow), cell{percent(r.After.Share), shareStyle(r.After.Share)})
+		return append(r.cells(), number(r.Preempted, yellow), shareStyle(r.After.Share).cell(percent(r.After.Share)))
 	}
 	return r.cells()
 }
@@ -88,12 +88,12 @@ func (t *blastText) budgets(names []string) cell {
 // few names the first of several in a cell.
 func (t *blastText) few(names []string, s style) cell {
 	if len(names) == 0 {
-		return cell{none, plain}
+		return plain.cell(none)
 	}
 	if more := len(names) - maxHit; more > 0 && !t.all {
 		names = append(names[:maxHit:maxHit], fmt.Sprintf("%d more", more))
 	}
-	return cell{strings.Join(names, ", "), s}
+	return s.cell(strings.Join(names, ", "))
 }
 
 // name is the workload's, with its kind and its namespace where it takes these to tell it from another.
@@ -136,9 +136,9 @@ func (t *blastText) stranded(level *BlastLevel, shown []*Failure) {
 		told[i].domains = append(told[i].domains, domainsText(f.Domains))
 	}
 	t.upTo(len(told), "kind of failure", "kinds of failures", func(i int) {
-		t.line(styled(yellow, "Stranded when %s is lost:", t.either(told[i].domains)))
+		t.linef(yellow, "Stranded when %s is lost:", t.either(told[i].domains))
 		for _, line := range told[i].lines {
-			t.line(styled(plain, "%s", line))
+			t.linef(plain, "%s", line)
 		}
 	})
 }
@@ -178,9 +178,9 @@ func (t *blastText) evictions(level *BlastLevel, shown []*Failure) {
 	switch {
 	case most == 0:
 	case least == most:
-		t.line(styled(plain, "The last pod is evicted %.0f s after the failure.", most))
+		t.linef(plain, "The last pod is evicted %.0f s after the failure.", most)
 	default:
-		t.line(styled(plain, "The last pod is evicted %.0f s to %.0f s after the failure.", least, most))
+		t.linef(plain, "The last pod is evicted %.0f s to %.0f s after the failure.", least, most)
 	}
 }
 
@@ -202,10 +202,10 @@ func (t *blastText) notReplaced(level *BlastLevel, shown []*Failure) {
 		}
 	}
 	if len(order) > 0 {
-		t.line(styled(red, "Not replaced:"))
+		t.linef(red, "Not replaced:")
 	}
 	for _, why := range order {
-		t.line(styled(plain, "  %s (%s)", t.someFate(names[why]), why))
+		t.linef(plain, "  %s (%s)", t.someFate(names[why]), why)
 	}
 }
 
@@ -235,10 +235,10 @@ func (t *blastText) sharedFate(shown []*Failure) {
 				continue
 			}
 			if told == 0 {
-				t.line(cell{"Shared fate:", bold})
+				t.line(bold.cell("Shared fate:"))
 			}
 			told++
-			t.line(styled(plain, "  %d of %s in %s: pods %s", len(loss.SharedFate), t.name(loss), domainsText(f.Domains), t.someFate(loss.SharedFate)))
+			t.linef(plain, "  %d of %s in %s: pods %s", len(loss.SharedFate), t.name(loss), domainsText(f.Domains), t.someFate(loss.SharedFate))
 		}
 	}
 	if more > 0 {

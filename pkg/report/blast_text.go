@@ -51,7 +51,7 @@ func newBlastText(r *BlastReport, opts Options, wide bool) *blastText {
 func (t *blastText) everything() {
 	t.header()
 	t.space()
-	t.line(styled(bold, "%s", t.question()))
+	t.linef(bold, "%s", t.question())
 	t.space()
 	t.summary()
 	for i := range t.report.Steps {
@@ -82,7 +82,7 @@ func (t *blastText) question() string {
 
 func (t *blastText) summary() {
 	if len(t.report.Steps) == 0 {
-		t.line(styled(plain, "No steps."))
+		t.linef(plain, "No steps.")
 		return
 	}
 	t.table("", t.worstFailures()...)
@@ -98,7 +98,7 @@ func (t *blastText) worstFailures() [][]cell {
 	if t.report.Recover {
 		titles = append(titles, "LOST", "RECOVERED", "STRANDED", "NOT REPLACED", "AFTER")
 	}
-	table := [][]cell{row(bold, titles...)}
+	table := [][]cell{bold.row(titles...)}
 	for i := range t.report.Steps {
 		step := &t.report.Steps[i]
 		names := step.levels()
@@ -106,11 +106,11 @@ func (t *blastText) worstFailures() [][]cell {
 			level := &step.Levels[j]
 			var cells []cell
 			if steps {
-				cells = append(cells, cell{step.Name, plain})
+				cells = append(cells, plain.cell(step.Name))
 			}
-			cells = append(cells, number(step.Pending, yellow), cell{names[j], plain}, number(level.Domains, plain))
+			cells = append(cells, number(step.Pending, yellow), plain.cell(names[j]), number(level.Domains, plain))
 			cells = append(cells, radiusCells(level.Radius, t.namespaced)...)
-			cells = append(cells, cell{level.mean(), plain})
+			cells = append(cells, plain.cell(level.mean()))
 			if t.report.Recover {
 				cells = append(cells, summaryOf(level.worst(), level)...)
 			}
@@ -132,9 +132,9 @@ func (s *BlastStep) levels() []string {
 // radiusCells fill RADIUS, TAKES and WORST.
 func radiusCells(r Radius, namespaced bool) []cell {
 	if r.Replicas == 0 {
-		return row(plain, "0%", none, none)
+		return plain.row("0%", none, none)
 	}
-	return []cell{{percent(r.Share), shareStyle(r.Share)}, {r.takes(namespaced), plain}, {domainsText(r.Domains), plain}}
+	return []cell{shareStyle(r.Share).cell(percent(r.Share)), plain.cell(r.takes(namespaced)), plain.cell(domainsText(r.Domains))}
 }
 
 // takes is "2 of 3 of deployment/web".
@@ -182,9 +182,9 @@ func (l *BlastLevel) recovery(f *Failure) *Recovery {
 func summaryOf(f *Failure, level *BlastLevel) []cell {
 	r := level.recovery(f)
 	if r == nil {
-		return row(plain, none, none, none, none, none)
+		return plain.row(none, none, none, none, none)
 	}
-	return append(append([]cell{number(r.Lost, plain)}, r.cells()...), cell{percent(r.After.Share), shareStyle(r.After.Share)})
+	return append(append([]cell{number(r.Lost, plain)}, r.cells()...), shareStyle(r.After.Share).cell(percent(r.After.Share)))
 }
 
 // cells fill RECOVERED, STRANDED and NOT REPLACED.
@@ -231,10 +231,10 @@ func (t *blastText) step(i int) {
 			heading += ": " + step.Action
 		}
 		t.space()
-		t.line(styled(bold, "%s", heading))
+		t.linef(bold, "%s", heading)
 	}
 	if len(step.Levels) == 0 {
-		t.line(styled(plain, "No node is in any domain."))
+		t.linef(plain, "No node is in any domain.")
 	}
 	for j := range step.Levels {
 		t.space()
@@ -251,17 +251,17 @@ func (t *blastText) level(level *BlastLevel, name string) {
 	if level.Mean != nil {
 		heading += fmt.Sprintf(", radius %s, mean %s", percent(level.Radius.Share), percent(*level.Mean))
 	}
-	t.line(styled(bold, "%s", heading))
+	t.linef(bold, "%s", heading)
 	if level.Search != "" {
-		t.line(styled(plain, "%s", level.Search))
+		t.linef(plain, "%s", level.Search)
 	}
 	shown := t.shown(level)
 	if len(shown) > 0 {
 		t.failures(level, shown)
 	}
 	if more := len(level.Failures) - len(shown); more > 0 {
-		t.line(styled(plain, "%s", level.histogram()))
-		t.line(styled(plain, "These are the %d worst of %d failures; use --all to list every one.", len(shown), len(level.Failures)))
+		t.linef(plain, "%s", level.histogram())
+		t.linef(plain, "These are the %d worst of %d failures; use --all to list every one.", len(shown), len(level.Failures))
 	}
 	t.evictions(level, shown)
 	t.stranded(level, shown)
@@ -278,7 +278,7 @@ func (t *blastText) level(level *BlastLevel, name string) {
 		if n > 1 {
 			have, is = "have", "they are"
 		}
-		t.line(cell{"Unlabelled:", bold}, styled(plain, " %s %s no label %s, so %s in no domain, and no failure of the level takes the pods there: %s",
+		t.line(bold.cell("Unlabelled:"), plain.cellf(" %s %s no label %s, so %s in no domain, and no failure of the level takes the pods there: %s",
 			count(n, "node"), have, level.TopologyKey, is, t.some(level.Unlabelled)))
 	}
 }

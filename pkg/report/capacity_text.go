@@ -63,9 +63,9 @@ func (t *capacityText) everything(quiet bool) {
 	t.upTo(len(r.Mixes), "workload", "workloads", func(i int) { t.mix(&r.Mixes[i]) })
 	if len(r.Largest) > 0 {
 		t.space()
-		t.line(styled(bold, "Largest pods that fit now:"))
+		t.linef(bold, "Largest pods that fit now:")
 		for _, pod := range r.Largest {
-			t.line(styled(plain, "  %s", pod.text()))
+			t.linef(plain, "  %s", pod.text())
 		}
 	}
 	t.space()
@@ -80,11 +80,11 @@ func (r *CapacityReport) answers(m *CapacityMix) []cell {
 	}
 	for _, l := range append([]CapacityLimit{m.Fit}, m.Survive...) {
 		for _, u := range l.Uneven {
-			lines = append(lines, styled(red, "  Warning: %s%d more fit, but %d do not: this is below the smallest count that is known not to fit.",
+			lines = append(lines, red.cellf("  Warning: %s%d more fit, but %d do not: this is below the smallest count that is known not to fit.",
 				whileAny(l.Level, ""), u.Fits, u.DoesNot))
 		}
 		if l.Unreplaced > 0 {
-			lines = append(lines, styled(yellow, "  Note: %s%s not replaced after a failure (%s), and room for %s is not asked for.", whileAny(l.Level, ""),
+			lines = append(lines, yellow.cellf("  Note: %s%s not replaced after a failure (%s), and room for %s is not asked for.", whileAny(l.Level, ""),
 				is(l.Unreplaced, "pod"), r.Mode, pick(l.Unreplaced, "it", "them")))
 		}
 	}
@@ -111,13 +111,13 @@ func (r *CapacityReport) answer(m *CapacityMix) cell {
 	l := &m.Fit
 	switch {
 	case l.Short:
-		return styled(red, "%s: no more fit: not even the %s that %s for now have a node%s.", m.Name, m.nowInAll(), pick(len(m.Workloads), "it asks", "they ask"), r.because(l, ": "))
+		return red.cellf("%s: no more fit: not even the %s that %s for now have a node%s.", m.Name, m.nowInAll(), pick(len(m.Workloads), "it asks", "they ask"), r.because(l, ": "))
 	case l.Capped:
-		return styled(green, "%s: at least %s (%s in all); the search ended there.", m.Name, m.fit(l.More), m.inAll(l.More))
+		return green.cellf("%s: at least %s (%s in all); the search ended there.", m.Name, m.fit(l.More), m.inAll(l.More))
 	case l.More == 0:
-		return styled(yellow, "%s: no more fit (%s in all)%s.", m.Name, m.inAll(0), r.because(l, "; the next stays Pending: "))
+		return yellow.cellf("%s: no more fit (%s in all)%s.", m.Name, m.inAll(0), r.because(l, "; the next stays Pending: "))
 	}
-	return styled(green, "%s: %s (%s in all)%s.", m.Name, m.fit(l.More), m.inAll(l.More), r.because(l, "; the "+ordinal(l.More+1)+" stays Pending: "))
+	return green.cellf("%s: %s (%s in all)%s.", m.Name, m.fit(l.More), m.inAll(l.More), r.because(l, "; the "+ordinal(l.More+1)+" stays Pending: "))
 }
 
 func (r *CapacityReport) survives(m *CapacityMix, l *CapacityLimit) cell {
@@ -130,13 +130,13 @@ func (r *CapacityReport) survives(m *CapacityMix, l *CapacityLimit) cell {
 	}
 	switch {
 	case l.Short:
-		return styled(red, "  While any %s may fail: no more, and not even what is there now comes back%s.", name, loses("; "))
+		return red.cellf("  While any %s may fail: no more, and not even what is there now comes back%s.", name, loses("; "))
 	case l.Capped:
-		return styled(green, "  While any %s may fail: at least %s (%s in all).", name, m.fit(l.More), m.inAll(l.More))
+		return green.cellf("  While any %s may fail: at least %s (%s in all).", name, m.fit(l.More), m.inAll(l.More))
 	case l.More == 0:
-		return styled(yellow, "  While any %s may fail: no more (%s in all)%s.", name, m.inAll(0), loses("; with the next, "))
+		return yellow.cellf("  While any %s may fail: no more (%s in all)%s.", name, m.inAll(0), loses("; with the next, "))
 	}
-	return styled(green, "  While any %s may fail: %s (%s in all)%s.", name, m.fit(l.More), m.inAll(l.More), loses("; with the "+ordinal(l.More+1)+", "))
+	return green.cellf("  While any %s may fail: %s (%s in all)%s.", name, m.fit(l.More), m.inAll(l.More), loses("; with the "+ordinal(l.More+1)+", "))
 }
 
 // fit is "14 more replicas fit".
@@ -195,14 +195,14 @@ func (r *CapacityReport) summary() [][]cell {
 			titles = append(titles, "MORE, ANY "+strings.ToUpper(domainOf(l.Level))+" FAILS")
 		}
 	}
-	table := [][]cell{row(bold, append(titles, "BINDS")...)}
+	table := [][]cell{bold.row(append(titles, "BINDS")...)}
 	for i := range r.Mixes {
 		m := &r.Mixes[i]
-		cells := []cell{{m.Name, plain}, {m.inAll(0), plain}, m.Fit.more()}
+		cells := []cell{plain.cell(m.Name), plain.cell(m.inAll(0)), m.Fit.more()}
 		for j := range m.Survive {
 			cells = append(cells, m.Survive[j].more())
 		}
-		table = append(table, append(cells, cell{orNone(r.because(&m.Fit, "")), plain}))
+		table = append(table, append(cells, plain.cell(orNone(r.because(&m.Fit, "")))))
 	}
 	return table
 }
@@ -210,9 +210,9 @@ func (r *CapacityReport) summary() [][]cell {
 func (l *CapacityLimit) more() cell {
 	switch {
 	case l.Short:
-		return cell{"not even now", red}
+		return red.cell("not even now")
 	case l.Capped:
-		return styled(green, "%d or more", l.More)
+		return green.cellf("%d or more", l.More)
 	}
 	return number(l.More, plain)
 }
@@ -220,11 +220,11 @@ func (l *CapacityLimit) more() cell {
 // mix tells what refuses the next pod, and what becomes of the free resources.
 func (t *capacityText) mix(m *CapacityMix) {
 	t.space()
-	t.line(styled(bold, "%s", m.Name))
+	t.linef(bold, "%s", m.Name)
 	for _, l := range append([]CapacityLimit{m.Fit}, m.Survive...) {
 		if l.Message != "" {
-			t.line(styled(plain, "  %s: pod %s", l.when(), l.Pod))
-			t.line(styled(plain, "    %s", refused(l.Message)))
+			t.linef(plain, "  %s: pod %s", l.when(), l.Pod)
+			t.linef(plain, "    %s", refused(l.Message))
 		}
 	}
 	if len(m.Headroom) > 0 {
@@ -247,11 +247,11 @@ func (l *CapacityLimit) when() string {
 
 // headroom is a row for each resource below the titles. What is free is used, or falls to one of the last three.
 func (m *CapacityMix) headroom() [][]cell {
-	table := [][]cell{row(bold, "RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED")}
+	table := [][]cell{bold.row("RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED")}
 	for _, h := range m.Headroom {
-		cells := []cell{{h.Resource, plain}}
+		cells := []cell{plain.cell(h.Resource)}
 		for _, n := range []float64{h.Allocatable, h.Requested, h.Free, h.Used, h.TooSmall, h.OtherShort, h.Refused} {
-			cells = append(cells, cell{quantity(h.Resource, n), plain})
+			cells = append(cells, plain.cell(quantity(h.Resource, n)))
 		}
 		table = append(table, cells)
 	}

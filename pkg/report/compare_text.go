@@ -18,13 +18,13 @@ type compareText struct {
 
 func (t *compareText) everything() {
 	r := t.report
-	t.line(styled(bold, "%s", r.verdict()))
-	t.line(styled(plain, "%s", r.about()))
+	t.linef(bold, "%s", r.verdict())
+	t.linef(plain, "%s", r.about())
 	t.space()
 	t.table("", r.table()...)
 	if failures := r.failures(); len(failures) > 1 {
 		t.space()
-		t.line(styled(bold, "%s", leftBehind))
+		t.linef(bold, "%s", leftBehind)
 		t.table("", failures...)
 	}
 	if descriptions := r.descriptions(); len(descriptions) > 0 {
@@ -103,7 +103,7 @@ func (r *CompareReport) table() [][]cell {
 	if cost {
 		titles = append(titles, "COST/H")
 	}
-	table := [][]cell{row(bold, titles...)}
+	table := [][]cell{bold.row(titles...)}
 	base := &r.Variants[0]
 	for i := range r.Variants {
 		v := &r.Variants[i]
@@ -113,24 +113,24 @@ func (r *CompareReport) table() [][]cell {
 		} else {
 			name = "  " + name
 		}
-		cells := []cell{{name, plain}, number(v.Pods, plain), number(v.Pending, against(float64(v.Pending), float64(base.Pending))), number(v.Moved, plain)}
+		cells := []cell{plain.cell(name), number(v.Pods, plain), number(v.Pending, against(float64(v.Pending), float64(base.Pending))), number(v.Moved, plain)}
 		for _, key := range keys {
 			level, was := v.Level(key), base.Level(key)
 			if level == nil {
-				cells = append(cells, row(plain, none, none)...)
+				cells = append(cells, plain.row(none, none)...)
 				continue
 			}
 			skew, radius := plain, plain
 			if was != nil {
 				skew, radius = against(float64(level.Skew), float64(was.Skew)), against(level.Radius, was.Radius)
 			}
-			cells = append(cells, cell{strconv.Itoa(level.Skew), skew}, cell{percent(level.Radius), radius})
+			cells = append(cells, skew.cell(strconv.Itoa(level.Skew)), radius.cell(percent(level.Radius)))
 		}
 		for _, key := range stranded {
 			cells = append(cells, strandedCell(v.Level(key), base.Level(key)))
 		}
 		if cost {
-			cells = append(cells, cell{costText(&v.Metrics), plain})
+			cells = append(cells, plain.cell(costText(&v.Metrics)))
 		}
 		table = append(table, cells)
 	}
@@ -149,7 +149,7 @@ func (r *CompareReport) looked(keys []string) []string {
 
 func strandedCell(level, base *metric.LevelMetrics) cell {
 	if level == nil {
-		return cell{none, plain}
+		return plain.cell(none)
 	}
 	colour := plain
 	if base != nil {
@@ -187,7 +187,7 @@ const leftBehind = "Pods that are without a node after a failure, once all that 
 
 // failures is a row for each variant and level of which a failure strands pods, or leaves some that nobody replaces.
 func (r *CompareReport) failures() [][]cell {
-	table := [][]cell{row(bold, "VARIANT", "LEVEL", "STRANDED")}
+	table := [][]cell{bold.row("VARIANT", "LEVEL", "STRANDED")}
 	for _, v := range r.Variants {
 		for _, level := range v.Levels {
 			var parts []string
@@ -206,7 +206,7 @@ func (r *CompareReport) failures() [][]cell {
 			if len(parts) == 0 {
 				continue
 			}
-			table = append(table, row(plain, v.Name, levelName(level.TopologyKey), strings.Join(parts, ", ")))
+			table = append(table, plain.row(v.Name, levelName(level.TopologyKey), strings.Join(parts, ", ")))
 		}
 	}
 	return table

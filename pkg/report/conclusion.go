@@ -12,7 +12,7 @@ const maxTroubles = 5
 func (t *text) conclusion() {
 	steps := t.report.Steps
 	if len(steps) == 0 {
-		t.line(cell{"No steps.", bold})
+		t.line(bold.cell("No steps."))
 		return
 	}
 	var parts []string
@@ -40,7 +40,7 @@ func (t *text) conclusion() {
 	case clean > 0:
 		parts = append([]string{fmt.Sprintf("%d with every pod running", clean)}, parts...)
 	}
-	t.line(styled(bold, "%s: %s", count(len(steps), "step"), strings.Join(parts, ", ")))
+	t.linef(bold, "%s: %s", count(len(steps), "step"), strings.Join(parts, ", "))
 	t.verdict()
 }
 
@@ -72,13 +72,13 @@ func (t *text) verdict() {
 	case total == 0:
 		return
 	case failed == 0:
-		t.line(styled(green, "Expectations: %d of %d met", total, total))
+		t.linef(green, "Expectations: %d of %d met", total, total)
 		return
 	}
-	t.line(styled(red, "Expectations: %d of %d failed", failed, total))
+	t.linef(red, "Expectations: %d of %d failed", failed, total)
 	for _, s := range t.report.Steps {
 		for _, e := range failures(s.Expectations) {
-			t.line(styled(red, "  %s: %s", s.Name, e.failure()))
+			t.linef(red, "  %s: %s", s.Name, e.failure())
 		}
 	}
 }

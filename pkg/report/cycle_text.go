@@ -27,7 +27,7 @@ func (t *text) cycles(pods []explained) {
 	told := slices.DeleteFunc(pods, func(e explained) bool { return e.cycle == nil })
 	t.upTo(len(told), "pod", "pods", func(i int) {
 		t.space()
-		t.line(cell{told[i].name, bold}, cell{" " + outcomeOf(told[i].node, told[i].decision), plain})
+		t.line(bold.cell(told[i].name), plain.cell(" "+outcomeOf(told[i].node, told[i].decision)))
 		t.cycle(told[i].cycle)
 	})
 }
@@ -67,7 +67,7 @@ func (t *text) cycle(c *Cycle) {
 	case c.Scored > 0:
 		t.scores(c)
 	case len(c.Candidates) > 0:
-		t.line(styled(plain, "  %s was the only node left, and was taken without scores.", c.Candidates[0].Node))
+		t.linef(plain, "  %s was the only node left, and was taken without scores.", c.Candidates[0].Node)
 	}
 }
 
@@ -75,7 +75,7 @@ func (t *text) cycle(c *Cycle) {
 func (t *text) verdicts(c *Cycle) {
 	for _, verdict := range c.PreFilter {
 		if verdict.Status != "success" && verdict.Status != "skip" {
-			t.line(styled(red, "  %s refused the pod before any node was looked at: %s", verdict.Plugin, verdict.Status))
+			t.linef(red, "  %s refused the pod before any node was looked at: %s", verdict.Plugin, verdict.Status)
 		}
 	}
 }
@@ -88,10 +88,10 @@ func (t *text) refusals(c *Cycle) {
 	for _, refusal := range c.Refusals {
 		refused += refusal.Count
 	}
-	t.line(styled(plain, "  Filters refused %d of %s:", refused, count(c.Searched, "node")))
+	t.linef(plain, "  Filters refused %d of %s:", refused, count(c.Searched, "node"))
 	var rows [][]cell
 	for _, refusal := range c.Refusals {
-		rows = append(rows, []cell{styled(plain, "%d", refusal.Count), {refusal.Plugin, bold}, {refusal.Message, plain}, {t.few(refusal.Nodes, refusal.Count), plain}})
+		rows = append(rows, []cell{plain.cellf("%d", refusal.Count), bold.cell(refusal.Plugin), plain.cell(refusal.Message), plain.cell(t.few(refusal.Nodes, refusal.Count))})
 	}
 	t.table("    ", rows...)
 }
@@ -101,12 +101,12 @@ func (t *text) refusals(c *Cycle) {
 func (t *text) scores(c *Cycle) {
 	shown := t.shownOf(c.Candidates)
 	apart, alike := columns(c.Candidates)
-	head := row(bold, "NODE", "RANK", "TOTAL")
+	head := bold.row("NODE", "RANK", "TOTAL")
 	for _, i := range apart {
 		score := c.Candidates[0].Scores[i]
-		head = append(head, styled(bold, "%s ×%d", score.Plugin, score.Weight))
+		head = append(head, bold.cellf("%s ×%d", score.Plugin, score.Weight))
 	}
-	t.line(styled(plain, "  %s scored; each score is weighted (raw→normalised), and TOTAL is their sum:", is(c.Scored, "node")))
+	t.linef(plain, "  %s scored; each score is weighted (raw→normalised), and TOTAL is their sum:", is(c.Scored, "node"))
 	rows := [][]cell{head}
 	for _, candidate := range shown {
 		s := plain
@@ -118,20 +118,20 @@ func (t *text) scores(c *Cycle) {
 		} else {
 			name = "  " + name
 		}
-		cells := []cell{{name, s}, styled(s, "%d", candidate.Rank), styled(s, "%d", candidate.Total)}
+		cells := []cell{s.cell(name), s.cellf("%d", candidate.Rank), s.cellf("%d", candidate.Total)}
 		for _, i := range apart {
 			score := candidate.Scores[i]
 			text := strconv.FormatInt(score.Weighted, 10)
 			if score.Raw != score.Normalised || score.Weight != 1 {
 				text += fmt.Sprintf(" (%s)", origin(score))
 			}
-			cells = append(cells, cell{text, s})
+			cells = append(cells, s.cell(text))
 		}
 		rows = append(rows, cells)
 	}
 	t.table("  ", rows...)
 	if more := c.Scored - len(shown); more > 0 {
-		t.line(styled(plain, "    and %d more", more))
+		t.linef(plain, "    and %d more", more)
 	}
 	if len(alike) > 0 {
 		var equal []string
@@ -147,7 +147,7 @@ func (t *text) scores(c *Cycle) {
 		if c.Scored > len(c.Candidates) {
 			of = "each of the best nodes"
 		}
-		t.line(styled(plain, "  The same for %s: %s", of, strings.Join(equal, ", ")))
+		t.linef(plain, "  The same for %s: %s", of, strings.Join(equal, ", "))
 	}
 	for _, i := range apart {
 		t.parts(shown, i)
@@ -219,19 +219,19 @@ func (t *text) parts(candidates []Candidate, plugin int) {
 	slices.SortStableFunc(rows, func(a, b *domain) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.TopologyKey, b.TopologyKey))
 	})
-	t.line(cell{"  " + candidates[0].Scores[plugin].Plugin, bold}, cell{", raw score by rule:", plain})
+	t.line(bold.cell("  "+candidates[0].Scores[plugin].Plugin), plain.cell(", raw score by rule:"))
 	var table [][]cell
 	for _, r := range rows {
 		where := t.few(r.nodes, len(r.nodes))
 		if r.TopologyKey != "" {
 			where = shorts([]string{r.TopologyKey})[0] + " " + cmp.Or(r.Domain, `""`)
 		}
-		cells := row(plain, r.Rule, where, trimmed(r.Score))
+		cells := plain.row(r.Rule, where, trimmed(r.Score))
 		if r.TopologyKey != "" {
-			cells = append(cells, cell{r.sum(), plain})
+			cells = append(cells, plain.cell(r.sum()))
 		}
 		if len(r.Pods) > 0 {
-			cells = append(cells, cell{t.few(r.Pods, r.Count), plain})
+			cells = append(cells, plain.cell(t.few(r.Pods, r.Count)))
 		}
 		table = append(table, cells)
 	}

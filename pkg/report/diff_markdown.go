@@ -41,25 +41,25 @@ func diffMarkdown(r *DiffReport) []byte {
 
 // worse is a row for each thing that got worse, below the titles, what matters most first.
 func (t *diffText) worse() [][]cell {
-	table := [][]cell{row(bold, "STEP", "WORSE", "OLD → NEW", "WHY")}
+	table := [][]cell{bold.row("STEP", "WORSE", "OLD → NEW", "WHY")}
 	for _, s := range t.report.Steps {
 		for i, pods := range grouped(s.NewlyPending, StrandedPod.refusal) {
 			pending := none
 			if i == 0 {
 				pending = s.Pending.text()
 			}
-			table = append(table, row(plain, s.Name, t.group(pods)+" newly Pending", pending, cmp.Or(pods[0].Message, silent)))
+			table = append(table, plain.row(s.Name, t.group(pods)+" newly Pending", pending, cmp.Or(pods[0].Message, silent)))
 		}
 	}
 	for _, s := range t.report.Steps {
 		for _, e := range s.NewlyUnmet {
-			table = append(table, row(plain, s.Name, "expectation newly unmet", none, e.failure()))
+			table = append(table, plain.row(s.Name, "expectation newly unmet", none, e.failure()))
 		}
 		for _, r := range s.NewlyStuck {
-			table = append(table, row(plain, s.Name, "rollout of "+t.rollout(r)+" newly stuck", none, r.Waiting))
+			table = append(table, plain.row(s.Name, "rollout of "+t.rollout(r)+" newly stuck", none, r.Waiting))
 		}
 		if s.NotReady != nil && s.NotReady.New > s.NotReady.Old {
-			table = append(table, row(plain, s.Name, "pods not ready", s.NotReady.text(), none))
+			table = append(table, plain.row(s.Name, "pods not ready", s.NotReady.text(), none))
 		}
 	}
 	for _, s := range t.report.Failures {
@@ -72,27 +72,27 @@ func (t *diffText) worseFailures(s *BlastDiff) [][]cell {
 	var table [][]cell
 	grew := func(c *Change) bool { return c != nil && c.New > c.Old }
 	if grew(s.Pending) {
-		table = append(table, row(plain, s.Name, "pods Pending before any failure", s.Pending.text(), none))
+		table = append(table, plain.row(s.Name, "pods Pending before any failure", s.Pending.text(), none))
 	}
 	for _, l := range s.Levels {
 		level := levelName(l.TopologyKey)
 		if l.Radius != nil && l.Radius.New.Share > l.Radius.Old.Share {
-			table = append(table, row(plain, s.Name, "radius of "+level, l.Radius.cell().text, l.Radius.takes(t.namespaced)))
+			table = append(table, plain.row(s.Name, "radius of "+level, l.Radius.cell().text, l.Radius.takes(t.namespaced)))
 		}
 		for _, f := range l.Failures {
 			failure := "when " + level + " " + domainsText(f.Domains) + " fails"
 			if grew(f.Stranded) {
-				table = append(table, row(plain, s.Name, "stranded "+failure, f.Stranded.text(), none))
+				table = append(table, plain.row(s.Name, "stranded "+failure, f.Stranded.text(), none))
 			}
 			if grew(f.NotReplaced) {
-				table = append(table, row(plain, s.Name, "not replaced "+failure, f.NotReplaced.text(), none))
+				table = append(table, plain.row(s.Name, "not replaced "+failure, f.NotReplaced.text(), none))
 			}
 			for _, names := range []struct {
 				*NameDiff
 				words string
 			}{{f.QuorumLost, "quorum lost "}, {f.Gone, "gone "}, {f.BrokenBudgets, "budget broken "}} {
 				if names.NameDiff != nil && len(names.Newly) > 0 {
-					table = append(table, row(plain, s.Name, names.words+failure, none, strings.Join(names.Newly, ", ")))
+					table = append(table, plain.row(s.Name, names.words+failure, none, strings.Join(names.Newly, ", ")))
 				}
 			}
 		}

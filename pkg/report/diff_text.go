@@ -37,13 +37,13 @@ func (r Radius) namespaced() bool { return r.Replicas > 0 && r.Namespace != "def
 func (t *diffText) everything() {
 	t.line(t.verdict())
 	if failed := t.report.Failed(); len(failed) > 0 {
-		t.line(styled(red, "Not wanted: %s", strings.Join(failed, ", ")))
+		t.linef(red, "Not wanted: %s", strings.Join(failed, ", "))
 	}
 	t.space()
-	t.table("", []cell{{"Old:", bold}, {t.report.Old.text(), plain}}, []cell{{"New:", bold}, {t.report.New.text(), plain}})
+	t.table("", []cell{bold.cell("Old:"), plain.cell(t.report.Old.text())}, []cell{bold.cell("New:"), plain.cell(t.report.New.text())})
 	if len(t.report.Conditions) > 0 {
 		t.space()
-		t.line(styled(bold, "%s", notAlike))
+		t.linef(bold, "%s", notAlike)
 		t.table("  ", t.conditions()...)
 	}
 	for i := range t.report.Steps {
@@ -66,7 +66,7 @@ func (t *diffText) verdict() cell {
 	case len(r.Differences) == 0:
 		s = green
 	}
-	return styled(s, "%s", upperFirst(t.report.Verdict))
+	return s.cellf("%s", upperFirst(t.report.Verdict))
 }
 
 func upperFirst(line string) string { return strings.ToUpper(line[:1]) + line[1:] }
@@ -84,9 +84,9 @@ func (c Compared) text() string {
 }
 
 func (t *diffText) conditions() [][]cell {
-	table := [][]cell{row(bold, "WHAT", "OLD", "NEW")}
+	table := [][]cell{bold.row("WHAT", "OLD", "NEW")}
 	for _, c := range t.report.Conditions {
-		table = append(table, row(plain, c.What, c.Old, c.New))
+		table = append(table, plain.row(c.What, c.Old, c.New))
 	}
 	return table
 }
@@ -99,7 +99,7 @@ func (t *diffText) others() {
 		names []string
 	}{{"Steps added:", r.Added}, {"Steps removed:", r.Removed}, {"No difference in", r.Unchanged}} {
 		if len(steps.names) > 0 {
-			t.line(cell{steps.title, bold}, cell{" " + t.some(steps.names), plain})
+			t.line(bold.cell(steps.title), plain.cell(" "+t.some(steps.names)))
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (t *diffText) step(s *StepDiff) {
 	t.names(plain, "Pods added", len(s.Added), pod(s.Added))
 	t.names(plain, "Pods removed", len(s.Removed), pod(s.Removed))
 	if table := t.workloads(s.Workloads); len(table) > 1 {
-		t.line(styled(bold, "Workloads %d:", len(s.Workloads)))
+		t.linef(bold, "Workloads %d:", len(s.Workloads))
 		t.rows(table, "line", "lines")
 	}
 }
@@ -143,7 +143,7 @@ func (t *diffText) heading(step string, counts []string) {
 	if len(counts) > 0 {
 		line += ": " + strings.Join(counts, ", ")
 	}
-	t.line(styled(bold, "%s", line))
+	t.linef(bold, "%s", line)
 }
 
 // counts are "3 → 4 pods" and the like.
@@ -170,9 +170,9 @@ func (c *Change) text() string {
 // names writes a line each below a title that counts them.
 func (t *diffText) names(s style, title string, n int, name func(i int) string) {
 	if n > 0 {
-		t.line(styled(s, "%s %d:", title, n))
+		t.linef(s, "%s %d:", title, n)
 	}
-	t.upTo(n, "line", "lines", func(i int) { t.line(styled(plain, "  %s", name(i))) })
+	t.upTo(n, "line", "lines", func(i int) { t.linef(plain, "  %s", name(i)) })
 }
 
 func (t *diffText) name(namespace, name string) string {
@@ -188,7 +188,7 @@ func (t *diffText) rollout(r Rollout) string {
 
 func (t *diffText) newlyPending(pods []StrandedPod) {
 	if len(pods) > 0 {
-		t.line(styled(red, "Newly Pending %d:", len(pods)))
+		t.linef(red, "Newly Pending %d:", len(pods))
 	}
 	groups := grouped(pods, StrandedPod.refusal)
 	t.upTo(len(groups), "group of pods", "groups of pods", func(i int) {
@@ -196,8 +196,8 @@ func (t *diffText) newlyPending(pods []StrandedPod) {
 		if len(groups[i]) == 1 {
 			name = t.name(groups[i][0].Namespace, groups[i][0].Name)
 		}
-		t.line(styled(plain, "  %s", name))
-		t.line(styled(plain, "    %s", refused(groups[i][0].Message)))
+		t.linef(plain, "  %s", name)
+		t.linef(plain, "    %s", refused(groups[i][0].Message))
 	})
 }
 
@@ -215,12 +215,12 @@ func (t *diffText) group(pods []StrandedPod) string {
 
 func (t *diffText) otherMessages(pods []OtherMessage) {
 	if len(pods) > 0 {
-		t.line(styled(yellow, "Pending for another reason %d:", len(pods)))
+		t.linef(yellow, "Pending for another reason %d:", len(pods))
 	}
 	t.upTo(len(pods), "pod", "pods", func(i int) {
-		t.line(styled(plain, "  %s", t.name(pods[i].Namespace, pods[i].Name)))
-		t.line(styled(plain, "    old  %s", cmp.Or(pods[i].Old, silent)))
-		t.line(styled(plain, "    new  %s", cmp.Or(pods[i].New, silent)))
+		t.linef(plain, "  %s", t.name(pods[i].Namespace, pods[i].Name))
+		t.linef(plain, "    old  %s", cmp.Or(pods[i].Old, silent))
+		t.linef(plain, "    new  %s", cmp.Or(pods[i].New, silent))
 	})
 }
 
@@ -229,10 +229,10 @@ func (t *diffText) moved(s *StepDiff) {
 	if len(s.Moved) == 0 {
 		return
 	}
-	t.line(styled(bold, "Moved %d:", len(s.Moved)))
+	t.linef(bold, "Moved %d:", len(s.Moved))
 	t.rows(t.moves(s.Moved), "pod", "pods")
 	for _, pods := range grouped(s.earlier(), func(m MovedPod) string { return m.Since }) {
-		t.line(styled(plain, "  %s as in step %s", count(len(pods), "pod"), pods[0].Since))
+		t.linef(plain, "  %s as in step %s", count(len(pods), "pod"), pods[0].Since)
 	}
 }
 
@@ -243,10 +243,10 @@ func (s *StepDiff) earlier() []MovedPod {
 
 // moves is a row for each pod that moved in this step, below the titles.
 func (t *diffText) moves(moved []MovedPod) [][]cell {
-	table := [][]cell{row(bold, "POD", "FROM", "TO", "DECIDED BEFORE", "DECIDED NOW", "NOTE")}
+	table := [][]cell{bold.row("POD", "FROM", "TO", "DECIDED BEFORE", "DECIDED NOW", "NOTE")}
 	for _, m := range moved {
 		if m.Since == "" {
-			table = append(table, row(plain, t.pod(m), m.From, m.To, m.OldChoice.text(), m.NewChoice.text(), m.note()))
+			table = append(table, plain.row(t.pod(m), m.From, m.To, m.OldChoice.text(), m.NewChoice.text(), m.note()))
 		}
 	}
 	return used(table)
@@ -310,7 +310,7 @@ func (c *Choice) text() string {
 
 // workloads is a row for each number and level that differs, below the titles.
 func (t *diffText) workloads(workloads []WorkloadDiff) [][]cell {
-	table := [][]cell{row(bold, "WORKLOAD", "PODS", "OLD", "NEW", "SKEW")}
+	table := [][]cell{bold.row("WORKLOAD", "PODS", "OLD", "NEW", "SKEW")}
 	for _, w := range workloads {
 		name := t.name(w.Namespace, strings.ToLower(w.Kind)+"/"+w.Name)
 		for _, c := range []struct {
@@ -318,11 +318,11 @@ func (t *diffText) workloads(workloads []WorkloadDiff) [][]cell {
 			words string
 		}{{w.Desired, "desired"}, {w.Running, "running"}, {w.Pending, "Pending"}} {
 			if c.Change != nil {
-				table = append(table, row(plain, name, c.words, fmt.Sprint(c.Old), fmt.Sprint(c.New), none))
+				table = append(table, plain.row(name, c.words, fmt.Sprint(c.Old), fmt.Sprint(c.New), none))
 			}
 		}
 		for _, l := range w.Levels {
-			table = append(table, row(plain, name, "by "+levelName(l.TopologyKey), l.Old.brief(), l.New.brief(), l.skew()))
+			table = append(table, plain.row(name, "by "+levelName(l.TopologyKey), l.Old.brief(), l.New.brief(), l.skew()))
 		}
 	}
 	return used(table)
@@ -366,10 +366,10 @@ func (t *diffText) failures(s *BlastDiff) {
 	}
 	t.heading(s.Name, counts)
 	if len(s.Added) > 0 {
-		t.line(styled(plain, "Levels added: %s", strings.Join(s.Added, ", ")))
+		t.linef(plain, "Levels added: %s", strings.Join(s.Added, ", "))
 	}
 	if len(s.Removed) > 0 {
-		t.line(styled(plain, "Levels removed: %s", strings.Join(s.Removed, ", ")))
+		t.linef(plain, "Levels removed: %s", strings.Join(s.Removed, ", "))
 	}
 	if len(s.Levels) > 0 {
 		t.rows(t.levels(s), "level", "levels")
@@ -379,19 +379,19 @@ func (t *diffText) failures(s *BlastDiff) {
 		if len(l.Failures) == 0 {
 			continue
 		}
-		t.line(styled(bold, "Failures of one %s:", levelName(l.TopologyKey)))
+		t.linef(bold, "Failures of one %s:", levelName(l.TopologyKey))
 		t.rows(l.table(), "failure", "failures")
 	}
 }
 
 // levels is a row for each level, below the titles.
 func (t *diffText) levels(s *BlastDiff) [][]cell {
-	table := [][]cell{row(bold, "LEVEL", "DOMAINS", "RADIUS", "TAKES", "STRANDED", "NOT REPLACED")}
+	table := [][]cell{bold.row("LEVEL", "DOMAINS", "RADIUS", "TAKES", "STRANDED", "NOT REPLACED")}
 	for _, l := range s.Levels {
-		cells := row(plain, levelName(l.TopologyKey), l.Domains.text(), none, none)
+		cells := plain.row(levelName(l.TopologyKey), l.Domains.text(), none, none)
 		if l.Radius != nil {
 			cells[2] = l.Radius.cell()
-			cells[3] = cell{l.Radius.takes(t.namespaced), plain}
+			cells[3] = plain.cell(l.Radius.takes(t.namespaced))
 		}
 		table = append(table, append(cells, l.Stranded.cell(), l.NotReplaced.cell()))
 	}
@@ -401,13 +401,13 @@ func (t *diffText) levels(s *BlastDiff) [][]cell {
 // cell is red where the number grew, and green where it shrank.
 func (c *Change) cell() cell {
 	if c == nil {
-		return cell{none, plain}
+		return plain.cell(none)
 	}
-	return cell{c.text(), worseStyle(float64(c.by()))}
+	return worseStyle(float64(c.by())).cell(c.text())
 }
 
 func (r *RadiusDiff) cell() cell {
-	return cell{percent(r.Old.Share) + " → " + percent(r.New.Share), worseStyle(r.New.Share - r.Old.Share)}
+	return worseStyle(r.New.Share - r.Old.Share).cell(percent(r.Old.Share) + " → " + percent(r.New.Share))
 }
 
 func worseStyle(by float64) style {
@@ -442,17 +442,17 @@ func (r *RadiusDiff) takes(namespaced bool) string {
 
 // table is a row for each failure, those that grew most first, below the titles.
 func (d *BlastLevelDiff) table() [][]cell {
-	table := [][]cell{row(bold, "DOMAIN", "TAKES UP TO", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
+	table := [][]cell{bold.row("DOMAIN", "TAKES UP TO", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
 	failures := slices.Clone(d.Failures)
 	slices.SortStableFunc(failures, func(a, b FailureDiff) int {
 		return cmp.Or(cmp.Compare(b.Share.by(), a.Share.by()), cmp.Compare(b.Stranded.by(), a.Stranded.by()))
 	})
 	for _, f := range failures {
-		takes := cell{none, plain}
+		takes := plain.cell(none)
 		if f.Share != nil {
-			takes = cell{percent(f.Share.Old) + " → " + percent(f.Share.New), worseStyle(f.Share.by())}
+			takes = worseStyle(f.Share.by()).cell(percent(f.Share.Old) + " → " + percent(f.Share.New))
 		}
-		table = append(table, []cell{{domainsText(f.Domains), plain}, takes, f.Stranded.cell(), f.NotReplaced.cell(),
+		table = append(table, []cell{plain.cell(domainsText(f.Domains)), takes, f.Stranded.cell(), f.NotReplaced.cell(),
 			f.QuorumLost.cell(), f.Gone.cell(), f.BrokenBudgets.cell()})
 	}
 	return used(table)
@@ -489,7 +489,7 @@ func used(table [][]cell) [][]cell {
 // cell is "newly default/deployment/web; no longer default/deployment/db".
 func (d *NameDiff) cell() cell {
 	if d == nil {
-		return cell{none, plain}
+		return plain.cell(none)
 	}
 	var parts []string
 	s := green
@@ -499,5 +499,5 @@ func (d *NameDiff) cell() cell {
 	if len(d.NoLonger) > 0 {
 		parts = append(parts, "no longer "+strings.Join(d.NoLonger, ", "))
 	}
-	return cell{strings.Join(parts, "; "), s}
+	return s.cell(strings.Join(parts, "; "))
 }

@@ -28,19 +28,19 @@ func (t *text) workloads(s *stepText, workloads []Workload) {
 	if s.namespaced {
 		titles = append([]string{"NAMESPACE"}, titles...)
 	}
-	table := [][]cell{row(bold, titles...)}
+	table := [][]cell{bold.row(titles...)}
 	for _, w := range workloads {
 		var cells []cell
 		if s.namespaced {
-			cells = append(cells, cell{orNone(w.Namespace), plain})
+			cells = append(cells, plain.cell(orNone(w.Namespace)))
 		}
-		cells = append(cells, cell{w.title(), plain}, number(w.Desired, plain), number(w.Running, plain), number(w.Pending, yellow))
+		cells = append(cells, plain.cell(w.title()), number(w.Desired, plain), number(w.Running, plain), number(w.Pending, yellow))
 		for _, key := range keys {
 			text := none
 			if d := w.distribution(key); d != nil && d.used() {
 				text = fmt.Sprintf("%s (skew %d)", d.text(maxCellDomains), d.Skew)
 			}
-			cells = append(cells, cell{text, plain})
+			cells = append(cells, plain.cell(text))
 		}
 		table = append(table, cells)
 	}
@@ -52,7 +52,7 @@ func (t *text) distributions(s *stepText, w Workload) {
 	var table [][]cell
 	for _, key := range s.keys {
 		if d := w.distribution(key); d != nil && d.used() {
-			table = append(table, row(plain, key, d.text(maxDomains), fmt.Sprintf("(skew %d)", d.Skew)))
+			table = append(table, plain.row(key, d.text(maxDomains), fmt.Sprintf("(skew %d)", d.Skew)))
 		}
 	}
 	t.table("", table...)

@@ -37,7 +37,7 @@ func (t *drainText) everything() {
 	}
 	if len(r.Order) > 0 {
 		t.space()
-		t.line(styled(bold, "In the order %s:", orderOf(r.Order)))
+		t.linef(bold, "In the order %s:", orderOf(r.Order))
 		t.space()
 		t.table("", summaryOfNodes(r.Order)...)
 	}
@@ -55,13 +55,13 @@ func (t *drainText) verdict() cell {
 		}
 	}
 	if len(stuck) > 0 {
-		return styled(red, "The drain does not end: %s. %s evicted.", t.some(stuck), is(evicted, "pod"))
+		return red.cellf("The drain does not end: %s. %s evicted.", t.some(stuck), is(evicted, "pod"))
 	}
 	line := fmt.Sprintf("The drain ends: %s evicted", is(evicted, "pod"))
 	if pending > 0 {
-		return styled(yellow, "%s, and %s Pending after it.", line, is(pending, "pod"))
+		return yellow.cellf("%s, and %s Pending after it.", line, is(pending, "pod"))
 	}
-	return styled(green, "%s, and no pod is Pending after it.", line)
+	return green.cellf("%s, and no pod is Pending after it.", line)
 }
 
 // is is "1 pod is" or "2 pods are".
@@ -76,11 +76,11 @@ func is(n int, noun string) string {
 func (t *drainText) otherOrder() cell {
 	switch r := t.report; {
 	case len(r.Order) > 0:
-		return styled(green, "It ends in the order %s.", orderOf(r.Order))
+		return green.cellf("It ends in the order %s.", orderOf(r.Order))
 	case !r.Searched:
-		return styled(plain, "No order of the nodes changes that.")
+		return plain.cellf("No order of the nodes changes that.")
 	}
-	return styled(plain, "No order in which it ends was found: at some point no remaining node can be drained.")
+	return plain.cellf("No order in which it ends was found: at some point no remaining node can be drained.")
 }
 
 func orderOf(nodes []DrainedNode) string {
@@ -93,14 +93,14 @@ func orderOf(nodes []DrainedNode) string {
 
 // summaryOfNodes is a row for each node below the titles.
 func summaryOfNodes(nodes []DrainedNode) [][]cell {
-	table := [][]cell{row(bold, "NODE", "ENDS", "EVICTED", "BLOCKED", "REFUSED", "PLACED", "PENDING")}
+	table := [][]cell{bold.row("NODE", "ENDS", "EVICTED", "BLOCKED", "REFUSED", "PLACED", "PENDING")}
 	for _, node := range nodes {
-		ends := cell{"yes", green}
+		ends := green.cell("yes")
 		if !node.Ends {
-			ends = cell{"no", red}
+			ends = red.cell("no")
 		}
 		table = append(table, []cell{
-			{node.Node, plain}, ends, number(len(node.Evicted), plain), number(len(node.Blocked), red), number(len(node.Refused), red),
+			plain.cell(node.Node), ends, number(len(node.Evicted), plain), number(len(node.Blocked), red), number(len(node.Refused), red),
 			number(len(node.Placed), plain), number(len(node.Pending), yellow),
 		})
 	}
@@ -111,32 +111,32 @@ func summaryOfNodes(nodes []DrainedNode) [][]cell {
 func (t *drainText) node(node *DrainedNode) {
 	t.space()
 	if node.Ends {
-		t.line(styled(bold, "node/%s drained", node.Node))
+		t.linef(bold, "node/%s drained", node.Node)
 	} else {
-		t.line(styled(bold, "node/%s: the drain does not end", node.Node))
+		t.linef(bold, "node/%s: the drain does not end", node.Node)
 	}
 	for _, pod := range node.Blocked {
-		t.line(styled(red, "  cannot evict %s: %s", t.pod(pod.Namespace, pod.Name), pod.Reason))
+		t.linef(red, "  cannot evict %s: %s", t.pod(pod.Namespace, pod.Name), pod.Reason)
 	}
 	t.upTo(len(node.Evicted), "evicted pod", "evicted pods", func(i int) {
 		pod := node.Evicted[i]
-		t.line(styled(plain, "  evicted %s", t.pod(pod.Namespace, pod.Name)))
+		t.linef(plain, "  evicted %s", t.pod(pod.Namespace, pod.Name))
 	})
 	for _, pod := range node.Refused {
-		t.line(styled(red, "  error when evicting %s: %s", t.pod(pod.Namespace, pod.Name), pod.Reason))
+		t.linef(red, "  error when evicting %s: %s", t.pod(pod.Namespace, pod.Name), pod.Reason)
 	}
 	t.upTo(len(node.Placed), "placed pod", "placed pods", func(i int) {
 		pod := node.Placed[i]
-		t.line(styled(green, "  placed %s on %s", t.pod(pod.Namespace, pod.Name), pod.Node))
+		t.linef(green, "  placed %s on %s", t.pod(pod.Namespace, pod.Name), pod.Node)
 	})
 	t.upTo(len(node.Pending), "Pending pod", "Pending pods", func(i int) {
 		pod := node.Pending[i]
-		t.line(styled(yellow, "  Pending %s", t.pod(pod.Namespace, pod.Name)))
-		t.line(styled(plain, "    %s", refused(pod.Message)))
+		t.linef(yellow, "  Pending %s", t.pod(pod.Namespace, pod.Name))
+		t.linef(plain, "    %s", refused(pod.Message))
 	})
 	t.replacements(node.Placed, node.Pending, t.pod)
 	if node.Ends && len(node.Evicted) == 0 {
-		t.line(styled(plain, "  no pod to evict"))
+		t.linef(plain, "  no pod to evict")
 	}
 }
 

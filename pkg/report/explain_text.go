@@ -51,10 +51,10 @@ func (t *explainText) everything(narrative bool) {
 		if e.Runs != "" {
 			outcome = "runs on " + e.Runs + "; placed again, " + outcome
 		}
-		t.line(styled(bold, "%s, step %s: %s", heading, e.Step, outcome))
+		t.linef(bold, "%s, step %s: %s", heading, e.Step, outcome)
 		if narrative {
 			for i, sentence := range e.Story {
-				t.line(styled(plain, "%3d. %s", i+1, sentence))
+				t.linef(plain, "%3d. %s", i+1, sentence)
 			}
 			continue
 		}
@@ -68,13 +68,13 @@ func (t *explainText) everything(narrative bool) {
 
 func (t *explainText) explanation(e *Explanation) {
 	if e.Message != "" {
-		t.line(styled(yellow, "  %s", refused(e.Message)))
+		t.linef(yellow, "  %s", refused(e.Message))
 	}
 	if e.Cycle != nil {
 		t.cycle(e.Cycle)
 	}
 	for _, asked := range e.Asked {
-		t.line(cell{"  Why not " + asked.Node + ":", bold}, styled(plain, " %s", asked.Why))
+		t.line(bold.cell("  Why not "+asked.Node+":"), plain.cellf(" %s", asked.Why))
 	}
 	t.flips(e.Flips)
 	if of := e.Step + " " + e.Namespace + " " + e.Workload; of != t.told || e.Workload == "" {
@@ -83,7 +83,7 @@ func (t *explainText) explanation(e *Explanation) {
 	}
 	t.fixes(e)
 	for _, note := range e.Notes {
-		t.line(styled(plain, "  Note: %s", note))
+		t.linef(plain, "  Note: %s", note)
 	}
 }
 
@@ -92,7 +92,7 @@ func (t *explainText) flips(flips []Flip) {
 	if len(flips) == 0 {
 		return
 	}
-	t.line(cell{"  Flip points", bold}, cell{", the smallest changes that send it elsewhere, each proved by scheduling it again:", plain})
+	t.line(bold.cell("  Flip points"), plain.cell(", the smallest changes that send it elsewhere, each proved by scheduling it again:"))
 	var rows [][]cell
 	vain := map[string][]string{}
 	for _, flip := range flips {
@@ -104,12 +104,12 @@ func (t *explainText) flips(flips []Flip) {
 		if flip.Node == "" {
 			to = "to no node"
 		}
-		rows = append(rows, row(plain, flip.Subject, flip.From+" → "+flip.To, to))
+		rows = append(rows, plain.row(flip.Subject, flip.From+" → "+flip.To, to))
 	}
 	t.table("    ", rows...)
 	for _, of := range []struct{ of, words string }{{"term", "weight of the "}, {"plugin", "weight of "}, {"capacity", ""}} {
 		if len(vain[of.of]) > 0 {
-			t.line(styled(plain, "    Searched in vain: %s%s", of.words, joinOr(vain[of.of])))
+			t.linef(plain, "    Searched in vain: %s%s", of.words, joinOr(vain[of.of]))
 		}
 	}
 }
@@ -118,12 +118,12 @@ func (t *explainText) effects(effects []Effect) {
 	if len(effects) == 0 {
 		return
 	}
-	t.line(cell{"  Rules", bold}, cell{", each by a run of the scenario without it:", plain})
+	t.line(bold.cell("  Rules"), plain.cell(", each by a run of the scenario without it:"))
 	for _, effect := range effects {
-		t.line(styled(plain, "    %s %s", effect.Rule, effect.Words))
+		t.linef(plain, "    %s %s", effect.Rule, effect.Words)
 		moves := slices.Concat(effect.Moved, effect.Others)
 		t.upTo(len(moves), "pod", "pods", func(i int) {
-			t.line(styled(plain, "      %s: %s → %s", moves[i].Pod, orNone(moves[i].From), orNone(moves[i].To)))
+			t.linef(plain, "      %s: %s → %s", moves[i].Pod, orNone(moves[i].From), orNone(moves[i].To))
 		})
 	}
 }
@@ -132,21 +132,21 @@ func (t *explainText) fixes(e *Explanation) {
 	if len(e.Fixes)+len(e.Tried) == 0 {
 		return
 	}
-	t.line(cell{"  Single changes that help", bold}, cell{", each verified by a run of the scenario with it:", plain})
+	t.line(bold.cell("  Single changes that help"), plain.cell(", each verified by a run of the scenario with it:"))
 	if len(e.Fixes) == 0 {
-		t.line(styled(plain, "    none of those tried"))
+		t.linef(plain, "    none of those tried")
 	}
 	var rows [][]cell
 	for _, fix := range e.Fixes {
-		cells := row(plain, fix.Change, is(fix.Pending, "pod")+" Pending then")
+		cells := plain.row(fix.Change, is(fix.Pending, "pod")+" Pending then")
 		if fix.Node != "" {
-			cells = append(cells, cell{"the pod's place on " + fix.Node, plain})
+			cells = append(cells, plain.cell("the pod's place on "+fix.Node))
 		}
 		rows = append(rows, cells)
 	}
 	t.table("    ", rows...)
 	if len(e.Tried) > 0 {
-		t.line(styled(plain, "    Tried in vain: %s", t.tried(e.Tried)))
+		t.linef(plain, "    Tried in vain: %s", t.tried(e.Tried))
 	}
 }
 

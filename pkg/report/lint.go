@@ -168,9 +168,9 @@ func completeLint(r *LintReport) *LintReport {
 var checksFormats = formats[[]lint.Check]{
 	{"text", plainly(func(checks *[]lint.Check) []byte {
 		var p page
-		rows := [][]cell{row(plain, "CHECK", "SEVERITY", "FINDS")}
+		rows := [][]cell{plain.row("CHECK", "SEVERITY", "FINDS")}
 		for _, c := range *checks {
-			rows = append(rows, row(plain, c.ID, string(c.Severity), c.Title))
+			rows = append(rows, plain.row(c.ID, string(c.Severity), c.Title))
 		}
 		p.table("", rows...)
 		return p.out.Bytes()

@@ -21,13 +21,13 @@ func (t *lintText) everything(quiet bool) {
 		return
 	}
 	if r.Scenario != "" {
-		t.line(styled(plain, "%s: %s", r.Scenario, clusterLine(r.Cluster)))
+		t.linef(plain, "%s: %s", r.Scenario, clusterLine(r.Cluster))
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		if i == 0 || f.header() != r.Findings[i-1].header() {
 			t.space()
-			t.line(styled(bold, "%s", f.header()))
+			t.linef(bold, "%s", f.header())
 		}
 		t.finding(f)
 	}
@@ -36,11 +36,11 @@ func (t *lintText) everything(quiet bool) {
 		t.space()
 	}
 	for _, note := range r.Notes {
-		t.line(styled(plain, "Note: %s", note))
+		t.linef(plain, "Note: %s", note)
 	}
 	if len(r.Findings) > 0 {
 		t.space()
-		t.line(styled(plain, "Each check has a page: %s", strings.Replace(lint.Check{ID: "CHECK"}.Page(), "CHECK", "README", 1)))
+		t.linef(plain, "Each check has a page: %s", strings.Replace(lint.Check{ID: "CHECK"}.Page(), "CHECK", "README", 1))
 	}
 }
 
@@ -60,7 +60,7 @@ func (r *LintReport) verdict() cell {
 	if n := len(r.IgnoredFindings); n > 0 {
 		line += fmt.Sprintf("; %s ignored", count(n, "finding"))
 	}
-	return cell{line + ".", style}
+	return style.cell(line + ".")
 }
 
 // header names the object of the finding, its file, and where the object comes from.
@@ -80,9 +80,9 @@ func (f *LintFinding) header() string {
 
 func (t *lintText) finding(f *LintFinding) {
 	style := map[string]style{Error: red, Warning: yellow}[f.Severity]
-	t.line(styled(plain, "  "), cell{f.Severity, style}, styled(plain, " %s: %s", f.Check, f.Message))
-	t.line(styled(plain, "    at:  %s", f.Field))
-	t.line(styled(plain, "    fix: %s", f.Fix))
+	t.line(plain.cellf("  "), style.cell(f.Severity), plain.cellf(" %s: %s", f.Check, f.Message))
+	t.linef(plain, "    at:  %s", f.Field)
+	t.linef(plain, "    fix: %s", f.Fix)
 }
 
 func (t *lintText) ignored() {
@@ -90,8 +90,8 @@ func (t *lintText) ignored() {
 		return
 	}
 	t.space()
-	t.line(styled(bold, "Ignored"))
+	t.linef(bold, "Ignored")
 	for _, i := range t.report.IgnoredFindings {
-		t.line(styled(plain, "  %s: %s: %s", i.object(), i.Check, i.Reason))
+		t.linef(plain, "  %s: %s: %s", i.object(), i.Check, i.Reason)
 	}
 }

@@ -29,7 +29,7 @@ func notLookedAt(all []*whatif.Found) string {
 // mostStranded is the most pods that a failure of the level strands, as far as that was looked at.
 func mostStranded(level *metric.LevelMetrics, s style) cell {
 	if level == nil || len(level.Failures) == 0 {
-		return cell{none, plain}
+		return plain.cell(none)
 	}
 	most, _ := level.Stranded()
 	found := number(most, s)

@@ -37,17 +37,17 @@ func (t *outcomesText) everything() {
 func (t *outcomesText) header() {
 	r := t.report
 	rows := [][]cell{
-		{{"Scenario:", bold}, {orNone(r.Scenario), plain}},
-		{{"Cluster:", bold}, {clusterLine(r.Cluster), plain}},
-		{{"Scheduler:", bold}, {schedulerLine(&Report{Head: r.Head}), plain}},
-		{{"Outcomes:", bold}, {t.method(), plain}},
+		{bold.cell("Scenario:"), plain.cell(orNone(r.Scenario))},
+		{bold.cell("Cluster:"), plain.cell(clusterLine(r.Cluster))},
+		{bold.cell("Scheduler:"), plain.cell(schedulerLine(&Report{Head: r.Head}))},
+		{bold.cell("Outcomes:"), plain.cell(t.method())},
 	}
 	for i, note := range r.Notes {
 		title := ""
 		if i == 0 {
 			title = "Notes:"
 		}
-		rows = append(rows, []cell{{title, bold}, {note, plain}})
+		rows = append(rows, []cell{bold.cell(title), plain.cell(note)})
 	}
 	t.table("", rows...)
 }
@@ -76,18 +76,18 @@ func (t *outcomesText) step(i int) {
 		heading += ": " + s.Action
 	}
 	t.space()
-	t.line(styled(bold, "%s", heading))
+	t.linef(bold, "%s", heading)
 	t.space()
 	style := plain
 	if s.AnyPending.Share > 0 {
 		style = yellow
 	}
-	t.line(cell{t.headline(s), style})
+	t.line(style.cell(t.headline(s)))
 	t.space()
 	table, left := t.placements(s)
 	t.table("", table...)
 	if left != "" {
-		t.line(styled(plain, "%s", left))
+		t.linef(plain, "%s", left)
 	}
 	t.space()
 	t.table("", t.numbers(s)...)
@@ -205,7 +205,7 @@ func (t *outcomesText) placements(s *OutcomeStep) (table [][]cell, left string) 
 	if ways {
 		titles = slices.Insert(titles, 2, "WAYS")
 	}
-	table = append(table, row(bold, titles...))
+	table = append(table, bold.row(titles...))
 	listed := s.Placements
 	if !t.all {
 		listed = listed[:min(len(listed), maxPlacements)]
@@ -220,20 +220,20 @@ func (t *outcomesText) placements(s *OutcomeStep) (table [][]cell, left string) 
 		standing.Add(standing, n)
 		number1, _ := new(big.Float).SetInt(n).Float64()
 		shown += p.Share * number1
-		cells := []cell{{odds(p.Share), plain}}
+		cells := []cell{plain.cell(odds(p.Share))}
 		if exact {
-			cells = append(cells, cell{orNone(p.fraction()), plain})
+			cells = append(cells, plain.cell(orNone(p.fraction())))
 		} else {
-			cells = append(cells, cell{odds(*p.Low), plain}, cell{odds(*p.High), plain})
+			cells = append(cells, plain.cell(odds(*p.Low)), plain.cell(odds(*p.High)))
 		}
 		if ways {
-			cells = append(cells, cell{"×" + n.String(), plain})
+			cells = append(cells, plain.cell("×"+n.String()))
 		}
 		cells = append(cells, number(p.Pending, yellow))
 		if !exact {
-			cells = append(cells, cell{strconv.FormatUint(*p.Seed, 10), plain})
+			cells = append(cells, plain.cell(strconv.FormatUint(*p.Seed, 10)))
 		}
-		table = append(table, append(cells, cell{t.pods(&p, key), plain}))
+		table = append(table, append(cells, plain.cell(t.pods(&p, key))))
 	}
 	if rest := new(big.Int).Sub(big10(s.Different), standing); rest.Sign() > 0 {
 		left = fmt.Sprintf("and %s more, with %s together", rest, odds(max(1-shown, 0)))
@@ -329,15 +329,15 @@ func (t *outcomesText) numbers(s *OutcomeStep) [][]cell {
 	if !exact {
 		titles = append(titles, "SEED")
 	}
-	table := [][]cell{row(bold, titles...)}
+	table := [][]cell{bold.row(titles...)}
 	add := func(name string, v Variation, format func(float64) string) {
 		median := format(v.Median)
 		if v.Low != nil && (*v.Low != v.Median || *v.High != v.Median) {
 			median += fmt.Sprintf(" (%s to %s)", format(*v.Low), format(*v.High))
 		}
-		cells := []cell{{name, plain}, {median, plain}, {format(v.P95), plain}, {format(v.Worst), plain}}
+		cells := []cell{plain.cell(name), plain.cell(median), plain.cell(format(v.P95)), plain.cell(format(v.Worst))}
 		if !exact {
-			cells = append(cells, cell{strconv.FormatUint(*v.Seed, 10), plain})
+			cells = append(cells, plain.cell(strconv.FormatUint(*v.Seed, 10)))
 		}
 		table = append(table, cells)
 	}

@@ -48,7 +48,7 @@ func completeOutcomes(r *OutcomesReport) *OutcomesReport {
 
 // summary is a row for each step below the titles.
 func (t *outcomesText) summary() [][]cell {
-	table := [][]cell{row(bold, "NAME", "PLACEMENTS", "LIKELIEST", "PENDING")}
+	table := [][]cell{bold.row("NAME", "PLACEMENTS", "LIKELIEST", "PENDING")}
 	for i := range t.report.Steps {
 		s := &t.report.Steps[i]
 		likeliest, style := none, plain
@@ -58,7 +58,7 @@ func (t *outcomesText) summary() [][]cell {
 		if s.AnyPending.Share > 0 {
 			style = yellow
 		}
-		table = append(table, []cell{{orNone(s.Name), plain}, {s.Different, plain}, {likeliest, plain}, {s.AnyPending.text(), style}})
+		table = append(table, []cell{plain.cell(orNone(s.Name)), plain.cell(s.Different), plain.cell(likeliest), style.cell(s.AnyPending.text())})
 	}
 	return table
 }

@@ -37,15 +37,16 @@ type cell struct {
 	style style
 }
 
-func styled(s style, format string, args ...any) cell {
-	return cell{text: fmt.Sprintf(format, args...), style: s}
-}
+// cell is the text in the style.
+func (s style) cell(text string) cell { return cell{text: text, style: s} }
+
+func (s style) cellf(format string, args ...any) cell { return s.cell(fmt.Sprintf(format, args...)) }
 
 // row makes cells of one style.
-func row(s style, texts ...string) []cell {
+func (s style) row(texts ...string) []cell {
 	cells := make([]cell, len(texts))
 	for i, text := range texts {
-		cells[i] = cell{text: text, style: s}
+		cells[i] = s.cell(text)
 	}
 	return cells
 }
@@ -64,6 +65,9 @@ func (p *page) line(cells ...cell) {
 	}
 	p.out.WriteByte('\n')
 }
+
+// linef writes a line of one style.
+func (p *page) linef(s style, format string, args ...any) { p.line(s.cellf(format, args...)) }
 
 // table writes rows with aligned columns: each at least 6 wide and 3 apart, as kubectl's are. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/cli-runtime/pkg/printers/tabwriter.go; that writer

@@ -59,16 +59,16 @@ func (t *text) pending(s *stepText) {
 	if len(groups) == 0 {
 		return
 	}
-	t.line(styled(yellow, "Pending %d:", len(s.pendingPods())))
+	t.linef(yellow, "Pending %d:", len(s.pendingPods()))
 	t.upTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		first := groups[i][0]
-		t.line(styled(plain, "  %s", s.waiting(groups[i])))
-		t.line(styled(plain, "    %s", refused(first.Message)))
+		t.linef(plain, "  %s", s.waiting(groups[i]))
+		t.linef(plain, "    %s", refused(first.Message))
 		if len(first.Gates) > 0 {
-			t.line(styled(plain, "    Gates: %s", strings.Join(first.Gates, ", ")))
+			t.linef(plain, "    Gates: %s", strings.Join(first.Gates, ", "))
 		}
 		if first.Nominated != "" {
-			t.line(styled(plain, "    Nominated to %s, where preemption makes room", first.Nominated))
+			t.linef(plain, "    Nominated to %s, where preemption makes room", first.Nominated)
 		}
 		if t.wide {
 			t.reasons(first.Reasons)
@@ -96,18 +96,18 @@ func (s *stepText) waiting(pods []Pod) string {
 func (t *text) reasons(reasons []Reason) {
 	var table [][]cell
 	for _, r := range reasons {
-		table = append(table, row(plain, r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))
+		table = append(table, plain.row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))
 	}
 	t.table("    ", table...)
 }
 
 func (t *text) preempted(s *stepText) {
 	if len(s.Preempted) > 0 {
-		t.line(styled(yellow, "Preempted %d:", len(s.Preempted)))
+		t.linef(yellow, "Preempted %d:", len(s.Preempted))
 	}
 	t.upTo(len(s.Preempted), "pod", "pods", func(i int) {
 		p := s.Preempted[i]
-		t.line(styled(plain, "  %s made room on %s for %s", s.short(p.Victim), p.Node, s.short(p.For)))
+		t.linef(plain, "  %s made room on %s for %s", s.short(p.Victim), p.Node, s.short(p.For))
 	})
 }
 
@@ -122,12 +122,12 @@ func (s *stepText) short(name string) string {
 func (t *text) rollouts(s *stepText) {
 	for _, r := range s.Rollouts {
 		name := s.qualified(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
-		t.line(cell{"Rollout stuck:", yellow}, styled(plain, " %s: %d of %d updated, %d old, %d ready", name, r.Updated, r.Desired, r.Old, r.Ready))
+		t.line(yellow.cell("Rollout stuck:"), plain.cellf(" %s: %d of %d updated, %d old, %d ready", name, r.Updated, r.Desired, r.Old, r.Ready))
 		if r.Waiting != "" {
-			t.line(styled(plain, "  %s", r.Waiting))
+			t.linef(plain, "  %s", r.Waiting)
 		}
 		if len(r.NotCreated) > 0 {
-			t.line(styled(plain, "  Not created: %s", t.some(r.NotCreated)))
+			t.linef(plain, "  Not created: %s", t.some(r.NotCreated))
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (t *text) notCreated(s *stepText) {
 			return r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name
 		})
 		if len(w.NotCreated) > 0 && !told {
-			t.line(cell{"Not created:", yellow}, styled(plain, " %s: %s", s.qualified(w.Namespace, w.title()), t.some(w.NotCreated)))
+			t.line(yellow.cell("Not created:"), plain.cellf(" %s: %s", s.qualified(w.Namespace, w.title()), t.some(w.NotCreated)))
 		}
 	}
 }
@@ -167,5 +167,5 @@ func (t *text) more(n int, one, several string) {
 	if n != 1 {
 		one = several
 	}
-	t.line(styled(plain, "  and %d more %s; use --all to list them", n, one))
+	t.linef(plain, "  and %d more %s; use --all to list them", n, one)
 }

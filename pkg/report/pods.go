@@ -98,20 +98,20 @@ func (t *text) pods(s *stepText) {
 	if t.wide {
 		titles = append(titles, "NOMINATED NODE", "TIES", "MARGIN", "DECIDED BY")
 	}
-	table := [][]cell{row(bold, titles...)}
+	table := [][]cell{bold.row(titles...)}
 	for _, pod := range s.Pods {
 		var cells []cell
 		if s.namespaced {
-			cells = append(cells, cell{orNone(pod.Namespace), plain})
+			cells = append(cells, plain.cell(orNone(pod.Namespace)))
 		}
-		cells = append(cells, cell{pod.Name, plain}, cell{orNone(pod.Ready), plain}, cell{orNone(pod.Status), statusStyle(pod.Status)},
-			cell{orNone(pod.Node), plain})
+		cells = append(cells, plain.cell(pod.Name), plain.cell(orNone(pod.Ready)), statusStyle(pod.Status).cell(orNone(pod.Status)),
+			plain.cell(orNone(pod.Node)))
 		for _, key := range s.columns {
-			cells = append(cells, cell{orNone(pod.Topology[key]), plain})
+			cells = append(cells, plain.cell(orNone(pod.Topology[key])))
 		}
 		if t.wide {
-			cells = append(cells, cell{orNone(pod.Nominated), plain})
-			cells = append(cells, row(plain, decided(pod.Decision)...)...)
+			cells = append(cells, plain.cell(orNone(pod.Nominated)))
+			cells = append(cells, plain.row(decided(pod.Decision)...)...)
 		}
 		table = append(table, cells)
 	}
@@ -144,7 +144,7 @@ func decided(d *Decision) []string {
 // decisions shows, plugin by plugin, what the nodes chosen in this step scored, and in brackets how far that is ahead of the
 // runner-up's.
 func (t *text) decisions(s *stepText) {
-	table := [][]cell{row(bold, "NAME", "NODE", "FEASIBLE", "SCORED", "RUNNER-UP", "SCORES")}
+	table := [][]cell{bold.row("NAME", "NODE", "FEASIBLE", "SCORED", "RUNNER-UP", "SCORES")}
 	for _, pod := range s.Pods {
 		d := pod.Decision
 		if d == nil {
@@ -157,7 +157,7 @@ func (t *text) decisions(s *stepText) {
 				scores[i] += fmt.Sprintf(" (%+d)", score.Ahead)
 			}
 		}
-		table = append(table, row(plain, s.qualified(pod.Namespace, pod.Name), orNone(pod.Node), strconv.Itoa(d.Feasible),
+		table = append(table, plain.row(s.qualified(pod.Namespace, pod.Name), orNone(pod.Node), strconv.Itoa(d.Feasible),
 			strconv.Itoa(d.Scored), orNone(d.RunnerUp), orNone(strings.Join(scores, ", "))))
 	}
 	if len(table) > 1 {

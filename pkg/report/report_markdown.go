@@ -11,15 +11,15 @@ func reportMarkdown(r *Report) []byte {
 	m, t := &markdown{}, &text{report: r}
 	m.block("**%s**", r.verdict())
 	m.about(r.Head)
-	unmet := [][]cell{row(bold, "STEP", "WANT", "GOT", "WHY", "WHERE")}
-	pending := [][]cell{row(bold, "STEP", "PODS", "KUBE-SCHEDULER SAYS")}
+	unmet := [][]cell{bold.row("STEP", "WANT", "GOT", "WHY", "WHERE")}
+	pending := [][]cell{bold.row("STEP", "PODS", "KUBE-SCHEDULER SAYS")}
 	for i := range r.Steps {
 		s := t.stepText(i)
 		for _, e := range failures(s.Expectations) {
-			unmet = append(unmet, row(plain, s.Name, e.Want, e.Got, cmp.Or(e.Why, none), e.Source.text()))
+			unmet = append(unmet, plain.row(s.Name, e.Want, e.Got, cmp.Or(e.Why, none), e.Source.text()))
 		}
 		for _, pods := range s.refusals() {
-			pending = append(pending, row(plain, s.Name, s.waiting(pods), cmp.Or(pods[0].Message, silent)))
+			pending = append(pending, plain.row(s.Name, s.waiting(pods), cmp.Or(pods[0].Message, silent)))
 		}
 	}
 	if len(unmet) > 1 {
@@ -96,11 +96,11 @@ func (s *Source) text() string {
 func (s *stepText) details() string {
 	m := &markdown{}
 	m.block("%s", summary(s.Name, s.Action))
-	table := [][]cell{row(bold, "WORKLOAD", "LEVEL", "PODS", "SKEW")}
+	table := [][]cell{bold.row("WORKLOAD", "LEVEL", "PODS", "SKEW")}
 	for _, w := range rows(s.Workloads) {
 		for _, key := range s.keys {
 			if d := w.distribution(key); d != nil && d.used() {
-				table = append(table, []cell{{s.qualified(w.Namespace, w.title()), plain}, {key, plain}, {d.text(maxDomains), plain}, number(d.Skew, plain)})
+				table = append(table, []cell{plain.cell(s.qualified(w.Namespace, w.title())), plain.cell(key), plain.cell(d.text(maxDomains)), number(d.Skew, plain)})
 			}
 		}
 	}

@@ -50,15 +50,15 @@ func newProbability(p risk.Probability, method risk.Method) Probability {
 
 // risk tells how likely it is that workloads have pods down.
 func (t *blastText) risk(r *Risk) {
-	t.line(styled(bold, "How likely it is, at a random moment"))
+	t.linef(bold, "How likely it is, at a random moment")
 	var keys []string
 	for _, level := range r.Levels {
 		keys = append(keys, level.TopologyKey)
 	}
-	levels := [][]cell{row(bold, "LEVEL", "DOMAINS", "FAILURES A YEAR", "RECOVERY", "DOWN")}
+	levels := [][]cell{bold.row("LEVEL", "DOMAINS", "FAILURES A YEAR", "RECOVERY", "DOWN")}
 	for i, short := range shorts(keys) {
 		level := r.Levels[i]
-		levels = append(levels, row(plain, short, strconv.Itoa(level.Domains), figure(level.FailuresPerYear), figure(level.RecoveryHours)+" h", likely(level.Unavailability)))
+		levels = append(levels, plain.row(short, strconv.Itoa(level.Domains), figure(level.FailuresPerYear), figure(level.RecoveryHours)+" h", likely(level.Unavailability)))
 	}
 	t.table("", levels...)
 	t.space()
@@ -71,27 +71,27 @@ func (t *blastText) risk(r *Risk) {
 	if quorums {
 		titles = append(titles, "BELOW QUORUM")
 	}
-	table := [][]cell{row(bold, append(titles, "ALL DOWN", "METHOD")...)}
+	table := [][]cell{bold.row(append(titles, "ALL DOWN", "METHOD")...)}
 	for i, w := range r.Workloads {
 		if i == maxPods && !t.all {
 			break
 		}
-		cells := row(plain, t.qualified(w.Namespace, strings.ToLower(w.Kind)+"/"+w.Name), strconv.Itoa(w.Replicas), figure(w.ExpectedDown))
+		cells := plain.row(t.qualified(w.Namespace, strings.ToLower(w.Kind)+"/"+w.Name), strconv.Itoa(w.Replicas), figure(w.ExpectedDown))
 		if budgets {
 			var below []string
 			for _, budget := range w.Budgets {
 				below = append(below, fmt.Sprintf("%s: %s", budget.Name, budget.Below.text()))
 			}
-			cells = append(cells, cell{orNone(strings.Join(below, "; ")), plain})
+			cells = append(cells, plain.cell(orNone(strings.Join(below, "; "))))
 		}
 		if quorums {
 			below := none
 			if w.BelowQuorum != nil {
 				below = w.BelowQuorum.text()
 			}
-			cells = append(cells, cell{below, plain})
+			cells = append(cells, plain.cell(below))
 		}
-		table = append(table, append(cells, row(plain, w.AllDown.text(), w.Method)...))
+		table = append(table, append(cells, plain.row(w.AllDown.text(), w.Method)...))
 	}
 	t.table("", table...)
 	if more := len(r.Workloads) - maxPods; more > 0 && !t.all {

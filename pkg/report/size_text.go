@@ -51,20 +51,20 @@ func (r *SizeReport) verdict() []cell {
 	var lines []cell
 	switch {
 	case !r.Found:
-		return append(lines, styled(red, "No number of these nodes was found with which %s.", goal))
+		return append(lines, red.cellf("No number of these nodes was found with which %s.", goal))
 	case r.Cost != nil:
-		lines = append(lines, styled(green, "%s at %s an hour will do: %s. The scenario has %d at %s.", count(r.Nodes, "node"), price(r.Cost), goal, r.Before, price(r.CostBefore)))
+		lines = append(lines, green.cellf("%s at %s an hour will do: %s. The scenario has %d at %s.", count(r.Nodes, "node"), price(r.Cost), goal, r.Before, price(r.CostBefore)))
 	default:
-		lines = append(lines, styled(green, "%s will do: %s. The scenario has %d.", count(r.Nodes, "node"), goal, r.Before))
+		lines = append(lines, green.cellf("%s will do: %s. The scenario has %d.", count(r.Nodes, "node"), goal, r.Before))
 	}
 	if !r.Proven {
-		lines = append(lines, styled(yellow, "After %d clusters the search ended at its bound, and there may be a cheaper one; give more --tries, or fewer groups with --group.", r.Tried))
+		lines = append(lines, yellow.cellf("After %d clusters the search ended at its bound, and there may be a cheaper one; give more --tries, or fewer groups with --group.", r.Tried))
 	}
 	if r.Unbound > 0 {
-		lines = append(lines, styled(plain, "%s had a node and %s placed afresh.", count(r.Unbound, "pod"), pick(r.Unbound, "was", "were")))
+		lines = append(lines, plain.cellf("%s had a node and %s placed afresh.", count(r.Unbound, "pod"), pick(r.Unbound, "was", "were")))
 	}
 	if r.Foreign > 0 {
-		lines = append(lines, styled(plain, "%s of other schedulers %s left out.", count(r.Foreign, "pod"), pick(r.Foreign, "is", "are")))
+		lines = append(lines, plain.cellf("%s of other schedulers %s left out.", count(r.Foreign, "pod"), pick(r.Foreign, "is", "are")))
 	}
 	return lines
 }
@@ -81,8 +81,8 @@ func (r *SizeReport) rest(t *text) {
 	t.table("", r.table()...)
 	t.space()
 	for _, f := range r.Fewer {
-		t.line(styled(bold, "%s", f.text()))
-		t.line(styled(plain, "  %s", refused(f.Message)))
+		t.linef(bold, "%s", f.text())
+		t.linef(plain, "  %s", refused(f.Message))
 	}
 	t.space()
 	t.header()
@@ -90,7 +90,7 @@ func (r *SizeReport) rest(t *text) {
 
 // table is a row for each group and zone below the titles.
 func (r *SizeReport) table() [][]cell {
-	table := [][]cell{row(bold, "GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
+	table := [][]cell{bold.row("GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
 	for _, g := range r.Groups {
 		for _, z := range g.Zones {
 			name := g.Name
@@ -101,7 +101,7 @@ func (r *SizeReport) table() [][]cell {
 			if r.Found {
 				nodes = fmt.Sprint(z.Nodes)
 			}
-			table = append(table, row(plain, name, orNone(z.Zone), nodes, fmt.Sprint(z.Before), price(g.Price)))
+			table = append(table, plain.row(name, orNone(z.Zone), nodes, fmt.Sprint(z.Before), price(g.Price)))
 		}
 	}
 	return table

@@ -203,13 +203,13 @@ const maxPoints = 24
 
 func (t *sweepText) everything() {
 	r := t.report
-	t.line(styled(bold, "%s", r.verdict()))
-	t.line(styled(plain, "%s", r.about()))
+	t.linef(bold, "%s", r.verdict())
+	t.linef(plain, "%s", r.about())
 	t.space()
 	shown, title := r.shown(t.all)
 	t.table("", r.table(shown)...)
 	if title != "" {
-		t.line(styled(plain, "%s", title))
+		t.linef(plain, "%s", title)
 	}
 }
 
@@ -320,29 +320,29 @@ func (r *SweepReport) table(points []*SweepPoint) [][]cell {
 			if level == nil {
 				level = &metric.LevelMetrics{}
 			}
-			row = append(row, cell{fmt.Sprint(level.Skew), plain}, cell{percent(level.Radius), shareStyle(level.Radius)})
+			row = append(row, plain.cell(fmt.Sprint(level.Skew)), shareStyle(level.Radius).cell(percent(level.Radius)))
 			if stranded {
 				row = append(row, mostStranded(level, yellow))
 			}
 		}
 		if cost {
-			row = append(row, cell{costText(&f.Metrics), plain})
+			row = append(row, plain.cell(costText(&f.Metrics)))
 		}
 		return row
 	}
-	base := []cell{{"", plain}}
+	base := []cell{plain.cell("")}
 	for range r.Parameters {
-		base = append(base, cell{"as it is", plain})
+		base = append(base, plain.cell("as it is"))
 	}
-	table := [][]cell{row(bold, titles...), append(base, cells(&r.Baseline)...)}
+	table := [][]cell{bold.row(titles...), append(base, cells(&r.Baseline)...)}
 	for _, point := range points {
 		mark := ""
 		if point.Front {
 			mark = "*"
 		}
-		line := []cell{{mark, plain}}
+		line := []cell{plain.cell(mark)}
 		for _, name := range r.Parameters {
-			line = append(line, cell{cmp.Or(point.Values[name].String(), `""`), plain})
+			line = append(line, plain.cell(cmp.Or(point.Values[name].String(), `""`)))
 		}
 		table = append(table, append(line, cells(&point.Found)...))
 	}

@@ -39,7 +39,7 @@ func (t *text) header() {
 	var rows [][]cell
 	field := func(title string, lines ...string) {
 		for _, line := range lines {
-			rows = append(rows, []cell{{title, bold}, {line, plain}})
+			rows = append(rows, []cell{bold.cell(title), plain.cell(line)})
 			title = "" // of the first line alone
 		}
 	}
@@ -152,14 +152,14 @@ func (t *text) step(i int) {
 		heading += ": " + s.Action
 	}
 	t.space()
-	t.line(styled(bold, "%s", heading))
+	t.linef(bold, "%s", heading)
 	t.space()
 
 	workloads := rows(s.Workloads)
 	listed := t.all || len(s.Pods) <= maxPods
 	switch {
 	case len(s.Pods) == 0:
-		t.line(styled(plain, "No pods."))
+		t.linef(plain, "No pods.")
 	case listed:
 		t.pods(s)
 		if t.wide {
@@ -171,7 +171,7 @@ func (t *text) step(i int) {
 		}
 		t.cycles(pods)
 	default:
-		t.line(styled(plain, "%s. Use --all to list every pod.", s.Summary.text()))
+		t.linef(plain, "%s. Use --all to list every pod.", s.Summary.text())
 	}
 	t.space()
 	if len(workloads) > 1 || !listed {
@@ -208,14 +208,14 @@ func (s Summary) text() string {
 // sentences puts one sentence beside the title, and several below it.
 func (t *text) sentences(title string, sentences []string) {
 	if len(sentences) == 1 {
-		t.line(cell{title, bold}, cell{" " + sentences[0], plain})
+		t.line(bold.cell(title), plain.cell(" "+sentences[0]))
 		return
 	}
 	for i, sentence := range sentences {
 		if i == 0 {
-			t.line(cell{title, bold})
+			t.line(bold.cell(title))
 		}
-		t.line(styled(plain, "  %s", sentence))
+		t.linef(plain, "  %s", sentence)
 	}
 }
 
@@ -225,15 +225,15 @@ func (t *text) expectations(s *stepText) {
 		return
 	}
 	failed := failures(s.Expectations)
-	result := styled(green, " %d of %d met", len(s.Expectations)-len(failed), len(s.Expectations))
+	result := green.cellf(" %d of %d met", len(s.Expectations)-len(failed), len(s.Expectations))
 	if len(failed) > 0 {
 		result.style = red
 	}
-	t.line(cell{"Expectations:", bold}, result)
+	t.line(bold.cell("Expectations:"), result)
 	for _, e := range failed {
-		t.line(styled(red, "  FAILED  %s", e.failure()))
+		t.linef(red, "  FAILED  %s", e.failure())
 		if e.Why != "" {
-			t.line(styled(plain, "          why  %s", e.Why))
+			t.linef(plain, "          why  %s", e.Why)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (e Expectation) failure() string { return fmt.Sprintf("want %s, got %s", e.
 // quiet writes a line a step.
 func (t *text) quiet() {
 	if len(t.report.Steps) == 0 {
-		t.line(styled(plain, "No steps."))
+		t.linef(plain, "No steps.")
 		return
 	}
 	t.table("", t.steps()...)
@@ -256,20 +256,20 @@ func (t *text) steps() [][]cell {
 	if notReady {
 		heads = append(heads, "NOT READY")
 	}
-	table := [][]cell{row(bold, append(heads, "EXPECTATIONS")...)}
+	table := [][]cell{bold.row(append(heads, "EXPECTATIONS")...)}
 	for _, s := range t.report.Steps {
-		cells := []cell{{orNone(s.Name), plain}, number(s.Summary.Running, plain), number(s.Summary.Pending, yellow)}
+		cells := []cell{plain.cell(orNone(s.Name)), number(s.Summary.Running, plain), number(s.Summary.Pending, yellow)}
 		if notReady {
 			cells = append(cells, number(s.Summary.NotReady, red))
 		}
 		failed := len(failures(s.Expectations))
 		switch {
 		case len(s.Expectations) == 0:
-			cells = append(cells, cell{none, plain})
+			cells = append(cells, plain.cell(none))
 		case failed == 0:
-			cells = append(cells, cell{"ok", green})
+			cells = append(cells, green.cell("ok"))
 		default:
-			cells = append(cells, styled(red, "%d of %d failed", failed, len(s.Expectations)))
+			cells = append(cells, red.cellf("%d of %d failed", failed, len(s.Expectations)))
 		}
 		table = append(table, cells)
 	}
@@ -281,7 +281,7 @@ func number(n int, s style) cell {
 	if n == 0 {
 		s = plain
 	}
-	return styled(s, "%d", n)
+	return s.cellf("%d", n)
 }
 
 func failures(expectations []Expectation) []Expectation {

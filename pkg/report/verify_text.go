@@ -58,7 +58,7 @@ func (t *verifyText) everything(quiet bool) {
 		}
 		t.space()
 		for _, line := range t.report.words() {
-			t.line(styled(plain, "%s", line))
+			t.linef(plain, "%s", line)
 		}
 	}
 	t.assumed()
@@ -73,9 +73,9 @@ func (r *VerifyReport) verdict() []cell {
 		from = "With its " + and(r.With)
 	}
 	if r.Choices == 0 {
-		return append([]cell{styled(yellow, "%s, there is nothing to explain: none of %s had a choice.", from, count(r.Placements, "pod"))}, r.classes()...)
+		return append([]cell{yellow.cellf("%s, there is nothing to explain: none of %s had a choice.", from, count(r.Placements, "pod"))}, r.classes()...)
 	}
-	first := styled(green, "%s, %s of %s %s explained (95%% interval %s to %s).", from, tenths(r.Agreement), count(r.Choices, "choice"),
+	first := green.cellf("%s, %s of %s %s explained (95%% interval %s to %s).", from, tenths(r.Agreement), count(r.Choices, "choice"),
 		pick(r.Choices, "is", "are"), tenths(r.Interval.Low), tenths(r.Interval.High))
 	if r.Explained < r.Choices {
 		first.style = yellow
@@ -95,7 +95,7 @@ func (r *VerifyReport) verdict() []cell {
 	if r.Only > 0 {
 		second += fmt.Sprintf("; %s had one feasible node and %s not counted", count(r.Only, "more pod"), pick(r.Only, "is", "are"))
 	}
-	return append([]cell{first, styled(plain, "%s.", second)}, r.classes()...)
+	return append([]cell{first, plain.cellf("%s.", second)}, r.classes()...)
 }
 
 // tenths is a percentage with one digit after the point, and 100%% only where it is that.
@@ -121,17 +121,17 @@ func (r *VerifyReport) classes() []cell {
 		classes[i] = fmt.Sprintf("%s %d", class, number[class])
 	}
 	if len(classes) > 0 {
-		lines = append(lines, styled(plain, "%s: %s.", count(len(r.Divergences), "divergence"), strings.Join(classes, ", ")))
+		lines = append(lines, plain.cellf("%s: %s.", count(len(r.Divergences), "divergence"), strings.Join(classes, ", ")))
 	}
 	if !r.Met() {
-		lines = append(lines, styled(red, "The agreement is %s, and at least %g%% is asked for.", tenths(r.Agreement), *r.MinAgreement))
+		lines = append(lines, red.cellf("The agreement is %s, and at least %g%% is asked for.", tenths(r.Agreement), *r.MinAgreement))
 	}
 	return lines
 }
 
 // divergences is a row for each divergence below the titles.
 func (r *VerifyReport) divergences() [][]cell {
-	table := [][]cell{row(bold, "POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE")}
+	table := [][]cell{bold.row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE")}
 	for _, d := range r.Divergences {
 		rank, behind, because := "refused", none, d.Refused
 		if d.Rank > 0 {
@@ -141,8 +141,8 @@ func (r *VerifyReport) divergences() [][]cell {
 		if d.Class == "unexplained" {
 			style = red
 		}
-		table = append(table, []cell{{d.Namespace + "/" + d.Name, plain}, {d.Node, plain}, {orNone(d.Best), plain}, {rank, plain}, {behind, plain},
-			{d.Class, style}, {because, plain}})
+		table = append(table, []cell{plain.cell(d.Namespace + "/" + d.Name), plain.cell(d.Node), plain.cell(orNone(d.Best)), plain.cell(rank), plain.cell(behind),
+			style.cell(d.Class), plain.cell(because)})
 	}
 	return table
 }
@@ -174,9 +174,9 @@ func (t *verifyText) assumed() {
 		return
 	}
 	t.space()
-	t.line(styled(bold, "%s", assumedVerdict))
+	t.linef(bold, "%s", assumedVerdict)
 	t.upTo(len(t.report.Assumed), "workload", "workloads", func(i int) {
-		t.line(styled(plain, "  %s", t.report.Assumed[i].text()))
+		t.linef(plain, "  %s", t.report.Assumed[i].text())
 	})
 }
 
@@ -206,13 +206,13 @@ func (t *verifyText) pending() {
 		return
 	}
 	t.space()
-	t.line(styled(bold, "%s", t.report.pendingVerdict()))
+	t.linef(bold, "%s", t.report.pendingVerdict())
 	t.upTo(len(t.report.Pending), "Pending pod", "Pending pods", func(i int) {
 		p := t.report.Pending[i]
-		t.line(styled(plain, "  %s/%s: %s", p.Namespace, p.Name, p.text()))
+		t.linef(plain, "  %s/%s: %s", p.Namespace, p.Name, p.text())
 		if p.Node == "" && p.Recorded != "" && p.Recorded != p.Message {
-			t.line(styled(plain, "    dump    %s", p.Recorded))
-			t.line(styled(plain, "    replay  %s", p.Message))
+			t.linef(plain, "    dump    %s", p.Recorded)
+			t.linef(plain, "    replay  %s", p.Message)
 		}
 	})
 }
@@ -247,7 +247,7 @@ func (t *verifyText) leftOut() {
 	var rows [][]cell
 	field := func(title string, lines ...string) {
 		for _, line := range lines {
-			rows = append(rows, []cell{{title, bold}, {line, plain}})
+			rows = append(rows, []cell{bold.cell(title), plain.cell(line)})
 			title = "" // of the first line alone
 		}
 	}

@@ -205,9 +205,9 @@ func names(r *Report) []byte {
 	var p page
 	for _, pod := range pods {
 		if several {
-			p.line(styled(plain, "pod/%s/%s", pod.Namespace, pod.Name))
+			p.linef(plain, "pod/%s/%s", pod.Namespace, pod.Name)
 		} else {
-			p.line(styled(plain, "pod/%s", pod.Name))
+			p.linef(plain, "pod/%s", pod.Name)
 		}
 	}
 	return p.out.Bytes()
