@@ -284,9 +284,9 @@ func ShellWord(text string) string {
 
 var adviceFormats = formats[AdviceReport]{
 	{"text", asText(func(r *AdviceReport, opts Options) []byte {
-		t := adviceText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+		t := adviceText{page: newPage(opts), report: r}
 		t.everything()
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", asJSON(completeAdvice)},
 	{"yaml", asYAML(completeAdvice)},

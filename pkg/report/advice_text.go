@@ -10,7 +10,7 @@ import (
 
 // adviceText renders an AdviceReport as text: the advice, the figures of the best candidates, and each of them with its patch.
 type adviceText struct {
-	text
+	page
 	report *AdviceReport
 }
 

@@ -20,15 +20,16 @@ const (
 
 // blastText renders a BlastReport as text and wide.
 type blastText struct {
-	text
+	page
 	report *BlastReport
+	wide   bool
 	// kinds are the kinds of the workloads that lose pods, by namespace and name; namespaced tells that names need their namespace.
 	kinds      map[[2]string]string
 	namespaced bool
 }
 
 func newBlastText(r *BlastReport, opts Options, wide bool) *blastText {
-	t := &blastText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All, wide: wide}, report: r, kinds: map[[2]string]string{}}
+	t := &blastText{page: newPage(opts), wide: wide, report: r, kinds: map[[2]string]string{}}
 	const several = "*"
 	for _, step := range r.Steps {
 		for _, level := range step.Levels {
@@ -49,7 +50,7 @@ func newBlastText(r *BlastReport, opts Options, wide bool) *blastText {
 }
 
 func (t *blastText) everything() {
-	t.header()
+	t.header(t.report.Head)
 	t.space()
 	t.linef(bold, "%s", t.question())
 	t.space()

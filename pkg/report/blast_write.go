@@ -33,7 +33,7 @@ func failuresText(r *BlastReport, opts Options, wide bool) []byte {
 	} else {
 		t.everything()
 	}
-	return t.out.Bytes()
+	return t.bytes()
 }
 
 // completeBlast is complete for a BlastReport.
@@ -60,7 +60,7 @@ var drainFormats = formats[DrainReport]{
 	{"text", asText(func(r *DrainReport, opts Options) []byte {
 		t := newDrainText(r, opts)
 		t.everything()
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", asJSON(completeDrain)},
 	{"yaml", asYAML(completeDrain)},

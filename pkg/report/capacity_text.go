@@ -12,9 +12,9 @@ import (
 
 var capacityFormats = formats[CapacityReport]{
 	{"text", asText(func(r *CapacityReport, opts Options) []byte {
-		t := &capacityText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
+		t := &capacityText{page: newPage(opts), report: r}
 		t.everything(opts.Quiet)
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", asJSON(completeCapacity)},
 	{"yaml", asYAML(completeCapacity)},
@@ -42,7 +42,7 @@ func completeCapacity(r *CapacityReport) *CapacityReport {
 // capacityText renders a CapacityReport as text: the answers, a table of them, and for each workload what refuses the next pod and
 // what becomes of the free resources.
 type capacityText struct {
-	text
+	page
 	report *CapacityReport
 }
 
@@ -69,7 +69,7 @@ func (t *capacityText) everything(quiet bool) {
 		}
 	}
 	t.space()
-	t.header()
+	t.header(t.report.Head)
 }
 
 // answers are a sentence on what fits, one for each level that may fail, and warnings.

@@ -63,9 +63,9 @@ func workloadNames(opts metric.Options) []string {
 
 var compareFormats = formats[CompareReport]{
 	{"text", asText(func(r *CompareReport, opts Options) []byte {
-		t := compareText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+		t := compareText{page: newPage(opts), report: r}
 		t.everything()
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", asJSON(completeCompare)},
 	{"yaml", asYAML(completeCompare)},

@@ -12,7 +12,7 @@ import (
 
 // compareText renders a CompareReport as text: who is not beaten, a table of the numbers, and what failures leave behind.
 type compareText struct {
-	text
+	page
 	report *CompareReport
 }
 

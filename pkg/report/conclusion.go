@@ -9,7 +9,7 @@ import (
 const maxTroubles = 5
 
 // conclusion says how the whole went: in which steps not every pod runs, and which expectations were not met.
-func (t *text) conclusion() {
+func (t *runText) conclusion() {
 	steps := t.report.Steps
 	if len(steps) == 0 {
 		t.line(bold.cell("No steps."))
@@ -62,7 +62,7 @@ func troubles(s Step) string {
 	return strings.Join(parts, " and ")
 }
 
-func (t *text) verdict() {
+func (t *runText) verdict() {
 	total, failed := 0, 0
 	for _, s := range t.report.Steps {
 		total += len(s.Expectations)

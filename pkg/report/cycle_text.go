@@ -23,17 +23,17 @@ type explained struct {
 }
 
 // cycles writes the scheduling cycles of those pods that have one.
-func (t *text) cycles(pods []explained) {
+func (p *page) cycles(pods []explained) {
 	told := slices.DeleteFunc(pods, func(e explained) bool { return e.cycle == nil })
-	t.upTo(len(told), "pod", "pods", func(i int) {
-		t.space()
-		t.line(bold.cell(told[i].name), plain.cell(" "+outcomeOf(told[i].node, told[i].decision)))
-		t.cycle(told[i].cycle)
+	p.upTo(len(told), "pod", "pods", func(i int) {
+		p.space()
+		p.line(bold.cell(told[i].name), plain.cell(" "+outcomeOf(told[i].node, told[i].decision)))
+		p.cycle(told[i].cycle)
 	})
 }
 
 // replacements writes the scheduling cycles of pods that took the place of others.
-func (t *text) replacements(recovered []RecoveredPod, stranded []StrandedPod, name func(namespace, name string) string) {
+func (p *page) replacements(recovered []RecoveredPod, stranded []StrandedPod, name func(namespace, name string) string) {
 	var pods []explained
 	for _, pod := range recovered {
 		pods = append(pods, explained{name: name(pod.Namespace, pod.Name), node: pod.Node, cycle: pod.Cycle})
@@ -41,7 +41,7 @@ func (t *text) replacements(recovered []RecoveredPod, stranded []StrandedPod, na
 	for _, pod := range stranded {
 		pods = append(pods, explained{name: name(pod.Namespace, pod.Name), cycle: pod.Cycle})
 	}
-	t.cycles(pods)
+	p.cycles(pods)
 }
 
 // outcomeOf is "→ worker-2 by 102 points over worker-3", or how else the node was chosen.
@@ -60,27 +60,27 @@ func outcomeOf(node string, d *Decision) string {
 }
 
 // cycle writes what the plugins said of the nodes: who refused which, a table of the scores, and the parts that rules contributed.
-func (t *text) cycle(c *Cycle) {
-	t.verdicts(c)
-	t.refusals(c)
+func (p *page) cycle(c *Cycle) {
+	p.verdicts(c)
+	p.refusals(c)
 	switch {
 	case c.Scored > 0:
-		t.scores(c)
+		p.scores(c)
 	case len(c.Candidates) > 0:
-		t.linef(plain, "  %s was the only node left, and was taken without scores.", c.Candidates[0].Node)
+		p.linef(plain, "  %s was the only node left, and was taken without scores.", c.Candidates[0].Node)
 	}
 }
 
 // verdicts tells of a PreFilter plugin that refused the pod as a whole.
-func (t *text) verdicts(c *Cycle) {
+func (p *page) verdicts(c *Cycle) {
 	for _, verdict := range c.PreFilter {
 		if verdict.Status != "success" && verdict.Status != "skip" {
-			t.linef(red, "  %s refused the pod before any node was looked at: %s", verdict.Plugin, verdict.Status)
+			p.linef(red, "  %s refused the pod before any node was looked at: %s", verdict.Plugin, verdict.Status)
 		}
 	}
 }
 
-func (t *text) refusals(c *Cycle) {
+func (p *page) refusals(c *Cycle) {
 	if len(c.Refusals) == 0 {
 		return
 	}
@@ -88,25 +88,25 @@ func (t *text) refusals(c *Cycle) {
 	for _, refusal := range c.Refusals {
 		refused += refusal.Count
 	}
-	t.linef(plain, "  Filters refused %d of %s:", refused, count(c.Searched, "node"))
+	p.linef(plain, "  Filters refused %d of %s:", refused, count(c.Searched, "node"))
 	var rows [][]cell
 	for _, refusal := range c.Refusals {
-		rows = append(rows, []cell{plain.cellf("%d", refusal.Count), bold.cell(refusal.Plugin), plain.cell(refusal.Message), plain.cell(t.few(refusal.Nodes, refusal.Count))})
+		rows = append(rows, []cell{plain.cellf("%d", refusal.Count), bold.cell(refusal.Plugin), plain.cell(refusal.Message), plain.cell(p.few(refusal.Nodes, refusal.Count))})
 	}
-	t.table("    ", rows...)
+	p.table("    ", rows...)
 }
 
 // scores writes the table: a row a node, a column each for the plugins that tell the nodes apart. What all nodes have alike moves
 // nothing, and is one line below.
-func (t *text) scores(c *Cycle) {
-	shown := t.shownOf(c.Candidates)
+func (p *page) scores(c *Cycle) {
+	shown := p.shownOf(c.Candidates)
 	apart, alike := columns(c.Candidates)
 	head := bold.row("NODE", "RANK", "TOTAL")
 	for _, i := range apart {
 		score := c.Candidates[0].Scores[i]
 		head = append(head, bold.cellf("%s ×%d", score.Plugin, score.Weight))
 	}
-	t.linef(plain, "  %s scored; each score is weighted (raw→normalised), and TOTAL is their sum:", is(c.Scored, "node"))
+	p.linef(plain, "  %s scored; each score is weighted (raw→normalised), and TOTAL is their sum:", is(c.Scored, "node"))
 	rows := [][]cell{head}
 	for _, candidate := range shown {
 		s := plain
@@ -129,9 +129,9 @@ func (t *text) scores(c *Cycle) {
 		}
 		rows = append(rows, cells)
 	}
-	t.table("  ", rows...)
+	p.table("  ", rows...)
 	if more := c.Scored - len(shown); more > 0 {
-		t.linef(plain, "    and %d more", more)
+		p.linef(plain, "    and %d more", more)
 	}
 	if len(alike) > 0 {
 		var equal []string
@@ -147,16 +147,16 @@ func (t *text) scores(c *Cycle) {
 		if c.Scored > len(c.Candidates) {
 			of = "each of the best nodes"
 		}
-		t.linef(plain, "  The same for %s: %s", of, strings.Join(equal, ", "))
+		p.linef(plain, "  The same for %s: %s", of, strings.Join(equal, ", "))
 	}
 	for _, i := range apart {
-		t.parts(shown, i)
+		p.parts(shown, i)
 	}
 }
 
 // shownOf are the candidates that the table shows: the first ones, the chosen one, and the best below the top.
-func (t *text) shownOf(candidates []Candidate) []Candidate {
-	if t.all || len(candidates) <= maxCandidates {
+func (p *page) shownOf(candidates []Candidate) []Candidate {
+	if p.all || len(candidates) <= maxCandidates {
 		return candidates
 	}
 	var shown []Candidate
@@ -195,7 +195,7 @@ func columns(candidates []Candidate) (apart, alike []int) {
 }
 
 // parts writes what each rule contributed to the raw scores of one plugin, a row for each failure domain of the nodes shown.
-func (t *text) parts(candidates []Candidate, plugin int) {
+func (p *page) parts(candidates []Candidate, plugin int) {
 	type domain struct {
 		Part
 		nodes []string
@@ -219,10 +219,10 @@ func (t *text) parts(candidates []Candidate, plugin int) {
 	slices.SortStableFunc(rows, func(a, b *domain) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.TopologyKey, b.TopologyKey))
 	})
-	t.line(bold.cell("  "+candidates[0].Scores[plugin].Plugin), plain.cell(", raw score by rule:"))
+	p.line(bold.cell("  "+candidates[0].Scores[plugin].Plugin), plain.cell(", raw score by rule:"))
 	var table [][]cell
 	for _, r := range rows {
-		where := t.few(r.nodes, len(r.nodes))
+		where := p.few(r.nodes, len(r.nodes))
 		if r.TopologyKey != "" {
 			where = shorts([]string{r.TopologyKey})[0] + " " + cmp.Or(r.Domain, `""`)
 		}
@@ -231,11 +231,11 @@ func (t *text) parts(candidates []Candidate, plugin int) {
 			cells = append(cells, plain.cell(r.sum()))
 		}
 		if len(r.Pods) > 0 {
-			cells = append(cells, plain.cell(t.few(r.Pods, r.Count)))
+			cells = append(cells, plain.cell(p.few(r.Pods, r.Count)))
 		}
 		table = append(table, cells)
 	}
-	t.table("    ", table...)
+	p.table("    ", table...)
 }
 
 // sum is "2 pods × 1.61 + 2": how the score of a rule over domains came about. What is added is a constraint's maxSkew less one.
@@ -248,8 +248,8 @@ func (p Part) sum() string {
 }
 
 // few names the first of a number of things. Not all of them may be known by name.
-func (t *text) few(names []string, of int) string {
-	if !t.all {
+func (p *page) few(names []string, of int) string {
+	if !p.all {
 		names = names[:min(len(names), maxNamed)]
 	}
 	listed := strings.Join(names, ", ")

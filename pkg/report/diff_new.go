@@ -41,12 +41,12 @@ func newDiff(of string, old, new *Head, version string) *DiffReport {
 	d.unlike("kube-scheduler", old.Scheduler.Version, new.Scheduler.Version)
 	d.unlike("profiles", strings.Join(old.Scheduler.Profiles, ", "), strings.Join(new.Scheduler.Profiles, ", "))
 	d.unlike("feature gates", strings.Join(old.Scheduler.FeatureGates, ", "), strings.Join(new.Scheduler.FeatureGates, ", "))
-	d.unlike("ties", tiesText(old), tiesText(new))
+	d.unlike("ties", tiesText(*old), tiesText(*new))
 	d.unlike("cluster", clusterLine(old.Cluster), clusterLine(new.Cluster))
 	return d
 }
 
-func tiesText(h *Head) string {
+func tiesText(h Head) string {
 	if h.Ties == "random" {
 		return fmt.Sprintf("random, seed %d", h.Seed)
 	}

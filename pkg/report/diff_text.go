@@ -9,14 +9,14 @@ import (
 
 // diffText renders a DiffReport as text: the verdict, what may explain it, then step by step what differs.
 type diffText struct {
-	text
+	page
 	report *DiffReport
 	// namespaced tells that names need their namespace.
 	namespaced bool
 }
 
 func newDiffText(r *DiffReport, opts Options) *diffText {
-	t := &diffText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+	t := &diffText{page: newPage(opts), report: r}
 	for _, s := range r.Steps {
 		t.namespaced = t.namespaced ||
 			slices.ContainsFunc(slices.Concat(s.Added, s.Removed, s.NoLongerPending), func(p DiffPod) bool { return p.Namespace != "default" }) ||

@@ -10,7 +10,7 @@ var diffFormats = formats[DiffReport]{
 		} else {
 			t.everything()
 		}
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", always(func(r *DiffReport) ([]byte, error) { return toJSON(r) })},
 	{"yaml", always(func(r *DiffReport) ([]byte, error) { return toYAML(r) })},

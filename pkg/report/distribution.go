@@ -17,7 +17,7 @@ const (
 )
 
 // workloads is a table of workloads with a column for each level.
-func (t *text) workloads(s *stepText, workloads []Workload) {
+func (t *runText) workloads(s *stepText, workloads []Workload) {
 	var keys []string
 	for _, key := range s.keys {
 		if slices.ContainsFunc(workloads, func(w Workload) bool { return w.distribution(key) != nil }) {
@@ -48,7 +48,7 @@ func (t *text) workloads(s *stepText, workloads []Workload) {
 }
 
 // distributions writes a line for each level of one workload.
-func (t *text) distributions(s *stepText, w Workload) {
+func (t *runText) distributions(s *stepText, w Workload) {
 	var table [][]cell
 	for _, key := range s.keys {
 		if d := w.distribution(key); d != nil && d.used() {

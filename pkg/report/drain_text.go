@@ -8,13 +8,13 @@ import (
 
 // drainText renders a DrainReport as text: whether the drain ends, then node by node what is evicted and where it goes.
 type drainText struct {
-	text
+	page
 	report     *DrainReport
 	namespaced bool
 }
 
 func newDrainText(r *DrainReport, opts Options) *drainText {
-	t := &drainText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+	t := &drainText{page: newPage(opts), report: r}
 	for _, node := range slices.Concat(r.Nodes, r.Order) {
 		t.namespaced = t.namespaced ||
 			slices.ContainsFunc(node.Evicted, func(p DrainedPod) bool { return p.Namespace != "default" }) ||

@@ -8,9 +8,9 @@ import (
 
 var explainFormats = formats[ExplainReport]{
 	{"text", asText(func(r *ExplainReport, opts Options) []byte {
-		t := &explainText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
+		t := &explainText{page: newPage(opts), report: r}
 		t.everything(opts.Quiet)
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", asJSON(completeExplain)},
 	{"yaml", asYAML(completeExplain)},
@@ -34,7 +34,7 @@ func completeExplain(r *ExplainReport) *ExplainReport {
 
 // explainText renders an ExplainReport as text.
 type explainText struct {
-	text
+	page
 	report *ExplainReport
 	told   string // the workload whose rules were told last
 }

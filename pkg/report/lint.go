@@ -141,9 +141,9 @@ func (r *LintReport) Fails(on string) bool {
 
 var lintFormats = formats[LintReport]{
 	{"text", asText(func(r *LintReport, opts Options) []byte {
-		t := &lintText{page: page{color: opts.Color}, report: r, all: opts.All}
+		t := &lintText{page: newPage(opts), report: r}
 		t.everything(opts.Quiet)
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", asJSON(completeLint)},
 	{"yaml", asYAML(completeLint)},

@@ -11,7 +11,6 @@ import (
 type lintText struct {
 	page
 	report *LintReport
-	all    bool
 }
 
 func (t *lintText) everything(quiet bool) {

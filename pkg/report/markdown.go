@@ -146,7 +146,7 @@ func (m *markdown) items(texts []string) {
 
 // about is the line below the verdict.
 func (m *markdown) about(h Head) {
-	line := clusterLine(h.Cluster) + "; " + schedulerLine(&Report{Head: h})
+	line := clusterLine(h.Cluster) + "; " + schedulerLine(h)
 	if h.Ties == "random" {
 		line += fmt.Sprintf("; equal nodes drawn at random, seed %d", h.Seed)
 	}

@@ -17,12 +17,12 @@ const (
 
 // outcomesText renders an OutcomesReport as text: for each step a sentence, the placements, and how the numbers vary.
 type outcomesText struct {
-	text
+	page
 	report *OutcomesReport
 }
 
 func newOutcomesText(r *OutcomesReport, opts Options) *outcomesText {
-	return &outcomesText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
+	return &outcomesText{page: newPage(opts), report: r}
 }
 
 func (t *outcomesText) everything() {
@@ -36,20 +36,13 @@ func (t *outcomesText) everything() {
 // header is that of a run, without the ties, which are what this report is about.
 func (t *outcomesText) header() {
 	r := t.report
-	rows := [][]cell{
-		{bold.cell("Scenario:"), plain.cell(orNone(r.Scenario))},
-		{bold.cell("Cluster:"), plain.cell(clusterLine(r.Cluster))},
-		{bold.cell("Scheduler:"), plain.cell(schedulerLine(&Report{Head: r.Head}))},
-		{bold.cell("Outcomes:"), plain.cell(t.method())},
-	}
-	for i, note := range r.Notes {
-		title := ""
-		if i == 0 {
-			title = "Notes:"
-		}
-		rows = append(rows, []cell{bold.cell(title), plain.cell(note)})
-	}
-	t.table("", rows...)
+	var about fields
+	about.add("Scenario:", orNone(r.Scenario))
+	about.add("Cluster:", clusterLine(r.Cluster))
+	about.add("Scheduler:", schedulerLine(r.Head))
+	about.add("Outcomes:", t.method())
+	about.add("Notes:", r.Notes...)
+	t.table("", about...)
 }
 
 // method says what the shares are shares of.

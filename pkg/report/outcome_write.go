@@ -16,7 +16,7 @@ var outcomesFormats = formats[OutcomesReport]{
 		} else {
 			t.everything()
 		}
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", asJSON(completeOutcomes)},
 	{"yaml", asYAML(completeOutcomes)},

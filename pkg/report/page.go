@@ -17,8 +17,14 @@ const none = "<none>"
 type page struct {
 	out   bytes.Buffer
 	color bool
+	all   bool // however much it is
 	gap   bool // a blank line is due before the next one
 }
+
+func newPage(opts Options) page { return page{color: opts.Color, all: opts.All} }
+
+// bytes are what was written.
+func (p *page) bytes() []byte { return p.out.Bytes() }
 
 // style is the parameter of an ANSI "select graphic rendition" sequence.
 type style string
@@ -118,4 +124,15 @@ func orNone(text string) string {
 		return none
 	}
 	return text
+}
+
+// fields are lines with a title each: "Cluster:   4 nodes".
+type fields [][]cell
+
+// add gives the first of the lines the title.
+func (f *fields) add(title string, lines ...string) {
+	for _, line := range lines {
+		*f = append(*f, []cell{bold.cell(title), plain.cell(line)})
+		title = ""
+	}
 }

@@ -54,7 +54,7 @@ func (s *Step) pendingPods() []Pod {
 
 // pending says of each Pending pod what kube-scheduler said. Pods of one workload with the same message are told of once; the
 // message is never wrapped or shortened.
-func (t *text) pending(s *stepText) {
+func (t *runText) pending(s *stepText) {
 	groups := s.refusals()
 	if len(groups) == 0 {
 		return
@@ -93,15 +93,15 @@ func (s *stepText) waiting(pods []Pod) string {
 }
 
 // reasons are the message once more, by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
-func (t *text) reasons(reasons []Reason) {
+func (p *page) reasons(reasons []Reason) {
 	var table [][]cell
 	for _, r := range reasons {
 		table = append(table, plain.row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))
 	}
-	t.table("    ", table...)
+	p.table("    ", table...)
 }
 
-func (t *text) preempted(s *stepText) {
+func (t *runText) preempted(s *stepText) {
 	if len(s.Preempted) > 0 {
 		t.linef(yellow, "Preempted %d:", len(s.Preempted))
 	}
@@ -119,7 +119,7 @@ func (s *stepText) short(name string) string {
 	return strings.TrimPrefix(name, "default/")
 }
 
-func (t *text) rollouts(s *stepText) {
+func (t *runText) rollouts(s *stepText) {
 	for _, r := range s.Rollouts {
 		name := s.qualified(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
 		t.line(yellow.cell("Rollout stuck:"), plain.cellf(" %s: %d of %d updated, %d old, %d ready", name, r.Updated, r.Desired, r.Old, r.Ready))
@@ -133,7 +133,7 @@ func (t *text) rollouts(s *stepText) {
 }
 
 // notCreated names the pods that controllers hold back without a rollout that says so.
-func (t *text) notCreated(s *stepText) {
+func (t *runText) notCreated(s *stepText) {
 	for _, w := range s.Workloads {
 		told := slices.ContainsFunc(s.Rollouts, func(r Rollout) bool {
 			return r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name
@@ -145,27 +145,27 @@ func (t *text) notCreated(s *stepText) {
 }
 
 // some lists names, and counts those that are too many.
-func (t *text) some(names []string) string {
-	if more := len(names) - maxDetails; more > 0 && !t.all {
+func (p *page) some(names []string) string {
+	if more := len(names) - maxDetails; more > 0 && !p.all {
 		return fmt.Sprintf("%s and %d more; use --all to list them", strings.Join(names[:maxDetails], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }
 
 // upTo tells of each of n things, and counts those that are too many.
-func (t *text) upTo(n int, one, several string, tell func(i int)) {
+func (p *page) upTo(n int, one, several string, tell func(i int)) {
 	for i := range n {
-		if i == maxDetails && !t.all {
-			t.more(n-i, one, several)
+		if i == maxDetails && !p.all {
+			p.more(n-i, one, several)
 			return
 		}
 		tell(i)
 	}
 }
 
-func (t *text) more(n int, one, several string) {
+func (p *page) more(n int, one, several string) {
 	if n != 1 {
 		one = several
 	}
-	t.linef(plain, "  and %d more %s; use --all to list them", n, one)
+	p.linef(plain, "  and %d more %s; use --all to list them", n, one)
 }

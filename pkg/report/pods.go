@@ -37,7 +37,7 @@ type stepText struct {
 	namespaced bool
 }
 
-func (t *text) stepText(i int) *stepText {
+func (t *runText) stepText(i int) *stepText {
 	s := &stepText{Step: &t.report.Steps[i], keys: t.report.Steps[i].TopologyKeys}
 	if len(s.keys) == 0 {
 		for _, level := range t.report.Cluster.Levels {
@@ -90,7 +90,7 @@ func shorts(keys []string) []string {
 }
 
 // pods is the table that "kubectl get pods -o wide" would print, as far as a simulation knows it.
-func (t *text) pods(s *stepText) {
+func (t *runText) pods(s *stepText) {
 	titles := append([]string{"NAME", "READY", "STATUS", "NODE"}, heads(s.columns)...)
 	if s.namespaced {
 		titles = append([]string{"NAMESPACE"}, titles...)
@@ -143,7 +143,7 @@ func decided(d *Decision) []string {
 
 // decisions shows, plugin by plugin, what the nodes chosen in this step scored, and in brackets how far that is ahead of the
 // runner-up's.
-func (t *text) decisions(s *stepText) {
+func (t *runText) decisions(s *stepText) {
 	table := [][]cell{bold.row("NAME", "NODE", "FEASIBLE", "SCORED", "RUNNER-UP", "SCORES")}
 	for _, pod := range s.Pods {
 		d := pod.Decision

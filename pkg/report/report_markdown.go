@@ -8,7 +8,7 @@ import (
 
 // reportMarkdown is the verdict, what is not met, the steps, what is Pending and why, and details of each step.
 func reportMarkdown(r *Report) []byte {
-	m, t := &markdown{}, &text{report: r}
+	m, t := &markdown{}, &runText{report: r}
 	m.block("**%s**", r.verdict())
 	m.about(r.Head)
 	unmet := [][]cell{bold.row("STEP", "WANT", "GOT", "WHY", "WHERE")}

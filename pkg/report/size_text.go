@@ -10,14 +10,14 @@ import (
 
 var sizeFormats = formats[SizeReport]{
 	{"text", asText(func(r *SizeReport, opts Options) []byte {
-		t := &text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: true}
+		t := &page{color: opts.Color, all: true}
 		for _, line := range r.verdict() {
 			t.line(line)
 		}
 		if !opts.Quiet {
 			r.rest(t)
 		}
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", asJSON(completeSize)},
 	{"yaml", asYAML(completeSize)},
@@ -76,7 +76,7 @@ func price(p *float64) string {
 	return fmt.Sprint(float64(int64(*p*1e4+0.5)) / 1e4)
 }
 
-func (r *SizeReport) rest(t *text) {
+func (r *SizeReport) rest(t *page) {
 	t.space()
 	t.table("", r.table()...)
 	t.space()
@@ -85,7 +85,7 @@ func (r *SizeReport) rest(t *text) {
 		t.linef(plain, "  %s", refused(f.Message))
 	}
 	t.space()
-	t.header()
+	t.header(r.Head)
 }
 
 // table is a row for each group and zone below the titles.

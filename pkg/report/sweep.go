@@ -160,9 +160,9 @@ func (p *SweepPoint) name(parameters []string) string {
 
 var sweepFormats = formats[SweepReport]{
 	{"text", asText(func(r *SweepReport, opts Options) []byte {
-		t := sweepText{text: text{page: page{color: opts.Color}, all: opts.All}, report: r}
+		t := sweepText{page: newPage(opts), report: r}
 		t.everything()
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", asJSON(completeSweep)},
 	{"yaml", asYAML(completeSweep)},
@@ -194,7 +194,7 @@ func completeSweep(r *SweepReport) *SweepReport {
 
 // sweepText renders a SweepReport as text: which points are not beaten, and a table of those, or of all if they are few.
 type sweepText struct {
-	text
+	page
 	report *SweepReport
 }
 

@@ -14,15 +14,15 @@ const (
 	maxDetails = 20
 )
 
-// text renders text and wide: what the run was about, each step, and one line on the whole.
-type text struct {
+// runText renders text and wide: what the run was about, each step, and one line on the whole.
+type runText struct {
 	page
-	report    *Report
-	all, wide bool
+	report *Report
+	wide   bool
 }
 
-func (t *text) everything() {
-	t.header()
+func (t *runText) everything() {
+	t.header(t.report.Head)
 	for i := range t.report.Steps {
 		t.step(i)
 	}
@@ -30,34 +30,24 @@ func (t *text) everything() {
 	t.conclusion()
 }
 
-func (t *text) header() {
-	r := t.report
-	ties := r.Ties
-	if ties == "random" {
-		ties = fmt.Sprintf("random, seed %d", r.Seed)
+// header says what the run was about.
+func (p *page) header(h Head) {
+	var about fields
+	about.add("Scenario:", orNone(h.Scenario))
+	if description := strings.TrimSpace(h.Description); description != "" {
+		about.add("Description:", strings.Split(description, "\n")...)
 	}
-	var rows [][]cell
-	field := func(title string, lines ...string) {
-		for _, line := range lines {
-			rows = append(rows, []cell{bold.cell(title), plain.cell(line)})
-			title = "" // of the first line alone
-		}
+	about.add("Cluster:", clusterLine(h.Cluster))
+	about.add("Scheduler:", schedulerLine(h))
+	about.add("Ties:", orNone(tiesText(h)))
+	if len(h.Scheduler.FeatureGates) > 0 {
+		about.add("Feature gates:", strings.Join(h.Scheduler.FeatureGates, ", "))
 	}
-	field("Scenario:", orNone(r.Scenario))
-	if description := strings.TrimSpace(r.Description); description != "" {
-		field("Description:", strings.Split(description, "\n")...)
+	if len(h.Ignored) > 0 {
+		about.add("Ignored:", ignoredLines(h.Ignored, p.all)...)
 	}
-	field("Cluster:", clusterLine(r.Cluster))
-	field("Scheduler:", schedulerLine(r))
-	field("Ties:", orNone(ties))
-	if len(r.Scheduler.FeatureGates) > 0 {
-		field("Feature gates:", strings.Join(r.Scheduler.FeatureGates, ", "))
-	}
-	if len(r.Ignored) > 0 {
-		field("Ignored:", t.ignored()...)
-	}
-	field("Notes:", r.Notes...)
-	t.table("", rows...)
+	about.add("Notes:", h.Notes...)
+	p.table("", about...)
 }
 
 // clusterLine is "4 nodes, 2 regions (1 node without), 3 zones (1 node without)". Hosts are nodes, and go without saying.
@@ -79,20 +69,19 @@ func clusterLine(c Cluster) string {
 	return strings.Join(parts, ", ")
 }
 
-func schedulerLine(r *Report) string {
-	line := "kube-scheduler " + r.Scheduler.Version
-	if profiles := r.Scheduler.Profiles; len(profiles) > 0 && !slices.Equal(profiles, []string{"default-scheduler"}) {
+func schedulerLine(h Head) string {
+	line := "kube-scheduler " + h.Scheduler.Version
+	if profiles := h.Scheduler.Profiles; len(profiles) > 0 && !slices.Equal(profiles, []string{"default-scheduler"}) {
 		line += ", profiles " + strings.Join(profiles, ", ")
 	}
-	if r.Version != "" {
-		line += ", in Faultline " + r.Version
+	if h.Version != "" {
+		line += ", in Faultline " + h.Version
 	}
 	return line
 }
 
-// ignored counts the ignored objects by kind, the most frequent first, and lists them below that if all is wanted.
-func (t *text) ignored() []string {
-	objects := t.report.Ignored
+// ignoredLines count the ignored objects by kind, the most frequent first, and list them below that if all is wanted.
+func ignoredLines(objects []Ignored, all bool) []string {
 	var kinds []string
 	number := map[string]int{}
 	for _, object := range objects {
@@ -114,7 +103,7 @@ func (t *text) ignored() []string {
 	if custom := customKinds(objects); len(custom) > 0 {
 		lines = append(lines, "give customResources with a podTemplatePath in the scenario if one holds a pod template: "+strings.Join(custom, ", "))
 	}
-	if t.all {
+	if all {
 		for _, object := range objects {
 			lines = append(lines, object.text())
 		}
@@ -145,7 +134,7 @@ func (i Ignored) text() string {
 }
 
 // step writes one step: the pods, or a table of their workloads if they are many, then what is worth knowing about them.
-func (t *text) step(i int) {
+func (t *runText) step(i int) {
 	s := t.stepText(i)
 	heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), s.Name)
 	if s.Action != "" {
@@ -206,21 +195,21 @@ func (s Summary) text() string {
 }
 
 // sentences puts one sentence beside the title, and several below it.
-func (t *text) sentences(title string, sentences []string) {
+func (p *page) sentences(title string, sentences []string) {
 	if len(sentences) == 1 {
-		t.line(bold.cell(title), plain.cell(" "+sentences[0]))
+		p.line(bold.cell(title), plain.cell(" "+sentences[0]))
 		return
 	}
 	for i, sentence := range sentences {
 		if i == 0 {
-			t.line(bold.cell(title))
+			p.line(bold.cell(title))
 		}
-		t.linef(plain, "  %s", sentence)
+		p.linef(plain, "  %s", sentence)
 	}
 }
 
 // expectations counts those that were met, and tells of the others.
-func (t *text) expectations(s *stepText) {
+func (t *runText) expectations(s *stepText) {
 	if len(s.Expectations) == 0 {
 		return
 	}
@@ -241,7 +230,7 @@ func (t *text) expectations(s *stepText) {
 func (e Expectation) failure() string { return fmt.Sprintf("want %s, got %s", e.Want, e.Got) }
 
 // quiet writes a line a step.
-func (t *text) quiet() {
+func (t *runText) quiet() {
 	if len(t.report.Steps) == 0 {
 		t.linef(plain, "No steps.")
 		return
@@ -250,7 +239,7 @@ func (t *text) quiet() {
 }
 
 // steps is a row for each step below the titles.
-func (t *text) steps() [][]cell {
+func (t *runText) steps() [][]cell {
 	notReady := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 })
 	heads := []string{"NAME", "RUNNING", "PENDING"}
 	if notReady {

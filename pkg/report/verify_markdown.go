@@ -41,8 +41,7 @@ func verifyMarkdown(r *VerifyReport) []byte {
 	}
 	m.list("Skipped", left)
 	if len(r.Ignored) > 0 {
-		t := text{report: &Report{Head: r.Head}}
-		m.list("Ignored", []string{prose(t.ignored()[0])})
+		m.list("Ignored", []string{prose(ignoredLines(r.Ignored, false)[0])})
 	}
 	return m.bytes()
 }

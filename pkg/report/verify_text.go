@@ -8,9 +8,9 @@ import (
 
 var verifyFormats = formats[VerifyReport]{
 	{"text", asText(func(r *VerifyReport, opts Options) []byte {
-		t := &verifyText{text: text{page: page{color: opts.Color}, report: &Report{Head: r.Head}, all: opts.All}, report: r}
+		t := &verifyText{page: newPage(opts), report: r}
 		t.everything(opts.Quiet)
-		return t.out.Bytes()
+		return t.bytes()
 	})},
 	{"json", asJSON(completeVerify)},
 	{"yaml", asYAML(completeVerify)},
@@ -34,7 +34,7 @@ func completeVerify(r *VerifyReport) *VerifyReport {
 
 // verifyText renders a VerifyReport as text: the verdict, the divergences, the Pending pods, and what was left out.
 type verifyText struct {
-	text
+	page
 	report *VerifyReport
 }
 
@@ -244,13 +244,7 @@ func (p VerifyPending) text() string {
 
 // leftOut tells which pods and objects took no part, and on what the replay ran.
 func (t *verifyText) leftOut() {
-	var rows [][]cell
-	field := func(title string, lines ...string) {
-		for _, line := range lines {
-			rows = append(rows, []cell{bold.cell(title), plain.cell(line)})
-			title = "" // of the first line alone
-		}
-	}
+	var about fields
 	var skipped []string
 	for _, s := range t.report.Skipped {
 		skipped = append(skipped, fmt.Sprintf("%s: %s", count(s.Count, "pod"), s.Why))
@@ -258,13 +252,13 @@ func (t *verifyText) leftOut() {
 			skipped = append(skipped, "  "+strings.Join(s.Pods, ", "))
 		}
 	}
-	field("Skipped:", skipped...)
+	about.add("Skipped:", skipped...)
 	if len(t.report.Ignored) > 0 {
-		field("Ignored:", t.ignored()...)
+		about.add("Ignored:", ignoredLines(t.report.Ignored, t.all)...)
 	}
-	field("Cluster:", clusterLine(t.report.Cluster))
-	field("Scheduler:", schedulerLine(&Report{Head: t.report.Head})+", all nodes looked at")
-	field("Notes:", t.report.Notes...)
+	about.add("Cluster:", clusterLine(t.report.Cluster))
+	about.add("Scheduler:", schedulerLine(t.report.Head)+", all nodes looked at")
+	about.add("Notes:", t.report.Notes...)
 	t.space()
-	t.table("", rows...)
+	t.table("", about...)
 }

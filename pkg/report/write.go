@@ -107,13 +107,13 @@ func Write(w io.Writer, r *Report, format string, opts Options) error {
 }
 
 func reportText(r *Report, opts Options, wide bool) []byte {
-	t := text{page: page{color: opts.Color}, report: r, all: opts.All, wide: wide}
+	t := runText{page: newPage(opts), report: r, wide: wide}
 	if opts.Quiet {
 		t.quiet()
 	} else {
 		t.everything()
 	}
-	return t.out.Bytes()
+	return t.bytes()
 }
 
 func toHTML(page Page) ([]byte, error) {

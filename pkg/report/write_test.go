@@ -251,7 +251,7 @@ func TestConclusion(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			out := text{report: &Report{Steps: test.steps}}
+			out := runText{report: &Report{Steps: test.steps}}
 			out.conclusion()
 			if diff := cmp.Diff(test.want, out.out.String()); diff != "" {
 				t.Error(diff)
