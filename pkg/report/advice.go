@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -282,23 +281,15 @@ func ShellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-var adviceFormats = formats[AdviceReport]{
-	{"text", asText(func(r *AdviceReport, opts Options) []byte {
+var AdviceFormats = formats[AdviceReport]{
+	textFormat("text", func(r *AdviceReport, opts Options) []byte {
 		t := adviceText{page: newPage(opts), report: r}
 		t.everything()
 		return t.bytes()
-	})},
-	{"json", asJSON(completeAdvice)},
-	{"yaml", asYAML(completeAdvice)},
-	{"markdown", plainly(adviceMarkdown)},
-}
-
-// AdviceFormats are the names of the output formats of an AdviceReport.
-func AdviceFormats() []string { return adviceFormats.names() }
-
-// WriteAdvice renders the report as Write does.
-func WriteAdvice(w io.Writer, r *AdviceReport, format string, opts Options) error {
-	return adviceFormats.write(w, r, format, opts)
+	}),
+	jsonFormat(completeAdvice),
+	yamlFormat(completeAdvice),
+	plainFormat("markdown", adviceMarkdown),
 }
 
 // completeAdvice is complete for an AdviceReport.

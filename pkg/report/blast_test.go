@@ -72,7 +72,7 @@ func storedBlast(t testing.TB) *BlastReport {
 func writeBlast(t testing.TB, r *BlastReport, format string, opts Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := WriteBlast(&out, r, format, opts); err != nil {
+	if err := BlastFormats.Write(&out, r, format, opts); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -230,9 +230,9 @@ func TestWriteDrain(t *testing.T) {
 		"no-order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}}},
 	} {
 		r.APIVersion, r.Kind, r.Ties = APIVersion, DrainKind, "upstream"
-		for _, format := range DrainFormats() {
+		for _, format := range DrainFormats.Names() {
 			var out bytes.Buffer
-			if err := WriteDrain(&out, r, format, Options{}); err != nil {
+			if err := DrainFormats.Write(&out, r, format, Options{}); err != nil {
 				t.Fatal(err)
 			}
 			if format == "json" {
@@ -247,10 +247,10 @@ func TestWriteDrain(t *testing.T) {
 }
 
 func TestUnknownFormats(t *testing.T) {
-	if err := WriteBlast(new(bytes.Buffer), many(100), "xml", Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml, markdown, csv, junit, sarif, svg, png` {
+	if err := BlastFormats.Write(new(bytes.Buffer), many(100), "xml", Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml, markdown, csv, junit, sarif, svg, png` {
 		t.Errorf("%v", err)
 	}
-	if err := WriteDrain(new(bytes.Buffer), &DrainReport{}, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
+	if err := DrainFormats.Write(new(bytes.Buffer), &DrainReport{}, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,29 +1,20 @@
 package report
 
 import (
-	"io"
 	"slices"
 )
 
-var blastFormats = formats[BlastReport]{
-	{"text", asText(func(r *BlastReport, opts Options) []byte { return failuresText(r, opts, false) })},
-	{"wide", asText(func(r *BlastReport, opts Options) []byte { return failuresText(r, opts, true) })},
-	{"json", asJSON(completeBlast)},
-	{"yaml", asYAML(completeBlast)},
-	{"markdown", plainly(blastMarkdown)},
-	{"csv", always(lossesCSV)},
-	{"junit", always(failuresJUnit)},
-	{"sarif", always(func(r *BlastReport) ([]byte, error) { return toSARIF(r.Head, r.Findings()) })},
-	{"svg", asChart(lossesChart, "svg")},
-	{"png", asChart(lossesChart, "png")},
-}
-
-// BlastFormats are the names of the output formats of a BlastReport, in the order in which a help text gives them.
-func BlastFormats() []string { return blastFormats.names() }
-
-// WriteBlast renders the report as Write does. Quiet is the summary alone, and All lists every failure.
-func WriteBlast(w io.Writer, r *BlastReport, format string, opts Options) error {
-	return blastFormats.write(w, r, format, opts)
+var BlastFormats = formats[BlastReport]{
+	textFormat("text", func(r *BlastReport, opts Options) []byte { return failuresText(r, opts, false) }),
+	textFormat("wide", func(r *BlastReport, opts Options) []byte { return failuresText(r, opts, true) }),
+	jsonFormat(completeBlast),
+	yamlFormat(completeBlast),
+	plainFormat("markdown", blastMarkdown),
+	encodedFormat("csv", lossesCSV),
+	encodedFormat("junit", failuresJUnit),
+	encodedFormat("sarif", func(r *BlastReport) ([]byte, error) { return toSARIF(r.Head, r.Findings()) }),
+	svgFormat(lossesChart),
+	pngFormat(lossesChart),
 }
 
 func failuresText(r *BlastReport, opts Options, wide bool) []byte {
@@ -56,23 +47,15 @@ func completeBlast(r *BlastReport) *BlastReport {
 	return &c
 }
 
-var drainFormats = formats[DrainReport]{
-	{"text", asText(func(r *DrainReport, opts Options) []byte {
+var DrainFormats = formats[DrainReport]{
+	textFormat("text", func(r *DrainReport, opts Options) []byte {
 		t := newDrainText(r, opts)
 		t.everything()
 		return t.bytes()
-	})},
-	{"json", asJSON(completeDrain)},
-	{"yaml", asYAML(completeDrain)},
-	{"markdown", plainly(drainMarkdown)},
-}
-
-// DrainFormats are the names of the output formats of a DrainReport.
-func DrainFormats() []string { return drainFormats.names() }
-
-// WriteDrain renders the report as Write does. All lists every pod.
-func WriteDrain(w io.Writer, r *DrainReport, format string, opts Options) error {
-	return drainFormats.write(w, r, format, opts)
+	}),
+	jsonFormat(completeDrain),
+	yamlFormat(completeDrain),
+	plainFormat("markdown", drainMarkdown),
 }
 
 // completeDrain is complete for a DrainReport.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -10,23 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-var capacityFormats = formats[CapacityReport]{
-	{"text", asText(func(r *CapacityReport, opts Options) []byte {
+var CapacityFormats = formats[CapacityReport]{
+	textFormat("text", func(r *CapacityReport, opts Options) []byte {
 		t := &capacityText{page: newPage(opts), report: r}
 		t.everything(opts.Quiet)
 		return t.bytes()
-	})},
-	{"json", asJSON(completeCapacity)},
-	{"yaml", asYAML(completeCapacity)},
-	{"markdown", plainly(capacityMarkdown)},
-}
-
-// CapacityFormats are the names of the output formats of a CapacityReport.
-func CapacityFormats() []string { return capacityFormats.names() }
-
-// WriteCapacity renders the report as Write does. Quiet is the answers alone, and All tells of every workload.
-func WriteCapacity(w io.Writer, r *CapacityReport, format string, opts Options) error {
-	return capacityFormats.write(w, r, format, opts)
+	}),
+	jsonFormat(completeCapacity),
+	yamlFormat(completeCapacity),
+	plainFormat("markdown", capacityMarkdown),
 }
 
 // completeCapacity is complete for a CapacityReport.

@@ -165,6 +165,16 @@ func (c *chart) drawPlots(page draw.Canvas, rows int) {
 	}
 }
 
+// svgFormat is the chart of a report as SVG.
+func svgFormat[R any](of func(*R) *chart) format[R] {
+	return encodedFormat("svg", func(r *R) ([]byte, error) { return of(r).draw("svg") })
+}
+
+// pngFormat is the chart of a report as PNG.
+func pngFormat[R any](of func(*R) *chart) format[R] {
+	return encodedFormat("png", func(r *R) ([]byte, error) { return of(r).draw("png") })
+}
+
 // newPlot has the chart's fonts and a plain look.
 func newPlot(title string) *plot.Plot {
 	p := plot.New()

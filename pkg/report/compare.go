@@ -1,8 +1,6 @@
 package report
 
 import (
-	"io"
-
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -61,26 +59,18 @@ func workloadNames(opts metric.Options) []string {
 	return names
 }
 
-var compareFormats = formats[CompareReport]{
-	{"text", asText(func(r *CompareReport, opts Options) []byte {
+var CompareFormats = formats[CompareReport]{
+	textFormat("text", func(r *CompareReport, opts Options) []byte {
 		t := compareText{page: newPage(opts), report: r}
 		t.everything()
 		return t.bytes()
-	})},
-	{"json", asJSON(completeCompare)},
-	{"yaml", asYAML(completeCompare)},
-	{"markdown", plainly(compareMarkdown)},
-	{"csv", always(compareCSV)},
-	{"svg", asChart(compareChart, "svg")},
-	{"png", asChart(compareChart, "png")},
-}
-
-// CompareFormats are the names of the output formats of a CompareReport.
-func CompareFormats() []string { return compareFormats.names() }
-
-// WriteCompare renders the report as Write does.
-func WriteCompare(w io.Writer, r *CompareReport, format string, opts Options) error {
-	return compareFormats.write(w, r, format, opts)
+	}),
+	jsonFormat(completeCompare),
+	yamlFormat(completeCompare),
+	plainFormat("markdown", compareMarkdown),
+	encodedFormat("csv", compareCSV),
+	svgFormat(compareChart),
+	pngFormat(compareChart),
 }
 
 // completeCompare is complete for a CompareReport.

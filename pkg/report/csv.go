@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/csv"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,26 +95,4 @@ func (l Loss) cells() []string {
 		l.Namespace, strings.ToLower(l.Kind) + "/" + l.Name, strconv.Itoa(l.Replicas), strconv.Itoa(l.Lost), strconv.FormatFloat(l.share(), 'g', -1, 64),
 		strconv.FormatBool(l.Gone), quorum, lost, strings.Join(l.BrokenBudgets, ";"),
 	}
-}
-
-// toCSV writes the table as RFC 4180 has it, but with the line ends of every other format. Names of objects, values of labels and
-// kube-scheduler's messages cannot begin as a formula does; a step's name can, and gets an apostrophe before it, which a
-// spreadsheet takes for "this is text".
-func toCSV(table [][]string) ([]byte, error) {
-	var out bytes.Buffer
-	writer := csv.NewWriter(&out)
-	for _, cells := range table {
-		safe := make([]string, len(cells))
-		for i, text := range cells {
-			safe[i] = clean(text)
-			if strings.IndexAny(text, "=+-@") == 0 {
-				safe[i] = "'" + safe[i]
-			}
-		}
-		if err := writer.Write(safe); err != nil {
-			return nil, err
-		}
-	}
-	writer.Flush()
-	return out.Bytes(), writer.Error()
 }

@@ -143,10 +143,10 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, format := range Formats() {
+		for _, format := range RunFormats.Names() {
 			for _, opts := range []Options{{}, {Quiet: true}, {All: true, Color: true}} {
 				var out bytes.Buffer
-				if err := Write(&out, r, format, opts); err != nil {
+				if err := RunFormats.Write(&out, r, format, opts); err != nil {
 					t.Fatalf("%s: %v", format, err)
 				}
 				if format != "json" && format != "yaml" {

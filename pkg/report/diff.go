@@ -1,6 +1,8 @@
 package report
 
-import "slices"
+import (
+	"slices"
+)
 
 // DiffKind is the kind of a report on what differs between two others.
 const DiffKind = "DiffReport"

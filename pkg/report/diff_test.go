@@ -45,7 +45,7 @@ func edited(t *testing.T) *Report {
 func writeDiff(t testing.TB, d *DiffReport, format string, opts Options) string {
 	t.Helper()
 	var out strings.Builder
-	if err := WriteDiff(&out, d, format, opts); err != nil {
+	if err := DiffFormats.Write(&out, d, format, opts); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -364,7 +364,7 @@ func TestDiffSchema(t *testing.T) {
 
 func TestDiffFormats(t *testing.T) {
 	d := NewDiff(&Report{}, &Report{}, "")
-	if err := WriteDiff(&strings.Builder{}, d, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
+	if err := DiffFormats.Write(&strings.Builder{}, d, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
 		t.Error(err)
 	}
 }

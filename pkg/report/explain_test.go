@@ -32,7 +32,7 @@ func TestWriteExplain(t *testing.T) {
 	for name, r := range explainReports(t) {
 		written := func(format string, opts Options) string {
 			var out bytes.Buffer
-			if err := WriteExplain(&out, r, format, opts); err != nil {
+			if err := ExplainFormats.Write(&out, r, format, opts); err != nil {
 				t.Fatal(err)
 			}
 			return out.String()
@@ -52,7 +52,7 @@ func TestWriteExplain(t *testing.T) {
 			}
 		}
 	}
-	if err := WriteExplain(new(bytes.Buffer), &ExplainReport{}, "wide", Options{}); err == nil {
+	if err := ExplainFormats.Write(new(bytes.Buffer), &ExplainReport{}, "wide", Options{}); err == nil {
 		t.Error("wide is no format, and there is no error")
 	}
 }

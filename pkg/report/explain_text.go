@@ -1,28 +1,19 @@
 package report
 
 import (
-	"io"
 	"slices"
 	"strings"
 )
 
-var explainFormats = formats[ExplainReport]{
-	{"text", asText(func(r *ExplainReport, opts Options) []byte {
+var ExplainFormats = formats[ExplainReport]{
+	textFormat("text", func(r *ExplainReport, opts Options) []byte {
 		t := &explainText{page: newPage(opts), report: r}
 		t.everything(opts.Quiet)
 		return t.bytes()
-	})},
-	{"json", asJSON(completeExplain)},
-	{"yaml", asYAML(completeExplain)},
-	{"html", always(func(r *ExplainReport) ([]byte, error) { return toHTML(Page{Explain: r}) })},
-}
-
-// ExplainFormats are the names of the output formats of an ExplainReport.
-func ExplainFormats() []string { return explainFormats.names() }
-
-// WriteExplain renders the report as Write does. Quiet is the story alone, and All lists every node.
-func WriteExplain(w io.Writer, r *ExplainReport, format string, opts Options) error {
-	return explainFormats.write(w, r, format, opts)
+	}),
+	jsonFormat(completeExplain),
+	yamlFormat(completeExplain),
+	encodedFormat("html", func(r *ExplainReport) ([]byte, error) { return toHTML(Page{Explain: r}) }),
 }
 
 // completeExplain is complete for an ExplainReport.

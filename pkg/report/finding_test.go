@@ -175,14 +175,14 @@ func TestRenderedGolden(t *testing.T) {
 // Nothing to tell is told in every format.
 func TestRenderedNothing(t *testing.T) {
 	for _, r := range []*Report{{}, {Steps: []Step{{}}}, {Steps: []Step{{Name: "empty", Pods: []Pod{{Name: "a"}}}}}} {
-		for _, format := range Formats() {
+		for _, format := range RunFormats.Names() {
 			if out := write(t, r, format, Options{}); out == "" && format != "name" {
 				t.Errorf("%s is empty", format)
 			}
 		}
 	}
 	for _, r := range []*BlastReport{{}, {Steps: []BlastStep{{}}}, {Steps: []BlastStep{{Levels: []BlastLevel{{}}}}}, {Steps: []BlastStep{{Levels: []BlastLevel{{Failures: []Failure{{}}}}}}}} {
-		for _, format := range BlastFormats() {
+		for _, format := range BlastFormats.Names() {
 			if out := writeBlast(t, r, format, Options{}); out == "" {
 				t.Errorf("%s is empty", format)
 			}

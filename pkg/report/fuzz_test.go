@@ -18,8 +18,8 @@ func FuzzDecodeBlast(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, format := range BlastFormats() {
-			if err := WriteBlast(&bytes.Buffer{}, r, format, Options{All: true}); err != nil {
+		for _, format := range BlastFormats.Names() {
+			if err := BlastFormats.Write(&bytes.Buffer{}, r, format, Options{All: true}); err != nil {
 				t.Fatalf("%s: %v", format, err)
 			}
 		}
@@ -43,7 +43,7 @@ func FuzzMergeSweeps(f *testing.F) {
 			return
 		}
 		for _, format := range []string{"text", "json", "yaml", "markdown", "html", "csv"} {
-			if err := WriteSweep(&bytes.Buffer{}, whole, format, Options{All: true}); err != nil {
+			if err := SweepFormats.Write(&bytes.Buffer{}, whole, format, Options{All: true}); err != nil {
 				t.Fatalf("%s: %v", format, err)
 			}
 		}

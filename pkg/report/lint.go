@@ -139,23 +139,15 @@ func (r *LintReport) Fails(on string) bool {
 	})
 }
 
-var lintFormats = formats[LintReport]{
-	{"text", asText(func(r *LintReport, opts Options) []byte {
+var LintFormats = formats[LintReport]{
+	textFormat("text", func(r *LintReport, opts Options) []byte {
 		t := &lintText{page: newPage(opts), report: r}
 		t.everything(opts.Quiet)
 		return t.bytes()
-	})},
-	{"json", asJSON(completeLint)},
-	{"yaml", asYAML(completeLint)},
-	{"sarif", always((*LintReport).sarif)},
-}
-
-// LintFormats are the names of the output formats of a LintReport.
-func LintFormats() []string { return lintFormats.names() }
-
-// WriteLint renders the report as Write does. Quiet is the verdict alone, and All lists ignored findings, too.
-func WriteLint(w io.Writer, r *LintReport, format string, opts Options) error {
-	return lintFormats.write(w, r, format, opts)
+	}),
+	jsonFormat(completeLint),
+	yamlFormat(completeLint),
+	encodedFormat("sarif", (*LintReport).sarif),
 }
 
 // completeLint is complete for a LintReport.
@@ -166,7 +158,7 @@ func completeLint(r *LintReport) *LintReport {
 }
 
 var checksFormats = formats[[]lint.Check]{
-	{"text", plainly(func(checks *[]lint.Check) []byte {
+	plainFormat("text", func(checks *[]lint.Check) []byte {
 		var p page
 		rows := [][]cell{plain.row("CHECK", "SEVERITY", "FINDS")}
 		for _, c := range *checks {
@@ -174,14 +166,14 @@ var checksFormats = formats[[]lint.Check]{
 		}
 		p.table("", rows...)
 		return p.out.Bytes()
-	})},
-	{"json", always(func(checks *[]lint.Check) ([]byte, error) { return toJSON(LintChecks(*checks)) })},
-	{"yaml", always(func(checks *[]lint.Check) ([]byte, error) { return toYAML(LintChecks(*checks)) })},
+	}),
+	encodedFormat("json", func(checks *[]lint.Check) ([]byte, error) { return toJSON(LintChecks(*checks)) }),
+	encodedFormat("yaml", func(checks *[]lint.Check) ([]byte, error) { return toYAML(LintChecks(*checks)) }),
 }
 
 // WriteLintChecks lists checks: as a table in text, and as they are in a LintReport else.
 func WriteLintChecks(w io.Writer, checks []lint.Check, format string) error {
-	return checksFormats.write(w, &checks, format, Options{})
+	return checksFormats.Write(w, &checks, format, Options{})
 }
 
 // place is the object with its file, as editors take it: shop.yaml:12.

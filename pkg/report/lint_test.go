@@ -31,7 +31,7 @@ func aLint(name string) *LintReport {
 func lintIn(t *testing.T, r *LintReport, format string, opts Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := WriteLint(&out, r, format, opts); err != nil {
+	if err := LintFormats.Write(&out, r, format, opts); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -58,7 +58,7 @@ func TestWriteLint(t *testing.T) {
 			t.Errorf("%s as SARIF: %v", name, err)
 		}
 	}
-	if err := WriteLint(new(bytes.Buffer), r, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, sarif` {
+	if err := LintFormats.Write(new(bytes.Buffer), r, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, sarif` {
 		t.Errorf("wide: %v", err)
 	}
 }
@@ -66,7 +66,7 @@ func TestWriteLint(t *testing.T) {
 // What comes from elsewhere drives no terminal and makes no link.
 func TestLintHostile(t *testing.T) {
 	const hostile = "\x1b[31m](evil)\n# h"
-	for _, format := range LintFormats() {
+	for _, format := range LintFormats.Names() {
 		if out := lintIn(t, aLint(hostile), format, Options{All: true}); strings.ContainsRune(out, '\x1b') || strings.Contains(out, "\n# h") {
 			t.Errorf("%s lets control characters through:\n%s", format, out)
 		}

@@ -2,14 +2,13 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
 )
 
-var outcomesFormats = formats[OutcomesReport]{
-	{"text", asText(func(r *OutcomesReport, opts Options) []byte {
+var OutcomesFormats = formats[OutcomesReport]{
+	textFormat("text", func(r *OutcomesReport, opts Options) []byte {
 		t := newOutcomesText(r, opts)
 		if opts.Quiet {
 			t.table("", t.summary()...)
@@ -17,19 +16,11 @@ var outcomesFormats = formats[OutcomesReport]{
 			t.everything()
 		}
 		return t.bytes()
-	})},
-	{"json", asJSON(completeOutcomes)},
-	{"yaml", asYAML(completeOutcomes)},
-	{"markdown", plainly(outcomesMarkdown)},
-	{"csv", always(placementsCSV)},
-}
-
-// OutcomesFormats are the names of the output formats of an OutcomesReport.
-func OutcomesFormats() []string { return outcomesFormats.names() }
-
-// WriteOutcomes renders the report as Write does. Quiet is a line for each step, and All lists every placement that the report has.
-func WriteOutcomes(w io.Writer, r *OutcomesReport, format string, opts Options) error {
-	return outcomesFormats.write(w, r, format, opts)
+	}),
+	jsonFormat(completeOutcomes),
+	yamlFormat(completeOutcomes),
+	plainFormat("markdown", outcomesMarkdown),
+	encodedFormat("csv", placementsCSV),
 }
 
 // completeOutcomes is complete for an OutcomesReport.

@@ -3,13 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
 
-var sizeFormats = formats[SizeReport]{
-	{"text", asText(func(r *SizeReport, opts Options) []byte {
+var SizeFormats = formats[SizeReport]{
+	textFormat("text", func(r *SizeReport, opts Options) []byte {
 		t := &page{color: opts.Color, all: true}
 		for _, line := range r.verdict() {
 			t.line(line)
@@ -18,18 +17,10 @@ var sizeFormats = formats[SizeReport]{
 			r.rest(t)
 		}
 		return t.bytes()
-	})},
-	{"json", asJSON(completeSize)},
-	{"yaml", asYAML(completeSize)},
-	{"markdown", plainly(sizeMarkdown)},
-}
-
-// SizeFormats are the names of the output formats of a SizeReport.
-func SizeFormats() []string { return sizeFormats.names() }
-
-// WriteSize renders the report as Write does. Quiet is the answer alone.
-func WriteSize(w io.Writer, r *SizeReport, format string, opts Options) error {
-	return sizeFormats.write(w, r, format, opts)
+	}),
+	jsonFormat(completeSize),
+	yamlFormat(completeSize),
+	plainFormat("markdown", sizeMarkdown),
 }
 
 // completeSize is complete for a SizeReport.

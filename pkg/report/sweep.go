@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -158,27 +157,19 @@ func (p *SweepPoint) name(parameters []string) string {
 	return strings.Join(parts, ",")
 }
 
-var sweepFormats = formats[SweepReport]{
-	{"text", asText(func(r *SweepReport, opts Options) []byte {
+var SweepFormats = formats[SweepReport]{
+	textFormat("text", func(r *SweepReport, opts Options) []byte {
 		t := sweepText{page: newPage(opts), report: r}
 		t.everything()
 		return t.bytes()
-	})},
-	{"json", asJSON(completeSweep)},
-	{"yaml", asYAML(completeSweep)},
-	{"markdown", plainly(sweepMarkdown)},
-	{"html", always(sweepHTML)},
-	{"csv", always(sweepCSV)},
-	{"svg", asChart(sweepChart, "svg")},
-	{"png", asChart(sweepChart, "png")},
-}
-
-// SweepFormats are the names of the output formats of a SweepReport.
-func SweepFormats() []string { return sweepFormats.names() }
-
-// WriteSweep renders the report as Write does. All lists every point.
-func WriteSweep(w io.Writer, r *SweepReport, format string, opts Options) error {
-	return sweepFormats.write(w, r, format, opts)
+	}),
+	jsonFormat(completeSweep),
+	yamlFormat(completeSweep),
+	plainFormat("markdown", sweepMarkdown),
+	encodedFormat("html", sweepHTML),
+	encodedFormat("csv", sweepCSV),
+	svgFormat(sweepChart),
+	pngFormat(sweepChart),
 }
 
 // completeSweep is complete for a SweepReport.

@@ -416,7 +416,7 @@ func TestWrapped(t *testing.T) {
 func TestSweepHTML(t *testing.T) {
 	for name, r := range sweeps() {
 		var out strings.Builder
-		if err := WriteSweep(&out, r, "html", Options{}); err != nil {
+		if err := SweepFormats.Write(&out, r, "html", Options{}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got := out.String()
@@ -433,7 +433,7 @@ func TestSweepHTML(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := WriteSweep(&out, sweeps()["sweep-hostile"], "html", Options{}); err != nil {
+	if err := SweepFormats.Write(&out, sweeps()["sweep-hostile"], "html", Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "&lt;script&gt;") {

@@ -37,7 +37,7 @@ func aVerification(name string) *VerifyReport {
 func verifyIn(t *testing.T, r *VerifyReport, format string, opts Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := WriteVerify(&out, r, format, opts); err != nil {
+	if err := VerifyFormats.Write(&out, r, format, opts); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -69,7 +69,7 @@ func TestWriteVerify(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
 	}
-	if err := WriteVerify(new(bytes.Buffer), r, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
+	if err := VerifyFormats.Write(new(bytes.Buffer), r, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
 		t.Errorf("wide: %v", err)
 	}
 }

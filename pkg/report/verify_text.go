@@ -2,27 +2,18 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 )
 
-var verifyFormats = formats[VerifyReport]{
-	{"text", asText(func(r *VerifyReport, opts Options) []byte {
+var VerifyFormats = formats[VerifyReport]{
+	textFormat("text", func(r *VerifyReport, opts Options) []byte {
 		t := &verifyText{page: newPage(opts), report: r}
 		t.everything(opts.Quiet)
 		return t.bytes()
-	})},
-	{"json", asJSON(completeVerify)},
-	{"yaml", asYAML(completeVerify)},
-	{"markdown", plainly(verifyMarkdown)},
-}
-
-// VerifyFormats are the names of the output formats of a VerifyReport.
-func VerifyFormats() []string { return verifyFormats.names() }
-
-// WriteVerify renders the report as Write does. Quiet is the verdict alone, and All lists every pod.
-func WriteVerify(w io.Writer, r *VerifyReport, format string, opts Options) error {
-	return verifyFormats.write(w, r, format, opts)
+	}),
+	jsonFormat(completeVerify),
+	yamlFormat(completeVerify),
+	plainFormat("markdown", verifyMarkdown),
 }
 
 // completeVerify is complete for a VerifyReport.

@@ -41,7 +41,7 @@ func fixtures(t testing.TB) map[string]*Report {
 func write(t testing.TB, r *Report, format string, opts Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Write(&out, r, format, opts); err != nil {
+	if err := RunFormats.Write(&out, r, format, opts); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -194,7 +194,7 @@ func TestWriteMessageUnaltered(t *testing.T) {
 }
 
 func TestWriteUnknownFormat(t *testing.T) {
-	err := Write(&bytes.Buffer{}, &Report{}, "xml", Options{})
+	err := RunFormats.Write(&bytes.Buffer{}, &Report{}, "xml", Options{})
 	want := `unknown output format "xml"; use one of text, wide, json, yaml, markdown, html, csv, junit, sarif, svg, png, name`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -202,8 +202,8 @@ func TestWriteUnknownFormat(t *testing.T) {
 }
 
 func TestWriteKnownFormats(t *testing.T) {
-	for _, format := range Formats() {
-		if err := Write(&bytes.Buffer{}, &Report{}, format, Options{}); err != nil {
+	for _, format := range RunFormats.Names() {
+		if err := RunFormats.Write(&bytes.Buffer{}, &Report{}, format, Options{}); err != nil {
 			t.Errorf("%s: %v", format, err)
 		}
 	}
@@ -214,7 +214,7 @@ type brokenWriter struct{}
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestWriteTellsOfTheWriter(t *testing.T) {
-	if err := Write(brokenWriter{}, &Report{}, "text", Options{}); err == nil || err.Error() != "disk full" {
+	if err := RunFormats.Write(brokenWriter{}, &Report{}, "text", Options{}); err == nil || err.Error() != "disk full" {
 		t.Errorf("got %v, want disk full", err)
 	}
 }

@@ -73,7 +73,7 @@ with the patch that makes it so, what it does not solve, and the commands that r
 			}
 			r := report.NewAdvice(found, report.Again{Input: in.again(scenarios), Ties: in.tiesAgain(cmd)}, top, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteAdvice(w, r, format, opts)
+				return report.AdviceFormats.Write(w, r, format, opts)
 			})
 		},
 	}
@@ -82,7 +82,7 @@ with the patch that makes it so, what it does not solve, and the commands that r
 	flags.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the workload (default the one that has it)")
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs, at most 10000, with random ties of each candidate that no other beats without them; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the others are counted")
-	out.register(cmd, report.AdviceFormats())
+	out.register(cmd, report.AdviceFormats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "show every candidate")
 	return cmd
 }

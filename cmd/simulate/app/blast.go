@@ -142,7 +142,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 				if format == "html" {
 					return report.WriteHTML(w, report.Page{Report: report.New(result, version), Blast: found})
 				}
-				return report.WriteBlast(w, found, format, opts)
+				return report.BlastFormats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -151,7 +151,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 	in.registerChanges(cmd)
 	f.register(cmd)
 	base.register(cmd, report.BlastKind)
-	out.register(cmd, append(report.BlastFormats(), "html"))
+	out.register(cmd, append(report.BlastFormats.Names(), "html"))
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the summary alone, a line for each step and level")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, however many there are")
 	return cmd

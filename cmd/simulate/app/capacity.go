@@ -62,7 +62,7 @@ them. HorizontalPodAutoscalers of the workloads are not asked.`,
 			bar.done()
 			found := report.NewCapacity(result, answers, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteCapacity(w, found, format, opts)
+				return report.CapacityFormats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -72,7 +72,7 @@ them. HorizontalPodAutoscalers of the workloads are not asked.`,
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which it is asked (default the last)")
-	out.register(cmd, report.CapacityFormats())
+	out.register(cmd, report.CapacityFormats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the answers alone")
 	flags.BoolVar(&out.opts.All, "all", false, "tell of every workload, however many there are")
 	return cmd

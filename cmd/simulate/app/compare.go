@@ -95,7 +95,7 @@ pods of a workload keep apart now.`,
 			}
 			compared := report.NewCompare(base, variants, found, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteCompare(w, compared, format, opts)
+				return report.CompareFormats.Write(w, compared, format, opts)
 			})
 		},
 	}
@@ -104,7 +104,7 @@ pods of a workload keep apart now.`,
 	rules.register(cmd)
 	look.register(cmd, true)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant of the scenario file (repeatable; default all of them)")
-	out.register(cmd, report.CompareFormats())
+	out.register(cmd, report.CompareFormats.Names())
 	return cmd
 }
 

@@ -54,7 +54,7 @@ difference by themselves.`,
 		},
 	}
 	fails.register(cmd, []string{report.FailOnMoved, report.FailOnPending, report.FailOnExpectations, report.FailOnRadius, report.FailOnStranded, report.FailOnAny})
-	out.register(cmd, report.DiffFormats())
+	out.register(cmd, report.DiffFormats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list everything that differs, however much it is")
 	return cmd
@@ -134,7 +134,7 @@ func (u *unwanted) check(cmd *cobra.Command, of string) error {
 func (u *unwanted) write(s streams, out *output, found *report.DiffReport) error {
 	found.FailOn = u.failOn
 	err := out.write(s, func(w io.Writer, format string, opts report.Options) error {
-		return report.WriteDiff(w, found, format, opts)
+		return report.DiffFormats.Write(w, found, format, opts)
 	})
 	if err == nil && len(found.Failed()) > 0 {
 		return errUnmet
@@ -163,7 +163,7 @@ func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string
 	case b.file == manifest.Stdin && slices.Contains(slices.Concat(in.cluster, in.files, args), manifest.Stdin):
 		return nil, usage(cmd, "standard input is read once; give - to --baseline or to what is run, not both")
 	}
-	out.formats = report.DiffFormats()
+	out.formats = report.DiffFormats.Names()
 	if err := out.check(cmd); err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ node by node in the order given. Where that does not end, another order is looke
 				return err
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteDrain(w, found, format, opts)
+				return report.DrainFormats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -59,7 +59,7 @@ node by node in the order given. Where that does not end, another order is looke
 	cmd.Flags().BoolVar(&options.Force, "force", false, "evict pods without a controller too, which nobody replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "evict pods with emptyDir volumes too, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
-	out.register(cmd, report.DrainFormats())
+	out.register(cmd, report.DrainFormats.Names())
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }

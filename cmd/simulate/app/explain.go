@@ -74,7 +74,7 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 			found := report.NewExplain(result, pods, more, nodes, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				opts.Quiet = narrative
-				return report.WriteExplain(w, found, format, opts)
+				return report.ExplainFormats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -84,7 +84,7 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last in which one was)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node: why is the pod not there? (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "tell the pod's way through the scheduling cycle in sentences")
-	out.register(cmd, report.ExplainFormats())
+	out.register(cmd, report.ExplainFormats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "explain every pod of the workload, and list every node")
 	return cmd
 }

@@ -60,7 +60,7 @@ annotation on the object, with a reason: ` + lint.IgnoreAnnotation + `: "CHECK: 
 			bar.done()
 			found := report.NewLint(linted, version)
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteLint(w, found, format, opts)
+				return report.LintFormats.Write(w, found, format, opts)
 			})
 			if err == nil && found.Fails(failOn) {
 				return errUnmet
@@ -74,7 +74,7 @@ annotation on the object, with a reason: ` + lint.IgnoreAnnotation + `: "CHECK: 
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "leave these `CHECKS` out (repeatable, or separated by commas)")
 	flags.StringVar(&failOn, "fail-on", string(lint.Error), "exit with 3 if there is a finding of this `SEVERITY`, or a graver one: "+strings.Join(severities(), ", "))
 	flags.BoolVar(&listed, "list", false, "list all checks, and check nothing")
-	out.register(cmd, report.LintFormats())
+	out.register(cmd, report.LintFormats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
 	flags.BoolVar(&out.opts.All, "all", false, "list the findings that are ignored, too")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))

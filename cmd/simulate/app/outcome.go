@@ -78,7 +78,7 @@ func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until floa
 	if trials {
 		in.ties = "random" // which is what --seed is for
 	}
-	out.formats = report.OutcomesFormats()
+	out.formats = report.OutcomesFormats.Names()
 	return until, out.check(cmd)
 }
 
@@ -117,6 +117,6 @@ func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, 
 	}
 	bar.done()
 	return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-		return report.WriteOutcomes(w, found, format, opts)
+		return report.OutcomesFormats.Write(w, found, format, opts)
 	})
 }

@@ -31,7 +31,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 --fail-on asks for it: an expectation that is not met in either is no difference.
 
 With --outcomes exact, --trials or --until the output is what the scenario can come to, where chance decides among equal nodes, in
-the formats ` + strings.Join(report.OutcomesFormats(), ", ") + `. What the scenario expects is then not looked at.`,
+the formats ` + strings.Join(report.OutcomesFormats.Names(), ", ") + `. What the scenario expects is then not looked at.`,
 		Example: `  simulate run
   simulate run scenarios/kind-walkthrough
   simulate run --cluster kind-config.yaml -f deployment.yaml
@@ -71,7 +71,7 @@ the formats ` + strings.Join(report.OutcomesFormats(), ", ") + `. What the scena
 				if format == "html" {
 					return report.WriteHTML(w, page)
 				}
-				return report.Write(w, found, format, opts)
+				return report.RunFormats.Write(w, found, format, opts)
 			})
 			if err != nil {
 				return err
@@ -87,7 +87,7 @@ the formats ` + strings.Join(report.OutcomesFormats(), ", ") + `. What the scena
 	in.registerChanges(cmd)
 	base.register(cmd, report.Kind)
 	every.register(cmd)
-	out.register(cmd, report.Formats())
+	out.register(cmd, report.RunFormats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "one line a step")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd

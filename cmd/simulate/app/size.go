@@ -79,7 +79,7 @@ as those of a dump, are placed afresh.`,
 			bar.done()
 			found := report.NewSize(loaded, nodes, sizing, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteSize(w, found, format, opts)
+				return report.SizeFormats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -90,7 +90,7 @@ as those of a dump, are placed afresh.`,
 	flags.IntVar(&opts.Most, "tries", defaultTries, "`NUMBER` of clusters to try at most")
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything has to be placed (default the last)")
-	out.register(cmd, report.SizeFormats())
+	out.register(cmd, report.SizeFormats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the answer alone")
 	return cmd
 }

@@ -79,7 +79,7 @@ how the reports are collected.`,
 				found.Shard = &report.SweepShard{Index: shard, Count: shards}
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteSweep(w, found, format, opts)
+				return report.SweepFormats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -90,7 +90,7 @@ how the reports are collected.`,
 	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts that the sweep is carried out in (with --job default 64, or as many as there are points)")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to carry out, from 0")
 	job.register(cmd)
-	out.register(cmd, report.SweepFormats())
+	out.register(cmd, report.SweepFormats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "list every point, however many there are")
 	return cmd
 }
@@ -162,11 +162,11 @@ is told.`,
 				return asInput(err)
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteSweep(w, whole, format, opts)
+				return report.SweepFormats.Write(w, whole, format, opts)
 			})
 		},
 	}
-	out.register(cmd, report.SweepFormats())
+	out.register(cmd, report.SweepFormats.Names())
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every point, however many there are")
 	return cmd
 }

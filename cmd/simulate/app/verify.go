@@ -65,7 +65,7 @@ stood, from their scheduling until their deletion.`,
 			bar.done()
 			found := report.NewVerify(result, asked, version)
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteVerify(w, found, format, opts)
+				return report.VerifyFormats.Write(w, found, format, opts)
 			})
 			if err == nil && !found.Met() {
 				return errUnmet
@@ -81,7 +81,7 @@ stood, from their scheduling until their deletion.`,
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
 	registerStrict(cmd, &opts.Strict)
 	flags.StringVar(&least, "min-agreement", "", "`PERCENT` of the pods with more than one feasible node that must be on one of the best; with fewer the exit status is 3")
-	out.register(cmd, report.VerifyFormats())
+	out.register(cmd, report.VerifyFormats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone")
 	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
