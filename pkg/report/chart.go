@@ -22,10 +22,13 @@ import (
 )
 
 // palette is that of Okabe and Ito, whose colours can be told apart with any colour vision: https://jfly.uni-koeln.de/color/.
-var palette = []color.Color{
+var palette = [MaxColours]color.Color{
 	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff},
 	color.RGBA{0xcc, 0x79, 0xa7, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0xf0, 0xe4, 0x42, 0xff},
 }
+
+// MaxColours is how many series have a colour of their own.
+const MaxColours = 6
 
 var (
 	vermilion = color.RGBA{0xd5, 0x5e, 0x00, 0xff} // of the same palette; for what is wrong

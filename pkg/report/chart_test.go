@@ -228,36 +228,57 @@ func TestChartColours(t *testing.T) {
 // The figures behind the bars of the walkthrough's fourth step, three pods on three nodes and a fourth that waits.
 func TestPodSeries(t *testing.T) {
 	r := storedReport(t)
-	axis := newDomainAxis(r)
-	var names []string
-	for _, bar := range axis.bars {
-		names = append(names, bar.name)
+	levels := stackLevels(r)
+	var domains [][]string
+	for _, level := range levels {
+		domains = append(domains, level.Domains)
 	}
-	want := []string{"east", "west", "", "east-1b", "west-1a", "west-1c", "", "affinity-worker", "affinity-worker2", "affinity-worker3", "", "Pending"}
-	if diff := cmp.Diff(want, names); diff != "" {
+	want := [][]string{{"east", "west"}, {"east-1b", "west-1a", "west-1c"}, {"affinity-worker", "affinity-worker2", "affinity-worker3"}}
+	if diff := cmp.Diff(want, domains); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	series := newSeries(r.Steps)
-	if diff := cmp.Diff([]string{"deployment/lorem-ipsum-deployment", "Pending"}, series.names); diff != "" {
+	series := newPodSeries(r.Steps)
+	if diff := cmp.Diff([]StackSeries{{"deployment/lorem-ipsum-deployment", AWorkload}, {"Pending", Pending}}, series.list); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	got := series.count(&r.Steps[3], axis, nodeTopologies(r)[3])
-	if diff := cmp.Diff([][]float64{{1, 2, 0, 1, 1, 1, 0, 1, 1, 1, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, got); diff != "" {
+	got := series.count(&r.Steps[3], levels, nodeTopologies(r)[3])
+	if diff := cmp.Diff([][]float64{{1, 2, 1, 1, 1, 1, 1, 1, 0}, {0, 0, 0, 0, 0, 0, 0, 0, 1}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// Beyond the palette workloads are one colour, the largest keep their own, and pods that are not ready are told apart.
+// Beyond the palette workloads are one series, and pods that are not ready are told apart.
 func TestPodSeriesOfMany(t *testing.T) {
-	r := racks()
-	series := newSeries(r.Steps)
-	want := []string{"shop/deployment/service-0", "shop/deployment/service-1", "shop/deployment/service-2", "shop/deployment/service-3", "shop/deployment/service-4",
-		"shop/deployment/service-5", "3 other workloads", "not ready", "Pending"}
-	if len(series.names) != len(want) || series.names[6] != want[6] || series.names[7] != want[7] || series.names[8] != want[8] {
-		t.Errorf("%v", series.names)
+	var want []StackSeries
+	for i := range 6 {
+		want = append(want, StackSeries{fmt.Sprintf("shop/deployment/service-%d", i), AWorkload})
 	}
-	if series.colour(6) != grey || series.colour(7) != black || series.colour(8) != vermilion || series.colour(0) != palette[0] {
-		t.Error("a colour stands for something else")
+	want = append(want, StackSeries{"3 other workloads", OtherWorkloads}, StackSeries{"not ready", NotReady}, StackSeries{"Pending", Pending})
+	if diff := cmp.Diff(want, newPodSeries(racks().Steps).list); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Between levels there is a gap, and each bar has the values of its domain.
+func TestStackAxis(t *testing.T) {
+	axis := newStackAxis(&Stacks{Pending: true, Levels: []StackLevel{
+		{Noun: "region", Domains: []string{"east", "west"}}, {Noun: "none"}, {Key: "huge", Domains: make([]string, maxBars+1)}, {Noun: "zone", Domains: []string{"a", "", "c"}},
+	}})
+	want := []stackBar{{"east", 0}, {"west", 1}, {"", -1}, {"a", 43}, {"no label", 44}, {"c", 45}, {"", -1}, {"Pending", 46}}
+	if diff := cmp.Diff(want, axis.bars, cmp.AllowUnexported(stackBar{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"huge has 41 domains and is left out"}, axis.notes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestStackColours(t *testing.T) {
+	s := &Stacks{Series: []StackSeries{{"web", AWorkload}, {"others", OtherWorkloads}, {"lost", NotReady}, {"waits", Pending}}}
+	for i, want := range []color.Color{palette[0], grey, black, vermilion} {
+		if s.colour(i) != want {
+			t.Errorf("the colour of %s stands for something else", s.Series[i].Name)
+		}
 	}
 }
 

@@ -42,8 +42,8 @@ func TestDecodeOtherRoundTrip(t *testing.T) {
 		decode func(data []byte) (any, error)
 	}{
 		BlastKind:   {completeBlast(blast), func(data []byte) (any, error) { return DecodeBlast("r", data) }},
-		DrainKind:   {completeDrain(drain), func(data []byte) (any, error) { return DecodeDrain("r", data) }},
-		ExplainKind: {explain, func(data []byte) (any, error) { return DecodeExplain("r", data) }},
+		DrainKind:   {completeDrain(drain), func(data []byte) (any, error) { return DecodeModel[DrainReport]("r", data, DrainKind) }},
+		ExplainKind: {explain, func(data []byte) (any, error) { return DecodeModel[ExplainReport]("r", data, ExplainKind) }},
 	} {
 		for format, encode := range map[string]func(any) ([]byte, error){"json": toJSON, "yaml": toYAML} {
 			data, err := encode(test.want)

@@ -348,7 +348,7 @@ func TestDiffSchema(t *testing.T) {
 	} {
 		for _, format := range []string{"json", "yaml"} {
 			data := writeDiff(t, d, format, Options{})
-			got, err := DecodeDiff(name, []byte(data))
+			got, err := DecodeModel[DiffReport](name, []byte(data), DiffKind)
 			if err != nil {
 				t.Fatal(err)
 			}

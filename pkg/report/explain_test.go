@@ -18,7 +18,7 @@ func explainReports(t *testing.T) map[string]*ExplainReport {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := DecodeExplain(file, data)
+		r, err := DecodeModel[ExplainReport](file, data, ExplainKind)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestWriteExplain(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, format := range []string{"json", "yaml"} {
-			again, err := DecodeExplain(name, []byte(written(format, Options{})))
+			again, err := DecodeModel[ExplainReport](name, []byte(written(format, Options{})), ExplainKind)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,7 +34,7 @@ func FuzzMergeSweeps(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"faultline/v1alpha1","kind":"SweepReport","parameters":["a"],"total":1,"points":[{"index":0,"values":{"a":1},"levels":[{"topologyKey":"zone"}]}]}`))
 	f.Add([]byte(`{"apiVersion":"faultline/v1alpha1","kind":"SweepReport","total":9223372036854775807,"points":[{"index":-1}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := DecodeSweep("fuzz", data)
+		r, err := DecodeModel[SweepReport]("fuzz", data, SweepKind)
 		if err != nil {
 			return
 		}

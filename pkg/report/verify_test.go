@@ -61,7 +61,7 @@ func TestWriteVerify(t *testing.T) {
 	}
 	r.Scheduler.Profiles, r.Cluster.Levels = []string{}, []Level{} // as they are written
 	for _, format := range []string{"json", "yaml"} {
-		again, err := DecodeVerify("r", []byte(verifyIn(t, r, format, Options{})))
+		again, err := DecodeModel[VerifyReport]("r", []byte(verifyIn(t, r, format, Options{})), VerifyKind)
 		if err != nil {
 			t.Fatal(err)
 		}

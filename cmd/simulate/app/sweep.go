@@ -151,7 +151,7 @@ is told.`,
 				if err != nil {
 					return asInput(err)
 				}
-				part, err := report.DecodeSweep(file, data)
+				part, err := report.DecodeModel[report.SweepReport](file, data, report.SweepKind)
 				if err != nil {
 					return asInput(err)
 				}
