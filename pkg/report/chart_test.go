@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,8 @@ type svg struct {
 	Height string   `xml:"height,attr"`
 	Width  string   `xml:"width,attr"`
 	Group  svgGroup `xml:"g"`
+
+	data []byte
 }
 
 type svgGroup struct {
@@ -74,77 +77,113 @@ func points(t *testing.T, length string) float64 {
 }
 
 // charts are pictures small and large.
-func charts(t *testing.T) map[string]*chart {
-	t.Helper()
-	reports, blasts := rendered(t)
-	reports["large"], reports["racks"], reports["nothing"] = large(), racks(), &Report{}
-	fifty := *storedReport(t)
-	fiftyBlasts := *storedBlast(t)
-	for i := range 42 {
-		step, blast := fifty.Steps[i%8], fiftyBlasts.Steps[i%8]
-		step.Name = fmt.Sprintf("again-%d-%s with a name that goes on and on until nobody reads it any more", i, step.Name)
-		blast.Name = step.Name
-		fifty.Steps, fiftyBlasts.Steps = append(fifty.Steps, step), append(fiftyBlasts.Steps, blast)
-	}
-	endless := racks()
-	for range 500 {
-		endless.Steps = append(endless.Steps, endless.Steps[0])
-	}
-	for i := range endless.Nodes { // ten levels of 38 domains
-		for level := range 10 {
-			endless.Nodes[i].Topology[fmt.Sprint("level-", level)] = fmt.Sprintf("domain-%d", i)
-		}
-	}
-	for level := range 10 {
-		endless.Steps[0].Workloads[0].Domains = append(endless.Steps[0].Workloads[0].Domains, Distribution{TopologyKey: fmt.Sprint("level-", level)})
-	}
-	reports["endless"] = endless
-	reports["fifty"], blasts["fifty-blasts"], blasts["many"], blasts["no-blast"] = &fifty, &fiftyBlasts, many(5000), &BlastReport{}
+func charts() map[string]*chart {
 	all := sweepCharts()
-	for name, r := range reports {
-		all[name] = podsChart(r)
+	for name, s := range stacks() {
+		all[name] = s.Chart()
 	}
-	for name, r := range blasts {
-		all[name] = lossesChart(r)
+	for name, l := range losses() {
+		all[name] = l.Chart()
 	}
 	return all
 }
 
-// racks is a report of 38 nodes with long names in 9 racks of 3 zones, and of 9 workloads; one pod waits, one is not ready.
-func racks() *Report {
-	keys := []string{region, zone, "example.com/rack", hostname}
-	r := &Report{Head: Head{Scenario: "racks"}}
-	s := Step{Name: "all", Workloads: []Workload{{}}}
-	for _, key := range keys {
-		r.Cluster.Levels = append(r.Cluster.Levels, Level{TopologyKey: key})
-		s.Workloads[0].Domains = append(s.Workloads[0].Domains, Distribution{TopologyKey: key})
-	}
-	for i := range 38 {
-		name := fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", i/8, i*7)
-		r.Nodes = append(r.Nodes, Node{Name: name, Topology: map[string]string{
-			region: "eu-central-1", zone: fmt.Sprintf("eu-central-1%c", 'a'+i%3), "example.com/rack": fmt.Sprintf("r%d", i%9), hostname: name,
-		}})
-		for j := range i % 5 {
-			s.Pods = append(s.Pods, Pod{Namespace: "shop", Name: fmt.Sprint(i, j), Workload: fmt.Sprintf("deployment/service-%d", (i+j)%9), Node: name, Status: "Running"})
+// drawn are the charts as SVG, each drawn once for all tests.
+var drawn = sync.OnceValue(func() map[string]svg {
+	pictures := map[string]svg{}
+	for name, c := range charts() {
+		var picture svg
+		data, err := c.draw("svg")
+		if err == nil {
+			err = xml.Unmarshal(data, &picture)
 		}
+		if err != nil {
+			panic(name + ": " + err.Error())
+		}
+		picture.data = data
+		pictures[name] = picture
 	}
-	s.Pods = append(s.Pods, Pod{Namespace: "shop", Name: "x", Workload: "deployment/service-0"},
-		Pod{Namespace: "shop", Name: "y", Node: r.Nodes[3].Name, Workload: "deployment/service-0", Status: "NotReady"})
-	r.Steps = []Step{s}
-	return r
+	return pictures
+})
+
+// numbered are n names.
+func numbered(format string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf(format, i)
+	}
+	return names
+}
+
+// filled has as many steps, in which bar i of series k has i+k pods, by a remainder.
+func filled(s *Stacks, steps ...string) *Stacks {
+	bars := 1
+	for _, level := range s.Levels {
+		bars += len(level.Domains)
+	}
+	for _, name := range steps {
+		step := StackStep{Name: name, Values: make([][]float64, len(s.Series))}
+		for k := range step.Values {
+			step.Values[k] = make([]float64, bars)
+			for i := range bars {
+				step.Values[k][i] = float64((i + k) % 7)
+			}
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	return s
+}
+
+func stacks() map[string]*Stacks {
+	small := []StackLevel{{Noun: "region", Domains: []string{"east", "west"}}, {Noun: "zone", Domains: []string{"east-1b", "west-1a", "west-1c"}}}
+	racks := []StackLevel{
+		{Noun: "region", Domains: []string{"eu-central-1"}}, {Noun: "zone", Domains: numbered("eu-central-1%d", 3)},
+		{Noun: "rack", Domains: numbered("r%d", 9)}, {Noun: "node", Domains: numbered("ip-10-0-7-%d.eu-central-1.compute.internal", 38)},
+	}
+	var series []StackSeries
+	for _, name := range numbered("shop/deployment/service-%d", 6) {
+		series = append(series, StackSeries{name, AWorkload})
+	}
+	series = append(series, StackSeries{"3 other workloads", OtherWorkloads}, StackSeries{"not ready", NotReady}, StackSeries{"Pending", Pending})
+	long := numbered("again-%d with a name that goes on and on until nobody reads it any more", 50)
+	wide := racks
+	for _, key := range numbered("level-%d", 10) {
+		wide = append(wide[:len(wide):len(wide)], StackLevel{Key: key, Noun: key, Domains: numbered("domain-%d", 38)})
+	}
+	return map[string]*Stacks{
+		"stacks-nothing": {},
+		"stacks-one":     filled(&Stacks{Title: "shop: pods", Levels: small[1:], Series: series[:1]}, "apply"),
+		"stacks-eight":   filled(&Stacks{Title: "shop: pods", Levels: small, Series: []StackSeries{series[0], series[8]}, Pending: true}, long[:8]...),
+		"stacks-fifty":   filled(&Stacks{Title: "shop: pods", Levels: small, Series: series, Pending: true}, long...),
+		"stacks-racks":   filled(&Stacks{Title: "racks: pods", Levels: racks, Series: series, Pending: true}, "all"),
+		"stacks-endless": filled(&Stacks{Title: endless, Levels: wide, Series: series, Pending: true}, numbered("step-%d", 500)...),
+		"stacks-large":   filled(&Stacks{Title: "large: pods", Levels: append(small[1:2:2], StackLevel{Key: "host", Noun: "node", Domains: numbered("n%d", 300)}), Series: series[:3]}, "all"),
+	}
+}
+
+func losses() map[string]*Losses {
+	of := func(steps []string, levels ...string) *Losses {
+		l := &Losses{Title: "shop: the largest share of a workload that a failure takes", Levels: levels}
+		for i, name := range steps {
+			step := LossStep{Name: name, Levels: make([]*LossShare, len(levels))}
+			for k := range levels {
+				if lost := float64((i+k)%4) / 3; (i+k)%5 > 0 {
+					step.Levels[k] = &LossShare{lost, lost / 2}
+				}
+			}
+			l.Steps = append(l.Steps, step)
+		}
+		return l
+	}
+	return map[string]*Losses{
+		"losses-nothing": {}, "losses-one": of([]string{"apply"}, "zone"), "losses-eight": of(numbered("step-%d", 8), "region", "zone", "node"),
+		"losses-many": of(numbered("step-%d with a name that goes on and on", 130), numbered("level-%d", 9)...),
+	}
 }
 
 // No words cover others, and none leave the page.
 func TestChartWordsAreLegible(t *testing.T) {
-	for name, c := range charts(t) {
-		data, err := c.draw("svg")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var picture svg
-		if err := xml.Unmarshal(data, &picture); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+	for name, picture := range drawn() {
 		width, height := points(t, picture.Width), points(t, picture.Height)
 		all := boxes(t, picture.Group, false)
 		if len(all) == 0 {
@@ -164,40 +203,49 @@ func TestChartWordsAreLegible(t *testing.T) {
 	}
 }
 
-// A picture is the same each time, and as large as it says.
+// A picture is the same each time.
 func TestChartIsDeterministic(t *testing.T) {
-	again := charts(t)
-	for name, c := range charts(t) {
-		for _, format := range []string{"svg", "png"} {
-			first, err := c.draw(format)
-			if err != nil {
-				t.Fatal(err)
-			}
-			second, err := again[name].draw(format)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(first, second) {
-				t.Errorf("%s.%s differs from one time to the other", name, format)
-			}
-			if format == "svg" {
-				continue
-			}
-			config, err := png.DecodeConfig(bytes.NewReader(first))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if config.Width < 480*dpi/72 || config.Height < 40*dpi/72 || config.Width*config.Height > 18_000_000 {
-				t.Errorf("%s is %d × %d pixels", name, config.Width, config.Height)
-			}
+	again := charts()
+	for name, picture := range drawn() {
+		data, err := again[name].draw("svg")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(picture.data, data) {
+			t.Errorf("%s differs from one time to the other", name)
+		}
+	}
+}
+
+// As PNG it is the same picture, and as large as it says.
+func TestChartSize(t *testing.T) {
+	for name, c := range charts() {
+		data, err := c.draw("png")
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := png.DecodeConfig(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		width, height := points(t, drawn()[name].Width)*dpi/72, points(t, drawn()[name].Height)*dpi/72
+		if math.Abs(float64(config.Width)-width) > 1 || math.Abs(float64(config.Height)-height) > 1 {
+			t.Errorf("%s is %d × %d pixels, want %g × %g", name, config.Width, config.Height, width, height)
+		}
+		if config.Width < 480*dpi/72 || config.Height < 40*dpi/72 || config.Width*config.Height > 18_000_000 {
+			t.Errorf("%s is %d × %d pixels", name, config.Width, config.Height)
 		}
 	}
 }
 
 // pixels counts the pixels of a colour.
-func pixels(t *testing.T, r *Report, of color.Color) int {
+func pixels(t *testing.T, c *chart, of color.Color) int {
 	t.Helper()
-	picture, err := png.Decode(strings.NewReader(write(t, r, "png", Options{})))
+	data, err := c.draw("png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,48 +262,15 @@ func pixels(t *testing.T, r *Report, of color.Color) int {
 }
 
 func TestChartColours(t *testing.T) {
-	r := sourced()
-	running, pending := pixels(t, r, palette[0]), pixels(t, r, vermilion)
+	s := &Stacks{Pending: true, Series: []StackSeries{{"web", AWorkload}, {"Pending", Pending}}, Levels: []StackLevel{{Noun: "zone", Domains: []string{"a"}}},
+		Steps: []StackStep{{Name: "one", Values: [][]float64{{1, 0}, {0, 4}}}}}
+	running, pending := pixels(t, s.Chart(), palette[0]), pixels(t, s.Chart(), vermilion)
 	if running == 0 || pending < 2*running {
 		t.Errorf("%d pixels of 1 running pod, %d of 4 Pending ones", running, pending)
 	}
-	r.Steps[0].Pods = r.Steps[0].Pods[:1]
-	if n := pixels(t, r, vermilion); n > 0 {
+	s.Pending, s.Series, s.Steps[0].Values = false, s.Series[:1], [][]float64{{1}}
+	if n := pixels(t, s.Chart(), vermilion); n > 0 {
 		t.Errorf("%d pixels of Pending pods where there are none", n)
-	}
-}
-
-// The figures behind the bars of the walkthrough's fourth step, three pods on three nodes and a fourth that waits.
-func TestPodSeries(t *testing.T) {
-	r := storedReport(t)
-	levels := stackLevels(r)
-	var domains [][]string
-	for _, level := range levels {
-		domains = append(domains, level.Domains)
-	}
-	want := [][]string{{"east", "west"}, {"east-1b", "west-1a", "west-1c"}, {"affinity-worker", "affinity-worker2", "affinity-worker3"}}
-	if diff := cmp.Diff(want, domains); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	series := newPodSeries(r.Steps)
-	if diff := cmp.Diff([]StackSeries{{"deployment/lorem-ipsum-deployment", AWorkload}, {"Pending", Pending}}, series.list); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	got := series.count(&r.Steps[3], levels, nodeTopologies(r)[3])
-	if diff := cmp.Diff([][]float64{{1, 2, 1, 1, 1, 1, 1, 1, 0}, {0, 0, 0, 0, 0, 0, 0, 0, 1}}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// Beyond the palette workloads are one series, and pods that are not ready are told apart.
-func TestPodSeriesOfMany(t *testing.T) {
-	var want []StackSeries
-	for i := range 6 {
-		want = append(want, StackSeries{fmt.Sprintf("shop/deployment/service-%d", i), AWorkload})
-	}
-	want = append(want, StackSeries{"3 other workloads", OtherWorkloads}, StackSeries{"not ready", NotReady}, StackSeries{"Pending", Pending})
-	if diff := cmp.Diff(want, newPodSeries(racks().Steps).list); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -279,21 +294,6 @@ func TestStackColours(t *testing.T) {
 		if s.colour(i) != want {
 			t.Errorf("the colour of %s stands for something else", s.Series[i].Name)
 		}
-	}
-}
-
-func TestStrandedShare(t *testing.T) {
-	level := &zones().Steps[0].Levels[0]
-	if got := level.strandedShare(); got != 0 { // solo comes back
-		t.Errorf("%v of solo stranded", got)
-	}
-	level.Radius = Radius{Share: 0.5, Namespace: "shop", Workload: "deployment/web", Lost: 2, Replicas: 4, Domains: []string{"b"}}
-	if got := level.strandedShare(); got != 0.5 {
-		t.Errorf("%v of web stranded, want 2 of 4", got)
-	}
-	level.Failures[1].Recovery.Stranded[0].Workload = "deployment/other"
-	if got := level.strandedShare(); got != 0.25 {
-		t.Errorf("%v of web stranded, want 1 of 4, as the other pod is another's", got)
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *sweepPicture) cells(q *goal, y, x *sweepAxis) *cells {
 	beaten := s.beaten()
 	for i := range s.Points {
 		p := &s.Points[i]
-		if value, known := q.of(&p.Found); known {
+		if value, known := q.of(p.Found); known {
 			row, column := y.place[p.Values[y.name]], x.place[p.Values[x.name]]
 			c.values[row][column], c.front[row][column] = value, p.Front && beaten
 		}

@@ -54,13 +54,13 @@ func (s *sweepPicture) pareto() {
 		p.Add(of.dot(vermilion))
 	}
 	versions := s.versions
-	across, knowsX := x.of(&s.Baseline)
-	up, knowsY := y.of(&s.Baseline)
+	across, knowsX := x.of(s.Baseline)
+	up, knowsY := y.of(s.Baseline)
 	if knowsX && knowsY {
 		cross := &plotter.Scatter{XYs: plotter.XYs{{X: across, Y: up}}, GlyphStyle: draw.GlyphStyle{Color: black, Radius: 5, Shape: draw.PlusGlyph{}}}
 		p.Add(cross)
 		s.explain("the scenario as it is", cross)
-		versions = append(slices.Clip(versions), &s.Baseline)
+		versions = append(slices.Clip(versions), s.Baseline)
 	}
 	_, right := x.span(versions)
 	_, top := y.span(versions)
@@ -134,7 +134,7 @@ func (s *sweepPicture) tradeOff() (x, y *goal) {
 // place is where points are alike in two goals.
 type place struct {
 	at     plotter.XY
-	points []*SweepPoint
+	points []*Point
 	front  bool
 }
 
@@ -144,8 +144,8 @@ func (s *sweepPicture) places(x, y *goal) []*place {
 	var all []*place
 	known := map[plotter.XY]*place{}
 	for i := range s.Points {
-		across, knowsX := x.of(&s.Points[i].Found)
-		up, knowsY := y.of(&s.Points[i].Found)
+		across, knowsX := x.of(s.Points[i].Found)
+		up, knowsY := y.of(s.Points[i].Found)
 		if !knowsX || !knowsY {
 			continue
 		}

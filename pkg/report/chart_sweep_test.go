@@ -2,9 +2,7 @@ package report
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
-	"html"
 	"image/color"
 	"math"
 	"strconv"
@@ -41,8 +39,9 @@ func scalar(value string) scenario.Scalar {
 }
 
 // swept is a sweep over the parameters, each of which has values after its name: every combination comes to what is said of it.
-func swept(of func(values []string) whatif.Found, parameters ...string) *SweepReport {
-	r := &SweepReport{Head: Head{Scenario: "shop"}, Step: "apply", Baseline: found(1, 0.5, 0.2)}
+func swept(of func(values []string) whatif.Found, parameters ...string) *Sweep {
+	base := found(1, 0.5, 0.2)
+	r := &Sweep{Title: "shop: a sweep", Notes: "after step apply; less is better", Baseline: &base}
 	combinations := [][]string{nil}
 	for _, parameter := range parameters {
 		words := strings.Split(parameter, " ")
@@ -55,17 +54,29 @@ func swept(of func(values []string) whatif.Found, parameters ...string) *SweepRe
 		}
 		combinations = longer
 	}
-	for i, values := range combinations {
-		p := SweepPoint{Index: i, Values: map[string]scenario.Scalar{}, Found: of(values)}
+	for _, values := range combinations {
+		found := of(values)
+		p := Point{Values: map[string]scenario.Scalar{}, Found: &found}
 		for j, name := range r.Parameters {
 			p.Values[name] = scalar(values[j])
 		}
 		r.Points = append(r.Points, p)
 	}
-	if r.Total = len(r.Points); r.Total <= 1000 { // every point is compared with every other
-		r.front()
+	if len(r.Points) <= 1000 { // every point is compared with every other
+		markFront(r)
 	}
 	return r
+}
+
+// markFront marks the points that are not beaten.
+func markFront(s *Sweep) {
+	goals := make([]map[string]float64, len(s.Points))
+	for i := range s.Points {
+		goals[i] = s.Points[i].Found.Goals()
+	}
+	for i, front := range metric.Front(goals) {
+		s.Points[i].Front = front
+	}
 }
 
 func upTo(n int) string {
@@ -92,9 +103,9 @@ func mixed(values []string) whatif.Found {
 const endless = "a-name-that-goes-on-and-on-and-on-until-nobody-reads-it-any-more-and-then-some-more-of-it"
 
 // sweeps are those of every shape.
-func sweeps() map[string]*SweepReport {
-	all := map[string]*SweepReport{
-		"sweep-nothing":      {Parameters: []string{"a"}},
+func sweeps() map[string]*Sweep {
+	all := map[string]*Sweep{
+		"sweep-nothing":      {Title: "nothing", Parameters: []string{"a"}},
 		"sweep-of-one-point": swept(mixed, "a 1"),
 		"sweep-number":       swept(mixed, "replicas"+upTo(30)),
 		"sweep-spread-out":   swept(mixed, "weight 1 2 3 1000 100000"),
@@ -120,7 +131,7 @@ func sweeps() map[string]*SweepReport {
 		}, "a 1 2 3 4"),
 	}
 	shard := *all["sweep-grid"]
-	shard.Points, shard.Shard = shard.Points[95:210], &SweepShard{Index: 1, Count: 18}
+	shard.Points = shard.Points[95:210]
 	all["sweep-shard"] = &shard
 	empty := shard
 	empty.Points = nil
@@ -134,49 +145,33 @@ func sweeps() map[string]*SweepReport {
 	return all
 }
 
-func comparisons() map[string]*CompareReport {
-	compared := func(names ...string) *CompareReport {
-		r := &CompareReport{Head: Head{Scenario: "shop"}, Step: "apply", Workloads: []string{"deployment/web"}}
-		for i, name := range names {
-			r.Variants = append(r.Variants, CompareVariant{Name: name, Front: i%2 == 0, Found: mixed([]string{name, fmt.Sprint(i)})})
-		}
-		return r
+// compared are versions of those names.
+func compared(names ...string) []Version {
+	var versions []Version
+	for i, name := range names {
+		found := mixed([]string{name, fmt.Sprint(i)})
+		versions = append(versions, Version{Name: name, Found: &found, Front: i%2 == 0, Baseline: i == 0})
 	}
-	many := []string{"baseline"}
-	for i := range 60 {
-		many = append(many, fmt.Sprintf("variant-%d", i))
-	}
-	plain := compared("baseline")
-	plain.Variants[0].Found = whatif.Found{}
-	return map[string]*CompareReport{
-		"compare": compared("baseline", "soft", "hard zone=100+node=50"), "compare-nothing": {}, "compare-many": compared(many...),
-		"compare-plain": plain, "compare-hostile": compared("baseline", endless, endless+"x", "<b>&\x1b[31m", ""),
-	}
+	return versions
 }
 
-// sweepCharts are charts of all of these.
+// sweepCharts are charts of sweeps and comparisons of every shape.
 func sweepCharts() map[string]*chart {
 	all := map[string]*chart{}
-	for name, r := range sweeps() {
-		all[name] = sweepChart(r)
+	for name, s := range sweeps() {
+		all[name] = s.Chart()
 	}
-	for name, r := range comparisons() {
-		all[name] = compareChart(r)
+	for name, versions := range map[string][]Version{
+		"compare": compared("baseline", "soft", "hard zone=100+node=50"), "compare-nothing": nil, "compare-many": compared(append([]string{"baseline"}, numbered("variant-%d", 60)...)...),
+		"compare-plain": {{Name: "baseline", Found: &whatif.Found{}, Front: true, Baseline: true}}, "compare-hostile": compared("baseline", endless, endless+"x", "<b>&\x1b[31m", ""),
+	} {
+		all[name] = Versions("shop: variants side by side", "after step apply", versions)
 	}
 	return all
 }
 
 // panelTitles are the words in the size of a plot's title.
-func panelTitles(t *testing.T, c *chart) []string {
-	t.Helper()
-	data, err := c.draw("svg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var picture svg
-	if err := xml.Unmarshal(data, &picture); err != nil {
-		t.Fatal(err)
-	}
+func panelTitles(name string) []string {
 	var titles []string
 	var look func(svgGroup)
 	look = func(g svgGroup) {
@@ -189,13 +184,12 @@ func panelTitles(t *testing.T, c *chart) []string {
 			look(group)
 		}
 	}
-	look(picture.Group)
+	look(drawn()[name].Group)
 	return titles
 }
 
 // The form follows from what varies.
 func TestSweepChartForms(t *testing.T) {
-	all := sweeps()
 	for name, want := range map[string]string{
 		"sweep-number":     "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Trade-off",
 		"sweep-with-text":  "Pending pods, Blast radius by zone, Blast radius by node, Stranded pods by zone, Cost per hour, Trade-off",
@@ -207,7 +201,7 @@ func TestSweepChartForms(t *testing.T) {
 		"sweep-same":       "Pending pods, Blast radius",
 		"sweep-four-texts": "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Trade-off",
 	} {
-		if got := strings.Join(panelTitles(t, sweepChart(all[name])), ", "); got != want {
+		if got := strings.Join(panelTitles(name), ", "); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, got, want)
 		}
 	}
@@ -221,7 +215,7 @@ func TestSweepChartForms(t *testing.T) {
 //	 25%            e  f
 //	 10%               g,h
 //	      0    1    2  3    Pending
-func paretoSweep() *SweepReport {
+func paretoSweep() *Sweep {
 	at := map[string]whatif.Found{
 		"a": found(0, 1, 0.1), "b": found(0, 0.5, 0.1), "c": found(0, 0.5, 0.1), "d": found(1, 0.5, 0.1),
 		"e": found(2, 0.25, 0.1), "f": found(3, 0.25, 0.1), "g": found(3, 0.1, 0.1), "h": found(3, 0.1, 0.1),
@@ -230,9 +224,9 @@ func paretoSweep() *SweepReport {
 }
 
 func TestParetoPlaces(t *testing.T) {
-	s := &sweepPicture{SweepReport: paretoSweep()}
+	s := &sweepPicture{Sweep: paretoSweep()}
 	for i := range s.Points {
-		s.versions = append(s.versions, &s.Points[i].Found)
+		s.versions = append(s.versions, s.Points[i].Found)
 	}
 	s.varying, _ = goals(s.versions)
 	x, y := s.tradeOff()
@@ -251,7 +245,7 @@ func TestParetoPlaces(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	c := sweepChart(paretoSweep())
+	c := paretoSweep().Chart()
 	wantFooter := []string{
 		"Not beaten in Pending pods and blast radius by zone, from left to right:",
 		"1:  0 Pending pods, blast radius by zone 50%: name c; name b",
@@ -304,10 +298,10 @@ func TestCells(t *testing.T) {
 		return found(a*b, 0.5, 0.5)
 	}, "a 10 9 1", "b 3 2")
 	r.Points = r.Points[:5] // without a=1, b=2
-	r.front()
-	s := &sweepPicture{SweepReport: r}
+	markFront(r)
+	s := &sweepPicture{Sweep: r}
 	for i := range r.Points {
-		s.versions = append(s.versions, &r.Points[i].Found)
+		s.versions = append(s.versions, r.Points[i].Found)
 	}
 	known, _ := goals(s.versions)
 	c := s.cells(&known[0], newSweepAxis(r.Points, "a"), newSweepAxis(r.Points, "b"))
@@ -366,9 +360,9 @@ func TestCombinations(t *testing.T) {
 		}
 		return found(0, 0.5, 0.5)
 	}, "replicas 3 1 2", "rule none soft hard", "size small big")
-	s := &sweepPicture{SweepReport: r}
+	s := &sweepPicture{Sweep: r}
 	for i := range r.Points {
-		s.versions = append(s.versions, &r.Points[i].Found)
+		s.versions = append(s.versions, r.Points[i].Found)
 	}
 	s.varying, _ = goals(s.versions)
 	for _, name := range r.Parameters {
@@ -409,34 +403,5 @@ func TestWrapped(t *testing.T) {
 		if textWidth(line, bodySize) > 100 {
 			t.Errorf("%q is wider than 100 points", line)
 		}
-	}
-}
-
-// The page holds its picture, runs nothing, and shows hostile names as words.
-func TestSweepHTML(t *testing.T) {
-	for name, r := range sweeps() {
-		var out strings.Builder
-		if err := SweepFormats.Write(&out, r, "html", Options{}); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got := out.String()
-		policy := "style-src " + sourceHash(sweepStyle) + "; img-src data:;"
-		if !strings.Contains(html.UnescapeString(got), policy) || !strings.Contains(got, sweepStyle) {
-			t.Errorf("%s: the policy refuses the style", name)
-		}
-		if !strings.Contains(html.UnescapeString(got), `<img src="data:image/svg+xml;base64,`) || strings.Contains(got, "<script") || strings.Contains(got, "\x1b") {
-			t.Errorf("%s: no picture, or a script, or control characters", name)
-		}
-		rows := strings.Count(got, "<tr>") - 2 // titles, and the scenario as it is
-		if want := len(r.Points); want <= maxPageRows && rows != want {
-			t.Errorf("%s: %d rows, want %d", name, rows, want)
-		}
-	}
-	var out strings.Builder
-	if err := SweepFormats.Write(&out, sweeps()["sweep-hostile"], "html", Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "&lt;script&gt;") {
-		t.Error("a name is not shown")
 	}
 }
