@@ -5,9 +5,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/utils/ptr"
 )
+
+// NameOf returns the pod's name with its namespace.
+func NameOf(pod *v1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+}
 
 // Terminal tells whether the pod has ended; such pods hold no resources and are invisible to the scheduler, as in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/eventhandlers.go (the pod informer's field selector).

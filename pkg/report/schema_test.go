@@ -33,7 +33,7 @@ func generated(t *testing.T, file string, got []byte) {
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	var reader model.Reflector
-	for pkg, dir := range map[string]string{"report": ".", "metric": "../metric", "whatif": "../whatif", "advice": "../advice"} {
+	for pkg, dir := range map[string]string{"report": ".", "metric": "../ask/metric", "whatif": "../ask/whatif", "advice": "../ask/advice"} {
 		if err := reader.AddGoComments("github.com/faultline/faultline/pkg/"+pkg, dir, model.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func (s *Scenario) edit(owner cluster.Ref, key string, edit func(*v1.PodSpec)) *
 		edited := obj.DeepCopyObject().(cluster.Object)
 		if revision, ok := edited.(*appsv1.ControllerRevision); ok {
 			editRevision(revision, edit)
-		} else if spec, _ := PodSpec(edited); spec != nil {
+		} else if spec, _ := cluster.PodSpec(edited); spec != nil {
 			edit(spec)
 		}
 		return edited
@@ -86,7 +86,7 @@ func (s *Scenario) unplace(owner cluster.Ref) *Scenario {
 	belongs := s.belonging(owner)
 	next := *s
 	next.Cluster = slices.DeleteFunc(slices.Clone(s.Cluster), func(obj cluster.Object) bool {
-		return belongs(obj) && nameOf(obj) != ownerName(owner)
+		return belongs(obj) && cluster.RefTo(obj) != owner
 	})
 	return &next
 }
@@ -99,18 +99,18 @@ func (s *Scenario) Scale(owner cluster.Ref, step string, replicas int32) *Scenar
 
 func (s *Scenario) scale(key string, owner cluster.Ref, step string, replicas int32) *Scenario {
 	f := func(obj cluster.Object) cluster.Object {
-		if nameOf(obj) != ownerName(owner) || replicasOf(obj) == nil {
+		if cluster.RefTo(obj) != owner || cluster.ReplicasOf(obj) == nil {
 			return obj
 		}
 		scaled := obj.DeepCopyObject().(cluster.Object)
-		*replicasOf(scaled) = &replicas
+		*cluster.ReplicasOf(scaled) = &replicas
 		return scaled
 	}
 	if key != "" {
 		f = s.loader.alike.change(key, f)
 	}
 	sets := func(objects []cluster.Object) bool {
-		return slices.ContainsFunc(objects, func(obj cluster.Object) bool { return nameOf(obj) == ownerName(owner) })
+		return slices.ContainsFunc(objects, func(obj cluster.Object) bool { return cluster.RefTo(obj) == owner })
 	}
 	next := *s
 	next.Steps = slices.Clone(s.Steps)
@@ -137,30 +137,6 @@ func (s *Scenario) scale(key string, owner cluster.Ref, step string, replicas in
 	return &next
 }
 
-// Replicas returns the number of replicas that the object asks for; false if it is of no kind that can be scaled.
-func Replicas(obj cluster.Object) (int32, bool) {
-	replicas := replicasOf(obj)
-	switch {
-	case replicas == nil:
-		return 0, false
-	case *replicas == nil:
-		return 1, true // the API server's default
-	}
-	return **replicas, true
-}
-
-func replicasOf(obj cluster.Object) **int32 {
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		return &o.Spec.Replicas
-	case *appsv1.ReplicaSet:
-		return &o.Spec.Replicas
-	case *appsv1.StatefulSet:
-		return &o.Spec.Replicas
-	}
-	return nil
-}
-
 // index is the position of the step, -1 for the workloads before the first.
 func (s *Scenario) index(step string) int {
 	return slices.IndexFunc(s.Steps, func(loaded LoadedStep) bool { return loaded.Name == step })
@@ -168,19 +144,19 @@ func (s *Scenario) index(step string) int {
 
 // belonging returns a function that tells whether an object is the owner or, directly or not, controlled by it.
 func (s *Scenario) belonging(owner cluster.Ref) func(cluster.Object) bool {
-	under := func(obj cluster.Object, above objectName) bool {
+	under := func(obj cluster.Object, above cluster.Ref) bool {
 		ref := metav1.GetControllerOfNoCopy(obj)
-		return ref != nil && objectName{ref.Kind, obj.GetNamespace(), ref.Name} == above
+		return ref != nil && cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name} == above
 	}
-	outermost := ownerName(owner)
-	between := map[objectName]bool{} // ReplicaSets and Jobs
+	outermost := owner
+	between := map[cluster.Ref]bool{} // ReplicaSets and Jobs
 	for _, obj := range s.objects() {
 		if under(obj, outermost) {
-			between[nameOf(obj)] = true
+			between[cluster.RefTo(obj)] = true
 		}
 	}
 	return func(obj cluster.Object) bool {
-		if nameOf(obj) == outermost || under(obj, outermost) {
+		if cluster.RefTo(obj) == outermost || under(obj, outermost) {
 			return true
 		}
 		ref := metav1.GetControllerOfNoCopy(obj)
@@ -189,18 +165,14 @@ func (s *Scenario) belonging(owner cluster.Ref) func(cluster.Object) bool {
 		}
 		// A dump may lack the ReplicaSets between Deployments and pods; their names follow from the pods' labels.
 		hash := obj.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
-		return between[objectName{ref.Kind, obj.GetNamespace(), ref.Name}] ||
+		return between[cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}] ||
 			owner.Kind == "Deployment" && ref.Kind == "ReplicaSet" && obj.GetNamespace() == owner.Namespace && hash != "" && ref.Name == owner.Name+"-"+hash
 	}
 }
 
-func ownerName(owner cluster.Ref) objectName {
-	return objectName{owner.Kind, owner.Namespace, owner.Name}
-}
-
 func isTarget(target Target, owner cluster.Ref) bool {
 	kind, name, err := ParseTarget(target.Target)
-	return err == nil && objectName{kind, namespaceOr(target.Namespace, kind), name} == ownerName(owner)
+	return err == nil && owner == (cluster.Ref{Kind: kind, Namespace: namespaceOr(target.Namespace, kind), Name: name})
 }
 
 // each returns the objects with f applied to each.

@@ -49,7 +49,7 @@ func edited(t *testing.T, before, after []cluster.Object) []string {
 	t.Helper()
 	var names []string
 	for i := range before {
-		spec, _ := PodSpec(after[i])
+		spec, _ := cluster.PodSpec(after[i])
 		if revision, ok := after[i].(*appsv1.ControllerRevision); ok {
 			var set appsv1.StatefulSet
 			if err := json.Unmarshal(revision.Data.Raw, &set); err != nil {
@@ -59,10 +59,10 @@ func edited(t *testing.T, before, after []cluster.Object) []string {
 		}
 		changed := before[i] != after[i]
 		if carries := spec != nil && spec.PriorityClassName == "edited"; carries != changed {
-			t.Errorf("%s: replaced is %t, and carries the edit is %t", describe(after[i]), changed, carries)
+			t.Errorf("%s: replaced is %t, and carries the edit is %t", cluster.RefTo(after[i]).Describe(), changed, carries)
 		}
 		if changed {
-			names = append(names, describe(after[i]))
+			names = append(names, cluster.RefTo(after[i]).Describe())
 		}
 	}
 	return names
@@ -122,7 +122,7 @@ func TestEditOfPatch(t *testing.T) {
 func find(t *testing.T, objects []cluster.Object, described string) cluster.Object {
 	t.Helper()
 	for _, obj := range objects {
-		if describe(obj) == described {
+		if cluster.RefTo(obj).Describe() == described {
 			return obj
 		}
 	}
@@ -138,7 +138,7 @@ func TestScale(t *testing.T) {
 	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	type numbers struct{ Cluster, PatchedLabels, Scale, PatchedSpec, Apply int32 }
 	of := func(s *Scenario) numbers {
-		number := func(obj cluster.Object) int32 { n, _ := Replicas(obj); return n }
+		number := func(obj cluster.Object) int32 { n, _ := cluster.Replicas(obj); return n }
 		deployment := find(t, s.Cluster, "Deployment default/web")
 		patched := func(step int) int32 {
 			obj, err := s.Steps[step].Patch.Apply(deployment)

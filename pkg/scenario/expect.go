@@ -99,7 +99,7 @@ func (f *FailureBounds) Covers(workload cluster.Ref) bool {
 		return true
 	}
 	anywhere, wanted, err := parseWorkload(f.Workload)
-	return err == nil && wanted.kind == workload.Kind && wanted.name == workload.Name && (anywhere || wanted.namespace == workload.Namespace)
+	return err == nil && wanted.Kind == workload.Kind && wanted.Name == workload.Name && (anywhere || wanted.Namespace == workload.Namespace)
 }
 
 // Count is the number of domains that fail together, with the scenario's own as the default.

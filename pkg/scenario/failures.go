@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -58,19 +59,19 @@ func (l *loader) shapeOfFailures(f *Failures) {
 func (l *loader) shapeOfWorkload(path *field.Path, target string, kinds ...string) {
 	if _, wanted, err := parseWorkload(target); err != nil {
 		l.problem(path, "%q is neither kind/name nor namespace/kind/name; give for example statefulset/db", target)
-	} else if !slices.Contains(kinds, wanted.kind) {
-		l.problem(path, "%q is a %s, which is none of %s", target, wanted.kind, strings.Join(kinds, ", "))
+	} else if !slices.Contains(kinds, wanted.Kind) {
+		l.problem(path, "%q is a %s, which is none of %s", target, wanted.Kind, strings.Join(kinds, ", "))
 	}
 }
 
 // parseWorkload splits kind/name or namespace/kind/name; anywhere tells that no namespace is given.
-func parseWorkload(target string) (anywhere bool, wanted objectName, err error) {
+func parseWorkload(target string) (anywhere bool, wanted cluster.Ref, err error) {
 	anywhere = true
 	if strings.Count(target, "/") == 2 {
 		anywhere = false
-		wanted.namespace, target, _ = strings.Cut(target, "/")
+		wanted.Namespace, target, _ = strings.Cut(target, "/")
 	}
-	wanted.kind, wanted.name, err = ParseTarget(target)
+	wanted.Kind, wanted.Name, err = ParseTarget(target)
 	return anywhere, wanted, err
 }
 
@@ -102,16 +103,16 @@ func (w *walk) failures(f *Failures, s *Scenario) {
 // workload reports a workload of one of these kinds that the scenario never has.
 func (w *walk) workload(path *field.Path, target string, kinds ...string) {
 	anywhere, wanted, err := parseWorkload(target)
-	if err != nil || !slices.Contains(kinds, wanted.kind) {
+	if err != nil || !slices.Contains(kinds, wanted.Kind) {
 		return // said already
 	}
 	for known := range w.known.objects {
-		if known.kind == wanted.kind && known.name == wanted.name && (anywhere || known.namespace == wanted.namespace) {
+		if known.Kind == wanted.Kind && known.Name == wanted.Name && (anywhere || known.Namespace == wanted.Namespace) {
 			return
 		}
 	}
 	if anywhere {
-		wanted.namespace = "default"
+		wanted.Namespace = "default"
 	}
-	w.problem(path, "there is no %s %q in the scenario; %s", wanted.kind, wanted.name, w.known.of(wanted))
+	w.problem(path, "there is no %s in the scenario; %s", wanted.Describe(), w.known.of(wanted))
 }

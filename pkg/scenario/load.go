@@ -303,7 +303,7 @@ func (l *loader) line(path ...any) int {
 // locate keeps where an object stands that makes pods, or is a budget of them, unless a controller owns it: a dump has thousands of those.
 func (l *loader) locate(obj cluster.Object, source manifest.Source) {
 	_, budget := obj.(*policyv1.PodDisruptionBudget)
-	if spec, _ := PodSpec(obj); spec == nil && !budget || metav1.GetControllerOfNoCopy(obj) != nil {
+	if spec, _ := cluster.PodSpec(obj); spec == nil && !budget || metav1.GetControllerOfNoCopy(obj) != nil {
 		return
 	}
 	if l.sources == nil {
@@ -312,7 +312,7 @@ func (l *loader) locate(obj cluster.Object, source manifest.Source) {
 	if l.sources[l.reading] == nil {
 		l.sources[l.reading] = map[cluster.Ref]manifest.Source{}
 	}
-	l.sources[l.reading][cluster.Ref{Kind: KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()}] = source
+	l.sources[l.reading][cluster.RefTo(obj)] = source
 }
 
 func (l *loader) head(file *File) {

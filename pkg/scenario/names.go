@@ -9,7 +9,6 @@ import (
 
 	"github.com/agext/levenshtein"
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -18,9 +17,6 @@ import (
 
 // kinds are the kinds that a target can name, by every name that kubectl knows them by.
 var kinds = map[string]string{}
-
-// clusterScoped are the kinds without a namespace.
-var clusterScoped = map[string]bool{"Node": true, "Namespace": true, "PersistentVolume": true, "PriorityClass": true, "StorageClass": true, "CSINode": true}
 
 func init() {
 	for kind, names := range map[string]string{
@@ -51,22 +47,8 @@ func ParseTarget(target string) (kind, name string, err error) {
 	return kind, name, nil
 }
 
-type objectName struct{ kind, namespace, name string }
-
-// String is the object in a sentence: Deployment "web" in namespace "default".
-func (n objectName) String() string {
-	if n.namespace == "" {
-		return fmt.Sprintf("%s %q", n.kind, n.name)
-	}
-	return fmt.Sprintf("%s %q in namespace %q", n.kind, n.name, n.namespace)
-}
-
-func nameOf(obj cluster.Object) objectName {
-	return objectName{KindOf(obj), obj.GetNamespace(), obj.GetName()}
-}
-
 func namespaceOr(namespace, kind string) string {
-	if clusterScoped[kind] {
+	if !cluster.Namespaced(kind) {
 		return ""
 	}
 	return cmp.Or(namespace, v1.NamespaceDefault)
@@ -74,13 +56,13 @@ func namespaceOr(namespace, kind string) string {
 
 // names is everything that the scenario holds at some time, by name.
 type names struct {
-	objects   map[objectName]bool
+	objects   map[cluster.Ref]bool
 	pods      []labels.Set // the labels of pods and of templates of pods
 	makesPods bool
 }
 
 func newNames(s *Scenario) *names {
-	n := &names{objects: map[objectName]bool{}}
+	n := &names{objects: map[cluster.Ref]bool{}}
 	for _, obj := range s.objects() {
 		n.add(obj)
 	}
@@ -88,38 +70,38 @@ func newNames(s *Scenario) *names {
 }
 
 func (n *names) add(obj cluster.Object) {
-	n.objects[nameOf(obj)] = true
-	if spec, _ := PodSpec(obj); spec != nil {
-		n.pods = append(n.pods, podLabels(obj))
+	n.objects[cluster.RefTo(obj)] = true
+	if spec, _ := cluster.PodSpec(obj); spec != nil {
+		n.pods = append(n.pods, cluster.PodLabels(obj))
 		n.makesPods = true
 	}
 }
 
 // mayBeMade tells whether a controller of the scenario may make an object of that name. Such names are on the report and are
 // the same in every run, so that a later step can use them.
-func (n *names) mayBeMade(wanted objectName) bool {
+func (n *names) mayBeMade(wanted cluster.Ref) bool {
 	for owner := range n.objects {
-		if wanted.kind != "PersistentVolume" && owner.namespace != wanted.namespace {
+		if wanted.Kind != "PersistentVolume" && owner.Namespace != wanted.Namespace {
 			continue
 		}
 		made := false
-		switch wanted.kind {
+		switch wanted.Kind {
 		case "Pod":
-			made = slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"}, owner.kind)
+			made = slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"}, owner.Kind)
 		case "ReplicaSet":
-			made = owner.kind == "Deployment"
+			made = owner.Kind == "Deployment"
 		case "Job":
-			made = owner.kind == "CronJob"
+			made = owner.Kind == "CronJob"
 		case "PersistentVolumeClaim":
-			if owner.kind == "StatefulSet" && strings.Contains(wanted.name, "-"+owner.name+"-") {
+			if owner.Kind == "StatefulSet" && strings.Contains(wanted.Name, "-"+owner.Name+"-") {
 				return true
 			}
 		case "PersistentVolume":
-			if strings.HasPrefix(wanted.name, "pvc-") {
+			if strings.HasPrefix(wanted.Name, "pvc-") {
 				return true
 			}
 		}
-		if made && strings.HasPrefix(wanted.name, owner.name+"-") {
+		if made && strings.HasPrefix(wanted.Name, owner.Name+"-") {
 			return true
 		}
 	}
@@ -127,18 +109,18 @@ func (n *names) mayBeMade(wanted objectName) bool {
 }
 
 // of lists the objects of the wanted one's kind, those of other namespaces as namespace/name.
-func (n *names) of(wanted objectName) string {
+func (n *names) of(wanted cluster.Ref) string {
 	var all []string
 	for object := range n.objects {
 		switch {
-		case object.kind != wanted.kind:
-		case object.namespace != wanted.namespace:
-			all = append(all, object.namespace+"/"+object.name)
+		case object.Kind != wanted.Kind:
+		case object.Namespace != wanted.Namespace:
+			all = append(all, object.Namespace+"/"+object.Name)
 		default:
-			all = append(all, object.name)
+			all = append(all, object.Name)
 		}
 	}
-	return There(wanted.name, all)
+	return There(wanted.Name, all)
 }
 
 // There says which names there are.
@@ -196,57 +178,3 @@ func fromControllers(key string) bool {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// KindOf returns the object's kind.
-func KindOf(obj cluster.Object) string {
-	name := fmt.Sprintf("%T", obj)
-	return name[strings.LastIndex(name, ".")+1:]
-}
-
-// describe is the object as the errors of manifests have it: Deployment default/web.
-func describe(obj cluster.Object) string {
-	if obj.GetNamespace() == "" {
-		return fmt.Sprintf("%s %s", KindOf(obj), obj.GetName())
-	}
-	return fmt.Sprintf("%s %s/%s", KindOf(obj), obj.GetNamespace(), obj.GetName())
-}
-
-// PodSpec returns the pod specification that the object makes pods from, and where in the object it stands; nil if it makes none.
-func PodSpec(obj cluster.Object) (*v1.PodSpec, string) {
-	if pod, ok := obj.(*v1.Pod); ok {
-		return &pod.Spec, "spec"
-	}
-	if template, path := podTemplate(obj); template != nil {
-		return &template.Spec, path + ".spec"
-	}
-	return nil, ""
-}
-
-// podLabels returns the labels of the pod, or of the pods that the object makes.
-func podLabels(obj cluster.Object) labels.Set {
-	if pod, ok := obj.(*v1.Pod); ok {
-		return pod.Labels
-	}
-	if template, _ := podTemplate(obj); template != nil {
-		return template.Labels
-	}
-	return nil
-}
-
-func podTemplate(obj cluster.Object) (*v1.PodTemplateSpec, string) {
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		return &o.Spec.Template, "spec.template"
-	case *appsv1.ReplicaSet:
-		return &o.Spec.Template, "spec.template"
-	case *appsv1.StatefulSet:
-		return &o.Spec.Template, "spec.template"
-	case *appsv1.DaemonSet:
-		return &o.Spec.Template, "spec.template"
-	case *batchv1.Job:
-		return &o.Spec.Template, "spec.template"
-	case *batchv1.CronJob:
-		return &o.Spec.JobTemplate.Spec.Template, "spec.jobTemplate.spec.template"
-	}
-	return nil, ""
-}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 const customHead = "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster: [{synthetic: {nodeGroups: [{count: 1}]}}]\n"
@@ -53,7 +55,7 @@ func TestCustomResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Workloads) != 1 || KindOf(s.Workloads[0]) != "StatefulSet" {
+	if len(s.Workloads) != 1 || cluster.KindOf(s.Workloads[0]) != "StatefulSet" {
 		t.Errorf("%v", s.Workloads)
 	}
 	if len(s.Ignored) != 1 || s.Ignored[0].Kind != "Gadget" {

@@ -6,6 +6,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // The profile that the scenario names holds, and is one of its files.
@@ -20,7 +22,7 @@ func TestHydrolixProfile(t *testing.T) {
 	}
 	var names []string
 	for _, obj := range s.Workloads {
-		if KindOf(obj) != "PriorityClass" {
+		if cluster.KindOf(obj) != "PriorityClass" {
 			names = append(names, obj.GetName())
 		}
 	}

@@ -35,7 +35,7 @@ func workloadNames(t *testing.T, opts Options) []string {
 	}
 	var all []string
 	for _, obj := range s.Workloads {
-		all = append(all, nameOf(obj).String())
+		all = append(all, cluster.RefTo(obj).Describe())
 	}
 	return all
 }
@@ -43,7 +43,7 @@ func workloadNames(t *testing.T, opts Options) []string {
 // The chart comes first; what is written out is expanded, too.
 func TestOperatorsOfAScenario(t *testing.T) {
 	want := []string{
-		"Deployment \"file-foo-operator\" in namespace \"kafka\"", "Deployment \"file-foo-proxy\" in namespace \"kafka\"",
+		"Deployment kafka/file-foo-operator", "Deployment kafka/file-foo-proxy",
 	}
 	got := workloadNames(t, Options{})
 	if diff := cmp.Diff(want, got[:2]); diff != "" || len(got) != 6 {
@@ -57,7 +57,7 @@ func TestFlagsWinOverOperatorsOfTheFile(t *testing.T) {
 		Release: "flag", Values: []kafscale.Document{{Name: "flag.yaml", Data: []byte("nameOverride: bar")}},
 	}}})
 	want := []string{
-		"Deployment \"flag-bar-operator\" in namespace \"kafka\"", "Deployment \"flag-bar-proxy\" in namespace \"kafka\"",
+		"Deployment kafka/flag-bar-operator", "Deployment kafka/flag-bar-proxy",
 	}
 	if diff := cmp.Diff(want, got[:2]); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
@@ -70,10 +70,10 @@ func TestSourceOfAResource(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, obj := range s.Workloads {
-		if operator.OriginsOf(obj) == nil || KindOf(obj) != "StatefulSet" {
+		if operator.OriginsOf(obj) == nil || cluster.KindOf(obj) != "StatefulSet" {
 			continue
 		}
-		source, found := s.Source(WorkloadsStep, cluster.Ref{Kind: KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		source, found := s.Source(WorkloadsStep, cluster.RefTo(obj))
 		if want := (manifest.Source{File: "scenario.yaml", Path: "workloads[0].objects[0]", Line: 8}); !found || source != want {
 			t.Errorf("source is %+v, want %+v", source, want)
 		}

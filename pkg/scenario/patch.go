@@ -50,14 +50,14 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 		after, err = strategicpatch.StrategicMergePatch(before, p.Patch.Raw, obj)
 	}
 	if err != nil {
-		return nil, &misfit{describe(obj), err}
+		return nil, &misfit{cluster.RefTo(obj).Describe(), err}
 	}
 	patched, err := manifest.DecodeObject("patched", after)
 	if err != nil {
 		return nil, err
 	}
-	if describe(patched.Object) != describe(obj) {
-		return nil, errors.New("the patch makes another object of " + describe(obj) + "; kind, namespace and name cannot change")
+	if cluster.RefTo(patched.Object).Describe() != cluster.RefTo(obj).Describe() {
+		return nil, errors.New("the patch makes another object of " + cluster.RefTo(obj).Describe() + "; kind, namespace and name cannot change")
 	}
 	if p.after != nil {
 		return p.after(patched.Object), nil

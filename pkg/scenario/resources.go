@@ -56,15 +56,15 @@ func isResource(target Target, resource manifest.Ignored) bool {
 type expander struct {
 	*loader
 	operators []operator.Operator
-	known     []manifest.Ignored            // as they are by now
-	made      map[objectName]cluster.Object // what operators have made of them
+	known     []manifest.Ignored             // as they are by now
+	made      map[cluster.Ref]cluster.Object // what operators have made of them
 }
 
 // assemble gives the scenario the objects that were read, with what operators make of the custom resources. Each step has besides its own
 // what operators change in that moment of the resources that are there already.
 func (l *loader) assemble(s *Scenario) {
 	l.given = &s.read
-	e := &expander{loader: l, operators: operators(l.opts.Operators), made: map[objectName]cluster.Object{}}
+	e := &expander{loader: l, operators: operators(l.opts.Operators), made: map[cluster.Ref]cluster.Object{}}
 	e.learn(s.read.cluster)
 	ofCluster := slices.Clone(e.known)
 	e.learn(s.read.workloads)
@@ -125,14 +125,14 @@ func (e *expander) learn(given []reading) {
 func (e *expander) expand(given []reading) []cluster.Object {
 	var all []cluster.Object
 	for _, read := range given {
-		there := map[objectName]bool{}
+		there := map[cluster.Ref]bool{}
 		for _, obj := range read.objects {
-			there[nameOf(obj)] = true
+			there[cluster.RefTo(obj)] = true
 		}
 		all = append(all, read.objects...)
 		for _, obj := range e.loader.made(operator.Expand(e.operators, read.resources, e.known...)) {
-			e.made[nameOf(obj)] = obj
-			if !there[nameOf(obj)] {
+			e.made[cluster.RefTo(obj)] = obj
+			if !there[cluster.RefTo(obj)] {
 				all = append(all, obj)
 			}
 		}
@@ -145,8 +145,8 @@ func (e *expander) again() []cluster.Object {
 	known := slices.DeleteFunc(slices.Clone(e.known), func(resource manifest.Ignored) bool { return !e.knows(resource) })
 	var all []cluster.Object
 	for _, obj := range e.loader.made(operator.Expand(e.operators, known)) {
-		if before := e.made[nameOf(obj)]; before == nil || !equality.Semantic.DeepEqual(before, obj) {
-			e.made[nameOf(obj)] = obj
+		if before := e.made[cluster.RefTo(obj)]; before == nil || !equality.Semantic.DeepEqual(before, obj) {
+			e.made[cluster.RefTo(obj)] = obj
 			all = append(all, obj)
 		}
 	}
@@ -233,19 +233,18 @@ func (l *loader) patchResources(varied *LoadedVariant, patches []Patch) {
 	if !touched {
 		return
 	}
-	before := map[objectName]cluster.Object{}
+	before := map[cluster.Ref]cluster.Object{}
 	for _, obj := range s.objects() {
-		before[nameOf(obj)] = obj
+		before[cluster.RefTo(obj)] = obj
 	}
 	s.read, s.Steps = next, slices.Clone(s.Steps)
 	l.assemble(s)
 	l.dump(s)
 	for _, obj := range s.objects() {
-		if was := before[nameOf(obj)]; was == nil || was == obj || equality.Semantic.DeepEqual(was, obj) {
+		if was := before[cluster.RefTo(obj)]; was == nil || was == obj || equality.Semantic.DeepEqual(was, obj) {
 			continue
 		}
-		name := nameOf(obj)
-		owner := cluster.Ref{Kind: name.kind, Namespace: name.namespace, Name: name.name}
+		owner := cluster.RefTo(obj)
 		varied.about(owner)
 		*s = *s.unplace(owner)
 	}

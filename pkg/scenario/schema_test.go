@@ -38,7 +38,7 @@ func golden(t *testing.T, file string, got []byte) {
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	var reader jsonschema.Reflector
-	for _, folder := range []string{".", "../topology", "../risk", "../operator/generic"} {
+	for _, folder := range []string{".", "../topology", "../input/operator/generic"} {
 		if err := reader.AddGoComments("github.com/faultline/faultline/pkg/scenario", folder, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -299,13 +298,13 @@ func (l *loader) patchAll(s *Scenario, path *field.Path, patch *Patch) cluster.R
 	if err != nil {
 		return cluster.Ref{} // said already
 	}
-	wanted := objectName{kind, namespaceOr(patch.Namespace, kind), name}
-	if !slices.ContainsFunc(s.objects(), func(obj cluster.Object) bool { return nameOf(obj) == wanted }) {
-		l.problem(path.Child("target"), "there is no %s in the scenario; %s", wanted, newNames(s).of(wanted))
+	wanted := cluster.Ref{Kind: kind, Namespace: namespaceOr(patch.Namespace, kind), Name: name}
+	if !slices.ContainsFunc(s.objects(), func(obj cluster.Object) bool { return cluster.RefTo(obj) == wanted }) {
+		l.problem(path.Child("target"), "there is no %s in the scenario; %s", wanted.Describe(), newNames(s).of(wanted))
 		return cluster.Ref{}
 	}
 	patched := s.change(keyOf(patch), func(obj cluster.Object) cluster.Object {
-		if nameOf(obj) != wanted {
+		if cluster.RefTo(obj) != wanted {
 			return obj
 		}
 		after, err := patch.Apply(obj)
@@ -317,19 +316,18 @@ func (l *loader) patchAll(s *Scenario, path *field.Path, patch *Patch) cluster.R
 		}
 		return after
 	})
-	owner := cluster.Ref{Kind: wanted.kind, Namespace: wanted.namespace, Name: wanted.name}
-	if template(s, owner) != nil && !equality.Semantic.DeepEqual(template(s, owner), template(patched, owner)) {
-		patched = patched.unplace(owner)
+	if before := template(s, wanted); before != nil && !equality.Semantic.DeepEqual(before, template(patched, wanted)) {
+		patched = patched.unplace(wanted)
 	}
 	*s = *patched
-	return owner
+	return wanted
 }
 
 // template is that of the owner's pods, as the scenario has it first.
 func template(s *Scenario, owner cluster.Ref) *v1.PodSpec {
 	for _, obj := range s.objects() {
-		if nameOf(obj) == ownerName(owner) {
-			spec, _ := PodSpec(obj)
+		if cluster.RefTo(obj) == owner {
+			spec, _ := cluster.PodSpec(obj)
 			return spec
 		}
 	}
@@ -353,27 +351,27 @@ func (l *loader) ownerOf(s *Scenario, path *field.Path, target string) (cluster.
 	if err != nil {
 		return cluster.Ref{}, false // said already
 	}
-	var found []objectName
+	var found []cluster.Ref
 	for _, obj := range s.objects() {
-		name := nameOf(obj)
-		if name.kind == wanted.kind && name.name == wanted.name && (anywhere || name.namespace == wanted.namespace) && !slices.Contains(found, name) {
+		name := cluster.RefTo(obj)
+		if name.Kind == wanted.Kind && name.Name == wanted.Name && (anywhere || name.Namespace == wanted.Namespace) && !slices.Contains(found, name) {
 			found = append(found, name)
 		}
 	}
-	if i := slices.Index(found, objectName{wanted.kind, v1.NamespaceDefault, wanted.name}); i >= 0 {
+	if i := slices.Index(found, cluster.Ref{Kind: wanted.Kind, Namespace: v1.NamespaceDefault, Name: wanted.Name}); i >= 0 {
 		found = found[i : i+1]
 	}
 	switch len(found) {
 	case 0:
 		if anywhere {
-			wanted.namespace = v1.NamespaceDefault
+			wanted.Namespace = v1.NamespaceDefault
 		}
-		l.problem(path, "there is no %s in the scenario; %s", wanted, newNames(s).of(wanted))
+		l.problem(path, "there is no %s in the scenario; %s", wanted.Describe(), newNames(s).of(wanted))
 		return cluster.Ref{}, false
 	case 1:
-		return cluster.Ref{Kind: found[0].kind, Namespace: found[0].namespace, Name: found[0].name}, true
+		return found[0], true
 	}
-	l.problem(path, "%q could be the %s or the %s; give namespace/kind/name", target, found[0], found[1])
+	l.problem(path, "%q could be the %s or the %s; give namespace/kind/name", target, found[0].Describe(), found[1].Describe())
 	return cluster.Ref{}, false
 }
 
@@ -395,9 +393,9 @@ func (l *loader) keepApart(varied *LoadedVariant, path *field.Path, change *Rule
 		varied.about(owner)
 	} else {
 		for _, obj := range varied.Scenario.objects() {
-			name := nameOf(obj)
-			owner := cluster.Ref{Kind: name.kind, Namespace: name.namespace, Name: name.name}
-			if slices.Contains(Apart, name.kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(owners, owner) {
+			name := cluster.RefTo(obj)
+			owner := cluster.Ref{Kind: name.Kind, Namespace: name.Namespace, Name: name.Name}
+			if slices.Contains(Apart, name.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(owners, owner) {
 				owners = append(owners, owner)
 			}
 		}
@@ -413,8 +411,8 @@ func (s *Scenario) KeepApart(owner cluster.Ref, change *RuleChange) *Scenario {
 	var selector *metav1.LabelSelector
 	var own map[string]string
 	for _, obj := range s.objects() {
-		if nameOf(obj) == ownerName(owner) {
-			selector, own = selectorOf(obj), podLabels(obj)
+		if cluster.RefTo(obj) == owner {
+			selector, own = selectorOf(obj), cluster.PodLabels(obj)
 		}
 	}
 	by := rule.Apart{
@@ -449,15 +447,8 @@ func keysOf(rules []rule.Rule) []rule.Over {
 
 // selectorOf is what the rules of the object's pods shall select: its own pods. The selector of a Job names the Job itself.
 func selectorOf(obj cluster.Object) *metav1.LabelSelector {
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		return o.Spec.Selector
-	case *appsv1.ReplicaSet:
-		return o.Spec.Selector
-	case *appsv1.StatefulSet:
-		return o.Spec.Selector
-	case *batchv1.Job:
-		return &metav1.LabelSelector{MatchLabels: o.Spec.Template.Labels}
+	if job, ok := obj.(*batchv1.Job); ok {
+		return &metav1.LabelSelector{MatchLabels: job.Spec.Template.Labels}
 	}
-	return nil
+	return cluster.Selector(obj)
 }

@@ -66,7 +66,7 @@ func TestVariants(t *testing.T) {
 				if v.Name != test.name {
 					continue
 				}
-				replicas, _ := Replicas(v.Scenario.Workloads[0])
+				replicas, _ := cluster.Replicas(v.Scenario.Workloads[0])
 				got := found{rules(t, v.Scenario), replicas, len(v.Scenario.Nodes()), v.Workloads}
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
@@ -93,7 +93,7 @@ func TestVariantsOfDumps(t *testing.T) {
 	owned := func(s *Scenario) (n int) {
 		belongs := s.belonging(cluster.Ref{Kind: "Deployment", Namespace: v1.NamespaceDefault, Name: "web"})
 		for _, obj := range s.Cluster {
-			if belongs(obj) && KindOf(obj) != "Deployment" {
+			if belongs(obj) && cluster.KindOf(obj) != "Deployment" {
 				n++
 			}
 		}
@@ -121,7 +121,7 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("points (-want +got)\n%s", diff)
 	}
 	last := s.Points[7]
-	if replicas, _ := Replicas(last.Scenario.Workloads[0]); replicas != 5 || len(last.Scenario.Nodes()) != 6 {
+	if replicas, _ := cluster.Replicas(last.Scenario.Workloads[0]); replicas != 5 || len(last.Scenario.Nodes()) != 6 {
 		t.Errorf("%s: %d replicas and %d nodes, want 5 and 6", last.Name, replicas, len(last.Scenario.Nodes()))
 	}
 	if diff := cmp.Diff([]string{"required anti-affinity over topology.kubernetes.io/zone"}, rules(t, last.Scenario)); diff != "" {

@@ -116,9 +116,9 @@ func (w *walk) step(path *field.Path, step *LoadedStep, s *Scenario) {
 		w.patch(path.Child("patch"), step.Patch)
 	}
 	if step.Scale != nil {
-		if obj := w.find(path.Child("scale", "target"), step.Scale.Target); obj != nil && replicasOf(obj) != nil {
+		if obj := w.find(path.Child("scale", "target"), step.Scale.Target); obj != nil && cluster.ReplicasOf(obj) != nil {
 			scaled := obj.DeepCopyObject().(cluster.Object)
-			*replicasOf(scaled) = &step.Scale.Replicas
+			*cluster.ReplicasOf(scaled) = &step.Scale.Replicas
 			w.state = w.state.With(scaled)
 		}
 	}
@@ -159,17 +159,17 @@ func (w *walk) find(path *field.Path, target Target) cluster.Object {
 	if err != nil {
 		return nil // said already
 	}
-	wanted := objectName{kind, namespaceOr(target.Namespace, kind), name}
+	wanted := cluster.Ref{Kind: kind, Namespace: namespaceOr(target.Namespace, kind), Name: name}
 	for _, obj := range w.state.Objects() {
-		if nameOf(obj) == wanted {
+		if cluster.RefTo(obj) == wanted {
 			return obj
 		}
 	}
 	switch {
 	case w.known.objects[wanted]:
-		w.problem(path, "%s is not there at this step; it is applied later, or was deleted before", wanted)
+		w.problem(path, "%s is not there at this step; it is applied later, or was deleted before", wanted.Describe())
 	case !w.known.mayBeMade(wanted):
-		w.problem(path, "there is no %s in the scenario; %s", wanted, w.known.of(wanted))
+		w.problem(path, "there is no %s in the scenario; %s", wanted.Describe(), w.known.of(wanted))
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (w *walk) rollout(path *field.Path, rollout *Rollout) {
 	if obj == nil {
 		return
 	}
-	spec, _ := PodSpec(obj)
+	spec, _ := cluster.PodSpec(obj)
 	if spec == nil {
 		return // the wrong kind, said already
 	}
@@ -207,7 +207,7 @@ func (w *walk) rollout(path *field.Path, rollout *Rollout) {
 	}
 	for _, name := range sortedKeys(rollout.Images) {
 		if !slices.Contains(containers, name) {
-			w.problem(path.Child("images").Key(name), "%s has no container %q; %s", nameOf(obj), name, There(name, containers))
+			w.problem(path.Child("images").Key(name), "%s has no container %q; %s", cluster.RefTo(obj).Describe(), name, There(name, containers))
 		}
 	}
 }
@@ -235,16 +235,16 @@ func (w *walk) selectNodes(path *field.Path, nodes Nodes, among []*v1.Node) {
 		if slices.ContainsFunc(among, func(node *v1.Node) bool { return node.Name == name }) {
 			continue
 		}
-		wanted := objectName{kind: "Node", name: name}
+		wanted := cluster.Ref{Kind: "Node", Name: name}
 		if w.known.objects[wanted] {
-			w.problem(path.Child("names").Index(i), "%s is not there at this step; it is applied later, or was deleted before", wanted)
+			w.problem(path.Child("names").Index(i), "%s is not there at this step; it is applied later, or was deleted before", wanted.Describe())
 			continue
 		}
 		var names []string
 		for _, node := range among {
 			names = append(names, node.Name)
 		}
-		w.problem(path.Child("names").Index(i), "there is no %s; %s", wanted, There(name, names))
+		w.problem(path.Child("names").Index(i), "there is no %s; %s", wanted.Describe(), There(name, names))
 	}
 	if nodes.Selector != "" {
 		w.checkSelector(path.Child("selector"), nodes.Selector, "node", labelsOf(among))
@@ -284,25 +284,25 @@ func (w *walk) checkSelector(path *field.Path, text, what string, sets []labels.
 
 // checkPods finds pods, and templates of pods, that no profile of the scheduler serves.
 func (w *walk) checkPods(obj cluster.Object, s *Scenario) {
-	spec, path := PodSpec(obj)
+	spec, path := cluster.PodSpec(obj)
 	if spec == nil || s.Config == nil || spec.NodeName != "" || cluster.Dumped(obj) && !w.opts.Strict {
 		return
 	}
 	if !slices.Contains(s.Config.SchedulerNames(), spec.SchedulerName) {
 		w.problem(nil, "%s: %s.schedulerName: the scheduler has no profile %q; %s",
-			describe(obj), path, spec.SchedulerName, There(spec.SchedulerName, s.Config.SchedulerNames()))
+			cluster.RefTo(obj).Describe(), path, spec.SchedulerName, There(spec.SchedulerName, s.Config.SchedulerNames()))
 	}
 }
 
 // Fresh returns the state without everything that makes pods, and without all pods, except what the cluster itself came with.
 func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
-	given := map[objectName]bool{}
+	given := map[cluster.Ref]bool{}
 	for _, obj := range s.Cluster {
-		given[nameOf(obj)] = true
+		given[cluster.RefTo(obj)] = true
 	}
 	var gone []cluster.Object
 	for _, obj := range state.Objects() {
-		switch KindOf(obj) {
+		switch cluster.KindOf(obj) {
 		case "Pod", "ReplicaSet":
 			if len(obj.GetOwnerReferences()) > 0 {
 				continue // it goes with its owner
@@ -311,7 +311,7 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 		default:
 			continue
 		}
-		if !given[nameOf(obj)] {
+		if !given[cluster.RefTo(obj)] {
 			gone = append(gone, obj)
 		}
 	}

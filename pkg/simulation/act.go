@@ -187,7 +187,7 @@ func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Ste
 	}
 	var missing error
 	next, action, err := r.change(state, rollout.Target, step, action, func(obj cluster.Object) {
-		template := templateOf(obj)
+		template, _ := cluster.Template(obj)
 		if rollout.Restart {
 			// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/polymorphichelpers/objectrestarter.go
 			template.Annotations = maps.Clone(template.Annotations)
@@ -217,18 +217,6 @@ func setImages(spec *v1.PodSpec, images map[string]string) error {
 	}
 	if len(left) > 0 {
 		return fmt.Errorf("there is no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
-	}
-	return nil
-}
-
-func templateOf(obj cluster.Object) *v1.PodTemplateSpec {
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		return &o.Spec.Template
-	case *appsv1.StatefulSet:
-		return &o.Spec.Template
-	case *appsv1.DaemonSet:
-		return &o.Spec.Template
 	}
 	return nil
 }
@@ -290,7 +278,7 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 		namespace = v1.NamespaceDefault
 	}
 	for _, obj := range state.Objects() {
-		if scenario.KindOf(obj) == kind && obj.GetName() == name && (obj.GetNamespace() == "" || obj.GetNamespace() == namespace) {
+		if cluster.KindOf(obj) == kind && obj.GetName() == name && (obj.GetNamespace() == "" || obj.GetNamespace() == namespace) {
 			return obj, nil
 		}
 	}

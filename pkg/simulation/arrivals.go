@@ -16,7 +16,7 @@ func (r *run) arriving(spec *scenario.LoadedStep) []cluster.Object {
 	}
 	var others, workloads []cluster.Object
 	for _, obj := range spec.Objects {
-		if podSpec, _ := scenario.PodSpec(obj); podSpec != nil {
+		if podSpec, _ := cluster.PodSpec(obj); podSpec != nil {
 			workloads = append(workloads, obj)
 		} else {
 			others = append(others, obj)

@@ -36,7 +36,7 @@ func expected() *Step {
 				pod("db-1", "db", "a2")),
 		},
 		Pending:  []placement.Pending{{Pod: waiting[0], Message: "0/4 nodes: too small."}, {Pod: waiting[1], Message: "0/4 nodes: tainted."}},
-		Rollouts: []controller.Rollout{{Kind: "Deployment", Name: "web", Waiting: "web-4 is Pending"}, {Kind: "Deployment", Name: "db", Complete: true}},
+		Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "web"}, Waiting: "web-4 is Pending"}, {Ref: cluster.Ref{Kind: "Deployment", Name: "db"}, Complete: true}},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // The documents dump a cluster by one command, and it asks for every kind that a target can name.
 func TestOneCommandDumps(t *testing.T) {
-	for _, file := range []string{"README.md", "docs/scenario.md", "docs/verify.md"} {
+	for _, file := range []string{"README.md", "docs/commands.md", "docs/scenario.md", "docs/verify.md"} {
 		document, err := os.ReadFile(filepath.Join("../../..", file))
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ const explainPods = 5
 
 func newExplain(s streams) *cobra.Command {
 	var in input
-	var of explain.Of
+	var of explain.Question
 	var nodes []string
 	var out output
 	var narrative bool
@@ -90,7 +90,7 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 }
 
 // explainArguments tells the target from the scenario, which may stand after it or before.
-func explainArguments(cmd *cobra.Command, args []string, of *explain.Of) (scenarios []string, err error) {
+func explainArguments(cmd *cobra.Command, args []string, of *explain.Question) (scenarios []string, err error) {
 	for _, arg := range args {
 		kind, name, err := scenario.ParseTarget(arg)
 		switch {

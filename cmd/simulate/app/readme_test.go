@@ -54,7 +54,7 @@ func matches(documented, output string) bool {
 // What the documents show is what is printed.
 func TestDocuments(t *testing.T) {
 	const repo = "../../.."
-	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/explain.md", "docs/gate.md", "docs/what-if.md", "scenarios/ci/README.md"} {
+	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/explain.md", "docs/gate.md", "docs/lint/README.md", "docs/what-if.md", "scenarios/ci/README.md"} {
 		document, err := os.ReadFile(filepath.Join(repo, file))
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// The picture in the README is what its command draws; -update draws it anew.
+// The picture in docs/what-if.md is what its command draws; -update draws it anew.
 func TestPicture(t *testing.T) {
 	const repo, file = "../../..", "docs/images/weights.svg"
 	command := exec.Command("sh", "-c", "simulate sweep scenarios/weights --level zone -o svg")
@@ -96,6 +96,27 @@ func TestPicture(t *testing.T) {
 	}
 	if string(kept) != string(drawn) {
 		t.Errorf("%s is not what the command draws; write it anew with -update", file)
+	}
+}
+
+// The README says what everybody needs, and docs/commands.md lists every command.
+func TestCommandsListed(t *testing.T) {
+	const repo = "../../.."
+	readme, err := os.ReadFile(filepath.Join(repo, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(readme), "\n"); lines > 150 {
+		t.Errorf("README.md has %d lines; move what not every user needs to docs, 150 are enough", lines)
+	}
+	page, err := os.ReadFile(filepath.Join(repo, "docs/commands.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range newRoot(streams{}).Commands() {
+		if !strings.Contains(string(page), "`simulate "+command.Name()) {
+			t.Errorf("docs/commands.md does not list simulate %s", command.Name())
+		}
 	}
 }
 

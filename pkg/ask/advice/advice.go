@@ -139,7 +139,7 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	if r.workload == nil {
 		return nil, fmt.Errorf("%s is gone after step %q, the last; leave that step out", metric.Name(owner), last.Name)
 	}
-	replicas, _ := scenario.Replicas(r.workload)
+	replicas, _ := cluster.Replicas(r.workload)
 	a := &Advice{Workload: owner, Replicas: replicas, Result: r.result}
 	tried, leftOut, err := r.evaluate(ctx)
 	if err != nil {

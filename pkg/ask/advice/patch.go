@@ -5,8 +5,6 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -37,8 +35,8 @@ func patchOf(workload cluster.Object, p *proposal, s *strategy) (json.RawMessage
 	}
 	changed := workload.DeepCopyObject().(cluster.Object)
 	if !p.asItIs {
-		template, selector := templateOf(changed)
-		rule.KeepApart(&template.Spec, template.Labels, workload.GetNamespace(), selector, p.by...)
+		template, _ := cluster.Template(changed)
+		rule.KeepApart(&template.Spec, template.Labels, workload.GetNamespace(), cluster.Selector(changed), p.by...)
 	}
 	if d, ok := changed.(*appsv1.Deployment); ok && s != nil {
 		none := intstr.FromInt32(0)
@@ -70,23 +68,11 @@ func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessag
 			return nil, err
 		}
 	}
-	template, _ := templateOf(workload)
+	template, _ := cluster.Template(workload)
 	kept := rule.KeptApart(&template.Spec, template.Labels, workload.GetNamespace())
 	words := []string{}
 	for _, r := range kept {
 		words = append(words, r.String())
 	}
 	return words, nil
-}
-
-// templateOf are the template and the selector of a workload.
-func templateOf(workload cluster.Object) (*v1.PodTemplateSpec, *metav1.LabelSelector) {
-	switch w := workload.(type) {
-	case *appsv1.Deployment:
-		return &w.Spec.Template, w.Spec.Selector
-	case *appsv1.StatefulSet:
-		return &w.Spec.Template, w.Spec.Selector
-	}
-	w := workload.(*appsv1.ReplicaSet)
-	return &w.Spec.Template, w.Spec.Selector
 }

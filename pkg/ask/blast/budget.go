@@ -2,13 +2,10 @@ package blast
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -17,7 +14,6 @@ import (
 // budget is a PodDisruptionBudget as the disruption controller last saw it.
 type budget struct {
 	namespace, name string
-	selector        labels.Selector
 	// healthy pods there are, and how many there should be. The latter is taken from before the failure: upstream derives it
 	// from the controllers of the pods that it finds, so that a budget whose pods are all gone would ask for none.
 	healthy, desired int
@@ -35,48 +31,19 @@ func healthy(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp == nil && podutil.IsPodReady(pod)
 }
 
-// indexBudgets returns the budgets by namespace and name, and a function that tells the positions of those that cover a pod.
+// indexBudgets returns the budgets by namespace and name, and a function that finds the positions of those that cover a pod.
 func indexBudgets(state *cluster.State) (budgets []budget, covering func(*v1.Pod) []int) {
 	sorted := slices.SortedFunc(slices.Values(state.PodDisruptionBudgets), func(a, b *policyv1.PodDisruptionBudget) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	// Most selectors ask for a label, so that only few have to be tried on each pod.
-	type label struct{ namespace, key, value string }
-	byLabel, byNamespace := map[label][]int{}, map[string][]int{}
+	var selectors cluster.Selectors
 	for _, pdb := range sorted {
-		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
-		if err != nil {
+		if selectors.Add(pdb.Namespace, pdb.Spec.Selector) != nil {
 			continue // Upstream too skips a selector that it cannot read.
 		}
-		i := len(budgets)
 		budgets = append(budgets, budget{
-			namespace: pdb.Namespace, name: pdb.Name, selector: selector,
-			healthy: int(pdb.Status.CurrentHealthy), desired: int(pdb.Status.DesiredHealthy),
+			namespace: pdb.Namespace, name: pdb.Name, healthy: int(pdb.Status.CurrentHealthy), desired: int(pdb.Status.DesiredHealthy),
 		})
-		if s := pdb.Spec.Selector; s != nil && len(s.MatchLabels) > 0 {
-			key := slices.Min(slices.Collect(maps.Keys(s.MatchLabels)))
-			l := label{pdb.Namespace, key, s.MatchLabels[key]}
-			byLabel[l] = append(byLabel[l], i)
-		} else {
-			byNamespace[pdb.Namespace] = append(byNamespace[pdb.Namespace], i)
-		}
 	}
-	return budgets, func(pod *v1.Pod) []int {
-		var covering []int
-		try := func(candidates []int) {
-			for _, i := range candidates {
-				if budgets[i].selector.Matches(labels.Set(pod.Labels)) {
-					covering = append(covering, i)
-				}
-			}
-		}
-		try(byNamespace[pod.Namespace])
-		if len(byLabel) > 0 {
-			for key, value := range pod.Labels {
-				try(byLabel[label{pod.Namespace, key, value}])
-			}
-		}
-		slices.Sort(covering)
-		return covering
-	}
+	return budgets, selectors.Matching
 }

@@ -227,7 +227,7 @@ func (p *prober) most() int {
 func (p *prober) request(owner cluster.Ref) amounts {
 	asks := amounts{v1.ResourcePods: 1}
 	for _, obj := range p.state.Objects() {
-		if nameOf(obj) == owner {
+		if cluster.RefTo(obj) == owner {
 			asks = amounts{}
 			asks.add(requests(podOf(obj)), 1)
 		}

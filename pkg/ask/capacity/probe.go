@@ -60,8 +60,8 @@ func newProber(world *simulation.World, base *simulation.Result, mix []Share, op
 // replicas is the number of pods that the workload asks for.
 func replicas(state *cluster.State, owner cluster.Ref) int32 {
 	for _, obj := range state.Objects() {
-		if scenario.KindOf(obj) == owner.Kind && obj.GetNamespace() == owner.Namespace && obj.GetName() == owner.Name {
-			n, _ := scenario.Replicas(obj)
+		if cluster.RefTo(obj) == owner {
+			n, _ := cluster.Replicas(obj)
 			return n
 		}
 	}

@@ -20,14 +20,10 @@ import (
 // scalable are the kinds whose replicas can be asked for.
 var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet"}
 
-func nameOf(obj cluster.Object) cluster.Ref {
-	return cluster.Ref{Kind: scenario.KindOf(obj), Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
 // podOf is a pod of the object's template.
 func podOf(obj cluster.Object) *v1.Pod {
 	pod := &v1.Pod{}
-	if spec, _ := scenario.PodSpec(obj); spec != nil {
+	if spec, _ := cluster.PodSpec(obj); spec != nil {
 		pod.Spec = *spec
 	}
 	return pod
@@ -38,8 +34,8 @@ func podOf(obj cluster.Object) *v1.Pod {
 func Workloads(state *cluster.State) []cluster.Ref {
 	var all []cluster.Ref
 	for _, obj := range state.Objects() {
-		if slices.Contains(scalable, scenario.KindOf(obj)) && metav1.GetControllerOfNoCopy(obj) == nil {
-			all = append(all, nameOf(obj))
+		if slices.Contains(scalable, cluster.KindOf(obj)) && metav1.GetControllerOfNoCopy(obj) == nil {
+			all = append(all, cluster.RefTo(obj))
 		}
 	}
 	return all

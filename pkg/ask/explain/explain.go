@@ -57,7 +57,7 @@ func last(ctx context.Context, s *scenario.Scenario) (*simulation.Step, error) {
 // specOf returns the spec that the owner's next pod would be made from; that of its newest pod where the owner is not there.
 func specOf(state *cluster.State, owner cluster.Ref) *v1.PodSpec {
 	if obj := objectOf(state, owner); obj != nil {
-		spec, _ := scenario.PodSpec(obj)
+		spec, _ := cluster.PodSpec(obj)
 		return spec
 	}
 	if pods := podsOf(state)[owner]; len(pods) > 0 {
@@ -68,7 +68,7 @@ func specOf(state *cluster.State, owner cluster.Ref) *v1.PodSpec {
 
 func objectOf(state *cluster.State, owner cluster.Ref) cluster.Object {
 	for _, obj := range state.Objects() {
-		if scenario.KindOf(obj) == owner.Kind && obj.GetNamespace() == owner.Namespace && obj.GetName() == owner.Name {
+		if cluster.RefTo(obj) == owner {
 			return obj
 		}
 	}

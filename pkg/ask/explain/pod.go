@@ -37,10 +37,10 @@ type Pod struct {
 	Notes []string
 }
 
-// Of names what is asked about, and where.
-type Of struct {
-	// Kind, Namespace and Name are those of a pod, or of an outermost owner, whose pods are then asked about.
-	Kind, Namespace, Name string
+// Question names what is asked about, and where.
+type Question struct {
+	// Ref names a pod, or an outermost owner, whose pods are then asked about.
+	cluster.Ref
 	// Step is the step in which the scheduler looked at them. Default: the last one in which it did.
 	Step string
 	// Most is how many pods are explained: the first ones, the first Pending one among them. 0: all.
@@ -49,7 +49,7 @@ type Of struct {
 
 // NotFoundError says that there is nothing to explain.
 type NotFoundError struct {
-	Of Of
+	Question Question
 	// Workloads are the outermost owners that the scheduler looked at pods of, in the step asked for or in any, with a bare pod's
 	// name for itself.
 	Workloads []cluster.Ref
@@ -60,22 +60,22 @@ type NotFoundError struct {
 // Error names what is not there.
 func (e *NotFoundError) Error() string {
 	if len(e.Steps) > 0 {
-		return fmt.Sprintf("there is no step %q; %s", e.Of.Step, scenario.There(e.Of.Step, e.Steps))
+		return fmt.Sprintf("there is no step %q; %s", e.Question.Step, scenario.There(e.Question.Step, e.Steps))
 	}
 	where := "in any step"
-	if e.Of.Step != "" {
-		where = fmt.Sprintf("in step %q", e.Of.Step)
+	if e.Question.Step != "" {
+		where = fmt.Sprintf("in step %q", e.Question.Step)
 	}
-	what := "no pod of " + strings.ToLower(e.Of.Kind) + "/" + e.Of.Name
-	if e.Of.Kind == "Pod" {
-		what = "no pod " + e.Of.Name
+	what := "no pod of " + strings.ToLower(e.Question.Kind) + "/" + e.Question.Name
+	if e.Question.Kind == "Pod" {
+		what = "no pod " + e.Question.Name
 	}
-	return fmt.Sprintf("the scheduler looked at %s of namespace %s %s", what, e.Of.Namespace, where)
+	return fmt.Sprintf("the scheduler looked at %s of namespace %s %s", what, e.Question.Namespace, where)
 }
 
 // Pods runs the scenario and tells why the pods got their nodes, or none, in the order in which the scheduler looked at them, and how
 // many more there are than Most. It returns the result of the run, too.
-func Pods(ctx context.Context, s *scenario.Scenario, of Of, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
+func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
 	if result, err = simulation.Run(ctx, s, simulation.Options{}); err != nil {
 		return nil, nil, 0, err
 	}
@@ -106,7 +106,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Of, opts Options) (resul
 	// Once more, since only now it is known which pods of which step: to keep the cycles of all of them would take too much memory.
 	again, err := simulation.Run(ctx, s.Until(step.Name), simulation.Options{
 		Record: func(in string, _ cluster.Ref, pod *v1.Pod) *placement.Depth {
-			if in != step.Name || !wanted[nameOf(pod)] {
+			if in != step.Name || !wanted[cluster.NameOf(pod)] {
 				return nil
 			}
 			return &placement.Depth{Before: true}
@@ -117,13 +117,13 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Of, opts Options) (resul
 	}
 	pods = looked(&again.Steps[len(again.Steps)-1], wanted)
 	slices.SortStableFunc(pods, func(a, b Pod) int {
-		return slices.Index(names, nameOf(a.pod())) - slices.Index(names, nameOf(b.pod()))
+		return slices.Index(names, cluster.NameOf(a.pod())) - slices.Index(names, cluster.NameOf(b.pod()))
 	})
 	return result, pods, more, complete(ctx, result, pods, opts)
 }
 
 // find returns the step, and the names of its placed and its Pending pods that are asked about; nil if there are none.
-func (of Of) find(result *simulation.Result) (in *simulation.Step, placed, pending []types.NamespacedName) {
+func (of Question) find(result *simulation.Result) (in *simulation.Step, placed, pending []types.NamespacedName) {
 	for i := range slices.Backward(result.Steps) {
 		step := &result.Steps[i]
 		if of.Step != "" && step.Name != of.Step {
@@ -132,12 +132,12 @@ func (of Of) find(result *simulation.Result) (in *simulation.Step, placed, pendi
 		asked := of.asked(step)
 		for _, p := range step.Placed {
 			if asked(p.Pod) {
-				placed = append(placed, nameOf(p.Pod))
+				placed = append(placed, cluster.NameOf(p.Pod))
 			}
 		}
 		for _, p := range step.Pending {
 			if asked(p.Pod) {
-				pending = append(pending, nameOf(p.Pod))
+				pending = append(pending, cluster.NameOf(p.Pod))
 			}
 		}
 		if len(placed)+len(pending) > 0 {
@@ -148,7 +148,7 @@ func (of Of) find(result *simulation.Result) (in *simulation.Step, placed, pendi
 }
 
 // asked returns a function that tells whether a pod of the step is asked about.
-func (of Of) asked(step *simulation.Step) func(*v1.Pod) bool {
+func (of Question) asked(step *simulation.Step) func(*v1.Pod) bool {
 	owner := step.State.Owners()
 	return func(pod *v1.Pod) bool {
 		return pod.Namespace == of.Namespace &&
@@ -156,8 +156,8 @@ func (of Of) asked(step *simulation.Step) func(*v1.Pod) bool {
 	}
 }
 
-func (of Of) notFound(result *simulation.Result) error {
-	e := &NotFoundError{Of: of}
+func (of Question) notFound(result *simulation.Result) error {
+	e := &NotFoundError{Question: of}
 	if _, err := stepOf(result, of.Step); of.Step != "" && err != nil {
 		for _, step := range result.Steps {
 			e.Steps = append(e.Steps, step.Name)
@@ -190,12 +190,12 @@ func looked(step *simulation.Step, wanted map[types.NamespacedName]bool) []Pod {
 	owner := step.State.Owners()
 	var pods []Pod
 	for i := range step.Placed {
-		if placed := &step.Placed[i]; wanted[nameOf(placed.Pod)] {
+		if placed := &step.Placed[i]; wanted[cluster.NameOf(placed.Pod)] {
 			pods = append(pods, Pod{Step: step.Name, Owner: owner(placed.Pod), Placed: placed})
 		}
 	}
 	for i := range step.Pending {
-		if pending := &step.Pending[i]; wanted[nameOf(pending.Pod)] {
+		if pending := &step.Pending[i]; wanted[cluster.NameOf(pending.Pod)] {
 			pods = append(pods, Pod{Step: step.Name, Owner: owner(pending.Pod), Pending: pending})
 		}
 	}
@@ -239,8 +239,4 @@ func (p *Pod) pod() *v1.Pod {
 		return p.Placed.Pod
 	}
 	return p.Pending.Pod
-}
-
-func nameOf(pod *v1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }

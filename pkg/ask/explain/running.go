@@ -17,7 +17,7 @@ import (
 // cluster as it is after the step, without the one pod.
 
 // running returns the step, the one asked for or the last, and the pods in it that are asked about and came with a node.
-func (of Of) running(result *simulation.Result) (*simulation.Step, []*v1.Pod) {
+func (of Question) running(result *simulation.Result) (*simulation.Step, []*v1.Pod) {
 	step := &result.Steps[len(result.Steps)-1]
 	if of.Step != "" {
 		named, err := stepOf(result, of.Step)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // Two pods came with node n1, and n2 is empty. Each is placed again as if it alone had no node: n2 has more room and no pod of the app. The
@@ -16,7 +18,7 @@ func TestPodsThatCameWithTheirNodesArePlacedAgain(t *testing.T) {
 `
 	s := world(t, "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- objects:\n"+node("n1", "a", "")+node("n2", "a", "")+
 		strings.Replace(pod, "NAME", "one", 1)+strings.Replace(pod, "NAME", "two", 1)).Scenario
-	result, pods, more, err := Pods(context.Background(), s, Of{Kind: "Pod", Namespace: "default", Name: "two"}, Options{})
+	result, pods, more, err := Pods(context.Background(), s, Question{Ref: cluster.Ref{Kind: "Pod", Namespace: "default", Name: "two"}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func TestPodsThatCameWithTheirNodesArePlacedAgain(t *testing.T) {
 		}
 	}
 	var missing *NotFoundError
-	if _, _, _, err := Pods(context.Background(), s, Of{Kind: "Pod", Namespace: "default", Name: "three"}, Options{}); !errors.As(err, &missing) {
+	if _, _, _, err := Pods(context.Background(), s, Question{Ref: cluster.Ref{Kind: "Pod", Namespace: "default", Name: "three"}}, Options{}); !errors.As(err, &missing) {
 		t.Errorf("error %v for a pod that is not there", err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
-	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // What can be changed of the workload itself: its rules, its tolerations, its requests, and how many replicas it has.
@@ -156,7 +155,7 @@ func (p *pendingPod) fewerReplicas() []attempt {
 	obj := objectOf(p.step.State, p.owner)
 	replicas, scales := int32(0), false
 	if obj != nil {
-		replicas, scales = scenario.Replicas(obj)
+		replicas, scales = cluster.Replicas(obj)
 	}
 	// A StatefulSet has not even made the pods after the one that waits.
 	most := min(max(p.waiting, int(replicas)-p.running), int(replicas)-1)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -73,16 +71,16 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 	var all []*subject
 	owned := ownedPods(step)
 	for _, object := range step.State.Objects() {
-		spec, path := scenario.PodSpec(object)
+		spec, path := cluster.PodSpec(object)
 		if spec == nil || metav1.GetControllerOfNoCopy(object) != nil || isTerminal(object) {
 			continue
 		}
 		s := &subject{
-			owner: cluster.Ref{Kind: scenario.KindOf(object), Namespace: object.GetNamespace(), Name: object.GetName()},
+			owner: cluster.RefTo(object),
 			step:  step, object: object, path: path, calm: calm, owned: owned,
-			pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Labels: templateLabels(object)}, Spec: *spec},
+			pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Labels: cluster.PodLabels(object)}, Spec: *spec},
 		}
-		if replicas, ok := scenario.Replicas(object); ok {
+		if replicas, ok := cluster.Replicas(object); ok {
 			s.replicas = int(replicas)
 		}
 		all = append(all, s)
@@ -95,40 +93,9 @@ func isTerminal(object cluster.Object) bool {
 	return ok && cluster.Terminal(pod)
 }
 
-func templateLabels(object cluster.Object) map[string]string {
-	switch o := object.(type) {
-	case *v1.Pod:
-		return o.Labels
-	case *appsv1.Deployment:
-		return o.Spec.Template.Labels
-	case *appsv1.ReplicaSet:
-		return o.Spec.Template.Labels
-	case *appsv1.StatefulSet:
-		return o.Spec.Template.Labels
-	case *appsv1.DaemonSet:
-		return o.Spec.Template.Labels
-	case *batchv1.Job:
-		return o.Spec.Template.Labels
-	case *batchv1.CronJob:
-		return o.Spec.JobTemplate.Spec.Template.Labels
-	}
-	return nil
-}
-
 // identity are the labels by which the subject's own pods are told from others: its selector's where it has one.
 func (s *subject) identity() labels.Set {
-	var selector *metav1.LabelSelector
-	switch o := s.object.(type) {
-	case *appsv1.Deployment:
-		selector = o.Spec.Selector
-	case *appsv1.ReplicaSet:
-		selector = o.Spec.Selector
-	case *appsv1.StatefulSet:
-		selector = o.Spec.Selector
-	case *appsv1.DaemonSet:
-		selector = o.Spec.Selector
-	}
-	if selector != nil && len(selector.MatchLabels) > 0 {
+	if selector := cluster.Selector(s.object); selector != nil && len(selector.MatchLabels) > 0 {
 		return selector.MatchLabels
 	}
 	return s.pod.Labels

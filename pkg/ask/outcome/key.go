@@ -238,7 +238,7 @@ func others(state *cluster.State) string {
 	rest.Nodes, rest.Pods = nil, nil
 	var parts []string
 	for _, obj := range rest.Objects() {
-		parts = append(parts, scenario.KindOf(obj), textOf(obj))
+		parts = append(parts, cluster.KindOf(obj), textOf(obj))
 	}
 	for _, pod := range state.Pods { // the order of arrival
 		parts = append(parts, pod.Namespace+"/"+pod.Name)
@@ -280,7 +280,7 @@ func alike(s *scenario.Scenario) []bool {
 		}
 		onlyAdds := !changesPods(step)
 		for _, obj := range step.Objects {
-			if spec, _ := scenario.PodSpec(obj); spec != nil {
+			if spec, _ := cluster.PodSpec(obj); spec != nil {
 				onlyAdds = onlyAdds && !there[idOf(obj)]
 				there[idOf(obj)] = true
 			}
@@ -303,7 +303,7 @@ func changesPods(step *scenario.LoadedStep) bool {
 }
 
 func idOf(obj cluster.Object) string {
-	return scenario.KindOf(obj) + "/" + obj.GetNamespace() + "/" + obj.GetName()
+	return cluster.KindOf(obj) + "/" + obj.GetNamespace() + "/" + obj.GetName()
 }
 
 // choosesPods tells whether a pod could have to go, or a pod's identity count, even where no step deletes anything.
@@ -326,7 +326,7 @@ func choosesPods(s *scenario.Scenario) bool {
 				}
 			}
 		}
-		switch scenario.KindOf(obj) {
+		switch cluster.KindOf(obj) {
 		case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet":
 			controllers = true
 		case "Job", "CronJob", "HorizontalPodAutoscaler", "PersistentVolume", "PersistentVolumeClaim", "ControllerRevision":
@@ -345,7 +345,7 @@ func preempts(s *scenario.Scenario) bool {
 		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault {
 			return true
 		}
-		if spec, _ := scenario.PodSpec(obj); spec != nil && (spec.PriorityClassName != "" || spec.Priority != nil && *spec.Priority != 0) {
+		if spec, _ := cluster.PodSpec(obj); spec != nil && (spec.PriorityClassName != "" || spec.Priority != nil && *spec.Priority != 0) {
 			return true
 		}
 	}
@@ -359,7 +359,7 @@ func preempts(s *scenario.Scenario) bool {
 
 // claims tells whether the pods of the object bring volumes that are bound to places.
 func claims(obj cluster.Object) bool {
-	spec, _ := scenario.PodSpec(obj)
+	spec, _ := cluster.PodSpec(obj)
 	return spec != nil && slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) ||
-		scenario.KindOf(obj) == "StatefulSet" && strings.Contains(textOf(obj), `"volumeClaimTemplates":[{`)
+		cluster.KindOf(obj) == "StatefulSet" && strings.Contains(textOf(obj), `"volumeClaimTemplates":[{`)
 }

@@ -77,7 +77,7 @@ func ordersNodes(s *scenario.Scenario, nodes int) bool {
 		return true
 	}
 	for _, obj := range everything(s) {
-		switch scenario.KindOf(obj) {
+		switch cluster.KindOf(obj) {
 		case "DaemonSet", "PersistentVolume", "PersistentVolumeClaim":
 			return true
 		}

@@ -60,7 +60,7 @@ func large(tb testing.TB) (*cluster.State, []fact) {
 	for _, step := range run.Steps {
 		for _, placed := range step.Placed {
 			at := cluster.Epoch.Add(time.Duration(len(facts)) * 50 * time.Millisecond)
-			facts = append(facts, fact{what: wasScheduled, at: at, exact: true, pod: nameOf(placed.Pod), uid: placed.Pod.UID, node: placed.Node, version: fmt.Sprint(len(facts) + 1)})
+			facts = append(facts, fact{what: wasScheduled, at: at, exact: true, pod: cluster.NameOf(placed.Pod), uid: placed.Pod.UID, node: placed.Node, version: fmt.Sprint(len(facts) + 1)})
 		}
 	}
 	var left []cluster.Object

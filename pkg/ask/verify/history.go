@@ -101,15 +101,15 @@ func (h *History) readEarlier(file string) ([]fact, error) {
 	var facts []fact
 	pods := map[types.NamespacedName]*v1.Pod{}
 	for _, pod := range state.Pods {
-		pods[nameOf(pod)] = pod
+		pods[cluster.NameOf(pod)] = pod
 	}
 	for _, obj := range objs {
 		given, ok := obj.(*v1.Pod)
 		if !ok || given.Spec.NodeName == "" || cluster.Terminal(given) {
 			continue
 		}
-		pod := pods[nameOf(given)]
-		facts = append(facts, fact{what: wasScheduled, at: scheduledAt(pod), pod: nameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, object: pod, seen: made})
+		pod := pods[cluster.NameOf(given)]
+		facts = append(facts, fact{what: wasScheduled, at: scheduledAt(pod), pod: cluster.NameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, object: pod, seen: made})
 	}
 	return facts, nil
 }
@@ -128,7 +128,7 @@ func (h *History) check(state *cluster.State) error {
 		known["node/"+node.Name] = true
 	}
 	for _, pod := range state.Pods {
-		known["pod/"+string(pod.UID)], known["pod/"+nameOf(pod).String()] = true, true
+		known["pod/"+string(pod.UID)], known["pod/"+cluster.NameOf(pod).String()] = true, true
 	}
 	var errs []error
 	for _, file := range h.files {

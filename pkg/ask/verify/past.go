@@ -75,7 +75,7 @@ func newPast(state *cluster.State, facts []fact) *past {
 		}
 		at := scheduledAt(pod)
 		p.add(&life{
-			pod: pod, name: nameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, present: true,
+			pod: pod, name: cluster.NameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, present: true,
 			at: at, lo: at, hi: at.Add(time.Second - 1),
 		})
 	}
@@ -119,10 +119,6 @@ func newPast(state *cluster.State, facts []fact) *past {
 	}
 	p.decisions()
 	return p
-}
-
-func nameOf(pod *v1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
 func (p *past) add(l *life) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -35,7 +34,7 @@ import (
 // The notes say in plain sentences what was added that nobody gave. The error lists all problems, each in the words of the
 // API server where it has some.
 func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes []string, err error) {
-	a := &admitting{state: s, created: s.Created, known: existing(s), unidentified: map[objectKey]bool{}, uncreated: map[objectKey]bool{}}
+	a := &admitting{state: s, created: s.Created, known: existing(s), unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
 	for _, obj := range objs {
 		if !cluster.Supports(obj) {
 			a.problem(obj, "a simulation knows no such kind; leave the object out")
@@ -67,11 +66,11 @@ type admitting struct {
 	// objs are copies of what was given, and what was added to it.
 	objs []cluster.Object
 	// known are the objects in the state.
-	known map[objectKey]cluster.Object
+	known map[cluster.Ref]cluster.Object
 	// unidentified are the keys of the objects that were given without a UID and were new.
-	unidentified map[objectKey]bool
+	unidentified map[cluster.Ref]bool
 	// uncreated are the keys of those that had no creation time, so that they come from no cluster.
-	uncreated map[objectKey]bool
+	uncreated map[cluster.Ref]bool
 	// admission and nodes are what the call itself brings together with what is in the state.
 	admission *admission
 	nodes     map[string]bool
@@ -79,48 +78,27 @@ type admitting struct {
 	problems  []error
 }
 
-type objectKey struct{ kind, namespace, name string }
-
-func existing(s *cluster.State) map[objectKey]cluster.Object {
-	known := map[objectKey]cluster.Object{}
+func existing(s *cluster.State) map[cluster.Ref]cluster.Object {
+	known := map[cluster.Ref]cluster.Object{}
 	for _, obj := range s.Objects() {
-		known[keyOf(obj)] = obj
+		known[cluster.RefTo(obj)] = obj
 	}
 	return known
 }
 
-func keyOf(obj cluster.Object) objectKey {
-	return objectKey{kindOf(obj), obj.GetNamespace(), obj.GetName()}
-}
-
-// kindOf is the object's kind by its Go type, since typed objects need not say it.
-func kindOf(obj cluster.Object) string {
-	name := fmt.Sprintf("%T", obj)
-	return name[strings.LastIndexByte(name, '.')+1:]
-}
-
-// describe names the object in a message: Deployment default/web, Node n1.
-func describe(obj cluster.Object) string {
-	name := cmp.Or(obj.GetName(), obj.GetGenerateName())
-	if obj.GetNamespace() != "" {
-		name = obj.GetNamespace() + "/" + name
-	}
-	return kindOf(obj) + " " + name
-}
-
 func (a *admitting) problem(obj cluster.Object, format string, args ...any) {
-	a.problems = append(a.problems, fmt.Errorf("%s: %w", describe(obj), fmt.Errorf(format, args...)))
+	a.problems = append(a.problems, fmt.Errorf("%s: %w", cluster.RefTo(obj).Describe(), fmt.Errorf(format, args...)))
 }
 
 // add takes in a copy of the object, defaulted and identified.
 func (a *admitting) add(given cluster.Object) {
 	obj := given.DeepCopyObject().(cluster.Object)
 	legacyscheme.Scheme.Default(obj)
-	if namespaced(obj) && obj.GetNamespace() == "" {
+	if cluster.Namespaced(cluster.KindOf(obj)) && obj.GetNamespace() == "" {
 		obj.SetNamespace(metav1.NamespaceDefault)
 	}
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
-		for obj.GetName() == "" || a.known[keyOf(obj)] != nil {
+		for obj.GetName() == "" || a.known[cluster.RefTo(obj)] != nil {
 			obj.SetName(generatedName(obj.GetGenerateName(), a.created))
 			a.created++
 		}
@@ -129,7 +107,7 @@ func (a *admitting) add(given cluster.Object) {
 		a.problem(obj, "metadata.name: required value")
 		return
 	}
-	if old := a.known[keyOf(obj)]; old != nil {
+	if old := a.known[cluster.RefTo(obj)]; old != nil {
 		if err := keep(obj, old); err != nil {
 			a.problem(obj, "%w", err)
 			return
@@ -137,26 +115,18 @@ func (a *admitting) add(given cluster.Object) {
 		a.update(obj, old)
 	}
 	if obj.GetUID() == "" {
-		a.unidentified[keyOf(obj)] = true
+		a.unidentified[cluster.RefTo(obj)] = true
 		a.created++
-		obj.SetUID(fixedUID(kindOf(obj), obj.GetNamespace(), obj.GetName(), a.created))
+		obj.SetUID(fixedUID(cluster.KindOf(obj), obj.GetNamespace(), obj.GetName(), a.created))
 	}
 	if t := obj.GetCreationTimestamp(); t.IsZero() {
-		a.uncreated[keyOf(obj)] = true
+		a.uncreated[cluster.RefTo(obj)] = true
 		obj.SetCreationTimestamp(a.state.Now)
 	}
 	if obj.GetGeneration() == 0 {
 		obj.SetGeneration(1)
 	}
 	a.objs = append(a.objs, obj)
-}
-
-func namespaced(obj cluster.Object) bool {
-	switch kindOf(obj) {
-	case "Namespace", "Node", "PersistentVolume", "PriorityClass", "StorageClass", "CSINode":
-		return false
-	}
-	return true
 }
 
 // namespaces adds the namespaces that are missing. Those of every cluster are not worth a note.
@@ -205,7 +175,7 @@ func (a *admitting) adoptPriorities() {
 		}
 		have[class.Name] = class
 		a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value %d, as %s has it",
-			describe(class), class.Value, describe(pod)))
+			cluster.RefTo(class).Describe(), class.Value, cluster.RefTo(pod).Describe()))
 		a.add(class)
 	}
 }
@@ -214,7 +184,7 @@ func (a *admitting) adoptPriorities() {
 func (a *admitting) admitAll() {
 	var context []cluster.Object
 	for _, obj := range a.objs {
-		switch kindOf(obj) {
+		switch cluster.KindOf(obj) {
 		case "PriorityClass", "StorageClass", "Node":
 			context = append(context, obj)
 		}
@@ -276,7 +246,7 @@ func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
 	if pod.Status.Phase != "" && pod.Status.Phase != v1.PodPending {
 		return true
 	}
-	return pod.Spec.Priority != nil && !a.uncreated[keyOf(pod)]
+	return pod.Spec.Priority != nil && !a.uncreated[cluster.RefTo(pod)]
 }
 
 // nodeExists tells whether the node that a pod specification names, if it names one, is there; if not, that is a problem. A pod that
@@ -320,7 +290,7 @@ func (a *admitting) adoptClass(owner cluster.Object, name string) {
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	a.add(class)
 	a.admission.classes[name] = class
-	a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value 0, since %s names it and no pod says its value", describe(class), describe(owner)))
+	a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value 0, since %s names it and no pod says its value", cluster.RefTo(class).Describe(), cluster.RefTo(owner).Describe()))
 }
 
 // identifyJob gives a Job the selector and the labels by which it knows its pods: generateSelector in

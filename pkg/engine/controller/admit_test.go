@@ -224,7 +224,7 @@ func TestDumpIsNotExpandedTwice(t *testing.T) {
 	}{
 		{"complete", func(obj cluster.Object) cluster.Object { return obj }},
 		{"without ReplicaSets", func(obj cluster.Object) cluster.Object {
-			if kindOf(obj) == "ReplicaSet" {
+			if cluster.KindOf(obj) == "ReplicaSet" {
 				return nil
 			}
 			return obj
@@ -244,13 +244,13 @@ func TestDumpIsNotExpandedTwice(t *testing.T) {
 		}},
 		{"without UIDs and ReplicaSets", func(obj cluster.Object) cluster.Object {
 			obj.SetUID("")
-			if kindOf(obj) == "ReplicaSet" {
+			if cluster.KindOf(obj) == "ReplicaSet" {
 				return nil
 			}
 			return obj
 		}},
 		{"without ControllerRevisions", func(obj cluster.Object) cluster.Object {
-			if kindOf(obj) == "ControllerRevision" {
+			if cluster.KindOf(obj) == "ControllerRevision" {
 				return nil
 			}
 			return obj
@@ -288,7 +288,7 @@ func TestDumpOfLimitsWithoutReplicaSets(t *testing.T) {
 	w.apply(limited("a"))
 	var dump []cluster.Object
 	for _, obj := range w.state.Objects() {
-		if kindOf(obj) == "ReplicaSet" {
+		if cluster.KindOf(obj) == "ReplicaSet" {
 			continue
 		}
 		obj = obj.DeepCopyObject().(cluster.Object)
@@ -317,7 +317,7 @@ func TestDumpWithForeignHashes(t *testing.T) {
 	before := w.born()
 	var dump []cluster.Object
 	for _, obj := range w.state.Objects() {
-		if kindOf(obj) == "ControllerRevision" {
+		if cluster.KindOf(obj) == "ControllerRevision" {
 			continue
 		}
 		obj = obj.DeepCopyObject().(cluster.Object)
@@ -329,7 +329,7 @@ func TestDumpWithForeignHashes(t *testing.T) {
 		dump = append(dump, obj)
 	}
 	for _, obj := range dump {
-		if kindOf(obj) == "StatefulSet" {
+		if cluster.KindOf(obj) == "StatefulSet" {
 			obj.(*appsv1.StatefulSet).Status.UpdateRevision = "foreign"
 			obj.(*appsv1.StatefulSet).Status.CurrentRevision = "foreign"
 		}
@@ -362,7 +362,7 @@ func TestOwnerMayComeLater(t *testing.T) {
 	for _, obj := range w.state.Objects() {
 		obj = obj.DeepCopyObject().(cluster.Object)
 		obj.SetUID("")
-		switch kindOf(obj) {
+		switch cluster.KindOf(obj) {
 		case "Pod":
 			pods = append(pods, obj)
 		case "Node":
@@ -384,7 +384,7 @@ func TestDelete(t *testing.T) {
 	count := func(s *cluster.State) map[string]int {
 		all := map[string]int{}
 		for _, obj := range s.Objects() {
-			all[kindOf(obj)]++
+			all[cluster.KindOf(obj)]++
 		}
 		return all
 	}

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/utils/ptr"
 
@@ -17,13 +16,13 @@ func (p *pass) autoscalers() error {
 		return nil
 	}
 	bound := func(kind string, target cluster.Object) {
-		have := ptr.Deref(*replicasOf(target), 1)
+		have := ptr.Deref(*cluster.ReplicasOf(target), 1)
 		want := int32(autoscalers.bound(kind, target))
 		if have == want {
 			return
 		}
 		scaled := target.DeepCopyObject().(cluster.Object)
-		*replicasOf(scaled) = &want
+		*cluster.ReplicasOf(scaled) = &want
 		scaled.SetGeneration(target.GetGeneration() + 1)
 		p.put(scaled)
 	}
@@ -40,36 +39,23 @@ func (p *pass) autoscalers() error {
 }
 
 // autoscalersByTarget are HorizontalPodAutoscalers by what they scale.
-type autoscalersByTarget map[objectKey]*autoscalingv2.HorizontalPodAutoscaler
+type autoscalersByTarget map[cluster.Ref]*autoscalingv2.HorizontalPodAutoscaler
 
 func autoscalersOf(s *cluster.State) autoscalersByTarget {
 	autoscalers := autoscalersByTarget{}
 	for _, hpa := range s.HorizontalPodAutoscalers {
 		ref := hpa.Spec.ScaleTargetRef
-		autoscalers[objectKey{ref.Kind, hpa.Namespace, ref.Name}] = hpa
+		autoscalers[cluster.Ref{Kind: ref.Kind, Namespace: hpa.Namespace, Name: ref.Name}] = hpa
 	}
 	return autoscalers
 }
 
 // bound is how many replicas the target has once its autoscaler, if it has one, has looked at it.
 func (a autoscalersByTarget) bound(kind string, target cluster.Object) int64 {
-	have := ptr.Deref(*replicasOf(target), 1)
-	hpa := a[objectKey{kind, target.GetNamespace(), target.GetName()}]
+	have := ptr.Deref(*cluster.ReplicasOf(target), 1)
+	hpa := a[cluster.Ref{Kind: kind, Namespace: target.GetNamespace(), Name: target.GetName()}]
 	if hpa == nil || have == 0 {
 		return int64(have)
 	}
 	return int64(min(max(have, ptr.Deref(hpa.Spec.MinReplicas, 1)), hpa.Spec.MaxReplicas))
-}
-
-// replicasOf points at spec.replicas.
-func replicasOf(target cluster.Object) **int32 {
-	switch o := target.(type) {
-	case *appsv1.Deployment:
-		return &o.Spec.Replicas
-	case *appsv1.StatefulSet:
-		return &o.Spec.Replicas
-	case *appsv1.ReplicaSet:
-		return &o.Spec.Replicas
-	}
-	return nil
 }

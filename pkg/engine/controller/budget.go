@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // budgets brings the status of every PodDisruptionBudget up to date, as
@@ -21,17 +23,22 @@ func (p *pass) budgets() error {
 	if len(p.PodDisruptionBudgets) == 0 {
 		return nil
 	}
-	var selectors []scopedSelector
+	var selectors cluster.Selectors
 	for _, pdb := range p.PodDisruptionBudgets {
-		selectors = append(selectors, scopedSelector{pdb.Namespace, pdb.Spec.Selector})
-	}
-	pods, scales := newLookup(p.Pods, selectors), p.scales()
-	for _, pdb := range p.PodDisruptionBudgets {
-		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
-		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", describe(pdb), err)
+		if err := selectors.Add(pdb.Namespace, pdb.Spec.Selector); err != nil {
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(pdb).Describe(), err)
 		}
-		guarded := pods.find(pdb.Namespace, pdb.Spec.Selector, selector)
+	}
+	guardedBy := make([][]*v1.Pod, len(p.PodDisruptionBudgets))
+	for _, pod := range p.Pods {
+		for _, i := range selectors.Matching(pod) {
+			guardedBy[i] = append(guardedBy[i], pod)
+		}
+	}
+	scales := p.scales()
+	for i, pdb := range p.PodDisruptionBudgets {
+		guarded := guardedBy[i]
+		var err error
 		status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, Conditions: pdb.Status.Conditions}
 		// Like upstream, a budget that cannot be computed allows nothing.
 		status.ExpectedPods, status.DesiredHealthy, err = expectedPods(pdb, guarded, scales)

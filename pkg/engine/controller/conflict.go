@@ -15,14 +15,14 @@ func (a *admitting) distinct() {
 		kind string
 		uid  types.UID
 	}
-	given := map[objectKey]bool{}
+	given := map[cluster.Ref]bool{}
 	for _, obj := range a.objs {
-		given[keyOf(obj)] = true
+		given[cluster.RefTo(obj)] = true
 	}
 	uids, terminating := map[identity]cluster.Object{}, map[string]bool{}
 	var byDefault *schedulingv1.PriorityClass
 	look := func(obj cluster.Object) {
-		uids[identity{kindOf(obj), obj.GetUID()}] = obj
+		uids[identity{cluster.KindOf(obj), obj.GetUID()}] = obj
 		switch o := obj.(type) {
 		case *v1.Namespace:
 			terminating[o.Name] = o.Status.Phase == v1.NamespaceTerminating
@@ -33,23 +33,23 @@ func (a *admitting) distinct() {
 		}
 	}
 	for _, obj := range a.state.Objects() {
-		if !given[keyOf(obj)] {
+		if !given[cluster.RefTo(obj)] {
 			look(obj)
 		}
 	}
 	for _, obj := range a.objs {
-		if other := uids[identity{kindOf(obj), obj.GetUID()}]; other != nil && keyOf(other) != keyOf(obj) {
-			a.problem(obj, "metadata.uid: Invalid value: %q: is the UID of %s, too; give each its own, or leave it out", obj.GetUID(), describe(other))
+		if other := uids[identity{cluster.KindOf(obj), obj.GetUID()}]; other != nil && cluster.RefTo(other) != cluster.RefTo(obj) {
+			a.problem(obj, "metadata.uid: Invalid value: %q: is the UID of %s, too; give each its own, or leave it out", obj.GetUID(), cluster.RefTo(other).Describe())
 		}
 		// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go
-		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault && a.uncreated[keyOf(obj)] && byDefault != nil && byDefault.Name != class.Name {
+		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault && a.uncreated[cluster.RefTo(obj)] && byDefault != nil && byDefault.Name != class.Name {
 			a.problem(obj, "PriorityClass %v is already marked as default. Only one default can exist", byDefault.Name)
 		}
 		look(obj)
 	}
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
 	for _, obj := range a.objs {
-		if name := obj.GetNamespace(); terminating[name] && a.uncreated[keyOf(obj)] && a.known[keyOf(obj)] == nil {
+		if name := obj.GetNamespace(); terminating[name] && a.uncreated[cluster.RefTo(obj)] && a.known[cluster.RefTo(obj)] == nil {
 			a.problem(obj, "unable to create new content in namespace %s because it is being terminated", name)
 		}
 	}

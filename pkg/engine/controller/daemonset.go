@@ -23,7 +23,7 @@ var daemonSetKind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 func (p *pass) daemonSets() error {
 	for _, ds := range p.DaemonSets {
 		if err := p.daemonSet(ds); err != nil {
-			return fmt.Errorf("%s: %w", describe(ds), err)
+			return fmt.Errorf("%s: %w", cluster.RefTo(ds).Describe(), err)
 		}
 	}
 	return nil

@@ -33,11 +33,11 @@ func DeleteAndWait(s *cluster.State, objs ...cluster.Object) *cluster.State {
 
 // withDependents returns the objects of the state that are deleted when the given ones are.
 func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
-	doomed := map[objectKey]bool{}
+	doomed := map[cluster.Ref]bool{}
 	for _, obj := range objs {
-		doomed[keyOf(obj)] = true
+		doomed[cluster.RefTo(obj)] = true
 		if node, ok := obj.(*v1.Node); ok { // the CSINode is the node's, though dumps seldom say so
-			doomed[objectKey{kind: "CSINode", name: node.Name}] = true
+			doomed[cluster.Ref{Kind: "CSINode", Name: node.Name}] = true
 		}
 	}
 	all := s.Objects()
@@ -62,11 +62,11 @@ func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 	}
 }
 
-func dies(obj cluster.Object, doomed map[objectKey]bool, gone, present map[types.UID]bool) bool {
-	if doomed[keyOf(obj)] || obj.GetNamespace() != "" && doomed[objectKey{kind: "Namespace", name: obj.GetNamespace()}] {
+func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone, present map[types.UID]bool) bool {
+	if doomed[cluster.RefTo(obj)] || obj.GetNamespace() != "" && doomed[cluster.Ref{Kind: "Namespace", Name: obj.GetNamespace()}] {
 		return true
 	}
-	if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && doomed[objectKey{kind: "Node", name: pod.Spec.NodeName}] {
+	if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && doomed[cluster.Ref{Kind: "Node", Name: pod.Spec.NodeName}] {
 		return true
 	}
 	return orphaned(obj.GetOwnerReferences(), gone, present)

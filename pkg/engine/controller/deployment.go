@@ -20,6 +20,8 @@ import (
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 	labelsutil "k8s.io/kubernetes/pkg/util/labels"
 	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
@@ -42,7 +44,7 @@ func (p *pass) deployments() error {
 	for _, d := range p.Deployments {
 		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", describe(d), err)
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(d).Describe(), err)
 		}
 		sets := owned[d.UID]
 		orphans = slices.DeleteFunc(orphans, func(rs *appsv1.ReplicaSet) bool {
@@ -60,7 +62,7 @@ func (p *pass) deployments() error {
 			seen = append(seen, rs, len(p.owned.pods[rs.UID]))
 		}
 		if err := p.unlessSettled(d.UID, seen, func() error { return p.deployment(d, sets) }); err != nil {
-			return fmt.Errorf("%s: %w", describe(d), err)
+			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
 		}
 	}
 	return nil

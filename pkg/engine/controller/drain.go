@@ -124,7 +124,7 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 		return evicted(s), nil
 	case 1:
 	default:
-		return nil, fmt.Errorf("%s: %w", describe(pod), ErrManyBudgets)
+		return nil, fmt.Errorf("%s: %w", cluster.RefTo(pod).Describe(), ErrManyBudgets)
 	}
 	pdb := guards[0]
 	if !podutil.IsPodReady(pod) {
@@ -134,7 +134,7 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 		}
 	}
 	if pdb.Status.ObservedGeneration < pdb.Generation || pdb.Status.DisruptionsAllowed <= 0 {
-		return nil, fmt.Errorf("%s: %w The disruption budget %s needs %d healthy pods and has %d currently", describe(pod), ErrBudget,
+		return nil, fmt.Errorf("%s: %w The disruption budget %s needs %d healthy pods and has %d currently", cluster.RefTo(pod).Describe(), ErrBudget,
 			pdb.Name, pdb.Status.DesiredHealthy, pdb.Status.CurrentHealthy)
 	}
 	spent := *pdb

@@ -23,10 +23,10 @@ import (
 // before it was admitted. It does so for what is in the state already, too, when the owner comes later.
 func (a *admitting) resolveOwners() {
 	owners := maps.Clone(a.known)
-	given := map[objectKey]bool{}
+	given := map[cluster.Ref]bool{}
 	for _, obj := range a.objs {
-		owners[keyOf(obj)] = obj
-		given[keyOf(obj)] = true
+		owners[cluster.RefTo(obj)] = obj
+		given[cluster.RefTo(obj)] = true
 	}
 	present := map[types.UID]bool{}
 	for _, obj := range owners {
@@ -38,7 +38,7 @@ func (a *admitting) resolveOwners() {
 		}
 	}
 	for _, obj := range a.state.Objects() {
-		if given[keyOf(obj)] {
+		if given[cluster.RefTo(obj)] {
 			continue
 		}
 		if refs := a.resolved(obj, owners, present); refs != nil {
@@ -50,14 +50,14 @@ func (a *admitting) resolveOwners() {
 }
 
 // resolved returns the object's owner references with their owners' UIDs, or nil where nothing has to change.
-func (a *admitting) resolved(obj cluster.Object, owners map[objectKey]cluster.Object, present map[types.UID]bool) []metav1.OwnerReference {
+func (a *admitting) resolved(obj cluster.Object, owners map[cluster.Ref]cluster.Object, present map[types.UID]bool) []metav1.OwnerReference {
 	var resolved []metav1.OwnerReference
 	for i, ref := range obj.GetOwnerReferences() {
 		if ref.UID != "" && present[ref.UID] {
 			continue
 		}
-		owner := cmp.Or(owners[objectKey{ref.Kind, obj.GetNamespace(), ref.Name}], owners[objectKey{kind: ref.Kind, name: ref.Name}])
-		if owner == nil || ref.UID != "" && !a.unidentified[keyOf(owner)] {
+		owner := cmp.Or(owners[cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}], owners[cluster.Ref{Kind: ref.Kind, Name: ref.Name}])
+		if owner == nil || ref.UID != "" && !a.unidentified[cluster.RefTo(owner)] {
 			continue
 		}
 		if resolved == nil {
@@ -91,16 +91,16 @@ func (a *admitting) replicaSets() {
 			for _, pod := range pods {
 				metav1.GetControllerOfNoCopy(pod).UID = added.GetUID()
 			}
-			a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created for the %d pods that it owns", describe(added), len(pods)))
+			a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created for the %d pods that it owns", cluster.RefTo(added).Describe(), len(pods)))
 		}
 	}
 }
 
 // podsOfMissing returns the pods of each of the Deployments by the name of the missing ReplicaSet that owns them.
 func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.Deployment) map[types.NamespacedName]map[string][]*v1.Pod {
-	have := map[objectKey]bool{}
+	have := map[cluster.Ref]bool{}
 	for _, obj := range a.objs {
-		have[keyOf(obj)] = true
+		have[cluster.RefTo(obj)] = true
 	}
 	missing := map[types.NamespacedName]map[string][]*v1.Pod{}
 	for _, obj := range a.objs {
@@ -112,7 +112,7 @@ func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.D
 		if ref == nil || ref.Kind != "ReplicaSet" {
 			continue
 		}
-		key := objectKey{"ReplicaSet", pod.Namespace, ref.Name}
+		key := cluster.Ref{Kind: "ReplicaSet", Namespace: pod.Namespace, Name: ref.Name}
 		name, ok := strings.CutSuffix(ref.Name, "-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
 		of := types.NamespacedName{Namespace: pod.Namespace, Name: name}
 		if !ok || have[key] || a.known[key] != nil || deployments[of] == nil {

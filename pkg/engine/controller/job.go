@@ -38,7 +38,7 @@ func (p *pass) jobs() error {
 		}
 		sync := p.newJobSync(job)
 		if err := sync.run(); err != nil {
-			return fmt.Errorf("%s: %w", describe(job), err)
+			return fmt.Errorf("%s: %w", cluster.RefTo(job).Describe(), err)
 		}
 		if sync.backoff != (cluster.JobBackoff{}) {
 			backoffs[job.UID] = sync.backoff

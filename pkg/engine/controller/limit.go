@@ -41,7 +41,7 @@ func CheckPods(s *cluster.State, most int) error {
 		count(d, replicas)
 		if surge := int64(deploymentutil.MaxSurge(*d)); replicas <= int64(most) && replicas+surge > math.MaxInt32 {
 			problems = append(problems, fmt.Errorf("%s: spec.strategy.rollingUpdate.maxSurge: with it there are %d pods; give a maxSurge with which there are at most %d",
-				describe(d), replicas+surge, math.MaxInt32))
+				cluster.RefTo(d).Describe(), replicas+surge, math.MaxInt32))
 		}
 	}
 	for _, set := range s.StatefulSets {
@@ -49,7 +49,7 @@ func CheckPods(s *cluster.State, most int) error {
 		count(set, replicas)
 		if ordinals := set.Spec.Ordinals; ordinals != nil && int64(ordinals.Start)+replicas > math.MaxInt32 {
 			problems = append(problems, fmt.Errorf("%s: spec.ordinals.start: from %d on, %d pods cannot be numbered; give a start of at most %d",
-				describe(set), ordinals.Start, replicas, math.MaxInt32-replicas))
+				cluster.RefTo(set).Describe(), ordinals.Start, replicas, math.MaxInt32-replicas))
 		}
 	}
 	for _, rs := range s.ReplicaSets {
@@ -78,7 +78,7 @@ func CheckPods(s *cluster.State, most int) error {
 	if total > int64(most) {
 		largest := slices.MaxFunc(all, func(a, b asked) int { return cmp.Compare(a.pods, b.pods) })
 		problems = append(problems, fmt.Errorf("%s: asks for %d of %d pods, and a simulation has at most %d; ask for fewer, or set maxPods in the scenario",
-			describe(largest.owner), largest.pods, total, most))
+			cluster.RefTo(largest.owner).Describe(), largest.pods, total, most))
 	}
 	return errors.Join(problems...)
 }

@@ -206,7 +206,7 @@ func TestTemplateNamesItsNode(t *testing.T) {
 		w.apply(pinned("Deployment"))
 		w.apply(deployment("web", 2, "b", ""))
 		dump := w.state.Objects()
-		dump = slices.DeleteFunc(dump, func(obj cluster.Object) bool { return obj.GetName() == "n1" || kindOf(obj) == "Pod" })
+		dump = slices.DeleteFunc(dump, func(obj cluster.Object) bool { return obj.GetName() == "n1" || cluster.KindOf(obj) == "Pod" })
 		again := newWorld(t, 0, spread)
 		again.admit(dump...)
 		again.check("ReplicaSets", len(again.state.ReplicaSets), 2)

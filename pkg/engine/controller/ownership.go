@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,13 +17,20 @@ import (
 // order of arrival.
 type owners struct {
 	pods    map[types.UID][]*v1.Pod
-	orphans *lookup
+	orphans []*v1.Pod
+	// adoptable holds the orphans that the selector of a ReplicaSet, StatefulSet or DaemonSet matches; adopted are those of them
+	// that one has taken.
+	adoptable map[types.UID][]*v1.Pod
+	adopted   map[types.UID]bool
 	// revisions holds the orphans under "".
 	revisions map[types.UID][]*appsv1.ControllerRevision
 }
 
 func ownership(s *cluster.State) owners {
-	o := owners{pods: map[types.UID][]*v1.Pod{}, revisions: map[types.UID][]*appsv1.ControllerRevision{}}
+	o := owners{
+		pods: map[types.UID][]*v1.Pod{}, adoptable: map[types.UID][]*v1.Pod{}, adopted: map[types.UID]bool{},
+		revisions: map[types.UID][]*appsv1.ControllerRevision{},
+	}
 	for _, revision := range s.ControllerRevisions {
 		var owner types.UID
 		if ref := metav1.GetControllerOfNoCopy(revision); ref != nil {
@@ -32,28 +38,44 @@ func ownership(s *cluster.State) owners {
 		}
 		o.revisions[owner] = append(o.revisions[owner], revision)
 	}
-	var orphans []*v1.Pod
 	for _, pod := range s.Pods {
 		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 			o.pods[ref.UID] = append(o.pods[ref.UID], pod)
 		} else {
-			orphans = append(orphans, pod)
+			o.orphans = append(o.orphans, pod)
 		}
 	}
-	var selectors []scopedSelector
-	if len(orphans) > 0 {
-		for _, rs := range s.ReplicaSets { // those that Deployments are about to make are too few to matter
-			selectors = append(selectors, scopedSelector{rs.Namespace, rs.Spec.Selector})
-		}
-		for _, set := range s.StatefulSets {
-			selectors = append(selectors, scopedSelector{set.Namespace, set.Spec.Selector})
-		}
-		for _, ds := range s.DaemonSets {
-			selectors = append(selectors, scopedSelector{ds.Namespace, ds.Spec.Selector})
-		}
+	if len(o.orphans) > 0 {
+		o.findAdoptable(s)
 	}
-	o.orphans = newLookup(orphans, selectors)
 	return o
+}
+
+// findAdoptable finds which orphans the controllers of the state may adopt. Those of the ReplicaSets that Deployments are about to
+// make are searched for one by one: they are few.
+func (o *owners) findAdoptable(s *cluster.State) {
+	var selectors cluster.Selectors
+	var uids []types.UID
+	add := func(controller metav1.Object, selector *metav1.LabelSelector) {
+		if selectors.Add(controller.GetNamespace(), selector) == nil { // claim returns the error
+			uids = append(uids, controller.GetUID())
+			o.adoptable[controller.GetUID()] = nil
+		}
+	}
+	for _, rs := range s.ReplicaSets {
+		add(rs, rs.Spec.Selector)
+	}
+	for _, set := range s.StatefulSets {
+		add(set, set.Spec.Selector)
+	}
+	for _, ds := range s.DaemonSets {
+		add(ds, ds.Spec.Selector)
+	}
+	for _, pod := range o.orphans {
+		for _, i := range selectors.Matching(pod) {
+			o.adoptable[uids[i]] = append(o.adoptable[uids[i]], pod)
+		}
+	}
 }
 
 // claim returns the pods that the controller owns, in order of arrival, after it has released those that its selector no
@@ -81,14 +103,21 @@ func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selecto
 			p.put(&released)
 		}
 	}
-	for _, pod := range p.owned.orphans.find(owner.GetNamespace(), selector, matching) {
+	candidates, found := p.owned.adoptable[owner.GetUID()]
+	if !found {
+		candidates = p.owned.orphans
+	}
+	for _, pod := range candidates {
+		if pod.Namespace != owner.GetNamespace() || !matching.Matches(labels.Set(pod.Labels)) || p.owned.adopted[pod.UID] {
+			continue
+		}
 		if pod.DeletionTimestamp != nil || wanted != nil && !wanted(pod) {
 			continue
 		}
 		adopted := *pod
 		adopted.OwnerReferences = withController(pod.OwnerReferences, owner, kind)
 		p.put(&adopted)
-		p.owned.orphans.taken[pod.UID] = true
+		p.owned.adopted[pod.UID] = true
 		kept = append(kept, &adopted)
 		pods = append(pods, &adopted)
 	}
@@ -99,65 +128,4 @@ func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selecto
 // withController returns the references with one more, to the controller that adopts an orphan.
 func withController(refs []metav1.OwnerReference, controller metav1.Object, kind schema.GroupVersionKind) []metav1.OwnerReference {
 	return append(slices.Clone(refs), *metav1.NewControllerRef(controller, kind))
-}
-
-// lookup finds the pods that a selector matches without trying each selector on each pod.
-type lookup struct {
-	byLabel     map[label][]*v1.Pod
-	byNamespace map[string][]*v1.Pod
-	taken       map[types.UID]bool
-}
-
-type label struct{ namespace, key, value string }
-
-type scopedSelector struct {
-	namespace string
-	selector  *metav1.LabelSelector
-}
-
-// newLookup indexes the pods for the given selectors. Others are answered too, by trying each pod of the namespace.
-func newLookup(pods []*v1.Pod, selectors []scopedSelector) *lookup {
-	l := &lookup{byLabel: map[label][]*v1.Pod{}, byNamespace: map[string][]*v1.Pod{}, taken: map[types.UID]bool{}}
-	for _, s := range selectors {
-		if key, value, ok := firstLabel(s.selector); ok {
-			l.byLabel[label{s.namespace, key, value}] = nil
-		}
-	}
-	for _, pod := range pods {
-		l.byNamespace[pod.Namespace] = append(l.byNamespace[pod.Namespace], pod)
-		if len(l.byLabel) == 0 {
-			continue
-		}
-		for key, value := range pod.Labels {
-			k := label{pod.Namespace, key, value}
-			if _, wanted := l.byLabel[k]; wanted {
-				l.byLabel[k] = append(l.byLabel[k], pod)
-			}
-		}
-	}
-	return l
-}
-
-func (l *lookup) find(namespace string, selector *metav1.LabelSelector, matching labels.Selector) []*v1.Pod {
-	candidates := l.byNamespace[namespace]
-	if key, value, ok := firstLabel(selector); ok {
-		if indexed, known := l.byLabel[label{namespace, key, value}]; known {
-			candidates = indexed
-		}
-	}
-	var pods []*v1.Pod
-	for _, pod := range candidates {
-		if !l.taken[pod.UID] && matching.Matches(labels.Set(pod.Labels)) {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
-}
-
-func firstLabel(selector *metav1.LabelSelector) (key, value string, ok bool) {
-	if selector == nil || len(selector.MatchLabels) == 0 {
-		return "", "", false
-	}
-	key = slices.Min(slices.Collect(maps.Keys(selector.MatchLabels)))
-	return key, selector.MatchLabels[key], true
 }

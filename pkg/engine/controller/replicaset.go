@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 var replicaSetKind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
@@ -23,7 +25,7 @@ func (p *pass) replicaSetStatuses() error {
 	for _, rs := range p.ReplicaSets {
 		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", describe(rs), err)
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs).Describe(), err)
 		}
 		status := rs.Status
 		status.ObservedGeneration = rs.Generation
@@ -62,12 +64,12 @@ func (p *pass) replicaSets() error {
 	for _, rs := range p.ReplicaSets {
 		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", describe(rs), err)
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs).Describe(), err)
 		}
 		switch excess := len(pods) - int(*rs.Spec.Replicas); {
 		case excess < 0:
 			if err := p.createPods(rs, -excess); err != nil {
-				return fmt.Errorf("%s: %w", describe(rs), err)
+				return fmt.Errorf("%s: %w", cluster.RefTo(rs).Describe(), err)
 			}
 		case excess > 0:
 			related := pods

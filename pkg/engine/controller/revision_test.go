@@ -64,7 +64,7 @@ func TestRevisions(t *testing.T) {
 			for _, obj := range w.state.Objects() {
 				for key := range obj.GetAnnotations() {
 					if strings.HasPrefix(key, "faultline.dev/") {
-						t.Errorf("%s %s is annotated %s", kindOf(obj), obj.GetName(), key)
+						t.Errorf("%s %s is annotated %s", cluster.KindOf(obj), obj.GetName(), key)
 					}
 				}
 			}
@@ -194,10 +194,10 @@ func TestOrphansAreAdopted(t *testing.T) {
 	w.check("pods", w.born(), before)
 	w.check("revisions", revisionsOf(t, w.state), revisions)
 	for _, obj := range w.state.Objects() {
-		switch kindOf(obj) {
+		switch cluster.KindOf(obj) {
 		case "Pod", "ControllerRevision", "ReplicaSet":
 			if metav1.GetControllerOfNoCopy(obj) == nil {
-				t.Errorf("%s %s is still an orphan", kindOf(obj), obj.GetName())
+				t.Errorf("%s %s is still an orphan", cluster.KindOf(obj), obj.GetName())
 			}
 		}
 	}

@@ -21,7 +21,7 @@ import (
 
 // Rollout tells how far a Deployment, a StatefulSet or a DaemonSet is from its spec. All numbers are pods.
 type Rollout struct {
-	Kind, Namespace, Name string
+	cluster.Ref
 	// Desired is what the spec asks for; a DaemonSet asks for a pod on each node that it fits.
 	Desired int
 	// Updated and Old are of the present and of an earlier template. Ready are ready, of either.
@@ -99,7 +99,7 @@ func count(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isN
 
 func (t tally) rollout(kind string, meta *metav1.ObjectMeta, desired int) Rollout {
 	return Rollout{
-		Kind: kind, Namespace: meta.Namespace, Name: meta.Name,
+		Ref:     cluster.Ref{Kind: kind, Namespace: meta.Namespace, Name: meta.Name},
 		Desired: desired, Updated: t.updated, Ready: t.ready, Old: t.old,
 		Unavailable: max(0, desired-t.available),
 		Complete:    t.updated == desired && t.old == 0 && t.available == desired,

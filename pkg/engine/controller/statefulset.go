@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/kubernetes/pkg/controller/history"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
@@ -36,7 +38,7 @@ func (p *pass) statefulSets() error {
 	}
 	for _, set := range p.StatefulSets {
 		if err := p.statefulSet(set, claims); err != nil {
-			return fmt.Errorf("%s: %w", describe(set), err)
+			return fmt.Errorf("%s: %w", cluster.RefTo(set).Describe(), err)
 		}
 	}
 	return nil

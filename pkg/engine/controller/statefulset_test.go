@@ -44,7 +44,7 @@ func TestStatefulSetOrderedReadyWaits(t *testing.T) {
 	w.apply(statefulSet(4, "a", ""))
 	w.check("pods", w.pods(), map[string]string{"db-0": "n1", "db-1": ""})
 	w.check("rollout", Rollouts(w.state)[0], Rollout{
-		Kind: "StatefulSet", Namespace: "default", Name: "db",
+		Ref:     cluster.Ref{Kind: "StatefulSet", Namespace: "default", Name: "db"},
 		Desired: 4, Updated: 2, Ready: 1, Unavailable: 3, NotCreated: []string{"db-2", "db-3"},
 		Waiting: "pod db-1 is Pending; db-2, db-3 are not created before it is Ready, because podManagementPolicy is OrderedReady",
 	})

@@ -58,7 +58,7 @@ func on[T runtime.Object](validate func(obj, old T) field.ErrorList) func(obj, o
 
 // update finds what the API server would not take of the change, in its words.
 func (a *admitting) update(obj, old cluster.Object) {
-	validate := updates[kindOf(obj)]
+	validate := updates[cluster.KindOf(obj)]
 	if validate == nil {
 		return
 	}

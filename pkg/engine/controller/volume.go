@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/volume"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // volumes binds claims to volumes, provisions what a class provides, and reclaims the volumes of deleted claims, as
@@ -38,7 +40,7 @@ func (p *pass) volumes() error {
 			continue
 		}
 		if err := p.bindClaim(claim, free); err != nil {
-			return fmt.Errorf("%s: %w", describe(claim), err)
+			return fmt.Errorf("%s: %w", cluster.RefTo(claim).Describe(), err)
 		}
 	}
 	return nil

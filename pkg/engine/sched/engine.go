@@ -397,7 +397,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	if err := e.forget(next.Pod); err != nil {
 		return false, nil, err
 	}
-	e.bound[nameOf(bound)] = bound
+	e.bound[cluster.NameOf(bound)] = bound
 	e.change()
 	result.Placed = append(result.Placed, profile.placement(bound, chosen, cycle))
 	return true, nil, nil
@@ -413,10 +413,6 @@ func (e *Engine) startTime() time.Time {
 		offset = time.Duration(1 + e.random.Int64N(int64(time.Second)-1))
 	}
 	return e.state.Now.Add(offset)
-}
-
-func nameOf(pod *v1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
 // StartAt is the position of the node at which the next search for feasible nodes begins.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
@@ -64,14 +65,14 @@ func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 		if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), victim); err != nil {
 			return false, err
 		}
-		delete(e.bound, nameOf(victim))
+		delete(e.bound, cluster.NameOf(victim))
 		var ending *v1.Pod
 		if e.state.TerminationSeconds > 0 {
 			ending = controller.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
 			if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), ending); err != nil {
 				return false, err
 			}
-			e.bound[nameOf(victim)] = ending
+			e.bound[cluster.NameOf(victim)] = ending
 		}
 		e.victims = append(e.victims, placement.Preemption{
 			Victim: victim,

@@ -114,7 +114,7 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
 			continue
 		}
-		name := nameOf(pod)
+		name := cluster.NameOf(pod)
 		present[name] = true
 		was, found := e.bound[name]
 		if found && (was == pod || sameToScheduler(was, pod)) {

@@ -7,17 +7,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // collection gathers what the files hold and all that is wrong with them.
 type collection struct {
 	set   Set
 	errs  []error
-	names map[identity]Object
+	names map[cluster.Ref]Object
 }
-
-// identity is what only one object of a cluster can have.
-type identity struct{ kind, namespace, name string }
 
 // decode adds what one file holds and returns the number of its documents.
 func (c *collection) decode(file string, data []byte) int {
@@ -43,11 +42,11 @@ func (c *collection) add(o outcome) {
 	c.set.SchedulerConfigs = append(c.set.SchedulerConfigs, o.SchedulerConfigs...)
 	for _, obj := range o.Objects {
 		kind := kindOf(obj.Object)
-		id := identity{kind.name, obj.GetNamespace(), obj.GetName()}
+		id := cluster.RefTo(obj.Object)
 		first, found := c.names[id]
 		if !found {
 			if c.names == nil {
-				c.names = map[identity]Object{}
+				c.names = map[cluster.Ref]Object{}
 			}
 			c.names[id] = obj
 			c.set.Objects = append(c.set.Objects, obj)

@@ -55,7 +55,7 @@ func (it item) decode() outcome {
 	case legacyscheme.Scheme.IsVersionRegistered(gv) && groups.Has(gv.Group) && !legacyscheme.Scheme.Recognizes(gv.WithKind(h.Kind)):
 		return fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, kindsOf(gv)))
 	}
-	ignored := Ignored{APIVersion: h.APIVersion, Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Source: it.source}
+	ignored := Ignored{APIVersion: h.APIVersion, Ref: h.ref(), Source: it.source}
 	if !groups.Has(gv.Group) {
 		ignored.JSON = slices.Clone(it.json)
 	}
@@ -83,7 +83,7 @@ func (it item) dumped() bool { return it.header.Metadata.ResourceVersion != "" }
 
 func (it item) flaw(problem string, aside bool) Flaw {
 	h := it.header
-	return Flaw{Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name, Problem: oneLine(problem), Aside: aside, Source: it.source}
+	return Flaw{Ref: h.ref(), Problem: oneLine(problem), Aside: aside, Source: it.source}
 }
 
 func missing(h header) string {

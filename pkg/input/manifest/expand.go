@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // item is one object that has yet to be decoded.
@@ -35,6 +37,11 @@ type header struct {
 
 // maxLists is how deep Lists may stand in Lists.
 const maxLists = 10
+
+// ref names the object.
+func (h header) ref() cluster.Ref {
+	return cluster.Ref{Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
+}
 
 // expand returns the objects of a document: itself, or those of the List or snapshot that it is.
 func expand(d document) []item {

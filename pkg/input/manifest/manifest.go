@@ -60,7 +60,8 @@ func (s Source) errorf(format string, args ...any) error {
 
 // Ignored is an object of a kind that takes no part in scheduling, such as a ConfigMap or a custom resource.
 type Ignored struct {
-	APIVersion, Kind, Namespace, Name string
+	APIVersion string
+	cluster.Ref
 	// JSON is the whole object if its API group is not one of Kubernetes' own, so that an operator's resource can be
 	// expanded; nil otherwise, since a Secret is nobody's business.
 	JSON   []byte
@@ -77,7 +78,7 @@ type Raw struct {
 // Flaw is something in the dump of a cluster that this release does not know or would not take. Another release did, so that it is no
 // mistake, and the rest of the dump is as good as ever.
 type Flaw struct {
-	Kind, Namespace, Name string
+	cluster.Ref
 	// Problem is the error that it would be in a manifest.
 	Problem string
 	// Aside says that the object is left out; otherwise it was read without what is unknown in it.
@@ -87,11 +88,7 @@ type Flaw struct {
 
 // Error returns the flaw as the error that it would be in a manifest.
 func (f Flaw) Error() string {
-	name := f.Name
-	if f.Namespace != "" {
-		name = f.Namespace + "/" + name
-	}
-	return fmt.Sprintf("%s: %s %s: %s", f.Source, f.Kind, name, f.Problem)
+	return fmt.Sprintf("%s: %s: %s", f.Source, f.Describe(), f.Problem)
 }
 
 // Set is what a group of files holds, in the order in which it was read.

@@ -152,7 +152,7 @@ func Install(operators []Operator) (*Result, error) {
 		if o.Install == nil {
 			continue
 		}
-		chart := &Resource{manifest.Ignored{Kind: o.Name, Name: "chart", Source: manifest.Source{File: o.Name}}}
+		chart := &Resource{manifest.Ignored{Ref: cluster.Ref{Kind: o.Name, Name: "chart"}, Source: manifest.Source{File: o.Name}}}
 		if err := result.make(chart, o.Install); err != nil {
 			problems = append(problems, err)
 		}

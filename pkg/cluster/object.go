@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"reflect"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// KindOf returns the object's kind by its Go type, since typed objects need not say it.
+func KindOf(obj Object) string { return reflect.TypeOf(obj).Elem().Name() }
+
+// Namespaced reports whether objects of the kind live in a namespace.
+func Namespaced(kind string) bool {
+	switch kind {
+	case "Namespace", "Node", "PersistentVolume", "PriorityClass", "StorageClass", "CSINode":
+		return false
+	}
+	return true
+}
+
+// PodSpec returns the specification of the pod, or of the pods that the object makes, and its path in the object; nil if it makes none.
+func PodSpec(obj Object) (*v1.PodSpec, string) {
+	if pod, ok := obj.(*v1.Pod); ok {
+		return &pod.Spec, "spec"
+	}
+	if template, path := Template(obj); template != nil {
+		return &template.Spec, path + ".spec"
+	}
+	return nil, ""
+}
+
+// PodLabels returns the labels of the pod, or of the pods that the object makes.
+func PodLabels(obj Object) map[string]string {
+	if pod, ok := obj.(*v1.Pod); ok {
+		return pod.Labels
+	}
+	if template, _ := Template(obj); template != nil {
+		return template.Labels
+	}
+	return nil
+}
+
+// Template returns the template that the workload makes pods from, and its path in the object; nil if it is no workload.
+func Template(obj Object) (*v1.PodTemplateSpec, string) {
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		return &o.Spec.Template, "spec.template"
+	case *appsv1.ReplicaSet:
+		return &o.Spec.Template, "spec.template"
+	case *appsv1.StatefulSet:
+		return &o.Spec.Template, "spec.template"
+	case *appsv1.DaemonSet:
+		return &o.Spec.Template, "spec.template"
+	case *batchv1.Job:
+		return &o.Spec.Template, "spec.template"
+	case *batchv1.CronJob:
+		return &o.Spec.JobTemplate.Spec.Template, "spec.jobTemplate.spec.template"
+	}
+	return nil, ""
+}
+
+// Selector returns the selector by which the workload knows its pods; nil for Jobs, whose selector the API server makes, and for
+// what is no workload.
+func Selector(obj Object) *metav1.LabelSelector {
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		return o.Spec.Selector
+	case *appsv1.ReplicaSet:
+		return o.Spec.Selector
+	case *appsv1.StatefulSet:
+		return o.Spec.Selector
+	case *appsv1.DaemonSet:
+		return o.Spec.Selector
+	}
+	return nil
+}
+
+// Replicas returns the number of replicas that the object asks for; false if it is of no kind that can be scaled.
+func Replicas(obj Object) (int32, bool) {
+	replicas := ReplicasOf(obj)
+	switch {
+	case replicas == nil:
+		return 0, false
+	case *replicas == nil:
+		return 1, true // the API server's default
+	}
+	return **replicas, true
+}
+
+// ReplicasOf points at the object's spec.replicas; nil if it is of no kind that can be scaled.
+func ReplicasOf(obj Object) **int32 {
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		return &o.Spec.Replicas
+	case *appsv1.ReplicaSet:
+		return &o.Spec.Replicas
+	case *appsv1.StatefulSet:
+		return &o.Spec.Replicas
+	}
+	return nil
+}

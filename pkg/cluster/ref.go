@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"cmp"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Ref names an object of a kind that a State holds. Name is empty where only the kind and the namespace matter.
+type Ref struct{ Kind, Namespace, Name string }
+
+// RefTo names the object.
+func RefTo(obj Object) Ref { return Ref{KindOf(obj), obj.GetNamespace(), obj.GetName()} }
+
+// String returns the object as kubectl names it: deployment/web.
+func (r Ref) String() string { return strings.ToLower(r.Kind) + "/" + r.Name }
+
+// Describe returns the object as errors name it: Deployment default/web, Node n1.
+func (r Ref) Describe() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// Compare orders objects by namespace, kind and name.
+func (r Ref) Compare(other Ref) int {
+	return cmp.Or(cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Kind, other.Kind), cmp.Compare(r.Name, other.Name))
+}
+
+// Owners returns a function that names the owner of each pod of the state: the Deployment rather than its ReplicaSet, the CronJob
+// rather than its Job, the pod itself, of kind Pod, where nothing controls it.
+func (s *State) Owners() func(*v1.Pod) Ref {
+	above := map[types.UID]metav1.OwnerReference{}
+	for _, set := range s.ReplicaSets {
+		if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
+			above[set.UID] = *ref
+		}
+	}
+	for _, job := range s.Jobs {
+		if ref := metav1.GetControllerOfNoCopy(job); ref != nil {
+			above[job.UID] = *ref
+		}
+	}
+	return func(pod *v1.Pod) Ref {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil {
+			return Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
+		}
+		if outer, found := above[ref.UID]; found {
+			ref = &outer
+		}
+		return Ref{Kind: ref.Kind, Namespace: pod.Namespace, Name: ref.Name}
+	}
+}

@@ -1,0 +1,66 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Selectors are many selectors, of budgets or of workloads, each of one namespace, and find those that match a pod. Most selectors
+// ask for a label, so that only few have to be tried on each pod: to match every pod with every selector takes seconds in a large
+// cluster. The zero value holds none.
+type Selectors struct {
+	selectors []labels.Selector
+	// byLabel holds the positions of the selectors by the first label that each asks for, byNamespace those that ask for none.
+	byLabel     map[label][]int
+	byNamespace map[string][]int
+}
+
+type label struct{ namespace, key, value string }
+
+// Add adds the selector of a namespace, at the next position from 0. One that cannot be read is an error, and is not added.
+func (s *Selectors) Add(namespace string, selector *metav1.LabelSelector) error {
+	matching, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return err
+	}
+	at := len(s.selectors)
+	s.selectors = append(s.selectors, matching)
+	if selector == nil || len(selector.MatchLabels) == 0 {
+		if s.byNamespace == nil {
+			s.byNamespace = map[string][]int{}
+		}
+		s.byNamespace[namespace] = append(s.byNamespace[namespace], at)
+		return nil
+	}
+	if s.byLabel == nil {
+		s.byLabel = map[label][]int{}
+	}
+	key := slices.Min(slices.Collect(maps.Keys(selector.MatchLabels)))
+	first := label{namespace, key, selector.MatchLabels[key]}
+	s.byLabel[first] = append(s.byLabel[first], at)
+	return nil
+}
+
+// Matching returns the positions of the selectors that match the pod, in their order.
+func (s *Selectors) Matching(pod *v1.Pod) []int {
+	var matching []int
+	try := func(candidates []int) {
+		for _, i := range candidates {
+			if s.selectors[i].Matches(labels.Set(pod.Labels)) {
+				matching = append(matching, i)
+			}
+		}
+	}
+	try(s.byNamespace[pod.Namespace])
+	if len(s.byLabel) > 0 {
+		for key, value := range pod.Labels {
+			try(s.byLabel[label{pod.Namespace, key, value}])
+		}
+	}
+	slices.Sort(matching)
+	return matching
+}
