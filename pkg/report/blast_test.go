@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -79,18 +80,18 @@ func writeBlast(t testing.TB, r *BlastReport, format string, opts Options) strin
 }
 
 func TestWriteBlastGolden(t *testing.T) {
-	schema := compile(t, BlastKind)
+	schema := reporttest.Schema(t, "blast-report")
 	for name, opts := range map[string]blast.Options{
 		"one": {Simultaneous: 1, Mode: controller.Unreachable},
 		"two": {Simultaneous: 2, Mode: controller.Deleted, Levels: []string{zone}},
 	} {
 		r := blasted(t, "testdata/blast/world.yaml", opts)
-		golden(t, "blast/"+name+".text", writeBlast(t, r, "text", Options{}))
-		golden(t, "blast/"+name+".wide", writeBlast(t, r, "wide", Options{All: true}))
-		golden(t, "blast/"+name+".quiet", writeBlast(t, r, "text", Options{Quiet: true}))
+		reporttest.Golden(t, "blast/"+name+".text", writeBlast(t, r, "text", Options{}))
+		reporttest.Golden(t, "blast/"+name+".wide", writeBlast(t, r, "wide", Options{All: true}))
+		reporttest.Golden(t, "blast/"+name+".quiet", writeBlast(t, r, "text", Options{Quiet: true}))
 		written := writeBlast(t, r, "json", Options{})
-		golden(t, "blast/"+name+".json", written)
-		if err := validate(t, schema, written); err != nil {
+		reporttest.Golden(t, "blast/"+name+".json", written)
+		if err := reporttest.Validate(t, schema, written); err != nil {
 			t.Error(err)
 		}
 	}
@@ -174,7 +175,7 @@ func many(n int) *BlastReport {
 func TestWriteBlastMany(t *testing.T) {
 	r := many(5000)
 	short := writeBlast(t, r, "text", Options{})
-	golden(t, "blast/many.text", short)
+	reporttest.Golden(t, "blast/many.text", short)
 	for _, want := range []string{"3 × 100%, 7 × 50%, 90 × 10%, 4900 × nothing", "the 10 worst of 5000 failures", "or one of 4 more is lost"} {
 		if !strings.Contains(short, want) {
 			t.Errorf("no %q in\n%s", want, short)
@@ -184,7 +185,7 @@ func TestWriteBlastMany(t *testing.T) {
 		t.Errorf("--all has %d lines, want one for each of 5000 failures", lines)
 	}
 	written := writeBlast(t, r, "json", Options{})
-	if err := validate(t, compile(t, BlastKind), written); err != nil {
+	if err := reporttest.Validate(t, reporttest.Schema(t, "blast-report"), written); err != nil {
 		t.Error(err)
 	}
 	if len(written) > 2<<20 {
@@ -214,7 +215,7 @@ func TestWriteBlastNames(t *testing.T) {
 }
 
 func TestWriteDrain(t *testing.T) {
-	schema := compile(t, DrainKind)
+	schema := reporttest.Schema(t, "drain-report")
 	pod := func(name string) BlockedPod { return BlockedPod{Namespace: "default", Name: name, Reason: "because"} }
 	for name, r := range map[string]*DrainReport{
 		"ends": {Ends: true, Nodes: []DrainedNode{
@@ -236,11 +237,11 @@ func TestWriteDrain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if format == "json" {
-				if err := validate(t, schema, out.String()); err != nil {
+				if err := reporttest.Validate(t, schema, out.String()); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			} else if format == "text" {
-				golden(t, "drain/"+name+".text", out.String())
+				reporttest.Golden(t, "drain/"+name+".text", out.String())
 			}
 		}
 	}

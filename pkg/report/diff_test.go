@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
 )
 
 // edited is the stored walkthrough after a change of some of its steps, under other conditions:
@@ -59,10 +61,10 @@ func TestDiffGolden(t *testing.T) {
 }
 
 func diffGolden(t *testing.T, name string, d *DiffReport) {
-	golden(t, "diff/"+name+".text", writeDiff(t, d, "text", Options{}))
-	golden(t, "diff/"+name+".quiet", writeDiff(t, d, "text", Options{Quiet: true}))
-	golden(t, "diff/"+name+".json", writeDiff(t, d, "json", Options{}))
-	golden(t, "diff/"+name+".markdown", writeDiff(t, d, "markdown", Options{}))
+	reporttest.Golden(t, "diff/"+name+".text", writeDiff(t, d, "text", Options{}))
+	reporttest.Golden(t, "diff/"+name+".quiet", writeDiff(t, d, "text", Options{Quiet: true}))
+	reporttest.Golden(t, "diff/"+name+".json", writeDiff(t, d, "json", Options{}))
+	reporttest.Golden(t, "diff/"+name+".markdown", writeDiff(t, d, "markdown", Options{}))
 }
 
 // editedBlast is the stored one with another worst failure in its third step: the failure of zone east-1b takes two of three,
@@ -339,7 +341,7 @@ func TestBlastDiffVerdict(t *testing.T) {
 
 // Both ends of the model hold: what is written follows the schema, and comes back as it was.
 func TestDiffSchema(t *testing.T) {
-	schema := compile(t, DiffKind)
+	schema := reporttest.Schema(t, "diff-report")
 	empty := &Report{Steps: []Step{{Name: "a"}}}
 	added := &Report{Steps: []Step{{Name: "a", Workloads: []Workload{{Kind: "Deployment", Name: "d", Desired: 1, Domains: []Distribution{{TopologyKey: zone}}}}}}}
 	for name, d := range map[string]*DiffReport{
@@ -356,7 +358,7 @@ func TestDiffSchema(t *testing.T) {
 				t.Errorf("%s %s (-want +got):\n%s", name, format, diff)
 			}
 		}
-		if err := validate(t, schema, writeDiff(t, d, "json", Options{})); err != nil {
+		if err := reporttest.Validate(t, schema, writeDiff(t, d, "json", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

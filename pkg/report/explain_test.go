@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
 )
 
 // explained reads the stored reports on a placed pod and on a Pending one.
@@ -28,7 +30,7 @@ func explainReports(t *testing.T) map[string]*ExplainReport {
 }
 
 func TestWriteExplain(t *testing.T) {
-	schema := compile(t, ExplainKind)
+	schema := reporttest.Schema(t, "explain-report")
 	for name, r := range explainReports(t) {
 		written := func(format string, opts Options) string {
 			var out bytes.Buffer
@@ -37,9 +39,9 @@ func TestWriteExplain(t *testing.T) {
 			}
 			return out.String()
 		}
-		golden(t, "explain/"+name+".text", written("text", Options{}))
-		golden(t, "explain/"+name+".story", written("text", Options{Quiet: true}))
-		if err := validate(t, schema, written("json", Options{})); err != nil {
+		reporttest.Golden(t, "explain/"+name+".text", written("text", Options{}))
+		reporttest.Golden(t, "explain/"+name+".story", written("text", Options{Quiet: true}))
+		if err := reporttest.Validate(t, schema, written("json", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, format := range []string{"json", "yaml"} {

@@ -13,7 +13,7 @@ var ExplainFormats = formats[ExplainReport]{
 	}),
 	jsonFormat(completeExplain),
 	yamlFormat(completeExplain),
-	encodedFormat("html", func(r *ExplainReport) ([]byte, error) { return toHTML(Page{Explain: r}) }),
+	encodedFormat("html", func(r *ExplainReport) ([]byte, error) { return r.Page().HTML() }),
 }
 
 // completeExplain is complete for an ExplainReport.

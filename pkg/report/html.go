@@ -5,36 +5,103 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"strings"
 )
 
-// Page is what an HTML report shows. Report, or Explain, or both are given; Blast is nil where failures were not looked at.
+// Page is a report as one self-contained page: the essentials as plain HTML, everything as data, and the script that shows the data.
+// The page loads nothing, and its Content-Security-Policy allows no more than its own style and script.
 type Page struct {
-	Report  *Report        `json:"report,omitempty"`
-	Blast   *BlastReport   `json:"blast,omitempty"`
-	Explain *ExplainReport `json:"explain,omitempty"`
+	Head Head
+	// Verdict says in a sentence how the whole went; Outcome is met, failed, or open where nothing was expected.
+	Verdict, Outcome string
+	// Steps and Pods are the essentials, for readers without the script.
+	Steps []PageStep
+	Pods  []PagePod
+	// Data is what the script shows.
+	Data PageData
 }
 
-// WriteHTML renders one self-contained page: the essentials as plain HTML, everything as data, and the script that shows the data.
-// The page loads nothing, and its Content-Security-Policy allows no more than its own style and script.
-func WriteHTML(w io.Writer, page Page) error {
-	if page.Report == nil && page.Explain == nil {
-		return errors.New("no report for the page; give a report, an explanation, or both")
-	}
-	shell, err := newShell(page)
+// PageData is the models of the reports on the page, each nil where there is none.
+type PageData struct {
+	Report  any `json:"report,omitempty"`
+	Blast   any `json:"blast,omitempty"`
+	Explain any `json:"explain,omitempty"`
+}
+
+// PageStep is a row of the table of steps.
+type PageStep struct {
+	Name, Action     string
+	Running, Pending int
+	Expectations     []PageExpectation
+}
+
+// PageExpectation is an expectation of a step.
+type PageExpectation struct {
+	Want, Got string
+	Met       bool
+}
+
+// PagePod is a row of the table of pods.
+type PagePod struct{ Namespace, Name, Step, Node, Message string }
+
+// WriteHTML writes the page.
+func (p *Page) WriteHTML(w io.Writer) error {
+	html, err := p.HTML()
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	if err := pageShell.Execute(&out, shell); err != nil {
-		return err
-	}
-	_, err = w.Write(escape(out.Bytes()))
+	_, err = w.Write(html)
 	return err
+}
+
+// HTML is the page.
+func (p *Page) HTML() ([]byte, error) {
+	data, err := pack(p.Data)
+	if err != nil {
+		return nil, err
+	}
+	return execute("page.html", struct {
+		shell
+		Steps        []PageStep
+		Pods         []PagePod
+		IgnoredKinds []ignoredKind
+		Script, Data template.JS
+	}{
+		shell: newShell(p.Head, "Faultline report", p.Verdict, p.Outcome, "script-src "+sourceHash(pageScript)+"; "),
+		Steps: p.Steps, Pods: p.Pods, IgnoredKinds: ignoredKinds(p.Head.Ignored), Script: template.JS(pageScript), Data: template.JS(data),
+	})
+}
+
+// Figure is one self-contained page without a script: a verdict, a picture, and a table of its numbers.
+type Figure struct {
+	Head Head
+	// Name is the page's where the scenario has none.
+	Name, Verdict string
+	// SVG is the picture.
+	SVG []byte
+	// About stands above the table, Rest below it. The first row holds the titles, and the first Texts columns are words, the others numbers.
+	About, Rest string
+	Table       [][]string
+	Texts       int
+}
+
+// HTML is the page.
+func (f *Figure) HTML() ([]byte, error) {
+	return execute("figure.html", struct {
+		shell
+		About, Rest string
+		Picture     template.URL
+		Titles      []string
+		Rows        [][]string
+		Texts       int
+	}{
+		shell: newShell(f.Head, f.Name, f.Verdict, "open", ""), About: f.About, Rest: f.Rest,
+		Picture: template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(f.SVG)),
+		Titles:  f.Table[0], Rows: f.Table[1:], Texts: f.Texts,
+	})
 }
 
 //go:embed html
@@ -44,17 +111,15 @@ var pageAssets embed.FS
 var pageScripts = []string{"data.js", "dom.js", "map.js", "failure.js", "tables.js", "scores.js", "explain.js", "page.js"}
 
 var (
-	pageShell  = template.Must(template.ParseFS(pageAssets, "html/page.html"))
-	pageStyle  = asset("page.css")
-	pageScript = func() string {
+	pageTemplates = template.Must(template.ParseFS(pageAssets, "html/*.html"))
+	pageStyle     = asset("page.css")
+	pageScript    = func() string {
 		var all strings.Builder
 		for _, name := range pageScripts {
 			all.WriteString(asset(name))
 		}
 		return all.String()
 	}()
-	pagePolicy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'",
-		sourceHash(pageStyle), sourceHash(pageScript))
 )
 
 func asset(name string) string {
@@ -65,29 +130,34 @@ func asset(name string) string {
 	return string(data)
 }
 
+func execute(name string, data any) ([]byte, error) {
+	var out bytes.Buffer
+	err := pageTemplates.ExecuteTemplate(&out, name, data)
+	return escape(out.Bytes()), err
+}
+
 // sourceHash names inline text in a Content-Security-Policy.
 func sourceHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// shell is what the page says without its script.
+// shell is what every page begins and ends with.
 type shell struct {
 	Head
-	// Title is the page's name.
-	Title string
-	// Verdict says in a sentence how the whole went; Outcome is met, failed, or open where nothing was expected.
-	Verdict, Outcome string
-	// Steps and Pods are those of the reports.
-	Steps []Step
-	Pods  []Explanation
-	// IgnoredKinds are the ignored objects by kind.
-	IgnoredKinds []ignoredKind
+	Title, Verdict, Outcome string
+	Policy                  string
+	Style                   template.CSS
+}
 
-	Policy string
-	Style  template.CSS
-	Script template.JS
-	Data   template.JS
+// newShell allows the page its style and pictures in itself, and what else is given.
+func newShell(h Head, name, verdict, outcome, allowed string) shell {
+	s := shell{Head: h, Title: name, Verdict: verdict, Outcome: outcome, Style: template.CSS(pageStyle)}
+	if h.Scenario != "" {
+		s.Title = h.Scenario
+	}
+	s.Policy = fmt.Sprintf("default-src 'none'; style-src %s; %simg-src data:; base-uri 'none'; form-action 'none'", sourceHash(pageStyle), allowed)
+	return s
 }
 
 // ignoredKind are the ignored objects of one kind, the first of them by name.
@@ -95,81 +165,6 @@ type ignoredKind struct {
 	APIVersion, Kind string
 	Count            int
 	Names            string
-}
-
-// question is what an explanation answers: "web-0 is on worker-2".
-func question(pods []Explanation) string {
-	switch {
-	case len(pods) != 1:
-		return count(len(pods), "pod") + " are where they are, or Pending"
-	case pods[0].Node == "":
-		return pods[0].Name + " is Pending"
-	}
-	return pods[0].Name + " is on " + pods[0].Node
-}
-
-func newShell(page Page) (*shell, error) {
-	data, err := pack(page)
-	if err != nil {
-		return nil, err
-	}
-	s := &shell{Policy: pagePolicy, Style: template.CSS(pageStyle), Script: template.JS(pageScript), Data: template.JS(data)}
-	if page.Explain != nil {
-		s.Head, s.Pods = page.Explain.Head, page.Explain.Pods
-		s.Verdict, s.Outcome = "Why "+question(s.Pods), "open"
-	}
-	if page.Report != nil {
-		s.Head, s.Steps = page.Report.Head, page.Report.Steps
-		s.Verdict, s.Outcome = verdict(s.Steps)
-	}
-	s.Title = s.Scenario
-	if s.Title == "" {
-		s.Title = "Faultline report"
-	}
-	s.IgnoredKinds = ignoredKinds(s.Ignored)
-	return s, nil
-}
-
-// verdict is one sentence: whether the expectations were met, and whether every pod runs.
-func verdict(steps []Step) (sentence, outcome string) {
-	if len(steps) == 0 {
-		return "The scenario has no steps.", "open"
-	}
-	total, failed := 0, 0
-	for _, step := range steps {
-		total += len(step.Expectations)
-		failed += len(failures(step.Expectations))
-	}
-	switch {
-	case total == 0:
-		sentence, outcome = "Nothing was expected", "open"
-	case failed == 0:
-		sentence, outcome = fmt.Sprintf("%d of %s met", total, count(total, "expectation")), "met"
-	default:
-		sentence, outcome = fmt.Sprintf("%d of %s not met", failed, count(total, "expectation")), "failed"
-	}
-	last := steps[len(steps)-1].Summary
-	switch {
-	case last.Pods == 0:
-		sentence += "; after the last step there are no pods"
-	case last.Running == last.Pods:
-		sentence += "; after the last step every pod runs (" + fmt.Sprint(last.Pods) + ")"
-	default:
-		sentence += fmt.Sprintf("; after the last step %d of %s running, %d Pending", last.Running, count(last.Pods, "pod"), last.Pending)
-		if last.NotReady > 0 {
-			sentence += fmt.Sprintf(", %d on lost nodes", last.NotReady)
-		}
-	}
-	waiting := 0
-	for _, step := range steps[:len(steps)-1] {
-		if step.Summary.Pending > 0 {
-			waiting++
-		}
-	}
-	if waiting > 0 {
-		sentence += fmt.Sprintf("; pods stayed Pending in %s before it", count(waiting, "step"))
-	}
-	return sentence + ".", outcome
 }
 
 func ignoredKinds(ignored []Ignored) []ignoredKind {

@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"context"
@@ -21,6 +21,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
 )
 
 // browser is a headless Chromium with one page. Complaints are what the page says in the console, asks the network for, or asks
@@ -176,7 +180,7 @@ const chosenStep = `document.querySelector("[role=tab][aria-selected=true] b").i
 
 func TestHTMLInBrowser(t *testing.T) {
 	b := startBrowser(t)
-	b.open(writeHTML(t, walkthroughPage(t)))
+	b.open(walkthrough(t).html(t))
 	b.has(".head", "kind-walkthrough", "20 of 20 expectations met", "kube-scheduler v1.37.1", "upstream, seed 1")
 
 	// The keyboard walks the steps, round and back.
@@ -233,7 +237,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	b.has("#panel", "zones west-1a and west-1c fail", "2 of 3, 67%", "Not looked at: the report looks at 1 domain of a level")
 
 	// The address keeps step and failure.
-	b.open(writeHTML(t, walkthroughPage(t)), evaluate[string](b, "location.hash"))
+	b.open(walkthrough(t).html(t), evaluate[string](b, "location.hash"))
 	b.has("#panel", "zones west-1a and west-1c fail")
 	if got := evaluate[string](b, chosenStep); got != "soft-region-3" {
 		t.Errorf("%s is shown, want soft-region-3", got)
@@ -256,7 +260,7 @@ func TestHTMLInBrowser(t *testing.T) {
 // The page counts what a failure takes from the placements alone; that is what the analysis counted.
 func TestHTMLCountsAsTheAnalysis(t *testing.T) {
 	b := startBrowser(t)
-	b.open(writeHTML(t, walkthroughPage(t)))
+	b.open(walkthrough(t).html(t))
 	const compare = `(() => {
   const told = [], counted = [];
   for (const looked of blast.steps) for (const level of looked.levels) for (const failure of level.failures) {
@@ -280,7 +284,7 @@ func TestHTMLCountsAsTheAnalysis(t *testing.T) {
 
 func TestHTMLScoresInBrowser(t *testing.T) {
 	b := startBrowser(t)
-	b.open(writeHTML(t, hostilePage(t)))
+	b.open(hostile(t).html(t))
 	const node = "<script>alert(1)</script>"
 	b.has("h1", "Fish & </title><script>alert(3)</script>")
 	b.has(".facts", "random, seed 18446744073709551615")
@@ -301,9 +305,9 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 	b.has("#panel", "Zone c & d fails", "1 of 2, 50%", "1 pod of DaemonSets or without an owner is lost, too", "Not looked at: the report holds placements alone.")
 
 	// An explanation can stand alone.
-	alone := hostilePage(t)
+	alone := hostile(t)
 	alone.Report = nil
-	b.open(writeHTML(t, alone))
+	b.open(alone.html(t))
 	b.has(".head", "Why 2 pods are where they are, or Pending")
 	b.has(".part-explain", "web-1 → "+node, "in step one's <step>")
 }
@@ -312,7 +316,7 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 func TestHTMLOfEveryReportInBrowser(t *testing.T) {
 	b := startBrowser(t)
 	for name, r := range fixtures(t) {
-		b.open(writeHTML(t, Page{Report: r}))
+		b.open((&reports{Report: r}).html(t))
 		if n := evaluate[int](b, `document.querySelectorAll("[role=tab]").length`); n != len(r.Steps) {
 			t.Errorf("%s: %d tabs for %d steps", name, n, len(r.Steps))
 		}
@@ -327,7 +331,7 @@ func TestHTMLOfEveryReportInBrowser(t *testing.T) {
 }
 
 func TestHTMLOfALargeClusterInBrowser(t *testing.T) {
-	content := writeHTML(t, Page{Report: wide()})
+	content := (&reports{Report: wide()}).html(t)
 	if size := len(content); size > 4<<20 {
 		t.Errorf("%d bytes, want at most 4 MiB", size)
 	}
@@ -369,38 +373,56 @@ func TestHTMLOfALargeClusterInBrowser(t *testing.T) {
 
 // wide is a report of 5,000 nodes in 9 zones of 3 regions, with 8 racks each, and of 20,000 pods: 40 workloads of 500 pods, whose
 // pod i is on node 125 w + i, modulo 5,000, so that every node has 4. The last 10 pods of the last workload wait.
-func wide() *Report {
+func wide() *report.Report {
 	const nodes, workloads, size = 5000, 40, 500
-	r := &Report{Head: Head{APIVersion: APIVersion, Kind: Kind, Version: "dev", Scenario: "wide", Ties: "upstream", Scheduler: Scheduler{Version: "v1.37.1"},
-		Cluster: Cluster{Nodes: nodes, Levels: []Level{{TopologyKey: region, Domains: 3}, {TopologyKey: zone, Domains: 9}, {TopologyKey: "rack", Domains: 72}, {TopologyKey: hostname, Domains: nodes}}}}}
+	r := &report.Report{Head: report.Head{APIVersion: report.APIVersion, Kind: report.Kind, Version: "dev", Scenario: "wide", Ties: "upstream", Scheduler: report.Scheduler{Version: "v1.37.1"},
+		Cluster: report.Cluster{Nodes: nodes, Levels: []report.Level{{TopologyKey: v1.LabelTopologyRegion, Domains: 3}, {TopologyKey: v1.LabelTopologyZone, Domains: 9}, {TopologyKey: "rack", Domains: 72}, {TopologyKey: v1.LabelHostname, Domains: nodes}}}}}
 	for i := range nodes {
 		z := i % 9
 		name := fmt.Sprintf("node-%04d", i)
-		where := map[string]string{hostname: name, region: []string{"ap", "eu", "us"}[z/3], zone: fmt.Sprintf("%s-%d", []string{"ap", "eu", "us"}[z/3], z%3+1), "rack": fmt.Sprintf("rack-%d-%d", z, i/9%8)}
-		node := Node{Name: name, Topology: where, CPU: 16, Memory: 64 << 30, Pods: 110}
+		where := map[string]string{v1.LabelHostname: name, v1.LabelTopologyRegion: []string{"ap", "eu", "us"}[z/3], v1.LabelTopologyZone: fmt.Sprintf("%s-%d", []string{"ap", "eu", "us"}[z/3], z%3+1), "rack": fmt.Sprintf("rack-%d-%d", z, i/9%8)}
+		node := report.Node{Name: name, Topology: where, CPU: 16, Memory: 64 << 30, Pods: 110}
 		if i%500 == 0 {
 			node.Taints = []string{"dedicated=batch:NoSchedule"}
 		}
 		r.Nodes = append(r.Nodes, node)
 	}
-	s := Step{Name: "all", Action: "apply -f all.yaml", Summary: Summary{Pods: workloads * size, Running: workloads*size - 10, Pending: 10, Placed: workloads*size - 10}, TopologyKeys: []string{zone}}
+	s := report.Step{Name: "all", Action: "apply -f all.yaml", Summary: report.Summary{Pods: workloads * size, Running: workloads*size - 10, Pending: 10, Placed: workloads*size - 10}, TopologyKeys: []string{v1.LabelTopologyZone}}
 	for w := range workloads {
 		name := fmt.Sprintf("service-%02d", w)
-		s.Workloads = append(s.Workloads, Workload{Kind: "Deployment", Namespace: "default", Name: name, Desired: size, Running: size})
+		s.Workloads = append(s.Workloads, report.Workload{Kind: "Deployment", Namespace: "default", Name: name, Desired: size, Running: size})
 		for i := range size {
-			pod := Pod{Namespace: "default", Name: fmt.Sprintf("%s-56447b58fb-%05x", name, w*size+i), Workload: "deployment/" + name, Ready: "1/1", Status: "Running"}
+			pod := report.Pod{Namespace: "default", Name: fmt.Sprintf("%s-56447b58fb-%05x", name, w*size+i), Workload: "deployment/" + name, Ready: "1/1", Status: "Running"}
 			if w == workloads-1 && i >= size-10 {
 				pod.Ready, pod.Status, pod.Message = "0/1", "Pending", "0/5000 nodes are available: 5000 Insufficient cpu."
 			} else {
 				node := &r.Nodes[(125*w+i)%nodes]
-				pod.Node, pod.Topology = node.Name, map[string]string{zone: node.Topology[zone]}
-				pod.Decision = &Decision{Feasible: 500 - i%7, Scored: 500 - i%7, Ties: 1 + i%5, Margin: int64(i % 11), RunnerUp: r.Nodes[(125*w+i+1)%nodes].Name, Deciders: []string{"PodTopologySpread"},
-					Scores: []Score{{Plugin: "NodeResourcesFit", Weighted: int64(90 + i%10), Ahead: 0}, {Plugin: "PodTopologySpread", Weighted: 200, Ahead: int64(i % 11)}}}
+				pod.Node, pod.Topology = node.Name, map[string]string{v1.LabelTopologyZone: node.Topology[v1.LabelTopologyZone]}
+				pod.Decision = &report.Decision{Feasible: 500 - i%7, Scored: 500 - i%7, Ties: 1 + i%5, Margin: int64(i % 11), RunnerUp: r.Nodes[(125*w+i+1)%nodes].Name, Deciders: []string{"PodTopologySpread"},
+					Scores: []report.Score{{Plugin: "NodeResourcesFit", Weighted: int64(90 + i%10), Ahead: 0}, {Plugin: "PodTopologySpread", Weighted: 200, Ahead: int64(i % 11)}}}
 			}
 			s.Pods = append(s.Pods, pod)
 		}
 	}
 	s.Workloads[workloads-1].Running, s.Workloads[workloads-1].Pending = size-10, 10
-	r.Steps = []Step{s}
+	r.Steps = []report.Step{s}
 	return r
+}
+
+// fixtures are the stored reports by name.
+func fixtures(t *testing.T) map[string]*report.Report {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no reports in testdata: %v", err)
+	}
+	all := map[string]*report.Report{}
+	for _, file := range files {
+		r, err := report.Decode(file, reporttest.File(t, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[strings.TrimSuffix(filepath.Base(file), ".json")] = r
+	}
+	return all
 }

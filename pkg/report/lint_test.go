@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
 )
 
 // aLint has findings of every severity, of two objects, and texts from elsewhere.
@@ -39,22 +40,22 @@ func lintIn(t *testing.T, r *LintReport, format string, opts Options) string {
 
 func TestWriteLint(t *testing.T) {
 	r := aLint("web")
-	golden(t, "lint/mixed.text", lintIn(t, r, "text", Options{}))
-	golden(t, "lint/mixed.all", lintIn(t, r, "text", Options{All: true}))
-	golden(t, "lint/mixed.sarif", lintIn(t, r, "sarif", Options{}))
+	reporttest.Golden(t, "lint/mixed.text", lintIn(t, r, "text", Options{}))
+	reporttest.Golden(t, "lint/mixed.all", lintIn(t, r, "text", Options{All: true}))
+	reporttest.Golden(t, "lint/mixed.sarif", lintIn(t, r, "sarif", Options{}))
 	if quiet := lintIn(t, r, "text", Options{Quiet: true}); strings.Count(quiet, "\n") != 1 {
 		t.Errorf("-q is more than the verdict:\n%s", quiet)
 	}
 	if color := lintIn(t, r, "text", Options{Color: true}); !strings.Contains(color, "\x1b[31merror\x1b[0m") || !strings.Contains(color, "\x1b[33mwarning\x1b[0m") {
 		t.Errorf("severities have no colour:\n%q", color)
 	}
-	schema := compile(t, LintKind)
+	schema := reporttest.Schema(t, "lint-report")
 	least := &LintReport{Head: Head{APIVersion: APIVersion, Kind: LintKind, Ties: "upstream"}}
 	for name, r := range map[string]*LintReport{"mixed": r, "least": least} {
-		if err := validate(t, schema, lintIn(t, r, "json", Options{})); err != nil {
+		if err := reporttest.Validate(t, schema, lintIn(t, r, "json", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := validate(t, sarifSchema(t), lintIn(t, r, "sarif", Options{})); err != nil {
+		if err := reporttest.Validate(t, reporttest.SARIF(t), lintIn(t, r, "sarif", Options{})); err != nil {
 			t.Errorf("%s as SARIF: %v", name, err)
 		}
 	}

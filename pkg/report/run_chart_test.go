@@ -1,9 +1,10 @@
 package report
 
 import (
-	"github.com/google/go-cmp/cmp"
 	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The figures behind the bars of the walkthrough's fourth step, three pods on three nodes and a fourth that waits.

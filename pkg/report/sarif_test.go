@@ -2,53 +2,30 @@ package report
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
 )
 
-// sarifSchema is the standard's own: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json.
-func sarifSchema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	data, err := os.ReadFile("testdata/sarif/sarif-schema-2.1.0.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	if err := compiler.AddResource("sarif.json", document); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("sarif.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
-}
-
 func TestSARIFIsValid(t *testing.T) {
-	schema := sarifSchema(t)
+	schema := reporttest.SARIF(t)
 	reports, blasts := rendered(t)
 	reports["nothing"] = &Report{}
 	for name, r := range reports {
-		if err := validate(t, schema, write(t, r, "sarif", Options{})); err != nil {
+		if err := reporttest.Validate(t, schema, write(t, r, "sarif", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, r := range blasts {
-		if err := validate(t, schema, writeBlast(t, r, "sarif", Options{})); err != nil {
+		if err := reporttest.Validate(t, schema, writeBlast(t, r, "sarif", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	valid := write(t, sourced(), "sarif", Options{})
-	if validate(t, schema, strings.Replace(valid, `"level": "error"`, `"level": "fatal"`, 1)) == nil {
+	if reporttest.Validate(t, schema, strings.Replace(valid, `"level": "error"`, `"level": "fatal"`, 1)) == nil {
 		t.Error("the schema refuses nothing")
 	}
 }

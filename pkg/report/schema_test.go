@@ -2,32 +2,15 @@ package report
 
 import (
 	"encoding/json"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	model "github.com/invopop/jsonschema"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-)
 
-// generated compares a generated file with what it should be, and writes it with -update.
-func generated(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with -update", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is out of date, write it with -update (-want +got):\n%s", file, diff)
-	}
-}
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+)
 
 // comments reads the Go comments of the model from the source, each on one line.
 func comments(t *testing.T) map[string]string {
@@ -67,7 +50,7 @@ func TestCommentsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	generated(t, "comments.json", append(data, '\n'))
+	reporttest.Generated(t, "comments.json", string(append(data, '\n')))
 }
 
 func TestSchemaFile(t *testing.T) {
@@ -79,61 +62,31 @@ func TestSchemaFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		want = append(want, '\n')
-		generated(t, "../../docs/"+about.file, want)
+		reporttest.Generated(t, "../../docs/"+about.file, string(want))
 		got, err := Schema(kind)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" && !*update {
+		if diff := cmp.Diff(string(want), string(got)); diff != "" && !*reporttest.Update {
 			t.Errorf("Schema(%q) differs (-want +got):\n%s", kind, diff)
 		}
 	}
 }
 
-func compile(t *testing.T, kind string) *jsonschema.Schema {
-	t.Helper()
-	data, err := Schema(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("report.json", document); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("report.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
-}
-
-func validate(t *testing.T, schema *jsonschema.Schema, data string) error {
-	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema.Validate(document)
-}
-
 func TestSchemaAccepts(t *testing.T) {
-	schema := compile(t, Kind)
+	schema := reporttest.Schema(t, "report")
 	reports := fixtures(t)
 	reports["large"] = large()
 	reports["least"] = &Report{Head: Head{APIVersion: APIVersion, Kind: Kind, Ties: "upstream"}, Steps: []Step{{Workloads: []Workload{{Domains: []Distribution{{}}}}}}}
 	for name, r := range reports {
-		if err := validate(t, schema, write(t, r, "json", Options{})); err != nil {
+		if err := reporttest.Validate(t, schema, write(t, r, "json", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func TestSchemaRefuses(t *testing.T) {
-	schema := compile(t, Kind)
+	schema := reporttest.Schema(t, "report")
 	valid := write(t, &Report{Head: Head{APIVersion: APIVersion, Kind: Kind, Scenario: "a"}}, "json", Options{})
 	for name, change := range map[string][2]string{
 		"another version":   {"faultline/v1alpha1", "faultline/v1"},
@@ -146,7 +99,7 @@ func TestSchemaRefuses(t *testing.T) {
 		changed := strings.Replace(valid, change[0], change[1], 1)
 		if changed == valid {
 			t.Errorf("%s: nothing was changed in\n%s", name, valid)
-		} else if validate(t, schema, changed) == nil {
+		} else if reporttest.Validate(t, schema, changed) == nil {
 			t.Errorf("%s passes", name)
 		}
 	}

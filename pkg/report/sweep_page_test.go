@@ -41,11 +41,7 @@ func TestSweepPage(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got := out.String()
-		policy := "style-src " + sourceHash(sweepStyle) + "; img-src data:;"
-		if !strings.Contains(html.UnescapeString(got), policy) || !strings.Contains(got, sweepStyle) {
-			t.Errorf("%s: the policy refuses the style", name)
-		}
-		if !strings.Contains(html.UnescapeString(got), `<img src="data:image/svg+xml;base64,`) || strings.Contains(got, "<script") || strings.Contains(got, "\x1b") {
+		if !strings.Contains(html.UnescapeString(got), `<img src="data:image/svg+xml;base64,`) || strings.Contains(got, "<script") || strings.Contains(got, "script-src") || strings.Contains(got, "\x1b") {
 			t.Errorf("%s: no picture, or a script, or control characters", name)
 		}
 		if rows := strings.Count(got, "<tr>") - 2; rows != test.rows { // titles, and the scenario as it is

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
 )
 
 // aVerification has a placement of every kind, and texts from elsewhere.
@@ -45,17 +47,17 @@ func verifyIn(t *testing.T, r *VerifyReport, format string, opts Options) string
 
 func TestWriteVerify(t *testing.T) {
 	r := aVerification("n1")
-	golden(t, "verify/mixed.text", verifyIn(t, r, "text", Options{}))
-	golden(t, "verify/mixed.markdown", verifyIn(t, r, "markdown", Options{}))
+	reporttest.Golden(t, "verify/mixed.text", verifyIn(t, r, "text", Options{}))
+	reporttest.Golden(t, "verify/mixed.markdown", verifyIn(t, r, "markdown", Options{}))
 	if all := verifyIn(t, r, "text", Options{All: true}); !strings.Contains(all, "web-40") || strings.Contains(all, "use --all") {
 		t.Errorf("--all does not list every pod:\n%s", all)
 	}
 	if quiet := verifyIn(t, r, "text", Options{Quiet: true}); strings.Count(quiet, "\n") != 4 {
 		t.Errorf("-q is more than the verdict:\n%s", quiet)
 	}
-	schema := compile(t, VerifyKind)
+	schema := reporttest.Schema(t, "verify-report")
 	for name, r := range map[string]*VerifyReport{"mixed": r, "least": {Head: Head{APIVersion: APIVersion, Kind: VerifyKind, Ties: "upstream"}}} {
-		if err := validate(t, schema, verifyIn(t, r, "json", Options{})); err != nil {
+		if err := reporttest.Validate(t, schema, verifyIn(t, r, "json", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -82,7 +84,7 @@ func TestVerifyHostile(t *testing.T) {
 		if strings.ContainsRune(out, '\x1b') || strings.Contains(out, "\n# h") {
 			t.Errorf("%s lets control characters through:\n%s", format, out)
 		}
-		if format == "markdown" && strings.Contains(rendering(t, out), "<b>") {
+		if format == "markdown" && strings.Contains(reporttest.Rendering(t, out), "<b>") {
 			t.Errorf("markdown lets an element through:\n%s", out)
 		}
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"slices"
 )
 
@@ -11,7 +10,7 @@ var RunFormats = formats[Report]{
 	jsonFormat(complete),
 	yamlFormat(complete),
 	plainFormat("markdown", reportMarkdown),
-	encodedFormat("html", func(r *Report) ([]byte, error) { return toHTML(Page{Report: r}) }),
+	encodedFormat("html", func(r *Report) ([]byte, error) { return r.Page().HTML() }),
 	encodedFormat("csv", podsCSV),
 	encodedFormat("junit", expectationsJUnit),
 	encodedFormat("sarif", func(r *Report) ([]byte, error) { return toSARIF(r.Head, r.Findings()) }),
@@ -28,12 +27,6 @@ func reportText(r *Report, opts Options, wide bool) []byte {
 		t.everything()
 	}
 	return t.bytes()
-}
-
-func toHTML(page Page) ([]byte, error) {
-	var out bytes.Buffer
-	err := WriteHTML(&out, page)
-	return out.Bytes(), err
 }
 
 // complete returns the report with an empty list for each missing one that the schema requires, since a consumer that

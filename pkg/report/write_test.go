@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write the golden files and docs/report.schema.json anew")
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+)
 
 // fixtures are the stored reports by name.
 func fixtures(t testing.TB) map[string]*Report {
@@ -47,44 +46,26 @@ func write(t testing.TB, r *Report, format string, opts Options) string {
 	return out.String()
 }
 
-// golden compares with a file of testdata, or writes it with -update.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	file = filepath.Join("testdata", file)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with -update", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
 func TestWriteGolden(t *testing.T) {
 	for name, r := range fixtures(t) {
 		t.Run(name, func(t *testing.T) {
-			golden(t, name+".text", write(t, r, "text", Options{}))
-			golden(t, name+".wide", write(t, r, "wide", Options{All: true}))
-			golden(t, name+".quiet", write(t, r, "text", Options{Quiet: true}))
-			golden(t, name+".name", write(t, r, "name", Options{}))
-			golden(t, name+".json", write(t, r, "json", Options{}))
+			reporttest.Golden(t, name+".text", write(t, r, "text", Options{}))
+			reporttest.Golden(t, name+".wide", write(t, r, "wide", Options{All: true}))
+			reporttest.Golden(t, name+".quiet", write(t, r, "text", Options{Quiet: true}))
+			reporttest.Golden(t, name+".name", write(t, r, "name", Options{}))
+			reporttest.Golden(t, name+".json", write(t, r, "json", Options{}))
 		})
 	}
 	r := fixtures(t)["mixed"]
-	golden(t, "mixed.yaml", write(t, r, "yaml", Options{}))
-	golden(t, "mixed.color", write(t, r, "text", Options{Color: true}))
+	reporttest.Golden(t, "mixed.yaml", write(t, r, "yaml", Options{}))
+	reporttest.Golden(t, "mixed.color", write(t, r, "text", Options{Color: true}))
 }
 
 func TestWriteLarge(t *testing.T) {
 	r := large()
 	short := write(t, r, "text", Options{})
-	golden(t, "large.text", short)
-	golden(t, "large.quiet", write(t, r, "text", Options{Quiet: true}))
+	reporttest.Golden(t, "large.text", short)
+	reporttest.Golden(t, "large.quiet", write(t, r, "text", Options{Quiet: true}))
 	all := write(t, r, "text", Options{All: true})
 	for _, pod := range r.Steps[0].Pods {
 		if !strings.Contains(all, pod.Name+" ") {

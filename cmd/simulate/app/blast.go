@@ -140,7 +140,9 @@ With --baseline the output is what differs from a stored report, in the formats 
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
-					return report.WriteHTML(w, report.Page{Report: report.New(result, version), Blast: found})
+					page := report.New(result, version).Page()
+					page.Data.Blast = found
+					return page.WriteHTML(w)
 				}
 				return report.BlastFormats.Write(w, found, format, opts)
 			})

@@ -61,15 +61,19 @@ the formats ` + strings.Join(report.OutcomesFormats.Names(), ", ") + `. What the
 			if old != nil {
 				return base.write(s, &out, report.NewDiff(old, found, version))
 			}
-			page := report.Page{Report: found}
+			page := found.Page()
 			if out.has("html") {
-				if page.Blast, err = failuresOf(cmd, s, &in, result); err != nil {
+				failures, err := failuresOf(cmd, s, &in, result)
+				if err != nil {
 					return err
+				}
+				if failures != nil {
+					page.Data.Blast = failures
 				}
 			}
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
-					return report.WriteHTML(w, page)
+					return page.WriteHTML(w)
 				}
 				return report.RunFormats.Write(w, found, format, opts)
 			})
