@@ -1,0 +1,99 @@
+package schematest
+
+import (
+	"encoding/json"
+	"path"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// schemas are the files by the kind of the report.
+var schemas = map[string]struct {
+	model       any
+	file, title string
+}{
+	report.Kind:         {&report.Report{}, "report", "Faultline report"},
+	report.BlastKind:    {&report.BlastReport{}, "blast-report", "Faultline report on failures"},
+	report.DrainKind:    {&report.DrainReport{}, "drain-report", "Faultline report on a drain"},
+	report.DiffKind:     {&report.DiffReport{}, "diff-report", "Faultline report on what differs between two others"},
+	report.ExplainKind:  {&report.ExplainReport{}, "explain-report", "Faultline report on why pods are where they are"},
+	report.CompareKind:  {&report.CompareReport{}, "compare-report", "Faultline report that sets variants side by side"},
+	report.SweepKind:    {&report.SweepReport{}, "sweep-report", "Faultline report on the points of a sweep"},
+	report.SizeKind:     {&report.SizeReport{}, "size-report", "Faultline report on how few nodes would do"},
+	report.CapacityKind: {&report.CapacityReport{}, "capacity-report", "Faultline report on how much more fits"},
+	report.OutcomesKind: {&report.OutcomesReport{}, "outcomes-report", "Faultline report on every outcome of a scenario"},
+	report.VerifyKind:   {&report.VerifyReport{}, "verify-report", "Faultline report on how true the simulation is to a cluster"},
+	report.LintKind:     {&report.LintReport{}, "lint-report", "Faultline report on rules that do not do what they say"},
+	report.AdviceKind:   {&report.AdviceReport{}, "advice-report", "Faultline report on how the pods of a workload should keep apart"},
+}
+
+// nameOf is what a schema calls a type. Who reads it does not see the packages, so that a Step of outcomes is an OutcomeStep there.
+func nameOf(t reflect.Type) string {
+	folder := path.Base(t.PkgPath())
+	if !strings.HasSuffix(path.Dir(t.PkgPath()), "/pkg/report") {
+		return t.Name()
+	}
+	switch folder {
+	case "blast", "outcome":
+		if t.Name() != "Step" && t.Name() != "Level" && t.Name() != "Placement" {
+			return t.Name()
+		}
+	case "diff", "drain", "explain", "run":
+		return t.Name()
+	}
+	return strings.ToUpper(folder[:1]) + folder[1:] + t.Name()
+}
+
+// reflected is the schema of a model. Comments are keyed by package and name.
+func reflected(kind string, comments map[string]string) *jsonschema.Schema {
+	about := schemas[kind]
+	reflector := jsonschema.Reflector{
+		ExpandedStruct: true,
+		Namer:          nameOf,
+		LookupComment: func(t reflect.Type, field string) string {
+			text := strings.Join(strings.Fields(comments[t.PkgPath()+"."+strings.TrimSuffix(t.Name()+"."+field, ".")]), " ")
+			if rest, found := strings.CutPrefix(text, t.Name()+" "); found && field == "" {
+				return nameOf(t) + " " + rest
+			}
+			return text
+		},
+		Mapper: func(t reflect.Type) *jsonschema.Schema {
+			if t == reflect.TypeFor[scenario.Scalar]() {
+				return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+			}
+			return nil
+		},
+	}
+	schema := reflector.Reflect(about.model)
+	schema.ID = jsonschema.ID("https://github.com/faultline/faultline/blob/main/docs/" + about.file + ".schema.json")
+	schema.Title = about.title
+	schema.Properties.Value("apiVersion").Const = report.APIVersion
+	schema.Properties.Value("kind").Const = kind
+	return schema
+}
+
+func TestSchemas(t *testing.T) {
+	var reader jsonschema.Reflector
+	for _, dir := range []string{"../../report", "../../ask"} {
+		if err := reader.AddGoComments("github.com/faultline/faultline/pkg/internal/schematest", dir, jsonschema.WithFullComment()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kind, about := range schemas {
+		data, err := json.MarshalIndent(reflected(kind, reader.CommentMap), "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		reporttest.Generated(t, "../../../docs/"+about.file+".schema.json", string(data)+"\n")
+		if !strings.Contains(string(data), `"description": "APIVersion is the version of this model, faultline/v1alpha1."`) {
+			t.Errorf("%s has no comments", about.file)
+		}
+	}
+}
