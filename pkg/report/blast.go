@@ -140,33 +140,6 @@ type Recovery struct {
 	After Radius `json:"after"`
 }
 
-// RecoveredPod is a replacement and its node.
-type RecoveredPod struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Workload is the outermost owner, as kind/name in lower case.
-	Workload string `json:"workload,omitempty"`
-	Node     string `json:"node"`
-	// Cycle is what every plugin said of the nodes, where that was asked for.
-	Cycle *Cycle `json:"cycle,omitempty"`
-}
-
-// StrandedPod is a replacement that stays Pending.
-type StrandedPod struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Workload is the outermost owner, as kind/name in lower case.
-	Workload string `json:"workload,omitempty"`
-	// Message is kube-scheduler's FailedScheduling text.
-	Message string `json:"message,omitempty"`
-	// Reasons count the nodes by refusing plugin.
-	Reasons []Reason `json:"reasons,omitempty"`
-	// Waiting tells that the pod gets a node as soon as the lost pods are gone that stay Terminating on the failed nodes.
-	Waiting bool `json:"waiting,omitempty"`
-	// Cycle is what every plugin said of the nodes, where that was asked for.
-	Cycle *Cycle `json:"cycle,omitempty"`
-}
-
 // UnreplacedPod is a lost pod for which no controller made another.
 type UnreplacedPod struct {
 	Namespace string `json:"namespace"`

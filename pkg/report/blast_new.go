@@ -9,7 +9,6 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
-	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -139,30 +138,8 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 	return r
 }
 
-func newRecovered(placed placement.Placement, owner func(*v1.Pod) cluster.Ref) RecoveredPod {
-	return RecoveredPod{
-		Namespace: placed.Pod.Namespace, Name: placed.Pod.Name, Workload: ownerName(owner(placed.Pod)), Node: placed.Node,
-		Cycle: newCycle(placed.Cycle, placed.Node),
-	}
-}
-
-func newStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Ref) StrandedPod {
-	return StrandedPod{
-		Namespace: pending.Pod.Namespace, Name: pending.Pod.Name, Workload: ownerName(owner(pending.Pod)),
-		Message: pending.Message, Reasons: newReasons(pending.Reasons), Cycle: newCycle(pending.Cycle, ""),
-	}
-}
-
 // workloadKind is the kind of the pod's outermost controller.
 func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owners()(pod).Kind }
-
-// ownerName is kind/name in lower case; empty for a pod without an owner.
-func ownerName(o cluster.Ref) string {
-	if o.Kind == "Pod" {
-		return ""
-	}
-	return o.String()
-}
 
 // whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions
 // have stopped.

@@ -146,7 +146,7 @@ func (t *blastText) stranded(level *BlastLevel, shown []*Failure) {
 // refusals are kube-scheduler's messages, each with the pods that it is about, and once more by plugin.
 func (t *blastText) refusals(pods []StrandedPod) []string {
 	var lines []string
-	for _, group := range grouped(pods, StrandedPod.refusal) {
+	for _, group := range grouped(pods, StrandedPod.sameReason) {
 		first := group[0]
 		lines = append(lines, fmt.Sprintf("  %s of %s", count(len(group), "pod"), t.qualified(first.Namespace, first.Workload)))
 		lines = append(lines, "    "+refused(first.Message))
@@ -158,10 +158,6 @@ func (t *blastText) refusals(pods []StrandedPod) []string {
 		}
 	}
 	return lines
-}
-
-func (p StrandedPod) refusal() refusal {
-	return refusal{namespace: p.Namespace, workload: p.Workload, message: p.Message}
 }
 
 // evictions says how long after a failure its last pod is evicted, where that is a matter of time.

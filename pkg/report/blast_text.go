@@ -193,36 +193,6 @@ func (r *Recovery) cells() []cell {
 	return []cell{number(len(r.Recovered), green), number(len(r.Stranded), yellow), number(len(r.NotReplaced), red)}
 }
 
-// percent never rounds something to nothing, nor what is not everything to everything.
-func percent(share float64) string {
-	switch {
-	case share > 0 && share < 0.01:
-		return "<1%"
-	case share > 0.99 && share < 1:
-		return ">99%"
-	}
-	return fmt.Sprintf("%.0f%%", 100*share)
-}
-
-func shareStyle(share float64) style {
-	switch {
-	case share >= 1:
-		return red
-	case share >= 0.5:
-		return yellow
-	}
-	return plain
-}
-
-// domainsText names domains that fail together. A domain may be the empty value of a label.
-func domainsText(domains []string) string {
-	names := make([]string, len(domains))
-	for i, domain := range domains {
-		names[i] = cmp.Or(domain, `""`)
-	}
-	return strings.Join(names, " + ")
-}
-
 // step tells of each level of one step.
 func (t *blastText) step(i int) {
 	step := &t.report.Steps[i]

@@ -9,27 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-var CapacityFormats = formats[CapacityReport]{
-	textFormat("text", func(r *CapacityReport, opts Options) []byte {
-		t := &capacityText{page: newPage(opts), report: r}
-		t.everything(opts.Quiet)
-		return t.bytes()
-	}),
-	jsonFormat(completeCapacity),
-	yamlFormat(completeCapacity),
-	plainFormat("markdown", capacityMarkdown),
-}
-
-// completeCapacity is complete for a CapacityReport.
-func completeCapacity(r *CapacityReport) *CapacityReport {
-	c := *r
-	c.Head, c.Mixes = completeHead(r.Head), list(slices.Clone(r.Mixes))
-	for i := range c.Mixes {
-		c.Mixes[i].Workloads = list(c.Mixes[i].Workloads)
-	}
-	return &c
-}
-
 // capacityText renders a CapacityReport as text: the answers, a table of them, and for each workload what refuses the next pod and
 // what becomes of the free resources.
 type capacityText struct {
@@ -88,14 +67,6 @@ func whileAny(level, otherwise string) string {
 		return otherwise
 	}
 	return "while any " + domainOf(level) + " may fail, "
-}
-
-// domainOf is what a domain of the level is called: zone, or a key of its own.
-func domainOf(level string) string {
-	if word := noun(level); word != "domain" {
-		return word
-	}
-	return level
 }
 
 func (r *CapacityReport) answer(m *CapacityMix) cell {

@@ -320,15 +320,6 @@ func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
 	return strings.Join(parts, "; ")
 }
 
-// or is "a", "a or b", "a, b or c".
-func or(names []string) string {
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
-
 // curves draws a panel for each goal, with a line for each combination of the other parameters. By itself, a parameter has a
 // panel for each kind of goal, with a line for each level.
 func (s *sweepPicture) curves(x *sweepAxis) {

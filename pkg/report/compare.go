@@ -50,35 +50,3 @@ func NewCompare(base *whatif.Base, variants []scenario.LoadedVariant, found []wh
 	}
 	return r
 }
-
-func workloadNames(opts metric.Options) []string {
-	var names []string
-	for _, owner := range opts.Workloads {
-		names = append(names, metric.Name(owner))
-	}
-	return names
-}
-
-var CompareFormats = formats[CompareReport]{
-	textFormat("text", func(r *CompareReport, opts Options) []byte {
-		t := compareText{page: newPage(opts), report: r}
-		t.everything()
-		return t.bytes()
-	}),
-	jsonFormat(completeCompare),
-	yamlFormat(completeCompare),
-	plainFormat("markdown", compareMarkdown),
-	encodedFormat("csv", compareCSV),
-	svgFormat(compareChart),
-	pngFormat(compareChart),
-}
-
-// completeCompare is complete for a CompareReport.
-func completeCompare(r *CompareReport) *CompareReport {
-	c := *r
-	c.Head, c.Variants = completeHead(r.Head), list(r.Variants)
-	for i := range c.Variants {
-		c.Variants[i].Levels = list(c.Variants[i].Levels)
-	}
-	return &c
-}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 )
 
@@ -48,15 +47,6 @@ func (r *CompareReport) verdict() string {
 		return fmt.Sprintf("%s beats every other variant, or is as good in everything.", front[0])
 	}
 	return fmt.Sprintf("%s are not beaten: no other variant is better in one thing and as good in the rest.", and(front))
-}
-
-// and is "a", "a and b", "a, b and c".
-func and(names []string) string {
-	last := len(names) - 1
-	if last <= 0 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // about says what is compared.
@@ -147,41 +137,6 @@ func (r *CompareReport) looked(keys []string) []string {
 	})
 }
 
-func strandedCell(level, base *metric.LevelMetrics) cell {
-	if level == nil {
-		return plain.cell(none)
-	}
-	colour := plain
-	if base != nil {
-		stranded, _ := level.Stranded()
-		was, _ := base.Stranded()
-		colour = against(float64(stranded), float64(was))
-	}
-	return mostStranded(level, colour)
-}
-
-// costText is the cost, marked where it leaves nodes out.
-func costText(m *metric.Metrics) string {
-	switch {
-	case m.Cost == nil:
-		return none
-	case m.Unpriced > 0:
-		return fmt.Sprintf("%.2f and %s without a price", *m.Cost, count(m.Unpriced, "node"))
-	}
-	return fmt.Sprintf("%.2f", *m.Cost)
-}
-
-// against is the colour of a number of which less is better.
-func against(value, base float64) style {
-	switch {
-	case value < base:
-		return green
-	case value > base:
-		return yellow
-	}
-	return plain
-}
-
 // leftBehind is the title of failures.
 const leftBehind = "Pods that are without a node after a failure, once all that can come back has come back:"
 
@@ -220,35 +175,4 @@ func (r *CompareReport) descriptions() []string {
 		}
 	}
 	return all
-}
-
-// compareMarkdown is the verdict, the numbers, and what failures leave behind.
-func compareMarkdown(r *CompareReport) []byte {
-	m := &markdown{}
-	m.block("**%s**", prose(r.verdict()))
-	m.block("%s", prose(r.about()))
-	m.about(r.Head)
-	m.table(r.table(), "variant")
-	if failures := r.failures(); len(failures) > 1 {
-		m.block("%s", leftBehind)
-		m.table(failures, "failure")
-	}
-	m.list("Variants", proses(r.descriptions()))
-	return m.bytes()
-}
-
-// compareCSV has a row for each variant and level, and a head:
-//
-//	variant, pods, pending, moved, cost, unpriced: the same in each row of a variant
-//	topologyKey, domains, skew, skewOf, radius (between 0 and 1), radiusOf, radiusIn: the level
-//	stranded, unreplaced: the most that a failure of the level leaves so; empty where that was not looked at
-//	lookedAt: for how many of the level's domains it was
-func compareCSV(r *CompareReport) ([]byte, error) {
-	table := [][]string{append([]string{"variant"}, metricColumns...)}
-	for i := range r.Variants {
-		for _, cells := range metricRows(&r.Variants[i].Found) {
-			table = append(table, append([]string{r.Variants[i].Name}, cells...))
-		}
-	}
-	return toCSV(table)
 }

@@ -60,8 +60,8 @@ func newBlastLevelDiff(old, new *BlastLevel) BlastLevelDiff {
 	if old.Radius.Share != new.Radius.Share {
 		d.Radius = &RadiusDiff{Old: old.Radius, New: new.Radius}
 	}
-	d.Stranded = bothLookedAt(old.most(stranded), new.most(stranded))
-	d.NotReplaced = bothLookedAt(old.most(notReplaced), new.most(notReplaced))
+	d.Stranded = bothLookedAt(most(old, stranded), most(new, stranded))
+	d.NotReplaced = bothLookedAt(most(old, notReplaced), most(new, notReplaced))
 	domains := func(f Failure) string { return fmt.Sprintf("%q", f.Domains) }
 	pairs, added, removed := pairByKey(keysOf(old.Failures, domains), keysOf(new.Failures, domains))
 	none := &Failure{}
@@ -82,16 +82,16 @@ func stranded(r *Recovery) int    { return len(r.Stranded) }
 func notReplaced(r *Recovery) int { return len(r.NotReplaced) }
 
 // most is the largest number over all recoveries that were looked at; -1 if none was.
-func (l *BlastLevel) most(of func(*Recovery) int) int {
-	most := -1
+func most(l *BlastLevel, of func(*Recovery) int) int {
+	n := -1
 	for i := range l.Failures {
-		most = max(most, l.number(&l.Failures[i], of))
+		n = max(n, countOf(l, &l.Failures[i], of))
 	}
-	return most
+	return n
 }
 
-// number is -1 if the recovery was not looked at.
-func (l *BlastLevel) number(f *Failure, of func(*Recovery) int) int {
+// countOf is -1 if the recovery was not looked at.
+func countOf(l *BlastLevel, f *Failure, of func(*Recovery) int) int {
 	if r := l.recovery(f); r != nil {
 		return of(r)
 	}
@@ -113,18 +113,18 @@ func (d *BlastLevelDiff) failure(oldLevel, newLevel *BlastLevel, old, new *Failu
 	if old.share() != new.share() {
 		f.Share = &ShareDiff{Old: old.share(), New: new.share()}
 	}
-	f.Stranded = bothLookedAt(oldLevel.number(old, stranded), newLevel.number(new, stranded))
-	f.NotReplaced = bothLookedAt(oldLevel.number(old, notReplaced), newLevel.number(new, notReplaced))
-	f.QuorumLost = nameDiff(old.losses(func(l Loss) bool { return l.QuorumLost }), new.losses(func(l Loss) bool { return l.QuorumLost }))
-	f.Gone = nameDiff(old.losses(func(l Loss) bool { return l.Gone }), new.losses(func(l Loss) bool { return l.Gone }))
+	f.Stranded = bothLookedAt(countOf(oldLevel, old, stranded), countOf(newLevel, new, stranded))
+	f.NotReplaced = bothLookedAt(countOf(oldLevel, old, notReplaced), countOf(newLevel, new, notReplaced))
+	f.QuorumLost = nameDiff(losing(old, func(l Loss) bool { return l.QuorumLost }), losing(new, func(l Loss) bool { return l.QuorumLost }))
+	f.Gone = nameDiff(losing(old, func(l Loss) bool { return l.Gone }), losing(new, func(l Loss) bool { return l.Gone }))
 	f.BrokenBudgets = nameDiff(old.BrokenBudgets, new.BrokenBudgets)
 	if f.Share != nil || f.Stranded != nil || f.NotReplaced != nil || f.QuorumLost != nil || f.Gone != nil || f.BrokenBudgets != nil {
 		d.Failures = append(d.Failures, f)
 	}
 }
 
-// losses are the names of the workloads of which it holds.
-func (f *Failure) losses(holds func(Loss) bool) []string {
+// losing are the names of the workloads of which it holds.
+func losing(f *Failure, holds func(Loss) bool) []string {
 	var names []string
 	for _, l := range f.Workloads {
 		if holds(l) {

@@ -43,7 +43,7 @@ func diffMarkdown(r *DiffReport) []byte {
 func (t *diffText) worse() [][]cell {
 	table := [][]cell{bold.row("STEP", "WORSE", "OLD → NEW", "WHY")}
 	for _, s := range t.report.Steps {
-		for i, pods := range grouped(s.NewlyPending, StrandedPod.refusal) {
+		for i, pods := range grouped(s.NewlyPending, StrandedPod.sameReason) {
 			pending := none
 			if i == 0 {
 				pending = s.Pending.text()

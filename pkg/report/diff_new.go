@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -44,13 +43,6 @@ func newDiff(of string, old, new *Head, version string) *DiffReport {
 	d.unlike("ties", tiesText(*old), tiesText(*new))
 	d.unlike("cluster", clusterLine(old.Cluster), clusterLine(new.Cluster))
 	return d
-}
-
-func tiesText(h Head) string {
-	if h.Ties == "random" {
-		return fmt.Sprintf("random, seed %d", h.Seed)
-	}
-	return h.Ties
 }
 
 func (d *DiffReport) unlike(what, old, new string) {
@@ -108,7 +100,7 @@ func keysOf[T any, K any](items []T, key func(T) K) []K {
 // podName names a pod in a cluster.
 type podName struct{ namespace, name string }
 
-func (p Pod) id() podName { return podName{p.Namespace, p.Name} }
+func nameOf(p Pod) podName { return podName{p.Namespace, p.Name} }
 
 // placesOf are the pods of each step by name.
 func placesOf(steps []Step) []map[podName]*Pod {
@@ -116,7 +108,7 @@ func placesOf(steps []Step) []map[podName]*Pod {
 	for i := range steps {
 		places[i] = make(map[podName]*Pod, len(steps[i].Pods))
 		for j := range steps[i].Pods {
-			places[i][steps[i].Pods[j].id()] = &steps[i].Pods[j]
+			places[i][nameOf(steps[i].Pods[j])] = &steps[i].Pods[j]
 		}
 	}
 	return places
@@ -125,7 +117,7 @@ func placesOf(steps []Step) []map[podName]*Pod {
 // placed returns the pod as it was in the last of the steps in which it got the node that it has; nil if it had it from the start.
 func placed(steps []map[podName]*Pod, pod *Pod) *Pod {
 	for _, step := range slices.Backward(steps) {
-		was := step[pod.id()]
+		was := step[nameOf(*pod)]
 		if was == nil || was.Node != pod.Node {
 			return nil
 		}
@@ -225,7 +217,7 @@ func (d *stepDiff) workloadPods(old, new []Pod, before, after []map[podName]*Pod
 
 // pairPods finds which pod of a workload is which, as MovedPod says.
 func pairPods(old, new []Pod) (pairs []both, added, removed []int) {
-	key := func(pods []Pod) []podName { return keysOf(pods, Pod.id) }
+	key := func(pods []Pod) []podName { return keysOf(pods, nameOf) }
 	kind := ""
 	if len(new) > 0 {
 		kind, _, _ = strings.Cut(new[0].Workload, "/")
@@ -306,18 +298,6 @@ func newChoice(p *Pod) *Choice {
 	return &Choice{Scored: d.Scored, Ties: d.Ties, Margin: d.Margin, Deciders: d.Deciders}
 }
 
-// below tells that the node is known to have had less than the top score, or to have been refused.
-func (c *Cycle) below(node string) bool {
-	if c == nil {
-		return false
-	}
-	i := slices.IndexFunc(c.Candidates, func(candidate Candidate) bool { return candidate.Node == node })
-	if i >= 0 {
-		return c.Candidates[i].Rank != 1
-	}
-	return slices.ContainsFunc(c.Refusals, func(r Refusal) bool { return slices.Contains(r.Nodes, node) })
-}
-
 // since notes of each pod that moved the step since which it has been so.
 func (d *stepDiff) since(earlier []StepDiff) {
 	if len(earlier) == 0 {
@@ -368,8 +348,8 @@ func (d *stepDiff) workload(old, new *Workload) {
 	for _, key := range keys {
 		before, after := old.distribution(key), new.distribution(key)
 		told := before != nil && after != nil
-		if told && !before.equal(after) || !told && (len(old.Domains) == 0 || len(new.Domains) == 0) {
-			w.Levels = append(w.Levels, LevelDiff{TopologyKey: key, Old: before.complete(), New: after.complete()})
+		if told && !equal(before, after) || !told && (len(old.Domains) == 0 || len(new.Domains) == 0) {
+			w.Levels = append(w.Levels, LevelDiff{TopologyKey: key, Old: completed(before), New: completed(after)})
 		}
 	}
 	if w.Desired != nil || w.Running != nil || w.Pending != nil || len(w.Levels) > 0 {
@@ -377,8 +357,8 @@ func (d *stepDiff) workload(old, new *Workload) {
 	}
 }
 
-// complete has an empty list for a missing one, as complete does for a Report.
-func (d *Distribution) complete() *Distribution {
+// completed has an empty list for a missing one.
+func completed(d *Distribution) *Distribution {
 	if d == nil {
 		return nil
 	}
@@ -387,7 +367,7 @@ func (d *Distribution) complete() *Distribution {
 	return &c
 }
 
-func (d *Distribution) equal(other *Distribution) bool {
+func equal(d, other *Distribution) bool {
 	return d.Empty == other.Empty && d.Unlabelled == other.Unlabelled && d.Skew == other.Skew && slices.Equal(d.Counts, other.Counts)
 }
 

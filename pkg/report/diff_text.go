@@ -26,13 +26,13 @@ func newDiffText(r *DiffReport, opts Options) *diffText {
 	}
 	for _, s := range r.Failures {
 		for _, l := range s.Levels {
-			t.namespaced = t.namespaced || l.Radius != nil && (l.Radius.Old.namespaced() || l.Radius.New.namespaced())
+			t.namespaced = t.namespaced || l.Radius != nil && (namespaced(l.Radius.Old) || namespaced(l.Radius.New))
 		}
 	}
 	return t
 }
 
-func (r Radius) namespaced() bool { return r.Replicas > 0 && r.Namespace != "default" }
+func namespaced(r Radius) bool { return r.Replicas > 0 && r.Namespace != "default" }
 
 func (t *diffText) everything() {
 	t.line(t.verdict())
@@ -68,8 +68,6 @@ func (t *diffText) verdict() cell {
 	}
 	return s.cellf("%s", upperFirst(t.report.Verdict))
 }
-
-func upperFirst(line string) string { return strings.ToUpper(line[:1]) + line[1:] }
 
 // text is "old.json, 8 steps of kind-walkthrough".
 func (c Compared) text() string {
@@ -190,7 +188,7 @@ func (t *diffText) newlyPending(pods []StrandedPod) {
 	if len(pods) > 0 {
 		t.linef(red, "Newly Pending %d:", len(pods))
 	}
-	groups := grouped(pods, StrandedPod.refusal)
+	groups := grouped(pods, StrandedPod.sameReason)
 	t.upTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		name := t.group(groups[i])
 		if len(groups[i]) == 1 {
@@ -260,22 +258,6 @@ func (t *diffText) pod(m MovedPod) string {
 	return t.name(m.Namespace, m.Name)
 }
 
-// ordinal is 1st, 2nd, 3rd, 4th, 11th.
-func ordinal(n int) string {
-	suffix := "th"
-	if tens := n / 10 % 10; tens != 1 {
-		switch n % 10 {
-		case 1:
-			suffix = "st"
-		case 2:
-			suffix = "nd"
-		case 3:
-			suffix = "rd"
-		}
-	}
-	return fmt.Sprintf("%d%s", n, suffix)
-}
-
 // note says what makes a move less than it seems.
 func (m MovedPod) note() string {
 	var notes []string
@@ -322,13 +304,13 @@ func (t *diffText) workloads(workloads []WorkloadDiff) [][]cell {
 			}
 		}
 		for _, l := range w.Levels {
-			table = append(table, plain.row(name, "by "+levelName(l.TopologyKey), l.Old.brief(), l.New.brief(), l.skew()))
+			table = append(table, plain.row(name, "by "+levelName(l.TopologyKey), brief(l.Old), brief(l.New), l.skew()))
 		}
 	}
 	return used(table)
 }
 
-func (d *Distribution) brief() string {
+func brief(d *Distribution) string {
 	if d == nil {
 		return none
 	}

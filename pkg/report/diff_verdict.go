@@ -191,9 +191,6 @@ func (v *diffVerdict) radii() {
 	}
 }
 
-// levelName is zone for topology.kubernetes.io/zone, and node for kubernetes.io/hostname.
-func levelName(key string) string { return domainNoun(key, shorts([]string{key})[0]) }
-
 // afterFailures tells of the failure that leaves the most more pods so, or else of that which leaves the most fewer.
 func (v *diffVerdict) afterFailures(kind, words string, level func(*BlastLevelDiff) *Change, failure func(*FailureDiff) *Change) {
 	more, fewer := 0, 0

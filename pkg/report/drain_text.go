@@ -64,14 +64,6 @@ func (t *drainText) verdict() cell {
 	return green.cellf("%s, and no pod is Pending after it.", line)
 }
 
-// is is "1 pod is" or "2 pods are".
-func is(n int, noun string) string {
-	if n == 1 {
-		return count(n, noun) + " is"
-	}
-	return count(n, noun) + " are"
-}
-
 // otherOrder says whether another order ends.
 func (t *drainText) otherOrder() cell {
 	switch r := t.report; {

@@ -115,23 +115,3 @@ func (e *Explanation) behind(other *Candidate) string {
 	}
 	return fmt.Sprintf("it has %d points, %d fewer than %s: %s", other.Total, chosen.Total-other.Total, chosen.Node, strings.Join(parts, ", "))
 }
-
-// present marks the node on which the pod is.
-func (c *Cycle) present(node string) {
-	if c == nil {
-		return
-	}
-	for i := range c.Candidates {
-		c.Candidates[i].Present = c.Candidates[i].Node == node
-	}
-}
-
-// chosen is the pod's node among the candidates.
-func (c *Cycle) chosen() *Candidate {
-	for i := range c.Candidates {
-		if c.Candidates[i].Chosen {
-			return &c.Candidates[i]
-		}
-	}
-	return nil
-}

@@ -240,11 +240,3 @@ func (s *BlastStep) failed(level int, f *Failure) string {
 	}
 	return name + " " + domainsText(f.Domains)
 }
-
-// domainNoun is what a failure domain is called, by the short name of its level where there is no word for it.
-func domainNoun(key, short string) string {
-	if word := noun(key); word != "domain" {
-		return word
-	}
-	return short
-}

@@ -345,10 +345,19 @@ func (t *outcomesText) numbers(s *OutcomeStep) [][]cell {
 	return table
 }
 
-// levelWord names a level's domains: region, zone, node, or the key's last part.
-func levelWord(key string) string {
-	if key == hostname {
-		return "node"
+// summary is a row for each step below the titles.
+func (t *outcomesText) summary() [][]cell {
+	table := [][]cell{bold.row("NAME", "PLACEMENTS", "LIKELIEST", "PENDING")}
+	for i := range t.report.Steps {
+		s := &t.report.Steps[i]
+		likeliest, style := none, plain
+		if s.pods() > 0 {
+			likeliest = s.Placements[0].Chance.text()
+		}
+		if s.AnyPending.Share > 0 {
+			style = yellow
+		}
+		table = append(table, []cell{plain.cell(orNone(s.Name)), plain.cell(s.Different), plain.cell(likeliest), style.cell(s.AnyPending.text())})
 	}
-	return key[strings.LastIndex(key, "/")+1:]
+	return table
 }

@@ -1,37 +1,9 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
-
-var SizeFormats = formats[SizeReport]{
-	textFormat("text", func(r *SizeReport, opts Options) []byte {
-		t := &page{color: opts.Color, all: true}
-		for _, line := range r.verdict() {
-			t.line(line)
-		}
-		if !opts.Quiet {
-			r.rest(t)
-		}
-		return t.bytes()
-	}),
-	jsonFormat(completeSize),
-	yamlFormat(completeSize),
-	plainFormat("markdown", sizeMarkdown),
-}
-
-// completeSize is complete for a SizeReport.
-func completeSize(r *SizeReport) *SizeReport {
-	c := *r
-	c.Head, c.Groups = completeHead(r.Head), list(slices.Clone(r.Groups))
-	for i := range c.Groups {
-		c.Groups[i].Zones = list(c.Groups[i].Zones)
-	}
-	return &c
-}
 
 // verdict is the answer, and what is to be known of it.
 func (r *SizeReport) verdict() []cell {
@@ -113,24 +85,4 @@ func (f SizeFewer) text() string {
 		on += ", after the loss of " + domainOf(f.Level) + " " + f.Domain
 	}
 	return fmt.Sprintf("%s, %s no node; the first is %s", on, count(f.Stranded, "pod")+pick(f.Stranded, " has", " have"), strings.TrimPrefix(f.Pod, "default/"))
-}
-
-// sizeMarkdown is the answer, the numbers, and what goes wrong with fewer.
-func sizeMarkdown(r *SizeReport) []byte {
-	m := &markdown{}
-	for i, line := range r.verdict() {
-		if i == 0 {
-			m.block("**%s**", prose(line.text))
-		} else {
-			m.block("%s", prose(line.text))
-		}
-	}
-	m.about(r.Head)
-	m.table(r.table(), "group")
-	var fewer []string
-	for _, f := range r.Fewer {
-		fewer = append(fewer, prose(f.text())+": "+prose(cmp.Or(f.Message, silent)))
-	}
-	m.list("With fewer", fewer)
-	return m.bytes()
 }

@@ -30,7 +30,7 @@ func (e *Explanation) story() []string {
 			names = append(names, c.Candidates[0].Scores[i].Plugin)
 		}
 		story = append(story, fmt.Sprintf("%s %s the same points for all of them, and so decide%s nothing.",
-			listed(names), pick(len(names), "has", "have"), pick(len(names), "s", "")))
+			and(names), pick(len(names), "has", "have"), pick(len(names), "s", "")))
 	}
 	for _, i := range apart {
 		story = append(story, e.preference(i))
@@ -51,7 +51,7 @@ func (e *Explanation) filtering() []string {
 	var parts []string
 	for _, refusal := range c.Refusals {
 		refused += refusal.Count
-		who := listed(refusal.Nodes[:min(len(refusal.Nodes), maxNamed)])
+		who := and(refusal.Nodes[:min(len(refusal.Nodes), maxNamed)])
 		if more := refusal.Count - min(len(refusal.Nodes), maxNamed); more > 0 {
 			who += fmt.Sprintf(" and %d more", more)
 		}
@@ -91,7 +91,7 @@ func (e *Explanation) preference(plugin int) string {
 		return fmt.Sprintf("%s (weight %d) sees a difference in raw points, but after scaling gives all of them %d.", score.Plugin, score.Weight, score.Weighted)
 	}
 	if reasons := reasons(best.Scores[plugin].Parts, worst.Scores[plugin].Parts); len(reasons) > 0 {
-		sentence += ": " + listed(reasons)
+		sentence += ": " + and(reasons)
 	}
 	return sentence + "."
 }
@@ -188,23 +188,5 @@ func (e Effect) outcome() string {
 	if e.Pending != e.PendingWithout {
 		parts = append(parts, fmt.Sprintf("%s Pending instead of %d", is(e.PendingWithout, "pod"), e.Pending))
 	}
-	return "decides: without it " + listed(parts)
-}
-
-// listed joins words as a sentence does: a, b and c.
-func listed(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
-
-func joinOr(words []string) string { return strings.Join(words, " or ") }
-
-// pick returns one for a number of 1.
-func pick(n int, one, several string) string {
-	if n == 1 {
-		return one
-	}
-	return several
+	return "decides: without it " + and(parts)
 }
