@@ -92,3 +92,11 @@ func TestStory(t *testing.T) {
 		}
 	}
 }
+
+func anExplanation() *ExplainReport {
+	return &ExplainReport{
+		Head: completeHead(Head{APIVersion: APIVersion, Kind: ExplainKind, Ties: "upstream"}),
+		Pods: []Explanation{{Step: "one", Namespace: "default", Name: "web-1", Node: "n1", Cycle: &Cycle{}, Decision: &Decision{Feasible: 1},
+			Flips: []Flip{{Of: "term", Subject: "weight", From: "1", To: "2", Searched: "1 to 100"}}, Tried: []string{"more replicas"}}},
+	}
+}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,26 +37,6 @@ func changed(r *Report) *Report {
 	return r
 }
 
-func hostileBlast() *BlastReport {
-	const h = reporttest.Hostile
-	radius := Radius{Share: 1, Namespace: h, Workload: h, Lost: 1, Replicas: 1, Domains: []string{h}}
-	return &BlastReport{Head: Head{Scenario: h}, Mode: "unreachable", Simultaneous: 1, Recover: true, Steps: []BlastStep{{Name: h, Action: h, Levels: []BlastLevel{{
-		TopologyKey: h, Domains: 1, Radius: radius, Failures: []Failure{{
-			Domains: []string{h}, Nodes: []string{h}, Pods: 1, BrokenBudgets: []string{h},
-			Workloads: []Loss{{Kind: h, Namespace: h, Name: h, Replicas: 1, Lost: 1, QuorumLost: true, Gone: true, BrokenBudgets: []string{h}}},
-			Recovery: &Recovery{After: radius, Stranded: []StrandedPod{{Namespace: h, Name: h, Workload: h, Message: h}},
-				NotReplaced: []UnreplacedPod{{Namespace: h, Name: h, Why: h}}},
-		}},
-	}}}}}
-}
-
-func hostileDrain() *DrainReport {
-	const h = reporttest.Hostile
-	node := DrainedNode{Node: h, Evicted: []DrainedPod{{h, h, h}}, Blocked: []BlockedPod{{h, h, h, h}}, Refused: []BlockedPod{{h, h, h, h}},
-		Placed: []RecoveredPod{{Namespace: h, Name: h, Workload: h, Node: h}}, Pending: []StrandedPod{{Namespace: h, Name: h, Message: h}}}
-	return &DrainReport{Head: Head{Scenario: h}, Nodes: []DrainedNode{node, node}, Order: []DrainedNode{node}}
-}
-
 func TestMarkdownHostile(t *testing.T) {
 	for name, page := range map[string][]byte{
 		"report": reportMarkdown(hostileReport()), "blast": blastMarkdown(hostileBlast()), "drain": drainMarkdown(hostileDrain()),
@@ -65,42 +44,6 @@ func TestMarkdownHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { reporttest.Harmless(t, string(page)) })
 	}
-}
-
-// What variants say of themselves comes from a file, too.
-func TestCompareMarkdownHostile(t *testing.T) {
-	const h = reporttest.Hostile + "\a\u202e"
-	page := string(compareMarkdown(&CompareReport{Head: Head{Scenario: h}, Variants: []CompareVariant{{Name: "baseline"}, {Name: h, Description: h}}}))
-	if shown := reporttest.Rendering(t, page); strings.Contains(shown, "<img") || strings.Contains(shown, "<a ") || strings.ContainsAny(page, "\x1b\a\u202e") {
-		t.Errorf("markup or control characters in\n%s", page)
-	}
-}
-
-// What a cell holds is what a reader sees of it, whatever stands in the text.
-func TestMarkdownShowsTheText(t *testing.T) {
-	tag := regexp.MustCompile(`<[^>]*>`)
-	for _, text := range []string{"a|b", `a\|b`, `\`, "`", "a`b|c", `x\`, "<none>", "&amp;", "1. a_b_c * d", "~/k8s/x.yaml:3", "{key: value}", "a://b"} {
-		for name, markup := range map[string]string{"prose": prose(text), "code": code(text)} {
-			table := &markdown{}
-			table.block("%s%s%s", line([]string{"a", "b"}), line([]string{"---", "---"}), strings.TrimSuffix(line([]string{markup, "end"}), "\n"))
-			shown := reporttest.Rendering(t, table.out.String())
-			cells := regexp.MustCompile(`(?s)<td>(.*?)</td>`).FindAllStringSubmatch(shown, -1)
-			if len(cells) != 2 {
-				t.Errorf("%s of %q: %d cells in\n%s", name, text, len(cells), shown)
-				continue
-			}
-			if got := unescaped(tag.ReplaceAllString(cells[0][1], "")); got != text {
-				t.Errorf("%s of %q shows %q", name, text, got)
-			}
-			if got := strings.TrimSpace(unescaped(tag.ReplaceAllString(reporttest.Rendering(t, "Text "+markup), ""))); got != "Text "+text {
-				t.Errorf("%s of %q outside of a table shows %q", name, text, got)
-			}
-		}
-	}
-}
-
-func unescaped(html string) string {
-	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#39;", "'", "&amp;", "&").Replace(html)
 }
 
 // However much there is to tell, it fits a comment, and what is left out is counted.
@@ -160,39 +103,5 @@ func TestReportVerdict(t *testing.T) {
 		if got := (&Report{Steps: steps}).verdict(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-	}
-}
-
-func TestBlastVerdict(t *testing.T) {
-	stays := zones()
-	stays.Steps[0].Levels[0].Failures = stays.Steps[0].Levels[0].Failures[:1]
-	two := zones()
-	two.Simultaneous, two.Recover = 2, false
-	for i := range two.Steps[0].Levels[0].Failures {
-		two.Steps[0].Levels[0].Failures[i].Recovery = nil
-	}
-	for want, r := range map[string]*BlastReport{
-		"No failure was looked at": {},
-		"Failure of one zone takes up to 100% of a workload; up to 2 pods stranded":                                    zones(),
-		"Failure of one zone takes up to 100% of a workload; no pod stranded":                                          stays,
-		"Failure of 2 zones together takes up to 100% of a workload":                                                   two,
-		"Failure of one region takes up to 70% of a workload, of one zone 50%, of one node 50%; up to 2 pods stranded": storedBlast(t),
-	} {
-		if got := r.verdict(); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
-	}
-}
-
-func TestDrainMarkdown(t *testing.T) {
-	reporttest.Golden(t, "rendered/drain.markdown", string(drainMarkdown(aDrain())))
-}
-
-func TestShortened(t *testing.T) {
-	if got := shortened(strings.Repeat("é", maxWords)); got != strings.Repeat("é", maxWords) {
-		t.Error("what fits is shortened")
-	}
-	if got, want := shortened(strings.Repeat("é", maxWords+1)), fmt.Sprintf("%s…", strings.Repeat("é", maxWords-1)); got != want {
-		t.Errorf("got %s", got)
 	}
 }

@@ -10,26 +10,6 @@ import (
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 )
 
-func TestSARIFIsValid(t *testing.T) {
-	schema := reporttest.SARIF(t)
-	reports, blasts := rendered(t)
-	reports["nothing"] = &Report{}
-	for name, r := range reports {
-		if err := reporttest.Validate(t, schema, write(t, r, "sarif", Options{})); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for name, r := range blasts {
-		if err := reporttest.Validate(t, schema, writeBlast(t, r, "sarif", Options{})); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	valid := write(t, sourced(), "sarif", Options{})
-	if reporttest.Validate(t, schema, strings.Replace(valid, `"level": "error"`, `"level": "fatal"`, 1)) == nil {
-		t.Error("the schema refuses nothing")
-	}
-}
-
 // sarifLog is what forges read.
 type sarifLog struct {
 	Runs []struct {
@@ -48,6 +28,26 @@ type sarifLog struct {
 				}
 			}
 		}
+	}
+}
+
+func TestSARIFIsValid(t *testing.T) {
+	schema := reporttest.SARIF(t)
+	reports, blasts := rendered(t)
+	reports["nothing"] = &Report{}
+	for name, r := range reports {
+		if err := reporttest.Validate(t, schema, write(t, r, "sarif", Options{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, r := range blasts {
+		if err := reporttest.Validate(t, schema, writeBlast(t, r, "sarif", Options{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	valid := write(t, sourced(), "sarif", Options{})
+	if reporttest.Validate(t, schema, strings.Replace(valid, `"level": "error"`, `"level": "fatal"`, 1)) == nil {
+		t.Error("the schema refuses nothing")
 	}
 }
 
@@ -80,21 +80,5 @@ func TestSARIFLocations(t *testing.T) {
 	var empty sarifLog
 	if err := json.Unmarshal([]byte(write(t, &Report{}, "sarif", Options{})), &empty); err != nil || empty.Runs[0].Results == nil {
 		t.Errorf("no list of results where there are none: %v", err)
-	}
-}
-
-func TestURI(t *testing.T) {
-	for path, want := range map[string]string{
-		"deploy.yaml": "deploy.yaml", "../a b/é.yaml": "../a%20b/%C3%A9.yaml", "c:d.yaml": "./c:d.yaml", "/abs/x.yaml": "file:///abs/x.yaml", "a#b?.yaml": "a%23b%3F.yaml",
-	} {
-		if got := uri(path); got != want {
-			t.Errorf("uri(%s) is %s, want %s", path, got, want)
-		}
-	}
-}
-
-func TestUnlinked(t *testing.T) {
-	if got := unlinked("[a](http://b) {c: }"); got != `[a\](http://b) {c: }` {
-		t.Error(got)
 	}
 }

@@ -265,33 +265,3 @@ func TestDetailsShortened(t *testing.T) {
 		}
 	}
 }
-
-func TestHeads(t *testing.T) {
-	tests := []struct{ keys, want []string }{
-		{[]string{region, zone}, []string{"REGION", "ZONE"}},
-		{[]string{"example.com/rack", "pool"}, []string{"RACK", "POOL"}},
-		{[]string{zone, "failure-domain.beta.kubernetes.io/zone"}, []string{"TOPOLOGY.KUBERNETES.IO/ZONE", "FAILURE-DOMAIN.BETA.KUBERNETES.IO/ZONE"}},
-	}
-	for _, test := range tests {
-		if diff := cmp.Diff(test.want, heads(test.keys)); diff != "" {
-			t.Errorf("%v: %s", test.keys, diff)
-		}
-	}
-}
-
-func TestClean(t *testing.T) {
-	tests := map[string]string{
-		"web-1":               "web-1",
-		"Zürich 東京":           "Zürich 東京",
-		"\x1b[31mred":         `\x1b[31mred`,
-		"a\r\nb\tc":           `a\r\nb\tc`,
-		"\u009b2J\u202etxt":   `\u009b2J\u202etxt`,
-		"invalid \xff":        "invalid \ufffd",
-		`a backslash \ and '`: `a backslash \ and '`,
-	}
-	for given, want := range tests {
-		if got := clean(given); got != want {
-			t.Errorf("clean(%q) = %q, want %q", given, got, want)
-		}
-	}
-}

@@ -7,40 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/faultline/faultline/pkg/ask/blast"
-	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
-	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/simulation"
 )
-
-func blasted(t testing.TB, file string, opts blast.Options) *BlastReport {
-	t.Helper()
-	s, err := scenario.Load(file, scenario.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := simulation.Run(t.Context(), s, simulation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := &result.Steps[len(result.Steps)-1]
-	analysis, err := blast.Lost(step.State, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := blast.Recover(t.Context(), step.State, s.Config, s.Ties, analysis, opts, nil); err != nil {
-		t.Fatal(err)
-	}
-	risks, err := risk.Analyze(t.Context(), step.State, s.Failures.Rates, risk.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return NewBlast(result, []Blasted{{Step: step, Analysis: analysis, Risk: NewRisk(risks)}}, opts, true, "v0.1.0")
-}
 
 // storedReport is the walkthrough's.
 func storedReport(t testing.TB) *Report {
@@ -97,52 +67,6 @@ func TestWriteBlastGolden(t *testing.T) {
 	}
 }
 
-// The figures of testdata/blast/world.yaml as they were worked out by hand.
-func TestNewBlast(t *testing.T) {
-	r := blasted(t, "testdata/blast/world.yaml", blast.Options{Simultaneous: 1, Mode: controller.Unreachable, Levels: []string{zone}})
-	level := r.Steps[0].Levels[0]
-	if want := (Radius{Share: 1, Namespace: "default", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}}); !cmp.Equal(want, level.Radius) {
-		t.Errorf("radius %+v, want %+v", level.Radius, want)
-	}
-	// Zone a takes all of solo, the others a third of web and of db.
-	if want := (1 + 1./3 + 1./3) / 3; *level.Mean < want-1e-9 || *level.Mean > want+1e-9 {
-		t.Errorf("mean %v, want %v", *level.Mean, want)
-	}
-	if diff := cmp.Diff([]Share{{1. / 3, 2}, {1, 1}}, level.Shares); diff != "" {
-		t.Errorf("shares (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"cp"}, level.Unlabelled); diff != "" {
-		t.Errorf("unlabelled (-want +got):\n%s", diff)
-	}
-	type figures struct {
-		Pods, Lost, Recovered, Stranded, NotReplaced int
-		Budgets                                      []string
-	}
-	var got []figures
-	for _, f := range level.Failures {
-		got = append(got, figures{f.Pods, f.Recovery.Lost, len(f.Recovery.Recovered), len(f.Recovery.Stranded), len(f.Recovery.NotReplaced), f.BrokenBudgets})
-	}
-	web := []string{"default/web"}
-	if diff := cmp.Diff([]figures{{4, 4, 1, 1, 2, web}, {4, 4, 0, 1, 3, web}, {3, 3, 0, 1, 2, web}}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestWhyNotReplaced(t *testing.T) {
-	r := blasted(t, "testdata/blast/world.yaml", blast.Options{Simultaneous: 1, Mode: controller.Unreachable, Levels: []string{zone}})
-	got := map[string]string{}
-	for _, pod := range r.Steps[0].Levels[0].Failures[1].Recovery.NotReplaced {
-		name, _, _ := strings.Cut(pod.Name, "-")
-		got[name], _, _ = strings.Cut(pod.Why, ":")
-	}
-	want := map[string]string{
-		"agent": "pod of a DaemonSet", "bare": "bare pod", "db": "pod of a StatefulSet on a node that is only unreachable",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // many is a report of n nodes that fail one by one. The first 3 hold all of a workload, the next 7 hold half of one, 90 a tenth
 // of one, the others nothing. The recovery of each that loses something is that of the first.
 func many(n int) *BlastReport {
@@ -193,14 +117,6 @@ func TestWriteBlastMany(t *testing.T) {
 	}
 }
 
-func TestPercent(t *testing.T) {
-	for share, want := range map[float64]string{0: "0%", 0.001: "<1%", 0.01: "1%", 2. / 3: "67%", 0.99: "99%", 0.999: ">99%", 1: "100%"} {
-		if got := percent(share); got != want {
-			t.Errorf("percent(%v) is %s, want %s", share, got, want)
-		}
-	}
-}
-
 // The same name in two namespaces, and of two kinds, is told apart; what could drive a terminal is not written.
 func TestWriteBlastNames(t *testing.T) {
 	r := many(100)
@@ -211,39 +127,6 @@ func TestWriteBlastNames(t *testing.T) {
 	got := writeBlast(t, r, "text", Options{})
 	if want := `a/deployment/db 1/1, a/statefulset/db 1/1, b/db\x1b[31m 1/1, 1 more`; !strings.Contains(got, want) {
 		t.Errorf("no %s in\n%s", want, got)
-	}
-}
-
-func TestWriteDrain(t *testing.T) {
-	schema := reporttest.Schema(t, "drain-report")
-	pod := func(name string) BlockedPod { return BlockedPod{Namespace: "default", Name: name, Reason: "because"} }
-	for name, r := range map[string]*DrainReport{
-		"ends": {Ends: true, Nodes: []DrainedNode{
-			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}, Placed: []RecoveredPod{{Namespace: "default", Name: "web-2", Node: "n3"}}},
-			{Node: "n2", Ends: true},
-		}},
-		"pending": {Ends: true, Nodes: []DrainedNode{
-			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "shop", Name: "web-1"}}, Pending: []StrandedPod{{Namespace: "shop", Name: "web-2", Message: "no room"}}},
-		}},
-		"blocked": {Nodes: []DrainedNode{{Node: "n1", Blocked: []BlockedPod{pod("bare")}}, {Node: "n2", Ends: true}}},
-		"order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}},
-			Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}}},
-		"no-order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}}},
-	} {
-		r.APIVersion, r.Kind, r.Ties = APIVersion, DrainKind, "upstream"
-		for _, format := range DrainFormats.Names() {
-			var out bytes.Buffer
-			if err := DrainFormats.Write(&out, r, format, Options{}); err != nil {
-				t.Fatal(err)
-			}
-			if format == "json" {
-				if err := reporttest.Validate(t, schema, out.String()); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-			} else if format == "text" {
-				reporttest.Golden(t, "drain/"+name+".text", out.String())
-			}
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,59 +30,6 @@ func TestDecodeRoundTrip(t *testing.T) {
 				t.Errorf("%s %s (-want +got):\n%s", name, format, diff)
 			}
 		}
-	}
-}
-
-// The other reports come back as they were, too, and none is taken for another.
-func TestDecodeOtherRoundTrip(t *testing.T) {
-	blast, drain, explain := storedBlast(t), aDrain(), anExplanation()
-	for name, test := range map[string]struct {
-		want   any
-		decode func(data []byte) (any, error)
-	}{
-		BlastKind:   {completeBlast(blast), func(data []byte) (any, error) { return DecodeBlast("r", data) }},
-		DrainKind:   {completeDrain(drain), func(data []byte) (any, error) { return DecodeModel[DrainReport]("r", data, DrainKind) }},
-		ExplainKind: {explain, func(data []byte) (any, error) { return DecodeModel[ExplainReport]("r", data, ExplainKind) }},
-	} {
-		for format, encode := range map[string]func(any) ([]byte, error){"json": toJSON, "yaml": toYAML} {
-			data, err := encode(test.want)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := test.decode(data)
-			if err != nil {
-				t.Errorf("%s %s: %v", name, format, err)
-				continue
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%s %s (-want +got):\n%s", name, format, diff)
-			}
-			if _, err := Decode("r", data); err == nil || !strings.Contains(err.Error(), "give a report of apiVersion faultline/v1alpha1 and kind Report") {
-				t.Errorf("%s %s is taken for a Report: %v", name, format, err)
-			}
-		}
-	}
-}
-
-// aDrain is a drain of two nodes that does not end in the order given, and does in another.
-func aDrain() *DrainReport {
-	return &DrainReport{
-		Head: Head{APIVersion: APIVersion, Kind: DrainKind, Ties: "upstream"}, Searched: true,
-		Nodes: []DrainedNode{
-			{Node: "n1", Refused: []BlockedPod{{Namespace: "default", Name: "web-1", Reason: "Cannot evict pod as it would violate the pod's disruption budget."}}},
-			{Node: "n2", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "db-0", Workload: "statefulset/db"}},
-				Placed:  []RecoveredPod{{Namespace: "default", Name: "web-2", Workload: "deployment/web", Node: "n3"}},
-				Pending: []StrandedPod{{Namespace: "default", Name: "db-0", Workload: "statefulset/db", Message: "0/3 nodes are available: 3 node(s) were unschedulable."}}},
-		},
-		Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}},
-	}
-}
-
-func anExplanation() *ExplainReport {
-	return &ExplainReport{
-		Head: completeHead(Head{APIVersion: APIVersion, Kind: ExplainKind, Ties: "upstream"}),
-		Pods: []Explanation{{Step: "one", Namespace: "default", Name: "web-1", Node: "n1", Cycle: &Cycle{}, Decision: &Decision{Feasible: 1},
-			Flips: []Flip{{Of: "term", Subject: "weight", From: "1", To: "2", Searched: "1 to 100"}}, Tried: []string{"more replicas"}}},
 	}
 }
 

@@ -1,0 +1,27 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFailuresJUnit(t *testing.T) {
+	got := decodeJUnit(t, writeBlast(t, zones(), "junit", Options{}))
+	if got.Tests != 1 || got.Failures != 1 {
+		t.Errorf("%d tests with %d failures, want 1 with 1", got.Tests, got.Failures)
+	}
+	c := got.Suites[0].Cases[0]
+	if c.Name != "failure of one zone" || c.Failure == nil || c.Failure.Type != ruleQuorum || c.File != "db.yaml" || c.Line != 3 {
+		t.Errorf("%+v", c)
+	}
+	for _, rule := range []string{ruleGone, ruleBudget, ruleStranded} {
+		if !strings.Contains(c.Out.Text, rule+": ") || strings.Contains(c.Failure.Text, rule) {
+			t.Errorf("%s is a warning, and stands on the output", rule)
+		}
+	}
+	two := zones()
+	two.Simultaneous = 2
+	if name := decodeJUnit(t, writeBlast(t, two, "junit", Options{})).Suites[0].Cases[0].Name; name != "failure of 2 zones together" {
+		t.Error(name)
+	}
+}

@@ -1,0 +1,41 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+)
+
+func hostileBlast() *BlastReport {
+	const h = reporttest.Hostile
+	radius := Radius{Share: 1, Namespace: h, Workload: h, Lost: 1, Replicas: 1, Domains: []string{h}}
+	return &BlastReport{Head: Head{Scenario: h}, Mode: "unreachable", Simultaneous: 1, Recover: true, Steps: []BlastStep{{Name: h, Action: h, Levels: []BlastLevel{{
+		TopologyKey: h, Domains: 1, Radius: radius, Failures: []Failure{{
+			Domains: []string{h}, Nodes: []string{h}, Pods: 1, BrokenBudgets: []string{h},
+			Workloads: []Loss{{Kind: h, Namespace: h, Name: h, Replicas: 1, Lost: 1, QuorumLost: true, Gone: true, BrokenBudgets: []string{h}}},
+			Recovery: &Recovery{After: radius, Stranded: []StrandedPod{{Namespace: h, Name: h, Workload: h, Message: h}},
+				NotReplaced: []UnreplacedPod{{Namespace: h, Name: h, Why: h}}},
+		}},
+	}}}}}
+}
+
+func TestBlastVerdict(t *testing.T) {
+	stays := zones()
+	stays.Steps[0].Levels[0].Failures = stays.Steps[0].Levels[0].Failures[:1]
+	two := zones()
+	two.Simultaneous, two.Recover = 2, false
+	for i := range two.Steps[0].Levels[0].Failures {
+		two.Steps[0].Levels[0].Failures[i].Recovery = nil
+	}
+	for want, r := range map[string]*BlastReport{
+		"No failure was looked at": {},
+		"Failure of one zone takes up to 100% of a workload; up to 2 pods stranded":                                    zones(),
+		"Failure of one zone takes up to 100% of a workload; no pod stranded":                                          stays,
+		"Failure of 2 zones together takes up to 100% of a workload":                                                   two,
+		"Failure of one region takes up to 70% of a workload, of one zone 50%, of one node 50%; up to 2 pods stranded": storedBlast(t),
+	} {
+		if got := r.verdict(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
