@@ -1,12 +1,13 @@
 package report
 
 import (
+	"encoding/xml"
 	"strings"
 	"testing"
 )
 
 func TestFailuresJUnit(t *testing.T) {
-	got := decodeJUnit(t, writeBlast(t, zones(), "junit", Options{}))
+	got := decodeSuites(t, writeBlast(t, zones(), "junit", Options{}))
 	if got.Tests != 1 || got.Failures != 1 {
 		t.Errorf("%d tests with %d failures, want 1 with 1", got.Tests, got.Failures)
 	}
@@ -21,7 +22,16 @@ func TestFailuresJUnit(t *testing.T) {
 	}
 	two := zones()
 	two.Simultaneous = 2
-	if name := decodeJUnit(t, writeBlast(t, two, "junit", Options{})).Suites[0].Cases[0].Name; name != "failure of 2 zones together" {
+	if name := decodeSuites(t, writeBlast(t, two, "junit", Options{})).Suites[0].Cases[0].Name; name != "failure of 2 zones together" {
 		t.Error(name)
 	}
+}
+
+func decodeSuites(t *testing.T, data string) junitSuites {
+	t.Helper()
+	var suites junitSuites
+	if err := xml.Unmarshal([]byte(data), &suites); err != nil {
+		t.Fatalf("%v in\n%s", err, data)
+	}
+	return suites
 }

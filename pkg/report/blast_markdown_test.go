@@ -39,3 +39,17 @@ func TestBlastVerdict(t *testing.T) {
 		}
 	}
 }
+
+func TestBlastMarkdownHostile(t *testing.T) {
+	reporttest.Harmless(t, string(blastMarkdown(hostileBlast())))
+}
+
+// However much there is to say, it fits a comment, and what is left out is counted.
+func TestBlastMarkdownIsBounded(t *testing.T) {
+	wide := hostileBlast()
+	for len(wide.Steps) < 500 {
+		wide.Steps = append(wide.Steps, wide.Steps[0])
+	}
+	reporttest.Bounded(t, blastMarkdown(wide), "rows", "steps", "lines")
+	reporttest.Bounded(t, blastMarkdown(many(5000)))
+}

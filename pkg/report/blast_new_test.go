@@ -38,9 +38,9 @@ func blasted(t testing.TB, file string, opts blast.Options) *BlastReport {
 	return NewBlast(result, []Blasted{{Step: step, Analysis: analysis, Risk: NewRisk(risks)}}, opts, true, "v0.1.0")
 }
 
-// The figures of testdata/blast/world.yaml as they were worked out by hand.
+// The figures of testdata/world.yaml as they were worked out by hand.
 func TestNewBlast(t *testing.T) {
-	r := blasted(t, "testdata/blast/world.yaml", blast.Options{Simultaneous: 1, Mode: controller.Unreachable, Levels: []string{zone}})
+	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: controller.Unreachable, Levels: []string{zone}})
 	level := r.Steps[0].Levels[0]
 	if want := (Radius{Share: 1, Namespace: "default", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}}); !cmp.Equal(want, level.Radius) {
 		t.Errorf("radius %+v, want %+v", level.Radius, want)
@@ -70,7 +70,7 @@ func TestNewBlast(t *testing.T) {
 }
 
 func TestWhyNotReplaced(t *testing.T) {
-	r := blasted(t, "testdata/blast/world.yaml", blast.Options{Simultaneous: 1, Mode: controller.Unreachable, Levels: []string{zone}})
+	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: controller.Unreachable, Levels: []string{zone}})
 	got := map[string]string{}
 	for _, pod := range r.Steps[0].Levels[0].Failures[1].Recovery.NotReplaced {
 		name, _, _ := strings.Cut(pod.Name, "-")

@@ -12,20 +12,6 @@ import (
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 )
 
-// storedReport is the walkthrough's.
-func storedReport(t testing.TB) *Report {
-	t.Helper()
-	data, err := os.ReadFile("testdata/stored/report.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Decode("report.json", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // storedBlast is what the failures in the walkthrough take.
 func storedBlast(t testing.TB) *BlastReport {
 	t.Helper()
@@ -55,12 +41,12 @@ func TestWriteBlastGolden(t *testing.T) {
 		"one": {Simultaneous: 1, Mode: controller.Unreachable},
 		"two": {Simultaneous: 2, Mode: controller.Deleted, Levels: []string{zone}},
 	} {
-		r := blasted(t, "testdata/blast/world.yaml", opts)
-		reporttest.Golden(t, "blast/"+name+".text", writeBlast(t, r, "text", Options{}))
-		reporttest.Golden(t, "blast/"+name+".wide", writeBlast(t, r, "wide", Options{All: true}))
-		reporttest.Golden(t, "blast/"+name+".quiet", writeBlast(t, r, "text", Options{Quiet: true}))
+		r := blasted(t, "testdata/world.yaml", opts)
+		reporttest.Golden(t, ""+name+".text", writeBlast(t, r, "text", Options{}))
+		reporttest.Golden(t, ""+name+".wide", writeBlast(t, r, "wide", Options{All: true}))
+		reporttest.Golden(t, ""+name+".quiet", writeBlast(t, r, "text", Options{Quiet: true}))
 		written := writeBlast(t, r, "json", Options{})
-		reporttest.Golden(t, "blast/"+name+".json", written)
+		reporttest.Golden(t, ""+name+".json", written)
 		if err := reporttest.Validate(t, schema, written); err != nil {
 			t.Error(err)
 		}
@@ -99,7 +85,7 @@ func many(n int) *BlastReport {
 func TestWriteBlastMany(t *testing.T) {
 	r := many(5000)
 	short := writeBlast(t, r, "text", Options{})
-	reporttest.Golden(t, "blast/many.text", short)
+	reporttest.Golden(t, "many.text", short)
 	for _, want := range []string{"3 × 100%, 7 × 50%, 90 × 10%, 4900 × nothing", "the 10 worst of 5000 failures", "or one of 4 more is lost"} {
 		if !strings.Contains(short, want) {
 			t.Errorf("no %q in\n%s", want, short)
@@ -130,11 +116,8 @@ func TestWriteBlastNames(t *testing.T) {
 	}
 }
 
-func TestUnknownFormats(t *testing.T) {
+func TestBlastUnknownFormat(t *testing.T) {
 	if err := BlastFormats.Write(new(bytes.Buffer), many(100), "xml", Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml, markdown, csv, junit, sarif, svg, png` {
-		t.Errorf("%v", err)
-	}
-	if err := DrainFormats.Write(new(bytes.Buffer), &DrainReport{}, "wide", Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
 		t.Errorf("%v", err)
 	}
 }

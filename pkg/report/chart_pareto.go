@@ -171,11 +171,11 @@ func (p *place) names(parameters []string) string {
 	for _, point := range p.points[:min(len(p.points), maxPlaceNames)] {
 		names = append(names, point.short(parameters))
 	}
-	words := strings.Join(names, "; ")
+	line := strings.Join(names, "; ")
 	if more := len(p.points) - len(names); more > 0 {
-		words += fmt.Sprintf("; and %s", count(more, "more point"))
+		line += fmt.Sprintf("; and %s", count(more, "more point"))
 	}
-	return words
+	return line
 }
 
 // said is a value with what it is of: 3 Pending pods.

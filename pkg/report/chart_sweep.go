@@ -301,11 +301,11 @@ func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
 		if len(of.values) == len(a.values) {
 			continue
 		}
-		words := of.labels()
-		if more := len(words) - maxPlaceNames; more > 0 {
-			words = append(words[:maxPlaceNames], fmt.Sprintf("%d more", more))
+		labels := of.labels()
+		if more := len(labels) - maxPlaceNames; more > 0 {
+			labels = append(labels[:maxPlaceNames], fmt.Sprintf("%d more", more))
 		}
-		parts = append(parts, cut(a.name, 16)+" "+or(words))
+		parts = append(parts, cut(a.name, 16)+" "+or(labels))
 	}
 	if product == len(c.members) && len(parts) > 0 {
 		return strings.Join(parts, ", ")

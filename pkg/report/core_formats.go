@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // Options are what a reader can choose about text and wide. JSON, YAML and CSV always hold everything; a page or a picture counts
@@ -138,7 +140,7 @@ func toCSV(table [][]string) ([]byte, error) {
 	for _, cells := range table {
 		safe := make([]string, len(cells))
 		for i, text := range cells {
-			safe[i] = clean(text)
+			safe[i] = manifest.Clean(text)
 			if strings.IndexAny(text, "=+-@") == 0 {
 				safe[i] = "'" + safe[i]
 			}

@@ -62,11 +62,11 @@ func (v *diffVerdict) worse(kind, part string) {
 }
 
 // some is "1 step added"; "" of none.
-func some(n int, noun, words string) string {
+func some(n int, noun, done string) string {
 	if n == 0 {
 		return ""
 	}
-	return count(n, noun) + " " + words
+	return count(n, noun) + " " + done
 }
 
 // moved counts the pods that moved. One that stays away for several steps counts once.

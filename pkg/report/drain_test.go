@@ -2,7 +2,10 @@ package report
 
 import (
 	"bytes"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 )
@@ -34,7 +37,7 @@ func TestWriteDrain(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			} else if format == "text" {
-				reporttest.Golden(t, "drain/"+name+".text", out.String())
+				reporttest.Golden(t, ""+name+".text", out.String())
 			}
 		}
 	}
@@ -55,7 +58,7 @@ func aDrain() *DrainReport {
 }
 
 func TestDrainMarkdown(t *testing.T) {
-	reporttest.Golden(t, "rendered/drain.markdown", string(drainMarkdown(aDrain())))
+	reporttest.Golden(t, "drain.markdown", string(drainMarkdown(aDrain())))
 }
 
 func hostileDrain() *DrainReport {
@@ -63,4 +66,41 @@ func hostileDrain() *DrainReport {
 	node := DrainedNode{Node: h, Evicted: []DrainedPod{{h, h, h}}, Blocked: []BlockedPod{{h, h, h, h}}, Refused: []BlockedPod{{h, h, h, h}},
 		Placed: []RecoveredPod{{Namespace: h, Name: h, Workload: h, Node: h}}, Pending: []StrandedPod{{Namespace: h, Name: h, Message: h}}}
 	return &DrainReport{Head: Head{Scenario: h}, Nodes: []DrainedNode{node, node}, Order: []DrainedNode{node}}
+}
+
+func TestDrainMarkdownHostile(t *testing.T) {
+	reporttest.Harmless(t, string(drainMarkdown(hostileDrain())))
+}
+
+// However much there is to say, it fits a comment, and what is left out is counted.
+func TestDrainMarkdownIsBounded(t *testing.T) {
+	r := hostileDrain()
+	for len(r.Nodes[0].Evicted) < 5000 {
+		r.Nodes[0].Evicted = append(r.Nodes[0].Evicted, r.Nodes[0].Evicted[0])
+	}
+	for len(r.Nodes) < 500 {
+		r.Nodes = append(r.Nodes, r.Nodes[0])
+	}
+	reporttest.Bounded(t, drainMarkdown(r), "nodes", "lines")
+}
+
+// What is written comes back as it was, and is taken for no other report.
+func TestDrainRoundTrip(t *testing.T) {
+	want := completeDrain(aDrain())
+	for _, format := range []string{"json", "yaml"} {
+		var out bytes.Buffer
+		if err := DrainFormats.Write(&out, want, format, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeModel[DrainReport]("r", out.Bytes(), DrainKind)
+		if err != nil {
+			t.Fatalf("%s: %v", format, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", format, diff)
+		}
+		if _, err := DecodeModel[DrainReport]("r", out.Bytes(), "Report"); err == nil || !strings.Contains(err.Error(), "give a report of apiVersion faultline/v1alpha1 and kind Report") {
+			t.Errorf("%s is taken for a Report: %v", format, err)
+		}
+	}
 }

@@ -39,8 +39,8 @@ func TestWriteExplain(t *testing.T) {
 			}
 			return out.String()
 		}
-		reporttest.Golden(t, "explain/"+name+".text", written("text", Options{}))
-		reporttest.Golden(t, "explain/"+name+".story", written("text", Options{Quiet: true}))
+		reporttest.Golden(t, ""+name+".text", written("text", Options{}))
+		reporttest.Golden(t, ""+name+".story", written("text", Options{Quiet: true}))
 		if err := reporttest.Validate(t, schema, written("json", Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -90,13 +90,5 @@ func TestStory(t *testing.T) {
 		if diff := cmp.Diff(c.want, c.e.story()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-	}
-}
-
-func anExplanation() *ExplainReport {
-	return &ExplainReport{
-		Head: completeHead(Head{APIVersion: APIVersion, Kind: ExplainKind, Ties: "upstream"}),
-		Pods: []Explanation{{Step: "one", Namespace: "default", Name: "web-1", Node: "n1", Cycle: &Cycle{}, Decision: &Decision{Feasible: 1},
-			Flips: []Flip{{Of: "term", Subject: "weight", From: "1", To: "2", Searched: "1 to 100"}}, Tried: []string{"more replicas"}}},
 	}
 }

@@ -47,7 +47,7 @@ func TestIgnoredKinds(t *testing.T) {
 // What pack writes is what was given, once it is taken apart.
 func TestPack(t *testing.T) {
 	models := map[string]any{
-		"hostile": stored(t, "testdata/html/hostile.json"), "string": "a<b", "number": 3, "nothing": nil, "list": []any{},
+		"hostile": stored(t, "testdata/hostile.json"), "string": "a<b", "number": 3, "nothing": nil, "list": []any{},
 		"odd": map[string]any{"": map[string]any{}, "a": []any{}, "b": []any{[]any{}, []any{}}, "c": map[string]any{}, "__proto__": "x", "long": []any{"twice as long", "twice as long", "true", true, 1.5, -1, nil}},
 	}
 	for name, model := range models {

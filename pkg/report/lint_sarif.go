@@ -41,5 +41,5 @@ func (f *LintFinding) location() *sarif.Location {
 	if f.Source != nil {
 		at.Source = &f.Source.Source
 	}
-	return at.location()
+	return location(at)
 }

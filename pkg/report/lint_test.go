@@ -40,9 +40,9 @@ func lintIn(t *testing.T, r *LintReport, format string, opts Options) string {
 
 func TestWriteLint(t *testing.T) {
 	r := aLint("web")
-	reporttest.Golden(t, "lint/mixed.text", lintIn(t, r, "text", Options{}))
-	reporttest.Golden(t, "lint/mixed.all", lintIn(t, r, "text", Options{All: true}))
-	reporttest.Golden(t, "lint/mixed.sarif", lintIn(t, r, "sarif", Options{}))
+	reporttest.Golden(t, "mixed.text", lintIn(t, r, "text", Options{}))
+	reporttest.Golden(t, "mixed.all", lintIn(t, r, "text", Options{All: true}))
+	reporttest.Golden(t, "mixed.sarif", lintIn(t, r, "sarif", Options{}))
 	if quiet := lintIn(t, r, "text", Options{Quiet: true}); strings.Count(quiet, "\n") != 1 {
 		t.Errorf("-q is more than the verdict:\n%s", quiet)
 	}

@@ -118,12 +118,12 @@ func summary(name, text string) string {
 }
 
 // shortened is the text without control characters, and cut where it is too long.
-func shortened(text string) string {
-	text = clean(text)
-	if utf8.RuneCountInString(text) > maxWords {
-		text = string([]rune(text)[:maxWords-1]) + "…"
+func shortened(given string) string {
+	given = clean(given)
+	if utf8.RuneCountInString(given) > maxWords {
+		given = string([]rune(given)[:maxWords-1]) + "…"
 	}
-	return text
+	return given
 }
 
 // details writes what can be folded away, item by item, into the room that is left.

@@ -51,7 +51,7 @@ func walkthrough(t *testing.T) *reports {
 func hostile(t *testing.T) *reports {
 	t.Helper()
 	var r reports
-	load(t, "html/hostile.json", &r)
+	load(t, "hostile.json", &r)
 	return &r
 }
 
@@ -82,7 +82,7 @@ func TestPageGolden(t *testing.T) {
 	inline, hash := regexp.MustCompile(`(?s)(<style>|<script>).*?(</style>|</script>)`), regexp.MustCompile(`sha256-[A-Za-z0-9+/]+=*`)
 	for name, r := range map[string]*reports{"walkthrough": walkthrough(t), "hostile": hostile(t)} {
 		out := strings.ReplaceAll(r.html(t), "&#43;", "+") // as html/template writes the hashes
-		reporttest.Golden(t, "html/"+name+".html", hash.ReplaceAllString(inline.ReplaceAllString(out, "$1…$2"), "…"))
+		reporttest.Golden(t, ""+name+".html", hash.ReplaceAllString(inline.ReplaceAllString(out, "$1…$2"), "…"))
 	}
 }
 

@@ -103,7 +103,7 @@ func podDomain(pod Pod, key string, topologies map[string]map[string]string) (st
 // podSeries are the parts that bars are put together from: the largest workloads, all others, pods that are not ready, Pending.
 type podSeries struct {
 	list     []StackSeries
-	position map[owner]int // of a workload; of any other, others
+	position map[[2]string]int // of a workload; of any other, others
 	others   int
 	notReady int
 	pending  int
@@ -111,13 +111,13 @@ type podSeries struct {
 
 func newPodSeries(steps []Step) *podSeries {
 	const absent = -1
-	s := &podSeries{position: map[owner]int{}, others: absent, notReady: absent, pending: absent}
-	var order []owner
-	pods := map[owner]int{}
+	s := &podSeries{position: map[[2]string]int{}, others: absent, notReady: absent, pending: absent}
+	var order [][2]string
+	pods := map[[2]string]int{}
 	var notReady, pending, namespaced bool
 	for i := range steps {
 		for _, pod := range steps[i].Pods {
-			of := owner{pod.Namespace, pod.Workload}
+			of := [2]string{pod.Namespace, pod.Workload}
 			if pods[of]++; pods[of] == 1 {
 				order = append(order, of)
 			}
@@ -126,7 +126,7 @@ func newPodSeries(steps []Step) *podSeries {
 			namespaced = namespaced || pod.Namespace != "default"
 		}
 	}
-	slices.SortStableFunc(order, func(a, b owner) int { return cmp.Compare(pods[b], pods[a]) })
+	slices.SortStableFunc(order, func(a, b [2]string) int { return cmp.Compare(pods[b], pods[a]) })
 	add := func(name string, role Role) int {
 		s.list = append(s.list, StackSeries{name, role})
 		return len(s.list) - 1
@@ -136,9 +136,9 @@ func newPodSeries(steps []Step) *podSeries {
 			s.others = add(count(len(order)-i, "other workload"), OtherWorkloads)
 			break
 		}
-		name := cmp.Or(of.workload, "pods without owner")
+		name := cmp.Or(of[1], "pods without owner")
 		if namespaced {
-			name = of.namespace + "/" + name
+			name = of[0] + "/" + name
 		}
 		s.position[of] = add(name, AWorkload)
 	}
@@ -167,7 +167,7 @@ func (s *podSeries) count(step *Step, levels []StackLevel, topologies map[string
 		values[k] = make([]float64, pending+1)
 	}
 	for _, pod := range step.Pods {
-		k, known := s.position[owner{pod.Namespace, pod.Workload}]
+		k, known := s.position[[2]string{pod.Namespace, pod.Workload}]
 		switch {
 		case pod.Node == "":
 			k = s.pending

@@ -31,11 +31,11 @@ func (t *runText) workloads(s *stepText, workloads []Workload) {
 		}
 		cells = append(cells, plain.cell(w.title()), number(w.Desired, plain), number(w.Running, plain), number(w.Pending, yellow))
 		for _, key := range keys {
-			text := none
+			pods := none
 			if d := w.distribution(key); d != nil && d.used() {
-				text = fmt.Sprintf("%s (skew %d)", d.text(maxCellDomains), d.Skew)
+				pods = fmt.Sprintf("%s (skew %d)", d.text(maxCellDomains), d.Skew)
 			}
-			cells = append(cells, plain.cell(text))
+			cells = append(cells, plain.cell(pods))
 		}
 		table = append(table, cells)
 	}

@@ -203,8 +203,8 @@ func TestWriteTellsOfTheWriter(t *testing.T) {
 // Lists that nobody filled are empty lists, and the given report stays as it is.
 func TestWriteNoNull(t *testing.T) {
 	r := &Report{Steps: []Step{{Workloads: []Workload{{Domains: []Distribution{{}}}}}}}
-	for _, report := range []*Report{r, {}} {
-		if out := write(t, report, "json", Options{}); strings.Contains(out, "null") {
+	for _, given := range []*Report{r, {}} {
+		if out := write(t, given, "json", Options{}); strings.Contains(out, "null") {
 			t.Errorf("null in\n%s", out)
 		}
 	}
@@ -264,4 +264,18 @@ func TestDetailsShortened(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, all)
 		}
 	}
+}
+
+// storedReport is the walkthrough's.
+func storedReport(t testing.TB) *Report {
+	t.Helper()
+	data, err := os.ReadFile("testdata/stored/report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Decode("report.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

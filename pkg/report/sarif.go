@@ -35,13 +35,13 @@ func toSARIF(h Head, found []Finding) ([]byte, error) {
 			WithRuleIndex(slices.IndexFunc(rules, func(rule Rule) bool { return rule.ID == f.ID })).
 			WithLevel(f.Level).
 			WithMessage(sarif.NewTextMessage(unlinked(clean("step " + f.Step + ": " + f.Message)))).
-			WithLocations([]*sarif.Location{f.location()}))
+			WithLocations([]*sarif.Location{location(f)}))
 	}
 	log.AddRun(run)
 	return toJSON(log)
 }
 
-func (f Finding) location() *sarif.Location {
+func location(f Finding) *sarif.Location {
 	parts := []string{f.Step}
 	if f.Workload != "" {
 		parts = append(parts, f.Namespace, f.Workload)

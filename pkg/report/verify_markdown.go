@@ -14,11 +14,11 @@ func verifyMarkdown(r *VerifyReport) []byte {
 	h.Scenario = "" // a command line
 	m.about(h)
 	m.table(r.divergences(), "divergence")
-	var words []string
+	var causes []string
 	for _, line := range r.words() {
-		words = append(words, prose(line))
+		causes = append(causes, prose(line))
 	}
-	m.list("What they could be", words)
+	m.list("What they could be", causes)
 	var assumed []string
 	for _, a := range r.Assumed {
 		assumed = append(assumed, prose(a.text()))

@@ -47,8 +47,8 @@ func verifyIn(t *testing.T, r *VerifyReport, format string, opts Options) string
 
 func TestWriteVerify(t *testing.T) {
 	r := aVerification("n1")
-	reporttest.Golden(t, "verify/mixed.text", verifyIn(t, r, "text", Options{}))
-	reporttest.Golden(t, "verify/mixed.markdown", verifyIn(t, r, "markdown", Options{}))
+	reporttest.Golden(t, "mixed.text", verifyIn(t, r, "text", Options{}))
+	reporttest.Golden(t, "mixed.markdown", verifyIn(t, r, "markdown", Options{}))
 	if all := verifyIn(t, r, "text", Options{All: true}); !strings.Contains(all, "web-40") || strings.Contains(all, "use --all") {
 		t.Errorf("--all does not list every pod:\n%s", all)
 	}
