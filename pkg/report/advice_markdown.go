@@ -34,7 +34,7 @@ func adviceMarkdown(r *AdviceReport) []byte {
 		}
 		d.block("````shell\n%s\n````", strings.Join(commands, "\n"))
 		d.block("</details>")
-		return d.out.String()
+		return d.text()
 	})
 	var lines []string
 	for _, line := range r.beaten(rest) {

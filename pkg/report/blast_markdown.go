@@ -98,7 +98,7 @@ func (t *blastText) details(step *BlastStep) string {
 		m.list("Of all failures of the level", found)
 	}
 	m.block("</details>")
-	return m.out.String()
+	return m.text()
 }
 
 // consequences are the lines below a failure: what it takes, and what comes of it.

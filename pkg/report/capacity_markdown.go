@@ -32,7 +32,7 @@ func capacityMarkdown(r *CapacityReport) []byte {
 		}
 		part.list("The first pod without a node", refused)
 		part.block("</details>")
-		return part.out.String()
+		return part.text()
 	})
 	var pods []string
 	for _, pod := range r.Largest {

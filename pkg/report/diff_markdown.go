@@ -143,7 +143,7 @@ func (t *diffText) details(s *StepDiff) string {
 	m.list("Pods removed", pods(s.Removed, " Pending"))
 	m.table(t.workloads(s.Workloads), "line")
 	m.block("</details>")
-	return m.out.String()
+	return m.text()
 }
 
 // failureDetails are how each level and each failure changed.
@@ -160,5 +160,5 @@ func (t *diffText) failureDetails(s *BlastDiff) string {
 		}
 	}
 	m.block("</details>")
-	return m.out.String()
+	return m.text()
 }

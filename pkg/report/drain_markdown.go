@@ -47,5 +47,5 @@ func (t *drainText) details(node *DrainedNode) string {
 		return name(node.Pending[i].Namespace, node.Pending[i].Name) + ": " + prose(cmp.Or(node.Pending[i].Message, silent))
 	}))
 	m.block("</details>")
-	return m.out.String()
+	return m.text()
 }

@@ -32,7 +32,7 @@ var checksFormats = formats[[]lint.Check]{
 			rows = append(rows, plain.row(c.ID, string(c.Severity), c.Title))
 		}
 		p.table("", rows...)
-		return p.out.Bytes()
+		return p.bytes()
 	}),
 	encodedFormat("json", func(checks *[]lint.Check) ([]byte, error) { return toJSON(LintChecks(*checks)) }),
 	encodedFormat("yaml", func(checks *[]lint.Check) ([]byte, error) { return toYAML(LintChecks(*checks)) }),

@@ -32,6 +32,9 @@ func (m *markdown) block(format string, args ...any) {
 // bytes is the page.
 func (m *markdown) bytes() []byte { return []byte(m.out.String()) }
 
+// text is a part of a page.
+func (m *markdown) text() string { return m.out.String() }
+
 // upTo writes as many of n items as the limit and the page's room leave, and counts the rest.
 func (m *markdown) upTo(limit, room, n int, noun string, item func(i int) string) {
 	for i := range n {

@@ -16,7 +16,7 @@ func TestMarkdownShowsTheText(t *testing.T) {
 		for name, markup := range map[string]string{"prose": prose(text), "code": code(text)} {
 			table := &markdown{}
 			table.block("%s%s%s", line([]string{"a", "b"}), line([]string{"---", "---"}), strings.TrimSuffix(line([]string{markup, "end"}), "\n"))
-			shown := reporttest.Rendering(t, table.out.String())
+			shown := reporttest.Rendering(t, table.text())
 			cells := regexp.MustCompile(`(?s)<td>(.*?)</td>`).FindAllStringSubmatch(shown, -1)
 			if len(cells) != 2 {
 				t.Errorf("%s of %q: %d cells in\n%s", name, text, len(cells), shown)

@@ -17,7 +17,7 @@ func outcomesMarkdown(r *OutcomesReport) []byte {
 		}
 		d.table(t.numbers(s), "number")
 		d.block("</details>")
-		return d.out.String()
+		return d.text()
 	})
 	m.list("Notes", proses(r.Notes))
 	return m.bytes()

@@ -110,5 +110,5 @@ func (s *stepText) details() string {
 	m.list("Why", proses(s.Why))
 	m.list("Notes", proses(s.Notes))
 	m.block("</details>")
-	return m.out.String()
+	return m.text()
 }

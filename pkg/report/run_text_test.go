@@ -234,7 +234,7 @@ func TestConclusion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := runText{report: &Report{Steps: test.steps}}
 			out.conclusion()
-			if diff := cmp.Diff(test.want, out.out.String()); diff != "" {
+			if diff := cmp.Diff(test.want, string(out.bytes())); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/ask/advice"
+	askadvice "github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -62,7 +62,7 @@ with the patch that makes it so, what it does not solve, and the commands that r
 			bar := newProgress(s.err)
 			bar.unit = "runs"
 			defer bar.done()
-			found, err := advice.Of(cmd.Context(), loaded, owner, advice.Options{
+			found, err := askadvice.Of(cmd.Context(), loaded, owner, askadvice.Options{
 				Trials: trials, Fewer: !cmd.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: bar.update,
 			})
 			if err != nil {
@@ -115,7 +115,7 @@ func adviseArguments(cmd *cobra.Command, args []string) (target string, scenario
 // adviseTarget finds the workload.
 func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace string) (cluster.Ref, error) {
 	kind, _, _ := scenario.ParseTarget(target)
-	if !slices.Contains(advice.Kinds, kind) {
+	if !slices.Contains(askadvice.Kinds, kind) {
 		why := map[string]string{
 			"DaemonSet": ": a DaemonSet has a pod on every node that takes one, and nothing to keep apart",
 			"Job":       ": the template of a Job cannot change; delete it and create another",
@@ -125,7 +125,7 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace st
 	if namespace != "" {
 		target = namespace + "/" + target
 	}
-	owner, err := s.Workload(target, advice.Kinds...)
+	owner, err := s.Workload(target, askadvice.Kinds...)
 	if err != nil {
 		return owner, usage(cmd, "%s", err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/ask/blast"
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
@@ -180,7 +180,7 @@ func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simula
 		}
 		steps = []simulation.Step{*step}
 	}
-	opts := blast.Options{
+	opts := askblast.Options{
 		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
 		Mode: controller.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
 	}
@@ -202,26 +202,26 @@ func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simula
 }
 
 // after lets the domains fail after one step.
-func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts blast.Options, bar *progress) (*report.Blasted, error) {
+func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, bar *progress) (*report.Blasted, error) {
 	opts = those(step.State, opts)
-	analysis := &blast.Analysis{}
+	analysis := &askblast.Analysis{}
 	if len(f.levels) == 0 || len(opts.Levels) > 0 {
 		var err error
-		if analysis, err = blast.Lost(step.State, opts); err != nil {
+		if analysis, err = askblast.Lost(step.State, opts); err != nil {
 			return nil, asInput(err)
 		}
 	}
 	blasted := &report.Blasted{Step: step, Analysis: analysis}
 	if f.recover {
 		progress := func(done, total int) { bar.update(step.Name, done, total) }
-		if err := blast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
+		if err := askblast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
 			return nil, err
 		}
 	}
 	if len(s.Failures.Rates) == 0 {
 		return blasted, nil
 	}
-	quorum, err := blast.Quorums(step.State, opts.Quorum)
+	quorum, err := askblast.Quorums(step.State, opts.Quorum)
 	if err != nil {
 		return nil, asInput(err)
 	}
@@ -235,18 +235,18 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 
 // known finds levels that no node and quorums that no workload has after any of the steps: what is there after one of them is
 // looked at then.
-func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts blast.Options) error {
+func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askblast.Options) error {
 	var problems []error
 	for _, level := range opts.Levels {
 		problem := everywhere(steps, func(state *cluster.State) error {
-			_, err := blast.Lost(state, blast.Options{Levels: []string{level}, Simultaneous: 1})
+			_, err := askblast.Lost(state, askblast.Options{Levels: []string{level}, Simultaneous: 1})
 			return err
 		})
 		problems = append(problems, problem)
 	}
 	for _, name := range opts.Quorum {
 		problem := everywhere(steps, func(state *cluster.State) error {
-			_, err := blast.Quorums(state, []string{name})
+			_, err := askblast.Quorums(state, []string{name})
 			return err
 		})
 		problems = append(problems, problem)
@@ -269,12 +269,12 @@ func everywhere(steps []simulation.Step, check func(*cluster.State) error) error
 }
 
 // those keeps the levels and quorums that the state has.
-func those(state *cluster.State, opts blast.Options) blast.Options {
+func those(state *cluster.State, opts askblast.Options) askblast.Options {
 	if levels := topology.Levels(state.Nodes, opts.Levels...); len(opts.Levels) > 0 {
 		opts.Levels = slices.DeleteFunc(slices.Clone(opts.Levels), func(key string) bool { return !slices.Contains(levels, key) })
 	}
 	opts.Quorum = slices.DeleteFunc(slices.Clone(opts.Quorum), func(name string) bool {
-		_, err := blast.Quorums(state, []string{name})
+		_, err := askblast.Quorums(state, []string{name})
 		return err != nil
 	})
 	return opts

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/ask/capacity"
+	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -46,7 +46,7 @@ them. HorizontalPodAutoscalers of the workloads are not asked.`,
 				return err
 			}
 			state := result.Steps[len(result.Steps)-1].State
-			asked, wrong := capacity.Mixes(state, workloads, mixes)
+			asked, wrong := askcapacity.Mixes(state, workloads, mixes)
 			opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
 			if err := errors.Join(wrong, wrongLevels); err != nil {
 				return usage(cmd, "%s", err)
@@ -55,7 +55,7 @@ them. HorizontalPodAutoscalers of the workloads are not asked.`,
 			bar.unit = "counts"
 			defer bar.done()
 			opts.Progress = func(what string, done int) { bar.update(what, done, -1) }
-			answers, err := capacity.Find(cmd.Context(), result, asked, opts)
+			answers, err := askcapacity.Find(cmd.Context(), result, asked, opts)
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func (i *input) runBase(cmd *cobra.Command, s streams, args []string, step strin
 	}
 	bar := newProgress(s.err)
 	defer bar.done()
-	return simulation.Run(cmd.Context(), capacity.Base(loaded, step), simulation.Options{Progress: bar.update})
+	return simulation.Run(cmd.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: bar.update})
 }
 
 func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
@@ -130,9 +130,9 @@ func (f *survival) check(cmd *cobra.Command) error {
 }
 
 // options are those of the flags. What they leave open the scenario says.
-func (f *survival) options(nodes []*v1.Node, s *scenario.Scenario) (capacity.Options, error) {
-	opts := capacity.Options{Mode: controller.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
+func (f *survival) options(nodes []*v1.Node, s *scenario.Scenario) (askcapacity.Options, error) {
+	opts := askcapacity.Options{Mode: controller.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
 	var err error
-	opts.Survive, err = capacity.Levels(nodes, s, f.levels)
+	opts.Survive, err = askcapacity.Levels(nodes, s, f.levels)
 	return opts, err
 }

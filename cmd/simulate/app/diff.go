@@ -43,7 +43,7 @@ difference by themselves.`,
 			if args[0] == manifest.Stdin && args[1] == manifest.Stdin {
 				return usage(cmd, "standard input is read once; give - as the old report or as the new one, not both")
 			}
-			found, err := compare(cmd, s, args[0], args[1])
+			found, err := compareFiles(cmd, s, args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -60,8 +60,8 @@ difference by themselves.`,
 	return cmd
 }
 
-// compare reads two reports of one kind, and compares them.
-func compare(cmd *cobra.Command, s streams, oldFile, newFile string) (*report.DiffReport, error) {
+// compareFiles reads two reports of one kind, and compares them.
+func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*report.DiffReport, error) {
 	var kinds [2]string
 	var data [2][]byte
 	for i, file := range []string{oldFile, newFile} {

@@ -45,7 +45,7 @@ node by node in the order given. Where that does not end, another order is looke
 			if err := knownNodes(cmd, last.State, nodes); err != nil {
 				return err
 			}
-			found, err := drain(cmd, &in, result, last.State, nodes, options)
+			found, err := drainNodes(cmd, &in, result, last.State, nodes, options)
 			if err != nil {
 				return err
 			}
@@ -105,8 +105,8 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 	return nil
 }
 
-// drain drains the nodes in the order given and, if that does not end, looks for another.
-func drain(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options controller.DrainOptions) (*report.DrainReport, error) {
+// drainNodes drains the nodes in the order given and, if that does not end, looks for another.
+func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options controller.DrainOptions) (*report.DrainReport, error) {
 	world, err := simulation.NewWorld(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/ask/explain"
+	askexplain "github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -20,7 +20,7 @@ const explainPods = 5
 
 func newExplain(s streams) *cobra.Command {
 	var in input
-	var of explain.Question
+	var of askexplain.Question
 	var nodes []string
 	var out output
 	var narrative bool
@@ -55,10 +55,10 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 			bar := newProgress(s.err)
 			bar.unit = "runs"
 			defer bar.done()
-			result, pods, more, err := explain.Pods(cmd.Context(), loaded, of, explain.Options{
+			result, pods, more, err := askexplain.Pods(cmd.Context(), loaded, of, askexplain.Options{
 				Progress: func(done, total int) { bar.update("explaining", done, total) },
 			})
-			var missing *explain.NotFoundError
+			var missing *askexplain.NotFoundError
 			if errors.As(err, &missing) {
 				return usage(cmd, "%s", nothingToExplain(missing))
 			} else if err != nil {
@@ -90,7 +90,7 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 }
 
 // explainArguments tells the target from the scenario, which may stand after it or before.
-func explainArguments(cmd *cobra.Command, args []string, of *explain.Question) (scenarios []string, err error) {
+func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question) (scenarios []string, err error) {
 	for _, arg := range args {
 		kind, name, err := scenario.ParseTarget(arg)
 		switch {
@@ -115,7 +115,7 @@ func explainArguments(cmd *cobra.Command, args []string, of *explain.Question) (
 }
 
 // nothingToExplain words that there is no such pod, and which workloads there are.
-func nothingToExplain(missing *explain.NotFoundError) string {
+func nothingToExplain(missing *askexplain.NotFoundError) string {
 	if len(missing.Steps) > 0 {
 		return missing.Error()
 	}

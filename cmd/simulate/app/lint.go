@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/ask/lint"
+	asklint "github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/report"
 )
 
 func newLint(s streams) *cobra.Command {
 	in := input{assume: true}
-	var chosen lint.Options
+	var chosen asklint.Options
 	var failOn string
 	var listed bool
 	var out output
@@ -25,7 +25,7 @@ would never end. Some checks read the rules and the nodes, others run the scenar
 no nodes are given, nine in three zones are assumed.
 
 The exit code is 3 if there is a finding as grave as --fail-on says, by default an error, as linters do. What is meant is ignored by an
-annotation on the object, with a reason: ` + lint.IgnoreAnnotation + `: "CHECK: reason; CHECK: reason".`,
+annotation on the object, with a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHECK: reason".`,
 		Example: `  simulate lint scenario.yaml
   simulate lint -f app.yaml
   simulate lint --cluster nodes.yaml -f app.yaml --fail-on warning
@@ -43,7 +43,7 @@ annotation on the object, with a reason: ` + lint.IgnoreAnnotation + `: "CHECK: 
 				if out.format == "sarif" || len(out.reports) > 0 {
 					return usage(cmd, "--list lists the checks as text, json or yaml; leave -o sarif and --report out")
 				}
-				return report.WriteLintChecks(s.out, lint.Checks(), out.format)
+				return report.WriteLintChecks(s.out, asklint.Checks(), out.format)
 			}
 			result, err := in.run(cmd, s, args)
 			if err != nil {
@@ -53,7 +53,7 @@ annotation on the object, with a reason: ` + lint.IgnoreAnnotation + `: "CHECK: 
 			bar.unit = "workloads"
 			defer bar.done()
 			chosen.Progress = func(done, total int) { bar.update("checks", done, total) }
-			linted, err := lint.Run(cmd.Context(), result, chosen)
+			linted, err := asklint.Run(cmd.Context(), result, chosen)
 			if err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ annotation on the object, with a reason: ` + lint.IgnoreAnnotation + `: "CHECK: 
 	flags := cmd.Flags()
 	flags.StringSliceVar(&chosen.Only, "only", nil, "make these `CHECKS` alone (repeatable, or separated by commas)")
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "leave these `CHECKS` out (repeatable, or separated by commas)")
-	flags.StringVar(&failOn, "fail-on", string(lint.Error), "exit with 3 if there is a finding of this `SEVERITY`, or a graver one: "+strings.Join(severities(), ", "))
+	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY`, or a graver one: "+strings.Join(severities(), ", "))
 	flags.BoolVar(&listed, "list", false, "list all checks, and check nothing")
 	out.register(cmd, report.LintFormats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
@@ -85,7 +85,7 @@ annotation on the object, with a reason: ` + lint.IgnoreAnnotation + `: "CHECK: 
 }
 
 // checkLint refuses checks and severities that there are not.
-func checkLint(cmd *cobra.Command, chosen lint.Options, failOn string) error {
+func checkLint(cmd *cobra.Command, chosen asklint.Options, failOn string) error {
 	for _, id := range slices.Concat(chosen.Only, chosen.Disable) {
 		if !slices.Contains(checks(), id) {
 			return usage(cmd, "there is no check %q; give one of those that simulate lint --list lists", id)
@@ -99,7 +99,7 @@ func checkLint(cmd *cobra.Command, chosen lint.Options, failOn string) error {
 
 func checks() []string {
 	var ids []string
-	for _, check := range lint.Checks() {
+	for _, check := range asklint.Checks() {
 		ids = append(ids, check.ID)
 	}
 	return ids
@@ -107,7 +107,7 @@ func checks() []string {
 
 func severities() []string {
 	var all []string
-	for _, severity := range lint.Severities {
+	for _, severity := range asklint.Severities {
 		all = append(all, string(severity))
 	}
 	return append(all, "none")

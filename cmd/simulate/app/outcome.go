@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/ask/outcome"
+	askoutcome "github.com/faultline/faultline/pkg/ask/outcome"
 	"github.com/faultline/faultline/pkg/report"
 )
 
@@ -100,16 +100,16 @@ func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, 
 	defer bar.done()
 	bar.unit = "runs"
 	defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
-	opts := outcome.Options{Progress: bar.update}
+	opts := askoutcome.Options{Progress: bar.update}
 	var found *report.OutcomesReport
 	if o.trials > 0 {
-		set, err := outcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts)
+		set, err := askoutcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts)
 		if err != nil {
 			return err
 		}
 		found = report.NewTrialOutcomes(set, version)
 	} else {
-		exact, err := outcome.RunExact(cmd.Context(), loaded, opts)
+		exact, err := askoutcome.RunExact(cmd.Context(), loaded, opts)
 		if err != nil {
 			return fmt.Errorf("%s: %w", loaded.Name, err)
 		}

@@ -71,7 +71,7 @@ how the reports are collected.`,
 			if job.wanted {
 				return job.write(cmd, s, loaded, shards)
 			}
-			found, err := sweep(cmd, s, loaded, results, shard, shards, opts)
+			found, err := runSweep(cmd, s, loaded, results, shard, shards, opts)
 			if err != nil {
 				return err
 			}
@@ -95,8 +95,8 @@ how the reports are collected.`,
 	return cmd
 }
 
-// sweep carries out the points of a shard.
-func sweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*report.SweepReport, error) {
+// runSweep carries out the points of a shard.
+func runSweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*report.SweepReport, error) {
 	var store *whatif.Store
 	var err error
 	if results != "" {

@@ -8,14 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/ask/verify"
+	askverify "github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
 func newVerify(s streams) *cobra.Command {
 	var opts scenario.Options
-	var sources verify.Sources
+	var sources askverify.Sources
 	var least string
 	var out output
 	cmd := &cobra.Command{
@@ -49,14 +49,14 @@ stood, from their scheduling until their deletion.`,
 			if err != nil {
 				return asInput(err)
 			}
-			history, err := verify.ReadHistory(sources)
+			history, err := askverify.ReadHistory(sources)
 			if err != nil {
 				return asInput(err)
 			}
 			bar := newProgress(s.err)
 			defer bar.done()
-			result, err := verify.Run(cmd.Context(), loaded, verify.Options{History: history, Progress: func(done, total int) { bar.update("replay", done, total) }})
-			if errors.Is(err, verify.ErrNothing) || errors.Is(err, verify.ErrForeign) {
+			result, err := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: func(done, total int) { bar.update("replay", done, total) }})
+			if errors.Is(err, askverify.ErrNothing) || errors.Is(err, askverify.ErrForeign) {
 				return asInput(err)
 			}
 			if err != nil {
