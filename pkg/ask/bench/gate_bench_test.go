@@ -28,7 +28,7 @@ func BenchmarkGate(b *testing.B) {
 			ctx := context.Background()
 			alarms := 0
 			for b.Loop() {
-				before, err := newMeter(ctx, run)
+				before, err := newMeter(ctx, run, machine)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -36,7 +36,7 @@ func BenchmarkGate(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				after, err := newMeter(ctx, slowed(run, program.slower))
+				after, err := newMeter(ctx, slowed(run, program.slower), machine)
 				if err != nil {
 					b.Fatal(err)
 				}

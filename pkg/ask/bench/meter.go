@@ -38,9 +38,19 @@ func (s *Sample) Score() float64 { return s.CPU.Seconds() / s.Calibration.Second
 
 // Meter measures one scenario. It measures the whole process, so nothing else may run meanwhile.
 type Meter struct {
-	run  func(context.Context) (pods int, err error)
-	runs int // in one measurement
+	run   func(context.Context) (pods int, err error)
+	clock clock
+	runs  int // in one measurement
 }
+
+// clock is what a Meter measures with.
+type clock struct {
+	wall      func() time.Time
+	cpu       func() time.Duration // that the process has used so far
+	calibrate func() time.Duration
+}
+
+var machine = clock{wall: time.Now, cpu: cpuTime, calibrate: calibrate}
 
 // NewMeter runs the scenario once or twice, to warm up and to see how long it takes.
 func NewMeter(ctx context.Context, s *scenario.Scenario) (*Meter, error) {
@@ -50,20 +60,20 @@ func NewMeter(ctx context.Context, s *scenario.Scenario) (*Meter, error) {
 			return 0, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		return attempts(result), nil
-	})
+	}, machine)
 }
 
-func newMeter(ctx context.Context, run func(context.Context) (int, error)) (*Meter, error) {
-	m := &Meter{run: run, runs: 1}
-	calibrate()
+func newMeter(ctx context.Context, run func(context.Context) (int, error), by clock) (*Meter, error) {
+	m := &Meter{run: run, clock: by, runs: 1}
+	by.calibrate()
 	var took time.Duration
 	// The first run of a process takes more than twice as long as the next, and would make measurements too short.
 	for range 2 {
-		began := time.Now()
+		began := by.wall()
 		if _, err := run(ctx); err != nil {
 			return nil, err
 		}
-		if took = time.Since(began); took >= atLeast {
+		if took = by.wall().Sub(began); took >= atLeast {
 			break
 		}
 	}
@@ -83,13 +93,13 @@ func attempts(result *simulation.Result) int {
 // Sample takes one measurement.
 func (m *Meter) Sample(ctx context.Context) (Sample, error) {
 	var best Sample
-	calibration := calibrate()
+	calibration := m.clock.calibrate()
 	for attempt := range bestOf {
 		sample, err := m.attempt(ctx)
 		if err != nil {
 			return Sample{}, err
 		}
-		calibration = min(calibration, calibrate())
+		calibration = min(calibration, m.clock.calibrate())
 		if attempt == 0 || sample.CPU < best.CPU {
 			best = sample
 		}
@@ -101,7 +111,7 @@ func (m *Meter) Sample(ctx context.Context) (Sample, error) {
 func (m *Meter) attempt(ctx context.Context) (Sample, error) {
 	var start, end runtime.MemStats
 	runtime.ReadMemStats(&start)
-	pods, cpu, began := 0, cpuTime(), time.Now()
+	pods, cpu, began := 0, m.clock.cpu(), m.clock.wall()
 	for range m.runs {
 		of, err := m.run(ctx)
 		if err != nil {
@@ -109,7 +119,7 @@ func (m *Meter) attempt(ctx context.Context) (Sample, error) {
 		}
 		pods += of
 	}
-	wall, used := time.Since(began), cpuTime()-cpu
+	wall, used := m.clock.wall().Sub(began), m.clock.cpu()-cpu
 	runtime.ReadMemStats(&end)
 	runs := float64(m.runs)
 	return Sample{

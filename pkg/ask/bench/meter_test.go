@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -46,39 +45,90 @@ func TestSchedulerPerf(t *testing.T) {
 	}
 }
 
-// TestMeter counts the runs: those that warm up, and three attempts of as many as take 100 ms.
+// fake is a clock that stands still but for what a run adds to it.
+type fake struct {
+	wall, cpu    time.Duration
+	calibrations []time.Duration // what is left of them
+}
+
+func (f *fake) clock() clock {
+	return clock{
+		wall: func() time.Time { return time.Time{}.Add(f.wall) },
+		cpu:  func() time.Duration { return f.cpu },
+		calibrate: func() time.Duration {
+			took := f.calibrations[0]
+			f.calibrations = f.calibrations[1:]
+			return took
+		},
+	}
+}
+
+// The first run takes 90 ms, which is too short for an attempt, and the others 30 ms: so an attempt has 4 runs, the least that take 100 ms.
+// The runs of the three attempts use 12, 11 and 13 ms of CPU each. The second attempt counts, with the least of the calibrations around
+// all three; the very first calibration only warms up.
 func TestMeter(t *testing.T) {
+	const ms = time.Millisecond
+	f := &fake{calibrations: []time.Duration{1 * ms, 8 * ms, 7 * ms, 6 * ms, 9 * ms}}
 	runs := 0
-	var garbage []byte
-	meter, err := newMeter(context.Background(), func(context.Context) (int, error) {
+	meter, err := newMeter(t.Context(), func(context.Context) (int, error) {
+		f.wall += 30 * ms
+		if runs == 0 {
+			f.wall += 60 * ms
+		}
+		f.cpu += []time.Duration{50 * ms, 50 * ms, 12 * ms, 12 * ms, 12 * ms, 12 * ms, 11 * ms, 11 * ms, 11 * ms, 11 * ms, 13 * ms, 13 * ms, 13 * ms, 13 * ms}[runs]
 		runs++
 		garbage = make([]byte, 1<<16)
-		for began := cpuTime(); cpuTime()-began < 10*time.Millisecond; {
-			runtime.KeepAlive(place(runs))
-		}
 		return 7, nil
-	})
+	}, f.clock())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if runs != 2 || meter.runs < 1 || meter.runs > 10 {
-		t.Errorf("%d runs to warm up, then %d in an attempt", runs, meter.runs)
+	if runs != 2 || meter.runs != 4 {
+		t.Errorf("%d runs to warm up and %d in an attempt, want 2 and 4", runs, meter.runs)
 	}
-	sample, err := meter.Sample(context.Background())
+	sample, err := meter.Sample(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2 + bestOf*meter.runs; runs != want || sample.Runs != meter.runs || sample.Pods != 7 {
-		t.Errorf("%d runs, want %d; %+v", runs, want, sample)
+	if runs != 14 || len(f.calibrations) != 0 {
+		t.Errorf("%d runs in all, and %d calibrations left, want 14 and 0", runs, len(f.calibrations))
 	}
-	if sample.CPU < 10*time.Millisecond || sample.Calibration <= 0 || sample.Wall <= 0 || sample.Bytes < float64(len(garbage)) || sample.Allocs < 1 {
-		t.Errorf("%+v, of runs that use 10 ms and %d bytes", sample, len(garbage))
+	if sample.Bytes < 1<<16 || sample.Allocs < 1 {
+		t.Errorf("%v bytes in %v pieces, of runs that take 64 KiB", sample.Bytes, sample.Allocs)
+	}
+	sample.Bytes, sample.Allocs = 0, 0
+	if want := (Sample{Runs: 4, Pods: 7, Wall: 30 * ms, CPU: 11 * ms, Calibration: 6 * ms}); sample != want {
+		t.Errorf("got %+v, want %+v", sample, want)
+	}
+}
+
+// garbage keeps the compiler from leaving out what a run allocates.
+var garbage []byte
+
+// A run of 100 ms or more is long enough by itself, and warms up once.
+func TestMeterOfALongRun(t *testing.T) {
+	f := &fake{calibrations: []time.Duration{time.Millisecond}}
+	runs := 0
+	meter, err := newMeter(t.Context(), func(context.Context) (int, error) {
+		f.wall += atLeast
+		runs++
+		return 1, nil
+	}, f.clock())
+	if err != nil || runs != 1 || meter.runs != 1 {
+		t.Errorf("%d runs to warm up and %d in an attempt, want 1 and 1; %v", runs, meter.runs, err)
+	}
+}
+
+// The work that calibrates takes CPU time, however much.
+func TestCalibrate(t *testing.T) {
+	if took := calibrate(); took <= 0 {
+		t.Errorf("it took %v", took)
 	}
 }
 
 func TestMeterError(t *testing.T) {
 	failed := errors.New("no answer")
-	if _, err := newMeter(context.Background(), func(context.Context) (int, error) { return 0, failed }); !errors.Is(err, failed) {
+	if _, err := newMeter(context.Background(), func(context.Context) (int, error) { return 0, failed }, machine); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -304,4 +304,11 @@ func TestNobodyEvictsInADisruptedZone(t *testing.T) {
 	if got.After.Replicas != 3 || got.After.Share != 1 {
 		t.Errorf("one more failure takes %d of %d, want all of the 3 pods that run", got.After.Lost, got.After.Replicas)
 	}
+	var stay []string
+	for _, pod := range got.NotReplaced {
+		stay = append(stay, pod.Spec.NodeName)
+	}
+	if slices.Sort(stay); !slices.Equal(stay, []string{"n1", "n2", "n3"}) {
+		t.Errorf("the pods of %v are not replaced, want those of n1, n2 and n3", stay)
+	}
 }

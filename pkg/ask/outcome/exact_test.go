@@ -30,7 +30,7 @@ type seen struct {
 
 func load(t *testing.T, name string) (*recorded, *scenario.Scenario) {
 	t.Helper()
-	dir := filepath.Join("..", "simulation", "testdata", "groundtruth", name)
+	dir := filepath.Join("..", "..", "simulation", "testdata", "groundtruth", name)
 	data, err := os.ReadFile(filepath.Join(dir, "case.json"))
 	if err != nil {
 		t.Fatal(err)

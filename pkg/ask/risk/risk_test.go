@@ -562,3 +562,21 @@ func BenchmarkDaemonSet(b *testing.B) {
 		analyze(b, state, scenario.Rates{"node": u(2e-5)}, risk.Options{})
 	}
 }
+
+// Two workloads of one name and the same labels, in two namespaces: the budget of shop guards the one that is there.
+func TestBudgetOfANamespace(t *testing.T) {
+	state := world(place{nil, web(1)}, place{nil, web(1)})
+	state.Pods[1].Namespace = "shop"
+	pdb := budget("web", "web", 1)
+	pdb.Namespace = "shop"
+	state.PodDisruptionBudgets = []*policyv1.PodDisruptionBudget{pdb}
+	got := map[string]int{}
+	for _, w := range analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{}).Workloads {
+		for _, b := range w.Budgets {
+			got[w.Workload.Namespace+" "+b.Name] = b.Pods
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"shop web": 1}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -238,3 +238,24 @@ func TestSoften(t *testing.T) {
 		}
 	}
 }
+
+// Of several preferred terms the one that is named gets the weight.
+func TestWithWeightOfTheSecond(t *testing.T) {
+	spec := specOf(t, `{affinity: {
+  nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
+    {weight: 1, preference: {matchExpressions: [{key: disk, operator: Exists}]}}, {weight: 2, preference: {matchExpressions: [{key: gpu, operator: Exists}]}}]},
+  podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
+    {weight: 3, podAffinityTerm: {topologyKey: zone}}, {weight: 4, podAffinityTerm: {topologyKey: host}}]}}}`)
+	for _, r := range Of(spec) {
+		if r.Weight%2 == 0 && !WithWeight(spec, r, 10*r.Weight) {
+			t.Errorf("%s is not found", r)
+		}
+	}
+	var got []int32
+	for _, r := range Of(spec) {
+		got = append(got, r.Weight)
+	}
+	if diff := cmp.Diff([]int32{3, 40, 1, 20}, got); diff != "" {
+		t.Errorf("weights (-want +got):\n%s", diff)
+	}
+}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -72,12 +73,13 @@ func (a *admitting) update(obj, old cluster.Object) {
 		a.problem(obj, "%w", err)
 		return
 	}
-	said := map[string]bool{}
+	var problems []string
 	for _, err := range validate(internal, was) {
-		if text := worded(err); !said[text] {
-			said[text] = true
-			a.problem(obj, "%s", text)
-		}
+		problems = append(problems, worded(err))
+	}
+	slices.Sort(problems) // upstream goes through a map in some checks
+	for _, problem := range slices.Compact(problems) {
+		a.problem(obj, "%s", problem)
 	}
 }
 

@@ -87,10 +87,6 @@ func TestARefusalHoldsForPodsThatLookTheSame(t *testing.T) {
 }
 
 // What the API server and the kubelet alone read does not make pods differ: each pod of a cluster has a token volume of its own name.
-
-// The pods of a template share what it has, which makes the comparison cheap.
-
-// What the API server and the kubelet alone read does not make pods differ: each pod of a cluster has a token volume of its own name.
 func TestATokenVolumeIsNoDifference(t *testing.T) {
 	_, pods := replicas("web", 2, nil)
 	for i, name := range []string{"kube-api-access-aaaaa", "kube-api-access-bbbbb"} {

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -208,18 +209,12 @@ func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 }
 
 // Samples tells whether the scheduler, in a cluster of so many nodes, stops looking for feasible nodes before it has seen all:
-// numFeasibleNodesToFind in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
+// numFeasibleNodesToFind in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. The percentage that
+// it adapts to the size of the cluster is at most 50.
 func (c *Config) Samples(nodes int) bool {
-	const enough, least = 100, 5 // upstream's minFeasibleNodesToFind and minFeasibleNodesPercentageToFind
-	samples := func(percentage *int32) bool {
-		if percentage == nil {
-			percentage = c.api.PercentageOfNodesToScore
-		}
-		share := max(50-nodes/125, least)
-		if percentage != nil && *percentage != 0 {
-			share = int(*percentage)
-		}
-		return max(nodes*share/100, enough) < nodes
-	}
-	return slices.ContainsFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return samples(p.PercentageOfNodesToScore) })
+	const enough = 100 // upstream's minFeasibleNodesToFind
+	return nodes > enough && slices.ContainsFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool {
+		percentage := cmp.Or(p.PercentageOfNodesToScore, c.api.PercentageOfNodesToScore)
+		return percentage == nil || *percentage < 100
+	})
 }

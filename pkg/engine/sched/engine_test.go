@@ -198,13 +198,14 @@ func TestSeedsReachEveryNodeThatTies(t *testing.T) {
 	}
 }
 
-// An engine that is reset answers as a new one does, also where nodes are sampled and the search goes on where it ended.
+// An engine that is reset answers as a new one does, also where nodes are sampled and the search goes on where it ended: each of the 31
+// pods is offered 100 nodes of 150, which ends at the 100th (30 pods would end at the last, where the first search began).
 func TestResetAnswersAsNew(t *testing.T) {
 	state := &cluster.State{Now: cluster.Epoch}
 	for i := range 150 {
 		state = state.With(node(fmt.Sprintf("n%03d", i), map[string]string{zone: fmt.Sprintf("z%d", i%3)}))
 	}
-	set, pods := replicas("web", 30, nil)
+	set, pods := replicas("web", 31, nil)
 	state = state.With(set)
 	for _, pod := range pods {
 		state = state.With(pod)

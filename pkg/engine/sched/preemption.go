@@ -65,14 +65,17 @@ func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 		if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), victim); err != nil {
 			return false, err
 		}
-		delete(e.bound, cluster.NameOf(victim))
+		name := cluster.NameOf(victim)
 		var ending *v1.Pod
 		if e.state.TerminationSeconds > 0 {
 			ending = controller.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
 			if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), ending); err != nil {
 				return false, err
 			}
-			e.bound[cluster.NameOf(victim)] = ending
+			e.bound[name] = ending
+		} else {
+			delete(e.bound, name)
+			delete(e.timed, name)
 		}
 		e.victims = append(e.victims, placement.Preemption{
 			Victim: victim,

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	nodetopology "k8s.io/component-helpers/node/topology"
 	"k8s.io/klog/v2"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -57,50 +58,32 @@ func (e *Engine) sync(next *cluster.State) error {
 	return nil
 }
 
-// syncNodes brings the nodes in the cache from those before to the next. Upstream keeps nodes in the order in which they were
-// added, zone by zone, and equal nodes are decided by it; so where a node comes in before another, all are added anew.
+// syncNodes brings the nodes in the cache from those before to the next. Upstream keeps nodes in the order in which they were added, zone
+// by zone, and equal nodes are decided by it. So that it follows from the state alone, all are added anew unless the next ones begin
+// with those before, each in its zone.
 func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	logger := klog.FromContext(e.ctx)
-	old := make(map[string]*v1.Node, len(before))
-	for _, node := range before {
-		old[node.Name] = node
+	inPlace := func(was, node *v1.Node) bool {
+		return was.Name == node.Name && nodetopology.GetZoneKey(was) == nodetopology.GetZoneKey(node)
 	}
-	added, inOrder := false, true
-	for _, node := range next {
-		isNew := old[node.Name] == nil
-		inOrder = inOrder && (isNew || !added)
-		added = added || isNew
-	}
-	remove := func(node *v1.Node) error {
-		if err := e.scheduler.Cache.RemoveNode(logger, node); err != nil {
-			return fmt.Errorf("removing node %s from the scheduler's cache: %w", node.Name, err)
-		}
-		return nil
-	}
-	if !inOrder {
+	if len(next) < len(before) || !slices.EqualFunc(before, next[:len(before)], inPlace) {
 		for _, node := range before {
-			if err := remove(node); err != nil {
-				return err
+			if err := e.scheduler.Cache.RemoveNode(logger, node); err != nil {
+				return fmt.Errorf("removing node %s from the scheduler's cache: %w", node.Name, err)
 			}
 		}
-		clear(old)
-	}
-	for _, node := range next {
-		switch was := old[node.Name]; was {
-		case node:
-		case nil:
-			e.scheduler.Cache.AddNode(logger, node)
-		default:
-			e.scheduler.Cache.UpdateNode(logger, was, node)
-		}
-		delete(old, node.Name)
-	}
-	for _, node := range before {
-		if old[node.Name] == nil {
-			continue
-		}
-		if err := remove(node); err != nil {
+		before = nil
+		// The snapshot keeps its list as long as there are as many nodes as before.
+		if err := e.scheduler.Cache.UpdateSnapshot(logger, e.snapshot); err != nil {
 			return err
+		}
+	}
+	for i, node := range next {
+		switch {
+		case i >= len(before):
+			e.scheduler.Cache.AddNode(logger, node)
+		case before[i] != node:
+			e.scheduler.Cache.UpdateNode(logger, before[i], node)
 		}
 	}
 	return nil

@@ -1,0 +1,93 @@
+package metric_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Zone a has two pods; b and c have none, and c takes only pods that tolerate its taint. An empty domain counts for the skew where pods could
+// be, and one with pods counts whatever its taints.
+func TestCountLeavesOutWhatTakesNone(t *testing.T) {
+	node := func(name, zone string, taints ...v1.Taint) *v1.Node {
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelTopologyZone: zone}}, Spec: v1.NodeSpec{Taints: taints}}
+	}
+	taint := v1.Taint{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}
+	domains, _ := topology.Domains([]*v1.Node{node("a", "a"), node("b", "b"), node("c", "c", taint)}, v1.LabelTopologyZone)
+	plain, tolerant := &v1.Pod{}, &v1.Pod{Spec: v1.PodSpec{Tolerations: []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpExists}}}}
+	for name, test := range map[string]struct {
+		on     map[string]int
+		sample *v1.Pod
+		want   []metric.InDomain
+		skew   int
+	}{
+		"c takes none":           {map[string]int{"a": 2, "b": 1}, plain, []metric.InDomain{{"a", 2}, {"b", 1}}, 1},
+		"c takes them":           {map[string]int{"a": 2, "b": 1}, tolerant, []metric.InDomain{{"a", 2}, {"b", 1}, {"c", 0}}, 2},
+		"nobody knows of taints": {map[string]int{"a": 2, "b": 1}, nil, []metric.InDomain{{"a", 2}, {"b", 1}, {"c", 0}}, 2},
+		"c has one":              {map[string]int{"a": 2, "b": 3, "c": 1}, plain, []metric.InDomain{{"a", 2}, {"b", 3}, {"c", 1}}, 2},
+		"b could have one":       {map[string]int{"a": 2}, plain, []metric.InDomain{{"a", 2}, {"b", 0}}, 2},
+	} {
+		counts, skew := metric.Count(domains, test.on, test.sample)
+		if diff := cmp.Diff(test.want, counts); diff != "" || skew != test.skew {
+			t.Errorf("%s: skew %d, want %d (-want +got):\n%s", name, skew, test.skew, diff)
+		}
+	}
+}
+
+// Six places and seven pods of one workload: one is Pending before anything fails. The failure of a leaves two places, that of b four: four
+// and two more are Pending. A pod that is Terminating counts for nothing, though it has its place still.
+func TestStrandedAreThosePendingBesides(t *testing.T) {
+	w, result := run(t, deployment("web", "7", ""))
+	state := result.Steps[0].State
+	zone := []string{v1.LabelTopologyZone}
+	m, err := metric.Of(t.Context(), w, result.Scenario, state, metric.Options{Levels: zone, Recover: zone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Pods != 7 || m.Pending != 1 {
+		t.Errorf("%d pods, %d of them Pending, want 7 and 1", m.Pods, m.Pending)
+	}
+	want := []metric.FailureMetrics{{Domain: "a", Lost: 4, Stranded: 4}, {Domain: "b", Lost: 2, Stranded: 2}}
+	if diff := cmp.Diff(want, m.Level(zone[0]).Failures); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for _, pod := range state.Pods {
+		if pod.Spec.NodeName != "" {
+			ending := pod.DeepCopy()
+			ending.DeletionTimestamp = &cluster.Epoch
+			if m, err = metric.Of(t.Context(), w, result.Scenario, state.With(ending), metric.Options{Levels: zone}); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if m.Pods != 6 || m.Pending != 1 {
+		t.Errorf("with one Terminating %d pods, %d of them Pending, want 6 and 1", m.Pods, m.Pending)
+	}
+}
+
+// The nodes fail as the scenario says: a StatefulSet's pod stays on a node that does not answer, and is made again where its node is deleted.
+func TestFailuresAreThoseOfTheScenario(t *testing.T) {
+	set := deployment("db", "1", inA)
+	set.Raw = []byte(`{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {"replicas": 1, "serviceName": "db",
+		"selector": {"matchLabels": {"app": "db"}}, "template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}`)
+	w, result := run(t, set)
+	node := []string{v1.LabelHostname}
+	for mode, want := range map[string]int{"": 1, "unreachable": 1, "out-of-service": 0, "deleted": 0} {
+		s := *result.Scenario
+		s.Failures.Mode = mode
+		m, err := metric.Of(t.Context(), w, &s, result.Steps[0].State, metric.Options{Levels: node, Recover: node})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stranded, _ := m.Level(node[0]).Stranded(); stranded != want {
+			t.Errorf("mode %q: %d pods are without a node, want %d", mode, stranded, want)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package outcome
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Two nodes that differ in one thing alone, and two pods that must not share one. The first pod is as well off on either node; the second can
+// only be on the plain one, since it tolerates no taint. So with one half each they have a node each, or the second stays Pending. Had the
+// nodes stood for each other, one of these would be certain.
+func TestNodesThatDifferDoNotStandForEachOther(t *testing.T) {
+	const apart = `"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+		{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}]}},`
+	const anywhere = `"tolerations": [{"operator": "Exists"}],`
+	zones := []topology.Zone{{Name: "z-1", NodeGroups: []topology.NodeGroup{
+		{Name: "plain", Count: new(1)},
+		{Name: "tainted", Count: new(1), Taints: []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}},
+	}}}
+	found := exact(t, world(t, zones,
+		apply("first", false, deployment("first", 1, "100m", apart+anywhere)),
+		apply("second", false, deployment("second", 1, "100m", apart))), Options{})
+	got := map[string]string{}
+	for _, o := range byNode(t, &found.Steps[1]) {
+		for _, node := range []string{"z-1-plain-1", "z-1-tainted-1"} {
+			if o.nodes[node] == 1 && len(o.nodes) == 1 {
+				got["only "+node] = o.p.RatString()
+			}
+		}
+		if len(o.nodes) == 2 {
+			got["both"] = o.p.RatString()
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"only z-1-plain-1": "1/2", "both": "1/2"}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

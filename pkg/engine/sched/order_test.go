@@ -1,0 +1,98 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// crowd is 101 nodes of 8 CPUs, n000 to n100, each full of one pod of priority 1. The pod of n100 started last, that of n000
+// next to last, and the others long before.
+func crowd() *cluster.State {
+	state := &cluster.State{Now: cluster.Epoch}
+	started := map[int]time.Duration{0: 1000 * time.Second, 100: 2000 * time.Second}
+	for i := range 101 {
+		name := fmt.Sprintf("n%03d", i)
+		low := pod("on-"+name, "8", 1)
+		state = state.With(node(name, nil), cluster.Bind(low, name, cluster.Epoch.Add(started[i])))
+	}
+	return state
+}
+
+// Preemption looks at a hundred nodes of these 101, in the order of the cluster, beginning with the first, and takes the pod among
+// theirs that started last: that of n000. Beginning with the second, or going backwards, it would come upon n100, whose pod started
+// later still.
+func TestPreemptionLooksAtTheFirstNodes(t *testing.T) {
+	urgent := important("8")
+	result, err := newEngine(t, Ties{}).Place(t.Context(), crowd().With(urgent), []*v1.Pod{urgent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Preempted) != 1 || result.Preempted[0].Node != "n000" {
+		t.Errorf("preempted %v, want the pod on n000", result.Preempted)
+	}
+}
+
+// With random ties it begins anywhere. Only from the first node does it miss n100.
+func TestPreemptionBeginsAnywhereByChance(t *testing.T) {
+	var nodes []string
+	for seed := range uint64(3) {
+		urgent := important("8")
+		result, err := newEngine(t, Ties{Random: true, Seed: seed}).Place(t.Context(), crowd().With(urgent), []*v1.Pod{urgent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, result.Preempted[0].Node)
+	}
+	if !slices.Contains(nodes, "n100") {
+		t.Errorf("preempted on %v, want n100 among them", nodes)
+	}
+}
+
+// onlyOn requires one of the nodes, by name, which PreFilter reads.
+func onlyOn(names ...string) *v1.Affinity {
+	required := &v1.NodeSelector{}
+	for _, name := range names {
+		required.NodeSelectorTerms = append(required.NodeSelectorTerms, v1.NodeSelectorTerm{
+			MatchFields: []v1.NodeSelectorRequirement{{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{name}}},
+		})
+	}
+	return &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}
+}
+
+// Two equal workers are named, the later one first. Upstream walks them in the random order of a map; here the first by name wins,
+// each time.
+func TestNamedNodesAreTakenByName(t *testing.T) {
+	for range 20 {
+		set, pods := replicas("web", 1, onlyOn("w3", "w2"))
+		result := place(t, Ties{}, walkthrough(), set, pods)
+		if got := result.Placed[0]; got.Node != "w2" || got.Ties != 2 {
+			t.Fatalf("placed on %s, one of %d equal nodes, want w2, one of 2", got.Node, got.Ties)
+		}
+	}
+}
+
+// Of 150 nodes a search stops at a hundred that will do, but not where all of them are named.
+func TestNamedNodesAreAllLookedAt(t *testing.T) {
+	state := &cluster.State{Now: cluster.Epoch}
+	var names []string
+	for i := range 150 {
+		names = append(names, fmt.Sprintf("n%03d", i))
+		state = state.With(node(names[i], nil))
+	}
+	for _, test := range []struct {
+		affinity *v1.Affinity
+		want     int
+	}{{nil, 100}, {onlyOn(names...), 150}} {
+		set, pods := replicas("web", 1, test.affinity)
+		result := place(t, Ties{}, state, set, pods)
+		if got := result.Placed[0].Feasible; got != test.want {
+			t.Errorf("%d nodes were found feasible, want %d", got, test.want)
+		}
+	}
+}
