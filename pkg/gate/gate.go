@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -31,7 +32,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts simulation.Options) (*s
 func Judge(ctx context.Context, result *simulation.Result, progress func(step string, done, total int)) error {
 	var found []report.Finding
 	if expectsFindings(result.Scenario) {
-		found = report.New(result, "").Findings()
+		found = run.New(result, "").Findings()
 	}
 	for i := range result.Steps {
 		step := &result.Steps[i]

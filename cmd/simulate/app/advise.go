@@ -12,6 +12,7 @@ import (
 	askadvice "github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/advice"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -71,9 +72,9 @@ with the patch that makes it so, what it does not solve, and the commands that r
 			if out.opts.All {
 				top = len(found.Candidates)
 			}
-			r := report.NewAdvice(found, report.Again{Input: in.again(scenarios), Ties: in.tiesAgain(cmd)}, top, version)
+			r := advice.New(found, advice.Again{Input: in.again(scenarios), Ties: in.tiesAgain(cmd)}, top, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.AdviceFormats.Write(w, r, format, opts)
+				return advice.Formats.Write(w, r, format, opts)
 			})
 		},
 	}
@@ -82,7 +83,7 @@ with the patch that makes it so, what it does not solve, and the commands that r
 	flags.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the workload (default the one that has it)")
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs, at most 10000, with random ties of each candidate that no other beats without them; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the others are counted")
-	out.register(cmd, report.AdviceFormats.Names())
+	out.register(cmd, advice.Formats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "show every candidate")
 	return cmd
 }
@@ -155,7 +156,7 @@ func (i *input) again(scenarios []string) string {
 	}
 	add("--hydrolix-profile", i.operators.hydrolixProfile)
 	for n, word := range words {
-		words[n] = report.ShellWord(word)
+		words[n] = advice.ShellWord(word)
 	}
 	return strings.Join(words, " ")
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/blast"
+	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -131,7 +134,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 				return err
 			}
 			if old != nil {
-				return base.write(s, &out, report.NewBlastDiff(old, found, version))
+				return base.write(s, &out, diff.NewOfFailures(old, found, version))
 			}
 			if out.has("html") { // its page has the steps' expectations, too
 				if err := judge(cmd, s, result); err != nil {
@@ -140,11 +143,11 @@ With --baseline the output is what differs from a stored report, in the formats 
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
-					page := report.New(result, version).Page()
+					page := run.New(result, version).Page()
 					page.Data.Blast = found
 					return page.WriteHTML(w)
 				}
-				return report.BlastFormats.Write(w, found, format, opts)
+				return blast.Formats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -152,8 +155,8 @@ With --baseline the output is what differs from a stored report, in the formats 
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
 	f.register(cmd)
-	base.register(cmd, report.BlastKind)
-	out.register(cmd, append(report.BlastFormats.Names(), "html"))
+	base.register(cmd, blast.Kind)
+	out.register(cmd, append(blast.Formats.Names(), "html"))
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the summary alone, a line for each step and level")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, however many there are")
 	return cmd
@@ -164,14 +167,14 @@ const maxRecovered = 1000
 
 // failuresOf lets the failure domains fail as the scenario says it, for a report that has room for them. In large clusters, where
 // that takes minutes, what comes back is left out.
-func failuresOf(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*report.BlastReport, error) {
+func failuresOf(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
 	f := failures{simultaneous: 1, mode: modes[0], worst: defaultWorst, recover: len(result.Initial.Nodes) <= maxRecovered}
 	f.merge(cmd, result.Scenario)
 	return f.look(cmd, s, in, result)
 }
 
 // look lets the domains fail after each step, or after the one that is asked for.
-func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*report.BlastReport, error) {
+func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
 	steps := result.Steps
 	if f.step != "" {
 		step, err := stepNamed(cmd, result, f.step)
@@ -190,7 +193,7 @@ func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simula
 	bar := newProgress(s.err)
 	bar.unit = "failures"
 	defer bar.done()
-	var all []report.Blasted
+	var all []blast.Blasted
 	for i := range steps {
 		blasted, err := f.after(cmd.Context(), result.Scenario, &steps[i], opts, bar)
 		if err != nil {
@@ -198,11 +201,11 @@ func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simula
 		}
 		all = append(all, *blasted)
 	}
-	return report.NewBlast(result, all, opts, f.recover, version), nil
+	return blast.New(result, all, opts, f.recover, version), nil
 }
 
 // after lets the domains fail after one step.
-func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, bar *progress) (*report.Blasted, error) {
+func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, bar *progress) (*blast.Blasted, error) {
 	opts = those(step.State, opts)
 	analysis := &askblast.Analysis{}
 	if len(f.levels) == 0 || len(opts.Levels) > 0 {
@@ -211,7 +214,7 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 			return nil, asInput(err)
 		}
 	}
-	blasted := &report.Blasted{Step: step, Analysis: analysis}
+	blasted := &blast.Blasted{Step: step, Analysis: analysis}
 	if f.recover {
 		progress := func(done, total int) { bar.update(step.Name, done, total) }
 		if err := askblast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
@@ -229,7 +232,7 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	if err != nil {
 		return nil, asInput(err)
 	}
-	blasted.Risk = report.NewRisk(risks)
+	blasted.Risk = blast.NewRisk(risks)
 	return blasted, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/capacity"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -60,9 +61,9 @@ them. HorizontalPodAutoscalers of the workloads are not asked.`,
 				return err
 			}
 			bar.done()
-			found := report.NewCapacity(result, answers, opts, version)
+			found := capacity.New(result, answers, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.CapacityFormats.Write(w, found, format, opts)
+				return capacity.Formats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -72,7 +73,7 @@ them. HorizontalPodAutoscalers of the workloads are not asked.`,
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which it is asked (default the last)")
-	out.register(cmd, report.CapacityFormats.Names())
+	out.register(cmd, capacity.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the answers alone")
 	flags.BoolVar(&out.opts.All, "all", false, "tell of every workload, however many there are")
 	return cmd

@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/compare"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -93,9 +94,9 @@ pods of a workload keep apart now.`,
 			if err != nil {
 				return err
 			}
-			compared := report.NewCompare(base, variants, found, opts, version)
+			compared := compare.New(base, variants, found, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.CompareFormats.Write(w, compared, format, opts)
+				return compare.Formats.Write(w, compared, format, opts)
 			})
 		},
 	}
@@ -104,7 +105,7 @@ pods of a workload keep apart now.`,
 	rules.register(cmd)
 	look.register(cmd, true)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant of the scenario file (repeatable; default all of them)")
-	out.register(cmd, report.CompareFormats.Names())
+	out.register(cmd, compare.Formats.Names())
 	return cmd
 }
 

@@ -9,6 +9,9 @@ import (
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/blast"
+	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/run"
 )
 
 func newDiff(s streams) *cobra.Command {
@@ -53,15 +56,15 @@ difference by themselves.`,
 			return fails.write(s, &out, found)
 		},
 	}
-	fails.register(cmd, []string{report.FailOnMoved, report.FailOnPending, report.FailOnExpectations, report.FailOnRadius, report.FailOnStranded, report.FailOnAny})
-	out.register(cmd, report.DiffFormats.Names())
+	fails.register(cmd, []string{diff.FailOnMoved, diff.FailOnPending, diff.FailOnExpectations, diff.FailOnRadius, diff.FailOnStranded, diff.FailOnAny})
+	out.register(cmd, diff.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list everything that differs, however much it is")
 	return cmd
 }
 
 // compareFiles reads two reports of one kind, and compares them.
-func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*report.DiffReport, error) {
+func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*diff.Report, error) {
 	var kinds [2]string
 	var data [2][]byte
 	for i, file := range []string{oldFile, newFile} {
@@ -72,35 +75,35 @@ func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*repo
 		if kinds[i], err = report.KindOf(file, data[i]); err != nil {
 			return nil, asInput(err)
 		}
-		if kinds[i] != report.Kind && kinds[i] != report.BlastKind {
+		if kinds[i] != run.Kind && kinds[i] != blast.Kind {
 			return nil, usage(cmd, "%s: kind %q cannot be compared; give what simulate run -o json or simulate blast -o json wrote, of kind %s or %s",
-				file, kinds[i], report.Kind, report.BlastKind)
+				file, kinds[i], run.Kind, blast.Kind)
 		}
 	}
 	if kinds[0] != kinds[1] {
 		return nil, usage(cmd, "%s is a %s and %s a %s; give two reports of one kind", oldFile, kinds[0], newFile, kinds[1])
 	}
-	var found *report.DiffReport
-	if kinds[0] == report.Kind {
-		old, err := report.Decode(oldFile, data[0])
+	var found *diff.Report
+	if kinds[0] == run.Kind {
+		old, err := run.Decode(oldFile, data[0])
 		if err != nil {
 			return nil, asInput(err)
 		}
-		new, err := report.Decode(newFile, data[1])
+		new, err := run.Decode(newFile, data[1])
 		if err != nil {
 			return nil, asInput(err)
 		}
-		found = report.NewDiff(old, new, version)
+		found = diff.New(old, new, version)
 	} else {
-		old, err := report.DecodeBlast(oldFile, data[0])
+		old, err := blast.Decode(oldFile, data[0])
 		if err != nil {
 			return nil, asInput(err)
 		}
-		new, err := report.DecodeBlast(newFile, data[1])
+		new, err := blast.Decode(newFile, data[1])
 		if err != nil {
 			return nil, asInput(err)
 		}
-		found = report.NewBlastDiff(old, new, version)
+		found = diff.NewOfFailures(old, new, version)
 	}
 	found.Old.File, found.New.File = oldFile, newFile
 	return found, nil
@@ -123,18 +126,18 @@ func (u *unwanted) register(cmd *cobra.Command, kinds []string) {
 // check refuses what a comparison of two reports of the kind cannot find: a gate that never closes is none.
 func (u *unwanted) check(cmd *cobra.Command, of string) error {
 	for _, kind := range u.failOn {
-		if !slices.Contains(report.FailOns(of), kind) {
-			return usage(cmd, "--fail-on: %q is nothing in which two reports of kind %s differ; give %s", kind, of, strings.Join(report.FailOns(of), ", "))
+		if !slices.Contains(diff.FailOns(of), kind) {
+			return usage(cmd, "--fail-on: %q is nothing in which two reports of kind %s differ; give %s", kind, of, strings.Join(diff.FailOns(of), ", "))
 		}
 	}
 	return nil
 }
 
 // write renders the comparison, and fails if it finds what is not wanted.
-func (u *unwanted) write(s streams, out *output, found *report.DiffReport) error {
+func (u *unwanted) write(s streams, out *output, found *diff.Report) error {
 	found.FailOn = u.failOn
 	err := out.write(s, func(w io.Writer, format string, opts report.Options) error {
-		return report.DiffFormats.Write(w, found, format, opts)
+		return diff.Formats.Write(w, found, format, opts)
 	})
 	if err == nil && len(found.Failed()) > 0 {
 		return errUnmet
@@ -150,7 +153,7 @@ type baseline struct {
 
 func (b *baseline) register(cmd *cobra.Command, of string) {
 	cmd.Flags().StringVar(&b.file, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and write what differs, as simulate diff does")
-	b.unwanted.register(cmd, report.FailOns(of))
+	b.unwanted.register(cmd, diff.FailOns(of))
 }
 
 // check reads the stored report, since what cannot be compared need not be run. The formats are then those of a comparison.
@@ -163,7 +166,7 @@ func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string
 	case b.file == manifest.Stdin && slices.Contains(slices.Concat(in.cluster, in.files, args), manifest.Stdin):
 		return nil, usage(cmd, "standard input is read once; give - to --baseline or to what is run, not both")
 	}
-	out.formats = report.DiffFormats.Names()
+	out.formats = diff.Formats.Names()
 	if err := out.check(cmd); err != nil {
 		return nil, err
 	}
@@ -174,22 +177,22 @@ func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string
 }
 
 // report is the stored Report; nil if none is given.
-func (b *baseline) report(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*report.Report, error) {
-	data, err := b.check(cmd, s, in, args, out, report.Kind)
+func (b *baseline) report(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*run.Report, error) {
+	data, err := b.check(cmd, s, in, args, out, run.Kind)
 	if err != nil || b.file == "" {
 		return nil, err
 	}
-	stored, err := report.Decode(b.file, data)
+	stored, err := run.Decode(b.file, data)
 	return stored, inputOrNil(err)
 }
 
 // blastReport is report for a BlastReport.
-func (b *baseline) blastReport(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*report.BlastReport, error) {
-	data, err := b.check(cmd, s, in, args, out, report.BlastKind)
+func (b *baseline) blastReport(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*blast.Report, error) {
+	data, err := b.check(cmd, s, in, args, out, blast.Kind)
 	if err != nil || b.file == "" {
 		return nil, err
 	}
-	stored, err := report.DecodeBlast(b.file, data)
+	stored, err := blast.Decode(b.file, data)
 	return stored, inputOrNil(err)
 }
 
@@ -201,7 +204,7 @@ func inputOrNil(err error) error {
 }
 
 // write is that of the flag, for a comparison with the stored report.
-func (b *baseline) write(s streams, out *output, found *report.DiffReport) error {
+func (b *baseline) write(s streams, out *output, found *diff.Report) error {
 	found.Old.File = b.file
 	return b.unwanted.write(s, out, found)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/drain"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -50,7 +51,7 @@ node by node in the order given. Where that does not end, another order is looke
 				return err
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.DrainFormats.Write(w, found, format, opts)
+				return drain.Formats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -59,7 +60,7 @@ node by node in the order given. Where that does not end, another order is looke
 	cmd.Flags().BoolVar(&options.Force, "force", false, "evict pods without a controller too, which nobody replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "evict pods with emptyDir volumes too, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
-	out.register(cmd, report.DrainFormats.Names())
+	out.register(cmd, drain.Formats.Names())
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
@@ -106,7 +107,7 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 }
 
 // drainNodes drains the nodes in the order given and, if that does not end, looks for another.
-func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options controller.DrainOptions) (*report.DrainReport, error) {
+func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options controller.DrainOptions) (*drain.Report, error) {
 	world, err := simulation.NewWorld(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		return nil, err
@@ -127,5 +128,5 @@ func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state 
 			return nil, err
 		}
 	}
-	return report.NewDrain(result, state, drained, order, search, version), nil
+	return drain.New(result, state, drained, order, search, version), nil
 }

@@ -12,6 +12,7 @@ import (
 	askexplain "github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/explain"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -71,10 +72,10 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 			if err := knownNodes(cmd, step.State, nodes); err != nil {
 				return err
 			}
-			found := report.NewExplain(result, pods, more, nodes, version)
+			found := explain.New(result, pods, more, nodes, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				opts.Quiet = narrative
-				return report.ExplainFormats.Write(w, found, format, opts)
+				return explain.Formats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -84,7 +85,7 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last in which one was)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node: why is the pod not there? (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "tell the pod's way through the scheduling cycle in sentences")
-	out.register(cmd, report.ExplainFormats.Names())
+	out.register(cmd, explain.Formats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "explain every pod of the workload, and list every node")
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 
 	asklint "github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/lint"
 )
 
 func newLint(s streams) *cobra.Command {
@@ -43,7 +44,7 @@ annotation on the object, with a reason: ` + asklint.IgnoreAnnotation + `: "CHEC
 				if out.format == "sarif" || len(out.reports) > 0 {
 					return usage(cmd, "--list lists the checks as text, json or yaml; leave -o sarif and --report out")
 				}
-				return report.WriteLintChecks(s.out, asklint.Checks(), out.format)
+				return lint.WriteLintChecks(s.out, asklint.Checks(), out.format)
 			}
 			result, err := in.run(cmd, s, args)
 			if err != nil {
@@ -58,9 +59,9 @@ annotation on the object, with a reason: ` + asklint.IgnoreAnnotation + `: "CHEC
 				return err
 			}
 			bar.done()
-			found := report.NewLint(linted, version)
+			found := lint.New(linted, version)
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.LintFormats.Write(w, found, format, opts)
+				return lint.Formats.Write(w, found, format, opts)
 			})
 			if err == nil && found.Fails(failOn) {
 				return errUnmet
@@ -74,7 +75,7 @@ annotation on the object, with a reason: ` + asklint.IgnoreAnnotation + `: "CHEC
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "leave these `CHECKS` out (repeatable, or separated by commas)")
 	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY`, or a graver one: "+strings.Join(severities(), ", "))
 	flags.BoolVar(&listed, "list", false, "list all checks, and check nothing")
-	out.register(cmd, report.LintFormats.Names())
+	out.register(cmd, lint.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
 	flags.BoolVar(&out.opts.All, "all", false, "list the findings that are ignored, too")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))

@@ -12,6 +12,7 @@ import (
 
 	askoutcome "github.com/faultline/faultline/pkg/ask/outcome"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/outcome"
 )
 
 // outcomes are the flags that ask for every outcome instead of one.
@@ -78,7 +79,7 @@ func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until floa
 	if trials {
 		in.ties = "random" // which is what --seed is for
 	}
-	out.formats = report.OutcomesFormats.Names()
+	out.formats = outcome.Formats.Names()
 	return until, out.check(cmd)
 }
 
@@ -101,22 +102,22 @@ func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, 
 	bar.unit = "runs"
 	defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
 	opts := askoutcome.Options{Progress: bar.update}
-	var found *report.OutcomesReport
+	var found *outcome.Report
 	if o.trials > 0 {
 		set, err := askoutcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts)
 		if err != nil {
 			return err
 		}
-		found = report.NewTrialOutcomes(set, version)
+		found = outcome.NewTrials(set, version)
 	} else {
 		exact, err := askoutcome.RunExact(cmd.Context(), loaded, opts)
 		if err != nil {
 			return fmt.Errorf("%s: %w", loaded.Name, err)
 		}
-		found = report.NewExactOutcomes(exact, version)
+		found = outcome.NewExact(exact, version)
 	}
 	bar.done()
 	return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-		return report.OutcomesFormats.Write(w, found, format, opts)
+		return outcome.Formats.Write(w, found, format, opts)
 	})
 }

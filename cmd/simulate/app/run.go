@@ -13,6 +13,9 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/gate"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/outcome"
+	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -31,7 +34,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 --fail-on asks for it: an expectation that is not met in either is no difference.
 
 With --outcomes exact, --trials or --until the output is what the scenario can come to, where chance decides among equal nodes, in
-the formats ` + strings.Join(report.OutcomesFormats.Names(), ", ") + `. What the scenario expects is then not looked at.`,
+the formats ` + strings.Join(outcome.Formats.Names(), ", ") + `. What the scenario expects is then not looked at.`,
 		Example: `  simulate run
   simulate run scenarios/kind-walkthrough
   simulate run --cluster kind-config.yaml -f deployment.yaml
@@ -57,9 +60,9 @@ the formats ` + strings.Join(report.OutcomesFormats.Names(), ", ") + `. What the
 			if err := judge(cmd, s, result); err != nil {
 				return err
 			}
-			found := report.New(result, version)
+			found := run.New(result, version)
 			if old != nil {
-				return base.write(s, &out, report.NewDiff(old, found, version))
+				return base.write(s, &out, diff.New(old, found, version))
 			}
 			page := found.Page()
 			if out.has("html") {
@@ -75,7 +78,7 @@ the formats ` + strings.Join(report.OutcomesFormats.Names(), ", ") + `. What the
 				if format == "html" {
 					return page.WriteHTML(w)
 				}
-				return report.RunFormats.Write(w, found, format, opts)
+				return run.Formats.Write(w, found, format, opts)
 			})
 			if err != nil {
 				return err
@@ -89,9 +92,9 @@ the formats ` + strings.Join(report.OutcomesFormats.Names(), ", ") + `. What the
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
-	base.register(cmd, report.Kind)
+	base.register(cmd, run.Kind)
 	every.register(cmd)
-	out.register(cmd, report.RunFormats.Names())
+	out.register(cmd, run.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "one line a step")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd

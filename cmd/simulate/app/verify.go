@@ -10,6 +10,7 @@ import (
 
 	askverify "github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/verify"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -63,9 +64,9 @@ stood, from their scheduling until their deletion.`,
 				return err
 			}
 			bar.done()
-			found := report.NewVerify(result, asked, version)
+			found := verify.New(result, asked, version)
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.VerifyFormats.Write(w, found, format, opts)
+				return verify.Formats.Write(w, found, format, opts)
 			})
 			if err == nil && !found.Met() {
 				return errUnmet
@@ -81,7 +82,7 @@ stood, from their scheduling until their deletion.`,
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
 	registerStrict(cmd, &opts.Strict)
 	flags.StringVar(&least, "min-agreement", "", "`PERCENT` of the pods with more than one feasible node that must be on one of the best; with fewer the exit status is 3")
-	out.register(cmd, report.VerifyFormats.Names())
+	out.register(cmd, verify.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone")
 	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd

@@ -11,6 +11,19 @@ import (
 
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/advice"
+	"github.com/faultline/faultline/pkg/report/blast"
+	"github.com/faultline/faultline/pkg/report/capacity"
+	"github.com/faultline/faultline/pkg/report/compare"
+	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/drain"
+	"github.com/faultline/faultline/pkg/report/explain"
+	"github.com/faultline/faultline/pkg/report/lint"
+	"github.com/faultline/faultline/pkg/report/outcome"
+	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/report/size"
+	"github.com/faultline/faultline/pkg/report/sweep"
+	"github.com/faultline/faultline/pkg/report/verify"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -19,19 +32,19 @@ var schemas = map[string]struct {
 	model       any
 	file, title string
 }{
-	report.Kind:         {&report.Report{}, "report", "Faultline report"},
-	report.BlastKind:    {&report.BlastReport{}, "blast-report", "Faultline report on failures"},
-	report.DrainKind:    {&report.DrainReport{}, "drain-report", "Faultline report on a drain"},
-	report.DiffKind:     {&report.DiffReport{}, "diff-report", "Faultline report on what differs between two others"},
-	report.ExplainKind:  {&report.ExplainReport{}, "explain-report", "Faultline report on why pods are where they are"},
-	report.CompareKind:  {&report.CompareReport{}, "compare-report", "Faultline report that sets variants side by side"},
-	report.SweepKind:    {&report.SweepReport{}, "sweep-report", "Faultline report on the points of a sweep"},
-	report.SizeKind:     {&report.SizeReport{}, "size-report", "Faultline report on how few nodes would do"},
-	report.CapacityKind: {&report.CapacityReport{}, "capacity-report", "Faultline report on how much more fits"},
-	report.OutcomesKind: {&report.OutcomesReport{}, "outcomes-report", "Faultline report on every outcome of a scenario"},
-	report.VerifyKind:   {&report.VerifyReport{}, "verify-report", "Faultline report on how true the simulation is to a cluster"},
-	report.LintKind:     {&report.LintReport{}, "lint-report", "Faultline report on rules that do not do what they say"},
-	report.AdviceKind:   {&report.AdviceReport{}, "advice-report", "Faultline report on how the pods of a workload should keep apart"},
+	run.Kind:      {&run.Report{}, "report", "Faultline report"},
+	blast.Kind:    {&blast.Report{}, "blast-report", "Faultline report on failures"},
+	drain.Kind:    {&drain.Report{}, "drain-report", "Faultline report on a drain"},
+	diff.Kind:     {&diff.Report{}, "diff-report", "Faultline report on what differs between two others"},
+	explain.Kind:  {&explain.Report{}, "explain-report", "Faultline report on why pods are where they are"},
+	compare.Kind:  {&compare.Report{}, "compare-report", "Faultline report that sets variants side by side"},
+	sweep.Kind:    {&sweep.Report{}, "sweep-report", "Faultline report on the points of a sweep"},
+	size.Kind:     {&size.Report{}, "size-report", "Faultline report on how few nodes would do"},
+	capacity.Kind: {&capacity.Report{}, "capacity-report", "Faultline report on how much more fits"},
+	outcome.Kind:  {&outcome.Report{}, "outcomes-report", "Faultline report on every outcome of a scenario"},
+	verify.Kind:   {&verify.Report{}, "verify-report", "Faultline report on how true the simulation is to a cluster"},
+	lint.Kind:     {&lint.Report{}, "lint-report", "Faultline report on rules that do not do what they say"},
+	advice.Kind:   {&advice.Report{}, "advice-report", "Faultline report on how the pods of a workload should keep apart"},
 }
 
 // nameOf is what a schema calls a type. Who reads it does not see the packages, so that a Step of outcomes is an OutcomeStep there.

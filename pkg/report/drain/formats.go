@@ -1,0 +1,23 @@
+package drain
+
+import (
+	"github.com/faultline/faultline/pkg/report"
+)
+
+var Formats = report.Formats[Report]{
+	report.Text("text", func(r *Report, opts report.Options) []byte {
+		t := newWriter(r, opts)
+		t.everything()
+		return t.Bytes()
+	}),
+	report.JSON(complete),
+	report.YAML(complete),
+	report.Plain("markdown", markdownPage),
+}
+
+// complete is complete for a DrainReport.
+func complete(r *Report) *Report {
+	c := *r
+	c.Head, c.Nodes = report.CompleteHead(r.Head), report.List(r.Nodes)
+	return &c
+}

@@ -1,0 +1,24 @@
+package explain
+
+import (
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+var Formats = report.Formats[Report]{
+	report.Text("text", func(r *Report, opts report.Options) []byte {
+		t := &writer{Page: text.NewPage(opts), report: r}
+		t.everything(opts.Quiet)
+		return t.Bytes()
+	}),
+	report.JSON(complete),
+	report.YAML(complete),
+	report.Encoded("html", func(r *Report) ([]byte, error) { return r.Page().HTML() }),
+}
+
+// complete is complete for an ExplainReport.
+func complete(r *Report) *Report {
+	c := *r
+	c.Head, c.Pods = report.CompleteHead(r.Head), report.List(r.Pods)
+	return &c
+}

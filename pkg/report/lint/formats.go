@@ -1,0 +1,46 @@
+package lint
+
+import (
+	"io"
+
+	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+var Formats = report.Formats[Report]{
+	report.Text("text", func(r *Report, opts report.Options) []byte {
+		t := &writer{Page: text.NewPage(opts), report: r}
+		t.everything(opts.Quiet)
+		return t.Bytes()
+	}),
+	report.JSON(complete),
+	report.YAML(complete),
+	report.Encoded("sarif", (*Report).sarif),
+}
+
+// complete is complete for a LintReport.
+func complete(r *Report) *Report {
+	c := *r
+	c.Head, c.Findings, c.Checks = report.CompleteHead(r.Head), report.List(r.Findings), report.List(r.Checks)
+	return &c
+}
+
+var Checks = report.Formats[[]lint.Check]{
+	report.Plain("text", func(checks *[]lint.Check) []byte {
+		var p text.Page
+		rows := [][]text.Cell{text.Plain.Row("CHECK", "SEVERITY", "FINDS")}
+		for _, c := range *checks {
+			rows = append(rows, text.Plain.Row(c.ID, string(c.Severity), c.Title))
+		}
+		p.Table("", rows...)
+		return p.Bytes()
+	}),
+	report.Encoded("json", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeJSON(NewChecks(*checks)) }),
+	report.Encoded("yaml", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeYAML(NewChecks(*checks)) }),
+}
+
+// WriteLintChecks lists checks: as a table in text, and as they are in a LintReport else.
+func WriteLintChecks(w io.Writer, checks []lint.Check, format string) error {
+	return Checks.Write(w, &checks, format, report.Options{})
+}

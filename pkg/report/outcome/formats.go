@@ -1,0 +1,37 @@
+package outcome
+
+import (
+	"slices"
+
+	"github.com/faultline/faultline/pkg/report"
+)
+
+var Formats = report.Formats[Report]{
+	report.Text("text", func(r *Report, opts report.Options) []byte {
+		t := newWriter(r, opts)
+		if opts.Quiet {
+			t.Table("", t.summary()...)
+		} else {
+			t.everything()
+		}
+		return t.Bytes()
+	}),
+	report.JSON(complete),
+	report.YAML(complete),
+	report.Plain("markdown", markdownPage),
+	report.Encoded("csv", placementsCSV),
+}
+
+// complete is complete for an OutcomesReport.
+func complete(r *Report) *Report {
+	c := *r
+	c.Head, c.Steps = report.CompleteHead(r.Head), report.List(slices.Clone(r.Steps))
+	for i := range c.Steps {
+		c.Steps[i].Placements = report.List(slices.Clone(c.Steps[i].Placements))
+		for j := range c.Steps[i].Placements {
+			p := &c.Steps[i].Placements[j]
+			p.Workloads = report.List(p.Workloads)
+		}
+	}
+	return &c
+}
