@@ -1,3 +1,4 @@
+// Package words puts numbers and lists into English: "1 pod", "2 pods are", "a, b and c", "3rd".
 package words
 
 import (
@@ -62,7 +63,5 @@ func Ordinal(n int) string {
 	}
 	return fmt.Sprintf("%d%s", n, suffix)
 }
-
-func JoinOr(words []string) string { return strings.Join(words, " or ") }
 
 func UpperFirst(line string) string { return strings.ToUpper(line[:1]) + line[1:] }

@@ -44,7 +44,7 @@ annotation on the object, with a reason: ` + asklint.IgnoreAnnotation + `: "CHEC
 				if out.format == "sarif" || len(out.reports) > 0 {
 					return usage(cmd, "--list lists the checks as text, json or yaml; leave -o sarif and --report out")
 				}
-				return lint.WriteLintChecks(s.out, asklint.Checks(), out.format)
+				return lint.WriteChecks(s.out, asklint.Checks(), out.format)
 			}
 			result, err := in.run(cmd, s, args)
 			if err != nil {

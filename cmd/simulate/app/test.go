@@ -211,7 +211,7 @@ func writeJUnit(file string, all []*tested) error {
 		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err})
 	}
 	var out bytes.Buffer
-	if err := run.WriteTestedJUnit(&out, scenarios); err != nil {
+	if err := run.WriteJUnit(&out, scenarios); err != nil {
 		return err
 	}
 	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {

@@ -22,7 +22,7 @@ type Blasted struct {
 	Risk *Risk
 }
 
-// New puts what failures take into the model. The options are those of the analyses; recovered tells whether recoveries were
+// New puts what failures take into the model. The options are those of the analyses; recovered reports whether recoveries were
 // looked at. The version is Faultline's own.
 func New(result *simulation.Result, steps []Blasted, opts blast.Options, recovered bool, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), Mode: string(opts.Mode), Simultaneous: opts.Simultaneous, Recover: recovered}

@@ -105,7 +105,7 @@ func TestWriteBlastMany(t *testing.T) {
 	}
 }
 
-// The same name in two namespaces, and of two kinds, is told apart; what could drive a terminal is not written.
+// The same name in two namespaces, and of two kinds, is shown apart; what could drive a terminal is not written.
 func TestWriteBlastNames(t *testing.T) {
 	r := many(100)
 	r.Steps[0].Levels[0].Failures[0].Workloads = []Loss{
