@@ -44,7 +44,7 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(step st
 	for i, spec := range simulation.StepsOf(result.Scenario)[:len(result.Steps)] {
 		step := &result.Steps[i]
 		var judges []*judge
-		for _, j := range []judge{{Expect: spec.Expect, source: spec.Expects}, {Expect: result.Scenario.Expect, source: result.Scenario.Expects}} {
+		for _, j := range []judge{{Expect: spec.Expect, source: spec.Expects.Source()}, {Expect: result.Scenario.Expect, source: result.Scenario.Expects.Source()}} {
 			if j.Expect != nil {
 				j.judged = &judged[i]
 				judges = append(judges, &j)

@@ -8,8 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// Each calls f for 0 to n-1 on several goroutines, each with a world of its own of that configuration. Workers below 1 stands for one
-// a core. Done, if set, is told after each how many are done; it is never called twice at a time. The first error ends it.
+// Each calls f for 0 to n-1 on several goroutines, each with its own world for the configuration. If workers is below 1, there is one per
+// core. Done, if set, is called after each with the number done so far, never concurrently. The first error stops all.
 func Each(ctx context.Context, config *sched.Config, ties sched.Ties, n, workers int, f func(ctx context.Context, world *World, i int) error, done func(n int)) error {
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
@@ -23,7 +23,7 @@ func Each(ctx context.Context, config *sched.Config, ties sched.Ties, n, workers
 	defer cancel(nil)
 	var mu sync.Mutex
 	finished := 0
-	tell := func() {
+	report := func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if finished++; done != nil {
@@ -47,7 +47,7 @@ func Each(ctx context.Context, config *sched.Config, ties sched.Ties, n, workers
 					cancel(err)
 					return
 				}
-				tell()
+				report()
 			}
 		})
 	}

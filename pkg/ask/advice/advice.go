@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -130,7 +131,7 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		return nil, err
 	}
-	r := &runs{scenario: s, owner: owner, opts: &opts}
+	r := &runs{scenario: s, maker: variant.NewMaker(s), owner: owner, opts: &opts}
 	if err := r.base(ctx); err != nil {
 		return nil, err
 	}

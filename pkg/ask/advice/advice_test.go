@@ -17,6 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -32,7 +34,7 @@ func world(t *testing.T, nodes, replicas, spec string) *scenario.Scenario {
 	deployment := runtime.RawExtension{Raw: []byte(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": ` + replicas + `,
 		"selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}},
 		"spec": {` + spec + `"containers": [{"name": "c", "image": "i"}]}}}}`)}
-	s, err := scenario.New("test", &scenario.File{Cluster: []scenario.Source{source}, Workloads: []scenario.Source{{Objects: []runtime.RawExtension{deployment}}}})
+	s, err := loader.New("test", &scenario.File{Cluster: []scenario.Source{source}, Workloads: []scenario.Source{{Objects: []runtime.RawExtension{deployment}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +187,7 @@ func TestPatches(t *testing.T) {
 			if diff := cmp.Diff(want, &after.(*appsv1.Deployment).Spec.Template.Spec, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("pod spec (-want +got)\n%s", diff)
 			}
-			varied, err := s.Vary(&scenario.Variant{Name: "patched", Patches: []scenario.Patch{patch}}, "patched")
+			varied, err := variant.NewMaker(s).Vary(&scenario.Variant{Name: "patched", Patches: []scenario.Patch{patch}}, "patched")
 			if err != nil {
 				t.Fatal(err)
 			}

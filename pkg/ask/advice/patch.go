@@ -53,8 +53,8 @@ func patchOf(workload cluster.Object, p *proposal, s *strategy) (json.RawMessage
 	return patch, nil
 }
 
-// variant is the scenario's with the patch.
-func variant(owner cluster.Ref, name string, patch json.RawMessage) *scenario.Variant {
+// patchVariant is the scenario's with the patch.
+func patchVariant(owner cluster.Ref, name string, patch json.RawMessage) *scenario.Variant {
 	return &scenario.Variant{Name: name, Patches: []scenario.Patch{{
 		Target: scenario.Target{Target: owner.String(), Namespace: owner.Namespace}, Type: "merge", Patch: runtime.RawExtension{Raw: patch},
 	}}}
@@ -64,7 +64,7 @@ func variant(owner cluster.Ref, name string, patch json.RawMessage) *scenario.Va
 func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessage) ([]string, error) {
 	if patch != nil {
 		var err error
-		if workload, err = variant(owner, "", patch).Patches[0].Apply(workload); err != nil {
+		if workload, err = patchVariant(owner, "", patch).Patches[0].Apply(workload); err != nil {
 			return nil, err
 		}
 	}

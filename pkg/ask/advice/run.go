@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -29,7 +30,8 @@ type runs struct {
 	opts     *Options
 	workload cluster.Object // as it is after the last step
 	result   *simulation.Result
-	vary     sync.Mutex // variants share what they have in common
+	vary     sync.Mutex // guards the maker
+	maker    *variant.Maker
 }
 
 func (r *runs) base(ctx context.Context) error {
@@ -186,7 +188,7 @@ func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
 	}
 	r.vary.Lock()
 	defer r.vary.Unlock()
-	varied, err := r.scenario.Vary(variant(r.owner, c.Name, c.Patch), c.Name)
+	varied, err := r.maker.Vary(patchVariant(r.owner, c.Name, c.Patch), c.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,11 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/topology"
 
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
@@ -36,11 +39,11 @@ func generated(b *testing.B, nodes int) *cluster.State {
 		}
 		workloads.Objects = append(workloads.Objects, k8sruntime.RawExtension{Raw: data})
 	}
-	s, err := scenario.New("generated", &scenario.File{Cluster: []scenario.Source{{Synthetic: spec}}, Workloads: []scenario.Source{workloads}})
+	s, err := loader.New("generated", &scenario.File{Cluster: []scenario.Source{{Synthetic: spec}}, Workloads: []scenario.Source{workloads}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	state, _, err := controller.Admit(&cluster.State{Now: cluster.Epoch}, append(s.Cluster, s.Workloads...)...)
+	state, _, err := admission.Admit(&cluster.State{Now: cluster.Epoch}, append(s.Cluster, s.Workloads...)...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -68,7 +71,7 @@ func BenchmarkRecoverZones(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: controller.Deleted}
+			opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: node.Deleted}
 			placed := 0
 			for b.Loop() {
 				analysis, err := Lost(state, opts)
@@ -101,7 +104,7 @@ func BenchmarkPlaceLost(b *testing.B) {
 			for _, node := range domains[0].Nodes {
 				names = append(names, node.Name)
 			}
-			failed, err := controller.Fail(state, controller.Deleted, names...)
+			failed, err := node.Fail(state, node.Deleted, names...)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -38,7 +39,7 @@ func scenarioOf(t testing.TB, world string, objects ...runtime.RawExtension) *sc
 	if err := json.Unmarshal([]byte(`{"synthetic": `+world+`}`), &synthetic); err != nil {
 		t.Fatal(err)
 	}
-	s, err := scenario.New("test", &scenario.File{Cluster: []scenario.Source{synthetic}, Workloads: []scenario.Source{{Objects: objects}}})
+	s, err := loader.New("test", &scenario.File{Cluster: []scenario.Source{synthetic}, Workloads: []scenario.Source{{Objects: objects}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func TestFind(t *testing.T) {
 			want: []string{"statefulset/db 5 cpu on 3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			opts := capacity.Options{Survive: test.levels, Mode: controller.Unreachable}
+			opts := capacity.Options{Survive: test.levels, Mode: node.Unreachable}
 			if diff := cmp.Diff(test.want, found(t, run(t, test.world, test.objects...), test.workloads, test.mixes, opts)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

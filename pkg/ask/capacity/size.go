@@ -110,7 +110,7 @@ func (z *sizer) prepare() error {
 			for _, g := range groups {
 				names = append(names, g.Name)
 			}
-			problems = append(problems, fmt.Errorf("there is no group %q of nodes; %s", name, scenario.There(name, names)))
+			problems = append(problems, fmt.Errorf("there is no group %q of nodes; %s", name, scenario.Choices(name, names)))
 		}
 	}
 	for i := range z.scenario.Steps {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -55,7 +56,7 @@ func Effects(ctx context.Context, result *simulation.Result, step string, owner 
 	var effects []Effect
 	for i, r := range rules {
 		opts.progress(i, len(rules))
-		without, err := last(ctx, upTo.Edit(owner, func(spec *v1.PodSpec) { rule.Without(spec, r) }))
+		without, err := last(ctx, variant.Edit(upTo, owner, func(spec *v1.PodSpec) { rule.Without(spec, r) }))
 		if err != nil {
 			return nil, fmt.Errorf("without the %s: %w", r, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -149,7 +150,7 @@ func TestFlipsHold(t *testing.T) {
 			if filepath.Base(file) == "nodes.yaml" {
 				continue
 			}
-			s, err := scenario.FromFiles(nil, []string{filepath.Join(filepath.Dir(file), "nodes.yaml")}, []string{file}, scenario.Options{})
+			s, err := loader.FromFiles(nil, []string{filepath.Join(filepath.Dir(file), "nodes.yaml")}, []string{file}, loader.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

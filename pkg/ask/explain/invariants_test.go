@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -60,20 +61,20 @@ func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.
 		return s.Then(scenario.Step{Name: "uncordon", Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{m[1]}}}})
 	}
 	if m := words("tolerate (.+)=(.+):(.+)"); m != nil {
-		return s.Edit(owner, func(spec *v1.PodSpec) {
+		return variant.Edit(s, owner, func(spec *v1.PodSpec) {
 			spec.Tolerations = append(spec.Tolerations, v1.Toleration{Key: m[1], Value: m[2], Effect: v1.TaintEffect(m[3])})
 		})
 	}
 	if m := words(`request at most (\S+) (CPU|memory) \(now .+\)`); m != nil {
 		name := map[string]v1.ResourceName{"CPU": v1.ResourceCPU, "memory": v1.ResourceMemory}[m[2]]
-		return s.Edit(owner, func(spec *v1.PodSpec) { spec.Containers[0].Resources.Requests[name] = resource.MustParse(m[1]) })
+		return variant.Edit(s, owner, func(spec *v1.PodSpec) { spec.Containers[0].Resources.Requests[name] = resource.MustParse(m[1]) })
 	}
 	if m := words(`\S+ replicas? fewer: (\d+)`); m != nil {
 		replicas, err := strconv.Atoi(m[1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Scale(owner, step.Name, int32(replicas))
+		return variant.Scale(s, owner, step.Name, int32(replicas))
 	}
 	if m := words(`one more node like (\S+) in (.+)`); m != nil {
 		more := step.State.Node(m[1]).DeepCopy()
@@ -85,7 +86,7 @@ func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.
 		return s.With(more)
 	}
 	for _, r := range rule.Of(specOf(step.State, owner)) { // no workload has two
-		return s.Edit(owner, func(spec *v1.PodSpec) { rule.Soften(spec, r) })
+		return variant.Edit(s, owner, func(spec *v1.PodSpec) { rule.Soften(spec, r) })
 	}
 	t.Fatalf("nobody can follow %q", change)
 	return nil
@@ -186,7 +187,7 @@ func TestEffectsHold(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, e := range effects {
-					without, err := last(context.Background(), result.Scenario.Until(step.Name).Edit(owner, func(spec *v1.PodSpec) {
+					without, err := last(context.Background(), variant.Edit(result.Scenario.Until(step.Name), owner, func(spec *v1.PodSpec) {
 						spec.Affinity, spec.NodeSelector, spec.TopologySpreadConstraints = nil, nil, nil // no workload has two
 					}))
 					if err != nil {

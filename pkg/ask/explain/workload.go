@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 )
 
 // What can be changed of the workload itself: its rules, its tolerations, its requests, and how many replicas it has.
@@ -25,7 +26,7 @@ func (p *pendingPod) soften() []attempt {
 		if !rule.Soften(p.spec.DeepCopy(), r) {
 			change, edit = "remove the "+r.String(), rule.Without
 		}
-		attempts = append(attempts, p.once(change, p.scenario.Edit(p.owner, func(spec *v1.PodSpec) { edit(spec, r) })))
+		attempts = append(attempts, p.once(change, variant.Edit(p.scenario, p.owner, func(spec *v1.PodSpec) { edit(spec, r) })))
 	}
 	return attempts
 }
@@ -55,7 +56,7 @@ func (p *pendingPod) tolerate() []attempt {
 	var attempts []attempt
 	for _, taint := range taints[:min(len(taints), maxEach)] {
 		toleration := v1.Toleration{Key: taint.Key, Operator: v1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect}
-		attempts = append(attempts, p.once("tolerate "+taint.ToString(), p.scenario.Edit(p.owner, func(spec *v1.PodSpec) {
+		attempts = append(attempts, p.once("tolerate "+taint.ToString(), variant.Edit(p.scenario, p.owner, func(spec *v1.PodSpec) {
 			if !slices.Contains(spec.Tolerations, toleration) {
 				spec.Tolerations = append(spec.Tolerations, toleration)
 			}
@@ -104,7 +105,7 @@ func (p *pendingPod) requestLess() []attempt {
 		try := func(ctx context.Context, amount int64) (*Fix, error) {
 			quantity := u.quantity(amount)
 			change := fmt.Sprintf("request at most %s %s%s (now %s)", quantity.String(), u.word, where, request.String())
-			return p.run(ctx, change, p.scenario.Edit(p.owner, func(spec *v1.PodSpec) { atMost(spec, container, u.resource, quantity) }), p.running)
+			return p.run(ctx, change, variant.Edit(p.scenario, p.owner, func(spec *v1.PodSpec) { atMost(spec, container, u.resource, quantity) }), p.running)
 		}
 		attempts = append(attempts, attempt{[]string{fmt.Sprintf("request less %s%s", u.word, where)}, func(ctx context.Context) (*Fix, error) {
 			fix, err := try(ctx, 1)
@@ -168,7 +169,7 @@ func (p *pendingPod) fewerReplicas() []attempt {
 		if fewer == 1 {
 			change = fmt.Sprintf("one replica fewer: %d", left)
 		}
-		fix, err := p.run(ctx, change, p.scenario.Scale(p.owner, p.step.Name, int32(left)), min(p.running, left))
+		fix, err := p.run(ctx, change, variant.Scale(p.scenario, p.owner, p.step.Name, int32(left)), min(p.running, left))
 		if fix == nil || fix.OfWorkload > 0 {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -38,7 +38,7 @@ func golden(t *testing.T, file, got string) {
 
 func linted(t *testing.T, path string, opts lint.Options) *lint.Result {
 	t.Helper()
-	s, err := scenario.Load(path, scenario.Options{})
+	s, err := loader.Load(path, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -200,7 +201,7 @@ func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulati
 		}
 		l.tries++
 	}
-	return l.last(key, l.result.Scenario.Until(s.step.Name).Edit(s.owner, edit))
+	return l.last(key, variant.Edit(l.result.Scenario.Until(s.step.Name), s.owner, edit))
 }
 
 const (
@@ -273,14 +274,6 @@ func few(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 	}
 	return strings.Join(names, ", ")
-}
-
-// count is "1 node" or "2 nodes".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func nodeNames(nodes []*v1.Node) string {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 func gunzip(t *testing.T, file string) []byte {
@@ -39,7 +40,7 @@ func gunzip(t *testing.T, file string) []byte {
 // history is the recorded history: the dump, and the Events that go with it in a file of their own.
 func recorded(t *testing.T) (s *scenario.Scenario, events string) {
 	t.Helper()
-	s, err := scenario.FromFiles(bytes.NewReader(gunzip(t, "testdata/history/dump.json.gz")), []string{"-"}, nil, scenario.Options{Dump: true})
+	s, err := loader.FromFiles(bytes.NewReader(gunzip(t, "testdata/history/dump.json.gz")), []string{"-"}, nil, loader.Options{Dump: true})
 	if err != nil {
 		t.Fatal(err)
 	}

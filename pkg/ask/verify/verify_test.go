@@ -20,6 +20,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -49,7 +50,7 @@ func dump(t testing.TB, state *cluster.State) *scenario.Scenario {
 
 func readDump(t testing.TB, data string) *scenario.Scenario {
 	t.Helper()
-	s, err := scenario.FromFiles(strings.NewReader(data), []string{"-"}, nil, scenario.Options{})
+	s, err := loader.FromFiles(strings.NewReader(data), []string{"-"}, nil, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func recordedCase(t *testing.T, name string) (steps []recordedStep, run *simulat
 
 func runOf(t testing.TB, file *scenario.File) *simulation.Result {
 	t.Helper()
-	s, err := scenario.New("test", file)
+	s, err := loader.New("test", file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
@@ -42,7 +42,7 @@ func answers() []capacity.Answer {
 
 func asked(t *testing.T) *Report {
 	t.Helper()
-	return New(reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply"), answers(), capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: controller.Deleted}, "v0.1.0")
+	return New(reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply"), answers(), capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Deleted}, "v0.1.0")
 }
 
 // By hand: 3 replicas and 2 more are 5; the 3rd more does not fit. A unit of the mix holds 2 of web and 1 of db.

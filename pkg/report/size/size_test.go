@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
@@ -27,7 +27,7 @@ func sized(t *testing.T, counts [][]int) *Report {
 			{Group: "small", Zone: "a", Stranded: 1, Refused: &placement.Pending{Pod: pod, Message: "0/3 nodes are available: 3 Insufficient cpu."}},
 			{Group: "small", Level: v1.LabelTopologyZone, Domain: "b", Stranded: 2, Refused: &placement.Pending{Pod: pod}},
 		},
-	}, capacity.SizeOptions{Options: capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: controller.Unreachable}}, "v0.1.0")
+	}, capacity.SizeOptions{Options: capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Unreachable}}, "v0.1.0")
 }
 
 // By hand: 2 of 3 nodes in zone a and 1 of 2 in zone b are 3 of 5. The control plane's is not counted.
