@@ -44,7 +44,7 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(step st
 	for i, spec := range simulation.StepsOf(result.Scenario)[:len(result.Steps)] {
 		step := &result.Steps[i]
 		var judges []*judge
-		for _, j := range []judge{{Expect: spec.Expect, source: spec.Expects}, {Expect: result.Scenario.Expect, source: result.Scenario.Expects}} {
+		for _, j := range []judge{{Expect: spec.Expect, source: spec.Expects.Source()}, {Expect: result.Scenario.Expect, source: result.Scenario.Expects.Source()}} {
 			if j.Expect != nil {
 				j.judged = &judged[i]
 				judges = append(judges, &j)
@@ -69,7 +69,7 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(step st
 // judge judges what a scenario expects in one place, after one step.
 type judge struct {
 	*scenario.Expect
-	source scenario.Places
+	source func(field ...any) manifest.Source // nil where no file has it
 	judged *[]Expectation
 }
 
@@ -78,8 +78,8 @@ func (j *judge) add(e Expectation, field ...any) {
 	if e.Met {
 		e.Why = ""
 	}
-	if j.source.File != "" {
-		source := j.source.Of(field...)
+	if j.source != nil {
+		source := j.source(field...)
 		e.Source = &source
 	}
 	*j.judged = append(*j.judged, e)

@@ -103,11 +103,16 @@ type Places struct {
 	Lines map[string]int // by path; see manifest.Lines
 }
 
-// Of is where a field of the expectation stands, or what is nearest above it.
-func (p Places) Of(field ...any) manifest.Source {
-	for ; ; field = field[:len(field)-1] {
-		if line, found := p.Lines[manifest.LinePath(field...)]; found || len(field) == 0 {
-			return manifest.Source{File: p.File, Line: line}
+// Source returns a function that finds where a field of the expectation stands, or what is nearest above it; nil where no file has it.
+func (p Places) Source() func(field ...any) manifest.Source {
+	if p.File == "" {
+		return nil
+	}
+	return func(field ...any) manifest.Source {
+		for ; ; field = field[:len(field)-1] {
+			if line, found := p.Lines[manifest.LinePath(field...)]; found || len(field) == 0 {
+				return manifest.Source{File: p.File, Line: line}
+			}
 		}
 	}
 }

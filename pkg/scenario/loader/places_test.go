@@ -80,7 +80,7 @@ spec:
 	}
 	var lines []int
 	for _, field := range [][]any{{"pending"}, {"domains", 0, "min"}, {"domains", 0, "max"}, {"message"}} {
-		lines = append(lines, s.Steps[0].Expects.Of(field...).Line)
+		lines = append(lines, s.Steps[0].Expects.Source()(field...).Line)
 	}
 	if diff := cmp.Diff([]int{15, 18, 19, 14}, lines); diff != "" {
 		t.Errorf("lines of the expectations (-want +got):\n%s", diff)
