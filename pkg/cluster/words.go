@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Count counts objects: "1 pod", "2 pods".
+// Count counts in words: "1 pod", "2 pods".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -110,21 +110,6 @@ func TestBlastFindings(t *testing.T) {
 	}
 }
 
-// The worst failure is named, not the first.
-func TestBlastFindingsNameTheWorst(t *testing.T) {
-	r := zones()
-	for i, lost := range []int{1, 3, 2} {
-		f := &r.Steps[0].Levels[0].Failures[i]
-		f.Recovery, f.LikeDomains = nil, nil
-		f.Workloads = []Loss{{Kind: "StatefulSet", Name: "db", Replicas: 6, Lost: lost, Quorum: 6, QuorumLost: true}}
-	}
-	got := r.Findings()
-	want := "the failure of zone b takes 3 of 6 running pods of statefulset/db, whose quorum is 6 (likewise 2 other failures)"
-	if len(got) != 1 || got[0].Message != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
-}
-
 // Several domains that fail together are named together, and a level without a word of its own by its key.
 func TestFailed(t *testing.T) {
 	for want, level := range map[string]BlastLevel{

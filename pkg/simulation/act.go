@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// act does what the step says, and puts into words what it did.
+// act carries out the step and describes what it did.
 func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, error) {
 	var words []string
 	if spec.Fresh {
@@ -46,7 +46,7 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 	case spec.Apply != nil:
 		next, notes, err := controller.Admit(state, r.arriving(spec)...)
 		step.Notes = append(step.Notes, notes...)
-		return next, cmp.Or(spec.Action, "apply "+what(spec)), err
+		return next, cmp.Or(spec.Action, "apply "+applied(spec)), err
 	case spec.Patch != nil:
 		return r.patch(state, spec, step)
 	case spec.Scale != nil:
@@ -86,8 +86,8 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 	return state, "", nil
 }
 
-// inTurn does something to one after the other, as kubectl goes through a list: what one makes room for or leaves to be replaced, the
-// controllers and the scheduler take up before the next. What happened is added to the step. Together is all in one moment.
+// inTurn applies do to one item after another, as kubectl goes through a list: the controllers and the scheduler react to each before the
+// next. What happens is added to the step. With together, all items are handled at once.
 func inTurn[T any](ctx context.Context, w *World, state *cluster.State, step *Step, together bool, all []T, do func(*cluster.State, ...T) (*cluster.State, error)) (*cluster.State, error) {
 	if together {
 		return do(state, all...)
@@ -106,7 +106,7 @@ func inTurn[T any](ctx context.Context, w *World, state *cluster.State, step *St
 	return state, nil
 }
 
-// onNodes does something to the selected nodes.
+// onNodes applies do to the selected nodes.
 func (r *run) onNodes(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, step *Step, verb string, do func(*cluster.State, ...string) (*cluster.State, error)) (*cluster.State, string, error) {
 	names, err := selectNodes(state, nodes.Nodes)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *run) onNodes(ctx context.Context, state *cluster.State, nodes *scenario
 	return next, verb + " " + list(names), err
 }
 
-// change applies a function to a copy of the target and puts it back.
+// change applies a function to a copy of the target and replaces the target.
 func (r *run) change(state *cluster.State, target scenario.Target, step *Step, action string, f func(cluster.Object)) (*cluster.State, string, error) {
 	obj, err := find(state, target)
 	if err != nil {
@@ -142,15 +142,15 @@ func (r *run) patch(state *cluster.State, spec *scenario.LoadedStep, step *Step)
 	next, notes, err := controller.Admit(state, patched)
 	step.Notes = append(step.Notes, notes...)
 	var compact bytes.Buffer
-	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is JSON
+	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is valid JSON
 	return next, fmt.Sprintf("patch %s -p '%s'", words(patch.Target), compact.String()), err
 }
 
 func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
 	objects := slices.Clone(spec.Objects)
-	var said []string
+	var words []string
 	if len(spec.Delete.Files) > 0 {
-		said = append(said, "-f "+strings.Join(spec.Delete.Files, " -f "))
+		words = append(words, "-f "+strings.Join(spec.Delete.Files, " -f "))
 	}
 	for _, name := range spec.Delete.Targets {
 		obj, err := find(state, scenario.Target{Target: name, Namespace: spec.Delete.Namespace})
@@ -158,7 +158,7 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 			return nil, "", err
 		}
 		objects = append(objects, obj)
-		said = append(said, name)
+		words = append(words, name)
 	}
 	if selected := spec.Delete.Pods; selected != nil {
 		pods, err := selectPods(state, spec.Delete.Namespace, selected)
@@ -166,16 +166,16 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 			return nil, "", err
 		}
 		for _, pod := range pods {
-			if !slices.Contains(objects, cluster.Object(pod)) { // a target, whose successor has its name if it is a StatefulSet's
+			if !slices.Contains(objects, cluster.Object(pod)) { // may also be a target; a StatefulSet's pod has a successor with the same name
 				objects = append(objects, pod)
 			}
 		}
-		said = append(said, cluster.Count(len(pods), "pod"))
+		words = append(words, cluster.Count(len(pods), "pod"))
 	}
 	next, err := inTurn(ctx, r.World, state, step, spec.Delete.Together, objects, func(state *cluster.State, objects ...cluster.Object) (*cluster.State, error) {
 		return controller.Delete(state, objects...), nil
 	})
-	return next, "delete " + strings.Join(said, " "), err
+	return next, "delete " + strings.Join(words, " "), err
 }
 
 func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Step) (*cluster.State, string, error) {
@@ -217,12 +217,12 @@ func setImages(spec *v1.PodSpec, images map[string]string) error {
 		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("there is no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+		return fmt.Errorf("no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 	}
 	return nil
 }
 
-// fail makes nodes fail; what is deleted is kept for a later restore.
+// fail fails nodes; deleted ones are kept for a later restore.
 func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, string, error) {
 	names, err := selectNodes(state, fail.Nodes)
 	if err != nil {
@@ -234,14 +234,14 @@ func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, s
 	}
 	if mode == controller.Deleted {
 		for _, name := range names {
-			r.lost = append(slices.Clip(r.lost), state.Node(name)) // an earlier step's list stays as it is
+			r.lost = append(slices.Clip(r.lost), state.Node(name)) // an earlier step's list stays unchanged
 		}
 	}
 	next, err := controller.Fail(state, mode, names...)
 	return next, fmt.Sprintf("%s: %s", mode, list(names)), err
 }
 
-// restore brings nodes back: those that are there, and those whose objects a failure has deleted.
+// restore brings nodes back: existing ones, and those whose objects a failure deleted.
 func (r *run) restore(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, step *Step) (*cluster.State, string, error) {
 	all := *state
 	for _, node := range r.lost {
@@ -263,12 +263,12 @@ func (r *run) restore(ctx context.Context, state *cluster.State, nodes *scenario
 		if err != nil {
 			return nil, err
 		}
-		return controller.Restore(next, names...) // also what had stopped answering before it was gone
+		return controller.Restore(next, names...) // also those that stopped answering before they were deleted
 	})
 	return next, "restore " + list(names), err
 }
 
-// find returns the object that the target names.
+// find returns the target object.
 func find(state *cluster.State, target scenario.Target) (cluster.Object, error) {
 	kind, name, err := scenario.ParseTarget(target.Target)
 	if err != nil {
@@ -283,18 +283,18 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 			return obj, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is not there at this step", words(target))
+	return nil, fmt.Errorf("%s does not exist at this step", words(target))
 }
 
-// selectNodes returns the selected nodes in the order in which kubectl comes to them: as they are named, then by name, as the API
-// server lists what a selector matches.
+// selectNodes returns the selected nodes in kubectl's order: named ones as given, then by name, as the API server lists the matches of a
+// selector.
 func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
 	var names []string
 	for _, node := range nodes.Select(state.Nodes) {
 		names = append(names, node.Name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no node is selected by %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
+		return nil, fmt.Errorf("no node matches %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
 	}
 	named := func(name string) int {
 		if i := slices.Index(nodes.Names, name); i >= 0 {
@@ -331,8 +331,8 @@ func selectPods(state *cluster.State, namespace string, pods *scenario.Pods) ([]
 	return selected, nil
 }
 
-// what says what an apply applies.
-func what(spec *scenario.LoadedStep) string {
+// applied describes what an apply applies.
+func applied(spec *scenario.LoadedStep) string {
 	if len(spec.Apply.Files) > 0 {
 		return "-f " + strings.Join(spec.Apply.Files, " -f ")
 	}

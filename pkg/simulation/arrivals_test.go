@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// Of two Deployments of two pods each, on a node that takes two, the one that arrives first gets both places.
+// Two Deployments of two pods each share a node for two pods; the first to arrive gets both places.
 func TestArrivals(t *testing.T) {
 	deployment := func(name string) runtime.RawExtension {
 		return runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": %[1]q}, "spec": {"replicas": 2,
@@ -42,7 +42,7 @@ func TestArrivals(t *testing.T) {
 		}
 		seen[winner]++
 	}
-	// Each is as likely; fewer than 8 of 40 would be a chance of 1 in 20,000.
+	// Both are equally likely; fewer than 8 of 40 has a probability of 1 in 20,000.
 	if seen["a"] < 8 || seen["b"] < 8 {
 		t.Errorf("first came %v", seen)
 	}

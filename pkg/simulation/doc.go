@@ -7,7 +7,7 @@
 //	for each step:
 //	  act ─────────────────────────────────▶ cluster.State            (what the user does: apply, scale, drain, fail …)
 //	  World.Settle, until nothing moves:
-//	    workload.Reconcile ────────────────▶ State + queue            (what the controllers create and delete)
+//	    controller.Reconcile ──────────────▶ State + queue            (what the controllers create and delete)
 //	    sched.Engine.Place ────────────────▶ placement.Result         (placed · pending · preempted, and why)
 //	results ─ expect.Judge ──────────────▶ []expect.Expectation     (of each step)
 //	        ─ report.New ────────────────▶ *report.Report ─ report.Write ▶ text · wide · json · yaml · name

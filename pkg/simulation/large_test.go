@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// A recorded case of 300 nodes and 3,000 pods under ten rules. The recorded runs differ among themselves by one or two pods a
-// zone; so may this one from each of them.
+// A recorded case of 300 nodes and 3,000 pods under ten rules. The recorded runs differ from each other by one or two pods per zone; so may
+// this one from each of them.
 func TestLargeCaseAgreesWithARealControlPlane(t *testing.T) {
 	dir := filepath.Join("testdata", "groundtruth", "h-large")
 	data, err := os.ReadFile(filepath.Join(dir, "case.json"))

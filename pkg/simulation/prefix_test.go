@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/variant"
 )
 
-// What is taken from another run must not show: not in the states, and not in what the next steps draw.
+// What is taken from another run must not show, neither in the states nor in what the next steps draw.
 func TestPrefixGivesTheSame(t *testing.T) {
 	base, err := loader.Load("../../scenarios/kind-walkthrough", loader.Options{})
 	if err != nil {
@@ -39,7 +39,7 @@ func TestPrefixGivesTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		if &shared.Steps[4].Placed[0] != &first.Steps[4].Placed[0] {
-			t.Error("the fifth step was carried out again")
+			t.Error("the fifth step was run again")
 		}
 		for i := range fresh.Steps {
 			if diff := cmp.Diff(nodesOf(&fresh.Steps[i]), nodesOf(&shared.Steps[i])); diff != "" {
@@ -86,7 +86,7 @@ func ownerIn(t *testing.T, result *Result, step string) string {
 			return result.Steps[i].State.Deployments[0].Name
 		}
 	}
-	t.Fatalf("there is no step %s", step)
+	t.Fatalf("no step %s", step)
 	return ""
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// A pod that is held back by a gate gets a node once the gate is gone, whether a manifest no longer names it or a patch removes it.
+// A pod held back by a gate gets a node once the gate is gone, whether a manifest no longer has it or a patch removes it.
 func TestGateRemoved(t *testing.T) {
 	raw := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
 	node := raw(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}`)

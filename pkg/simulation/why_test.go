@@ -10,8 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// What each step of the walkthrough came from. Step 5 holds by default spreading alone, and step 8's pods are told apart by
-// the zone term and by default spreading, which agree.
+// What decided each step of the walkthrough. Step 5 is due to default spreading alone; in step 8 the zone term and default spreading agree.
 func TestWhyOfTheWalkthrough(t *testing.T) {
 	s, err := loader.Load(filepath.Join("..", "..", "scenarios", "kind-walkthrough"), loader.Options{})
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 func newValidate(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "validate SCENARIO...",
-		Short:   "Check scenarios and every file they name; report all problems at once",
+		Short:   "Check scenarios and every file they name, and report all problems at once",
 		Example: `  simulate validate scenarios/*/`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(cmd, "no scenario is given; give scenario files, or folders that hold a %s", loader.FileName)
+				return usage(cmd, "no scenario given; give scenario files, or folders that contain a %s", loader.FileName)
 			}
 			return nil
 		},

@@ -47,7 +47,7 @@ type Question struct {
 	Most int
 }
 
-// NotFoundError says that there is nothing to explain.
+// NotFoundError reports that there is nothing to explain.
 type NotFoundError struct {
 	Question Question
 	// Workloads are the outermost owners that the scheduler looked at pods of, in the step asked for or in any, with a bare pod's
@@ -70,7 +70,7 @@ func (e *NotFoundError) Error() string {
 	if e.Question.Kind == "Pod" {
 		what = "no pod " + e.Question.Name
 	}
-	return fmt.Sprintf("the scheduler looked at %s of namespace %s %s", what, e.Question.Namespace, where)
+	return fmt.Sprintf("the scheduler considered %s in namespace %s %s", what, e.Question.Namespace, where)
 }
 
 // Pods runs the scenario and tells why the pods got their nodes, or none, in the order in which the scheduler looked at them, and how

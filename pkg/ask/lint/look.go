@@ -276,14 +276,6 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// count is "1 node" or "2 nodes".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 func nodeNames(nodes []*v1.Node) string {
 	var names []string
 	for _, node := range nodes {

@@ -128,7 +128,7 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 	case d.Spec.Paused && t.updated < r.Desired:
 		clauses = append(clauses, "the Deployment is paused")
 	case t.old+len(t.ending) > 0 && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
-		clause := fmt.Sprintf("%s must go before a new one is created", plural(t.old+len(t.ending), "old pod"))
+		clause := fmt.Sprintf("%s must go before a new one is created", cluster.Count(t.old+len(t.ending), "old pod"))
 		if len(t.ending) > 0 {
 			clause += fmt.Sprintf("; %s is Terminating on node %s, which does not answer", t.ending[0].Name, t.ending[0].Spec.NodeName)
 		}
@@ -283,18 +283,11 @@ func sentence(clauses []string) string {
 	return strings.Join(clauses, "; ")
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 func stay(old int) string {
 	if old == 1 {
 		return "1 old pod stays"
 	}
-	return plural(old, "old pod") + " stay"
+	return cluster.Count(old, "old pod") + " stay"
 }
 
 func onDelete(old int) string {

@@ -89,9 +89,9 @@ scenario.yaml: customResources[4].as: "Pod" is none of Deployment, StatefulSet, 
 scenario.yaml: customResources[5]: give the apiVersion and the kind of the resources
 scenario.yaml: customResources[5].replicasPath: has no effect, since a DaemonSet has a pod on every node; leave it out
 scenario.yaml: customResources[6]: objects take the place of podTemplatePath, replicasPath and as; leave those out
-scenario.yaml: customResources[6].objects[0]: object: "StatefulSet" of "apps/v2" is not a kind of Kubernetes; give one such as StatefulSet of apps/v1
+scenario.yaml: customResources[6].objects[0]: object: unknown kind "StatefulSet" of apiVersion "apps/v2"; give a Kubernetes kind, such as StatefulSet of apps/v1
 scenario.yaml: customResources[6].objects[1]: path "spec..a" has an empty part; give the fields with dots between them, for example spec.replicas
-scenario.yaml: customResources[6].objects[2]: cases: path is missing; give the fields with dots between them, for example spec.shards`
+scenario.yaml: customResources[6].objects[2]: cases: path: missing; give the fields with dots between them, for example spec.shards`
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
