@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -371,9 +372,10 @@ func wider(a, b *metric.Metrics) bool {
 
 // each calls f for 0 to n-1 on all cores, each with a world of its own.
 func (r *runs) each(ctx context.Context, what string, n int, f func(ctx context.Context, world *simulation.World, i int) error) error {
-	return simulation.Each(ctx, r.scenario.Config, r.scenario.Ties, n, r.opts.Workers, f, func(done int) {
+	done := func(done int) {
 		if r.opts.Progress != nil {
 			r.opts.Progress(what, done, n)
 		}
-	})
+	}
+	return simulation.Each(ctx, r.scenario.Config, r.scenario.Ties, n, parallel.Options{Workers: r.opts.Workers, Done: done}, f)
 }

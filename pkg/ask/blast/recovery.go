@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -28,12 +29,12 @@ func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ti
 		world.Record = opts.Record
 		return jobs[i].run(ctx, world, state, opts)
 	}
-	err := simulation.Each(ctx, config, ties, len(jobs), 0, one, func(done int) {
+	done := func(n int) {
 		if progress != nil {
-			progress(done, len(jobs))
+			progress(n, len(jobs))
 		}
-	})
-	if err != nil {
+	}
+	if err := simulation.Each(ctx, config, ties, len(jobs), parallel.Options{Done: done}, one); err != nil {
 		return err
 	}
 	tell(jobs)

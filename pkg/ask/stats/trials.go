@@ -4,9 +4,8 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"github.com/faultline/faultline/pkg/parallel"
 )
 
 // block is the number of trials that a worker takes at a time: enough that taking them costs nothing beside running them.
@@ -17,31 +16,25 @@ const block = 256
 // core. Each trial draws from a generator of its own, seeded from the seed and the number of the trial. The only error is that
 // of the context.
 func Trials[T any](ctx context.Context, n int, seed uint64, workers int, newTrial func() func(*rand.Rand) T) ([]T, error) {
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	opts := parallel.Options{Workers: workers, Block: block}
 	results := make([]T, n)
-	var taken atomic.Int64
-	var running sync.WaitGroup
-	for range min(workers, (n+block-1)/block) {
-		running.Go(func() {
-			trial := newTrial()
-			var source rand.PCG
-			r := rand.New(&source)
-			for ctx.Err() == nil {
-				end := int(taken.Add(block))
-				for i := end - block; i < min(end, n); i++ {
-					source.Seed(seed, uint64(i))
-					results[i] = trial(r)
-				}
-				if end >= n {
-					return
-				}
-			}
-		})
+	type worker struct {
+		trial  func(*rand.Rand) T
+		source rand.PCG
+		rand   *rand.Rand
 	}
-	running.Wait()
-	if err := ctx.Err(); err != nil {
+	all := make([]worker, opts.Count(n))
+	for i := range all {
+		w := &all[i]
+		w.trial, w.rand = newTrial(), rand.New(&w.source)
+	}
+	err := parallel.Each(ctx, n, opts, func(_ context.Context, worker, i int) error {
+		w := &all[worker]
+		w.source.Seed(seed, uint64(i))
+		results[i] = w.trial(w.rand)
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return results, nil

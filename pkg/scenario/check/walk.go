@@ -53,7 +53,7 @@ func (c *Checker) Check(p *scenario.Problems, s *scenario.Scenario) {
 		}
 	}
 	if len(w.known.pods) == 0 {
-		w.Add(nil, "there is no workload, so nothing is to be placed; give a Pod, a Deployment or another controller of pods")
+		w.Add(nil, "there is no workload, so there is nothing to place; give a Pod, a Deployment or another controller of pods")
 	}
 	if !s.Dump {
 		for _, obj := range s.Objects() {
@@ -74,7 +74,7 @@ func (c *Checker) Check(p *scenario.Problems, s *scenario.Scenario) {
 
 // noNodes reports that the scenario has no nodes, and how to give some.
 func (w *walk) noNodes() {
-	where, besides := "cluster gives no nodes", " or synthetic nodes"
+	where, besides := "the cluster has no nodes", " or synthetic nodes"
 	if w.scenario.File == scenario.CommandLine {
 		where, besides = "there are no nodes", " (--cluster or -f)"
 	}
@@ -166,7 +166,7 @@ func (w *walk) find(path *field.Path, target scenario.Target) cluster.Object {
 	}
 	switch {
 	case w.known.objects[wanted]:
-		w.Add(path, "%s is not there at this step; it is applied later, or was deleted before", wanted.Describe())
+		w.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
 	case !w.known.mayBeMade(wanted):
 		w.scenario.NotFound(w.Problems, path, wanted)
 	}
@@ -234,7 +234,7 @@ func (w *walk) selectNodes(path *field.Path, nodes scenario.Nodes, among []*v1.N
 		}
 		wanted := cluster.Ref{Kind: "Node", Name: name}
 		if w.known.objects[wanted] {
-			w.Add(path.Child("names").Index(i), "%s is not there at this step; it is applied later, or was deleted before", wanted.Describe())
+			w.Add(path.Child("names").Index(i), "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
 			continue
 		}
 		var names []string
@@ -276,7 +276,7 @@ func (w *walk) checkSelector(path *field.Path, text, what string, sets []labels.
 			return
 		}
 	}
-	w.Add(path, "%q matches no %s; each part of it matches some, but no %s all of them", text, what, what)
+	w.Add(path, "%q matches no %s; each requirement matches some, but no %s matches all", text, what, what)
 }
 
 // schedulerName reports pods, and templates of pods, that no profile of the scheduler serves.
