@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// TestSchedulerPerf runs each of upstream's cases once: 500 pods, and none stays Pending.
+// TestSchedulerPerf runs each of upstream's cases once: 500 pods, none of which stays Pending.
 func TestSchedulerPerf(t *testing.T) {
 	paths, err := filepath.Glob("../../../scenarios/scheduler_perf/*")
 	if err != nil || len(paths) != 9 {
@@ -46,7 +46,7 @@ func TestSchedulerPerf(t *testing.T) {
 	}
 }
 
-// TestMeter counts the runs: those that warm up, and three attempts of as many as take 100 ms.
+// TestMeter counts the runs: those that warm up, and three attempts of as many runs as take 100 ms.
 func TestMeter(t *testing.T) {
 	runs := 0
 	var garbage []byte

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// comments say what to do with the manifest. Without --server-side kubectl would keep a copy of the ConfigMap in an annotation, and these
-// hold 256 KiB.
+// comments explain what to do with the manifest. Without --server-side, kubectl would keep a copy of the ConfigMap in an annotation, and
+// annotations are limited to 256 KiB.
 var comments = template.Must(template.New("comments").Parse(`# A sweep, {{printf "%q" .Scenario}}. Shards: {{.Shards}}, a pod each. The image must hold simulate {{.Version}}.
 #
 #     kubectl apply --server-side{{.InNamespace}} -f job.yaml

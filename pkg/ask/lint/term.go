@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 )
 
-// term is a rule about pods: of affinity, anti-affinity, or spreading.
+// term is a rule about pods: affinity, anti-affinity, or spreading.
 type term struct {
 	rule.Rule
 	of       *subject
@@ -26,7 +26,7 @@ type term struct {
 	spread            *v1.TopologySpreadConstraint // nil for affinity
 }
 
-// terms are the subject's rules about pods, in the order of its spec.
+// terms returns the subject's rules about pods, in the order of its spec.
 func (s *subject) terms() []term {
 	spec := &s.pod.Spec
 	seen := map[string]int{} // rules of a list stand in its order
@@ -58,7 +58,7 @@ func (s *subject) terms() []term {
 		}
 		matches, err := metav1.LabelSelectorAsSelector(t.selector)
 		if err != nil {
-			continue // the API server would have refused it
+			continue // the API server would have rejected it
 		}
 		t.matches = matches
 		all = append(all, t)
@@ -66,7 +66,7 @@ func (s *subject) terms() []term {
 	return all
 }
 
-// generated are labels that controllers give to pods, of which a template says nothing.
+// generated reports whether the label is set on pods by controllers, not by templates.
 func generated(key string) bool {
 	switch key {
 	case appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey, appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel,
@@ -76,20 +76,20 @@ func generated(key string) bool {
 	return strings.HasPrefix(key, "batch.kubernetes.io/")
 }
 
-// unknown tells that the selector asks for labels that only controllers give, so that a template does not tell whom it matches.
+// unknown reports whether the selector asks for labels that only controllers set, so that the template does not show what it matches.
 func (t *term) unknown() bool {
 	requirements, _ := t.matches.Requirements()
 	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return generated(r.Key()) })
 }
 
-// own tells whether the term speaks of the pods that have it.
+// own reports whether the term is about the pods that have it.
 func (t *term) own() bool {
 	return t.covers(t.of.owner.Namespace) && t.matches.Matches(t.of.labels()) && !slices.ContainsFunc(t.mismatch, func(key string) bool {
 		return t.of.labels().Has(key)
 	})
 }
 
-// about tells whether the term speaks of pods of those labels, which another makes.
+// about reports whether the term is about pods with these labels that another workload creates.
 func (t *term) about(namespace string, pod labels.Set) bool {
 	if !t.covers(namespace) || !t.matches.Matches(pod) {
 		return false
@@ -103,7 +103,7 @@ func (t *term) about(namespace string, pod labels.Set) bool {
 	return !slices.ContainsFunc(t.mismatch, func(key string) bool { return own.Has(key) && pod.Has(key) && own[key] == pod[key] })
 }
 
-// covers tells whether the term speaks of pods in the namespace.
+// covers reports whether the term applies to pods in the namespace.
 func (t *term) covers(namespace string) bool {
 	if len(t.namespaces) == 0 && t.namespaceSelector == nil {
 		return namespace == t.of.owner.Namespace
