@@ -156,8 +156,8 @@ func near(wanted string, known []cluster.Ref) string {
 	return "there is " + strings.Join(names[:min(maxNear, len(names))], ", ") + more
 }
 
-// Levels reads the levels of which a domain may fail, as topology keys or the short words of topology.Key. The error tells all at once
-// which of them no node has.
+// Levels parses the levels of which a domain may fail, as topology keys or the short names of topology.Key. The error lists all that no
+// node has.
 func Levels(nodes []*v1.Node, s *scenario.Scenario, words []string) ([]string, error) {
 	var keys []string
 	var problems []error

@@ -130,17 +130,17 @@ func (t *term) covers(namespace string) bool {
 // field is the term's place in the object.
 func (t *term) field() string { return t.of.field(t.Path) }
 
-// apart tells whether the term keeps the subject's own pods apart, whatever their revision.
+// apart reports whether the term keeps the subject's own pods apart, of any revision.
 func (t *term) apart() bool {
 	return t.Kind == rule.AntiAffinity && t.own() && !t.unknown()
 }
 
-// revised tells whether the term speaks of pods of the same revision alone.
+// revised reports whether the term is only about pods of the same revision.
 func (t *term) revised() bool {
 	return slices.Contains(t.match, appsv1.DefaultDeploymentUniqueLabelKey) || slices.Contains(t.match, appsv1.ControllerRevisionHashLabelKey)
 }
 
-// known tells whether any pod that the scenario ever holds is one that the term speaks of, the subject's own aside.
+// known reports whether the scenario ever contains a pod, other than the subject's own, that the term is about.
 func (l *look) known(t *term) bool {
 	if slices.ContainsFunc(l.subjects, func(o *subject) bool { return o.owner != t.of.owner && t.about(o.owner.Namespace, o.labels()) }) {
 		return true

@@ -15,7 +15,7 @@ type look struct {
 	// best are the nodes with the top score, and feasible is the number of nodes that were not rejected.
 	best     []string
 	feasible int
-	// cycle is what every plugin said, if that was asked for.
+	// cycle is what every plugin decided, if asked for.
 	cycle   *placement.Cycle
 	failure string // why there is no answer
 }

@@ -44,7 +44,7 @@ type Result struct {
 	// Scenario is the dump as it was read, State the cluster in it.
 	Scenario *scenario.Scenario
 	State    *cluster.State
-	Notes []string
+	Notes    []string
 	// Placements are the pods that were scheduled again, in the order of the replay.
 	Placements []Placement
 	// With names the sources besides the dump.
