@@ -229,7 +229,7 @@ func TestNoAdvice(t *testing.T) {
 		t.Error("advice for a DaemonSet")
 	}
 	gone := s.Then(scenario.Step{Name: "bye", Delete: &scenario.Delete{Targets: []string{"deployment/web"}}})
-	if _, err := advice.Of(t.Context(), gone, web, advice.Options{}); err == nil || !strings.Contains(err.Error(), `gone after step "bye"`) {
+	if _, err := advice.Of(t.Context(), gone, web, advice.Options{}); err == nil || !strings.Contains(err.Error(), `no longer exists after the last step, "bye"`) {
 		t.Errorf("of a workload that is gone: %v", err)
 	}
 }

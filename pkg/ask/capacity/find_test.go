@@ -171,7 +171,7 @@ func TestMixesRefuses(t *testing.T) {
 		got = strings.Split(err.Error(), "\n")
 	}
 	want := []string{
-		"there is no deployment/wbe; there is deployment/web",
+		"no deployment/wbe; there is deployment/web",
 		"daemonset/log: a DaemonSet has no replicas; give a Deployment, ReplicaSet or StatefulSet",
 		`mix "deployment/web=0": invalid proportion "0" of deployment/web; give a whole number from 1 to 10000`,
 		`mix "deployment/web,deployment/web": deployment/web is given twice`,

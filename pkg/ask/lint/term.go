@@ -127,7 +127,7 @@ func (t *term) covers(namespace string) bool {
 	return selector.Matches(set)
 }
 
-// field is the term's place in the object.
+// field returns the term's path in the object.
 func (t *term) field() string { return t.of.field(t.Path) }
 
 // apart reports whether the term keeps the subject's own pods apart, of any revision.
@@ -145,14 +145,14 @@ func (l *look) known(t *term) bool {
 	if slices.ContainsFunc(l.subjects, func(o *subject) bool { return o.owner != t.of.owner && t.about(o.owner.Namespace, o.labels()) }) {
 		return true
 	}
-	// Controllers that the scenario does not hold may have pods in it, as in a part of a dump.
+	// Controllers outside the scenario may have pods in it, as in a part of a dump.
 	owner := t.of.step.State.Owners()
 	return slices.ContainsFunc(t.of.step.State.Pods, func(pod *v1.Pod) bool {
 		return t.about(pod.Namespace, pod.Labels) && owner(pod) != t.of.owner
 	})
 }
 
-// counted are the nodes whose domains a spread constraint counts.
+// counted returns the nodes whose domains a spread constraint counts.
 func (l *look) counted(t *term) []*v1.Node {
 	return slices.DeleteFunc(slices.Clone(l.nodes), func(node *v1.Node) bool {
 		c := t.spread
