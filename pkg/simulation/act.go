@@ -219,7 +219,7 @@ func setImages(spec *v1.PodSpec, images map[string]string) error {
 		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+		return fmt.Errorf("there is no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 			return obj, nil
 		}
 	}
-	return nil, fmt.Errorf("%s does not exist at this step", words(target))
+	return nil, fmt.Errorf("%s is not there at this step", words(target))
 }
 
 // selectNodes returns the selected nodes in kubectl's order: named ones as given, then by name, as the API server lists the matches of a
@@ -296,7 +296,7 @@ func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
 		names = append(names, node.Name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no node matches %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
+		return nil, fmt.Errorf("no node is selected by %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
 	}
 	named := func(name string) int {
 		if i := slices.Index(nodes.Names, name); i >= 0 {

@@ -321,7 +321,7 @@ func conclude(all []*tested) error {
 	case has(exitFailed) > 0:
 		return fmt.Errorf("%d of %s could not be run", has(exitFailed), cluster.Count(len(all), "scenario"))
 	case has(exitInput) > 0:
-		return &inputError{err: fmt.Errorf("%d of %s are invalid", has(exitInput), cluster.Count(len(all), "scenario"))}
+		return &inputError{err: fmt.Errorf("%d of %s failed validation", has(exitInput), cluster.Count(len(all), "scenario"))}
 	case has(exitUnmet) > 0:
 		return errUnmet
 	}

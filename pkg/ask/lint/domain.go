@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// labelMissing finds topology keys that nodes which take the pods do not have.
+// labelMissing finds topology keys that are missing on nodes that accept the pods.
 func labelMissing(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -39,7 +39,7 @@ func labelMissing(l *look, s *subject) []Finding {
 	return found
 }
 
-// without says what becomes of a node without the term's topology key.
+// without describes what happens on a node without the term's topology key.
 func (t *term) without() string {
 	switch {
 	case t.Hard && t.Kind == rule.AntiAffinity:
@@ -52,7 +52,8 @@ func (t *term) without() string {
 	return "the rule says nothing of a node without it"
 }
 
-// room is in how many domains required anti-affinity lets one pod each, and whether that is all: a node without the label takes any.
+// room returns in how many domains required anti-affinity allows one pod each, and whether that is the limit: a node without the label
+// takes any number.
 func (l *look) room(t *term) (domains int, limited bool) {
 	all, unlabelled := topology.Domains(l.takes(t.of), t.TopologyKey)
 	return len(all), len(unlabelled) == 0
@@ -75,8 +76,8 @@ func moreReplicas(l *look, s *subject) []Finding {
 	return found
 }
 
-// surge finds rollouts whose additional pods have no domain of their own. That it goes on nevertheless is maxUnavailable's doing; where
-// it does not, rolloutDeadlock finds it.
+// surge finds rollouts whose surge pods have no domain of their own. They only proceed thanks to maxUnavailable; rolloutDeadlock finds
+// those that do not.
 func surge(l *look, s *subject) []Finding {
 	d, ok := s.object.(*appsv1.Deployment)
 	if !ok || d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || d.Spec.Strategy.RollingUpdate == nil || s.replicas < 2 {
@@ -100,7 +101,7 @@ func surge(l *look, s *subject) []Finding {
 	return found
 }
 
-// stay is "1 of 4 replicas stays".
+// stay returns, for example, "1 of 4 replicas stays".
 func stay(pods, of int) string {
 	if pods == 1 {
 		return fmt.Sprintf("1 of %s stays", cluster.Count(of, "replica"))
@@ -115,7 +116,7 @@ func waits(pods int) string {
 	return fmt.Sprintf("%d are", pods)
 }
 
-// unusableDomains finds hard spread constraints that wait for pods in domains which take none.
+// unusableDomains finds hard spread constraints that wait for pods in domains that accept none.
 func unusableDomains(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -141,7 +142,7 @@ func unusableDomains(l *look, s *subject) []Finding {
 	return found
 }
 
-// minDomains finds constraints that ask for more domains than there are.
+// minDomains finds constraints that require more domains than exist.
 func minDomains(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -162,7 +163,7 @@ func minDomains(l *look, s *subject) []Finding {
 	return found
 }
 
-// oneReplica finds hard rules by which a single pod keeps apart from itself.
+// oneReplica finds hard rules that keep a single pod apart from itself.
 func oneReplica(_ *look, s *subject) []Finding {
 	d, ok := s.object.(*appsv1.Deployment)
 	if !ok || s.replicas != 1 || s.scaled() {
