@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,7 +60,7 @@ func budgetForbids(_ *look, s *subject) []Finding {
 		}
 		field, value := b.limit()
 		f := Finding{Object: b.owner, ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field, Fix: "set maxUnavailable: 1"}
-		f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, cluster.Count(int(status.ExpectedPods), "pod"))
+		f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, words.Count(int(status.ExpectedPods), "pod"))
 		if field == "minAvailable" {
 			f.Fix += " in its place"
 		}

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -32,7 +33,7 @@ func labelMissing(l *look, s *subject) []Finding {
 		} else {
 			f.Severity = Warning
 			f.Message = fmt.Sprintf("%d of %s that may run %s lack the label %s of the %s (%s), and %s",
-				len(unlabelled), cluster.Count(len(nodes), "node"), s.said(), t.TopologyKey, t.Rule, nodeNames(unlabelled), t.without())
+				len(unlabelled), words.Count(len(nodes), "node"), s.said(), t.TopologyKey, t.Rule, nodeNames(unlabelled), t.without())
 		}
 		found = append(found, f)
 	}
@@ -69,7 +70,7 @@ func moreReplicas(l *look, s *subject) []Finding {
 		if domains, limited := l.room(&t); limited && s.replicas > domains {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s allows one pod in each domain, and %s take such pods: %s Pending",
-					t.Rule, cluster.Count(domains, "domain"), stay(s.replicas-domains, s.replicas)),
+					t.Rule, words.Count(domains, "domain"), stay(s.replicas-domains, s.replicas)),
 				Fix: fmt.Sprintf("run at most %d replicas, add domains of %s, or spread with topologySpreadConstraints, which allow several pods in a domain", domains, t.TopologyKey)})
 		}
 	}
@@ -94,7 +95,7 @@ func surge(l *look, s *subject) []Finding {
 		if domains, limited := l.room(&t); limited && s.replicas <= domains && s.replicas+more > domains {
 			found = append(found, Finding{Field: "spec.strategy.rollingUpdate.maxSurge",
 				Message: fmt.Sprintf("during a rollout %s are wanted, and the %s leaves room for %d, so that %s Pending until old pods go",
-					cluster.Count(s.replicas+more, "pod"), t.Rule, domains, waits(s.replicas+more-domains)),
+					words.Count(s.replicas+more, "pod"), t.Rule, domains, waits(s.replicas+more-domains)),
 				Fix: fmt.Sprintf("set maxSurge to %d, or give the rule matchLabelKeys: [%s]", domains-s.replicas, appsv1.DefaultDeploymentUniqueLabelKey)})
 		}
 	}
@@ -104,9 +105,9 @@ func surge(l *look, s *subject) []Finding {
 // stay returns, for example, "1 of 4 replicas stays".
 func stay(pods, of int) string {
 	if pods == 1 {
-		return fmt.Sprintf("1 of %s stays", cluster.Count(of, "replica"))
+		return fmt.Sprintf("1 of %s stays", words.Count(of, "replica"))
 	}
-	return fmt.Sprintf("%d of %s stay", pods, cluster.Count(of, "replica"))
+	return fmt.Sprintf("%d of %s stay", pods, words.Count(of, "replica"))
 }
 
 func waits(pods int) string {
@@ -135,7 +136,7 @@ func unusableDomains(l *look, s *subject) []Finding {
 		if most := usable * int(t.MaxSkew); len(dead) > 0 && s.replicas > most {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s counts %s, which %s no such pod: at most %d of %s get a node",
-					t.Rule, few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], most, cluster.Count(s.replicas, "replica")),
+					t.Rule, few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], most, words.Count(s.replicas, "replica")),
 				Fix: "set nodeTaintsPolicy: Honor and nodeAffinityPolicy: Honor, so that domains count only where the pods may run"})
 		}
 	}

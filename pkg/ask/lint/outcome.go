@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -143,7 +145,7 @@ func lockedOut(_ *look, s *subject) []Finding {
 				}
 			}
 			return []Finding{{Field: s.labelsField(),
-				Message: fmt.Sprintf("pods stay Pending because the anti-affinity of %s%s refuses %s: it holds in both directions", who, by, cluster.Count(reason.Nodes, "node")),
+				Message: fmt.Sprintf("pods stay Pending because the anti-affinity of %s%s refuses %s: it holds in both directions", who, by, words.Count(reason.Nodes, "node")),
 				Fix:     fmt.Sprintf("let %s select labels that the pods of %s (%s) do not have, or make its rule preferred", who, s.owner, labels.FormatLabels(s.labels()))}}
 		}
 	}
@@ -163,10 +165,10 @@ func allInOne(l *look, s *subject) ([]Finding, error) {
 			continue
 		}
 		could := domainsOf(l.takes(s), key)
-		f := Finding{Field: s.path, Message: fmt.Sprintf("all %s run in %s=%s, though they may run in %s", cluster.Count(pods, "pod"), key, domain, cluster.Count(could, "domain")),
+		f := Finding{Field: s.path, Message: fmt.Sprintf("all %s run in %s=%s, though they may run in %s", words.Count(pods, "pod"), key, domain, words.Count(could, "domain")),
 			Fix: s.spreadOver(key)}
 		if could < 2 {
-			f.Message = fmt.Sprintf("all %s run in %s=%s, since no node elsewhere takes them", cluster.Count(pods, "pod"), key, domain)
+			f.Message = fmt.Sprintf("all %s run in %s=%s, since no node elsewhere takes them", words.Count(pods, "pod"), key, domain)
 			f.Fix = fmt.Sprintf("let the node selector, the node affinity or the tolerations admit nodes of another %s", key)
 		}
 		return []Finding{f}, nil
@@ -264,7 +266,7 @@ func outvoted(l *look, s *subject) ([]Finding, error) {
 			by = fmt.Sprintf(" (the scores of %s decided)", strings.Join(plugins, ", "))
 		}
 		found = append(found, Finding{Field: t.field(),
-			Message: fmt.Sprintf("the %s is broken for %s although it could be kept%s: as a hard rule it would be kept, with no further pod Pending", t.Rule, cluster.Count(broken, "pod"), by),
+			Message: fmt.Sprintf("the %s is broken for %s although it could be kept%s: as a hard rule it would be kept, with no further pod Pending", t.Rule, words.Count(broken, "pod"), by),
 			Fix:     "make the rule required, or DoNotSchedule, if it matters more than the other scores"})
 	}
 	return found, nil
