@@ -85,7 +85,7 @@ scenario.yaml: customResources[2]: Deployment of apps/v1 is built into Kubernete
 scenario.yaml: customResources[3]: HydrolixCluster of hydrolix.io/v1 is expanded already; leave it out
 scenario.yaml: customResources[4].apiVersion: "a/b/c" is not of the form group/version
 scenario.yaml: customResources[4].podTemplatePath: is missing; give the fields with dots between them, for example spec.template
-scenario.yaml: customResources[4].as: "Pod" is none of Deployment, StatefulSet, DaemonSet, Job
+scenario.yaml: customResources[4].as: "Pod" is not a kind of workload; use Deployment, StatefulSet, DaemonSet or Job
 scenario.yaml: customResources[5]: give the apiVersion and the kind of the resources
 scenario.yaml: customResources[5].replicasPath: has no effect, since a DaemonSet has a pod on every node; leave it out
 scenario.yaml: customResources[6]: objects take the place of podTemplatePath, replicasPath and as; leave those out
