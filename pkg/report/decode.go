@@ -49,11 +49,11 @@ func headOf(file string, data []byte) ([]byte, metav1.TypeMeta, error) {
 // CheckSteps finds what would pass for a report in which nothing happened: one without steps, or with steps that are null.
 func CheckSteps[S any](file string, steps []S, name func(*S) string) error {
 	if steps == nil {
-		return fmt.Errorf("%s: steps: is missing; write the report anew", file)
+		return fmt.Errorf("%s: steps: is missing; write the report again", file)
 	}
 	for i := range steps {
 		if name(&steps[i]) == "" {
-			return fmt.Errorf("%s: steps[%d].name: is missing; write the report anew", file, i)
+			return fmt.Errorf("%s: steps[%d].name: is missing; write the report again", file, i)
 		}
 	}
 	return nil

@@ -10,5 +10,5 @@
 //	    controller.Reconcile ──────────────▶ State + queue            (what the controllers create and delete)
 //	    sched.Engine.Place ────────────────▶ placement.Result         (placed · pending · preempted, and why)
 //	results ─ expect.Judge ──────────────▶ []expect.Expectation     (of each step)
-//	        ─ report.New ────────────────▶ *report.Report ─ report.Write ▶ text · wide · json · yaml · name
+//	        ─ run.New ───────────────────▶ *run.Report ─ run.Formats.Write ▶ text · wide · json · yaml · name
 package simulation

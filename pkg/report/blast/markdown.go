@@ -63,7 +63,7 @@ func (r *Report) verdict() string {
 		}
 	}
 	if len(levels) == 0 {
-		return "No failure was looked at"
+		return "No failures"
 	}
 	var parts []string
 	for i, l := range levels {

@@ -29,7 +29,7 @@ func TestBlastVerdict(t *testing.T) {
 		two.Steps[0].Levels[0].Failures[i].Recovery = nil
 	}
 	for want, r := range map[string]*Report{
-		"No failure was looked at": {},
+		"No failures": {},
 		"Failure of one zone takes up to 100% of a workload; up to 2 pods stranded":                                    zones(),
 		"Failure of one zone takes up to 100% of a workload; no pod stranded":                                          stays,
 		"Failure of 2 zones together takes up to 100% of a workload":                                                   two,

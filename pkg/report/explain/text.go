@@ -85,7 +85,7 @@ func (t *writer) flips(flips []Flip) {
 	t.Table("    ", rows...)
 	for _, of := range []struct{ of, words string }{{"term", "weight of the "}, {"plugin", "weight of "}, {"capacity", ""}} {
 		if len(vain[of.of]) > 0 {
-			t.Linef(text.Plain, "    Searched in vain: %s%s", of.words, strings.Join(vain[of.of], " or "))
+			t.Linef(text.Plain, "    Searched without success: %s%s", of.words, strings.Join(vain[of.of], " or "))
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (t *writer) fixes(e *Explanation) {
 	}
 	t.Table("    ", rows...)
 	if len(e.Tried) > 0 {
-		t.Linef(text.Plain, "    Tried in vain: %s", t.tried(e.Tried))
+		t.Linef(text.Plain, "    Tried without success: %s", t.tried(e.Tried))
 	}
 }
 

@@ -57,7 +57,7 @@ func (r *Report) verdict() text.Cell {
 	}
 	line := fmt.Sprintf("%s, %s and %s by %s", words.Count(r.Summary.Errors, "error"), words.Count(r.Summary.Warnings, "warning"), words.Count(r.Summary.Notes, "note"), words.Count(len(r.Checks), "check"))
 	if len(r.Findings) == 0 {
-		line = fmt.Sprintf("Nothing is found by %s", words.Count(len(r.Checks), "check"))
+		line = words.Count(len(r.Checks), "check") + " found nothing"
 	}
 	if n := len(r.IgnoredFindings); n > 0 {
 		line += fmt.Sprintf("; %s ignored", words.Count(n, "finding"))
@@ -72,7 +72,7 @@ func (f *Finding) header() string {
 		header += " of " + f.Namespace
 	}
 	if f.ExpandedFrom != "" {
-		header += ", made of " + f.ExpandedFrom
+		header += ", expanded from " + f.ExpandedFrom
 	}
 	if place := f.place(); place != "" {
 		header += ", " + place

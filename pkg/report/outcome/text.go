@@ -108,7 +108,7 @@ func (t *writer) headline(s *Step) string {
 	case exact:
 		line = fmt.Sprintf("%s placements are possible; the likeliest has %s.", s.Different, first.Chance.text())
 	default:
-		line = fmt.Sprintf("The trials came to %s different placements, to the most frequent one in %s.", s.Different, first.Chance.text())
+		line = fmt.Sprintf("The trials ended in %s different placements; the most frequent one has %s.", s.Different, first.Chance.text())
 	}
 	switch pending := s.AnyPending; {
 	case pending.Share == 0 && exact:
@@ -240,7 +240,7 @@ func (t *writer) placements(s *Step) (table [][]text.Cell, left string) {
 	}
 	if ways {
 		left = strings.TrimPrefix(left+"\n", "\n")
-		left += "A row with ×N stands for N placements, each with that share, in which nodes that nothing tells apart change places."
+		left += "A row with ×N stands for N placements, each with that share, in which identical nodes change places."
 	}
 	return table, left
 }

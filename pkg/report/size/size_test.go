@@ -36,7 +36,7 @@ func TestFormats(t *testing.T) {
 	reporttest.Formats(t, Formats, r, "found", "size-report", Kind)
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"3 nodes at 0.75 an hour will do: every pod has a node, also after the loss of any zone. The scenario has 5 at 1.25.",
-		"1 pod had a node and was placed afresh.",
+		"1 pod had a node and was placed again.",
 		"2 pods of other schedulers are left out.",
 		"small                  a        2       3        0.25",
 		"control plane (kept)   <none>   1       1        <none>",

@@ -27,7 +27,7 @@ func (r *Report) verdict() []text.Cell {
 		lines = append(lines, text.Yellow.Cellf("After %d clusters the search ended at its bound, and there may be a cheaper one; give more --tries, or fewer groups with --group.", r.Tried))
 	}
 	if r.Unbound > 0 {
-		lines = append(lines, text.Plain.Cellf("%s had a node and %s placed afresh.", words.Count(r.Unbound, "pod"), words.Pick(r.Unbound, "was", "were")))
+		lines = append(lines, text.Plain.Cellf("%s had a node and %s placed again.", words.Count(r.Unbound, "pod"), words.Pick(r.Unbound, "was", "were")))
 	}
 	if r.Foreign > 0 {
 		lines = append(lines, text.Plain.Cellf("%s of other schedulers %s left out.", words.Count(r.Foreign, "pod"), words.Pick(r.Foreign, "is", "are")))

@@ -16,7 +16,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 	whole := *parts[0]
 	whole.Points, whole.Shard = nil, nil
 	if whole.Total < 1 || whole.Total > scenario.MaxPoints {
-		return nil, fmt.Errorf("%s: total: %d is not between 1 and %d; write the report anew", files[0], whole.Total, scenario.MaxPoints)
+		return nil, fmt.Errorf("%s: total: %d is not between 1 and %d; write the report again", files[0], whole.Total, scenario.MaxPoints)
 	}
 	var problems []error
 	points := map[int]*Point{}
@@ -31,7 +31,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 			known := points[point.Index]
 			switch {
 			case point.Index < 0 || point.Index >= whole.Total:
-				problems = append(problems, fmt.Errorf("%s: points[%d].index: %d is not between 0 and %d; write the report anew", files[i], j, point.Index, whole.Total-1))
+				problems = append(problems, fmt.Errorf("%s: points[%d].index: %d is not between 0 and %d; write the report again", files[i], j, point.Index, whole.Total-1))
 			case known == nil:
 				points[point.Index] = &point
 			case !reflect.DeepEqual(known, &point):

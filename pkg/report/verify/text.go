@@ -101,7 +101,7 @@ func (r *Report) classes() []text.Cell {
 		lines = append(lines, text.Plain.Cellf("%s: %s.", words.Count(len(r.Divergences), "divergence"), strings.Join(classes, ", ")))
 	}
 	if !r.Met() {
-		lines = append(lines, text.Red.Cellf("The agreement is %s, and at least %g%% is asked for.", tenths(r.Agreement), *r.MinAgreement))
+		lines = append(lines, text.Red.Cellf("The agreement is %s; at least %g%% is required.", tenths(r.Agreement), *r.MinAgreement))
 	}
 	return lines
 }
@@ -234,7 +234,7 @@ func (t *writer) leftOut() {
 		about.Add("Ignored:", text.IgnoredLines(t.report.Ignored, t.All)...)
 	}
 	about.Add("Cluster:", text.ClusterLine(t.report.Cluster))
-	about.Add("Scheduler:", text.SchedulerLine(t.report.Head)+", all nodes looked at")
+	about.Add("Scheduler:", text.SchedulerLine(t.report.Head)+", every node examined")
 	about.Add("Notes:", t.report.Notes...)
 	t.Space()
 	t.Table("", about...)

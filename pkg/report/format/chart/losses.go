@@ -53,7 +53,7 @@ func (l *Losses) Chart() *Chart {
 		levels = levels[:len(palette)]
 	}
 	if len(steps) == 0 || len(levels) == 0 {
-		return newChart(l.Title, "no failure was looked at")
+		return newChart(l.Title, "no failures")
 	}
 	c := newChart(l.Title, strings.Join(notes, "; "))
 

@@ -27,7 +27,7 @@ func Partly(all []*whatif.Found) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("What comes back was looked at for %s, those whose failure takes the largest share of a workload: others can strand more (≥).", strings.Join(parts, ", "))
+	return fmt.Sprintf("Recovery was simulated for %s, those whose failure takes the largest share of a workload; others may strand more (≥).", strings.Join(parts, ", "))
 }
 
 // MostStranded is the most pods that a failure of the level strands, as far as that was looked at.

@@ -78,7 +78,7 @@ func (p *Page) Cycle(c *report.Cycle) {
 func (p *Page) verdicts(c *report.Cycle) {
 	for _, verdict := range c.PreFilter {
 		if verdict.Status != "success" && verdict.Status != "skip" {
-			p.Linef(Red, "  %s refused the pod before any node was looked at: %s", verdict.Plugin, verdict.Status)
+			p.Linef(Red, "  %s refused the pod before looking at any node: %s", verdict.Plugin, verdict.Status)
 		}
 	}
 }
