@@ -8,7 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -27,7 +27,7 @@ type failures struct {
 type look struct {
 	level        string
 	simultaneous int
-	mode         controller.FailureMode
+	mode         node.FailureMode
 }
 
 // looked is what they take, and, where recovered is set, what comes back after each.
@@ -69,13 +69,13 @@ func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) 
 }
 
 // mode is how the nodes fail.
-func (f *failures) mode(bounds *scenario.FailureBounds) controller.FailureMode {
+func (f *failures) mode(bounds *scenario.FailureBounds) node.FailureMode {
 	for _, mode := range []string{bounds.Mode, f.scenario.Failures.Mode} {
 		if mode != "" {
-			return controller.FailureMode(mode)
+			return node.FailureMode(mode)
 		}
 	}
-	return controller.Unreachable
+	return node.Unreachable
 }
 
 // look lets the failures happen, if that has not been done yet.
@@ -147,7 +147,7 @@ func (b *bounded) any() string {
 	if b.simultaneous > 1 {
 		text = fmt.Sprintf("the failure of any %d domains of level %s together", b.simultaneous, b.Level)
 	}
-	if b.mode != controller.Unreachable {
+	if b.mode != node.Unreachable {
 		text += fmt.Sprintf(" (%s)", b.mode)
 	}
 	return text

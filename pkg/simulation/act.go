@@ -17,6 +17,8 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -44,7 +46,7 @@ func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.Load
 func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
 	switch {
 	case spec.Apply != nil:
-		next, notes, err := controller.Admit(state, r.arriving(spec)...)
+		next, notes, err := admission.Admit(state, r.arriving(spec)...)
 		step.Notes = append(step.Notes, notes...)
 		return next, cmp.Or(spec.Action, "apply "+applied(spec)), err
 	case spec.Patch != nil:
@@ -73,9 +75,9 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 		next, _, err := controller.RunCronJob(state, obj.(*batchv1.CronJob))
 		return next, "create job --from=" + words(*spec.Trigger), err
 	case spec.Cordon != nil:
-		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", controller.Cordon)
+		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", node.Cordon)
 	case spec.Uncordon != nil:
-		return r.onNodes(ctx, state, spec.Uncordon, step, "uncordon", controller.Uncordon)
+		return r.onNodes(ctx, state, spec.Uncordon, step, "uncordon", node.Uncordon)
 	case spec.Drain != nil:
 		return r.drain(ctx, state, spec.Drain, step)
 	case spec.Fail != nil:
@@ -124,7 +126,7 @@ func (r *run) change(state *cluster.State, target scenario.Target, step *Step, a
 	}
 	changed := obj.DeepCopyObject().(cluster.Object)
 	f(changed)
-	next, notes, err := controller.Admit(state, changed)
+	next, notes, err := admission.Admit(state, changed)
 	step.Notes = append(step.Notes, notes...)
 	return next, action, err
 }
@@ -139,7 +141,7 @@ func (r *run) patch(state *cluster.State, spec *scenario.LoadedStep, step *Step)
 	if err != nil {
 		return nil, "", err
 	}
-	next, notes, err := controller.Admit(state, patched)
+	next, notes, err := admission.Admit(state, patched)
 	step.Notes = append(step.Notes, notes...)
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is valid JSON
@@ -173,7 +175,7 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 		words = append(words, cluster.Count(len(pods), "pod"))
 	}
 	next, err := inTurn(ctx, r.World, state, step, spec.Delete.Together, objects, func(state *cluster.State, objects ...cluster.Object) (*cluster.State, error) {
-		return controller.Delete(state, objects...), nil
+		return admission.Delete(state, objects...), nil
 	})
 	return next, "delete " + strings.Join(words, " "), err
 }
@@ -228,16 +230,16 @@ func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, s
 	if err != nil {
 		return nil, "", err
 	}
-	mode := controller.Unreachable
+	mode := node.Unreachable
 	if fail.Mode != "" {
-		mode = controller.FailureMode(fail.Mode)
+		mode = node.FailureMode(fail.Mode)
 	}
-	if mode == controller.Deleted {
+	if mode == node.Deleted {
 		for _, name := range names {
 			r.lost = append(slices.Clip(r.lost), state.Node(name)) // an earlier step's list stays unchanged
 		}
 	}
-	next, err := controller.Fail(state, mode, names...)
+	next, err := node.Fail(state, mode, names...)
 	return next, fmt.Sprintf("%s: %s", mode, list(names)), err
 }
 
@@ -259,11 +261,11 @@ func (r *run) restore(ctx context.Context, state *cluster.State, nodes *scenario
 				gone = append(gone, all.Node(name))
 			}
 		}
-		next, _, err := controller.Admit(state, gone...)
+		next, _, err := admission.Admit(state, gone...)
 		if err != nil {
 			return nil, err
 		}
-		return controller.Restore(next, names...) // also those that stopped answering before they were deleted
+		return node.Restore(next, names...) // also those that stopped answering before they were deleted
 	})
 	return next, "restore " + list(names), err
 }

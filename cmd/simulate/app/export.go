@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/annotations"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -81,7 +81,7 @@ var exportFormats = []string{"snapshot", "pods"}
 
 // annotated returns the cluster with the results on its pods. What does not fit goes to the side file.
 func annotated(cmd *cobra.Command, result *simulation.Result, step *simulation.Step, side string) (*cluster.State, error) {
-	state, overflow, err := report.Annotated(result, step)
+	state, overflow, err := annotations.Annotate(result, step)
 	if err != nil || len(overflow) == 0 {
 		return state, err
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/gate"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -86,7 +86,7 @@ type tested struct {
 	file, path string // path is the folder if the file is its scenario.yaml
 	gate.Case
 	gate.Outcome
-	report *report.Report
+	report *run.Report
 	status int // exit code of this scenario alone
 }
 
@@ -198,7 +198,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 				return fmt.Errorf("--update: %w", err)
 			}
 		}
-		one.report = report.New(one.Result, one.Judged, version)
+		one.report = run.New(one.Result, one.Judged, version)
 		if !one.report.Met() {
 			one.status = exitUnmet
 		}
@@ -207,12 +207,12 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 }
 
 func writeJUnit(file string, all []*tested) error {
-	var scenarios []report.Tested
+	var scenarios []run.Tested
 	for _, one := range all {
-		scenarios = append(scenarios, report.Tested{Path: one.path, Report: one.report, Err: one.Err})
+		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err})
 	}
 	var out bytes.Buffer
-	if err := report.WriteTestedJUnit(&out, scenarios); err != nil {
+	if err := run.WriteJUnit(&out, scenarios); err != nil {
 		return err
 	}
 	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
@@ -271,10 +271,10 @@ func (t *tests) text(all []*tested) string {
 }
 
 // step writes the unmet expectations of a step; with -v, all of them.
-func (t *tests) step(out *strings.Builder, step *report.Step) {
+func (t *tests) step(out *strings.Builder, step *run.Step) {
 	shown := step.Expectations
 	if !t.verbose {
-		shown = slices.DeleteFunc(slices.Clone(shown), func(e report.Expectation) bool { return e.Met })
+		shown = slices.DeleteFunc(slices.Clone(shown), func(e run.Expectation) bool { return e.Met })
 	}
 	if len(shown) == 0 && !t.verbose {
 		return

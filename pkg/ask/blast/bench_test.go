@@ -8,7 +8,9 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/topology"
@@ -41,7 +43,7 @@ func generated(b *testing.B, nodes int) *cluster.State {
 	if err != nil {
 		b.Fatal(err)
 	}
-	state, _, err := controller.Admit(&cluster.State{Now: cluster.Epoch}, append(s.Cluster, s.Workloads...)...)
+	state, _, err := admission.Admit(&cluster.State{Now: cluster.Epoch}, append(s.Cluster, s.Workloads...)...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func BenchmarkRecoverZones(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: controller.Deleted}
+			opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: node.Deleted}
 			placed := 0
 			for b.Loop() {
 				analysis, err := Lost(state, opts)
@@ -102,7 +104,7 @@ func BenchmarkPlaceLost(b *testing.B) {
 			for _, node := range domains[0].Nodes {
 				names = append(names, node.Name)
 			}
-			failed, err := controller.Fail(state, controller.Deleted, names...)
+			failed, err := node.Fail(state, node.Deleted, names...)
 			if err != nil {
 				b.Fatal(err)
 			}

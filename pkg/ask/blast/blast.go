@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
@@ -26,7 +26,7 @@ type Options struct {
 	// Quorum are the workloads that need a majority, besides those that say so by annotation and those of known systems, as kind/name or namespace/kind/name.
 	Quorum []string
 	// Mode is how the nodes fail.
-	Mode controller.FailureMode
+	Mode node.FailureMode
 	// Worst is how many failures of a level with more domains than that are recovered: the worst ones. 0: all.
 	Worst int
 	// Record, if set, is asked how much is to be kept of the replacements' scheduling cycles; see simulation.World. It is called on

@@ -20,6 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
@@ -70,7 +71,7 @@ func settled(t *testing.T, nodes []*v1.Node, place map[string]string, manifests 
 	for _, obj := range set.Objects {
 		objs = append(objs, obj.Object)
 	}
-	state, _, err := controller.Admit(&cluster.State{Now: cluster.Epoch}, objs...)
+	state, _, err := admission.Admit(&cluster.State{Now: cluster.Epoch}, objs...)
 	if err != nil {
 		t.Fatal(err)
 	}

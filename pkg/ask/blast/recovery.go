@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/parallel"
@@ -156,7 +156,7 @@ func signatures(state *cluster.State) func(node string) string {
 // recovery fails the nodes and waits until nothing moves any more.
 func recovery(ctx context.Context, world *simulation.World, state *cluster.State, level *Level, failure *Failure, opts Options) (*Recovery, error) {
 	world.Reset()
-	failed, err := controller.Fail(state, opts.Mode, failure.Nodes...)
+	failed, err := node.Fail(state, opts.Mode, failure.Nodes...)
 	if err != nil {
 		return nil, err
 	}

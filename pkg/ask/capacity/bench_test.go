@@ -6,7 +6,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -23,7 +23,7 @@ func BenchmarkCapacity(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					if _, err := capacity.Find(b.Context(), result, mixes, capacity.Options{Survive: levels, Mode: controller.Unreachable}); err != nil {
+					if _, err := capacity.Find(b.Context(), result, mixes, capacity.Options{Survive: levels, Mode: node.Unreachable}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -26,7 +26,7 @@ type Options struct {
 	// Survive are the topology keys of the levels of which any one domain may fail, each level by itself.
 	Survive []string
 	// Mode is how their nodes fail.
-	Mode controller.FailureMode
+	Mode node.FailureMode
 	// Progress, if set, is told what is tried and how many counts have been.
 	Progress func(what string, done int)
 }

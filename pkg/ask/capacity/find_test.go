@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -134,7 +134,7 @@ func TestFind(t *testing.T) {
 			want: []string{"statefulset/db 5 cpu on 3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			opts := capacity.Options{Survive: test.levels, Mode: controller.Unreachable}
+			opts := capacity.Options{Survive: test.levels, Mode: node.Unreachable}
 			if diff := cmp.Diff(test.want, found(t, run(t, test.world, test.objects...), test.workloads, test.mixes, opts)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

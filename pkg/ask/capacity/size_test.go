@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
 func size(t *testing.T, s *scenario.Scenario, opts capacity.SizeOptions) *capacity.Sizing {
 	t.Helper()
-	opts.Most, opts.Mode = 300, controller.Unreachable
+	opts.Most, opts.Mode = 300, node.Unreachable
 	sizing, err := capacity.Size(t.Context(), s, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestSizeFindsNone(t *testing.T) {
 func TestSizeTellsItsBound(t *testing.T) {
 	s := scenarioOf(t, three, deployment("web", 9, "1", "1Gi", ""))
 	sizing, err := capacity.Size(t.Context(), s, capacity.SizeOptions{Most: 1, Free: true,
-		Options: capacity.Options{Survive: []string{zone}, Mode: controller.Unreachable}})
+		Options: capacity.Options{Survive: []string{zone}, Mode: node.Unreachable}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -129,9 +129,9 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 	if len(levels) == 0 {
 		return m, nil
 	}
-	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: controller.Unreachable, Worst: opts.Worst}
+	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: node.Unreachable, Worst: opts.Worst}
 	if s.Failures.Mode != "" {
-		looked.Mode = controller.FailureMode(s.Failures.Mode)
+		looked.Mode = node.FailureMode(s.Failures.Mode)
 	}
 	analysis, err := blast.Lost(state, looked)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
@@ -92,7 +92,7 @@ func (h *History) readEarlier(file string) ([]fact, error) {
 	if before == nil {
 		before = &cluster.State{Now: unknown}
 	}
-	state, _, err := controller.Admit(before, objs...)
+	state, _, err := admission.Admit(before, objs...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -1,7 +1,7 @@
 // Package verify tells how true the simulation is to a real cluster: it schedules the pods of a cluster's dump again, each on the
 // cluster as it was just before, and looks where the node that the pod really has stands.
 //
-//	dump ─ loader.FromFiles ─ workload.Admit ──▶ State
+//	dump ─ loader.FromFiles ─ admission.Admit ─▶ State
 //	events, audit logs, earlier dumps ───────────▶ facts: what happened to which pod, and when
 //	  newPast ───────────────────────────────────▶ the lives of all pods, also of those that are gone, in their order
 //	  fit ───────────────────────────────────────▶ what nobody has recorded of those that are gone
@@ -26,9 +26,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -151,7 +151,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		return nil, err
 	}
-	state, notes, err := controller.Admit(&cluster.State{Now: unknown}, s.Cluster...)
+	state, notes, err := admission.Admit(&cluster.State{Now: unknown}, s.Cluster...)
 	if err != nil {
 		return nil, err
 	}

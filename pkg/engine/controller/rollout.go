@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Rollout tells how far a Deployment, a StatefulSet or a DaemonSet is from its spec. All numbers are pods.
+// Rollout is how far a Deployment, a StatefulSet or a DaemonSet is from its spec. All numbers are pods.
 type Rollout struct {
 	cluster.Ref
 	// Desired is what the spec asks for; a DaemonSet asks for a pod on each node that it fits.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -85,7 +86,7 @@ func (w *walk) noNodes() {
 
 // apply lets the API server admit the objects.
 func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.Object) {
-	next, _, err := controller.Admit(state, objects...)
+	next, _, err := admission.Admit(state, objects...)
 	if err != nil {
 		w.AddLines(path, err)
 		next = state.With(objects...) // what follows shall not be wrong for this
@@ -138,7 +139,7 @@ func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
 	if step.Fail != nil && step.Fail.Mode == "deleted" {
 		gone := step.Fail.Nodes.Select(w.state.Nodes)
 		w.lost = append(w.lost, gone...)
-		w.state = controller.Delete(w.state, objectsOf(gone)...)
+		w.state = admission.Delete(w.state, objectsOf(gone)...)
 	}
 	if step.Restore != nil {
 		w.selectNodes(path.Child("restore"), step.Restore.Nodes, slices.Concat(w.state.Nodes, w.lost))
@@ -222,7 +223,7 @@ func (w *walk) delete(path *field.Path, step *scenario.LoadedStep) {
 			w.selectNodes(path.Child("pods", "nodes"), *pods.Nodes, w.state.Nodes)
 		}
 	}
-	w.state = controller.Delete(w.state, gone...)
+	w.state = admission.Delete(w.state, gone...)
 }
 
 // selectNodes reports names that no node has, and a selector that matches none.
