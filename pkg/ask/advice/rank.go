@@ -142,19 +142,18 @@ func (c *Candidate) values() map[string]float64 {
 	return values
 }
 
-// beats says in what c is better than the other, if it is worse in nothing; "" if it does not beat it.
+// beats says in what c is better than the other, if it dominates it; "" if it does not.
 func (c *Candidate) beats(other *Candidate) string {
-	values, better := c.values(), ""
+	values := c.values()
+	if !metric.Dominates(values, other.values()) {
+		return ""
+	}
 	for _, g := range other.goals {
-		value, found := values[g.name]
-		switch {
-		case found && value > g.value:
-			return ""
-		case found && value < g.value && better == "":
-			better = g.words(value, g.value)
+		if value, found := values[g.name]; found && value < g.value {
+			return g.words(value, g.value)
 		}
 	}
-	return better
+	return ""
 }
 
 // words are the figure of one candidate against that of another.
