@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -54,7 +56,7 @@ func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) 
 	which := look{level: topology.Key(bounds.Level), simultaneous: bounds.Count(&f.scenario.Failures), mode: f.mode(bounds)}
 	b := &bounded{FailureBounds: bounds, look: which, step: f.step, found: &blast.Level{}}
 	if domains, _ := topology.Domains(f.step.State.Nodes, which.level); len(domains) < which.simultaneous {
-		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", cluster.Count(len(domains), "domain"), which.simultaneous)
+		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", words.Count(len(domains), "domain"), which.simultaneous)
 		if len(domains) == 0 {
 			b.missing = "after this step no node has the label " + which.level
 		}

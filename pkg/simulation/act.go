@@ -20,6 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // act carries out the step and describes what it did.
@@ -52,7 +53,7 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 	case spec.Patch != nil:
 		return r.patch(state, spec, step)
 	case spec.Scale != nil:
-		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", words(spec.Scale.Target), spec.Scale.Replicas), func(obj cluster.Object) {
+		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", argument(spec.Scale.Target), spec.Scale.Replicas), func(obj cluster.Object) {
 			replicas := spec.Scale.Replicas
 			switch o := obj.(type) {
 			case *appsv1.Deployment:
@@ -73,7 +74,7 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 			return nil, "", err
 		}
 		next, _, err := controller.RunCronJob(state, obj.(*batchv1.CronJob))
-		return next, "create job --from=" + words(*spec.Trigger), err
+		return next, "create job --from=" + argument(*spec.Trigger), err
 	case spec.Cordon != nil:
 		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", node.Cordon)
 	case spec.Uncordon != nil:
@@ -145,14 +146,14 @@ func (r *run) patch(state *cluster.State, spec *scenario.LoadedStep, step *Step)
 	step.Notes = append(step.Notes, notes...)
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is valid JSON
-	return next, fmt.Sprintf("patch %s -p '%s'", words(patch.Target), compact.String()), err
+	return next, fmt.Sprintf("patch %s -p '%s'", argument(patch.Target), compact.String()), err
 }
 
 func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
 	objects := slices.Clone(spec.Objects)
-	var words []string
+	var deleted []string
 	if len(spec.Delete.Files) > 0 {
-		words = append(words, "-f "+strings.Join(spec.Delete.Files, " -f "))
+		deleted = append(deleted, "-f "+strings.Join(spec.Delete.Files, " -f "))
 	}
 	for _, name := range spec.Delete.Targets {
 		obj, err := find(state, scenario.Target{Target: name, Namespace: spec.Delete.Namespace})
@@ -160,7 +161,7 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 			return nil, "", err
 		}
 		objects = append(objects, obj)
-		words = append(words, name)
+		deleted = append(deleted, name)
 	}
 	if selected := spec.Delete.Pods; selected != nil {
 		pods, err := selectPods(state, spec.Delete.Namespace, selected)
@@ -172,18 +173,18 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 				objects = append(objects, pod)
 			}
 		}
-		words = append(words, cluster.Count(len(pods), "pod"))
+		deleted = append(deleted, words.Count(len(pods), "pod"))
 	}
 	next, err := inTurn(ctx, r.World, state, step, spec.Delete.Together, objects, func(state *cluster.State, objects ...cluster.Object) (*cluster.State, error) {
 		return admission.Delete(state, objects...), nil
 	})
-	return next, "delete " + strings.Join(words, " "), err
+	return next, "delete " + strings.Join(deleted, " "), err
 }
 
 func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Step) (*cluster.State, string, error) {
-	action := "rollout restart " + words(rollout.Target)
+	action := "rollout restart " + argument(rollout.Target)
 	if !rollout.Restart {
-		action = "set image " + words(rollout.Target)
+		action = "set image " + argument(rollout.Target)
 		for _, container := range slices.Sorted(maps.Keys(rollout.Images)) {
 			action += " " + container + "=" + rollout.Images[container]
 		}
@@ -219,7 +220,7 @@ func setImages(spec *v1.PodSpec, images map[string]string) error {
 		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+		return fmt.Errorf("there is no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 	}
 	return nil
 }
@@ -285,7 +286,7 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 			return obj, nil
 		}
 	}
-	return nil, fmt.Errorf("%s does not exist at this step", words(target))
+	return nil, fmt.Errorf("%s is not there at this step", argument(target))
 }
 
 // selectNodes returns the selected nodes in kubectl's order: named ones as given, then by name, as the API server lists the matches of a
@@ -296,7 +297,7 @@ func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
 		names = append(names, node.Name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no node matches %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
+		return nil, fmt.Errorf("no node is selected by %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
 	}
 	named := func(name string) int {
 		if i := slices.Index(nodes.Names, name); i >= 0 {
@@ -338,10 +339,11 @@ func applied(spec *scenario.LoadedStep) string {
 	if len(spec.Apply.Files) > 0 {
 		return "-f " + strings.Join(spec.Apply.Files, " -f ")
 	}
-	return cluster.Count(len(spec.Objects), "object")
+	return words.Count(len(spec.Objects), "object")
 }
 
-func words(target scenario.Target) string {
+// argument is the target as an argument of kubectl.
+func argument(target scenario.Target) string {
 	if target.Namespace == "" || target.Namespace == v1.NamespaceDefault {
 		return target.Target
 	}
@@ -351,7 +353,7 @@ func words(target scenario.Target) string {
 // list names a few nodes, or counts many.
 func list(names []string) string {
 	if len(names) > 5 {
-		return cluster.Count(len(names), "node")
+		return words.Count(len(names), "node")
 	}
 	return strings.Join(names, " ")
 }

@@ -120,7 +120,7 @@ type unwanted struct{ failOn []string }
 
 func (u *unwanted) register(cmd *cobra.Command, kinds []string) {
 	cmd.Flags().StringSliceVar(&u.failOn, "fail-on", nil,
-		"exit with 3 if there are `DIFFERENCES` of these kinds:  "+strings.Join(kinds, ", ")+"\n(repeatable, or comma-separated)")
+		"exit with 3 if there are `DIFFERENCES` of these kinds: "+strings.Join(kinds, ", ")+"\n(repeatable, or comma-separated)")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -128,7 +128,7 @@ func (u *unwanted) register(cmd *cobra.Command, kinds []string) {
 func (u *unwanted) check(cmd *cobra.Command, of string) error {
 	for _, kind := range u.failOn {
 		if !slices.Contains(diff.FailOns(of), kind) {
-			return usage(cmd, "--fail-on: %q is not a difference between reports of kind %s: use %s", kind, of, strings.Join(diff.FailOns(of), ", "))
+			return usage(cmd, "--fail-on: %q is not a difference between reports of kind %s: use one of %s", kind, of, strings.Join(diff.FailOns(of), ", "))
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ goes to the --side-file.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !slices.Contains(exportFormats, format):
-				return usage(cmd, "-o %s: unknown format: use %s", format, strings.Join(exportFormats, ", "))
+				return usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(exportFormats, ", "))
 			case side != "" && !results:
 				return usage(cmd, "--side-file has no effect without --results; give both")
 			}

@@ -33,8 +33,8 @@ Pending, and why. The default is the kind walkthrough of inter-pod anti-affinity
 With --baseline, print the differences from a stored report instead, in the formats of simulate diff. The exit code is then 3
 only if --fail-on asks for it: an expectation that is unmet in both reports is not a difference.
 
-With --outcomes exact, --trials or --until, print every outcome that chance among equal nodes can lead to, as ` +
-			strings.Join(outcome.Formats.Names(), ", ") + `. Expectations are then not checked.`,
+With --outcomes exact, --trials or --until, print every outcome that chance among equal nodes can lead to, as
+` + strings.Join(outcome.Formats.Names(), ", ") + `. Expectations are then not checked.`,
 		Example: `  simulate run
   simulate run scenarios/kind-walkthrough
   simulate run --cluster kind-config.yaml -f deployment.yaml

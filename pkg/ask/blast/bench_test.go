@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// generated is a cluster of 3 regions × 3 zones with Deployments of 100 pods each, ten pods a node, dealt out to the nodes in
-// turn. The scheduler would take minutes to place them, and is not what is measured.
+// generated returns a cluster of 3 regions × 3 zones with Deployments of 100 pods each, ten pods per node, dealt to the nodes in turn.
+// Placing them with the scheduler would take minutes, and is not what is measured.
 func generated(b *testing.B, nodes int) *cluster.State {
 	b.Helper()
 	three := 3
@@ -48,7 +48,7 @@ func generated(b *testing.B, nodes int) *cluster.State {
 		b.Fatal(err)
 	}
 	var controllers controller.Controllers
-	for range 4 { // pods are made, then counted
+	for range 4 { // pods are created, then counted
 		if state, err = controllers.Reconcile(state); err != nil {
 			b.Fatal(err)
 		}
@@ -61,8 +61,8 @@ func generated(b *testing.B, nodes int) *cluster.State {
 	return state
 }
 
-// BenchmarkRecoverZones recovers from the loss of each of nine zones, and tells how many times as long as the scheduler alone
-// takes to place as many pods.
+// BenchmarkRecoverZones recovers from the loss of each of nine zones, and reports how many times as long that takes as placing that many
+// pods with the scheduler alone.
 func BenchmarkRecoverZones(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("%dNodes_%dPods", nodes, 10*nodes), func(b *testing.B) {
@@ -90,7 +90,7 @@ func BenchmarkRecoverZones(b *testing.B) {
 	}
 }
 
-// BenchmarkPlaceLost places as many pods as a zone has, on a cluster that holds all others: what a recovery costs at least.
+// BenchmarkPlaceLost places as many pods as a zone has, on a cluster with all others: the minimum cost of a recovery.
 func BenchmarkPlaceLost(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("%dNodes_%dPods", nodes, 10*nodes), func(b *testing.B) {

@@ -23,7 +23,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// settle returns the cluster that comes of the documents once nothing moves any more.
+// settle returns the cluster that the documents lead to once nothing moves any more.
 func settle(t testing.TB, documents ...string) *cluster.State {
 	t.Helper()
 	var nodes, rest scenario.Source
@@ -50,7 +50,7 @@ func settle(t testing.TB, documents ...string) *cluster.State {
 	return result.Steps[0].State
 }
 
-// node is a node of 2 CPUs in a zone.
+// nodeIn returns a node of 2 CPUs in a zone.
 func nodeIn(name, zone string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Node, metadata: {name: %s, labels: {kubernetes.io/hostname: %[1]s, topology.kubernetes.io/zone: %s}},
 status: {capacity: {cpu: 2, memory: 8Gi, pods: 20}}}`, name, zone)
@@ -61,7 +61,7 @@ func three() string {
 	return nodeIn("a", "za") + "\n---\n" + nodeIn("b", "zb") + "\n---\n" + nodeIn("c", "zc")
 }
 
-// pods is a controller of n pods that ask for the CPU, with more of a pod's spec.
+// pods returns a controller of n pods that request the CPU, with additional fields of a pod's spec.
 func pods(kind, name string, n int, cpu, spec string) string {
 	extra := ""
 	if kind == "StatefulSet" {
@@ -124,12 +124,12 @@ func TestRecovery(t *testing.T) {
 		mode  node.FailureMode
 		want  outcome // of the loss of zone za
 	}{
-		// One replica a zone. A hard rule leaves no zone for the third, a soft one does.
+		// One replica per zone. A hard rule leaves no zone for the third, a soft one does.
 		"hard rule": {settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(true, "web"))), node.Deleted, outcome{1, 0, 0, 1, 0}},
 		"soft rule": {settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web"))), node.Deleted, outcome{1, 0, 1, 0, 0}},
 		// Six CPUs, six pods of one CPU: there is no room for the two of za.
 		"capacity": {settle(t, three(), pods("Deployment", "web", 6, "1", "")), node.Deleted, outcome{2, 0, 0, 2, 0}},
-		// Pods of StatefulSets wait for the node; an administrator who says that it is out of service frees them.
+		// Pods of StatefulSets wait for the node; an administrator who marks it out of service frees them.
 		"stateful, unreachable":    {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), node.Unreachable, outcome{1, 0, 0, 0, 1}},
 		"stateful, out of service": {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), node.OutOfService, outcome{1, 0, 1, 0, 0}},
 		"stateful, deleted":        {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), node.Deleted, outcome{1, 0, 1, 0, 0}},
@@ -137,11 +137,11 @@ func TestRecovery(t *testing.T) {
 		"daemon set":               {settle(t, three(), pods("DaemonSet", "agent", 0, "100m", "")), node.Deleted, outcome{1, 0, 0, 0, 1}},
 		"bare pod": {settle(t, three(), "{apiVersion: v1, kind: Pod, metadata: {name: alone}, spec: {nodeName: a, containers: [{name: c, image: c}]}}"),
 			node.Deleted, outcome{1, 0, 0, 0, 1}},
-		// The claim's volume was made in the zone of its first pod, which is za: the first of equal nodes.
+		// The claim's volume was created in the zone of its first pod, which is za: the first of equal nodes.
 		"zonal volume": {settle(t, three(), volume, pods("Deployment", "db", 1, "100m", "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],")),
 			node.Deleted, outcome{1, 0, 0, 1, 0}},
-		// Every node is full: one important pod and one that is not on each. The important one of za takes the place of an
-		// unimportant one elsewhere, so that two are lost besides the important one: za's and the victim. Both stay Pending.
+		// Every node is full, with one important and one unimportant pod. The important one of za replaces an unimportant one elsewhere, so
+		// two are lost besides the important one: za's and the victim. Both stay Pending.
 		"priority": {settle(t, three(), classes, pods("Deployment", "vip", 3, "1", "priorityClassName: high, "+antiAffinityHost("vip")),
 			pods("Deployment", "filler", 3, "1", "priorityClassName: low,")), node.Deleted, outcome{3, 1, 1, 2, 0}},
 	} {
@@ -162,8 +162,7 @@ func antiAffinityHost(app string) string {
 	return "affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: " + app + "}}}}]}},"
 }
 
-// Three softly spread replicas: the loss of a zone takes one of three; afterwards two share a zone, so that the next loss takes
-// two of three.
+// Three softly spread replicas: the loss of a zone takes one of three; then two share a zone, so the next loss takes two of three.
 func TestSecondFailureIsWorse(t *testing.T) {
 	state := settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web")))
 	level := recovered(t, state, Options{Levels: []string{zone}, Mode: node.Deleted}).Levels[0]
@@ -175,7 +174,7 @@ func TestSecondFailureIsWorse(t *testing.T) {
 	}
 }
 
-// Whatever order the failures are looked at in, and on however many cores, each has the same answer.
+// The order in which failures are examined, and the number of cores, do not matter: each has the same result.
 func TestRecoveryIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	var documents []string
 	for i := range 9 {
@@ -209,7 +208,7 @@ func TestRecoveryIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// Nodes that are alike are looked at once, and an empty domain takes nothing.
+// Alike nodes are simulated once, and an empty domain takes nothing.
 func TestAlikeNodesAreLookedAtOnce(t *testing.T) {
 	state := settle(t, nodeIn("n1", "z"), nodeIn("n2", "z"), nodeIn("n3", "z"), pods("Deployment", "web", 3, "100m", antiAffinityHost("web")), nodeIn("empty", "elsewhere"))
 	analysis, err := Lost(state, Options{Levels: []string{v1.LabelHostname}, Simultaneous: 1})
@@ -226,7 +225,7 @@ func TestAlikeNodesAreLookedAtOnce(t *testing.T) {
 	}
 }
 
-// Every lost pod is recovered, stranded or not replaced, whatever the world; and an empty domain loses none.
+// In any world, every lost pod is recovered, stranded or not replaced; and an empty domain loses none.
 func TestRecoveryAccountsForEveryPod(t *testing.T) {
 	var sum outcome
 	for seed := range uint64(60) {
@@ -264,7 +263,7 @@ func TestRecoveryAccountsForEveryPod(t *testing.T) {
 	}
 }
 
-// Two nodes in zone za, one of them with the zone's one pod of a hard rule: when that node stops answering the other could take the
+// Zone za has two nodes, one of them with the zone's one pod of a hard rule. When that node stops answering, the other could take the
 // replacement, but for the lost pod, which still counts there. It is evicted 300 s after the node is tainted, and its node is the first.
 // Out of service, the pod is gone, and nothing waits.
 func TestStrandedPodWaitsForTheLostOne(t *testing.T) {
@@ -289,8 +288,8 @@ func TestStrandedPodWaitsForTheLostOne(t *testing.T) {
 	}
 }
 
-// Four nodes of six without zones fail: only the first one's pod is evicted and comes back, the others stay bound and are not replaced,
-// and none of them is a replica that a second failure could take.
+// Four nodes of six without zones fail: only the first one's pod is evicted and comes back; the others stay bound and are not replaced, and
+// none of them is a replica that a second failure could take.
 func TestNobodyEvictsInADisruptedZone(t *testing.T) {
 	var nodes []string
 	for i := range 6 {

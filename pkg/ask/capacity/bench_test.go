@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// BenchmarkCapacity asks how many more pods of 1,500m fit on empty nodes of 16 cores, ten a node, and how many while any of four zones
-// may fail.
+// BenchmarkCapacity asks how many more pods of 1,500m fit on empty nodes of 16 cores, ten per node, and how many if any of four zones may
+// fail.
 func BenchmarkCapacity(b *testing.B) {
 	for _, nodes := range []int{100, 1000} {
 		for name, levels := range map[string][]string{"Fit": nil, "SurviveZone": {zone}} {

@@ -106,7 +106,7 @@ type pass struct {
 	changed, deleted []cluster.Object
 	ending           []*v1.Pod
 	names            map[types.NamespacedName]bool
-	podAdmission     *admission.Pods
+	admission        *admission.Pods
 }
 
 // put adds an object to the state, or replaces it.

@@ -21,13 +21,18 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 		return nil, err
 	}
 	pod.Namespace = owner.GetNamespace()
-	if p.podAdmission == nil {
-		p.podAdmission = admission.NewPods(p.State)
-	}
-	if err := p.podAdmission.Admit(pod); err != nil {
+	if err := p.admit(pod); err != nil {
 		return nil, err
 	}
 	return pod, nil
+}
+
+// admit lets a new pod pass admission.
+func (p *pass) admit(pod *v1.Pod) error {
+	if p.admission == nil {
+		p.admission = admission.NewPods(p.State)
+	}
+	return p.admission.Admit(pod)
 }
 
 // create makes a pod from a prototype and names it where it has no name. On a node that is no more it makes none: the pod

@@ -142,11 +142,8 @@ func (s *statefulSetSync) finish() {
 func (s *statefulSetSync) CreatePod(_ context.Context, pod *v1.Pod, _ *appsv1.StatefulSet) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.podAdmission == nil {
-		s.podAdmission = admission.NewPods(s.State)
-	}
 	admitted := pod.DeepCopy() // upstream goes on with its own
-	if err := s.podAdmission.Admit(admitted); err != nil {
+	if err := s.admit(admitted); err != nil {
 		return err
 	}
 	s.newPods = append(s.newPods, admitted)

@@ -3,7 +3,7 @@
 //
 // A node that fails is no longer ready (Fail). Reconcile then does what a real cluster would:
 //
-//	node's conditions ─ node lifecycle controller ──▶ taints                 lifecycle.go
+//	node's conditions ─ node lifecycle controller ──▶ taints                 lifecycle.go, disruption.go
 //	taints            ─ taint eviction controller ──▶ pods are Terminating   eviction.go
 //	Terminating pods  ─ kubelet, pod collector ─────▶ pods are gone          kubelet.go
 //

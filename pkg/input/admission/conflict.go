@@ -9,7 +9,8 @@ import (
 )
 
 // findConflicts finds objects that cannot be there beside others: a second one of a UID, a second PriorityClass that is the default, and a
-// new object in a namespace that is on its way out. A cluster from which both come has them, whatever its admission says by now.
+// new object in a namespace that is being deleted. A dump may have all of
+// them, whatever admission says by now.
 func (a *admitting) findConflicts() {
 	type identity struct {
 		kind string

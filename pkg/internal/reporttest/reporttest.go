@@ -248,11 +248,16 @@ func Formats[R any](t *testing.T, formats report.Formats[R], r *R, name, schema,
 	}
 }
 
-// Has fails the test where the text lacks a line, wherever it stands.
+// Has fails the test where the text lacks a line, wherever it stands and however wide its columns are.
 func Has(t *testing.T, text string, lines ...string) {
 	t.Helper()
+	narrow := func(line string) string { return strings.Join(strings.Fields(line), " ") }
+	has := map[string]bool{}
+	for line := range strings.Lines(text) {
+		has[narrow(line)] = true
+	}
 	for _, line := range lines {
-		if !strings.Contains("\n"+text, "\n"+line+"\n") {
+		if !has[narrow(line)] {
 			t.Errorf("no line %q in\n%s", line, text)
 		}
 	}

@@ -28,7 +28,8 @@ func answers() []capacity.Answer {
 			Fit: capacity.Limit{More: 2, Stranded: 1, Refused: refused("web-6", "0/3 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint(s)."), Probes: 5,
 				Bindings: []capacity.Binding{{Kind: "cpu", What: "cpu", Plugin: "NodeResourcesFit", Message: "Insufficient cpu", Nodes: 2}, {Kind: "taint", What: "taint", Nodes: 1}},
 				Uneven:   []capacity.Uneven{{Fits: 5, DoesNot: 4}}},
-			Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, More: 1, Domain: "a", Stranded: 2, Refused: refused("web-5", "no room"), Unreplaced: 1}},
+			Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, More: 1, Domain: "a", Stranded: 2, Refused: refused("web-5", "no room"), Unreplaced: 1,
+				Bindings: []capacity.Binding{{Kind: "cpu", What: "cpu", Nodes: 1}}}},
 			Headroom: []capacity.Headroom{
 				{Resource: v1.ResourceCPU, Allocatable: 12000, Requested: 4500, Free: 7500, Used: 5000, TooSmall: 1500, OtherShort: 750, Refused: 250},
 				{Resource: v1.ResourceMemory, Allocatable: 24 << 30, Requested: 8 << 30, Free: 16 << 30, Used: 3 << 29, TooSmall: 0, OtherShort: 14 << 30, Refused: 1 << 29},
@@ -50,7 +51,7 @@ func TestFormats(t *testing.T) {
 	reporttest.Formats(t, Formats, r, "answers", "capacity-report", Kind)
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"deployment/web: 2 more replicas fit (5 in all); the 3rd stays Pending: cpu on 2 of 3 nodes, taint on 1.",
-		"  While any zone may fail: 1 more replica fits (4 in all); with the 2nd, the loss of zone a leaves 2 pods without a node: .",
+		"  While any zone may fail: 1 more replica fits (4 in all); with the 2nd, the loss of zone a leaves 2 pods without a node: cpu on 1 of 3 nodes.",
 		"  Warning: 5 more fit, but 4 do not: this is below the smallest count that is known not to fit.",
 		"statefulset/db: no more fit: not even the 5 that it asks for now have a node: a pod of it is lost.",
 		"deployment/web=2,statefulset/db=1: at least 1000 more units fit (2003 and 1005 in all); the search ended there.",
