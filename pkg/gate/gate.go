@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Case is a scenario to be tested. All of a set are loaded before any is run: loading sets the process's feature gates.
+// Case is a scenario to be tested. All of a set are loaded before any is run: the process has their feature gates while they are read.
 type Case struct {
 	Scenario *scenario.Scenario
 	// Golden is what its placements are compared with, and GoldenFile where that stands; nil: nothing.
@@ -69,7 +69,7 @@ func byGates(cases []Case) [][]int {
 	var groups [][]int
 	at := map[string]int{}
 	for i := range cases {
-		gates := cases[i].Scenario.FeatureGates
+		gates := cases[i].Scenario.Config.FeatureGates()
 		group, found := at[gates]
 		if !found {
 			group = len(groups)

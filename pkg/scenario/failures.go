@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Failures says which failures simulate blast looks at. Its flags win over this.
@@ -55,6 +57,6 @@ func validateWorkload(p *Problems, path *field.Path, target string, kinds ...str
 	if wanted, err := ParseWorkload(target); err != nil {
 		p.Add(path, "%s", err)
 	} else if !slices.Contains(kinds, wanted.Kind) {
-		p.Add(path, "%q is a %s; name a %s", target, wanted.Kind, Or(kinds))
+		p.Add(path, "%q is a %s; name a %s", target, wanted.Kind, words.Or(kinds))
 	}
 }

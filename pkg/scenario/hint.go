@@ -21,15 +21,6 @@ func NodeLabels(nodes []*v1.Node) []labels.Set {
 	return sets
 }
 
-// Or lists what is legal: a, b or c.
-func Or(legal []string) string {
-	last := len(legal) - 1
-	if last < 1 {
-		return strings.Join(legal, "")
-	}
-	return strings.Join(legal[:last], ", ") + " or " + legal[last]
-}
-
 // Choices lists the names that exist.
 func Choices(wanted string, all []string) string {
 	switch len(all) {

@@ -42,9 +42,6 @@ type Scenario struct {
 	// TerminationSeconds is how long kubelets take to end a pod; see cluster.State.
 	TerminationSeconds int64
 	Config             *sched.Config
-	// FeatureGates are the gates that the scenario switches, as kube-scheduler takes them: "A=true,B=false". Gates are the
-	// process's, and another scenario may have been read since: whoever runs this one hands them to sched.SetFeatureGates first.
-	FeatureGates string
 	// MaxPods is how many pods controllers may ask for at any time.
 	MaxPods int
 	// Cluster are the objects of the cluster's sources, in order; Workloads those that are applied before the first step.

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // ValidateSteps finds what is wrong with the steps, failures and expectations whatever the objects are: actions that are none or two,
@@ -113,7 +115,7 @@ func validateTarget(p *Problems, path *field.Path, target Target, kinds ...strin
 	case err != nil:
 		p.Add(path.Child("target"), "%s", err)
 	case len(kinds) > 0 && !slices.Contains(kinds, kind):
-		p.Add(path.Child("target"), "%q is a %s; name a %s", target.Target, kind, Or(kinds))
+		p.Add(path.Child("target"), "%q is a %s; name a %s", target.Target, kind, words.Or(kinds))
 	}
 }
 

@@ -12,13 +12,28 @@ import (
 // A run has its own scenario's feature gates, whatever was loaded or run before.
 func TestRunsDoNotShareFeatureGates(t *testing.T) {
 	plain, switched := generated(t, 1), generated(t, 1)
-	switched.FeatureGates = "InterPodAffinityHostnameFastPath=true"
+	switched.Config = configUnder(t, "InterPodAffinityHostnameFastPath=true")
 	runCase(t, switched)
-	if diff := cmp.Diff([]string{switched.FeatureGates}, sched.FeatureGates()); diff != "" {
+	if diff := cmp.Diff([]string{switched.Config.FeatureGates()}, sched.FeatureGates()); diff != "" {
 		t.Errorf("gates of the first run (-want +got):\n%s", diff)
 	}
 	runCase(t, plain)
 	if diff := cmp.Diff([]string(nil), sched.FeatureGates(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("gates of the second run (-want +got):\n%s", diff)
 	}
+}
+
+// configUnder is the scheduler's default configuration under feature gates.
+func configUnder(t *testing.T, gates string) *sched.Config {
+	t.Helper()
+	back, err := sched.SwitchFeatureGates(gates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer back()
+	config, err := sched.DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
 }

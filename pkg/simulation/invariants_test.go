@@ -214,7 +214,7 @@ func TestHostnameFastPathChangesNothing(t *testing.T) {
 		var all []map[string]int
 		for seed := range uint64(40) {
 			s := generated(t, seed)
-			s.FeatureGates = gates
+			s.Config = configUnder(t, gates)
 			for _, step := range runCase(t, s).Steps {
 				all = append(all, byNode(step.State))
 			}

@@ -14,7 +14,6 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
-	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -77,10 +76,6 @@ func (e *StepError) Unwrap() error { return e.Err }
 
 // Run runs the scenario's steps in order.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
-	// Also if there are none: an earlier run in this process may have set others. The gates decide how the scheduler is built.
-	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
-		return nil, err
-	}
 	world, err := NewWorld(s.Config, s.Ties)
 	if err != nil {
 		return nil, err

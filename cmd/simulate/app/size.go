@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/size"
 )
@@ -67,9 +66,6 @@ those of a dump, are placed again.`,
 			bar.unit = "clusters"
 			defer bar.done()
 			opts.Progress = func(what string, done int) { bar.update(what, done, -1) }
-			if err := sched.SetFeatureGates(loaded.FeatureGates); err != nil {
-				return err
-			}
 			sizing, err := capacity.Size(cmd.Context(), loaded, opts)
 			var wrong *capacity.InputError
 			if errors.As(err, &wrong) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	askverify "github.com/faultline/faultline/pkg/ask/verify"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/verify"
 	"github.com/faultline/faultline/pkg/scenario/loader"
@@ -49,6 +50,10 @@ they were, from their scheduling until their deletion.`,
 			loaded, err := loader.FromFiles(s.in, args, nil, opts)
 			if err != nil {
 				return asInput(err)
+			}
+			// Earlier dumps are admitted as this one is.
+			if err := sched.SetFeatureGates(loaded.Config.FeatureGates()); err != nil {
+				return err
 			}
 			history, err := askverify.ReadHistory(sources)
 			if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -128,9 +127,6 @@ var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet"}
 func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {
 	if !slices.Contains(Kinds, owner.Kind) {
 		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet or a ReplicaSet", metric.Name(owner))
-	}
-	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
-		return nil, err
 	}
 	r := &runs{scenario: s, maker: variant.NewMaker(s), owner: owner, opts: &opts}
 	if err := r.base(ctx); err != nil {

@@ -144,17 +144,16 @@ func (c *Candidate) values() map[string]float64 {
 
 // beats returns in what c is better than the other if it is worse in nothing, or "" if it does not beat it.
 func (c *Candidate) beats(other *Candidate) string {
-	values, better := c.values(), ""
+	values := c.values()
+	if !metric.Dominates(values, other.values()) {
+		return ""
+	}
 	for _, g := range other.goals {
-		value, found := values[g.name]
-		switch {
-		case found && value > g.value:
-			return ""
-		case found && value < g.value && better == "":
-			better = g.words(value, g.value)
+		if value, found := values[g.name]; found && value < g.value {
+			return g.words(value, g.value)
 		}
 	}
-	return better
+	return ""
 }
 
 // words describes the figure of one candidate against that of another.

@@ -17,14 +17,13 @@ func (m *Metrics) Goals() map[string]float64 {
 	return goals
 }
 
-// Front reports for each of the sets of goals whether it is on the Pareto front: no other is better in one of them and worse in none. Sets
-// are compared by the goals that both have.
+// Front reports for each set of goals whether it is on the Pareto front: no other dominates it.
 func Front(goals []map[string]float64) []bool {
 	front := make([]bool, len(goals))
 	for i := range goals {
 		front[i] = true
 		for j := range goals {
-			if beats(goals[j], goals[i]) {
+			if Dominates(goals[j], goals[i]) {
 				front[i] = false
 				break
 			}
@@ -33,7 +32,8 @@ func Front(goals []map[string]float64) []bool {
 	return front
 }
 
-func beats(a, b map[string]float64) bool {
+// Dominates reports whether a is better than b in one goal and worse in none, of those that both have.
+func Dominates(a, b map[string]float64) bool {
 	better := false
 	for name, value := range a {
 		other, found := b[name]

@@ -91,20 +91,17 @@ type Options struct {
 
 // RunExact follows every way in which ties among nodes can be decided. It returns a *TooMany if they are too many.
 func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, error) {
-	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
-		return nil, err
-	}
 	fixed := *s
 	fixed.Ties.Random, fixed.RandomArrivals = false, false
-	anchor, _, err := admission.Admit(simulation.Empty(s), s.Cluster...)
-	if err != nil {
-		return nil, err
-	}
 	world, err := simulation.NewWorld(s.Config, fixed.Ties)
 	if err != nil {
 		return nil, err
 	}
 	defer world.Close()
+	anchor, _, err := admission.Admit(simulation.Empty(s), s.Cluster...)
+	if err != nil {
+		return nil, err
+	}
 	w := &walker{ctx: ctx, opts: opts, world: world, keyer: newKeyer(&fixed, anchor, !opts.unmerged), nodes: len(anchor.Nodes), exact: &Exact{Scenario: &fixed}}
 	err = w.walk()
 	var tooMany *TooMany

@@ -73,7 +73,7 @@ func newSymmetry(s *scenario.Scenario, nodes []*v1.Node, merge bool) *symmetry {
 // ordersNodes tells whether the order of the nodes could count, beside names and labels.
 func ordersNodes(s *scenario.Scenario, nodes int) bool {
 	config, err := s.Config.Encode()
-	if err != nil || strings.Contains(string(config), "addedAffinity") || s.FeatureGates != "" || s.Config.Samples(nodes) || preempts(s) {
+	if err != nil || strings.Contains(string(config), "addedAffinity") || s.Config.FeatureGates() != "" || s.Config.Samples(nodes) || preempts(s) {
 		return true
 	}
 	for _, obj := range everything(s) {

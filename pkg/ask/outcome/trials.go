@@ -9,7 +9,6 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -90,9 +89,6 @@ type observed struct {
 // after a multiple of 500 trials, these shares have Wilson intervals of at most until to each side: after each step, that of the
 // trials with a Pending pod, and that of each of the ten most frequent placements.
 func RunTrials(ctx context.Context, s *scenario.Scenario, n int, until float64, opts Options) (*TrialSet, error) {
-	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
-		return nil, err
-	}
 	random := *s
 	random.Ties.Random = true
 	set := &TrialSet{Scenario: &random, Seed: s.Ties.Seed, Until: until}

@@ -146,7 +146,7 @@ var unknown = metav1.Unix(0, 0)
 // Run verifies the cluster that the scenario starts with.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
 	// Also if there are none: an earlier run in this process may have set others.
-	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
+	if err := sched.SetFeatureGates(s.Config.FeatureGates()); err != nil {
 		return nil, err
 	}
 	state, notes, err := admission.Admit(&cluster.State{Now: unknown}, s.Cluster...)

@@ -79,7 +79,7 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		Cluster, Workloads [][]byte
 		Steps              []scenario.Step
 		Applied            [][][]byte
-	}{Ties: s.Ties, RandomArrivals: s.RandomArrivals, FeatureGates: s.FeatureGates, Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode}
+	}{Ties: s.Ties, RandomArrivals: s.RandomArrivals, FeatureGates: s.Config.FeatureGates(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode}
 	var err error
 	if content.Cluster, err = k.all(s.Cluster); err != nil {
 		return nil, err

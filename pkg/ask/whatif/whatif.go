@@ -52,9 +52,6 @@ type Base struct {
 
 // RunBase carries out the scenario as it is.
 func RunBase(ctx context.Context, s *scenario.Scenario, opts Options) (*Base, error) {
-	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
-		return nil, err
-	}
 	w := &worker{opts: &opts}
 	defer w.close()
 	return w.base(ctx, s)

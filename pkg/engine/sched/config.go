@@ -30,8 +30,12 @@ const Version = "v1.37.1"
 
 // Config is a validated KubeSchedulerConfiguration from which engines are built.
 type Config struct {
-	api *schedulerapi.KubeSchedulerConfiguration
+	api   *schedulerapi.KubeSchedulerConfiguration
+	gates string
 }
+
+// FeatureGates are the gates under which the configuration was read, as kube-scheduler takes them: "A=true,B=false".
+func (c *Config) FeatureGates() string { return c.gates }
 
 // DefaultConfig returns the configuration of a kube-scheduler that is started without one.
 func DefaultConfig() (*Config, error) {
@@ -39,7 +43,7 @@ func DefaultConfig() (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kube-scheduler's default configuration: %w", err)
 	}
-	return &Config{api: api}, nil
+	return &Config{api: api, gates: switchedGates()}, nil
 }
 
 // LoadConfig decodes a KubeSchedulerConfiguration strictly, with kube-scheduler's own defaults and validation, under the current feature
@@ -82,7 +86,7 @@ func LoadConfig(file string, data []byte) (*Config, error) {
 	}
 	// kube-scheduler checks some things only when it builds the plugins: their arguments, and whether they implement their extension
 	// points.
-	config := &Config{api: api}
+	config := &Config{api: api, gates: switchedGates()}
 	engine, err := NewEngine(config, Ties{})
 	if err != nil {
 		return nil, inFile(file, []error{err})

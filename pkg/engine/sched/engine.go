@@ -13,7 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
@@ -87,17 +86,15 @@ type Tie struct {
 	StartAt int
 }
 
-// prepare does once what affects the whole process: it silences kube-scheduler's own logs, which would mix with the answer, and turns off
-// the gates that cannot be on here.
-var prepare = sync.OnceValue(func() error {
-	klog.SetLogger(logr.Discard())
-	return utilfeature.DefaultMutableFeatureGate.SetFromMap(synchronous)
-})
+// silence turns off kube-scheduler's own logs, which would mix with the answer.
+var silence = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// NewEngine builds an engine for the configuration.
+// NewEngine builds an engine for the configuration, and switches the process to its feature gates: they decide how the scheduler is built,
+// and what is admitted from then on.
 func NewEngine(config *Config, ties Ties) (*Engine, error) {
-	if err := prepare(); err != nil {
-		return nil, fmt.Errorf("switching off asynchronous API calls: %w", err)
+	silence()
+	if err := SetFeatureGates(config.gates); err != nil {
+		return nil, err
 	}
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	// NewClientset builds a managed-fields tracker that costs 0.1 s and is not needed here.

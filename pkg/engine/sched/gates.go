@@ -27,7 +27,8 @@ var synchronous = map[string]bool{
 // switched guards the process's feature gates and remembers those last set; nil before the first time.
 var switched struct {
 	sync.Mutex
-	set map[string]bool
+	set  map[string]bool
+	text string // as it was given
 }
 
 // SetFeatureGates sets exactly these feature gates, in kube-scheduler's own notation ("A=true,B=false"), and all others to the release's
@@ -58,8 +59,24 @@ func SetFeatureGates(gates string) error {
 	if err := setExactly(utilfeature.DefaultMutableFeatureGate, wanted); err != nil {
 		return err
 	}
-	switched.set = wanted
+	switched.set, switched.text = wanted, gates
 	return nil
+}
+
+// SwitchFeatureGates is SetFeatureGates for a time: back sets them as they were.
+func SwitchFeatureGates(gates string) (back func(), err error) {
+	before := switchedGates()
+	if err := SetFeatureGates(gates); err != nil {
+		return nil, err
+	}
+	return func() { _ = SetFeatureGates(before) }, nil // they have been set before
+}
+
+// switchedGates are the gates that were set last.
+func switchedGates() string {
+	switched.Lock()
+	defer switched.Unlock()
+	return switched.text
 }
 
 // parseGates parses the notation. Upstream's own parser stops at the first problem and suggests no names.

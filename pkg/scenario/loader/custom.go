@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/input/operator/generic"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // customResources takes the rules by which custom resources become workloads.
@@ -50,7 +51,7 @@ func (l *reader) customResources(given []scenario.CustomResource) {
 		}
 		switch as := cmp.Or(c.As, "Deployment"); {
 		case !slices.Contains(generic.Workloads, as):
-			l.problems.Add(path.Child("as"), "%q is not a kind of workload; use %s", c.As, scenario.Or(generic.Workloads))
+			l.problems.Add(path.Child("as"), "%q is not a kind of workload; use %s", c.As, words.Or(generic.Workloads))
 		case as == "DaemonSet" && c.ReplicasPath != "":
 			l.problems.Add(path.Child("replicasPath"), "has no effect, since a DaemonSet has a pod on every node; leave it out")
 		}

@@ -55,8 +55,8 @@ type Options struct {
 }
 
 // Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names
-// is reported at once, a line each, in one joined error. The scenario's feature gates are the process's from then on, since they
-// change what the API server accepts.
+// is reported at once, a line each, in one joined error. The process has the scenario's feature gates while it is read, since
+// they change what the API server accepts.
 func Load(path string, opts Options) (*scenario.Scenario, error) {
 	if path == "" {
 		return nil, fmt.Errorf("the path of the scenario is empty; give a scenario file, or a folder that holds a %s", FileName)
@@ -126,7 +126,7 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 	l := newLoader(scenario.CommandLine, opts)
 	l.stdin = stdin
 	s := &scenario.Scenario{Name: scenario.CommandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
-	l.featureGates(s, nil)
+	defer l.switchFeatureGates(nil)()
 	l.operators(&scenario.Operators{})
 	var read readings
 	if len(clusterFiles) > 0 {
@@ -203,7 +203,7 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 	s.TerminationSeconds = ptr.Deref(file.TerminationSeconds, terminationSeconds)
 	s.Expects = l.places(file.Expect, "expect")
 	l.head(file)
-	l.featureGates(s, file.Scheduler.FeatureGates)
+	defer l.switchFeatureGates(file.Scheduler.FeatureGates)()
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
 	read := &readings{cluster: l.clusterSources(file.Cluster)}

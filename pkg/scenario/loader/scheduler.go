@@ -63,27 +63,25 @@ func loadConfig(file string, data []byte) (*sched.Config, error) {
 	return sched.LoadConfig(manifest.Clean(file), document)
 }
 
-// featureGates switches the gates, the scenario's and then those of the options, before anything else is read: they change what
-// the API server accepts and what the scheduler's configuration may say.
-func (l *reader) featureGates(s *scenario.Scenario, gates map[string]bool) {
+// switchFeatureGates switches the process to the scenario's gates and then to those of the options, while the scenario is read: they
+// change what the API server accepts and what the scheduler's configuration may say.
+func (l *reader) switchFeatureGates(given map[string]bool) (back func()) {
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(gates)) {
-		pairs = append(pairs, fmt.Sprintf("%s=%t", name, gates[name]))
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		pairs = append(pairs, fmt.Sprintf("%s=%t", name, given[name]))
 	}
-	s.FeatureGates = strings.Join(pairs, ",")
-	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
-		for line := range strings.Lines(err.Error()) {
-			l.problems.Add(field.NewPath("scheduler", "featureGates"), "%s", strings.TrimSpace(line))
-		}
-		return
+	gates := strings.Join(pairs, ",")
+	back, err := sched.SwitchFeatureGates(gates)
+	if err != nil {
+		l.problems.AddLines(field.NewPath("scheduler", "featureGates"), err)
+		return func() {}
 	}
-	if l.opts.FeatureGates == "" {
-		return
-	}
-	s.FeatureGates = strings.TrimPrefix(s.FeatureGates+","+l.opts.FeatureGates, ",")
-	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
-		for line := range strings.Lines(err.Error()) {
-			l.problems.AddErrors(fmt.Errorf("%s: --feature-gates: %s", scenario.CommandLine, strings.TrimSpace(line)))
+	if l.opts.FeatureGates != "" {
+		if err := sched.SetFeatureGates(strings.TrimPrefix(gates+","+l.opts.FeatureGates, ",")); err != nil {
+			for line := range strings.Lines(err.Error()) {
+				l.problems.AddErrors(fmt.Errorf("%s: --feature-gates: %s", scenario.CommandLine, strings.TrimSpace(line)))
+			}
 		}
 	}
+	return back
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/check"
 )
@@ -41,6 +42,11 @@ func (m *Maker) Vary(v *scenario.Variant, from string) (*scenario.LoadedVariant,
 	if scenario.ValidateVariant(p, nil, v, nil); p.Len() > 0 {
 		return nil, p.Err()
 	}
+	back, err := sched.SwitchFeatureGates(m.base.Config.FeatureGates())
+	if err != nil {
+		return nil, err
+	}
+	defer back()
 	varied := scenario.NewVariant(m.base, v)
 	m.Change(p, varied, v, nil)
 	return varied, p.Err()
