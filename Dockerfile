@@ -5,6 +5,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY cmd cmd
+COPY docs docs
 COPY pkg pkg
 COPY scenarios scenarios
 ARG VERSION=dev

@@ -162,6 +162,27 @@ func (s *State) Unscheduled() []*v1.Pod {
 	return pods
 }
 
+// Desired returns how many pods the specs of Deployments, StatefulSets, and ReplicaSets without a controller ask for.
+func (s *State) Desired() map[Ref]int {
+	desired := map[Ref]int{}
+	set := func(obj Object) {
+		n, _ := Replicas(obj)
+		desired[RefTo(obj)] = int(n)
+	}
+	for _, d := range s.Deployments {
+		set(d)
+	}
+	for _, ss := range s.StatefulSets {
+		set(ss)
+	}
+	for _, rs := range s.ReplicaSets {
+		if metav1.GetControllerOfNoCopy(rs) == nil {
+			set(rs)
+		}
+	}
+	return desired
+}
+
 // Node returns the node of that name, or nil.
 func (s *State) Node(name string) *v1.Node {
 	for _, node := range s.Nodes {

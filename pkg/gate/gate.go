@@ -1,121 +1,106 @@
-// Package gate tells whether scenarios do what is expected of them.
-//
-//	Scenario ─ simulation.Run ─▶ Result, judged by what each step alone tells   (pending, domains, nodes, rollouts)
-//	         ─ Judge ──────────▶ Result, judged by what failures would take     (failures.go) and by findings
-//	         ─ Golden.Judge ───▶ Result, compared with the placements of a file (golden.go)
-//	many     ─ Test ───────────▶ []Outcome, on all cores                        (test.go)
+// Package gate runs many scenarios at once, and judges each by what it expects.
 package gate
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
+	"runtime"
+	"sync"
 
-	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Run carries out a scenario and judges everything that it expects.
-func Run(ctx context.Context, s *scenario.Scenario, opts simulation.Options) (*simulation.Result, error) {
-	result, err := simulation.Run(ctx, s, opts)
+// Case is a scenario to be tested. All of a set are loaded before any is run: loading sets the process's feature gates.
+type Case struct {
+	Scenario *scenario.Scenario
+	// Golden is what its placements are compared with, and GoldenFile where that stands; nil: nothing.
+	Golden     *expect.Golden
+	GoldenFile string
+}
+
+// Outcome is what came of a case: a result and the judged expectations of each of its steps, or what kept it from one.
+type Outcome struct {
+	Result *simulation.Result
+	Judged [][]expect.Expectation
+	Err    error
+}
+
+// Counts are the number of expectations, and of those that are not met.
+func (o *Outcome) Counts() (all, unmet int) {
+	for _, step := range o.Judged {
+		for _, e := range step {
+			if all++; !e.Met {
+				unmet++
+			}
+		}
+	}
+	return all, unmet
+}
+
+// Test runs and judges the cases, on all cores. Outcomes are in the order of the cases. Done, if set, is called after each with how many
+// are done; it is never called twice at a time.
+//
+// Feature gates are the process's: cases that switch the same gates run side by side, and different sets one after the other, in
+// the order in which they first occur.
+func Test(ctx context.Context, cases []Case, done func(n int)) []Outcome {
+	outcomes := make([]Outcome, len(cases))
+	finished := 0
+	var mu sync.Mutex
+	for _, group := range byGates(cases) {
+		queue := make(chan int)
+		var workers sync.WaitGroup
+		for range min(runtime.GOMAXPROCS(0), len(group)) {
+			workers.Go(func() {
+				for i := range queue {
+					outcomes[i] = cases[i].run(ctx)
+					mu.Lock()
+					if finished++; done != nil {
+						done(finished)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		for _, i := range group {
+			queue <- i
+		}
+		close(queue)
+		workers.Wait()
+	}
+	return outcomes
+}
+
+// byGates are the positions of the cases, together where they switch the same gates.
+func byGates(cases []Case) [][]int {
+	var groups [][]int
+	at := map[string]int{}
+	for i := range cases {
+		gates := cases[i].Scenario.FeatureGates
+		group, found := at[gates]
+		if !found {
+			group = len(groups)
+			at[gates] = group
+			groups = append(groups, nil)
+		}
+		groups[group] = append(groups[group], i)
+	}
+	return groups
+}
+
+func (c *Case) run(ctx context.Context) Outcome {
+	result, err := simulation.Run(ctx, c.Scenario, simulation.Options{})
 	if err != nil {
-		return nil, err
+		return Outcome{Err: err}
 	}
-	return result, Judge(ctx, result, nil)
-}
-
-// Judge adds to the steps' expectations those that take more than the step to judge: failures, which are looked at in the cluster
-// after the step, and findings. Progress, if set, is told how many recoveries of a step's failures are done, and of how many.
-func Judge(ctx context.Context, result *simulation.Result, progress func(step string, done, total int)) error {
-	var found []report.Finding
-	if expectsFindings(result.Scenario) {
-		found = run.New(result, "").Findings()
+	judged, err := expect.Judge(ctx, result, nil)
+	if err != nil {
+		return Outcome{Err: err}
 	}
-	for i := range result.Steps {
-		step := &result.Steps[i]
-		f := &failures{scenario: result.Scenario, step: step, progress: progress, looked: map[look]*looked{}}
-		judge := func(expect *scenario.Expect, always bool) error {
-			if expect == nil {
-				return nil
-			}
-			for at := range expect.Failures {
-				judged, err := f.judge(ctx, &expect.Failures[at])
-				if err != nil {
-					return fmt.Errorf("step %q: failures of level %s: %w", step.Name, expect.Failures[at].Level, err)
-				}
-				for _, e := range judged {
-					e.Field, e.Always = slices.Concat([]any{"failures", at}, e.Field), always
-					step.Expectations = append(step.Expectations, e)
-				}
-			}
-			if expect.Findings != nil {
-				e := judgeFindings(*expect.Findings, found, step.Name)
-				e.Always = always
-				step.Expectations = append(step.Expectations, e)
-			}
-			return nil
-		}
-		if err := judge(own(result.Scenario, step.Name), false); err != nil {
-			return err
-		}
-		if err := judge(result.Scenario.Expect, true); err != nil {
-			return err
+	if c.Golden != nil {
+		for i, e := range c.Golden.Judge(result, c.GoldenFile) {
+			judged[i] = append(judged[i], e)
 		}
 	}
-	return nil
-}
-
-// own is what the scenario expects of the step alone.
-func own(s *scenario.Scenario, step string) *scenario.Expect {
-	i := slices.IndexFunc(s.Steps, func(loaded scenario.LoadedStep) bool { return loaded.Name == step })
-	if i < 0 {
-		return nil
-	}
-	return s.Steps[i].Expect
-}
-
-func expectsFindings(s *scenario.Scenario) bool {
-	return s.Expect != nil && s.Expect.Findings != nil ||
-		slices.ContainsFunc(s.Steps, func(step scenario.LoadedStep) bool { return step.Expect != nil && step.Expect.Findings != nil })
-}
-
-func judgeFindings(most int, found []report.Finding, step string) simulation.Expectation {
-	var lines []string
-	for _, f := range found {
-		if f.Step == step && f.ID != report.ExpectationNotMet {
-			lines = append(lines, f.ID+": "+strings.TrimSuffix(f.Message, "."))
-		}
-	}
-	e := simulation.Expectation{Want: atMost(most, "finding"), Got: fmt.Sprint(len(lines)), Met: len(lines) <= most, Field: []any{"findings"}}
-	if !e.Met {
-		e.Why = few(lines, "; ")
-	}
-	return e
-}
-
-// atMost is "no pod", "at most 1 pod" or "at most 2 pods".
-func atMost(n int, noun string) string {
-	if n == 0 {
-		return "no " + noun
-	}
-	return "at most " + count(n, noun)
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// few joins some of the words, and counts the others.
-func few(words []string, by string) string {
-	const most = 6
-	if len(words) <= most {
-		return strings.Join(words, by)
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], by), len(words)-most)
+	return Outcome{Result: result, Judged: judged}
 }

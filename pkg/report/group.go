@@ -21,4 +21,14 @@ func Group[T any, K comparable](items []T, key func(T) K) [][]T {
 	return groups
 }
 
+// Each is what a function makes of each of the items, in order.
+func Each[T, U any](items []T, of func(T) U) []U {
+	all := make([]U, len(items))
+	for i, item := range items {
+		all[i] = of(item)
+	}
+	return all
+}
+
+// SortedKeys are the keys of a map, sorted.
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

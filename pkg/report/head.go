@@ -140,3 +140,11 @@ func OwnerName(o cluster.Ref) string {
 	}
 	return o.String()
 }
+
+// InManifest is the source as it was read; nil stays nil.
+func (s *Source) InManifest() *manifest.Source {
+	if s == nil {
+		return nil
+	}
+	return &manifest.Source{File: s.File, Line: s.Line}
+}

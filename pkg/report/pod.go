@@ -1,6 +1,8 @@
 package report
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -120,3 +122,15 @@ func RefusedPod(refused *placement.Pending) (name, message string) {
 	}
 	return refused.Pod.Namespace + "/" + refused.Pod.Name, refused.Message
 }
+
+// WorkloadOf is the workload of a pod of a report, its kind in lower case; a pod without one is its own.
+func WorkloadOf(namespace, workload, pod string) cluster.Ref {
+	kind, name, found := strings.Cut(workload, "/")
+	if !found {
+		kind, name = "pod", pod
+	}
+	return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
+}
+
+// WorkloadOf is the pod's workload.
+func (p StrandedPod) WorkloadOf() cluster.Ref { return WorkloadOf(p.Namespace, p.Workload, p.Name) }

@@ -1,14 +1,13 @@
 package scenario_test
 
 import (
-	"context"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/faultline/faultline/pkg/gate"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -42,16 +41,21 @@ func TestDocsExamplesRun(t *testing.T) {
 			t.Errorf("%v", err)
 			continue
 		}
-		result, err := gate.Run(context.Background(), s, simulation.Options{})
+		result, err := simulation.Run(t.Context(), s, simulation.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", s.Name, err)
 			continue
 		}
-		for _, step := range result.Steps {
-			for _, expectation := range step.Expectations {
+		judged, err := expect.Judge(t.Context(), result, nil)
+		if err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+			continue
+		}
+		for i, step := range result.Steps {
+			for _, expectation := range judged[i] {
 				expectations++
 				if !expectation.Met {
-					t.Errorf("%s: step %q: want %s, got %s", s.Name, step.Name, expectation.Want, expectation.Got)
+					t.Errorf("%s: step %q: %s", s.Name, step.Name, expectation)
 				}
 			}
 			for _, note := range step.Notes {

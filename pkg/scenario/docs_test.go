@@ -105,7 +105,7 @@ func TestDocsReference(t *testing.T) {
 	if !found || !ended {
 		t.Fatalf("%s lacks the lines\n%s%s", docs, begin, end)
 	}
-	golden(t, docs, []byte(before+begin+reference(freshSchema(t))+end+after))
+	golden(t, docs, []byte(before+begin+reference(reflectSchema(readComments(t)))+end+after))
 }
 
 var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
@@ -183,7 +183,7 @@ func TestDocsShowEveryField(t *testing.T) {
 		}
 		collect(value)
 	}
-	schema := freshSchema(t)
+	schema := reflectSchema(readComments(t))
 	check := func(name string, s *jsonschema.Schema) {
 		for field := s.Properties.Oldest(); field != nil; field = field.Next() {
 			if !shown[field.Key] && name != "Taint" {

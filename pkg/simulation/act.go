@@ -169,7 +169,7 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 				objects = append(objects, pod)
 			}
 		}
-		said = append(said, plural(len(pods), "pod"))
+		said = append(said, cluster.Count(len(pods), "pod"))
 	}
 	next, err := inTurn(ctx, r.World, state, step, spec.Delete.Together, objects, func(state *cluster.State, objects ...cluster.Object) (*cluster.State, error) {
 		return controller.Delete(state, objects...), nil
@@ -335,7 +335,7 @@ func what(spec *scenario.LoadedStep) string {
 	if len(spec.Apply.Files) > 0 {
 		return "-f " + strings.Join(spec.Apply.Files, " -f ")
 	}
-	return plural(len(spec.Objects), "object")
+	return cluster.Count(len(spec.Objects), "object")
 }
 
 func words(target scenario.Target) string {
@@ -348,7 +348,7 @@ func words(target scenario.Target) string {
 // list names a few nodes, or counts many.
 func list(names []string) string {
 	if len(names) > 5 {
-		return plural(len(names), "node")
+		return cluster.Count(len(names), "node")
 	}
 	return strings.Join(names, " ")
 }

@@ -9,5 +9,6 @@
 //	  World.Settle, until nothing moves:
 //	    workload.Reconcile ────────────────▶ State + queue            (what the controllers create and delete)
 //	    sched.Engine.Place ────────────────▶ placement.Result         (placed · pending · preempted, and why)
-//	results ─ report.New ──────────────────▶ *report.Report ─ report.Write ▶ text · wide · json · yaml · name
+//	results ─ expect.Judge ──────────────▶ []expect.Expectation     (of each step)
+//	        ─ report.New ────────────────▶ *report.Report ─ report.Write ▶ text · wide · json · yaml · name
 package simulation

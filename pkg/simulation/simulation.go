@@ -42,7 +42,7 @@ type Result struct {
 	initial mark // before the first step
 }
 
-// Step is one step and the cluster after it.
+// Step is one step and the cluster after it, as they are; package expect judges them.
 type Step struct {
 	Name string
 	// Action says what was done, as kubectl would be asked to.
@@ -59,9 +59,6 @@ type Step struct {
 	Rollouts []controller.Rollout
 	// Notes are what was assumed, added or refused in this step, and the Jobs that have failed.
 	Notes []string
-	// Expectations are what the scenario expected of the step, as far as the step alone tells whether it came so; package gate
-	// adds the others.
-	Expectations []Expectation
 
 	after mark
 }
@@ -245,11 +242,6 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	step.after = r.mark()
 	step.Rollouts = controller.Rollouts(state)
 	step.Placed = stillThere(step.Placed, state)
-	step.Expectations = judge(spec.Expect, &step)
-	for _, e := range judge(r.scenario.Expect, &step) {
-		e.Always = true
-		step.Expectations = append(step.Expectations, e)
-	}
 	result.Steps = append(result.Steps, step)
 	return state, nil
 }

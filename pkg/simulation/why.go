@@ -89,7 +89,7 @@ func whyPlaced(placed []placement.Placement) []string {
 	if forced > 0 {
 		part := fmt.Sprintf("%s had a single node left", ofAll(forced, len(placed)))
 		if len(refusers) > 0 {
-			part += ", since " + joined(slices.Sorted(slices.Values(refusers))) + " refused the others"
+			part += ", since " + cluster.List(slices.Sorted(slices.Values(refusers))) + " refused the others"
 		}
 		parts = append(parts, part)
 	}
@@ -144,7 +144,7 @@ func whose(plugin string, pod *v1.Pod) string {
 		if len(kinds) == 0 {
 			return "other pods' affinity"
 		}
-		return "the preferred " + joined(kinds)
+		return "the preferred " + cluster.List(kinds)
 	}
 	return plugin
 }
@@ -160,7 +160,7 @@ func preference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm)
 	if len(keys) == 0 {
 		return kinds
 	}
-	return append(kinds, kind+" over "+joined(keys))
+	return append(kinds, kind+" over "+cluster.List(keys))
 }
 
 func whyPending(pending []placement.Pending, state *cluster.State) []string {
@@ -182,16 +182,16 @@ func whyPending(pending []placement.Pending, state *cluster.State) []string {
 
 func whyRefused(p placement.Pending, state *cluster.State) string {
 	if term, domains := exhausted(p.Pod, state); term != "" && apartAlone(p.Reasons) {
-		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, few(domains))
+		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, cluster.Few(domains))
 	}
 	if len(p.Reasons) == 0 {
 		return strings.TrimSuffix(p.Message, ".")
 	}
 	var refusals []string
 	for _, reason := range p.Reasons {
-		refusals = append(refusals, fmt.Sprintf("%s refuses %s (%s)", reason.Plugin, plural(reason.Nodes, "node"), reason.Message))
+		refusals = append(refusals, fmt.Sprintf("%s refuses %s (%s)", reason.Plugin, cluster.Count(reason.Nodes, "node"), reason.Message))
 	}
-	return joined(refusals)
+	return cluster.List(refusals)
 }
 
 // apartAlone tells whether nothing but pod affinity refused the nodes that take such pods at all.
@@ -242,4 +242,24 @@ func exhausted(pod *v1.Pod, state *cluster.State) (string, []string) {
 		}
 	}
 	return "", nil
+}
+
+// ofAll says how many pods of all it is about.
+func ofAll(n, all int) string {
+	switch {
+	case all == 1 && n == 1:
+		return "the pod"
+	case all == 2 && n == 2:
+		return "both pods"
+	case n == all:
+		return fmt.Sprintf("all %d pods", n)
+	}
+	return fmt.Sprintf("%d of %d pods", n, all)
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "1 pod is"
+	}
+	return fmt.Sprintf("%d pods are", n)
 }

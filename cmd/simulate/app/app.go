@@ -72,6 +72,7 @@ func (c *checked) Write(data []byte) (int, error) {
 }
 
 func newRoot(s streams) *cobra.Command {
+	var printVersion bool
 	root := &cobra.Command{
 		Use:   "simulate",
 		Short: "Where will the real kube-scheduler put these pods, and which stay Pending?",
@@ -79,20 +80,26 @@ func newRoot(s streams) *cobra.Command {
 which pods stay Pending, and why. It needs no cluster.
 
 Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered and an expectation was not met.`,
-		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
 		SuggestionsMinimumDistance: 2,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
+			if len(args) > 0 && !printVersion {
 				return unknownCommand(cmd, args[0])
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if printVersion {
+				_, err := io.WriteString(s.out, versions())
+				return err
+			}
+			return cmd.Help()
+		},
 	}
-	root.SetVersionTemplate(versions())
+	// cobra's own flag prints by a template, and a program that runs templates keeps every method of every type.
+	root.Flags().BoolVarP(&printVersion, "version", "v", false, "version for simulate")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
@@ -101,7 +108,7 @@ Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered a
 		newLint(s),
 		newTest(s), newDiff(s), newBench(s), newVerify(s),
 		newExpand(s),
-		newValidate(s), newExport(s), newVersion(s), newCompletion(s))
+		newValidate(s), newExport(s), newSchema(s), newVersion(s), newCompletion(s))
 	return root
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/diff"
@@ -134,16 +135,17 @@ With --baseline the output is what differs from a stored report, in the formats 
 				return err
 			}
 			if old != nil {
-				return base.write(s, &out, diff.NewOfFailures(old, found, version))
+				return base.write(s, &out, diff.NewBlast(old, found, version))
 			}
+			var judged [][]expect.Expectation
 			if out.has("html") { // its page has the steps' expectations, too
-				if err := judge(cmd, s, result); err != nil {
+				if judged, err = judge(cmd, s, result); err != nil {
 					return err
 				}
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
-					page := run.New(result, version).Page()
+					page := run.New(result, judged, version).Page()
 					page.Data.Blast = found
 					return page.WriteHTML(w)
 				}

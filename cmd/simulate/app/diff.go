@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
@@ -56,7 +57,7 @@ difference by themselves.`,
 			return fails.write(s, &out, found)
 		},
 	}
-	fails.register(cmd, []string{diff.FailOnMoved, diff.FailOnPending, diff.FailOnExpectations, diff.FailOnRadius, diff.FailOnStranded, diff.FailOnAny})
+	fails.register(cmd, []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny})
 	out.register(cmd, diff.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list everything that differs, however much it is")
@@ -103,7 +104,7 @@ func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*diff
 		if err != nil {
 			return nil, asInput(err)
 		}
-		found = diff.NewOfFailures(old, new, version)
+		found = diff.NewBlast(old, new, version)
 	}
 	found.Old.File, found.New.File = oldFile, newFile
 	return found, nil

@@ -15,8 +15,7 @@ func newHelp() *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return unknownCommand(cmd, strings.Join(args, " "))
 			}
-			found.InitDefaultHelpFlag() // cobra adds these only to the command that it runs
-			found.InitDefaultVersionFlag()
+			found.InitDefaultHelpFlag() // cobra adds it only to the command that it runs
 			return found.Help()
 		},
 	}

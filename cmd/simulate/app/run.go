@@ -11,7 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
-	"github.com/faultline/faultline/pkg/gate"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/diff"
 	"github.com/faultline/faultline/pkg/report/outcome"
@@ -57,10 +57,11 @@ the formats ` + strings.Join(outcome.Formats.Names(), ", ") + `. What the scenar
 			if err != nil {
 				return err
 			}
-			if err := judge(cmd, s, result); err != nil {
+			judged, err := judge(cmd, s, result)
+			if err != nil {
 				return err
 			}
-			found := run.New(result, version)
+			found := run.New(result, judged, version)
 			if old != nil {
 				return base.write(s, &out, diff.New(old, found, version))
 			}
@@ -115,12 +116,12 @@ func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.R
 	return simulation.Run(cmd.Context(), loaded, opts)
 }
 
-// judge looks at what the scenario expects of failures and findings, and shows how far it is.
-func judge(cmd *cobra.Command, s streams, result *simulation.Result) error {
+// judge judges what the scenario expects, and shows how far it is with its failures.
+func judge(cmd *cobra.Command, s streams, result *simulation.Result) ([][]expect.Expectation, error) {
 	bar := newProgress(s.err)
 	bar.unit = "failures"
 	defer bar.done()
-	return gate.Judge(cmd.Context(), result, bar.update)
+	return expect.Judge(cmd.Context(), result, bar.update)
 }
 
 func atMostOne(cmd *cobra.Command, args []string) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/gate"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report/run"
@@ -146,7 +147,7 @@ func loadTested(files []string, pattern *regexp.Regexp) ([]*tested, error) {
 		if filepath.Base(file) == scenario.FileName {
 			t.path = filepath.Dir(file)
 		}
-		t.GoldenFile = gate.GoldenFile(file)
+		t.GoldenFile = expect.GoldenFile(file)
 		t.Scenario, t.Err = scenario.Load(file, scenario.Options{})
 		if !pattern.MatchString(t.path) && (t.Scenario == nil || !pattern.MatchString(t.Scenario.Name)) {
 			continue
@@ -170,7 +171,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 	var cases []gate.Case
 	for _, one := range all {
 		if one.Err == nil && !t.update {
-			if one.Golden, one.Err = gate.ReadGolden(one.GoldenFile); one.Err != nil {
+			if one.Golden, one.Err = expect.ReadGolden(one.GoldenFile); one.Err != nil {
 				one.status = exitInput
 			}
 		}
@@ -192,11 +193,11 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 			continue
 		}
 		if t.update {
-			if err := gate.NewGolden(one.Result).Write(one.GoldenFile); err != nil {
+			if err := expect.NewGolden(one.Result).Write(one.GoldenFile); err != nil {
 				return fmt.Errorf("--update: %w", err)
 			}
 		}
-		one.report = run.New(one.Result, version)
+		one.report = run.New(one.Result, one.Judged, version)
 		if !one.report.Met() {
 			one.status = exitUnmet
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -31,13 +32,17 @@ func TestSchedulerPerf(t *testing.T) {
 			if loaded.Name != filepath.Base(path) || len(result.Initial.Nodes) != 500 || attempts(result) != 500 {
 				t.Errorf("%s: %d nodes, %d attempts", loaded.Name, len(result.Initial.Nodes), attempts(result))
 			}
-			for _, step := range result.Steps {
-				for _, expectation := range step.Expectations {
+			judged, err := expect.Judge(context.Background(), result, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, step := range result.Steps {
+				for _, expectation := range judged[i] {
 					if !expectation.Met {
-						t.Errorf("%s: want %s, got %s", step.Name, expectation.Want, expectation.Got)
+						t.Errorf("%s: %s", step.Name, expectation)
 					}
 				}
-				if len(step.Expectations) == 0 {
+				if len(judged[i]) == 0 {
 					t.Errorf("%s expects nothing", step.Name)
 				}
 			}

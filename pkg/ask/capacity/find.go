@@ -89,16 +89,10 @@ type Uneven struct{ Fits, DoesNot int }
 // Base is the scenario whose run Find goes on from: the given one up to the named step, or to its end if that is empty, and a step in
 // which nothing is done.
 func Base(s *scenario.Scenario, step string) *scenario.Scenario {
-	return before(s, step).Then(scenario.Step{Name: "capacity"})
-}
-
-func before(s *scenario.Scenario, step string) *scenario.Scenario {
 	if step != "" {
 		s = s.Until(step)
 	}
-	further := *s
-	further.Expect = nil // what is expected of the scenario says nothing of what is tried
-	return &further
+	return s.Then(scenario.Step{Name: "capacity"})
 }
 
 // Find tells for each of the mixes how much more of it fits after the last step of the result, which is of a Base. The

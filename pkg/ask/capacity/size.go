@@ -192,7 +192,7 @@ func (z *sizer) counts(point []int) [][]int {
 }
 
 func (z *sizer) with(point []int) *scenario.Scenario {
-	s := *before(z.scenario, "")
+	s := *z.scenario
 	var nodes []cluster.Object
 	for i, counts := range z.counts(point) {
 		for j, n := range counts {

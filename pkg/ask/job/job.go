@@ -43,20 +43,9 @@ type Sweep struct {
 // Scenario is the path of the scenario's file.
 func (s *Sweep) Scenario() string { return s.Files[0].Path }
 
-// Last is the last shard.
-func (s *Sweep) Last() int { return s.Shards - 1 }
-
 // MaxFailed is how many shards may fail before the others are ended. One that fails costs them nothing; if more than an eighth fail, there
 // is one cause, and the others will.
 func (s *Sweep) MaxFailed() int { return (s.Shards + 7) / 8 }
-
-// InNamespace is kubectl's option for the namespace, after a space; empty for its own.
-func (s *Sweep) InNamespace() string {
-	if s.Namespace == "" {
-		return ""
-	}
-	return " -n " + s.Namespace
-}
 
 // File is a file of the scenario. The path is below the folder of its volume, with slashes.
 type File struct {

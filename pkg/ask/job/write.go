@@ -5,60 +5,82 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"text/template"
+	"strconv"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
 
-// comments say what to do with the manifest. Without --server-side kubectl would keep a copy of the ConfigMap in an annotation, and these
-// hold 256 KiB.
-var comments = template.Must(template.New("comments").Parse(`# A sweep, {{printf "%q" .Scenario}}. Shards: {{.Shards}}, a pod each. The image must hold simulate {{.Version}}.
+// The comments say what to do with the manifest; comments fills their braces in. Without --server-side kubectl would keep a copy of the
+// ConfigMap in an annotation, and these hold 256 KiB.
+const (
+	toApply = `# A sweep, {scenario}. Shards: {shards}, a pod each. The image must hold simulate {version}.
 #
-#     kubectl apply --server-side{{.InNamespace}} -f job.yaml
-#     kubectl get{{.InNamespace}} job {{.Name}} --watch
-#     kubectl get{{.InNamespace}} job {{.Name}} -o jsonpath='done: {.status.completedIndexes}, failed: {.status.failedIndexes}{"\n"}'
+#     kubectl apply --server-side{-n} -f job.yaml
+#     kubectl get{-n} job {name} --watch
+#     kubectl get{-n} job {name} -o jsonpath='done: {.status.completedIndexes}, failed: {.status.failedIndexes}{"\n"}'
 #
-{{- if .ResultsClaim}}
-# Each shard writes its report to the volume, and every finished point, so that a shard which is tried again goes on from there. The
-# claim {{.ResultsClaim}} is ReadWriteMany, unless all pods are on one node; an object store can be one by a CSI driver whose volumes
+`
+	toMergeFromClaim = `# Each shard writes its report to the volume, and every finished point, so that a shard which is tried again goes on from there. The
+# claim {resultsClaim} is ReadWriteMany, unless all pods are on one node; an object store can be one by a CSI driver whose volumes
 # can rename files. Then, from any pod that mounts the claim and has tar:
 #
-#     kubectl cp{{.InNamespace}} POD:/results/{{.Name}} {{.Name}}
-#     simulate merge {{.Name}}/shard-*.json
+#     kubectl cp{-n} POD:/results/{name} {name}
+#     simulate merge {name}/shard-*.json
 #
-{{- else}}
-# Each shard writes its report to its log. A shard that is tried again begins anew; with --results-claim it goes on from what was
+`
+	toMergeFromLogs = `# Each shard writes its report to its log. A shard that is tried again begins anew; with --results-claim it goes on from what was
 # finished. The logs are there as long as the Job, a day after its end; kubelets keep 10 MiB of each, some thousand points. Then:
 #
-#     for i in $(seq 0 {{.Last}}); do
-#       pod=$(kubectl get pods{{.InNamespace}} -l batch.kubernetes.io/job-name={{.Name}},batch.kubernetes.io/job-completion-index=$i \
+#     for i in $(seq 0 {last}); do
+#       pod=$(kubectl get pods{-n} -l batch.kubernetes.io/job-name={name},batch.kubernetes.io/job-completion-index=$i \
 #         --field-selector status.phase=Succeeded -o name)
-#       [ -z "$pod" ] || kubectl logs{{.InNamespace}} $pod > shard-$i.json
+#       [ -z "$pod" ] || kubectl logs{-n} $pod > shard-$i.json
 #     done
 #     simulate merge shard-*.json
 #
-{{- end}}
-# Merge tells which points are missing, if a shard has failed; kubectl logs of its pod says why. Exit status 2, bad input, is not tried
-# again. More failed shards than {{.MaxFailed}} end the Job.
-{{- if .ScenarioClaim}}
-# The claim {{.ScenarioClaim}} holds the scenario's folder: {{printf "%q" .Scenario}} is where it is in the volume, and what it names is beside it.
-{{- end}}
-# Before another sweep of this name: kubectl delete{{.InNamespace}} -f job.yaml
-`))
+`
+	toTryAgain = `# Merge tells which points are missing, if a shard has failed; kubectl logs of its pod says why. Exit status 2, bad input, is not tried
+# again. More failed shards than {maxFailed} end the Job.
+`
+	ofScenarioClaim = `# The claim {scenarioClaim} holds the scenario's folder: {scenario} is where it is in the volume, and what it names is beside it.
+`
+	toDelete = `# Before another sweep of this name: kubectl delete{-n} -f job.yaml
+`
+)
+
+func comments(s *Sweep) string {
+	text := toApply
+	if s.ResultsClaim != "" {
+		text += toMergeFromClaim
+	} else {
+		text += toMergeFromLogs
+	}
+	text += toTryAgain
+	if s.ScenarioClaim != "" {
+		text += ofScenarioClaim
+	}
+	inNamespace := ""
+	if s.Namespace != "" {
+		inNamespace = " -n " + s.Namespace
+	}
+	return strings.NewReplacer(
+		"{scenario}", strconv.Quote(s.Scenario()), "{version}", s.Version, "{name}", s.Name, "{-n}", inNamespace,
+		"{shards}", strconv.Itoa(s.Shards), "{last}", strconv.Itoa(s.Shards-1), "{maxFailed}", strconv.Itoa(s.MaxFailed()),
+		"{resultsClaim}", s.ResultsClaim, "{scenarioClaim}", s.ScenarioClaim,
+	).Replace(text + toDelete)
+}
 
 // Write writes the objects as YAML, the ConfigMap first, below comments.
 func Write(w io.Writer, s *Sweep) error {
-	var out bytes.Buffer
-	if err := comments.Execute(&out, s); err != nil {
-		return err
-	}
+	out := bytes.NewBufferString(comments(s))
 	files, job := Objects(s)
 	if files != nil {
-		if err := encode(&out, files); err != nil {
+		if err := encode(out, files); err != nil {
 			return err
 		}
 	}
-	if err := encode(&out, job); err != nil {
+	if err := encode(out, job); err != nil {
 		return err
 	}
 	_, err := w.Write(out.Bytes())

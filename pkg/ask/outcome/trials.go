@@ -96,11 +96,6 @@ func RunTrials(ctx context.Context, s *scenario.Scenario, n int, until float64, 
 	}
 	random := *s
 	random.Ties.Random = true
-	random.Expect = nil // what is expected is not judged
-	random.Steps = slices.Clone(s.Steps)
-	for i := range random.Steps {
-		random.Steps[i].Expect = nil
-	}
 	set := &TrialSet{Scenario: &random, Seed: s.Ties.Seed, Until: until}
 	crew := &crew{scenario: &random, seen: map[string]*observed{}, trials: make([][]*observed, n), opts: opts}
 	defer crew.close()

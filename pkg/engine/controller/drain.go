@@ -1,20 +1,14 @@
 package controller
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/kubectl/pkg/drain"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -38,60 +32,47 @@ type Blocked struct {
 }
 
 // Drainable tells which pods kubectl drain would evict from the node, in order of arrival, and which keep it from evicting
-// any. It uses kubectl's own filters, https://github.com/kubernetes/kubectl/blob/v0.37.1/pkg/drain/filters.go. Pods that a
-// drain leaves alone, those of DaemonSets and static ones, are in neither list.
+// any. Pods that a drain leaves alone, those of DaemonSets and static ones, are in neither list.
 func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1.Pod, blocked []Blocked, err error) {
 	if s.Node(node) == nil {
 		return nil, nil, fmt.Errorf("no node is named %s: use the names that kubectl get nodes shows", node)
 	}
-	var objects []runtime.Object
-	there := map[types.NamespacedName]bool{}
-	for _, ds := range s.DaemonSets {
-		there[types.NamespacedName{Namespace: ds.Namespace, Name: ds.Name}] = true
-		objects = append(objects, ds)
-	}
-	// A dump may lack the DaemonSets whose pods it has. In its cluster they are there.
-	for _, pod := range s.Pods {
-		ref := metav1.GetControllerOfNoCopy(pod)
-		if pod.Spec.NodeName != node || ref == nil || ref.Kind != daemonSetKind.Kind {
-			continue
-		}
-		if name := (types.NamespacedName{Namespace: pod.Namespace, Name: ref.Name}); !there[name] {
-			there[name] = true
-			objects = append(objects, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: ref.UID}})
-		}
-	}
-	helper := &drain.Helper{
-		Ctx:                 context.Background(),
-		Client:              fake.NewSimpleClientset(objects...), // NewClientset takes 0.1 s more, for nothing that is used here
-		Force:               options.Force,
-		IgnoreAllDaemonSets: options.IgnoreDaemonSets,
-		DeleteEmptyDirData:  options.DeleteEmptyDirData,
-		Out:                 io.Discard,
-		ErrOut:              io.Discard,
-	}
-	// GetPodsForDeletion asks for the pods of one node by a field selector that a fake clientset does not know, and tells its
-	// errors by message only. So each pod is put to the filters alone, as the only one there is.
-	pods := helper.Client.CoreV1().Pods
 	for _, pod := range s.Pods {
 		if pod.Spec.NodeName != node {
 			continue
 		}
-		if _, err := pods(pod.Namespace).Create(helper.Ctx, pod, metav1.CreateOptions{}); err != nil {
-			return nil, nil, err
-		}
-		list, errs := helper.GetPodsForDeletion(node)
+		evicted, refused := options.filter(pod)
 		switch {
-		case len(errs) > 0:
-			blocked = append(blocked, Blocked{pod, errors.Join(errs...).Error()})
-		case len(list.Pods()) > 0:
+		case refused != "":
+			blocked = append(blocked, Blocked{pod, fmt.Sprintf("cannot delete %s: %s/%s", refused, pod.Namespace, pod.Name)})
+		case evicted:
 			evict = append(evict, pod)
-		}
-		if err := pods(pod.Namespace).Delete(helper.Ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
-			return nil, nil, err
 		}
 	}
 	return evict, blocked, nil
+}
+
+// filter is kubectl's filters, in its order and words:
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/drain/filters.go. Importing them would
+// link kustomize and with it the package plugin, for which the linker keeps all code. kubectl looks each DaemonSet up; here it
+// is there, because a dump may lack the DaemonSets whose pods it has.
+func (o DrainOptions) filter(pod *v1.Pod) (evict bool, refused string) {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
+	ofDaemonSet := controller != nil && controller.Kind == daemonSetKind.Kind && controller.APIVersion == daemonSetKind.GroupVersion().String()
+	emptyDir := slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.EmptyDir != nil })
+	ended := cluster.Terminal(pod)
+	switch {
+	case ofDaemonSet && !ended && !o.IgnoreDaemonSets:
+		return false, "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"
+	case ofDaemonSet && !ended, mirror:
+		return false, ""
+	case emptyDir && !ended && !o.DeleteEmptyDirData:
+		return false, "Pods with local storage (use --delete-emptydir-data to override)"
+	case controller == nil && !ended && !o.Force:
+		return false, "Pods that declare no controller (use --force to override)"
+	}
+	return true, ""
 }
 
 // ErrBudget says that a PodDisruptionBudget forbids an eviction for now. The words are the API server's.

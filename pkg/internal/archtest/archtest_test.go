@@ -16,7 +16,7 @@ import (
 const module = "github.com/faultline/faultline/"
 
 var (
-	row  = regexp.MustCompile("(?m)^\\| `((?:pkg|cmd|scenarios)[^`]*)` \\| (.+) \\|$")
+	row  = regexp.MustCompile("(?m)^\\| `((?:pkg|cmd|docs|scenarios)[^`]*)` \\| (.+) \\|$")
 	only = regexp.MustCompile("the only importer of `([^`]+)`")
 )
 

@@ -2,8 +2,8 @@ package schematest
 
 import (
 	"encoding/json"
-	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,16 +49,15 @@ var schemas = map[string]struct {
 
 // nameOf is what a schema calls a type. Who reads it does not see the packages, so that a Step of outcomes is an OutcomeStep there.
 func nameOf(t reflect.Type) string {
-	folder := path.Base(t.PkgPath())
-	if !strings.HasSuffix(path.Dir(t.PkgPath()), "/pkg/report") {
-		return t.Name()
-	}
-	switch folder {
-	case "blast", "outcome":
-		if t.Name() != "Step" && t.Name() != "Level" && t.Name() != "Placement" {
-			return t.Name()
+	folder, within := strings.CutPrefix(t.PkgPath(), "github.com/faultline/faultline/pkg/report/")
+	for kind, about := range schemas {
+		if reflect.TypeOf(about.model).Elem() == t {
+			return kind
 		}
-	case "diff", "drain", "explain", "run":
+	}
+	switch {
+	case !within, folder == "diff", folder == "drain", folder == "explain", folder == "run",
+		(folder == "blast" || folder == "outcome") && !slices.Contains([]string{"Level", "Placement", "Step"}, t.Name()):
 		return t.Name()
 	}
 	return strings.ToUpper(folder[:1]) + folder[1:] + t.Name()

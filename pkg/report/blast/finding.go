@@ -1,19 +1,21 @@
 package blast
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
-	"github.com/faultline/faultline/pkg/words"
 )
 
 // Findings are what the failures of each level do to each workload, step by step: one finding for each workload and rule, which
 // names the worst failure and counts the others.
-func (r *Report) Findings() []report.Finding {
-	var found []report.Finding
+func (r *Report) Findings() []expect.Finding {
+	var found []expect.Finding
 	for i := range r.Steps {
 		for j := range r.Steps[i].Levels {
 			found = append(found, r.Steps[i].findings(j)...)
@@ -22,65 +24,31 @@ func (r *Report) Findings() []report.Finding {
 	return found
 }
 
-// findings are those of one level of the step, in the order in which its failures first have them.
-func (s *Step) findings(level int) []report.Finding {
+// findings are those of one level of the step.
+func (s *Step) findings(level int) []expect.Finding {
+	sources := map[cluster.Ref]*manifest.Source{}
+	facts := expect.Facts{Step: s.Name, Source: func(of cluster.Ref) *manifest.Source { return sources[of] }}
 	l := &s.Levels[level]
-	type subject struct {
-		report.Owner
-		rule string
-	}
-	type worst struct {
-		subject
-		failures, pods int
-		message        string
-	}
-	var all []*worst
-	bySubject := map[subject]*worst{}
-	tell := func(rule string, of report.Owner, pods int, message string) {
-		w := bySubject[subject{of, rule}]
-		if w == nil {
-			w = &worst{subject: subject{of, rule}}
-			bySubject[w.subject] = w
-			all = append(all, w)
-		}
-		if w.failures++; pods > w.pods {
-			w.pods, w.message = pods, message
-		}
-	}
-	sources := map[report.Owner]*report.Source{}
 	for i := range l.Failures {
 		f := &l.Failures[i]
-		failure := "the failure of " + s.failed(level, f)
+		failure := expect.Failure{Domains: s.failed(level, f)}
 		for _, loss := range f.Workloads {
-			of := report.Owner{Namespace: loss.Namespace, Workload: strings.ToLower(loss.Kind) + "/" + loss.Name}
-			sources[of] = loss.Source
-			takes := fmt.Sprintf("%s takes %d of %s of %s", failure, loss.Lost, words.Count(loss.Replicas, "running pod"), of.Workload)
-			if loss.QuorumLost {
-				tell(report.RuleQuorum, of, loss.Lost, fmt.Sprintf("%s, whose quorum is %d", takes, loss.Quorum))
-			}
-			if loss.Gone {
-				tell(report.RuleGone, of, loss.Lost, takes)
-			}
-			if len(loss.BrokenBudgets) > 0 {
-				tell(report.RuleBudget, of, loss.Lost, fmt.Sprintf("%s, which breaks PodDisruptionBudget %s", takes, strings.Join(loss.BrokenBudgets, ", ")))
-			}
+			of := cluster.Ref{Kind: strings.ToLower(loss.Kind), Namespace: loss.Namespace, Name: loss.Name}
+			sources[of] = loss.Source.InManifest()
+			failure.Losses = append(failure.Losses, blast.Loss{
+				Workload: of, Replicas: loss.Replicas, Lost: loss.Lost, BrokenBudgets: loss.BrokenBudgets, Quorum: loss.Quorum, QuorumLost: loss.QuorumLost,
+			})
 		}
 		if recovery := l.Recovery(f); recovery != nil {
-			for _, pods := range report.Group(recovery.Stranded, report.StrandedPod.Owner) {
-				of := pods[0].Owner()
-				tell(report.RuleStranded, of, len(pods), fmt.Sprintf("%s leaves %s of %s stranded: %s",
-					failure, words.Count(len(pods), "pod"), of.Workload, cmp.Or(pods[0].Message, text.Silent)))
+			for _, pods := range report.Group(recovery.Stranded, report.StrandedPod.WorkloadOf) {
+				failure.Stranded = append(failure.Stranded, expect.Pods{
+					Workload: pods[0].WorkloadOf(), Messages: report.Each(pods, func(p report.StrandedPod) string { return p.Message }),
+				})
 			}
 		}
+		facts.Failures = append(facts.Failures, failure)
 	}
-	var found []report.Finding
-	for _, w := range all {
-		if more := w.failures - 1; more > 0 {
-			w.message += fmt.Sprintf(" (likewise %s)", words.Count(more, "other failure"))
-		}
-		found = append(found, report.NewFinding(w.rule, s.Name, w.Owner, sources[w.Owner], "%s", w.message))
-	}
-	return found
+	return facts.Findings()
 }
 
 // failed names the failed domains with their level: "zone a", or "zones a + b together".

@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
@@ -44,13 +46,13 @@ func zones() *Report {
 }
 
 func TestBlastFindings(t *testing.T) {
-	want := []report.Finding{
-		{ID: report.RuleGone, Level: report.Warning, Message: "the failure of zone a takes 1 of 1 running pod of deployment/solo", Step: "all", Namespace: "shop", Workload: "deployment/solo"},
-		{ID: report.RuleQuorum, Level: report.Error, Message: "the failure of zone a takes 2 of 5 running pods of statefulset/db, whose quorum is 4 (likewise 1 other failure)",
-			Source: &report.Source{File: "db.yaml", Line: 3}, Step: "all", Namespace: "data", Workload: "statefulset/db"},
-		{ID: report.RuleBudget, Level: report.Warning, Message: "the failure of zone b takes 2 of 4 running pods of deployment/web, which breaks PodDisruptionBudget shop/web",
+	want := []expect.Finding{
+		{ID: expect.WorkloadGone, Level: expect.Warning, Message: "the failure of zone a takes 1 of 1 running pod of deployment/solo", Step: "all", Namespace: "shop", Workload: "deployment/solo"},
+		{ID: expect.QuorumLost, Level: expect.Error, Message: "the failure of zone a takes 2 of 5 running pods of statefulset/db, whose quorum is 4 (likewise 1 other failure)",
+			Source: &manifest.Source{File: "db.yaml", Line: 3}, Step: "all", Namespace: "data", Workload: "statefulset/db"},
+		{ID: expect.BudgetBroken, Level: expect.Warning, Message: "the failure of zone b takes 2 of 4 running pods of deployment/web, which breaks PodDisruptionBudget shop/web",
 			Step: "all", Namespace: "shop", Workload: "deployment/web"},
-		{ID: report.RuleStranded, Level: report.Warning,
+		{ID: expect.PodsStranded, Level: expect.Warning,
 			Message: "the failure of zone b leaves 2 pods of deployment/web stranded: 0/3 nodes are available: 3 Insufficient cpu. (likewise 1 other failure)",
 			Step:    "all", Namespace: "shop", Workload: "deployment/web"},
 	}

@@ -3,7 +3,7 @@ package blast
 import (
 	"fmt"
 
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report/format/junit"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
@@ -24,7 +24,7 @@ func failuresJUnit(r *Report) ([]byte, error) {
 			var errors, warnings []string
 			for _, f := range s.findings(j) {
 				line := f.ID + ": " + f.Message
-				if f.Level != report.Error {
+				if f.Level != expect.Error {
 					warnings = append(warnings, line)
 					continue
 				}

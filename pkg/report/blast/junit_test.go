@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/junit"
 )
@@ -15,10 +16,10 @@ func TestFailuresJUnit(t *testing.T) {
 		t.Errorf("%d tests with %d failures, want 1 with 1", got.Tests, got.Failures)
 	}
 	c := got.Suites[0].Cases[0]
-	if c.Name != "failure of one zone" || c.Failure == nil || c.Failure.Type != report.RuleQuorum || c.File != "db.yaml" || c.Line != 3 {
+	if c.Name != "failure of one zone" || c.Failure == nil || c.Failure.Type != expect.QuorumLost || c.File != "db.yaml" || c.Line != 3 {
 		t.Errorf("%+v", c)
 	}
-	for _, rule := range []string{report.RuleGone, report.RuleBudget, report.RuleStranded} {
+	for _, rule := range []string{expect.WorkloadGone, expect.BudgetBroken, expect.PodsStranded} {
 		if !strings.Contains(c.Out.Text, rule+": ") || strings.Contains(c.Failure.Text, rule) {
 			t.Errorf("%s is a warning, and stands on the output", rule)
 		}

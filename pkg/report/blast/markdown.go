@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/markdown"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -18,7 +19,7 @@ func markdownPage(r *Report) []byte {
 	m.About(r.Head)
 	var errors []string
 	for _, f := range r.Findings() {
-		if f.Level == report.Error {
+		if f.Level == expect.Error {
 			errors = append(errors, markdown.Code(f.Step)+": "+markdown.Prose(f.Message))
 		}
 	}

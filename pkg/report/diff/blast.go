@@ -5,19 +5,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 )
 
-// NewOfFailures compares two BlastReports. The version is Faultline's own.
-func NewOfFailures(old, new *blast.Report, version string) *Report {
+// NewBlast compares two BlastReports. The version is Faultline's own.
+func NewBlast(old, new *blast.Report, version string) *Report {
 	d := newDiff(blast.Kind, &old.Head, &new.Head, version)
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
 	d.unlike("failure of nodes", old.Mode, new.Mode)
 	d.unlike("domains that fail together", fmt.Sprint(old.Simultaneous), fmt.Sprint(new.Simultaneous))
 	d.unlike("recoveries", recoveriesText(old), recoveriesText(new))
 	name := func(s blast.Step) string { return s.Name }
-	for _, at := range d.pairSteps(keysOf(old.Steps, name), keysOf(new.Steps, name)) {
-		step := newFailuresDiff(&old.Steps[at.old], &new.Steps[at.new])
+	for _, at := range d.pairSteps(report.Each(old.Steps, name), report.Each(new.Steps, name)) {
+		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new])
 		if step.Pending == nil && len(step.Added)+len(step.Removed)+len(step.Levels) == 0 {
 			d.Unchanged = append(d.Unchanged, step.Name)
 		} else {
@@ -38,10 +39,10 @@ func recoveriesText(r *blast.Report) string {
 	return "of every failure"
 }
 
-func newFailuresDiff(old, new *blast.Step) FailuresDiff {
-	d := FailuresDiff{Name: new.Name, Pending: change(old.Pending, new.Pending)}
+func newBlastDiff(old, new *blast.Step) BlastDiff {
+	d := BlastDiff{Name: new.Name, Pending: change(old.Pending, new.Pending)}
 	key := func(l blast.Level) string { return l.TopologyKey }
-	pairs, added, removed := pairByKey(keysOf(old.Levels, key), keysOf(new.Levels, key))
+	pairs, added, removed := pairByKey(report.Each(old.Levels, key), report.Each(new.Levels, key))
 	for _, i := range added {
 		d.Added = append(d.Added, new.Levels[i].TopologyKey)
 	}
@@ -49,7 +50,7 @@ func newFailuresDiff(old, new *blast.Step) FailuresDiff {
 		d.Removed = append(d.Removed, old.Levels[i].TopologyKey)
 	}
 	for _, at := range pairs {
-		l := newFailureLevelDiff(&old.Levels[at.old], &new.Levels[at.new])
+		l := newBlastLevelDiff(&old.Levels[at.old], &new.Levels[at.new])
 		if l.Domains != nil || l.Radius != nil || l.Stranded != nil || l.NotReplaced != nil || len(l.Failures) > 0 {
 			d.Levels = append(d.Levels, l)
 		}
@@ -57,15 +58,15 @@ func newFailuresDiff(old, new *blast.Step) FailuresDiff {
 	return d
 }
 
-func newFailureLevelDiff(old, new *blast.Level) FailureLevelDiff {
-	d := FailureLevelDiff{TopologyKey: new.TopologyKey, Domains: change(old.Domains, new.Domains)}
+func newBlastLevelDiff(old, new *blast.Level) BlastLevelDiff {
+	d := BlastLevelDiff{TopologyKey: new.TopologyKey, Domains: change(old.Domains, new.Domains)}
 	if old.Radius.Share != new.Radius.Share {
 		d.Radius = &RadiusDiff{Old: old.Radius, New: new.Radius}
 	}
 	d.Stranded = bothLookedAt(most(old, stranded), most(new, stranded))
 	d.NotReplaced = bothLookedAt(most(old, notReplaced), most(new, notReplaced))
 	domains := func(f blast.Failure) string { return fmt.Sprintf("%q", f.Domains) }
-	pairs, added, removed := pairByKey(keysOf(old.Failures, domains), keysOf(new.Failures, domains))
+	pairs, added, removed := pairByKey(report.Each(old.Failures, domains), report.Each(new.Failures, domains))
 	none := &blast.Failure{}
 	for _, at := range pairs {
 		d.failure(old, new, &old.Failures[at.old], &new.Failures[at.new])
@@ -107,7 +108,7 @@ func bothLookedAt(old, new int) *Change {
 	return change(old, new)
 }
 
-func (d *FailureLevelDiff) failure(oldLevel, newLevel *blast.Level, old, new *blast.Failure) {
+func (d *BlastLevelDiff) failure(oldLevel, newLevel *blast.Level, old, new *blast.Failure) {
 	f := FailureDiff{Domains: new.Domains}
 	if f.Domains == nil {
 		f.Domains = old.Domains

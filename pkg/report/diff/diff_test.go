@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
@@ -59,9 +60,9 @@ func writeDiff(t testing.TB, d *Report, format string, opts report.Options) stri
 
 func TestDiffGolden(t *testing.T) {
 	d := New(oldReport(t), edited(t), "v2")
-	d.Old.File, d.FailOn = "old.json", []string{FailOnMoved, FailOnRadius}
+	d.Old.File, d.FailOn = "old.json", []string{expect.FailOnMoved, expect.FailOnRadius}
 	diffGolden(t, "report", d)
-	diffGolden(t, "blast", NewOfFailures(oldBlast(t), editedBlast(t), "dev"))
+	diffGolden(t, "blast", NewBlast(oldBlast(t), editedBlast(t), "dev"))
 }
 
 func diffGolden(t *testing.T, name string, d *Report) {
@@ -90,7 +91,7 @@ func editedBlast(t *testing.T) *blast.Report {
 func TestDiffOfItself(t *testing.T) {
 	diffs := map[string]*Report{
 		"stored": New(oldReport(t), oldReport(t), "dev"), "large": New(crowd("n"), crowd("n"), "dev"), "hostile": New(hostileRun(), hostileRun(), "dev"),
-		"blast": NewOfFailures(oldBlast(t), oldBlast(t), "dev"), "hostile blast": NewOfFailures(hostileFailure(1), hostileFailure(1), "dev"),
+		"blast": NewBlast(oldBlast(t), oldBlast(t), "dev"), "hostile blast": NewBlast(hostileFailure(1), hostileFailure(1), "dev"),
 	}
 	for name, d := range diffs {
 		d.FailOn = FailOns(d.Of)
@@ -150,7 +151,7 @@ func TestDiffBothWays(t *testing.T) {
 			}
 			first, _, _ := strings.Cut(there.Verdict, " moved")
 			second, _, _ := strings.Cut(back.Verdict, " moved")
-			if slices.Contains(there.Differences, FailOnMoved) && first != second {
+			if slices.Contains(there.Differences, expect.FailOnMoved) && first != second {
 				t.Fatalf("there %s\nback  %s", there.Verdict, back.Verdict)
 			}
 		}
@@ -331,7 +332,7 @@ func TestBlastDiffVerdict(t *testing.T) {
 		"up to 1 more stranded, radius of zone 50% → 25%":  {world(2, 0), world(1, 1), "stranded any", true},
 		"no difference":                                    {world(1, -1), world(1, 2), "", false}, // recoveries of one alone
 	} {
-		d := NewOfFailures(test.old, test.new, "")
+		d := NewBlast(test.old, test.new, "")
 		if d.Verdict != want || strings.Join(d.Differences, " ") != test.kinds || d.Worse != test.worse {
 			t.Errorf("got  %s: %v, worse %t\nwant %s: %s, worse %t", d.Verdict, d.Differences, d.Worse, want, test.kinds, test.worse)
 		}
@@ -344,7 +345,7 @@ func TestDiffSchema(t *testing.T) {
 	empty := &run.Report{Steps: []run.Step{{Name: "a"}}}
 	added := &run.Report{Steps: []run.Step{{Name: "a", Workloads: []run.Workload{{Kind: "Deployment", Name: "d", Desired: 1, Domains: []run.Distribution{{TopologyKey: text.Zone}}}}}}}
 	for name, d := range map[string]*Report{
-		"report": New(oldReport(t), edited(t), "v2"), "blast": NewOfFailures(oldBlast(t), editedBlast(t), "v2"),
+		"report": New(oldReport(t), edited(t), "v2"), "blast": NewBlast(oldBlast(t), editedBlast(t), "v2"),
 		"same": New(empty, empty, ""), "added": New(empty, added, ""),
 	} {
 		for _, format := range []string{"json", "yaml"} {
@@ -461,5 +462,5 @@ func changed(r *run.Report) *run.Report {
 
 func TestDiffMarkdownHostile(t *testing.T) {
 	reporttest.Harmless(t, string(markdownPage(New(hostileRun(), changed(hostileRun()), reporttest.Hostile))))
-	reporttest.Harmless(t, string(markdownPage(NewOfFailures(hostileFailure(1), hostileFailure(4), reporttest.Hostile))))
+	reporttest.Harmless(t, string(markdownPage(NewBlast(hostileFailure(1), hostileFailure(4), reporttest.Hostile))))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/markdown"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -53,7 +54,7 @@ func (t *writer) worse() [][]text.Cell {
 			if i == 0 {
 				pending = s.Pending.text()
 			}
-			table = append(table, text.Plain.Row(s.Name, t.group(pods)+" newly Pending", pending, cmp.Or(pods[0].Message, text.Silent)))
+			table = append(table, text.Plain.Row(s.Name, t.group(pods)+" newly Pending", pending, cmp.Or(pods[0].Message, expect.NoMessage)))
 		}
 	}
 	for _, s := range t.report.Steps {
@@ -73,7 +74,7 @@ func (t *writer) worse() [][]text.Cell {
 	return table
 }
 
-func (t *writer) worseFailures(s *FailuresDiff) [][]text.Cell {
+func (t *writer) worseFailures(s *BlastDiff) [][]text.Cell {
 	var table [][]text.Cell
 	grew := func(c *Change) bool { return c != nil && c.New > c.Old }
 	if grew(s.Pending) {
@@ -132,7 +133,7 @@ func (t *writer) details(s *StepDiff) string {
 	m.List("No longer Pending", pods(s.NoLongerPending, ", which is no longer there"))
 	var reasons, better []string
 	for _, p := range s.OtherMessage {
-		reasons = append(reasons, fmt.Sprintf("%s: %s → %s", markdown.Code(t.name(p.Namespace, p.Name)), markdown.Prose(cmp.Or(p.Old, text.Silent)), markdown.Prose(cmp.Or(p.New, text.Silent))))
+		reasons = append(reasons, fmt.Sprintf("%s: %s → %s", markdown.Code(t.name(p.Namespace, p.Name)), markdown.Prose(cmp.Or(p.Old, expect.NoMessage)), markdown.Prose(cmp.Or(p.New, expect.NoMessage))))
 	}
 	m.List("Pending for another reason", reasons)
 	for _, e := range s.NoLongerUnmet {
@@ -152,7 +153,7 @@ func (t *writer) details(s *StepDiff) string {
 }
 
 // failureDetails are how each level and each failure changed.
-func (t *writer) failureDetails(s *FailuresDiff) string {
+func (t *writer) failureDetails(s *BlastDiff) string {
 	m := &markdown.Page{}
 	m.Block("%s", markdown.Summary(s.Name, "what failures take"))
 	m.List("Levels added", markdown.Proses(s.Added))

@@ -3,6 +3,7 @@ package diff
 import (
 	"slices"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/run"
@@ -43,8 +44,8 @@ type Report struct {
 	Removed   []string `json:"removed,omitempty"`
 	Unchanged []string `json:"unchanged,omitempty"`
 	// Steps are the steps that differ, of two Reports, and Failures those of two BlastReports, in the new one's order.
-	Steps    []StepDiff     `json:"steps,omitempty"`
-	Failures []FailuresDiff `json:"failures,omitempty"`
+	Steps    []StepDiff  `json:"steps,omitempty"`
+	Failures []BlastDiff `json:"failures,omitempty"`
 }
 
 // Compared is one of two reports.
@@ -184,8 +185,8 @@ type LevelDiff struct {
 	New         *run.Distribution `json:"new,omitempty"`
 }
 
-// FailuresDiff is what differs in what failures take after one step.
-type FailuresDiff struct {
+// BlastDiff is what differs in what failures take after one step.
+type BlastDiff struct {
 	// Name is the step's name.
 	Name string `json:"name"`
 	// Pending counts the Pending pods before anything fails; missing where the number is the same.
@@ -194,11 +195,11 @@ type FailuresDiff struct {
 	Added   []string `json:"added,omitempty"`
 	Removed []string `json:"removed,omitempty"`
 	// Levels are the levels that differ, widest first.
-	Levels []FailureLevelDiff `json:"levels,omitempty"`
+	Levels []BlastLevelDiff `json:"levels,omitempty"`
 }
 
-// FailureLevelDiff is what differs in what the failures of one level take.
-type FailureLevelDiff struct {
+// BlastLevelDiff is what differs in what the failures of one level take.
+type BlastLevelDiff struct {
 	// TopologyKey is the node label whose values make the domains.
 	TopologyKey string `json:"topologyKey"`
 	// Domains is the number of domains; missing where it is the same.
@@ -249,24 +250,14 @@ type NameDiff struct {
 	NoLonger []string `json:"noLonger,omitempty"`
 }
 
-// What a comparison can be asked to fail on.
-const (
-	FailOnMoved        = "moved"
-	FailOnPending      = "pending"
-	FailOnRadius       = "radius"
-	FailOnStranded     = "stranded"
-	FailOnExpectations = "expectations"
-	FailOnAny          = "any"
-)
-
 // FailOns are the kinds of differences that a comparison of two reports of the kind can be asked to fail on: any pod that moved, more
 // Pending pods after any step, a larger radius at any level, more stranded pods after any failure, an expectation that is newly
 // unmet, any difference.
 func FailOns(of string) []string {
 	if of == blast.Kind {
-		return []string{FailOnPending, FailOnRadius, FailOnStranded, FailOnAny}
+		return []string{expect.FailOnPending, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny}
 	}
-	return []string{FailOnMoved, FailOnPending, FailOnExpectations, FailOnAny}
+	return []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnAny}
 }
 
 // Failed are the kinds of differences that were not wanted, and are there.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/report/run"
@@ -16,7 +17,7 @@ func New(old, new *run.Report, version string) *Report {
 	d := newDiff(run.Kind, &old.Head, &new.Head, version)
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
 	before, after := placesOf(old.Steps), placesOf(new.Steps)
-	pairs := d.pairSteps(keysOf(old.Steps, func(s run.Step) string { return s.Name }), keysOf(new.Steps, func(s run.Step) string { return s.Name }))
+	pairs := d.pairSteps(report.Each(old.Steps, func(s run.Step) string { return s.Name }), report.Each(new.Steps, func(s run.Step) string { return s.Name }))
 	var earlier []StepDiff
 	for _, at := range pairs {
 		step := stepDiff{StepDiff: StepDiff{Name: new.Steps[at.new].Name}, old: &old.Steps[at.old], new: &new.Steps[at.new]}
@@ -92,15 +93,6 @@ func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) 
 	return pairs, added, removed
 }
 
-// keysOf are the keys of the items, in order.
-func keysOf[T any, K any](items []T, key func(T) K) []K {
-	keys := make([]K, len(items))
-	for i, item := range items {
-		keys[i] = key(item)
-	}
-	return keys
-}
-
 // podName names a pod in a cluster.
 type podName struct{ namespace, name string }
 
@@ -166,8 +158,8 @@ func (d *stepDiff) empty() bool {
 
 // pods compares the pods, workload by workload in the new report's order, then those of the workloads that are gone.
 func (d *stepDiff) pods(before, after []map[podName]*run.Pod) {
-	of := func(p run.Pod) report.Owner { return report.OwnerOf(p.Namespace, p.Workload, p.Name) }
-	old := map[report.Owner][]run.Pod{}
+	of := func(p run.Pod) cluster.Ref { return report.WorkloadOf(p.Namespace, p.Workload, p.Name) }
+	old := map[cluster.Ref][]run.Pod{}
 	for _, group := range report.Group(d.old.Pods, of) {
 		old[of(group[0])] = group
 	}
@@ -221,7 +213,7 @@ func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[podName]
 
 // pairPods finds which pod of a workload is which, as MovedPod says.
 func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
-	key := func(pods []run.Pod) []podName { return keysOf(pods, nameOf) }
+	key := func(pods []run.Pod) []podName { return report.Each(pods, nameOf) }
 	kind := ""
 	if len(new) > 0 {
 		kind, _, _ = strings.Cut(new[0].Workload, "/")
@@ -230,7 +222,7 @@ func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
 	case "", "statefulset":
 		return pairByKey(key(old), key(new))
 	case "daemonset":
-		node := func(pods []run.Pod) []string { return keysOf(pods, func(p run.Pod) string { return p.Node }) }
+		node := func(pods []run.Pod) []string { return report.Each(pods, func(p run.Pod) string { return p.Node }) }
 		pairs, added, removed = pairByKey(node(old), node(new))
 		return pairs, added, removed
 	}
@@ -321,7 +313,7 @@ func (d *stepDiff) since(earlier []StepDiff) {
 
 func (d *stepDiff) workloads() {
 	id := func(w run.Workload) string { return w.Namespace + "/" + w.Title() }
-	pairs, added, removed := pairByKey(keysOf(d.old.Workloads, id), keysOf(d.new.Workloads, id))
+	pairs, added, removed := pairByKey(report.Each(d.old.Workloads, id), report.Each(d.new.Workloads, id))
 	for _, at := range pairs {
 		d.workload(&d.old.Workloads[at.old], &d.new.Workloads[at.new])
 	}
@@ -343,7 +335,7 @@ func (d *stepDiff) workload(old, new *run.Workload) {
 		Desired: change(old.Desired, new.Desired), Running: change(old.Running, new.Running), Pending: change(old.Pending, new.Pending),
 	}
 	key := func(d run.Distribution) string { return d.TopologyKey }
-	keys := keysOf(new.Domains, key)
+	keys := report.Each(new.Domains, key)
 	for _, d := range old.Domains {
 		if !slices.Contains(keys, d.TopologyKey) {
 			keys = append(keys, d.TopologyKey)
@@ -377,7 +369,7 @@ func equal(d, other *run.Distribution) bool {
 
 func (d *stepDiff) rollouts() {
 	id := func(r run.Rollout) string { return r.Namespace + "/" + r.Kind + "/" + r.Name }
-	_, added, removed := pairByKey(keysOf(d.old.Rollouts, id), keysOf(d.new.Rollouts, id))
+	_, added, removed := pairByKey(report.Each(d.old.Rollouts, id), report.Each(d.new.Rollouts, id))
 	for _, i := range added {
 		d.NewlyStuck = append(d.NewlyStuck, d.new.Rollouts[i])
 	}
@@ -389,7 +381,7 @@ func (d *stepDiff) rollouts() {
 // expectations compares those of the same words. An expectation that one of the reports does not have is met there.
 func (d *stepDiff) expectations() {
 	want := func(e run.Expectation) string { return e.Want }
-	_, added, removed := pairByKey(keysOf(run.Unmet(d.old.Expectations), want), keysOf(run.Unmet(d.new.Expectations), want))
+	_, added, removed := pairByKey(report.Each(run.Unmet(d.old.Expectations), want), report.Each(run.Unmet(d.new.Expectations), want))
 	for _, i := range added {
 		d.NewlyUnmet = append(d.NewlyUnmet, run.Unmet(d.new.Expectations)[i])
 	}

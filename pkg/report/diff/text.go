@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -223,8 +224,8 @@ func (t *writer) otherMessages(pods []OtherMessage) {
 	}
 	t.UpTo(len(pods), "pod", "pods", func(i int) {
 		t.Linef(text.Plain, "  %s", t.name(pods[i].Namespace, pods[i].Name))
-		t.Linef(text.Plain, "    old  %s", cmp.Or(pods[i].Old, text.Silent))
-		t.Linef(text.Plain, "    new  %s", cmp.Or(pods[i].New, text.Silent))
+		t.Linef(text.Plain, "    old  %s", cmp.Or(pods[i].Old, expect.NoMessage))
+		t.Linef(text.Plain, "    new  %s", cmp.Or(pods[i].New, expect.NoMessage))
 	})
 }
 
@@ -347,7 +348,7 @@ func (t *writer) rows(table [][]text.Cell, one, several string) {
 }
 
 // failures tells of one step of two BlastReports.
-func (t *writer) failures(s *FailuresDiff) {
+func (t *writer) failures(s *BlastDiff) {
 	var counts []string
 	if s.Pending != nil {
 		counts = append(counts, s.Pending.text()+" Pending")
@@ -373,7 +374,7 @@ func (t *writer) failures(s *FailuresDiff) {
 }
 
 // levels is a row for each level, below the titles.
-func (t *writer) levels(s *FailuresDiff) [][]text.Cell {
+func (t *writer) levels(s *BlastDiff) [][]text.Cell {
 	table := [][]text.Cell{text.Bold.Row("LEVEL", "DOMAINS", "RADIUS", "TAKES", "STRANDED", "NOT REPLACED")}
 	for _, l := range s.Levels {
 		cells := text.Plain.Row(text.LevelName(l.TopologyKey), l.Domains.text(), text.None, text.None)
@@ -429,7 +430,7 @@ func (r *RadiusDiff) takes(namespaced bool) string {
 }
 
 // table is a row for each failure, those that grew most first, below the titles.
-func (d *FailureLevelDiff) table() [][]text.Cell {
+func (d *BlastLevelDiff) table() [][]text.Cell {
 	table := [][]text.Cell{text.Bold.Row("DOMAIN", "TAKES UP TO", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
 	failures := slices.Clone(d.Failures)
 	slices.SortStableFunc(failures, func(a, b FailureDiff) int {

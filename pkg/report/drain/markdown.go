@@ -3,9 +3,9 @@ package drain
 import (
 	"cmp"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/markdown"
-	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
 // markdownPage is whether the drain ends, the nodes, and details of each.
@@ -48,7 +48,7 @@ func (t *writer) details(node *DrainedNode) string {
 		return name(node.Placed[i].Namespace, node.Placed[i].Name) + " on " + markdown.Code(node.Placed[i].Node)
 	}))
 	m.List("Pending", lines(len(node.Pending), func(i int) string {
-		return name(node.Pending[i].Namespace, node.Pending[i].Name) + ": " + markdown.Prose(cmp.Or(node.Pending[i].Message, text.Silent))
+		return name(node.Pending[i].Namespace, node.Pending[i].Name) + ": " + markdown.Prose(cmp.Or(node.Pending[i].Message, expect.NoMessage))
 	}))
 	m.Block("</details>")
 	return m.Text()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -17,15 +18,15 @@ func aLint(name string) *Report {
 			Source:  &Source{Source: report.Source{File: name + ".yaml", Line: 12}, Document: 2},
 			Message: "the rule selects app=" + name, Fix: "select app=web", Page: lint.Check{ID: check}.Page()}
 	}
-	made := finding("selector-drift", report.Error, "StatefulSet", "spec.template.spec.affinity")
+	made := finding("selector-drift", expect.Error, "StatefulSet", "spec.template.spec.affinity")
 	made.ExpandedFrom, made.Source = "KafscaleCluster shop/"+name, nil
 	return &Report{
 		Head:    report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream", Scenario: "shop", Cluster: report.Cluster{Nodes: 3}, Notes: []string{"A note."}},
 		Summary: Summary{Errors: 1, Warnings: 1, Notes: 1},
 		Findings: []Finding{
-			finding("selector-drift", report.Warning, "Deployment", "spec.template.spec.affinity"), finding("outvoted", "note", "Deployment", "spec.template.spec.affinity"), made,
+			finding("selector-drift", expect.Warning, "Deployment", "spec.template.spec.affinity"), finding("outvoted", "note", "Deployment", "spec.template.spec.affinity"), made,
 		},
-		IgnoredFindings: []Ignored{{finding("rollout-deadlock", report.Error, "Deployment", "spec.strategy"), "nodes are added by " + name}},
+		IgnoredFindings: []Ignored{{finding("rollout-deadlock", expect.Error, "Deployment", "spec.strategy"), "nodes are added by " + name}},
 		Checks:          NewChecks(lint.Checks()),
 	}
 }

@@ -20,7 +20,7 @@ func (r *Report) sarif() ([]byte, error) {
 			Place: f.Step + "/" + f.Namespace + "/" + f.object() + "/" + f.Field,
 		}
 		if f.Source != nil {
-			result.Source = &f.Source.Source
+			result.Source = f.Source.InManifest()
 		}
 		results = append(results, result)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -81,7 +81,7 @@ func (f *Finding) header() string {
 }
 
 func (t *writer) finding(f *Finding) {
-	style := map[string]text.Style{report.Error: text.Red, report.Warning: text.Yellow}[f.Severity]
+	style := map[string]text.Style{expect.Error: text.Red, expect.Warning: text.Yellow}[f.Severity]
 	t.Line(text.Plain.Cellf("  "), style.Cell(f.Severity), text.Plain.Cellf(" %s: %s", f.Check, f.Message))
 	t.Linef(text.Plain, "    at:  %s", f.Field)
 	t.Linef(text.Plain, "    fix: %s", f.Fix)

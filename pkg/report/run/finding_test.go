@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
@@ -43,31 +45,18 @@ func sourced() *Report {
 }
 
 func TestFindings(t *testing.T) {
-	web := &report.Source{File: "k8s/web app.yaml", Line: 7}
-	want := []report.Finding{
-		{ID: report.ExpectationNotMet, Level: report.Error, Message: "want 0 pods Pending, got 4 pods Pending", Source: &report.Source{File: "scenario.yaml", Line: 12}, Step: "new-image"},
-		{ID: report.ExpectationNotMet, Level: report.Error, Message: "want rollouts end, got deployment/web", Step: "new-image"},
-		{ID: report.RulePending, Level: report.Warning, Message: "3 of 3 pods of deployment/web Pending: no room (and 1 other message)", Source: web,
+	web := &manifest.Source{File: "k8s/web app.yaml", Line: 7}
+	want := []expect.Finding{
+		{ID: expect.NotMet, Level: expect.Error, Message: "want 0 pods Pending, got 4 pods Pending", Source: &manifest.Source{File: "scenario.yaml", Line: 12}, Step: "new-image"},
+		{ID: expect.NotMet, Level: expect.Error, Message: "want rollouts end, got deployment/web", Step: "new-image"},
+		{ID: expect.PodsPending, Level: expect.Warning, Message: "3 of 3 pods of deployment/web Pending: no room (and 1 other message)", Source: web,
 			Step: "new-image", Namespace: "shop", Workload: "deployment/web"},
-		{ID: report.RulePending, Level: report.Warning, Message: "pod/bare Pending: kube-scheduler gave no message", Source: &report.Source{File: "-", Line: 1},
+		{ID: expect.PodsPending, Level: expect.Warning, Message: "pod/bare Pending: kube-scheduler gave no message", Source: &manifest.Source{File: "-", Line: 1},
 			Step: "new-image", Namespace: "shop", Workload: "pod/bare"},
-		{ID: report.RuleRollout, Level: report.Error, Message: "the rollout of deployment/web is stuck at 1 of 3 updated: pod web-2 is Pending", Source: web,
+		{ID: expect.RolloutStuck, Level: expect.Error, Message: "the rollout of deployment/web is stuck at 1 of 3 updated: pod web-2 is Pending", Source: web,
 			Step: "new-image", Namespace: "shop", Workload: "deployment/web"},
 	}
 	if diff := cmp.Diff(want, sourced().Findings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestRules(t *testing.T) {
-	seen := map[string]bool{}
-	for _, rule := range report.Rules() {
-		if rule.ID == "" || rule.Short == "" || rule.Full == "" || rule.Help == "" || seen[rule.ID] {
-			t.Errorf("rule %+v lacks something, or is there twice", rule)
-		}
-		if rule.Level != report.Error && rule.Level != report.Warning {
-			t.Errorf("%s has the level %q", rule.ID, rule.Level)
-		}
-		seen[rule.ID] = true
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report/format/junit"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
@@ -74,7 +74,7 @@ func (s *Step) cases() []junit.Case {
 			c.File, c.Line = e.Source.File, e.Source.Line
 		}
 		if !e.Met {
-			c.Failure = &junit.Failure{Message: e.Failure(), Type: report.ExpectationNotMet, Text: s.reasons(e)}
+			c.Failure = &junit.Failure{Message: e.Failure(), Type: expect.NotMet, Text: s.reasons(e)}
 		}
 		cases = append(cases, c)
 	}
@@ -91,8 +91,8 @@ func (s *Step) reasons(e Expectation) string {
 		lines = append(lines, "why  "+why)
 	}
 	for _, pods := range s.refusals() {
-		of := report.OwnerOf(pods[0].Namespace, pods[0].Workload, pods[0].Name)
-		lines = append(lines, fmt.Sprintf("%s of %s/%s Pending: %s", words.Count(len(pods), "pod"), of.Namespace, of.Workload, cmp.Or(pods[0].Message, text.Silent)))
+		of := pods[0].workload()
+		lines = append(lines, fmt.Sprintf("%s of %s/%s Pending: %s", words.Count(len(pods), "pod"), of.Namespace, of, cmp.Or(pods[0].Message, expect.NoMessage)))
 	}
 	return junit.CleanLines(lines)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/junit"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -28,13 +29,13 @@ func TestExpectationsJUnit(t *testing.T) {
 	want := junit.Suites{Name: "shop", Tests: 4, Failures: 2, Time: "0", Suites: []junit.Suite{
 		{Name: "new-image", Tests: 3, Failures: 2, Time: "0", Cases: []junit.Case{
 			{Name: "0 pods Pending", Classname: "shop.new-image", File: "scenario.yaml", Line: 12, Time: "0", Failure: &junit.Failure{
-				Message: "want 0 pods Pending, got 4 pods Pending", Type: report.ExpectationNotMet,
+				Message: "want 0 pods Pending, got 4 pods Pending", Type: expect.NotMet,
 				Text: "want 0 pods Pending\ngot  4 pods Pending\nwhy  deployment/web: no node has room.\n2 pods of shop/deployment/web Pending: no room\n" +
 					"1 pod of shop/deployment/web Pending: no zone\n1 pod of shop/pod/bare Pending: kube-scheduler gave no message",
 			}},
 			{Name: "1 pod in each zone", Classname: "shop.new-image", File: "scenario.yaml", Line: 13, Time: "0"},
 			{Name: "rollouts end", Classname: "shop.new-image", Time: "0", Failure: &junit.Failure{
-				Message: "want rollouts end, got deployment/web", Type: report.ExpectationNotMet,
+				Message: "want rollouts end, got deployment/web", Type: expect.NotMet,
 				Text: "want rollouts end\ngot  deployment/web\nwhy  deployment/web: no node has room.\n2 pods of shop/deployment/web Pending: no room\n" +
 					"1 pod of shop/deployment/web Pending: no zone\n1 pod of shop/pod/bare Pending: kube-scheduler gave no message",
 			}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/markdown"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -24,7 +25,7 @@ func markdownPage(r *Report) []byte {
 			unmet = append(unmet, text.Plain.Row(s.Name, e.Want, e.Got, cmp.Or(e.Why, text.None), place(e.Source)))
 		}
 		for _, pods := range s.refusals() {
-			pending = append(pending, text.Plain.Row(s.Name, s.waiting(pods), cmp.Or(pods[0].Message, text.Silent)))
+			pending = append(pending, text.Plain.Row(s.Name, s.waiting(pods), cmp.Or(pods[0].Message, expect.NoMessage)))
 		}
 	}
 	if len(unmet) > 1 {

@@ -1,10 +1,10 @@
 package run
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 )
 
@@ -198,7 +198,7 @@ type Expectation struct {
 	Source *report.Source `json:"source,omitempty"`
 }
 
-func (e Expectation) Failure() string { return fmt.Sprintf("want %s, got %s", e.Want, e.Got) }
+func (e Expectation) Failure() string { return expect.Expectation{Want: e.Want, Got: e.Got}.String() }
 
 func Unmet(expectations []Expectation) []Expectation {
 	var failed []Expectation

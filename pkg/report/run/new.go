@@ -7,26 +7,26 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// New puts what a simulation found into the model. The version is Faultline's own.
-func New(result *simulation.Result, version string) *Report {
+// New puts what a simulation found into the model, with the judged expectations of each step. The version is Faultline's own.
+func New(result *simulation.Result, judged [][]expect.Expectation, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version)}
 	levels := topology.Levels(result.Initial.Nodes, result.Scenario.LevelKeys...)
 	r.Nodes = report.NewNodes(result.Initial.Nodes, levels)
 	before := result.Initial
 	for i := range result.Steps {
-		step := newStep(&result.Steps[i], result.Scenario)
+		step := newStep(&result.Steps[i], judged[i], result.Scenario)
 		if after := result.Steps[i].State; !slices.Equal(before.Nodes, after.Nodes) {
 			step.Nodes = report.NewNodes(after.Nodes, levels)
 		}
@@ -36,7 +36,7 @@ func New(result *simulation.Result, version string) *Report {
 	return r
 }
 
-func newStep(step *simulation.Step, from *scenario.Scenario) Step {
+func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.Scenario) Step {
 	s := Step{Name: step.Name, Action: step.Action, Why: step.Why(), Notes: step.Notes}
 	view := newView(step, from.LevelKeys)
 	s.TopologyKeys = view.keys
@@ -62,8 +62,7 @@ func newStep(step *simulation.Step, from *scenario.Scenario) Step {
 		s.Preempted = append(s.Preempted, Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node})
 	}
 	for _, rollout := range step.Rollouts {
-		// A first revision whose pods wait is told by its pods.
-		if rollout.Complete || rollout.Old == 0 && len(rollout.NotCreated) == 0 {
+		if !rollout.Stuck() {
 			continue
 		}
 		s.Rollouts = append(s.Rollouts, Rollout{
@@ -71,17 +70,12 @@ func newStep(step *simulation.Step, from *scenario.Scenario) Step {
 			Old: rollout.Old, Ready: rollout.Ready, NotCreated: rollout.NotCreated, Waiting: rollout.Waiting,
 		})
 	}
-	i := slices.IndexFunc(from.Steps, func(loaded scenario.LoadedStep) bool { return loaded.Name == step.Name })
-	for _, e := range step.Expectations {
-		judged := Expectation{Want: e.Want, Got: e.Got, Met: e.Met, Why: e.Why}
-		expects := from.Expects
-		if !e.Always && i >= 0 {
-			expects = from.Steps[i].Expects
+	for _, e := range judged {
+		expectation := Expectation{Want: e.Want, Got: e.Got, Met: e.Met, Why: e.Why}
+		if e.Source != nil {
+			expectation.Source = report.NewSource(*e.Source)
 		}
-		if expects != nil && len(e.Field) > 0 {
-			judged.Source = report.NewSource(expects(e.Field...))
-		}
-		s.Expectations = append(s.Expectations, judged)
+		s.Expectations = append(s.Expectations, expectation)
 	}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
@@ -209,7 +203,7 @@ func notReady(pod *v1.Pod) bool {
 
 // workloads sums the pods up by owner; bare pods are each their own.
 func (v *view) workloads(pods []Pod) []Workload {
-	wanted := v.desired()
+	wanted := v.step.State.Desired()
 	notCreated := map[cluster.Ref][]string{}
 	for _, rollout := range v.step.Rollouts {
 		notCreated[cluster.Ref{Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name}] = rollout.NotCreated
@@ -259,30 +253,6 @@ func (v *view) workloads(pods []Pod) []Workload {
 		summed[i] = *w
 	}
 	return summed
-}
-
-// desired returns how many pods each controller's spec asks for.
-func (v *view) desired() map[cluster.Ref]int {
-	wanted := map[cluster.Ref]int{}
-	set := func(kind string, obj cluster.Object, replicas *int32) {
-		n := 1
-		if replicas != nil {
-			n = int(*replicas)
-		}
-		wanted[cluster.Ref{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}] = n
-	}
-	for _, d := range v.step.State.Deployments {
-		set("Deployment", d, d.Spec.Replicas)
-	}
-	for _, s := range v.step.State.StatefulSets {
-		set("StatefulSet", s, s.Spec.Replicas)
-	}
-	for _, s := range v.step.State.ReplicaSets {
-		if metav1.GetControllerOfNoCopy(s) == nil {
-			set("ReplicaSet", s, s.Spec.Replicas)
-		}
-	}
-	return wanted
 }
 
 // distribution counts the nodes of a workload's pods by domain. A domain whose nodes all repel such pods is no empty one.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -68,7 +69,7 @@ func TestSARIFLocations(t *testing.T) {
 		got = append(got, p)
 	}
 	want := []place{
-		{report.ExpectationNotMet, "scenario.yaml", 12}, {report.ExpectationNotMet, "", 0}, {report.RulePending, "k8s/web%20app.yaml", 7}, {report.RulePending, "", 0}, {report.RuleRollout, "k8s/web%20app.yaml", 7},
+		{expect.NotMet, "scenario.yaml", 12}, {expect.NotMet, "", 0}, {expect.PodsPending, "k8s/web%20app.yaml", 7}, {expect.PodsPending, "", 0}, {expect.RolloutStuck, "k8s/web%20app.yaml", 7},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,8 +3,8 @@ package size
 import (
 	"cmp"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report/format/markdown"
-	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
 // markdownPage is the answer, the numbers, and what goes wrong with fewer.
@@ -21,7 +21,7 @@ func markdownPage(r *Report) []byte {
 	m.Table(r.table(), "group")
 	var fewer []string
 	for _, f := range r.Fewer {
-		fewer = append(fewer, markdown.Prose(f.text())+": "+markdown.Prose(cmp.Or(f.Message, text.Silent)))
+		fewer = append(fewer, markdown.Prose(f.text())+": "+markdown.Prose(cmp.Or(f.Message, expect.NoMessage)))
 	}
 	m.List("With fewer", fewer)
 	return m.Bytes()

@@ -28,13 +28,13 @@ type Suite struct {
 }
 
 type Case struct {
-	Name      string     `xml:"name,attr"`
-	Classname string     `xml:"classname,attr"`
-	File      string     `xml:"file,attr,omitempty"`
-	Line      int        `xml:"line,attr,omitempty"`
-	Time      string     `xml:"time,attr"`
-	Failure   *Failure   `xml:"failure"`
-	Out       *Output `xml:"system-out"`
+	Name      string   `xml:"name,attr"`
+	Classname string   `xml:"classname,attr"`
+	File      string   `xml:"file,attr,omitempty"`
+	Line      int      `xml:"line,attr,omitempty"`
+	Time      string   `xml:"time,attr"`
+	Failure   *Failure `xml:"failure"`
+	Out       *Output  `xml:"system-out"`
 }
 
 type Failure struct {

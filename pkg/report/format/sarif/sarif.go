@@ -11,6 +11,8 @@ import (
 	// Version 3 of this library writes each default of the standard, too: 20 empty lists a run. Version 2 writes what was set.
 	"github.com/owenrumney/go-sarif/v2/sarif"
 
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
@@ -26,7 +28,7 @@ type Result struct {
 	Rule, Level, Message string
 	// Place is where it is, as step/namespace/kind/name; Source is where its cause stands in a file, or nil. GitHub shows only the latter.
 	Place  string
-	Source *report.Source
+	Source *manifest.Source
 }
 
 // Encode writes the results of a version of Faultline.
@@ -64,10 +66,10 @@ func Encode(version string, rules []Rule, results []Result) ([]byte, error) {
 	return report.EncodeJSON(log)
 }
 
-// Findings writes the findings of a report.
-func Findings(h report.Head, found []report.Finding) ([]byte, error) {
+// Findings writes findings.
+func Findings(h report.Head, found []expect.Finding) ([]byte, error) {
 	var rules []Rule
-	for _, rule := range report.Rules() {
+	for _, rule := range expect.Rules() {
 		rules = append(rules, Rule{ID: rule.ID, Level: rule.Level, Short: rule.Short, Full: rule.Full, Help: rule.Help})
 	}
 	var results []Result

@@ -1,10 +1,8 @@
 package scenario
 
 import (
-	_ "embed"
 	"encoding/json"
 	"reflect"
-	"strings"
 
 	"github.com/invopop/jsonschema"
 	v1 "k8s.io/api/core/v1"
@@ -14,28 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// commentsFile holds the Go comments of the types that a scenario file consists of, as "Step" and "Step.Name". A built program
-// has no source from which to read them; a test keeps the file true to it.
-//
-//go:embed comments.json
-var commentsFile []byte
-
-// Schema returns the JSON Schema of a scenario file, indented. The Go comments of File are its descriptions.
-func Schema() ([]byte, error) {
-	var comments map[string]string
-	if err := json.Unmarshal(commentsFile, &comments); err != nil {
-		return nil, err
-	}
-	return marshal(reflectSchema(lookup(comments)))
-}
-
-// lookup finds the comment of a type, or of a field of it.
-func lookup(comments map[string]string) func(t reflect.Type, field string) string {
-	return func(t reflect.Type, field string) string {
-		return comments[strings.TrimSuffix(t.Name()+"."+field, ".")]
-	}
-}
-
+// reflectSchema makes the JSON Schema of a scenario file. comment finds the Go comment of a type, or of a field of it.
 func reflectSchema(comment func(t reflect.Type, field string) string) *jsonschema.Schema {
 	reflector := jsonschema.Reflector{
 		ExpandedStruct: true,

@@ -1,4 +1,4 @@
-package simulation
+package expect
 
 import (
 	"fmt"
@@ -12,72 +12,46 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Expectation is what a scenario expected of a step, what was seen, and whether that is it.
-type Expectation struct {
-	Want, Got string
-	Met       bool
-	// Why says in one line what is behind it where it is not met: the pods concerned and kube-scheduler's messages for those that
-	// are Pending. Empty where it is met, or where nothing is known besides Got.
-	Why string
-	// Field is its place under expect, as names and positions; empty where it is not from there. Always tells that it is under the
-	// scenario's expect, which holds after every step, and not under the step's own.
-	Field  []any
-	Always bool
-}
-
-// judge compares the step with what is expected of it, as far as the step alone tells it.
-func judge(expect *scenario.Expect, step *Step) []Expectation {
-	if expect == nil {
-		return nil
-	}
-	var judged []Expectation
-	add := func(e Expectation, field ...any) {
-		if e.Met {
-			e.Why = ""
-		}
-		e.Field = slices.Concat(field, e.Field)
-		judged = append(judged, e)
-	}
+// judgeStep judges what can be seen of the step itself.
+func (j *judge) judgeStep(step *simulation.Step) {
 	pending := len(step.Pending)
-	if expect.Pending != nil {
-		add(Expectation{
-			Want: plural(*expect.Pending, "pod") + " Pending", Got: fmt.Sprint(pending), Met: pending == *expect.Pending, Why: Waiting(step.Pending),
+	if j.Pending != nil {
+		j.add(Expectation{
+			Want: cluster.Count(*j.Pending, "pod") + " Pending", Got: fmt.Sprint(pending), Met: pending == *j.Pending, Why: waiting(step.Pending),
 		}, "pending")
 	}
-	if expect.PendingAtMost != nil {
-		add(Expectation{
-			Want: fmt.Sprintf("at most %s Pending", plural(*expect.PendingAtMost, "pod")), Got: fmt.Sprint(pending),
-			Met: pending <= *expect.PendingAtMost, Why: Waiting(step.Pending),
+	if j.PendingAtMost != nil {
+		j.add(Expectation{
+			Want: fmt.Sprintf("at most %s Pending", cluster.Count(*j.PendingAtMost, "pod")), Got: fmt.Sprint(pending),
+			Met: pending <= *j.PendingAtMost, Why: waiting(step.Pending),
 		}, "pendingAtMost")
 	}
-	if expect.Message != "" {
-		add(judgeMessage(expect.Message, step), "message")
+	if j.Message != "" {
+		j.add(judgeMessage(j.Message, step), "message")
 	}
-	for i := range expect.Domains {
-		for _, e := range judgeDomains(&expect.Domains[i], step) {
-			add(e, "domains", i)
-		}
+	for i := range j.Domains {
+		judgeDomains(&j.Domains[i], step, func(field string, e Expectation) { j.add(e, "domains", i, field) })
 	}
-	for i := range expect.Nodes {
-		on := &expect.Nodes[i]
+	for i := range j.Nodes {
+		on := &j.Nodes[i]
 		if on.OnlyOn != nil {
-			add(judgeNodes(on.Selector, *on.OnlyOn, true, step.State), "nodes", i, "onlyOn")
+			j.add(judgeNodes(on.Selector, *on.OnlyOn, true, step.State), "nodes", i, "onlyOn")
 		}
 		if on.NotOn != nil {
-			add(judgeNodes(on.Selector, *on.NotOn, false, step.State), "nodes", i, "notOn")
+			j.add(judgeNodes(on.Selector, *on.NotOn, false, step.State), "nodes", i, "notOn")
 		}
 	}
-	if expect.Rollouts != nil {
-		add(judgeRollouts(*expect.Rollouts, step), "rollouts")
+	if j.Rollouts != nil {
+		j.add(judgeRollouts(*j.Rollouts, step), "rollouts")
 	}
-	return judged
 }
 
-// Waiting says which pods are Pending, with kube-scheduler's messages: "web-1 and web-2: 0/3 nodes are available: …".
-func Waiting(pending []placement.Pending) string {
+// waiting names the Pending pods, with kube-scheduler's messages: "web-1 and web-2: 0/3 nodes are available: …".
+func waiting(pending []placement.Pending) string {
 	var messages []string
 	pods := map[string][]string{}
 	for _, p := range pending {
@@ -88,7 +62,7 @@ func Waiting(pending []placement.Pending) string {
 	}
 	parts := make([]string, len(messages))
 	for i, message := range messages {
-		parts[i] = few(pods[message])
+		parts[i] = cluster.Few(pods[message])
 		if message != "" {
 			parts[i] += ": " + strings.TrimSuffix(message, ".")
 		}
@@ -96,15 +70,7 @@ func Waiting(pending []placement.Pending) string {
 	return strings.Join(parts, "; ")
 }
 
-// nameOf is the pod's name, with its namespace if that is not the default one.
-func nameOf(pod *v1.Pod) string {
-	if pod.Namespace == v1.NamespaceDefault {
-		return pod.Name
-	}
-	return pod.Namespace + "/" + pod.Name
-}
-
-func judgeMessage(text string, step *Step) Expectation {
+func judgeMessage(text string, step *simulation.Step) Expectation {
 	e := Expectation{Want: fmt.Sprintf("a Pending pod's message contains %q", text), Got: "no pod is Pending"}
 	for _, pending := range step.Pending {
 		e.Got = pending.Message
@@ -114,12 +80,12 @@ func judgeMessage(text string, step *Step) Expectation {
 		}
 	}
 	if slices.ContainsFunc(step.Pending, func(p placement.Pending) bool { return p.Message != e.Got }) {
-		e.Why = Waiting(step.Pending) // Got is only one of them
+		e.Why = waiting(step.Pending) // Got is only one of them
 	}
 	return e
 }
 
-func judgeRollouts(complete bool, step *Step) Expectation {
+func judgeRollouts(complete bool, step *simulation.Step) Expectation {
 	var open, waiting []string
 	for _, rollout := range step.Rollouts {
 		if !rollout.Complete {
@@ -148,10 +114,10 @@ func (d occupied) String() string {
 	if len(d.pods) == 0 {
 		return d.name + " has no pod"
 	}
-	return d.name + " has " + few(d.pods)
+	return d.name + " has " + cluster.Few(d.pods)
 }
 
-func judgeDomains(expect *scenario.Domains, step *Step) []Expectation {
+func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(field string, e Expectation)) {
 	domains := occupy(step.State, expect.TopologyKey, expect.Selector)
 	most, least, used := 0, 0, 0
 	var parts []string
@@ -178,31 +144,30 @@ func judgeDomains(expect *scenario.Domains, step *Step) []Expectation {
 				parts = append(parts, d.String())
 			}
 		}
-		parts = []string{few(parts)}
-		if waiting := Waiting(matching(step.Pending, expect.Selector)); lacks && waiting != "" {
-			parts = append(parts, "Pending "+waiting)
+		parts = []string{cluster.Few(parts)}
+		if left := waiting(matching(step.Pending, expect.Selector)); lacks && left != "" {
+			parts = append(parts, "Pending "+left)
 		}
 		return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 	}
-	var judged []Expectation
-	add := func(field string, met bool, why string, format string, args ...any) {
-		judged = append(judged, Expectation{Want: of + ": " + fmt.Sprintf(format, args...), Got: got, Met: met, Why: why, Field: []any{field}})
+	judge := func(field string, met bool, why string, format string, args ...any) {
+		add(field, Expectation{Want: of + ": " + fmt.Sprintf(format, args...), Got: got, Met: met, Why: why})
 	}
 	if expect.Min != nil {
 		few := func(n int) bool { return n < *expect.Min }
-		add("min", len(domains) > 0 && least >= *expect.Min, why(few, true), "at least %d in each", *expect.Min)
+		judge("min", len(domains) > 0 && least >= *expect.Min, why(few, true), "at least %d in each", *expect.Min)
 	}
 	if expect.Max != nil {
 		many := func(n int) bool { return n > *expect.Max }
-		add("max", most <= *expect.Max, why(many, false), "at most %d in each", *expect.Max)
+		judge("max", most <= *expect.Max, why(many, false), "at most %d in each", *expect.Max)
 	}
 	if expect.Skew != nil {
 		extreme := func(n int) bool { return n == most || n == least }
-		add("skew", most-least <= *expect.Skew, why(extreme, true), "skew at most %d", *expect.Skew)
+		judge("skew", most-least <= *expect.Skew, why(extreme, true), "skew at most %d", *expect.Skew)
 	}
 	if expect.Used != nil {
 		empty := func(n int) bool { return n == 0 }
-		add("used", used >= *expect.Used, why(empty, true), "at least %d used", *expect.Used)
+		judge("used", used >= *expect.Used, why(empty, true), "at least %d used", *expect.Used)
 	}
 	for _, name := range slices.Sorted(maps.Keys(expect.Exactly)) {
 		want, here := expect.Exactly[name], occupied{name: name}
@@ -210,12 +175,11 @@ func judgeDomains(expect *scenario.Domains, step *Step) []Expectation {
 			here = domains[i]
 		}
 		reason := here.String()
-		if waiting := Waiting(matching(step.Pending, expect.Selector)); len(here.pods) < want && waiting != "" {
-			reason += "; Pending " + waiting
+		if left := waiting(matching(step.Pending, expect.Selector)); len(here.pods) < want && left != "" {
+			reason += "; Pending " + left
 		}
-		add("exactly", len(here.pods) == want, reason, "exactly %d in %s", want, name)
+		judge("exactly", len(here.pods) == want, reason, "exactly %d in %s", want, name)
 	}
-	return judged
 }
 
 // occupy returns the failure domains, empty ones included, with their running pods.
@@ -257,7 +221,7 @@ func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.S
 			wrong = append(wrong, fmt.Sprintf("%s is on %s", nameOf(pod), pod.Spec.NodeName))
 		}
 	}
-	e := Expectation{Want: fmt.Sprintf("all %s on %s", about(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: few(wrong)}
+	e := Expectation{Want: fmt.Sprintf("all %s on %s", about(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: cluster.Few(wrong)}
 	is := "elsewhere"
 	if !on {
 		e.Want, is = strings.Replace(e.Want, "all ", "no ", 1), "there"
@@ -266,7 +230,7 @@ func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.S
 	case all == 0:
 		e.Got = "no such pod is running"
 	default:
-		e.Got = fmt.Sprintf("%d of %s %s", len(wrong), plural(all, "pod"), is)
+		e.Got = fmt.Sprintf("%d of %s %s", len(wrong), cluster.Count(all, "pod"), is)
 	}
 	return e
 }

@@ -1,4 +1,4 @@
-package gate
+package expect
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -57,10 +57,7 @@ func NewGolden(result *simulation.Result) *Golden {
 			if holds := of.Kind == "StatefulSet" && !cluster.Terminal(pod); pod.Spec.NodeName == "" || !cluster.Active(pod) && !holds {
 				continue
 			}
-			name := of.String()
-			if of.Namespace != v1.NamespaceDefault {
-				name = of.Namespace + "/" + name
-			}
+			name := metric.Name(of)
 			if golden.Workloads == nil {
 				golden.Workloads = map[string]map[string]int{}
 			}
@@ -100,11 +97,11 @@ func (g *Golden) Write(file string) error {
 	return os.WriteFile(file, append([]byte(head), data...), 0o644)
 }
 
-// Judge adds to each step the expectation that its placements are as in the golden file of that name. Steps that the file alone
-// has are told with the last step.
-func (g *Golden) Judge(result *simulation.Result, file string) {
+// Judge returns the expectation of each step that its placements are as in the golden file of that name. Steps that the file alone
+// has are listed with the last step.
+func (g *Golden) Judge(result *simulation.Result, file string) []Expectation {
 	now := NewGolden(result)
-	want := "placements as in " + filepath.Base(file)
+	judged := make([]Expectation, len(result.Steps))
 	for i := range result.Steps {
 		var differences []string
 		at := slices.IndexFunc(g.Steps, func(s GoldenStep) bool { return s.Name == now.Steps[i].Name })
@@ -116,13 +113,12 @@ func (g *Golden) Judge(result *simulation.Result, file string) {
 		if i == len(result.Steps)-1 {
 			differences = append(differences, g.gone(now)...)
 		}
-		e := simulation.Expectation{Want: want, Got: "the same", Met: len(differences) == 0}
-		if !e.Met {
-			e.Got = few(differences, "; ")
-			e.Why = simulation.Waiting(result.Steps[i].Pending)
+		judged[i] = Expectation{Want: "placements as in " + filepath.Base(file), Got: "the same", Met: len(differences) == 0}
+		if !judged[i].Met {
+			judged[i].Got, judged[i].Why = some(differences, "; "), waiting(result.Steps[i].Pending)
 		}
-		result.Steps[i].Expectations = append(result.Steps[i].Expectations, e)
 	}
+	return judged
 }
 
 // gone are the steps that are in the file alone.
@@ -150,7 +146,7 @@ func (s *GoldenStep) differences(now *GoldenStep) []string {
 			}
 		}
 		if len(nodes) > 0 {
-			differences = append(differences, name+": "+few(nodes, ", "))
+			differences = append(differences, name+": "+some(nodes, ", "))
 		}
 	}
 	return differences

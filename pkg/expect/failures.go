@@ -1,12 +1,10 @@
-package gate
+package expect
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -39,24 +37,35 @@ type looked struct {
 	recovered bool
 }
 
-// judge compares the failures of a level with their bounds.
-func (f *failures) judge(ctx context.Context, bounds *scenario.FailureBounds) ([]simulation.Expectation, error) {
+// judgeFailures compares the failures of each level with their bounds.
+func (j *judge) judgeFailures(ctx context.Context, f *failures) error {
+	for at := range j.Failures {
+		b, err := f.bounded(ctx, &j.Failures[at])
+		if err != nil {
+			return fmt.Errorf("failures of level %s: %w", j.Failures[at].Level, err)
+		}
+		b.judge(func(field string, e Expectation) { j.add(e, "failures", at, field) })
+	}
+	return nil
+}
+
+// bounded looks at the failures that are bounded.
+func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) (*bounded, error) {
 	which := look{level: topology.Key(bounds.Level), simultaneous: bounds.Count(&f.scenario.Failures), mode: f.mode(bounds)}
-	b := &bounded{FailureBounds: bounds, look: which, step: f.step}
+	b := &bounded{FailureBounds: bounds, look: which, step: f.step, found: &blast.Level{}}
 	if domains, _ := topology.Domains(f.step.State.Nodes, which.level); len(domains) < which.simultaneous {
-		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", count(len(domains), "domain"), which.simultaneous)
+		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", cluster.Count(len(domains), "domain"), which.simultaneous)
 		if len(domains) == 0 {
 			b.missing = "after this step no node has the label " + which.level
 		}
-		b.found = &blast.Level{}
-		return b.judge(), nil
+		return b, nil
 	}
 	found, err := f.look(ctx, which, bounds.Stranded != nil || bounds.Unreplaced != nil)
 	if err != nil {
 		return nil, err
 	}
 	b.found = &found.analysis.Levels[0]
-	return b.judge(), nil
+	return b, nil
 }
 
 // mode is how the nodes fail.
@@ -108,34 +117,28 @@ type bounded struct {
 	missing string // why there are no failures
 }
 
-func (b *bounded) judge() []simulation.Expectation {
-	var judged []simulation.Expectation
-	add := func(e simulation.Expectation, field string) {
+func (b *bounded) judge(add func(field string, e Expectation)) {
+	judge := func(field string, e Expectation) {
 		if b.missing != "" {
 			e.Met, e.Got = false, b.missing
 		}
-		if e.Met {
-			e.Why = ""
-		}
-		e.Field = []any{field}
-		judged = append(judged, e)
+		add(field, e)
 	}
 	if b.Radius != nil {
-		add(b.radius(), "radius")
+		judge("radius", b.radius())
 	}
 	if b.Lost != nil {
-		add(b.most(*b.Lost, "takes", "", b.lost), "lost")
+		judge("lost", b.most(*b.Lost, "takes", "", b.lost))
 	}
 	if b.Stranded != nil {
-		add(b.most(*b.Stranded, "leaves", " stranded", b.stranded), "stranded")
+		judge("stranded", b.most(*b.Stranded, "leaves", " stranded", b.stranded))
 	}
 	if b.Unreplaced != nil {
-		add(b.most(*b.Unreplaced, "leaves", " unreplaced", b.unreplaced), "unreplaced")
+		judge("unreplaced", b.most(*b.Unreplaced, "leaves", " unreplaced", b.unreplaced))
 	}
 	if b.QuorumLost != nil {
-		add(b.quorum(), "quorumLost")
+		judge("quorumLost", b.quorum())
 	}
-	return judged
 }
 
 // any is "the failure of any zone", or "of any 2 zones together", and how they fail where that is not the usual.
@@ -156,12 +159,12 @@ func (b *bounded) of(f *blast.Failure) string {
 }
 
 // radius looks for the largest share of a workload, the first of equal ones.
-func (b *bounded) radius() simulation.Expectation {
+func (b *bounded) radius() Expectation {
 	whose := b.Workload
 	if whose == "" {
 		whose = "any workload"
 	}
-	e := simulation.Expectation{Want: fmt.Sprintf("%s takes at most %s of %s", b.any(), percent(*b.Radius), whose), Got: "none takes any", Met: true}
+	e := Expectation{Want: fmt.Sprintf("%s takes at most %s of %s", b.any(), percent(*b.Radius), whose), Got: "none takes any", Met: true}
 	worst := 0.0
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
@@ -171,7 +174,7 @@ func (b *bounded) radius() simulation.Expectation {
 			}
 			worst = loss.Share()
 			e.Got = fmt.Sprintf("%s, %d of %d of %s, by %s", percent(worst), loss.Lost, loss.Replicas, loss.Workload, b.of(f))
-			e.Why = fmt.Sprintf("%s holds %s", b.of(f), few(b.podsOn(f, func(o cluster.Ref) bool { return o == loss.Workload }), ", "))
+			e.Why = fmt.Sprintf("%s holds %s", b.of(f), some(b.podsOn(f, func(o cluster.Ref) bool { return o == loss.Workload }), ", "))
 		}
 	}
 	const rounding = 1e-9 // a third is 0.333… here, and may be 1/3 rounded there
@@ -185,12 +188,12 @@ func percent(share float64) string {
 }
 
 // most looks for the failure with the most pods of some kind, the first of equal ones.
-func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (n int, why string)) simulation.Expectation {
+func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (n int, why string)) Expectation {
 	whose := ""
 	if b.Workload != "" {
 		whose = " of " + b.Workload
 	}
-	e := simulation.Expectation{Want: fmt.Sprintf("%s %s %s%s%s", b.any(), verb, atMost(bound, "pod"), whose, fate), Got: "0"}
+	e := Expectation{Want: fmt.Sprintf("%s %s %s%s%s", b.any(), verb, atMost(bound, "pod"), whose, fate), Got: "0"}
 	worst := 0
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
@@ -221,7 +224,7 @@ func (b *bounded) lost(f *blast.Failure) (int, string) {
 	if n == 0 {
 		return 0, ""
 	}
-	return n, fmt.Sprintf("%s holds %s", b.of(f), few(b.podsOn(f, b.Covers), ", "))
+	return n, fmt.Sprintf("%s holds %s", b.of(f), some(b.podsOn(f, b.Covers), ", "))
 }
 
 func (b *bounded) stranded(f *blast.Failure) (int, string) {
@@ -235,7 +238,7 @@ func (b *bounded) stranded(f *blast.Failure) (int, string) {
 			stranded = append(stranded, p)
 		}
 	}
-	return len(stranded), fmt.Sprintf("after the failure of %s, Pending %s", b.of(f), simulation.Waiting(stranded))
+	return len(stranded), fmt.Sprintf("after the failure of %s, Pending %s", b.of(f), waiting(stranded))
 }
 
 func (b *bounded) unreplaced(f *blast.Failure) (int, string) {
@@ -249,15 +252,15 @@ func (b *bounded) unreplaced(f *blast.Failure) (int, string) {
 			names = append(names, fmt.Sprintf("%s (%s)", nameOf(pod), o))
 		}
 	}
-	return len(names), fmt.Sprintf("after the failure of %s, no controller makes another of %s", b.of(f), few(names, ", "))
+	return len(names), fmt.Sprintf("after the failure of %s, no controller makes another of %s", b.of(f), some(names, ", "))
 }
 
-func (b *bounded) quorum() simulation.Expectation {
+func (b *bounded) quorum() Expectation {
 	whose := "a quorum"
 	if b.Workload != "" {
 		whose = "the quorum of " + b.Workload
 	}
-	e := simulation.Expectation{Want: b.any() + " leaves " + whose, Got: "every one does"}
+	e := Expectation{Want: b.any() + " leaves " + whose, Got: "every one does"}
 	if *b.QuorumLost {
 		e.Want = strings.Replace(b.any(), " any ", " some ", 1) + " takes " + whose
 	}
@@ -271,7 +274,7 @@ func (b *bounded) quorum() simulation.Expectation {
 		}
 	}
 	if len(taken) > 0 {
-		e.Got, e.Why = taken[0], few(taken[1:], "; ")
+		e.Got, e.Why = taken[0], some(taken[1:], "; ")
 	}
 	e.Met = len(taken) > 0 == *b.QuorumLost
 	return e
@@ -287,12 +290,4 @@ func (b *bounded) podsOn(f *blast.Failure, of func(cluster.Ref) bool) []string {
 		}
 	}
 	return names
-}
-
-// nameOf is the pod's name, with its namespace if that is not the default one.
-func nameOf(pod *v1.Pod) string {
-	if pod.Namespace == v1.NamespaceDefault {
-		return pod.Name
-	}
-	return pod.Namespace + "/" + pod.Name
 }

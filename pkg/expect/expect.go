@@ -1,0 +1,119 @@
+// Package expect judges. Steps and reports hold facts; whether they are as a scenario expects, worth a look or worse than before is
+// decided here alone.
+//
+//	simulation.Result ─ Judge ────────▶ []Expectation of each step   (step.go, failures.go, finding.go)
+//	                  ─ Golden.Judge ─▶ Expectation of each step     (golden.go: the placements of a file)
+//	Facts             ─ Findings ─────▶ []Finding                    (finding.go)
+//	Comparison        ─ Verdict ──────▶ Verdict                      (verdict.go)
+//
+// It stands below pkg/ask, since pkg/ask/blast finds what a failure takes, and above pkg/report, which shows what is judged here.
+package expect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Expectation is what a scenario expects of a step, what was seen, and whether that meets it.
+type Expectation struct {
+	Want, Got string
+	Met       bool
+	// Why is one line on what is behind an expectation that is not met: the pods concerned, and kube-scheduler's messages for those
+	// that are Pending. Empty where it is met, or where nothing is known besides Got.
+	Why string
+	// Source is where the expectation stands; nil where no file has it.
+	Source *manifest.Source
+}
+
+// String returns "want 0 pods Pending, got 1".
+func (e Expectation) String() string { return fmt.Sprintf("want %s, got %s", e.Want, e.Got) }
+
+// Judge returns the judged expectations of each step: the step's own before those that the scenario has of every step, and what is
+// seen at once before failures and findings. Progress, if set, is called after each recovery from a step's failures with how many
+// are done, and of how many.
+func Judge(ctx context.Context, result *simulation.Result, progress func(step string, done, total int)) ([][]Expectation, error) {
+	judged := make([][]Expectation, len(result.Steps))
+	for i, spec := range simulation.StepsOf(result.Scenario)[:len(result.Steps)] {
+		step := &result.Steps[i]
+		var judges []*judge
+		for _, j := range []judge{{Expect: spec.Expect, source: spec.Expects}, {Expect: result.Scenario.Expect, source: result.Scenario.Expects}} {
+			if j.Expect != nil {
+				j.judged = &judged[i]
+				judges = append(judges, &j)
+			}
+		}
+		for _, j := range judges {
+			j.judgeStep(step)
+		}
+		f := &failures{scenario: result.Scenario, step: step, progress: progress, looked: map[look]*looked{}}
+		for _, j := range judges {
+			if err := j.judgeFailures(ctx, f); err != nil {
+				return nil, fmt.Errorf("step %q: %w", step.Name, err)
+			}
+			if j.Findings != nil {
+				j.add(judgeFindings(*j.Findings, factsOf(step)), "findings")
+			}
+		}
+	}
+	return judged, nil
+}
+
+// judge judges what a scenario expects in one place, after one step.
+type judge struct {
+	*scenario.Expect
+	source func(field ...any) manifest.Source // nil where no file has it
+	judged *[]Expectation
+}
+
+// add adds the expectation that the field holds.
+func (j *judge) add(e Expectation, field ...any) {
+	if e.Met {
+		e.Why = ""
+	}
+	if j.source != nil {
+		source := j.source(field...)
+		e.Source = &source
+	}
+	*j.judged = append(*j.judged, e)
+}
+
+func judgeFindings(most int, facts *Facts) Expectation {
+	var lines []string
+	for _, f := range facts.Findings() {
+		lines = append(lines, f.ID+": "+strings.TrimSuffix(f.Message, "."))
+	}
+	return Expectation{Want: atMost(most, "finding"), Got: fmt.Sprint(len(lines)), Met: len(lines) <= most, Why: some(lines, "; ")}
+}
+
+// nameOf is the pod's name, with its namespace if that is not the default one.
+func nameOf(pod *v1.Pod) string {
+	if pod.Namespace == v1.NamespaceDefault {
+		return pod.Name
+	}
+	return cluster.NameOf(pod).String()
+}
+
+// atMost is "no pod", "at most 1 pod" or "at most 2 pods".
+func atMost(n int, noun string) string {
+	if n == 0 {
+		return "no " + noun
+	}
+	return "at most " + cluster.Count(n, noun)
+}
+
+// some joins a few of the words, and counts the others.
+func some(words []string, by string) string {
+	const most = 6
+	if len(words) <= most {
+		return strings.Join(words, by)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], by), len(words)-most)
+}

@@ -1,0 +1,279 @@
+package expect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// How much a finding matters, in the words of SARIF.
+const (
+	Error   = "error"
+	Warning = "warning"
+)
+
+// Finding is something that a reviewer of the files should look at.
+type Finding struct {
+	// ID is the rule's; Rules describe it.
+	ID string
+	// Level is error or warning.
+	Level string
+	// Message is one line on what was found.
+	Message string
+	// Source is where the cause stands; nil where no file has it.
+	Source *manifest.Source
+	// Step is the name of the step.
+	Step string
+	// Workload is the workload concerned, as kind/name in lower case, and Namespace its namespace; a pod without an owner is its own
+	// workload. Both are empty for an expectation.
+	Namespace, Workload string
+}
+
+// Rule is a kind of finding.
+type Rule struct {
+	ID, Level string
+	// Short and Full describe what was found, Help what to do.
+	Short, Full, Help string
+}
+
+// The IDs of the rules.
+const (
+	NotMet       = "expectation-not-met"
+	PodsPending  = "pods-pending"
+	RolloutStuck = "rollout-stuck"
+	WorkloadGone = "workload-gone"
+	QuorumLost   = "quorum-lost"
+	BudgetBroken = "budget-broken"
+	PodsStranded = "pods-stranded"
+)
+
+// Rules returns all kinds of findings, those of a step before those of failures.
+func Rules() []Rule {
+	return []Rule{
+		{
+			ID: NotMet, Level: Error, Short: "An expectation was not met",
+			Full: "The scenario says what should be so after a step, and it is not.",
+			Help: "Look at the step with simulate run: Why tells what decided. Change the workload, or the expectation if it is out of date.",
+		}, {
+			ID: PodsPending, Level: Warning, Short: "Pods stay Pending",
+			Full: "kube-scheduler finds no node for some of the workload's pods. The message is its own and counts the nodes by reason.",
+			Help: "Give the workload fewer replicas, softer rules or smaller requests, or the cluster more nodes; simulate explain finds the smallest change.",
+		}, {
+			ID: RolloutStuck, Level: Error, Short: "A rollout cannot end",
+			Full: "The controller waits for pods of the new revision, and these wait for room that the old ones hold.",
+			Help: "Let the rollout take an old pod away first (maxUnavailable of at least 1), or make room for the pods that it adds (maxSurge).",
+		}, {
+			ID: WorkloadGone, Level: Warning, Short: "One failure takes a whole workload",
+			Full: "All running pods of the workload are in one failure domain, so that its failure leaves none.",
+			Help: "Spread the pods over the level with topologySpreadConstraints or podAntiAffinity, or run more than one replica.",
+		}, {
+			ID: QuorumLost, Level: Error, Short: "One failure takes a quorum",
+			Full: "The failure leaves fewer pods than the workload needs to decide by majority, and it had enough before.",
+			Help: "Spread the pods so that no failure domain holds as many as the quorum can spare, or use more domains.",
+		}, {
+			ID: BudgetBroken, Level: Warning, Short: "One failure breaks a PodDisruptionBudget",
+			Full: "The failure leaves fewer healthy pods than a PodDisruptionBudget asks for, so that no drain can go on until they are back.",
+			Help: "Spread the pods over more failure domains, run more replicas, or ask for fewer in the budget.",
+		}, {
+			ID: PodsStranded, Level: Warning, Short: "Lost pods find no other node",
+			Full: "The controller makes replacements of the lost pods, and these stay Pending on what is left of the cluster.",
+			Help: "Make the rule that refuses the nodes left preferred instead of required, or give the other domains room for the pods.",
+		},
+	}
+}
+
+// NoMessage stands for the message that kube-scheduler did not give.
+const NoMessage = "kube-scheduler gave no message"
+
+// Facts are what happened in a step, as far as it can be a finding.
+type Facts struct {
+	Step string
+	// Unmet are the expectations that were not met.
+	Unmet []Expectation
+	// Pending are the Pending pods, Stuck the rollouts that cannot end.
+	Pending []Pods
+	Stuck   []controller.Rollout
+	// Failures are what failures of one level would take.
+	Failures []Failure
+	// Source returns where a workload stands; nil where no file has it. Facts without files need none.
+	Source func(cluster.Ref) *manifest.Source
+}
+
+// Pods are pods of one workload that have no node.
+type Pods struct {
+	Workload cluster.Ref
+	// Desired is how many pods the workload should have; 0 where that is not known.
+	Desired int
+	// Messages are kube-scheduler's, one for each of the pods.
+	Messages []string
+}
+
+// Failure is what a failure takes.
+type Failure struct {
+	// Domains are what fails: "zone a".
+	Domains  string
+	Losses   []blast.Loss
+	Stranded []Pods
+}
+
+// Findings returns the expectations that are not met, the workloads with Pending pods, the rollouts that are stuck, and what the
+// failures do to each workload.
+func (f *Facts) Findings() []Finding {
+	var found []Finding
+	for _, e := range f.Unmet {
+		finding := f.finding(NotMet, cluster.Ref{}, e.String())
+		finding.Source = e.Source
+		found = append(found, finding)
+	}
+	for _, pods := range f.Pending {
+		found = append(found, f.finding(PodsPending, pods.Workload, pods.pending()))
+	}
+	for _, r := range f.Stuck {
+		found = append(found, f.finding(RolloutStuck, r.Ref,
+			fmt.Sprintf("the rollout of %s is stuck at %d of %d updated: %s", r.Ref, r.Updated, r.Desired, r.Waiting)))
+	}
+	return append(found, f.failures()...)
+}
+
+// finding fills in the level of the rule and what is known of the workload, if there is one.
+func (f *Facts) finding(id string, of cluster.Ref, message string) Finding {
+	rules := Rules()
+	i := slices.IndexFunc(rules, func(rule Rule) bool { return rule.ID == id })
+	found := Finding{ID: id, Level: rules[i].Level, Message: message, Step: f.Step}
+	if of != (cluster.Ref{}) {
+		found.Namespace, found.Workload = of.Namespace, of.String()
+		if f.Source != nil {
+			found.Source = f.Source(of)
+		}
+	}
+	return found
+}
+
+// pending is "2 of 3 pods of deployment/web Pending: 0/3 nodes are available: …".
+func (p *Pods) pending() string {
+	subject := fmt.Sprintf("%s of %s", cluster.Count(len(p.Messages), "pod"), p.Workload)
+	switch {
+	case strings.EqualFold(p.Workload.Kind, "Pod"):
+		subject = p.Workload.String()
+	case p.Desired >= len(p.Messages):
+		subject = fmt.Sprintf("%d of %s of %s", len(p.Messages), cluster.Count(p.Desired, "pod"), p.Workload)
+	}
+	others := slices.Clone(p.Messages)
+	slices.Sort(others)
+	message := cmp.Or(p.Messages[0], NoMessage)
+	if more := len(slices.Compact(others)) - 1; more > 0 {
+		message += fmt.Sprintf(" (and %s)", cluster.Count(more, "other message"))
+	}
+	return fmt.Sprintf("%s Pending: %s", subject, message)
+}
+
+// failures returns one finding for each workload and rule, in the order in which the failures first have them: it names the worst
+// failure and counts the others.
+func (f *Facts) failures() []Finding {
+	type subject struct {
+		rule string
+		of   cluster.Ref
+	}
+	type worst struct {
+		subject
+		failures, pods int
+		message        string
+	}
+	var all []*worst
+	bySubject := map[subject]*worst{}
+	add := func(rule string, of cluster.Ref, pods int, message string) {
+		w := bySubject[subject{rule, of}]
+		if w == nil {
+			w = &worst{subject: subject{rule, of}}
+			bySubject[w.subject] = w
+			all = append(all, w)
+		}
+		if w.failures++; pods > w.pods {
+			w.pods, w.message = pods, message
+		}
+	}
+	for i := range f.Failures {
+		failure := "the failure of " + f.Failures[i].Domains
+		for _, loss := range f.Failures[i].Losses {
+			takes := fmt.Sprintf("%s takes %d of %s of %s", failure, loss.Lost, cluster.Count(loss.Replicas, "running pod"), loss.Workload)
+			if loss.QuorumLost {
+				add(QuorumLost, loss.Workload, loss.Lost, fmt.Sprintf("%s, whose quorum is %d", takes, loss.Quorum))
+			}
+			if loss.Gone() {
+				add(WorkloadGone, loss.Workload, loss.Lost, takes)
+			}
+			if len(loss.BrokenBudgets) > 0 {
+				add(BudgetBroken, loss.Workload, loss.Lost, fmt.Sprintf("%s, which breaks PodDisruptionBudget %s", takes, strings.Join(loss.BrokenBudgets, ", ")))
+			}
+		}
+		for _, pods := range f.Failures[i].Stranded {
+			n := len(pods.Messages)
+			add(PodsStranded, pods.Workload, n, fmt.Sprintf("%s leaves %s of %s stranded: %s",
+				failure, cluster.Count(n, "pod"), pods.Workload, cmp.Or(pods.Messages[0], NoMessage)))
+		}
+	}
+	var found []Finding
+	for _, w := range all {
+		if more := w.failures - 1; more > 0 {
+			w.message += fmt.Sprintf(" (likewise %s)", cluster.Count(more, "other failure"))
+		}
+		found = append(found, f.finding(w.rule, w.of, w.message))
+	}
+	return found
+}
+
+// factsOf are the facts of a step without failures: its Pending pods, workload by workload in order of arrival, and its rollouts.
+func factsOf(step *simulation.Step) *Facts {
+	f := &Facts{Step: step.Name}
+	messages := map[types.UID]string{}
+	for _, p := range step.Pending {
+		messages[p.Pod.UID] = p.Message
+	}
+	var order []cluster.Ref
+	workloads := map[cluster.Ref]*Pods{}
+	owner := step.State.Owners()
+	for _, pod := range step.State.Pods {
+		if cluster.Terminal(pod) {
+			continue
+		}
+		of := owner(pod)
+		w := workloads[of]
+		if w == nil {
+			w = &Pods{Workload: of}
+			workloads[of], order = w, append(order, of)
+		}
+		switch {
+		case pod.Spec.NodeName == "":
+			w.Desired++
+			w.Messages = append(w.Messages, messages[pod.UID])
+		case pod.DeletionTimestamp == nil:
+			w.Desired++
+		}
+	}
+	desired := step.State.Desired()
+	for _, of := range order {
+		w := workloads[of]
+		if len(w.Messages) == 0 {
+			continue
+		}
+		if n, known := desired[of]; known {
+			w.Desired = n
+		}
+		f.Pending = append(f.Pending, *w)
+	}
+	for _, r := range step.Rollouts {
+		if r.Stuck() {
+			f.Stuck = append(f.Stuck, r)
+		}
+	}
+	return f
+}

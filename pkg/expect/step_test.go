@@ -1,0 +1,108 @@
+package expect
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// expected is a step with three zones: a has nodes a1 and a2, b has b1, c has c1. web-1 and web-2 run on a1, web-3 on b1, db-1 on a2;
+// web-4 and db-2 are Pending. The rollout of web is not complete.
+func expected() *simulation.Step {
+	const zone = v1.LabelTopologyZone
+	node := func(name, in string) *v1.Node {
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{zone: in}}}
+	}
+	pod := func(name, app, node string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"app": app}}, Spec: v1.PodSpec{NodeName: node}}
+	}
+	ended := pod("web-0", "web", "c1")
+	ended.Status.Phase = v1.PodSucceeded
+	waiting := []*v1.Pod{pod("web-4", "web", ""), pod("db-2", "db", "")}
+	waiting[1].Namespace = "shop"
+	return &simulation.Step{
+		State: &cluster.State{
+			Nodes: []*v1.Node{node("a1", "a"), node("a2", "a"), node("b1", "b"), node("c1", "c")},
+			Pods: append(waiting, ended, pod("web-1", "web", "a1"), pod("web-2", "web", "a1"), pod("web-3", "web", "b1"),
+				pod("db-1", "db", "a2")),
+		},
+		Pending:  []placement.Pending{{Pod: waiting[0], Message: "0/4 nodes: too small."}, {Pod: waiting[1], Message: "0/4 nodes: tainted."}},
+		Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "web"}, Waiting: "web-4 is Pending"}, {Ref: cluster.Ref{Kind: "Deployment", Name: "db"}, Complete: true}},
+	}
+}
+
+// at is where an expectation stands, its field in place of a file.
+func at(field ...any) *manifest.Source { return &manifest.Source{Path: fmt.Sprint(field...)} }
+
+func TestJudgeStep(t *testing.T) {
+	const zone = v1.LabelTopologyZone
+	both := "web-4: 0/4 nodes: too small; shop/db-2: 0/4 nodes: tainted"
+	web := func(d scenario.Domains) *scenario.Expect {
+		d.TopologyKey, d.Selector = zone, "app=web"
+		return &scenario.Expect{Domains: []scenario.Domains{d}}
+	}
+	nodes := func(n scenario.PodsOnNodes) *scenario.Expect {
+		return &scenario.Expect{Nodes: []scenario.PodsOnNodes{n}}
+	}
+	zones := "app=web pods by " + zone
+	for name, c := range map[string]struct {
+		expect *scenario.Expect
+		want   []Expectation
+	}{
+		"pending":             {&scenario.Expect{Pending: ptr.To(2)}, []Expectation{{Want: "2 pods Pending", Got: "2", Met: true, Source: at("pending")}}},
+		"pending, unmet":      {&scenario.Expect{Pending: ptr.To(1)}, []Expectation{{Want: "1 pod Pending", Got: "2", Why: both, Source: at("pending")}}},
+		"pending more, unmet": {&scenario.Expect{Pending: ptr.To(3)}, []Expectation{{Want: "3 pods Pending", Got: "2", Why: both, Source: at("pending")}}},
+		"at most":             {&scenario.Expect{PendingAtMost: ptr.To(3)}, []Expectation{{Want: "at most 3 pods Pending", Got: "2", Met: true, Source: at("pendingAtMost")}}},
+		"at most, unmet":      {&scenario.Expect{PendingAtMost: ptr.To(1)}, []Expectation{{Want: "at most 1 pod Pending", Got: "2", Why: both, Source: at("pendingAtMost")}}},
+		"message":             {&scenario.Expect{Message: "small"}, []Expectation{{Want: `a Pending pod's message contains "small"`, Got: "0/4 nodes: too small.", Met: true, Source: at("message")}}},
+		"message, unmet": {&scenario.Expect{Message: "cpu"}, []Expectation{
+			{Want: `a Pending pod's message contains "cpu"`, Got: "0/4 nodes: tainted.", Why: both, Source: at("message")}}},
+		"rollouts":        {&scenario.Expect{Rollouts: ptr.To(false)}, []Expectation{{Want: "a rollout that does not complete", Got: "not complete: deployment/web", Met: true, Source: at("rollouts")}}},
+		"rollouts, unmet": {&scenario.Expect{Rollouts: ptr.To(true)}, []Expectation{{Want: "every rollout complete", Got: "not complete: deployment/web", Why: "deployment/web: web-4 is Pending", Source: at("rollouts")}}},
+		"domains": {web(scenario.Domains{Min: ptr.To(0), Max: ptr.To(2), Skew: ptr.To(2), Used: ptr.To(2), Exactly: map[string]int{"b": 1, "c": 0}}), []Expectation{
+			{Want: zones + ": at least 0 in each", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "min")},
+			{Want: zones + ": at most 2 in each", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "max")},
+			{Want: zones + ": skew at most 2", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "skew")},
+			{Want: zones + ": at least 2 used", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "used")},
+			{Want: zones + ": exactly 1 in b", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "exactly")},
+			{Want: zones + ": exactly 0 in c", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "exactly")},
+		}},
+		"domains, unmet": {web(scenario.Domains{Min: ptr.To(1), Max: ptr.To(1), Skew: ptr.To(1), Used: ptr.To(3), Exactly: map[string]int{"a": 1, "b": 2}}), []Expectation{
+			{Want: zones + ": at least 1 in each", Got: "a 2, b 1, c 0", Why: "c has no pod; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "min")},
+			{Want: zones + ": at most 1 in each", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2", Source: at("domains", 0, "max")},
+			{Want: zones + ": skew at most 1", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2 and c has no pod; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "skew")},
+			{Want: zones + ": at least 3 used", Got: "a 2, b 1, c 0", Why: "c has no pod; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "used")},
+			{Want: zones + ": exactly 1 in a", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2", Source: at("domains", 0, "exactly")},
+			{Want: zones + ": exactly 2 in b", Got: "a 2, b 1, c 0", Why: "b has web-3; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "exactly")},
+		}},
+		"nodes": {nodes(scenario.PodsOnNodes{Selector: "app=web", OnlyOn: &scenario.Nodes{Names: []string{"a1", "b1"}}, NotOn: &scenario.Nodes{Selector: zone + "=c"}}), []Expectation{
+			{Want: "all app=web pods on a1 or b1", Got: "0 of 3 pods elsewhere", Met: true, Source: at("nodes", 0, "onlyOn")},
+			{Want: "no app=web pods on a node with " + zone + "=c", Got: "0 of 3 pods there", Met: true, Source: at("nodes", 0, "notOn")},
+		}},
+		"nodes, unmet": {nodes(scenario.PodsOnNodes{OnlyOn: &scenario.Nodes{Names: []string{"b1"}, Selector: zone + "=c"}, NotOn: &scenario.Nodes{Selector: zone + " in (a)"}}), []Expectation{
+			{Want: "all pods on b1 or a node with " + zone + "=c", Got: "3 of 4 pods elsewhere", Why: "web-1 is on a1, web-2 is on a1 and db-1 is on a2", Source: at("nodes", 0, "onlyOn")},
+			{Want: "no pods on a node with " + zone + " in (a)", Got: "3 of 4 pods there", Why: "web-1 is on a1, web-2 is on a1 and db-1 is on a2", Source: at("nodes", 0, "notOn")},
+		}},
+		"nodes without pods": {nodes(scenario.PodsOnNodes{Selector: "app=x", OnlyOn: &scenario.Nodes{Names: []string{"a1"}}}), []Expectation{
+			{Want: "all app=x pods on a1", Got: "no such pod is running", Met: true, Source: at("nodes", 0, "onlyOn")},
+		}},
+	} {
+		var got []Expectation
+		j := &judge{Expect: c.expect, judged: &got, source: func(field ...any) manifest.Source { return *at(field...) }}
+		j.judgeStep(expected())
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,271 @@
+package expect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// The kinds of differences that a comparison can be asked to fail on.
+const (
+	FailOnMoved        = "moved"
+	FailOnPending      = "pending"
+	FailOnRadius       = "radius"
+	FailOnStranded     = "stranded"
+	FailOnExpectations = "expectations"
+	FailOnAny          = "any"
+)
+
+// Verdict is what a comparison of two results comes to.
+type Verdict struct {
+	// Line is what differs, in one line: pods that moved first, then what got worse, then the rest.
+	Line string
+	// Kinds are the kinds of differences that there are. Of pending, radius, stranded and expectations it is what got worse.
+	Kinds []string
+	// Worse is set where something got worse.
+	Worse bool
+}
+
+// Comparison is what differs between an old and a new result.
+type Comparison struct {
+	// Steps is the number of steps of the longer one; a single step is not named.
+	Steps int
+	// Different is the number of steps that differ in anything.
+	Different int
+	// Moved are the pods that are on another node, step by step.
+	Moved []Move
+	// Pending and NotReady are numbers of pods that changed, step by step.
+	Pending, NotReady []Change
+	// Radii are the blast radii that changed, step by step.
+	Radii []RadiusChange
+	// Stranded and NotReplaced are numbers of pods that changed after a failure.
+	Stranded, NotReplaced []Change
+	// QuorumLost and Gone are the workloads, BrokenBudgets the PodDisruptionBudgets, of which a failure takes that.
+	QuorumLost, Gone, BrokenBudgets Names
+	// Rollouts that are stuck and expectations that are not met, of one of the results alone.
+	NewlyStuck, NoLongerStuck, NewlyUnmet, NoLongerUnmet int
+	// PodsAdded and PodsRemoved are the names of the pods that the new or the old result alone has, step by step.
+	PodsAdded, PodsRemoved []string
+	// StepsAdded and StepsRemoved count the steps that the new or the old result alone has.
+	StepsAdded, StepsRemoved int
+}
+
+// Move is a pod that is on another node. Swapped is set where its workload has as many pods on each node as before.
+type Move struct {
+	Namespace, OldName, Name string
+	Swapped                  bool
+}
+
+// Change is a number of pods that changed with a step.
+type Change struct {
+	Step     string
+	Old, New int
+}
+
+// RadiusChange is the blast radius of a topology key's domains, as a share, that changed with a step. Text is the change in words.
+type RadiusChange struct {
+	Step, TopologyKey, Text string
+	Old, New                float64
+}
+
+// Names are names that the new result alone has, and those that the old one alone has, failure by failure.
+type Names struct{ Newly, NoLonger []string }
+
+// Verdict judges what differs.
+func (c *Comparison) Verdict() Verdict {
+	v := &verdict{Comparison: c}
+	v.moved()
+	v.counted(FailOnPending, "Pending", c.Pending)
+	v.counted("", "not ready", c.NotReady)
+	v.radii()
+	v.afterFailures(FailOnStranded, "stranded", c.Stranded)
+	v.afterFailures("", "not replaced", c.NotReplaced)
+	v.names("quorum", "lost", c.QuorumLost)
+	v.names("workload", "gone", c.Gone)
+	v.names("budget", "broken", c.BrokenBudgets)
+	v.worse("", counted(c.NewlyStuck, "rollout", "newly stuck"))
+	v.other(counted(c.NoLongerStuck, "rollout", "no longer stuck"))
+	v.worse(FailOnExpectations, counted(c.NewlyUnmet, "expectation", "newly unmet"))
+	v.other(counted(c.NoLongerUnmet, "expectation", "no longer unmet"))
+	v.other(counted(distinct(c.PodsAdded), "pod", "added"))
+	v.other(counted(distinct(c.PodsRemoved), "pod", "removed"))
+	v.other(counted(c.StepsAdded, "step", "added"))
+	v.other(counted(c.StepsRemoved, "step", "removed"))
+	parts := slices.Concat(v.first, v.bad, v.rest)
+	if len(parts) == 0 && c.Different > 0 {
+		parts = []string{cluster.Count(c.Different, "step") + " not alike"}
+	}
+	if len(parts) > 0 {
+		v.Kinds = append(v.Kinds, FailOnAny)
+	}
+	v.Line = cmp.Or(strings.Join(parts, ", "), "no difference")
+	return v.Verdict
+}
+
+// verdict is a verdict in the making, with the parts of its line.
+type verdict struct {
+	*Comparison
+	Verdict
+	first, bad, rest []string
+}
+
+func (v *verdict) other(part string) {
+	if part != "" {
+		v.rest = append(v.rest, part)
+	}
+}
+
+// worse is other for what got worse.
+func (v *verdict) worse(kind, part string) {
+	if part == "" {
+		return
+	}
+	v.bad = append(v.bad, part)
+	v.Worse = true
+	if kind != "" && !slices.Contains(v.Kinds, kind) {
+		v.Kinds = append(v.Kinds, kind)
+	}
+}
+
+// counted is "1 step added"; "" of none.
+func counted(n int, noun, words string) string {
+	if n == 0 {
+		return ""
+	}
+	return cluster.Count(n, noun) + " " + words
+}
+
+func distinct(names []string) int {
+	return len(slices.Compact(slices.Sorted(slices.Values(names))))
+}
+
+// moved counts the pods that moved. One that stays away for several steps counts once.
+func (v *verdict) moved() {
+	swapped := map[Move]bool{} // whether it has only changed places with others, wherever it moved
+	for _, m := range v.Moved {
+		pod := Move{Namespace: m.Namespace, OldName: m.OldName, Name: m.Name}
+		only, seen := swapped[pod]
+		swapped[pod] = m.Swapped && (only || !seen)
+	}
+	if len(swapped) == 0 {
+		return
+	}
+	v.Kinds = append(v.Kinds, FailOnMoved)
+	only := 0
+	for _, is := range swapped {
+		if is {
+			only++
+		}
+	}
+	part := counted(len(swapped), "pod", "moved")
+	switch only {
+	case 0:
+	case len(swapped):
+		part += " (only changed places)"
+	default:
+		part += fmt.Sprintf(" (%d of them only changed places)", only)
+	}
+	v.first = []string{part}
+}
+
+// where names the step, unless there is only one, and counts the others.
+func (v *verdict) where(w largest) string {
+	switch {
+	case v.Steps == 1:
+		return ""
+	case w.others > 0:
+		return fmt.Sprintf(" in %s and %s", w.step, cluster.Count(w.others, "other step"))
+	}
+	return " in " + w.step
+}
+
+// largest is the step with the largest increase, and the number of others with one.
+type largest struct {
+	step   string
+	by     float64
+	others int
+}
+
+func (l *largest) add(step string, by float64) {
+	if by <= 0 {
+		return
+	}
+	if l.by > 0 {
+		l.others++
+	}
+	if by > l.by {
+		l.step, l.by = step, by
+	}
+}
+
+// counted names the step that has the most more pods, or else that which has the most fewer.
+func (v *verdict) counted(kind, words string, changes []Change) {
+	more, fewer := largest{}, largest{}
+	for _, c := range changes {
+		more.add(c.Step, float64(c.New-c.Old))
+		fewer.add(c.Step, float64(c.Old-c.New))
+	}
+	part := func(l largest, than string) string {
+		part := fmt.Sprintf("%.0f %s %s%s", l.by, than, words, v.where(l))
+		if l.others > 0 {
+			part = "up to " + part
+		}
+		return part
+	}
+	switch {
+	case more.by > 0:
+		v.worse(kind, part(more, "more"))
+	case fewer.by > 0:
+		v.other(part(fewer, "fewer"))
+	}
+}
+
+// radii names for each level the step in which the radius grew most, or else that in which it shrank most.
+func (v *verdict) radii() {
+	var keys []string
+	grown, shrunk := map[string]*largest{}, map[string]*largest{}
+	text := map[[2]string]string{}
+	for _, r := range v.Radii {
+		if grown[r.TopologyKey] == nil {
+			keys = append(keys, r.TopologyKey)
+			grown[r.TopologyKey], shrunk[r.TopologyKey] = &largest{}, &largest{}
+		}
+		grown[r.TopologyKey].add(r.Step, r.New-r.Old)
+		shrunk[r.TopologyKey].add(r.Step, r.Old-r.New)
+		text[[2]string{r.TopologyKey, r.Step}] = r.Text
+	}
+	for _, key := range keys {
+		if l := grown[key]; l.by > 0 {
+			v.worse(FailOnRadius, text[[2]string{key, l.step}]+v.where(*l))
+		} else {
+			l := shrunk[key]
+			v.other(text[[2]string{key, l.step}] + v.where(*l))
+		}
+	}
+}
+
+// afterFailures finds the failure that leaves the most more pods so, or else that which leaves the most fewer.
+func (v *verdict) afterFailures(kind, words string, changes []Change) {
+	more, fewer := 0, 0
+	for _, c := range changes {
+		more, fewer = max(more, c.New-c.Old), max(fewer, c.Old-c.New)
+	}
+	switch {
+	case more > 0:
+		v.worse(kind, fmt.Sprintf("up to %d more %s", more, words))
+	case fewer > 0:
+		v.other(fmt.Sprintf("up to %d fewer %s", fewer, words))
+	}
+}
+
+// names counts the workloads or budgets that a failure of some level newly takes, or no longer does.
+func (v *verdict) names(noun, words string, names Names) {
+	if n := distinct(names.Newly); n > 0 {
+		v.worse("", counted(n, noun, "newly "+words))
+	} else {
+		v.other(counted(distinct(names.NoLonger), noun, "no longer "+words))
+	}
+}
