@@ -84,7 +84,7 @@ func TestTerminatingPodsAreNoReplicas(t *testing.T) {
 
 // With random ties each failure draws from the seed anew, so that what comes of it does not depend on those looked at before.
 func TestEachFailureDrawsAnew(t *testing.T) {
-	state := settled(t, nodes("a b c d"), map[string]string{"web": "n1 n1 n1 n2 n2 n2 n3 n3 n3"}, app("Deployment", "web", 9, ""))
+	state := settled(t, nodes("a b c d e f g h"), map[string]string{"web": "n1 n2 n3"}, app("Deployment", "web", 3, "")) // 5 equal nodes are empty
 	for _, node := range state.Nodes {
 		node.Status.Allocatable[v1.ResourcePods] = resource.MustParse("20")
 	}

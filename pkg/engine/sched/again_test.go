@@ -64,23 +64,21 @@ func TestResetToOtherTies(t *testing.T) {
 	urgent := important("4")
 	states := []*cluster.State{full(t).With(urgent), walkthrough().With(urgent), full(t).With(urgent)}
 	engine := newEngine(t, Ties{})
-	for seed := range uint64(6) {
-		for _, state := range states {
-			ties := Ties{Random: true, Seed: seed}
-			if err := engine.ResetTo(ties); err != nil {
+	for seed := range uint64(9) {
+		state, ties := states[seed%3], Ties{Random: true, Seed: seed}
+		if err := engine.ResetTo(ties); err != nil {
+			t.Fatal(err)
+		}
+		var got [2][]placement.Preemption
+		for i, e := range []*Engine{newEngine(t, ties), engine} {
+			result, err := e.Place(t.Context(), state, []*v1.Pod{urgent})
+			if err != nil {
 				t.Fatal(err)
 			}
-			var got [2][]placement.Preemption
-			for i, e := range []*Engine{newEngine(t, ties), engine} {
-				result, err := e.Place(t.Context(), state, []*v1.Pod{urgent})
-				if err != nil {
-					t.Fatal(err)
-				}
-				got[i] = result.Preempted
-			}
-			if diff := cmp.Diff(got[0], got[1]); diff != "" {
-				t.Errorf("seed %d (-new +reset):\n%s", seed, diff)
-			}
+			got[i] = result.Preempted
+		}
+		if diff := cmp.Diff(got[0], got[1]); diff != "" {
+			t.Errorf("seed %d (-new +reset):\n%s", seed, diff)
 		}
 	}
 }

@@ -1,0 +1,26 @@
+package manifest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The items of a list of one kind, as an API server writes it, do not say what they are: it is the list's version and kind without "List".
+// Where they do say it, that counts.
+func TestItemsOfATypedList(t *testing.T) {
+	const list = `{"apiVersion": "policy/v1", "kind": "PodDisruptionBudgetList", "items": [
+  {"metadata": {"name": "a"}, "spec": {"minAvailable": 1, "selector": {}}},
+  {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}]}`
+	set, err := Decode("list.json", []byte(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, obj := range set.Objects {
+		got = append(got, kindOf(obj.Object).name+" "+obj.Object.GetName()+" from "+obj.Source.Path)
+	}
+	if diff := cmp.Diff([]string{"PodDisruptionBudget a from items[0]", "Namespace b from items[1]"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
