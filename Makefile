@@ -32,7 +32,7 @@ lint: ## run golangci-lint, if it is installed
 	golangci-lint run
 
 generate: ## write the generated files under docs/ and the golden files anew
-	go test -timeout 30m ./pkg/scenario ./pkg/report ./cmd/simulate/... -update
+	go test -timeout 30m ./pkg/scenario/... ./pkg/report/... ./cmd/simulate/... -update
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./pkg/...

@@ -1,5 +1,5 @@
 package cluster
 
-// Dumped tells whether the object comes from a cluster, as kubectl get prints it: nothing but an API server gives objects a
-// resourceVersion. What an API server has taken is no mistake of whoever gives the dump.
+// Dumped reports whether the object comes from a cluster, as kubectl get prints it: only an API server sets resourceVersion. What an API
+// server accepted is not a mistake of whoever gives the dump.
 func Dumped(obj Object) bool { return obj.GetResourceVersion() != "" }

@@ -9,9 +9,9 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// MergeLabelKeys writes the label keys of the pod's affinity terms and spread constraints into their selectors, as the API
-// server does when a pod is created: the scheduler looks only at the selectors. What the pod shares with others is copied
-// before it is changed. See mutatePodAffinity and mutateTopologySpreadConstraints in
+// MergeLabelKeys writes the label keys of the pod's affinity terms and spread constraints into their selectors, as the API server does when
+// a pod is created, because the scheduler only looks at the selectors. Anything that the pod shares with others is copied before it is
+// changed. See mutatePodAffinity and mutateTopologySpreadConstraints in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
 func MergeLabelKeys(pod *v1.Pod) {
 	enabled := utilfeature.DefaultFeatureGate.Enabled
@@ -62,7 +62,7 @@ func hasKeys(term *v1.PodAffinityTerm) bool {
 
 func mergeKeys(selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator, labels map[string]string) {
 	if selector == nil {
-		return // It matches nothing, and stays so.
+		return // a nil selector matches nothing, and must stay so
 	}
 	for _, key := range keys {
 		value, found := labels[key]
@@ -70,7 +70,7 @@ func mergeKeys(selector *metav1.LabelSelector, keys []string, operator metav1.La
 			continue
 		}
 		requirement := metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}}
-		// The pod of a live cluster has it already, and a second one is invalid.
+		// A pod from a live cluster already has it, and a second one is invalid.
 		merged := slices.ContainsFunc(selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
 			return r.Key == key && r.Operator == operator && slices.Equal(r.Values, requirement.Values)
 		})

@@ -1,13 +1,17 @@
 package cluster
 
 import (
+	"slices"
+
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	nodeutil "k8s.io/component-helpers/node/util"
 	"k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/kubernetes/pkg/util/taints"
 )
 
-// Repels tells whether a taint of the node keeps the pod from being scheduled there.
+// Repels reports whether a taint of the node keeps the pod from being scheduled there.
 func Repels(node *v1.Node, pod *v1.Pod) bool {
 	_, repels := corev1.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, pod.Spec.Tolerations, func(taint *v1.Taint) bool {
 		return taint.Effect != v1.TaintEffectPreferNoSchedule
@@ -15,9 +19,22 @@ func Repels(node *v1.Node, pod *v1.Pod) bool {
 	return repels
 }
 
-// Answers tells whether the node's kubelet does its work, as far as the API server knows: one that no longer reports ends no pod.
-// A node that has no Ready condition, as written by hand, answers.
+// Answers reports whether the node's kubelet is working, as far as the API server knows: a kubelet that no longer reports cannot end pods.
+// A node without a Ready condition, as when written by hand, answers.
 func Answers(node *v1.Node) bool {
 	_, ready := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady)
 	return ready == nil || ready.Status != v1.ConditionUnknown
+}
+
+// Cordon makes a node that is a copy unschedulable: spec.unschedulable, and the taint that the node lifecycle controller adds.
+func Cordon(node *v1.Node, now metav1.Time) {
+	node.Spec.Unschedulable = true
+	AddTaint(node, v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule, TimeAdded: &now})
+}
+
+// AddTaint adds the taint to a node that is a copy, unless the node has one of the same key and effect.
+func AddTaint(node *v1.Node, taint v1.Taint) {
+	if !taints.TaintExists(node.Spec.Taints, &taint) {
+		node.Spec.Taints = append(slices.Clip(node.Spec.Taints), taint)
+	}
 }

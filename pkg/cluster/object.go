@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// KindOf returns the object's kind by its Go type, since typed objects need not say it.
+// KindOf returns the object's kind by its Go type, since typed objects need not set it.
 func KindOf(obj Object) string { return reflect.TypeOf(obj).Elem().Name() }
 
 // Namespaced reports whether objects of the kind live in a namespace.
@@ -21,7 +21,7 @@ func Namespaced(kind string) bool {
 	return true
 }
 
-// PodSpec returns the specification of the pod, or of the pods that the object makes, and its path in the object; nil if it makes none.
+// PodSpec returns the spec of the pod, or of the pods that the object creates, and its path in the object; nil if it creates none.
 func PodSpec(obj Object) (*v1.PodSpec, string) {
 	if pod, ok := obj.(*v1.Pod); ok {
 		return &pod.Spec, "spec"
@@ -32,7 +32,7 @@ func PodSpec(obj Object) (*v1.PodSpec, string) {
 	return nil, ""
 }
 
-// PodLabels returns the labels of the pod, or of the pods that the object makes.
+// PodLabels returns the labels of the pod, or of the pods that the object creates.
 func PodLabels(obj Object) map[string]string {
 	if pod, ok := obj.(*v1.Pod); ok {
 		return pod.Labels
@@ -43,7 +43,7 @@ func PodLabels(obj Object) map[string]string {
 	return nil
 }
 
-// Template returns the template that the workload makes pods from, and its path in the object; nil if it is no workload.
+// Template returns the workload's pod template and its path in the object, or nil if the object is not a workload.
 func Template(obj Object) (*v1.PodTemplateSpec, string) {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
@@ -62,8 +62,7 @@ func Template(obj Object) (*v1.PodTemplateSpec, string) {
 	return nil, ""
 }
 
-// Selector returns the selector by which the workload knows its pods; nil for Jobs, whose selector the API server makes, and for
-// what is no workload.
+// Selector returns the workload's selector. It is nil for Jobs, whose selector the API server generates, and for other objects.
 func Selector(obj Object) *metav1.LabelSelector {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
@@ -78,7 +77,7 @@ func Selector(obj Object) *metav1.LabelSelector {
 	return nil
 }
 
-// Replicas returns the number of replicas that the object asks for; false if it is of no kind that can be scaled.
+// Replicas returns the number of replicas that the object asks for, or false if its kind cannot be scaled.
 func Replicas(obj Object) (int32, bool) {
 	replicas := ReplicasOf(obj)
 	switch {
@@ -90,7 +89,7 @@ func Replicas(obj Object) (int32, bool) {
 	return **replicas, true
 }
 
-// ReplicasOf points at the object's spec.replicas; nil if it is of no kind that can be scaled.
+// ReplicasOf returns a pointer to the object's spec.replicas, or nil if its kind cannot be scaled.
 func ReplicasOf(obj Object) **int32 {
 	switch o := obj.(type) {
 	case *appsv1.Deployment:

@@ -26,7 +26,7 @@ func TestObjectsHaveNames(t *testing.T) {
 	}
 }
 
-// Each of these types is documented with +genclient:nonNamespaced in k8s.io/api; the others are not.
+// Each of these types is marked with +genclient:nonNamespaced in k8s.io/api; the others are not.
 func TestKindsOfEveryNamespace(t *testing.T) {
 	clusterWide := map[string]bool{"Namespace": true, "Node": true, "PersistentVolume": true, "PriorityClass": true, "StorageClass": true, "CSINode": true}
 	for gvk := range scheme.Scheme.AllKnownTypes() {
@@ -97,7 +97,7 @@ func TestSelectorsThatMatch(t *testing.T) {
 	if err := selectors.Add("default", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "near"}}}); err == nil {
 		t.Error("a selector with an unknown operator was added")
 	}
-	if err := selectors.Add("default", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}); err != nil { // 6, as the one before is not there
+	if err := selectors.Add("default", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}); err != nil { // 6, as the one before was not added
 		t.Fatal(err)
 	}
 	pod := func(namespace string, labels map[string]string) *v1.Pod {

@@ -1,36 +1,38 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/utils/ptr"
 )
 
-// NameOf returns the pod's name with its namespace.
+// NameOf returns the pod's namespaced name.
 func NameOf(pod *v1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// Terminal tells whether the pod has ended; such pods hold no resources and are invisible to the scheduler, as in
+// Terminal reports whether the pod has ended. Such pods hold no resources and are invisible to the scheduler, as in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/eventhandlers.go (the pod informer's field selector).
 func Terminal(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// Active tells whether the pod is one of those that its workload has: it has not ended, and nobody has asked it to.
+// Active reports whether the pod counts as one of its workload's: it has neither ended nor been asked to.
 func Active(pod *v1.Pod) bool { return controller.IsPodActive(pod) }
 
-// DeletionRequested is when the deletion of the pod was asked for: its deletionTimestamp is when its grace period ends.
+// DeletionRequested returns when the deletion of the pod was requested. Its deletionTimestamp is when the grace period ends.
 func DeletionRequested(pod *v1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
-// Bind returns the pod as it is once it runs on the node: bound, started and ready at the given time. Containers start at once;
-// see docs/model.md. What the pod shares with the others of its template stays shared.
+// Bind returns the pod as it is once it runs on the node: bound, started and ready at the given time. Containers start at once; see
+// docs/model.md. Whatever the pod shares with others of its template stays shared.
 func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 	bound := *pod
 	bound.Spec.NodeName = node
@@ -47,4 +49,25 @@ func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 		},
 	}
 	return &bound
+}
+
+// Stop returns the pod as it is once its containers have been stopped before they were done.
+func Stop(pod *v1.Pod, now metav1.Time) *v1.Pod {
+	stopped := *pod
+	stopped.Status.Phase = v1.PodFailed
+	return WithCondition(&stopped, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "PodFailed", LastTransitionTime: now})
+}
+
+// WithCondition returns the pod with the condition, which replaces one of the same type if that has another status.
+func WithCondition(pod *v1.Pod, condition v1.PodCondition) *v1.Pod {
+	changed := *pod
+	changed.Status.Conditions = slices.Clone(pod.Status.Conditions)
+	_, old := podutil.GetPodCondition(&changed.Status, condition.Type)
+	switch {
+	case old == nil:
+		changed.Status.Conditions = append(changed.Status.Conditions, condition)
+	case old.Status != condition.Status:
+		*old = condition
+	}
+	return &changed
 }

@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Ref names an object of a kind that a State holds. Name is empty where only the kind and the namespace matter.
+// Ref names an object of a kind that a State holds. Name is empty if only the kind and the namespace matter.
 type Ref struct{ Kind, Namespace, Name string }
 
-// RefTo names the object.
+// RefTo returns the name of the object.
 func RefTo(obj Object) Ref { return Ref{KindOf(obj), obj.GetNamespace(), obj.GetName()} }
 
-// String returns the object as kubectl names it: deployment/web.
+// String returns the name as kubectl writes it: deployment/web.
 func (r Ref) String() string { return strings.ToLower(r.Kind) + "/" + r.Name }
 
-// Describe returns the object as errors name it: Deployment default/web, Node n1.
+// Describe returns the name as errors write it: Deployment default/web, Node n1.
 func (r Ref) Describe() string {
 	if r.Namespace == "" {
 		return r.Kind + " " + r.Name
@@ -31,8 +31,8 @@ func (r Ref) Compare(other Ref) int {
 	return cmp.Or(cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Kind, other.Kind), cmp.Compare(r.Name, other.Name))
 }
 
-// Owners returns a function that names the owner of each pod of the state: the Deployment rather than its ReplicaSet, the CronJob
-// rather than its Job, the pod itself, of kind Pod, where nothing controls it.
+// Owners returns a function that finds the owner of a pod of the state: the Deployment rather than its ReplicaSet, the CronJob rather than
+// its Job, and the pod itself, as kind Pod, if nothing controls it.
 func (s *State) Owners() func(*v1.Pod) Ref {
 	above := map[types.UID]metav1.OwnerReference{}
 	for _, set := range s.ReplicaSets {

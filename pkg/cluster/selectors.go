@@ -9,19 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Selectors are many selectors, of budgets or of workloads, each of one namespace, and find those that match a pod. Most selectors
-// ask for a label, so that only few have to be tried on each pod: to match every pod with every selector takes seconds in a large
-// cluster. The zero value holds none.
+// Selectors finds which of many selectors, of budgets or of workloads, match a pod. Most selectors require a label, so only a few are tried
+// for each pod; matching every pod with every selector takes seconds in a large cluster. The zero value is empty.
 type Selectors struct {
 	selectors []labels.Selector
-	// byLabel holds the positions of the selectors by the first label that each asks for, byNamespace those that ask for none.
+	// byLabel holds the positions of selectors by the first label that each requires, byNamespace those of selectors that require none.
 	byLabel     map[label][]int
 	byNamespace map[string][]int
 }
 
 type label struct{ namespace, key, value string }
 
-// Add adds the selector of a namespace, at the next position from 0. One that cannot be read is an error, and is not added.
+// Add adds a selector of a namespace at the next position, from 0. An invalid selector is an error and is not added.
 func (s *Selectors) Add(namespace string, selector *metav1.LabelSelector) error {
 	matching, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
@@ -45,7 +44,7 @@ func (s *Selectors) Add(namespace string, selector *metav1.LabelSelector) error 
 	return nil
 }
 
-// Matching returns the positions of the selectors that match the pod, in their order.
+// Matching returns the positions of the selectors that match the pod, in order.
 func (s *Selectors) Matching(pod *v1.Pod) []int {
 	var matching []int
 	try := func(candidates []int) {

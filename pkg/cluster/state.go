@@ -1,5 +1,5 @@
-// Package cluster holds what a cluster is at one moment: its nodes, pods, workloads, volumes, budgets and priorities,
-// as an immutable value from which the next one is derived.
+// Package cluster holds the state of a cluster at one moment: its nodes, pods, workloads, volumes, budgets and priorities, as an immutable
+// value from which the next one is derived.
 package cluster
 
 import (
@@ -18,12 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Epoch is the logical time at which every simulation of a cluster without timestamps of its own begins. No result depends on
-// the wall clock.
+// Epoch is the logical start time of every simulation of a cluster without timestamps of its own. No result depends on the wall clock.
 var Epoch = metav1.NewTime(time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC))
 
-// Latest returns the last moment that the objects tell of, which is at most that of their dump: at which one of them was created, or a
-// pod or a node changed. It is zero where they have no timestamps.
+// Latest returns the latest time in the objects, which is no later than their dump: when one was created, or a pod or node changed. It is
+// zero if they have no timestamps.
 func Latest(objs []Object) metav1.Time {
 	var latest metav1.Time
 	consider := func(t metav1.Time) {
@@ -50,17 +49,16 @@ func Latest(objs []Object) metav1.Time {
 	return latest
 }
 
-// State is a cluster at one moment. It and everything that it points to are never changed in place: With and Without
-// derive the next state and share what did not change. Each list keeps the order in which its objects arrived, which is
-// the order in which a real control plane would have seen them.
+// State is a cluster at one moment. It and everything that it points to are never changed in place: With and Without derive the next state
+// and share what did not change. Each list keeps the order in which its objects arrived, which is the order in which a real control plane
+// would have seen them.
 type State struct {
-	// Now is the logical time; it has whole seconds, as timestamps in the API have.
+	// Now is the logical time, in whole seconds like the API's timestamps.
 	Now metav1.Time
-	// TerminationSeconds is how long kubelets take to end a pod whose deletion has been asked for, unless its grace period is
-	// shorter. 0: it is gone at once.
+	// TerminationSeconds is how long kubelets take to end a pod whose deletion was requested, unless its grace period is shorter. With 0
+	// the pod is gone at once.
 	TerminationSeconds int64
-	// Created counts the objects that controllers have made, so that each gets a name and a UID of its own, and the same
-	// ones in every run.
+	// Created counts the objects that controllers have created. It gives each a unique name and UID, the same in every run.
 	Created int
 
 	Namespaces               []*v1.Namespace
@@ -82,16 +80,16 @@ type State struct {
 	StorageClasses           []*storagev1.StorageClass
 	CSINodes                 []*storagev1.CSINode
 
-	// JobBackoffs is what the job controller remembers of Jobs whose pods have failed, by the UID of the Job.
+	// JobBackoffs is what the job controller remembers of Jobs whose pods have failed, by the Job's UID.
 	JobBackoffs map[types.UID]JobBackoff
 }
 
-// JobBackoff is how long a Job has to wait until it may replace a pod.
+// JobBackoff is how long a Job must wait before it may replace a pod.
 type JobBackoff struct {
-	// Failures counts the pods that have failed since one succeeded; Last is when the last of them did.
+	// Failures counts the pods that have failed since one succeeded; Last is when the last of them failed.
 	Failures int
 	Last     time.Time
-	// Retry is when the controller looks at the Job again; zero where it waits for nothing.
+	// Retry is when the controller looks at the Job again; zero if it is not waiting.
 	Retry time.Time
 }
 
@@ -101,24 +99,24 @@ type Object interface {
 	runtime.Object
 }
 
-// Supports tells whether a State can hold the object.
+// Supports reports whether a State can hold the object.
 func Supports(obj runtime.Object) bool {
 	o, ok := obj.(Object)
 	return ok && new(State).collect(o) == nil
 }
 
-// With returns a state in which each object has taken the place of the one of the same kind, namespace and name, or has
-// been added at the end. An object of a kind that a State does not hold is a programming error and panics; see Supports.
+// With returns a state in which each object replaces the one of the same kind, namespace and name, or is added at the end. It panics on an
+// object that a State cannot hold, which is a programming error; see Supports.
 func (s *State) With(objs ...Object) *State {
 	return s.derive(objs, change{merge: true})
 }
 
-// Without returns a state that lacks the objects, matched by kind, namespace and name. Unknown objects are no error.
+// Without returns a state without the objects, matched by kind, namespace and name. Unknown objects are ignored.
 func (s *State) Without(objs ...Object) *State {
 	return s.derive(objs, change{})
 }
 
-// Objects returns everything in the state, kinds in the order of the fields, each kind in its own order.
+// Objects returns all objects in the state, kinds in the order of the fields, each kind in its own order.
 func (s *State) Objects() []Object {
 	var all []Object
 	all = list(all, s.Namespaces)
@@ -142,7 +140,6 @@ func (s *State) Objects() []Object {
 	return all
 }
 
-// NodesByName returns the nodes by their names.
 func (s *State) NodesByName() map[string]*v1.Node {
 	nodes := make(map[string]*v1.Node, len(s.Nodes))
 	for _, node := range s.Nodes {
@@ -151,7 +148,7 @@ func (s *State) NodesByName() map[string]*v1.Node {
 	return nodes
 }
 
-// Unscheduled returns the pods that wait for a node, in the order in which they arrived.
+// Unscheduled returns the pods that wait for a node, in order of arrival.
 func (s *State) Unscheduled() []*v1.Pod {
 	var pods []*v1.Pod
 	for _, pod := range s.Pods {
@@ -183,7 +180,7 @@ func (s *State) Desired() map[Ref]int {
 	return desired
 }
 
-// Node returns the node of that name, or nil.
+// Node returns the node with that name, or nil.
 func (s *State) Node(name string) *v1.Node {
 	for _, node := range s.Nodes {
 		if node.Name == name {
@@ -193,7 +190,7 @@ func (s *State) Node(name string) *v1.Node {
 	return nil
 }
 
-// change is what derive does with the objects it is given: put them in, or take them out.
+// change says whether derive adds or removes the objects.
 type change struct{ merge bool }
 
 func (s *State) derive(objs []Object, c change) *State {
@@ -228,7 +225,6 @@ func (s *State) derive(objs []Object, c change) *State {
 	return &next
 }
 
-// collect appends the object to the list of its kind.
 func (s *State) collect(obj Object) error {
 	switch o := obj.(type) {
 	case *v1.Namespace:
@@ -268,14 +264,14 @@ func (s *State) collect(obj Object) error {
 	case *storagev1.CSINode:
 		s.CSINodes = append(s.CSINodes, o)
 	default:
-		return fmt.Errorf("cluster: a state holds no %T", obj)
+		return fmt.Errorf("cluster: a state cannot hold a %T", obj)
 	}
 	return nil
 }
 
 type key struct{ namespace, name string }
 
-// apply returns the list with the given objects put in or taken out; the list itself where nothing is given.
+// apply returns the list with the given objects added or removed, or the list itself if none are given.
 func apply[T metav1.Object](c change, list, given []T) []T {
 	if len(given) == 0 {
 		return list

@@ -112,7 +112,7 @@ func TestLabelKeysAreMergedIntoCopies(t *testing.T) {
 	p.Spec.Affinity = shared
 	p.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{LabelSelector: selector(), MatchLabelKeys: []string{"rev"}}}
 	MergeLabelKeys(p)
-	MergeLabelKeys(p) // what is merged already stays
+	MergeLabelKeys(p) // what is already merged stays
 	in := metav1.LabelSelectorRequirement{Key: "rev", Operator: metav1.LabelSelectorOpIn, Values: []string{"7"}}
 	notIn := metav1.LabelSelectorRequirement{Key: "tenant", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}}
 	term := p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]

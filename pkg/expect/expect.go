@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -44,7 +46,7 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(step st
 	for i, spec := range simulation.StepsOf(result.Scenario)[:len(result.Steps)] {
 		step := &result.Steps[i]
 		var judges []*judge
-		for _, j := range []judge{{Expect: spec.Expect, source: spec.Expects}, {Expect: result.Scenario.Expect, source: result.Scenario.Expects}} {
+		for _, j := range []judge{{Expect: spec.Expect, source: spec.Expects.Source()}, {Expect: result.Scenario.Expect, source: result.Scenario.Expects.Source()}} {
 			if j.Expect != nil {
 				j.judged = &judged[i]
 				judges = append(judges, &j)
@@ -106,7 +108,7 @@ func atMost(n int, noun string) string {
 	if n == 0 {
 		return "no " + noun
 	}
-	return "at most " + cluster.Count(n, noun)
+	return "at most " + words.Count(n, noun)
 }
 
 // some joins a few of the words, and counts the others.

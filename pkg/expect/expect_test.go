@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -39,11 +42,11 @@ workloads:
 // run writes a scenario file and runs it.
 func run(t *testing.T, text string) *simulation.Result {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), scenario.FileName)
+	file := filepath.Join(t.TempDir(), loader.FileName)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s, err := scenario.Load(file, scenario.Options{})
+	s, err := loader.Load(file, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +118,36 @@ func TestJudgeFailures(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", bounds, diff)
 		}
+	}
+}
+
+// Each step has a list of its own: first what is expected of it, then what is expected of every step, each with its place, and what
+// takes more than a look at the step after that.
+func TestJudge(t *testing.T) {
+	places := func(file string) scenario.Places {
+		return scenario.Places{File: file, Lines: map[string]int{
+			manifest.LinePath("pending"): 1, manifest.LinePath("pendingAtMost"): 2, manifest.LinePath("findings"): 3,
+		}}
+	}
+	own := scenario.LoadedStep{Step: scenario.Step{Name: "own", Expect: &scenario.Expect{Findings: ptr.To(0), Pending: ptr.To(2)}}, Expects: places("own")}
+	s := &scenario.Scenario{Steps: []scenario.LoadedStep{{}, own, {}}, Expect: &scenario.Expect{PendingAtMost: ptr.To(2)}, Expects: places("every")}
+	result := &simulation.Result{Scenario: s, Steps: []simulation.Step{*expected(), *expected()}} // the third was not reached
+	got, err := Judge(t.Context(), result, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := Expectation{Want: "at most 2 pods Pending", Got: "2", Met: true, Source: &manifest.Source{File: "every", Line: 2}}
+	want := [][]Expectation{{every}, {
+		{Want: "2 pods Pending", Got: "2", Met: true, Source: &manifest.Source{File: "own", Line: 1}},
+		every,
+		{Want: "no finding", Got: "2", Source: &manifest.Source{File: "own", Line: 3}},
+	}}
+	if got[1][2].Why == "" {
+		t.Error("no word on the findings")
+	}
+	got[1][2].Why = ""
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -27,7 +29,7 @@ type failures struct {
 type look struct {
 	level        string
 	simultaneous int
-	mode         controller.FailureMode
+	mode         node.FailureMode
 }
 
 // looked is what they take, and, where recovered is set, what comes back after each.
@@ -54,7 +56,7 @@ func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) 
 	which := look{level: topology.Key(bounds.Level), simultaneous: bounds.Count(&f.scenario.Failures), mode: f.mode(bounds)}
 	b := &bounded{FailureBounds: bounds, look: which, step: f.step, found: &blast.Level{}}
 	if domains, _ := topology.Domains(f.step.State.Nodes, which.level); len(domains) < which.simultaneous {
-		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", cluster.Count(len(domains), "domain"), which.simultaneous)
+		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", words.Count(len(domains), "domain"), which.simultaneous)
 		if len(domains) == 0 {
 			b.missing = "after this step no node has the label " + which.level
 		}
@@ -69,13 +71,13 @@ func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) 
 }
 
 // mode is how the nodes fail.
-func (f *failures) mode(bounds *scenario.FailureBounds) controller.FailureMode {
+func (f *failures) mode(bounds *scenario.FailureBounds) node.FailureMode {
 	for _, mode := range []string{bounds.Mode, f.scenario.Failures.Mode} {
 		if mode != "" {
-			return controller.FailureMode(mode)
+			return node.FailureMode(mode)
 		}
 	}
-	return controller.Unreachable
+	return node.Unreachable
 }
 
 // look lets the failures happen, if that has not been done yet.
@@ -147,7 +149,7 @@ func (b *bounded) any() string {
 	if b.simultaneous > 1 {
 		text = fmt.Sprintf("the failure of any %d domains of level %s together", b.simultaneous, b.Level)
 	}
-	if b.mode != controller.Unreachable {
+	if b.mode != node.Unreachable {
 		text += fmt.Sprintf(" (%s)", b.mode)
 	}
 	return text

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -38,7 +38,7 @@ type GoldenStep struct {
 // NAME.placements.golden.yaml beside any other NAME.yaml.
 func GoldenFile(file string) string {
 	folder, base := filepath.Split(file)
-	if base == scenario.FileName {
+	if base == loader.FileName {
 		return folder + "placements.golden.yaml"
 	}
 	return folder + strings.TrimSuffix(base, filepath.Ext(base)) + ".placements.golden.yaml"

@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 func TestGolden(t *testing.T) {
 	scale := func(name, replicas string) string {
 		return world + "steps: [{name: " + name + ", scale: {target: deploy/web, replicas: " + replicas + "}}]\n"
 	}
-	file := GoldenFile(filepath.Join(t.TempDir(), scenario.FileName))
+	file := GoldenFile(filepath.Join(t.TempDir(), loader.FileName))
 	if none, err := ReadGolden(file); none != nil || err != nil {
 		t.Fatalf("%v, %v where there is no file", none, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // world is one node and one pod.
@@ -24,7 +25,7 @@ workloads:
 
 func load(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
-	s, err := scenario.LoadFS(fstest.MapFS{scenario.FileName: {Data: []byte(text)}}, scenario.FileName, scenario.Options{})
+	s, err := loader.LoadFS(fstest.MapFS{loader.FileName: {Data: []byte(text)}}, loader.FileName, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func Escape(data []byte) []byte {
 	return out.Bytes()
 }
 
-// Invisible tells whether a page of text should not have the character.
+// Invisible reports whether a page of text should not have the character.
 func Invisible(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
 
 func List[T any](items []T) []T {

@@ -22,6 +22,5 @@ func CommonSteps(a, b *Scenario) (int, bool) {
 }
 
 func sameStep(a, b *LoadedStep) bool {
-	// An edited patch holds a function, and no two of these are equal; what is in the fields otherwise is small.
-	return slices.Equal(a.Objects, b.Objects) && (a.Step == b.Step || reflect.DeepEqual(a.Step, b.Step))
+	return slices.Equal(a.Objects, b.Objects) && slices.Equal(a.Edits, b.Edits) && (a.Step == b.Step || reflect.DeepEqual(a.Step, b.Step))
 }

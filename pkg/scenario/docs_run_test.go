@@ -1,14 +1,18 @@
 package scenario_test
 
 import (
+	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -19,12 +23,12 @@ func TestDocsExamplesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := fstest.MapFS{}
-	entries, err := os.ReadDir("testdata/docs")
+	entries, err := os.ReadDir("loader/testdata/docs")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		data, err := os.ReadFile("testdata/docs/" + entry.Name())
+		data, err := os.ReadFile("loader/testdata/docs/" + entry.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,8 +39,8 @@ func TestDocsExamplesRun(t *testing.T) {
 		if !strings.Contains(string(match[1]), "kind: Scenario") {
 			continue
 		}
-		folder[scenario.FileName] = &fstest.MapFile{Data: match[1]}
-		s, err := scenario.LoadFS(folder, scenario.FileName, scenario.Options{})
+		folder[loader.FileName] = &fstest.MapFile{Data: match[1]}
+		s, err := loader.LoadFS(folder, loader.FileName, loader.Options{})
 		if err != nil {
 			t.Errorf("%v", err)
 			continue
@@ -66,4 +70,53 @@ func TestDocsExamplesRun(t *testing.T) {
 	if expectations < 10 {
 		t.Errorf("only %d expectations were judged", expectations)
 	}
+}
+
+// What a part of a scenario lacks to be a whole one.
+var rest = map[string]string{
+	"apiVersion": scenario.APIVersion, "kind": scenario.Kind, "cluster": "[{synthetic: {zones: [{count: 2}], nodeGroups: [{count: 3}]}}]", "workloads": "[{files: [web.yaml]}]",
+}
+
+// Examples are scenarios, or parts that become scenarios by what they leave out.
+func TestDocsExamples(t *testing.T) {
+	text, schema := scenario.ReadDocs(t), scenario.CompileSchema(t)
+	examples := scenario.Fenced.FindAllStringSubmatchIndex(text, -1)
+	if len(examples) < 8 {
+		t.Errorf("only %d examples were found", len(examples))
+	}
+	for _, match := range examples {
+		example := text[match[2]:match[3]]
+		if !strings.Contains(example, "kind: Scenario") {
+			for _, key := range slices.Sorted(maps.Keys(rest)) {
+				if !regexp.MustCompile(`(?m)^` + key + ":").MatchString(example) {
+					example = key + ": " + rest[key] + "\n" + example
+				}
+			}
+		}
+		line := strings.Count(text[:match[2]], "\n") + 1
+		if _, err := loader.LoadFS(docsFolder(t, example), loader.FileName, loader.Options{}); err != nil {
+			t.Errorf("%s:%d: %v", scenario.Docs, line, err)
+		}
+		if err := scenario.ValidateDocument(t, schema, example); err != nil {
+			t.Errorf("%s:%d: %v", scenario.Docs, line, err)
+		}
+	}
+}
+
+// docsFolder holds the files that the examples name, and the example as scenario.yaml.
+func docsFolder(t *testing.T, example string) fstest.MapFS {
+	t.Helper()
+	folder := fstest.MapFS{loader.FileName: {Data: []byte(example)}}
+	files, err := filepath.Glob("loader/testdata/docs/*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder[filepath.Base(file)] = &fstest.MapFile{Data: data}
+	}
+	return folder
 }

@@ -3,12 +3,10 @@ package scenario
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/invopop/jsonschema"
 	"sigs.k8s.io/yaml"
@@ -109,55 +107,6 @@ func TestDocsReference(t *testing.T) {
 }
 
 var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
-
-// What a part of a scenario lacks to be a whole one.
-var rest = map[string]string{
-	"apiVersion": APIVersion, "kind": Kind, "cluster": "[{synthetic: {zones: [{count: 2}], nodeGroups: [{count: 3}]}}]", "workloads": "[{files: [web.yaml]}]",
-}
-
-// Examples are scenarios, or parts that become scenarios by what they leave out.
-func TestDocsExamples(t *testing.T) {
-	text, schema := readDocs(t), compileSchema(t)
-	examples := fenced.FindAllStringSubmatchIndex(text, -1)
-	if len(examples) < 8 {
-		t.Errorf("only %d examples were found", len(examples))
-	}
-	for _, match := range examples {
-		example := text[match[2]:match[3]]
-		if !strings.Contains(example, "kind: Scenario") {
-			for _, key := range sortedKeys(rest) {
-				if !regexp.MustCompile(`(?m)^` + key + ":").MatchString(example) {
-					example = key + ": " + rest[key] + "\n" + example
-				}
-			}
-		}
-		line := strings.Count(text[:match[2]], "\n") + 1
-		if _, err := LoadFS(docsFolder(t, example), FileName, Options{}); err != nil {
-			t.Errorf("%s:%d: %v", docs, line, err)
-		}
-		if err := validate(t, schema, example); err != nil {
-			t.Errorf("%s:%d: %v", docs, line, err)
-		}
-	}
-}
-
-// docsFolder holds the files that the examples name, and the example as scenario.yaml.
-func docsFolder(t *testing.T, example string) fstest.MapFS {
-	t.Helper()
-	folder := fstest.MapFS{FileName: {Data: []byte(example)}}
-	files, err := filepath.Glob("testdata/docs/*")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder[filepath.Base(file)] = &fstest.MapFile{Data: data}
-	}
-	return folder
-}
 
 // Every field occurs in an example.
 func TestDocsShowEveryField(t *testing.T) {

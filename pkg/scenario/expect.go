@@ -1,14 +1,12 @@
 package scenario
 
 import (
+	"maps"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/topology"
 )
 
 // Expect is what must be so after a step. Give at least one of its fields; what is left out is not checked.
@@ -90,16 +88,16 @@ type FailureBounds struct {
 	QuorumLost *bool `json:"quorumLost,omitempty"`
 }
 
-// replicated are the kinds of workloads whose losses are counted.
-var replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob"}
+// Replicated are the kinds of workloads whose losses are counted.
+var Replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob"}
 
-// Covers tells whether the bounds are for this workload.
+// Covers reports whether the bounds are for this workload.
 func (f *FailureBounds) Covers(workload cluster.Ref) bool {
 	if f.Workload == "" {
 		return true
 	}
-	anywhere, wanted, err := parseWorkload(f.Workload)
-	return err == nil && wanted.Kind == workload.Kind && wanted.Name == workload.Name && (anywhere || wanted.Namespace == workload.Namespace)
+	wanted, err := ParseWorkload(f.Workload)
+	return err == nil && IsWorkload(workload, wanted)
 }
 
 // Count is the number of domains that fail together, with the scenario's own as the default.
@@ -114,159 +112,98 @@ func (f *FailureBounds) Count(of *Failures) int {
 }
 
 // shapeOfExpect finds what is wrong with an expect whatever the objects are.
-func (l *loader) shapeOfExpect(path *field.Path, expect *Expect) {
+func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	if expect.Pending == nil && expect.PendingAtMost == nil && expect.Message == "" && len(expect.Domains) == 0 && len(expect.Nodes) == 0 &&
 		expect.Rollouts == nil && len(expect.Failures) == 0 && expect.Findings == nil {
-		l.problem(path, "expects nothing; give pending, pendingAtMost, message, domains, nodes, rollouts, failures or findings")
+		p.Add(path, "expects nothing; give pending, pendingAtMost, message, domains, nodes, rollouts, failures or findings")
 	}
-	l.atLeast(path.Child("pending"), expect.Pending, 0)
-	l.atLeast(path.Child("pendingAtMost"), expect.PendingAtMost, 0)
-	l.atLeast(path.Child("findings"), expect.Findings, 0)
+	validateAtLeast(p, path.Child("pending"), expect.Pending, 0)
+	validateAtLeast(p, path.Child("pendingAtMost"), expect.PendingAtMost, 0)
+	validateAtLeast(p, path.Child("findings"), expect.Findings, 0)
 	if expect.Pending != nil && expect.PendingAtMost != nil {
-		l.problem(path, "give pending or pendingAtMost, not both")
+		p.Add(path, "give pending or pendingAtMost, not both")
 	}
 	for _, bound := range []struct {
 		name  string
 		value *int
 	}{{"pending", expect.Pending}, {"pendingAtMost", expect.PendingAtMost}, {"findings", expect.Findings}} {
 		if bound.value != nil && *bound.value == 0 && expect.Message != "" {
-			l.problem(path.Child("message"), "is of a Pending pod, and %s: 0 expects none; drop one of them", bound.name)
+			p.Add(path.Child("message"), "expects a Pending pod, but %s: 0 allows none; remove one of them", bound.name)
 		}
 	}
 	for i := range expect.Domains {
-		l.shapeOfDomains(path.Child("domains").Index(i), &expect.Domains[i])
+		validateDomains(p, path.Child("domains").Index(i), &expect.Domains[i])
 	}
 	for i := range expect.Nodes {
-		l.shapeOfPodsOnNodes(path.Child("nodes").Index(i), &expect.Nodes[i])
+		validatePodsOnNodes(p, path.Child("nodes").Index(i), &expect.Nodes[i])
 	}
 	for i := range expect.Failures {
-		l.shapeOfFailureBounds(path.Child("failures").Index(i), &expect.Failures[i])
+		validateFailureBounds(p, path.Child("failures").Index(i), &expect.Failures[i])
 	}
 }
 
-func (l *loader) shapeOfDomains(path *field.Path, domains *Domains) {
+func validateDomains(p *Problems, path *field.Path, domains *Domains) {
 	if domains.TopologyKey == "" {
-		l.problem(path.Child("topologyKey"), "is missing; give a node label such as topology.kubernetes.io/zone")
+		p.Add(path.Child("topologyKey"), "is missing; give a node label such as topology.kubernetes.io/zone")
 	}
-	l.shapeOfSelector(path.Child("selector"), domains.Selector)
+	validateSelector(p, path.Child("selector"), domains.Selector)
 	if domains.Min == nil && domains.Max == nil && domains.Skew == nil && domains.Used == nil && len(domains.Exactly) == 0 {
-		l.problem(path, "expects nothing; give min, max, skew, used or exactly")
+		p.Add(path, "expects nothing; give min, max, skew, used or exactly")
 	}
-	l.atLeast(path.Child("min"), domains.Min, 0)
-	l.atLeast(path.Child("max"), domains.Max, 0)
-	l.atLeast(path.Child("skew"), domains.Skew, 0)
-	l.atLeast(path.Child("used"), domains.Used, 1)
+	validateAtLeast(p, path.Child("min"), domains.Min, 0)
+	validateAtLeast(p, path.Child("max"), domains.Max, 0)
+	validateAtLeast(p, path.Child("skew"), domains.Skew, 0)
+	validateAtLeast(p, path.Child("used"), domains.Used, 1)
 	if domains.Min != nil && domains.Max != nil && *domains.Min > *domains.Max {
-		l.problem(path.Child("min"), "%d is more than max, %d", *domains.Min, *domains.Max)
+		p.Add(path.Child("min"), "%d is more than max, %d", *domains.Min, *domains.Max)
 	}
-	for _, name := range sortedKeys(domains.Exactly) {
-		l.atLeast0(path.Child("exactly").Key(name), domains.Exactly[name])
+	for _, name := range slices.Sorted(maps.Keys(domains.Exactly)) {
+		validateNotNegative(p, path.Child("exactly").Key(name), domains.Exactly[name])
 	}
 }
 
-func (l *loader) shapeOfPodsOnNodes(path *field.Path, nodes *PodsOnNodes) {
-	l.shapeOfSelector(path.Child("selector"), nodes.Selector)
+func validatePodsOnNodes(p *Problems, path *field.Path, nodes *PodsOnNodes) {
+	validateSelector(p, path.Child("selector"), nodes.Selector)
 	if nodes.OnlyOn == nil && nodes.NotOn == nil {
-		l.problem(path, "expects nothing; give onlyOn or notOn")
+		p.Add(path, "expects nothing; give onlyOn or notOn")
 	}
 	if nodes.OnlyOn != nil {
-		l.shapeOfNodes(path.Child("onlyOn"), *nodes.OnlyOn)
+		validateNodes(p, path.Child("onlyOn"), *nodes.OnlyOn)
 	}
 	if nodes.NotOn != nil {
-		l.shapeOfNodes(path.Child("notOn"), *nodes.NotOn)
+		validateNodes(p, path.Child("notOn"), *nodes.NotOn)
 	}
 }
 
-func (l *loader) shapeOfFailureBounds(path *field.Path, f *FailureBounds) {
+func validateFailureBounds(p *Problems, path *field.Path, f *FailureBounds) {
 	if f.Level == "" {
-		l.problem(path.Child("level"), "is missing; give region, zone, node, or another node label such as rack")
+		p.Add(path.Child("level"), "is missing; give region, zone, node, or another node label such as rack")
 	}
 	if f.Simultaneous != nil && *f.Simultaneous < 1 {
-		l.problem(path.Child("simultaneous"), "%d is less than 1; give the number of domains that fail together", *f.Simultaneous)
+		p.Add(path.Child("simultaneous"), "%d is less than 1; give the number of domains that fail together", *f.Simultaneous)
 	}
-	l.shapeOfMode(path.Child("mode"), f.Mode)
+	validateMode(p, path.Child("mode"), f.Mode)
 	if f.Workload != "" {
-		l.shapeOfWorkload(path.Child("workload"), f.Workload, replicated...)
+		validateWorkload(p, path.Child("workload"), f.Workload, Replicated...)
 	}
 	if f.Radius == nil && f.Lost == nil && f.Stranded == nil && f.Unreplaced == nil && f.QuorumLost == nil {
-		l.problem(path, "expects nothing; give radius, lost, stranded, unreplaced or quorumLost")
+		p.Add(path, "expects nothing; give radius, lost, stranded, unreplaced or quorumLost")
 	}
 	if f.Radius != nil && !(*f.Radius >= 0 && *f.Radius <= 1) {
-		l.problem(path.Child("radius"), "%v is no share; give a number from 0 to 1, for example 0.5 for a half", *f.Radius)
+		p.Add(path.Child("radius"), "%v is not between 0 and 1; give a share such as 0.5", *f.Radius)
 	}
-	l.atLeast(path.Child("lost"), f.Lost, 0)
-	l.atLeast(path.Child("stranded"), f.Stranded, 0)
-	l.atLeast(path.Child("unreplaced"), f.Unreplaced, 0)
+	validateAtLeast(p, path.Child("lost"), f.Lost, 0)
+	validateAtLeast(p, path.Child("stranded"), f.Stranded, 0)
+	validateAtLeast(p, path.Child("unreplaced"), f.Unreplaced, 0)
 }
 
 // atLeast checks a bound that is given.
-func (l *loader) atLeast(path *field.Path, value *int, least int) {
+func validateAtLeast(p *Problems, path *field.Path, value *int, least int) {
 	switch {
 	case value == nil:
 	case least == 0:
-		l.atLeast0(path, *value)
+		validateNotNegative(p, path, *value)
 	case *value < least:
-		l.problem(path, "%d is less than %d; give %[2]d or more", *value, least)
-	}
-}
-
-// expect reports what is expected of labels, nodes and workloads that are not there. The nodes are all that there can be.
-func (w *walk) expect(path *field.Path, expect *Expect, nodes []*v1.Node) {
-	for i := range expect.Domains {
-		w.domains(path.Child("domains").Index(i), &expect.Domains[i], nodes)
-	}
-	for i := range expect.Nodes {
-		path, on := path.Child("nodes").Index(i), &expect.Nodes[i]
-		w.selectPods(path.Child("selector"), on.Selector)
-		if on.OnlyOn != nil {
-			w.selectNodes(path.Child("onlyOn"), *on.OnlyOn, nodes)
-		}
-		if on.NotOn != nil {
-			w.selectNodes(path.Child("notOn"), *on.NotOn, nodes)
-		}
-	}
-	for i := range expect.Failures {
-		w.failureBounds(path.Child("failures").Index(i), &expect.Failures[i], nodes)
-	}
-}
-
-func (w *walk) domains(path *field.Path, domains *Domains, nodes []*v1.Node) {
-	w.selectPods(path.Child("selector"), domains.Selector)
-	sets := labelsOf(nodes)
-	has := func(value string) bool {
-		return slices.ContainsFunc(sets, func(set labels.Set) bool {
-			return set.Has(domains.TopologyKey) && (value == "" || set.Get(domains.TopologyKey) == value)
-		})
-	}
-	if domains.TopologyKey == "" {
-		return // said already
-	}
-	if !has("") {
-		w.problem(path.Child("topologyKey"), "%s", labelHint(domains.TopologyKey, "node", sets))
-		return
-	}
-	for _, name := range sortedKeys(domains.Exactly) {
-		if !has(name) {
-			w.problem(path.Child("exactly"), "no node is in the domain %q; %s", name, labelHint(domains.TopologyKey, "node", sets))
-		}
-	}
-	if all, _ := topology.Domains(nodes, domains.TopologyKey); domains.Used != nil && *domains.Used > len(all) {
-		w.problem(path.Child("used"), "%d domains cannot have a pod where there are %d", *domains.Used, len(all))
-	}
-}
-
-func (w *walk) failureBounds(path *field.Path, f *FailureBounds, nodes []*v1.Node) {
-	if f.Workload != "" {
-		w.workload(path.Child("workload"), f.Workload, replicated...)
-	}
-	if f.Level == "" {
-		return // said already
-	}
-	all, _ := topology.Domains(nodes, topology.Key(f.Level))
-	switch {
-	case len(all) == 0:
-		w.problem(path.Child("level"), "%s", labelHint(f.Level, "node", labelsOf(nodes)))
-	case f.Simultaneous != nil && *f.Simultaneous > len(all):
-		w.problem(path.Child("simultaneous"), "%d domains cannot fail together where there are %d", *f.Simultaneous, len(all))
+		p.Add(path, "%d is less than %d; give %[2]d or more", *value, least)
 	}
 }

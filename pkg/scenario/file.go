@@ -1,9 +1,12 @@
 package scenario
 
 import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -147,8 +150,6 @@ type Patch struct {
 	Type string `json:"type,omitempty" jsonschema:"enum=strategic,enum=merge,enum=json"`
 	// Patch is the patch itself: a part of the object, or a list of operations if the type is json.
 	Patch runtime.RawExtension `json:"patch" jsonschema:"oneof_type=object;array"`
-
-	after func(cluster.Object) cluster.Object // what an edit of the scenario does to the patched object
 }
 
 // Scale sets the number of replicas of a Deployment, ReplicaSet or StatefulSet.
@@ -222,4 +223,20 @@ type Fail struct {
 	// replaced, except those of StatefulSets and DaemonSets. With out-of-service an administrator has tainted them so as well,
 	// and StatefulSet pods are replaced too. With deleted the nodes are gone, and their pods with them. Default: unreachable.
 	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
+}
+
+// Select returns those of the nodes that are named or that the selector matches, in their order. A selector that does not parse
+// matches none.
+func (n Nodes) Select(among []*v1.Node) []*v1.Node {
+	selector := labels.Nothing()
+	if parsed, err := labels.Parse(n.Selector); err == nil && n.Selector != "" {
+		selector = parsed
+	}
+	var selected []*v1.Node
+	for _, node := range among {
+		if slices.Contains(n.Names, node.Name) || selector.Matches(labels.Set(node.Labels)) {
+			selected = append(selected, node)
+		}
+	}
+	return selected
 }

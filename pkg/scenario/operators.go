@@ -1,146 +1,42 @@
 package scenario
 
-import (
-	"fmt"
-	"io"
-	"slices"
-	"strings"
+import "k8s.io/apimachinery/pkg/runtime"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/input/operator"
-	"github.com/faultline/faultline/pkg/input/operator/generic"
-	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
-	"github.com/faultline/faultline/pkg/input/operator/kafscale"
-	"github.com/faultline/faultline/pkg/input/operator/stackable"
-)
-
-// OperatorOptions are what operators are given besides their resources.
-type OperatorOptions struct {
-	KafScale  kafscale.Options
-	Stackable stackable.Options
-	Hydrolix  hydrolix.Options
-	// Custom are the rules for resources of kinds that no operator knows.
-	Custom []generic.Rule
+// Operators says what operators are given besides their resources.
+type Operators struct {
+	// KafScale is for KafScale, whose resource is KafscaleCluster.
+	KafScale *KafScale `json:"kafscale,omitempty"`
+	// Stackable is for the operators of the Stackable Data Platform. Default: as they are.
+	Stackable StackableOptions `json:"stackable,omitempty"`
+	// Hydrolix is for HydrolixCluster resources. Default: what is shipped holds.
+	Hydrolix *HydrolixOptions `json:"hydrolix,omitempty"`
 }
 
-// operators are all that are known. A new one has its package below pkg/operator, and a line here; see docs/operators.md.
-func operators(opts OperatorOptions) []operator.Operator {
-	known := programmed(opts)
-	for _, rule := range opts.Custom { // before those that are shipped, so that they can be replaced
-		known = append(known, generic.New(rule))
-	}
-	return append(known, generic.Shipped()...)
+// KafScale is a release of KafScale's Helm chart. Its workloads are there before those of the scenario.
+type KafScale struct {
+	// Release is the release's name. Default: kafscale.
+	Release string `json:"release,omitempty"`
+	// Namespace is where it is installed. Default: default.
+	Namespace string `json:"namespace,omitempty"`
+	// Values is the path of a file of chart values. Default: the chart's own.
+	Values string `json:"values,omitempty"`
+	// ValuesInline are chart values, written out. They are put over those of the file, as Helm does. Default: none.
+	ValuesInline *runtime.RawExtension `json:"valuesInline,omitempty"`
+	// Revision is the chart's, by the rule that keeps the replicas of its proxy apart: before, without any; drifted, whose selector is
+	// written out and misses the pods under nameOverride; or fixed, whose selector is the pods' own labels. Default: fixed.
+	Revision string `json:"revision,omitempty" jsonschema:"enum=before,enum=drifted,enum=fixed"`
 }
 
-// programmed are those that are more than rules.
-func programmed(opts OperatorOptions) []operator.Operator {
-	return []operator.Operator{
-		kafscale.New(opts.KafScale),
-		stackable.New(opts.Stackable),
-		hydrolix.New(opts.Hydrolix),
-	}
+// HydrolixOptions are for HydrolixCluster resources.
+type HydrolixOptions struct {
+	// Profile is the path of a file with what Hydrolix does not publish: replicas of scale profiles, sizes, labels and weights.
+	// Default: the file that is shipped, whose values the report lists as assumed.
+	Profile string `json:"profile,omitempty"`
 }
 
-// Expand reads files and returns what operators make of the custom resources in them, after what their charts bring along, and the
-// other objects of the files. "-" is the given standard input. The error tells all that is wrong, a line each.
-func Expand(stdin io.Reader, files []string, opts OperatorOptions) (*operator.Result, []manifest.Object, error) {
-	if err := opts.KafScale.Validate(); err != nil {
-		return nil, nil, err
-	}
-	set := &manifest.Set{}
-	if len(files) > 0 {
-		var err error
-		if set, err = manifest.Read(stdin, files...); err != nil {
-			return nil, nil, err
-		}
-	}
-	all := operators(opts)
-	installed, err := operator.Install(all)
-	if err != nil {
-		return nil, nil, err
-	}
-	expanded, err := operator.Expand(all, set.Ignored)
-	if err != nil {
-		return nil, nil, err
-	}
-	return &operator.Result{
-		Objects: slices.Concat(installed.Objects, expanded.Objects), Made: slices.Concat(installed.Made, expanded.Made),
-		Notes: slices.Concat(installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
-	}, set.Objects, nil
+// StackableOptions are what the operators of the Stackable Data Platform are given besides their resources.
+type StackableOptions struct {
+	// ADR asks for the rules of the platform's decision record ADR026 where the operators' code parts from it: true or false.
+	// Default: false, as the operators are.
+	ADR bool `json:"adr,omitempty"`
 }
-
-// operators puts what the command line says to operators over what the file says.
-func (l *loader) operators(given *Operators) {
-	l.opts.Operators.KafScale = l.kafscale(given.KafScale).Over(l.opts.Operators.KafScale)
-	if err := l.opts.Operators.KafScale.Validate(); err != nil {
-		for line := range strings.Lines(err.Error()) {
-			l.problems = append(l.problems, errorLine(strings.TrimSpace(line)))
-		}
-		l.incomplete = true
-		l.opts.Operators.KafScale = kafscale.Options{} // so that it is said once
-	}
-	l.opts.Operators.Stackable.ADR = l.opts.Operators.Stackable.ADR || given.Stackable.ADR
-	l.hydrolix(given.Hydrolix)
-}
-
-func (l *loader) kafscale(given *KafScale) kafscale.Options {
-	if given == nil {
-		return kafscale.Options{}
-	}
-	path := field.NewPath("operators", "kafscale")
-	opts := kafscale.Options{Release: given.Release, Namespace: given.Namespace, Revision: kafscale.Revision(given.Revision)}
-	if given.Revision != "" && !slices.Contains(kafscale.Revisions, opts.Revision) {
-		l.problem(path.Child("revision"), "%q is none of before, drifted and fixed", given.Revision)
-	}
-	if given.Values != "" {
-		l.named[given.Values] = true
-		file := l.resolve(given.Values)
-		if !l.exists(file) {
-			l.problem(path.Child("values"), "%s", l.missing(file))
-		} else if data, err := manifest.ReadFile(l.fsys, nil, file); err != nil {
-			l.problems = append(l.problems, err)
-		} else {
-			opts.Values = append(opts.Values, kafscale.Document{Name: file, Data: data})
-		}
-	}
-	if given.ValuesInline != nil {
-		opts.Values = append(opts.Values, kafscale.Document{Name: fmt.Sprintf("%s: %s", l.file, path.Child("valuesInline")), Data: given.ValuesInline.Raw})
-	}
-	if given.Release == "" && given.Namespace == "" && given.Revision == "" && len(opts.Values) == 0 {
-		opts.Release = "kafscale" // the chart as it is
-	}
-	return opts
-}
-
-// install returns what the operators' own charts bring along.
-func (l *loader) install() []cluster.Object {
-	return l.made(operator.Install(operators(l.opts.Operators)))
-}
-
-func (l *loader) made(result *operator.Result, err error) []cluster.Object {
-	if err != nil {
-		for line := range strings.Lines(err.Error()) {
-			l.problems = append(l.problems, errorLine(strings.TrimSpace(line)))
-		}
-		l.incomplete = true
-		return nil
-	}
-	l.ignored = append(l.ignored, result.Ignored...)
-	l.notes = append(l.notes, result.Notes...)
-	var objects []cluster.Object
-	for _, obj := range result.Objects {
-		if obj.Source.Line > 0 { // a chart is no file
-			l.locate(obj.Object, obj.Source)
-		}
-		objects = append(objects, obj.Object)
-	}
-	return objects
-}
-
-// errorLine is a problem that names its place by itself.
-type errorLine string
-
-func (e errorLine) Error() string { return string(e) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
 )
 
 // ErrTestFailed is wrapped by the error of a patch whose test operation does not find what it expects.
@@ -57,10 +58,7 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 		return nil, err
 	}
 	if cluster.RefTo(patched.Object).Describe() != cluster.RefTo(obj).Describe() {
-		return nil, errors.New("the patch makes another object of " + cluster.RefTo(obj).Describe() + "; kind, namespace and name cannot change")
-	}
-	if p.after != nil {
-		return p.after(patched.Object), nil
+		return nil, fmt.Errorf("the patch changes the kind, namespace or name of %s, which cannot change", cluster.RefTo(obj).Describe())
 	}
 	return patched.Object, nil
 }
@@ -85,17 +83,39 @@ func (m *misfit) Error() string {
 		return ""
 	})
 	if errors.As(m.err, new(*json.UnmarshalTypeError)) {
-		text = "it is no list of operations; give for example [{op: replace, path: /spec/replicas, value: 3}]"
+		text = "it is not a list of operations; give a list such as [{op: replace, path: /spec/replicas, value: 3}]"
 	}
 	return fmt.Sprintf("the patch does not fit %s: %s", m.object, text)
 }
 
-// then returns the patch with f applied to what it makes.
-func (p *Patch) then(f func(cluster.Object) cluster.Object) *Patch {
-	next := *p
-	next.after = f
-	if p.after != nil {
-		next.after = func(obj cluster.Object) cluster.Object { return f(p.after(obj)) }
+// ApplyToResource returns the custom resource as it is after the patch.
+func (p *Patch) ApplyToResource(resource manifest.Ignored) (manifest.Ignored, error) {
+	after, err := p.bytes(resource.JSON)
+	if err != nil {
+		return resource, fmt.Errorf("the patch does not fit %s: %w", operator.Name(resource), err)
 	}
-	return &next
+	patched := resource
+	patched.JSON = after
+	var head struct {
+		Kind     string `json:"kind"`
+		Metadata struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(after, &head); err != nil || head.Kind != resource.Kind || head.Metadata.Name != resource.Name || head.Metadata.Namespace != resource.Namespace {
+		return resource, fmt.Errorf("the patch changes the kind, namespace or name of %s, which cannot change", operator.Name(resource))
+	}
+	return patched, nil
+}
+
+func (p *Patch) bytes(before []byte) ([]byte, error) {
+	if p.Type != "json" {
+		return jsonpatch.MergePatch(before, p.Patch.Raw)
+	}
+	operations, err := jsonpatch.DecodePatch(p.Patch.Raw)
+	if err != nil {
+		return nil, err
+	}
+	return operations.Apply(before)
 }

@@ -1,28 +1,42 @@
-// Package scenario reads scenarios: a cluster, what runs on it, and the steps that follow. A scenario that has been read is
-// complete: every file is in, every object is defaulted and validated, every name that a step mentions is known.
+// Package scenario holds scenarios as plain data: the file as it is written, and the scenario that comes of it, in which every file is
+// read, every object is defaulted and validated, and every name that a step mentions is known. The packages below it make one of the
+// other:
 //
-//	bytes ─ manifest.Unmarshal ─▶ File                     (file.go)
-//	      ─ read ───────────────▶ objects, scheduler       (load.go, source.go, scheduler.go)
-//	      ─ check ──────────────▶ each field by itself     (shape.go)
-//	      ─ walk ───────────────▶ each step in its turn    (walk.go)
-//	      ──────────────────────▶ Scenario
+//	bytes ─ manifest.Unmarshal ─▶ File              each field by itself: the Validate functions here
+//	      ─ load ───────────────▶ Scenario          files, dumps, operators, the scheduler's configuration
+//	      ─ check ──────────────▶ each step in its turn, without a scheduler
+//	      ─ variant ────────────▶ other Scenarios   edits, variants, the points of a sweep
 package scenario
 
 import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Scenario is a scenario that has been read.
+// CommandLine is the File of a scenario that was put together from flags.
+const CommandLine = "command line"
+
+// WorkloadsStep is the name that the workloads before the first step have on the report.
+const WorkloadsStep = "workloads"
+
+// Scenario is a scenario that has been read. It is a value: whoever changes one copies it first, and the objects that are the same are
+// shared.
 type Scenario struct {
 	Name        string
 	Description string
-	Ties        sched.Ties
+	// File is the path of the scenario's file, as it was opened, or what stands for it in errors.
+	File string
+	// Named are the files, folders and globs that the file and its variants name, as they name them.
+	Named []string
+	// Dump tells that the objects are the dump of a real cluster, whatever they look like, and Strict that nothing of a dump is set aside.
+	Dump, Strict bool
+	Ties         sched.Ties
 	// RandomArrivals tells that the workloads that are applied together arrive in an order drawn from the seed of the ties.
 	RandomArrivals bool
 	// TerminationSeconds is how long kubelets take to end a pod; see cluster.State.
@@ -41,10 +55,11 @@ type Scenario struct {
 	Notes []string
 	// Failures are which failures are looked at, as the file says it.
 	Failures Failures
-	// Expect is what must be so after every step; nil is nothing.
-	Expect *Expect
-	// Expects is where that stands, field by field; nil where no file has it.
-	Expects func(field ...any) manifest.Source `json:"-"`
+	// Expect is what must be so after every step; nil is nothing. Expects is where that stands.
+	Expect  *Expect
+	Expects Places
+	// Sources are the places of the objects that make pods, and of their budgets, by the step that applies them; "" is the cluster.
+	Sources map[string]map[cluster.Ref]manifest.Source `json:"-"`
 	// Variants are the named changes, each as the scenario that it makes of this one; Points are those of the sweep, in its order, and
 	// Parameters the names of what varies in it.
 	Variants   []LoadedVariant
@@ -52,11 +67,6 @@ type Scenario struct {
 	Parameters []string
 	// LevelKeys are the label keys of the synthetic clusters' further levels, such as rack.
 	LevelKeys []string
-
-	// sources are the places of the objects that make pods, and of their budgets, by the step that applies them; "" is the cluster.
-	sources map[string]map[cluster.Ref]manifest.Source
-	loader  loader // reads what further variants name
-	read    readings
 }
 
 // LoadedStep is a step with the objects of its files.
@@ -67,20 +77,57 @@ type LoadedStep struct {
 	// Action says on the report what the step does, where it is not what it is made of: the patch of a custom resource applies what its
 	// operator then makes. Empty elsewhere.
 	Action string
-	// Expects is where what is expected of the step stands, field by field; nil where no file has it.
-	Expects func(field ...any) manifest.Source `json:"-"`
+	// Edits are what becomes of the object that the step patches, besides, in a scenario that was derived from another.
+	Edits []*PatchEdit `json:"-"`
+	// Expects is where what is expected of the step stands.
+	Expects Places
 }
 
-// Source tells where an owner of pods or a PodDisruptionBudget, as it is after the step, stands, and whether any file has it: an object can be a controller's.
+// PatchEdit is a further change to what a patch makes. Like objects, two are the same if they are one.
+type PatchEdit struct {
+	Edit func(cluster.Object) (cluster.Object, error)
+}
+
+// Patched returns the object as it is after the patch of the step.
+func (s *LoadedStep) Patched(obj cluster.Object) (cluster.Object, error) {
+	patched, err := s.Patch.Apply(obj)
+	for i := 0; i < len(s.Edits) && err == nil; i++ {
+		patched, err = s.Edits[i].Edit(patched)
+	}
+	return patched, err
+}
+
+// Places are the lines of an expectation in its file. They are empty where no file has it.
+type Places struct {
+	File  string
+	Lines map[string]int // by path; see manifest.Lines
+}
+
+// Source returns a function that finds where a field of the expectation stands, or what is nearest above it; nil where no file has it.
+func (p Places) Source() func(field ...any) manifest.Source {
+	if p.File == "" {
+		return nil
+	}
+	return func(field ...any) manifest.Source {
+		for ; ; field = field[:len(field)-1] {
+			if line, found := p.Lines[manifest.LinePath(field...)]; found || len(field) == 0 {
+				return manifest.Source{File: p.File, Line: line}
+			}
+		}
+	}
+}
+
+// Source returns where an owner of pods or a PodDisruptionBudget, as it is after the step, stands, and whether any file has it: an
+// object can be a controller's.
 func (s *Scenario) Source(step string, owner cluster.Ref) (manifest.Source, bool) {
 	at := slices.IndexFunc(s.Steps, func(other LoadedStep) bool { return other.Name == step })
 	for ; at >= 0; at-- {
-		if source, found := s.sources[s.Steps[at].Name][owner]; found {
+		if source, found := s.Sources[s.Steps[at].Name][owner]; found {
 			return source, true
 		}
 	}
 	for _, before := range []string{WorkloadsStep, ""} {
-		if source, found := s.sources[before][owner]; found {
+		if source, found := s.Sources[before][owner]; found {
 			return source, true
 		}
 	}
@@ -90,7 +137,7 @@ func (s *Scenario) Source(step string, owner cluster.Ref) (manifest.Source, bool
 // Nodes returns every node that the scenario ever holds.
 func (s *Scenario) Nodes() []*v1.Node {
 	var nodes []*v1.Node
-	for _, obj := range s.objects() {
+	for _, obj := range s.Objects() {
 		if node, ok := obj.(*v1.Node); ok {
 			nodes = append(nodes, node)
 		}
@@ -98,8 +145,8 @@ func (s *Scenario) Nodes() []*v1.Node {
 	return nodes
 }
 
-// objects returns everything that the scenario ever holds, in order of appearance.
-func (s *Scenario) objects() []cluster.Object {
+// Objects returns everything that the scenario ever holds, in order of appearance.
+func (s *Scenario) Objects() []cluster.Object {
 	all := append(append([]cluster.Object(nil), s.Cluster...), s.Workloads...)
 	for _, step := range s.Steps {
 		if step.Apply != nil {
@@ -107,4 +154,39 @@ func (s *Scenario) objects() []cluster.Object {
 		}
 	}
 	return all
+}
+
+// Until returns the scenario without the steps after the named one. The workloads before the first step are a step, too, named
+// WorkloadsStep; that, and any name that no step has, leaves no step.
+func (s *Scenario) Until(step string) *Scenario {
+	next := *s
+	next.Steps = slices.Clip(s.Steps[:s.Index(step)+1])
+	return &next
+}
+
+// Then returns the scenario with a further step at its end.
+func (s *Scenario) Then(step Step) *Scenario {
+	next := *s
+	next.Steps = append(slices.Clip(s.Steps), LoadedStep{Step: step})
+	return &next
+}
+
+// With returns the scenario with further objects in its cluster, there from the start.
+func (s *Scenario) With(objects ...cluster.Object) *Scenario {
+	next := *s
+	next.Cluster = slices.Concat(s.Cluster, objects)
+	return &next
+}
+
+// Index is the position of the step, -1 for the workloads before the first.
+func (s *Scenario) Index(step string) int {
+	return slices.IndexFunc(s.Steps, func(loaded LoadedStep) bool { return loaded.Name == step })
+}
+
+// StepPath is where a step stands in the file; a command line has one step, which stands nowhere.
+func (s *Scenario) StepPath(i int) *field.Path {
+	if s.File == CommandLine {
+		return nil
+	}
+	return field.NewPath("steps").Index(i)
 }

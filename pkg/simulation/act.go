@@ -17,10 +17,13 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
-// act does what the step says, and puts into words what it did.
+// act carries out the step and describes what it did.
 func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, error) {
 	var words []string
 	if spec.Fresh {
@@ -44,13 +47,13 @@ func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.Load
 func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
 	switch {
 	case spec.Apply != nil:
-		next, notes, err := controller.Admit(state, r.arriving(spec)...)
+		next, notes, err := admission.Admit(state, r.arriving(spec)...)
 		step.Notes = append(step.Notes, notes...)
-		return next, cmp.Or(spec.Action, "apply "+what(spec)), err
+		return next, cmp.Or(spec.Action, "apply "+applied(spec)), err
 	case spec.Patch != nil:
-		return r.patch(state, spec.Patch, step)
+		return r.patch(state, spec, step)
 	case spec.Scale != nil:
-		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", words(spec.Scale.Target), spec.Scale.Replicas), func(obj cluster.Object) {
+		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", argument(spec.Scale.Target), spec.Scale.Replicas), func(obj cluster.Object) {
 			replicas := spec.Scale.Replicas
 			switch o := obj.(type) {
 			case *appsv1.Deployment:
@@ -71,11 +74,11 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 			return nil, "", err
 		}
 		next, _, err := controller.RunCronJob(state, obj.(*batchv1.CronJob))
-		return next, "create job --from=" + words(*spec.Trigger), err
+		return next, "create job --from=" + argument(*spec.Trigger), err
 	case spec.Cordon != nil:
-		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", controller.Cordon)
+		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", node.Cordon)
 	case spec.Uncordon != nil:
-		return r.onNodes(ctx, state, spec.Uncordon, step, "uncordon", controller.Uncordon)
+		return r.onNodes(ctx, state, spec.Uncordon, step, "uncordon", node.Uncordon)
 	case spec.Drain != nil:
 		return r.drain(ctx, state, spec.Drain, step)
 	case spec.Fail != nil:
@@ -86,8 +89,8 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 	return state, "", nil
 }
 
-// inTurn does something to one after the other, as kubectl goes through a list: what one makes room for or leaves to be replaced, the
-// controllers and the scheduler take up before the next. What happened is added to the step. Together is all in one moment.
+// inTurn applies do to one item after another, as kubectl goes through a list: the controllers and the scheduler react to each before the
+// next. What happens is added to the step. With together, all items are handled at once.
 func inTurn[T any](ctx context.Context, w *World, state *cluster.State, step *Step, together bool, all []T, do func(*cluster.State, ...T) (*cluster.State, error)) (*cluster.State, error) {
 	if together {
 		return do(state, all...)
@@ -106,7 +109,7 @@ func inTurn[T any](ctx context.Context, w *World, state *cluster.State, step *St
 	return state, nil
 }
 
-// onNodes does something to the selected nodes.
+// onNodes applies do to the selected nodes.
 func (r *run) onNodes(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, step *Step, verb string, do func(*cluster.State, ...string) (*cluster.State, error)) (*cluster.State, string, error) {
 	names, err := selectNodes(state, nodes.Nodes)
 	if err != nil {
@@ -116,7 +119,7 @@ func (r *run) onNodes(ctx context.Context, state *cluster.State, nodes *scenario
 	return next, verb + " " + list(names), err
 }
 
-// change applies a function to a copy of the target and puts it back.
+// change applies a function to a copy of the target and replaces the target.
 func (r *run) change(state *cluster.State, target scenario.Target, step *Step, action string, f func(cluster.Object)) (*cluster.State, string, error) {
 	obj, err := find(state, target)
 	if err != nil {
@@ -124,32 +127,33 @@ func (r *run) change(state *cluster.State, target scenario.Target, step *Step, a
 	}
 	changed := obj.DeepCopyObject().(cluster.Object)
 	f(changed)
-	next, notes, err := controller.Admit(state, changed)
+	next, notes, err := admission.Admit(state, changed)
 	step.Notes = append(step.Notes, notes...)
 	return next, action, err
 }
 
-func (r *run) patch(state *cluster.State, patch *scenario.Patch, step *Step) (*cluster.State, string, error) {
+func (r *run) patch(state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
+	patch := spec.Patch
 	obj, err := find(state, patch.Target)
 	if err != nil {
 		return nil, "", err
 	}
-	patched, err := patch.Apply(obj)
+	patched, err := spec.Patched(obj)
 	if err != nil {
 		return nil, "", err
 	}
-	next, notes, err := controller.Admit(state, patched)
+	next, notes, err := admission.Admit(state, patched)
 	step.Notes = append(step.Notes, notes...)
 	var compact bytes.Buffer
-	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is JSON
-	return next, fmt.Sprintf("patch %s -p '%s'", words(patch.Target), compact.String()), err
+	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is valid JSON
+	return next, fmt.Sprintf("patch %s -p '%s'", argument(patch.Target), compact.String()), err
 }
 
 func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
 	objects := slices.Clone(spec.Objects)
-	var said []string
+	var deleted []string
 	if len(spec.Delete.Files) > 0 {
-		said = append(said, "-f "+strings.Join(spec.Delete.Files, " -f "))
+		deleted = append(deleted, "-f "+strings.Join(spec.Delete.Files, " -f "))
 	}
 	for _, name := range spec.Delete.Targets {
 		obj, err := find(state, scenario.Target{Target: name, Namespace: spec.Delete.Namespace})
@@ -157,7 +161,7 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 			return nil, "", err
 		}
 		objects = append(objects, obj)
-		said = append(said, name)
+		deleted = append(deleted, name)
 	}
 	if selected := spec.Delete.Pods; selected != nil {
 		pods, err := selectPods(state, spec.Delete.Namespace, selected)
@@ -165,22 +169,22 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 			return nil, "", err
 		}
 		for _, pod := range pods {
-			if !slices.Contains(objects, cluster.Object(pod)) { // a target, whose successor has its name if it is a StatefulSet's
+			if !slices.Contains(objects, cluster.Object(pod)) { // may also be a target; a StatefulSet's pod has a successor with the same name
 				objects = append(objects, pod)
 			}
 		}
-		said = append(said, cluster.Count(len(pods), "pod"))
+		deleted = append(deleted, words.Count(len(pods), "pod"))
 	}
 	next, err := inTurn(ctx, r.World, state, step, spec.Delete.Together, objects, func(state *cluster.State, objects ...cluster.Object) (*cluster.State, error) {
-		return controller.Delete(state, objects...), nil
+		return admission.Delete(state, objects...), nil
 	})
-	return next, "delete " + strings.Join(said, " "), err
+	return next, "delete " + strings.Join(deleted, " "), err
 }
 
 func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Step) (*cluster.State, string, error) {
-	action := "rollout restart " + words(rollout.Target)
+	action := "rollout restart " + argument(rollout.Target)
 	if !rollout.Restart {
-		action = "set image " + words(rollout.Target)
+		action = "set image " + argument(rollout.Target)
 		for _, container := range slices.Sorted(maps.Keys(rollout.Images)) {
 			action += " " + container + "=" + rollout.Images[container]
 		}
@@ -221,26 +225,26 @@ func setImages(spec *v1.PodSpec, images map[string]string) error {
 	return nil
 }
 
-// fail makes nodes fail; what is deleted is kept for a later restore.
+// fail fails nodes; deleted ones are kept for a later restore.
 func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, string, error) {
 	names, err := selectNodes(state, fail.Nodes)
 	if err != nil {
 		return nil, "", err
 	}
-	mode := controller.Unreachable
+	mode := node.Unreachable
 	if fail.Mode != "" {
-		mode = controller.FailureMode(fail.Mode)
+		mode = node.FailureMode(fail.Mode)
 	}
-	if mode == controller.Deleted {
+	if mode == node.Deleted {
 		for _, name := range names {
-			r.lost = append(slices.Clip(r.lost), state.Node(name)) // an earlier step's list stays as it is
+			r.lost = append(slices.Clip(r.lost), state.Node(name)) // an earlier step's list stays unchanged
 		}
 	}
-	next, err := controller.Fail(state, mode, names...)
+	next, err := node.Fail(state, mode, names...)
 	return next, fmt.Sprintf("%s: %s", mode, list(names)), err
 }
 
-// restore brings nodes back: those that are there, and those whose objects a failure has deleted.
+// restore brings nodes back: existing ones, and those whose objects a failure deleted.
 func (r *run) restore(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, step *Step) (*cluster.State, string, error) {
 	all := *state
 	for _, node := range r.lost {
@@ -258,16 +262,16 @@ func (r *run) restore(ctx context.Context, state *cluster.State, nodes *scenario
 				gone = append(gone, all.Node(name))
 			}
 		}
-		next, _, err := controller.Admit(state, gone...)
+		next, _, err := admission.Admit(state, gone...)
 		if err != nil {
 			return nil, err
 		}
-		return controller.Restore(next, names...) // also what had stopped answering before it was gone
+		return node.Restore(next, names...) // also those that stopped answering before they were deleted
 	})
 	return next, "restore " + list(names), err
 }
 
-// find returns the object that the target names.
+// find returns the target object.
 func find(state *cluster.State, target scenario.Target) (cluster.Object, error) {
 	kind, name, err := scenario.ParseTarget(target.Target)
 	if err != nil {
@@ -282,11 +286,11 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 			return obj, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is not there at this step", words(target))
+	return nil, fmt.Errorf("%s is not there at this step", argument(target))
 }
 
-// selectNodes returns the selected nodes in the order in which kubectl comes to them: as they are named, then by name, as the API
-// server lists what a selector matches.
+// selectNodes returns the selected nodes in kubectl's order: named ones as given, then by name, as the API server lists the matches of a
+// selector.
 func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
 	var names []string
 	for _, node := range nodes.Select(state.Nodes) {
@@ -330,15 +334,16 @@ func selectPods(state *cluster.State, namespace string, pods *scenario.Pods) ([]
 	return selected, nil
 }
 
-// what says what an apply applies.
-func what(spec *scenario.LoadedStep) string {
+// applied describes what an apply applies.
+func applied(spec *scenario.LoadedStep) string {
 	if len(spec.Apply.Files) > 0 {
 		return "-f " + strings.Join(spec.Apply.Files, " -f ")
 	}
-	return cluster.Count(len(spec.Objects), "object")
+	return words.Count(len(spec.Objects), "object")
 }
 
-func words(target scenario.Target) string {
+// argument is the target as an argument of kubectl.
+func argument(target scenario.Target) string {
 	if target.Namespace == "" || target.Namespace == v1.NamespaceDefault {
 		return target.Target
 	}
@@ -348,7 +353,7 @@ func words(target scenario.Target) string {
 // list names a few nodes, or counts many.
 func list(names []string) string {
 	if len(names) > 5 {
-		return cluster.Count(len(names), "node")
+		return words.Count(len(names), "node")
 	}
 	return strings.Join(names, " ")
 }

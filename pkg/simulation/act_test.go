@@ -10,6 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // Nodes come in the order in which they are named, or by name. One that was deleted and is back is there once, however often.
@@ -29,7 +30,7 @@ steps:
 - {name: all back, restore: {selector: kubernetes.io/os=linux}}
 - {name: nothing is lost, restore: {selector: kubernetes.io/os=linux}}
 `
-	s, err := scenario.LoadFS(fstest.MapFS{"scenario.yaml": {Data: []byte(file)}}, "scenario.yaml", scenario.Options{})
+	s, err := loader.LoadFS(fstest.MapFS{"scenario.yaml": {Data: []byte(file)}}, "scenario.yaml", loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// arriving returns the objects of an apply in the order in which they arrive. Where that is random, the order of those that make pods
-// follows from the seed and the step's name alone: what was drawn before does not change it.
+// arriving returns the objects of an apply in order of arrival. If that is random, the order of the workloads derives only from the seed
+// and the step's name, so earlier draws do not change it.
 func (r *run) arriving(spec *scenario.LoadedStep) []cluster.Object {
 	if !r.scenario.RandomArrivals {
 		return spec.Objects

@@ -7,9 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// Of two Deployments of two pods each, on a node that takes two, the one that arrives first gets both places.
+// Two Deployments of two pods each share a node for two pods; the first to arrive gets both places.
 func TestArrivals(t *testing.T) {
 	deployment := func(name string) runtime.RawExtension {
 		return runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": %[1]q}, "spec": {"replicas": 2,
@@ -17,7 +18,7 @@ func TestArrivals(t *testing.T) {
 	}
 	node := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "2"}}}`)}
 	first := func(arrivals string, seed uint64) string {
-		s, err := scenario.New("arrivals", &scenario.File{
+		s, err := loader.New("arrivals", &scenario.File{
 			Arrivals: arrivals, Seed: &seed, Cluster: []scenario.Source{{Objects: []runtime.RawExtension{node}}},
 			Workloads: []scenario.Source{{Objects: []runtime.RawExtension{deployment("a"), deployment("b")}}},
 		})
@@ -41,7 +42,7 @@ func TestArrivals(t *testing.T) {
 		}
 		seen[winner]++
 	}
-	// Each is as likely; fewer than 8 of 40 would be a chance of 1 in 20,000.
+	// Both are equally likely; fewer than 8 of 40 has a probability of 1 in 20,000.
 	if seen["a"] < 8 || seen["b"] < 8 {
 		t.Errorf("first came %v", seen)
 	}

@@ -6,15 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// A claim without a class in a cluster without a default one is bound by nobody; its pod is Pending, in the words of kube-scheduler.
+// Nobody binds a claim without a class in a cluster without a default class; its pod is Pending with kube-scheduler's message.
 func TestClaimThatNobodyBinds(t *testing.T) {
 	node := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}`)}
 	set := runtime.RawExtension{Raw: []byte(`{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {"serviceName": "db",
 		"selector": {"matchLabels": {"app": "db"}}, "template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
 		"volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]}}`)}
-	s, err := scenario.New("claim", &scenario.File{
+	s, err := loader.New("claim", &scenario.File{
 		Cluster: []scenario.Source{{Objects: []runtime.RawExtension{node}}}, Workloads: []scenario.Source{{Objects: []runtime.RawExtension{set}}},
 	})
 	if err != nil {
@@ -29,12 +30,12 @@ func TestClaimThatNobodyBinds(t *testing.T) {
 	}
 }
 
-// A claim that is not there is not the input's mistake: somebody may make it, and until then the pod waits.
+// A missing claim is not a mistake in the input: somebody may create it, and until then the pod waits.
 func TestClaimThatIsMissing(t *testing.T) {
 	node := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}`)}
 	pod := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}],
 		"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}}`)}
-	s, err := scenario.New("claim", &scenario.File{
+	s, err := loader.New("claim", &scenario.File{
 		Cluster: []scenario.Source{{Objects: []runtime.RawExtension{node}}}, Workloads: []scenario.Source{{Objects: []runtime.RawExtension{pod}}},
 	})
 	if err != nil {

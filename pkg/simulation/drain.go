@@ -9,34 +9,34 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Drained is what came of draining one node.
+// Drained is the result of draining one node.
 type Drained struct {
 	Node string
-	// Evicted are the pods that left the node, in order of their eviction.
+	// Evicted are the pods that left the node, in order of eviction.
 	Evicted []*v1.Pod
-	// Blocked are the pods because of which kubectl evicts none of the node's, in its words.
-	Blocked []controller.Blocked
-	// Refused are the pods that are left when nothing moves any more, with the API server's last answer to their eviction, or, of those
-	// that are Terminating, what they wait for.
-	Refused []controller.Blocked
-	// Placed are the pods that got a node meanwhile and still had it at the end; Pending those that had none then.
+	// Blocked are the pods that keep kubectl from evicting any pod of the node, in its words.
+	Blocked []node.Blocked
+	// Refused are the pods left when nothing moves any more, with the API server's last answer to their eviction or, if they are
+	// Terminating, what they wait for.
+	Refused []node.Blocked
+	// Placed are the pods that got a node meanwhile and kept it to the end; Pending are those without a node at the end.
 	Placed  []placement.Placement
 	Pending []placement.Pending
 }
 
-// Ends tells whether kubectl drain comes to its end on the node.
+// Ends reports whether kubectl drain finishes on the node.
 func (d *Drained) Ends() bool { return len(d.Blocked)+len(d.Refused) == 0 }
 
-// Drain cordons the nodes and evicts their pods node by node, as kubectl drain does. When a budget allows no eviction, controllers
-// and scheduler act until it does, or until nothing moves any more; then the next node's turn comes, as if kubectl had been
-// given a --timeout. What happened is added to the step.
-func (w *World) Drain(ctx context.Context, state *cluster.State, nodes []string, options controller.DrainOptions, step *Step) (*cluster.State, []Drained, error) {
-	state, err := controller.Cordon(state, nodes...)
+// Drain cordons the nodes and evicts their pods node by node, as kubectl drain does. When a budget allows no eviction, controllers and
+// scheduler act until it does, or until nothing moves any more; then it goes on to the next node, as kubectl does with a --timeout. What
+// happens is added to the step.
+func (w *World) Drain(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions, step *Step) (*cluster.State, []Drained, error) {
+	state, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,10 +52,10 @@ func (w *World) Drain(ctx context.Context, state *cluster.State, nodes []string,
 	return state, all, nil
 }
 
-// DrainOrder looks for an order of the nodes in which the drain of each ends: all are cordoned, and again and again the first of
-// the rest whose drain ends is drained. It returns what comes of that order, or nil if there is no such node at some point.
-func (w *World) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options controller.DrainOptions) ([]Drained, error) {
-	cordoned, err := controller.Cordon(state, nodes...)
+// DrainOrder looks for an order of the nodes in which every drain finishes: it cordons them all, and repeatedly drains the first of the
+// rest whose drain finishes. It returns the result of that order, or nil if at some point there is no such node.
+func (w *World) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) ([]Drained, error) {
+	cordoned, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (w *World) DrainOrder(ctx context.Context, state *cluster.State, nodes []st
 		}
 		order, cordoned, rest = append(order, rest[i]), next, slices.Delete(rest, i, i+1)
 	}
-	// Once more in one go: the scheduler remembers at which node its last search ended.
+	// Repeat it in one run: the scheduler remembers at which node its last search ended.
 	w.Reset()
 	_, all, err := w.Drain(ctx, state, order, options, &Step{})
 	if err != nil || slices.ContainsFunc(all, func(d Drained) bool { return !d.Ends() }) {
@@ -76,8 +76,8 @@ func (w *World) DrainOrder(ctx context.Context, state *cluster.State, nodes []st
 	return all, nil
 }
 
-// firstThatEnds returns the position of the first node whose drain ends, and the state after it; -1 if there is none.
-func (w *World) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string, options controller.DrainOptions) (int, *cluster.State, error) {
+// firstThatEnds returns the index of the first node whose drain finishes, and the state after it; -1 if there is none.
+func (w *World) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) (int, *cluster.State, error) {
 	for i, node := range nodes {
 		w.Reset()
 		next, drained, err := w.drainNode(ctx, state, node, options, &Step{})
@@ -91,16 +91,16 @@ func (w *World) firstThatEnds(ctx context.Context, state *cluster.State, nodes [
 	return -1, nil, nil
 }
 
-// drainNode evicts the pods of one node until all are gone or no budget allows another.
-func (w *World) drainNode(ctx context.Context, state *cluster.State, node string, options controller.DrainOptions, step *Step) (*cluster.State, *Drained, error) {
-	d := &Drained{Node: node}
-	pods, blocked, err := controller.Drainable(state, node, options)
+// drainNode evicts the pods of one node until all are gone or no budget allows another eviction.
+func (w *World) drainNode(ctx context.Context, state *cluster.State, name string, options node.DrainOptions, step *Step) (*cluster.State, *Drained, error) {
+	d := &Drained{Node: name}
+	pods, blocked, err := node.Drainable(state, name, options)
 	if err != nil {
 		return nil, nil, err
 	}
 	d.Blocked = blocked
 	if len(blocked) > 0 || len(pods) == 0 {
-		return state, d, nil // kubectl evicts no pod of a node on which one cannot be evicted; and without an eviction nothing moves.
+		return state, d, nil // kubectl evicts no pod if one cannot be evicted, and without an eviction nothing moves
 	}
 	var during Step
 	for {
@@ -110,11 +110,11 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, node string
 			if current := podOf(state, pod); current == nil || current.DeletionTimestamp != nil {
 				continue
 			}
-			next, err := controller.Evict(state, pod)
+			next, err := node.Evict(state, pod)
 			if err != nil {
-				// The error names the pod, too.
+				// the error also names the pod
 				reason := strings.TrimPrefix(err.Error(), fmt.Sprintf("Pod %s/%s: ", pod.Namespace, pod.Name))
-				d.Refused = append(d.Refused, controller.Blocked{Pod: pod, Reason: reason})
+				d.Refused = append(d.Refused, node.Blocked{Pod: pod, Reason: reason})
 				continue
 			}
 			d.Evicted = append(d.Evicted, pod)
@@ -127,11 +127,11 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, node string
 			break
 		}
 	}
-	// Controllers may have deleted a pod whose eviction was refused; and kubectl waits until those that it evicted are gone.
-	d.Refused = slices.DeleteFunc(d.Refused, func(b controller.Blocked) bool { return podOf(state, b.Pod) == nil })
+	// Controllers may have deleted a pod whose eviction was refused, and kubectl waits until the pods that it evicted are gone.
+	d.Refused = slices.DeleteFunc(d.Refused, func(b node.Blocked) bool { return podOf(state, b.Pod) == nil })
 	for _, pod := range pods {
 		if current := podOf(state, pod); current != nil && current.DeletionTimestamp != nil {
-			d.Refused = append(d.Refused, controller.Blocked{Pod: current, Reason: "it stays Terminating, since the kubelet of its node does not answer"})
+			d.Refused = append(d.Refused, node.Blocked{Pod: current, Reason: "it stays Terminating, since the kubelet of its node does not answer"})
 		}
 	}
 	d.Placed, d.Pending = stillThere(during.Placed, state), during.Pending
@@ -142,7 +142,7 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, node string
 	return state, d, nil
 }
 
-// podOf returns the pod as it is in the state, or nil where it is gone.
+// podOf returns the pod as it is in the state, or nil if it is gone.
 func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
 	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
 	if i < 0 {
@@ -151,13 +151,13 @@ func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
 	return state.Pods[i]
 }
 
-// drain is the step: kubectl drain --ignore-daemonsets. What keeps it from ending is noted.
+// drain carries out a drain step: kubectl drain --ignore-daemonsets. What keeps it from finishing is noted.
 func (r *run) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, step *Step) (*cluster.State, string, error) {
 	names, err := selectNodes(state, drain.Nodes)
 	if err != nil {
 		return nil, "", err
 	}
-	options := controller.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
+	options := node.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
 	state, all, err := r.Drain(ctx, state, names, options, step)
 	if err != nil {
 		return nil, "", err

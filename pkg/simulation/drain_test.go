@@ -10,11 +10,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// settled runs a scenario of the objects, one a document, and returns it with the cluster that comes of it.
+// settled runs a scenario of the objects, one per document, and returns the result.
 func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *Result {
 	t.Helper()
 	source := func(documents string) scenario.Source {
@@ -28,7 +29,7 @@ func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *Res
 		}
 		return s
 	}
-	s, err := scenario.New("test", &scenario.File{Cluster: []scenario.Source{source(nodes)}, Workloads: []scenario.Source{source(workloads)}, Steps: steps})
+	s, err := loader.New("test", &scenario.File{Cluster: []scenario.Source{source(nodes)}, Workloads: []scenario.Source{source(workloads)}, Steps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +40,8 @@ func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *Res
 	return result
 }
 
-// Node a and c are for web, b and d for the queue. The queue may not share a zone with web, and stands on b, in the zone of c. So
-// web has no place but a until the queue has left b for d.
+// Nodes a and c are for web, b and d for the queue. The queue must not share a zone with web, and is on b, in the zone of c. So web fits
+// only on a until the queue has left b for d.
 const drainNodes = `{apiVersion: v1, kind: Node, metadata: {name: a, labels: {zone: west, for: web}}, status: {capacity: {cpu: 4, pods: 10}}}
 {apiVersion: v1, kind: Node, metadata: {name: b, labels: {zone: mid, for: queue}}, status: {capacity: {cpu: 4, pods: 10}}}
 {apiVersion: v1, kind: Node, metadata: {name: c, labels: {zone: mid, for: web}}, status: {capacity: {cpu: 4, pods: 10}}}
@@ -74,7 +75,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	options := controller.DrainOptions{IgnoreDaemonSets: true}
+	options := node.DrainOptions{IgnoreDaemonSets: true}
 	drain := func(state *cluster.State, nodes ...string) []drainFigures {
 		world.Reset()
 		_, all, err := world.Drain(t.Context(), state, nodes, options, &Step{})
@@ -106,11 +107,11 @@ func TestDrain(t *testing.T) {
 		t.Errorf("an order where the budget forbids every eviction: %v, %v", order, err)
 	}
 	if _, _, err := world.Drain(t.Context(), state, []string{"x"}, options, &Step{}); err == nil {
-		t.Error("a node that there is not is drained")
+		t.Error("a missing node is drained")
 	}
 }
 
-// The step does what Drain does, and notes what keeps it from its end.
+// The step does what Drain does, and notes what keeps it from finishing.
 func TestDrainStep(t *testing.T) {
 	bare := "\n{apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: b, containers: [{name: c, image: c}]}}"
 	step := scenario.Step{Name: "drain", Drain: &scenario.Drain{Nodes: scenario.Nodes{Names: []string{"a", "b"}}}}

@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// A dump goes on from the last moment that it tells of, be it its pods' in the first step: the change of a condition, or a deletion that
-// was asked for a grace period before its timestamp. Without timestamps the clock begins at the epoch.
+// A dump continues from the last time in it, even that of its pods in the first step: the change of a condition, or a deletion, which was
+// requested a grace period before its timestamp. Without timestamps the clock starts at the epoch.
 func TestADumpGoesOnFromWhenItWasMade(t *testing.T) {
 	at := func(minutes int) metav1.Time {
 		return metav1.NewTime(cluster.Epoch.Add(time.Duration(minutes) * time.Minute))

@@ -16,10 +16,11 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// failureCase is a recorded case in which nodes fail; see testdata/groundtruth/failures. Its recordings have a node eviction rate of
-// 100 a second and tolerations of 2 s, so that only what does not depend on how long it takes is compared.
+// failureCase is a recorded case in which nodes fail; see testdata/groundtruth/failures. It was recorded with a node eviction rate of 100
+// per second and tolerations of 2 s, so only what does not depend on timing is compared.
 type failureCase struct {
 	Steps []failureStep
 }
@@ -47,7 +48,7 @@ type failureStep struct {
 	}
 }
 
-// counted is pods by app and node.
+// counted holds numbers of pods by app and node.
 type counted struct {
 	Value map[string]map[string]int
 	Seen  int
@@ -97,7 +98,7 @@ func stepOf(t *testing.T, do map[string]any) scenario.Step {
 		case "rollout_restart":
 			step.Rollout = &scenario.Rollout{Target: scenario.Target{Target: do[verb].(string)}, Restart: true}
 		default:
-			t.Fatalf("the action %s is not known to this test", verb)
+			t.Fatalf("unknown action %s", verb)
 		}
 	}
 	return step
@@ -119,14 +120,14 @@ func failureScenario(t *testing.T, dir string, c *failureCase, ties string, seed
 		step.Name = recorded.Name
 		file.Steps = append(file.Steps, step)
 	}
-	s, err := scenario.New(dir, file)
+	s, err := loader.New(dir, file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// byAppAndNode counts the pods of which that is so.
+// byAppAndNode counts the pods for which of returns true.
 func byAppAndNode(state *cluster.State, of func(*v1.Pod) bool) map[string]map[string]int {
 	all := map[string]map[string]int{}
 	for _, pod := range state.Pods {
@@ -151,10 +152,10 @@ func placedOn(state *cluster.State) map[string]int {
 	return placed
 }
 
-// alike writes the pods per node so that nodes of one zone which are equal can stand for each other: n-a1 and n-a2 are n-a.
+// alike formats the pods per node so that equal nodes of a zone can stand for each other: n-a1 and n-a2 are n-a.
 func alike(nodes map[string]int) string { return fmt.Sprint(byZone(nodes)) }
 
-// alikeZones is alike for zones, too.
+// alikeZones is like alike, but for zones as well.
 func alikeZones(nodes map[string]int) string {
 	return fmt.Sprint(slices.SortedFunc(maps.Values(byZone(nodes)), slices.Compare))
 }
@@ -179,8 +180,8 @@ func alikeApps(apps map[string]map[string]int) string {
 	return fmt.Sprint(all)
 }
 
-// When nodes fail and come back, every step has the pending pods, the messages, the Terminating and the unready pods of a real control
-// plane, and one of the placements seen; equal nodes of a zone are ties.
+// When nodes fail and come back, every step has the pending pods, messages, Terminating pods and unready pods of a real control plane, and
+// one of its placements; equal nodes of a zone are ties.
 func TestFailuresComeOutAsRecorded(t *testing.T) {
 	dirs, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "failures", "f*"))
 	if err != nil || len(dirs) == 0 {
@@ -203,7 +204,7 @@ func compareFailure(t *testing.T, step *Step, recorded *failureStep) {
 	if pending := fmt.Sprint(len(step.Pending)); want.Pending[pending] == 0 {
 		t.Errorf("%s: %s pods pending, want %v", step.Name, pending, want.Pending)
 	}
-	// A real scheduler does not try a pod again because a node was cordoned, so that its message is older after a drain.
+	// A real scheduler does not retry a pod because a node was cordoned, so its message is older after a drain.
 	if got := messages(step); (recorded.Do == nil || recorded.Do[0]["drain"] == nil) && !slices.Equal(got, slices.Sorted(slices.Values(want.Messages))) {
 		t.Errorf("%s: messages\n got %q\nwant %q", step.Name, got, want.Messages)
 	}
@@ -247,7 +248,7 @@ func compareFailure(t *testing.T, step *Step, recorded *failureStep) {
 	}
 }
 
-// sawOne tells whether that was seen, or nothing was recorded of it and there is nothing.
+// sawOne reports whether got was recorded, or nothing was recorded and got is empty.
 func sawOne(seen []counted, got map[string]map[string]int) bool {
 	if len(seen) == 0 {
 		return len(got) == 0
@@ -255,7 +256,7 @@ func sawOne(seen []counted, got map[string]map[string]int) bool {
 	return slices.ContainsFunc(seen, func(c counted) bool { return alikeApps(c.Value) == alikeApps(got) })
 }
 
-// Two hundred seeds reach every placement that was seen while nodes fail and come back.
+// Two hundred seeds reach every placement that was recorded while nodes fail and come back.
 func TestRandomTiesReachEveryFailure(t *testing.T) {
 	dirs, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "failures", "f*"))
 	if err != nil || len(dirs) == 0 {
@@ -268,7 +269,7 @@ func TestRandomTiesReachEveryFailure(t *testing.T) {
 			var wanted []outcomeSeen
 			for i, step := range c.Steps {
 				for _, seen := range step.Expect.Placements {
-					// Once in five runs a node's pods had ended before its taints were gone, and their successors went to another.
+					// In one of five runs a node's pods had ended before its taints were gone, and their successors went to another node.
 					if strings.HasPrefix(filepath.Base(dir), "f09") && step.Do != nil && seen.Seen == 1 {
 						continue
 					}

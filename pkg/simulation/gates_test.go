@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// The feature gates of a run are its scenario's and no others, whatever was loaded or run before.
+// A run has its own scenario's feature gates, whatever was loaded or run before.
 func TestRunsDoNotShareFeatureGates(t *testing.T) {
 	plain, switched := generated(t, 1), generated(t, 1)
 	switched.FeatureGates = "InterPodAffinityHostnameFastPath=true"

@@ -13,9 +13,10 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// recorded is a case as testdata/groundtruth holds it: what a real control plane v1.37.1 did, step by step.
+// recorded is a case in testdata/groundtruth: what a real control plane v1.37.1 did, step by step.
 type recorded struct {
 	Steps []recordedStep
 }
@@ -37,7 +38,7 @@ type recordedStep struct {
 	}
 }
 
-// distribution is how many pods each node had, and in how many runs.
+// distribution is the number of pods per node, and in how many runs it was seen.
 type distribution struct {
 	Nodes map[string]int
 	Seen  int
@@ -56,7 +57,7 @@ func load(t *testing.T, name string) *recorded {
 	return &c
 }
 
-// scenarioOf turns a recorded case into a scenario. Steps that are not fresh act on what is there.
+// scenarioOf turns a recorded case into a scenario. Steps that are not fresh act on the existing objects.
 func scenarioOf(t *testing.T, name string, c *recorded, ties string, seed uint64) *scenario.Scenario {
 	t.Helper()
 	dir := filepath.Join("testdata", "groundtruth", name)
@@ -67,13 +68,13 @@ func scenarioOf(t *testing.T, name string, c *recorded, ties string, seed uint64
 	}
 	for _, step := range c.Steps {
 		if len(step.Do) > 0 {
-			t.Fatalf("step %s has actions that this test does not know", step.Name)
+			t.Fatalf("step %s has unknown actions", step.Name)
 		}
 		file.Steps = append(file.Steps, scenario.Step{
 			Name: step.Name, Fresh: step.Fresh, Apply: &scenario.Source{Files: []string{filepath.Join(dir, step.File)}},
 		})
 	}
-	s, err := scenario.New(name, file)
+	s, err := loader.New(name, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,6 @@ func runCase(t *testing.T, s *scenario.Scenario) *Result {
 	return result
 }
 
-// byNode counts the pods of each node.
 func byNode(state *cluster.State) map[string]int {
 	counts := map[string]int{}
 	for _, pod := range state.Pods {
@@ -100,7 +100,7 @@ func byNode(state *cluster.State) map[string]int {
 	return counts
 }
 
-// byApp counts the pods of each app by node, those without one as (pending).
+// byApp counts the pods of each app by node; pods without a node are (pending).
 func byApp(state *cluster.State) map[string]map[string]int {
 	apps := map[string]map[string]int{}
 	for _, pod := range state.Pods {
@@ -126,13 +126,13 @@ func messages(step *Step) []string {
 
 var cases = []string{"a-walkthrough", "b-soft-hetero", "c-rolling-hard-hostname", "e-pod-affinity", "f-preemption-pdb", "i1-missing-label"}
 
-// decidedByChance are the steps whose most frequent outcome among equals is chance in a real control plane, too: which of
-// equal pods is deleted or preempted first. There the outcome must be one of those seen.
+// decidedByChance lists the steps whose most frequent outcome among equals is due to chance in a real control plane, too: which of equal
+// pods is deleted or preempted first. For these the outcome must be one of those recorded.
 func decidedByChance(name string) bool {
 	return strings.HasPrefix(name, "c-") || strings.HasPrefix(name, "f-")
 }
 
-// With upstream's order among equals every step comes out as it most often did on the real control plane.
+// With upstream's order among equals, every step has the most frequent outcome of the real control plane.
 func TestUpstreamTiesGiveTheMostFrequentOutcome(t *testing.T) {
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -172,8 +172,8 @@ func equalApps(a, b map[string]map[string]int) bool {
 	return maps.EqualFunc(a, b, maps.Equal[map[string]int, map[string]int])
 }
 
-// Two hundred seeds reach every outcome that was seen, whatever decided it: the order of equal nodes, the time at which a
-// refused pod is tried again, the pod that a controller deletes first.
+// Two hundred seeds reach every recorded outcome, whatever decided it: the order of equal nodes, when a rejected pod is retried, or which
+// pod a controller deletes first.
 func TestRandomTiesReachEveryOutcome(t *testing.T) {
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -196,14 +196,14 @@ func TestRandomTiesReachEveryOutcome(t *testing.T) {
 	}
 }
 
-// outcomeSeen is an outcome of a step that was recorded.
+// outcomeSeen is a recorded outcome of a step.
 type outcomeSeen struct {
 	step          int
 	name, outcome string
 	times         int
 }
 
-// reachAll runs a case with up to 200 seeds, until each outcome seen has come up. The run returns the outcome of each step.
+// reachAll runs a case with up to 200 seeds, until each recorded outcome has occurred. run returns the outcome of each step.
 func reachAll(t *testing.T, seen []outcomeSeen, run func(seed uint64) []string) {
 	t.Helper()
 	const seeds = 200

@@ -17,11 +17,12 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// generated makes a small world at random: nodes in zones, some of them without a zone, tainted or small, and workloads with
-// every kind of rule, several priorities, and steps that scale, roll out, drain and lose nodes.
+// generated returns a small random world: nodes in zones, some of them without a zone, tainted or small, and workloads with every kind of
+// rule, several priorities, and steps that scale, roll out, drain and lose nodes.
 func generated(t *testing.T, seed uint64) *scenario.Scenario {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -65,7 +66,7 @@ func generated(t *testing.T, seed uint64) *scenario.Scenario {
 		scenario.Step{Name: "fail", Fail: &scenario.Fail{Nodes: zone, Mode: []string{"unreachable", "out-of-service", "deleted"}[r.IntN(3)]}},
 		scenario.Step{Name: "restore", Restore: &scenario.NodesInTurn{Nodes: zone}},
 	)
-	s, err := scenario.New("generated", file)
+	s, err := loader.New("generated", file)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
@@ -116,8 +117,7 @@ func raw(t *testing.T, object map[string]any) runtime.RawExtension {
 
 const worlds = 150
 
-// Whatever happens, every pod has a node or is Pending, no node holds more than it can, and no hard rule was broken when a pod
-// was placed.
+// In every world, every pod has a node or is Pending, no node holds more than it can, and no pod broke a hard rule when it was placed.
 func TestInvariantsOfGeneratedWorlds(t *testing.T) {
 	placed, pending := 0, 0
 	for seed := range uint64(worlds) {
@@ -178,8 +178,8 @@ func checkCapacity(t *testing.T, name string, state *cluster.State) {
 	}
 }
 
-// checkHardRules looks at the end of the step, at which more pods may be there than when this one was placed: required
-// anti-affinity keeps later pods away, too, so it must hold still. Taints are looked at where no step added any.
+// checkHardRules checks the state at the end of the step, when there may be more pods than when this one was placed: required anti-affinity
+// also keeps later pods away, so it must still hold. Taints are checked if no step added any.
 func checkHardRules(t *testing.T, name string, p placement.Placement, state *cluster.State) {
 	t.Helper()
 	if p.Pod.Spec.Affinity == nil || p.Pod.Spec.Affinity.PodAntiAffinity == nil {
@@ -201,14 +201,14 @@ func checkHardRules(t *testing.T, name string, p placement.Placement, state *clu
 			}
 			for _, other := range state.Pods {
 				if other.UID != p.Pod.UID && here[other.Spec.NodeName] && selector.Matches(labels.Set(other.Labels)) {
-					t.Errorf("%s: pods %s and %s share %s %s in spite of a required anti-affinity", name, p.Pod.Name, other.Name, term.TopologyKey, domain.Value)
+					t.Errorf("%s: pods %s and %s share %s %s despite a required anti-affinity", name, p.Pod.Name, other.Name, term.TopologyKey, domain.Value)
 				}
 			}
 		}
 	}
 }
 
-// The fast path for hostname terms changes how InterPodAffinity counts, and must change no decision.
+// The fast path for hostname terms changes how InterPodAffinity counts, but must not change any decision.
 func TestHostnameFastPathChangesNothing(t *testing.T) {
 	outcome := func(gates string) []map[string]int {
 		var all []map[string]int

@@ -10,10 +10,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// A recorded case of 300 nodes and 3,000 pods under ten rules. The recorded runs differ among themselves by one or two pods a
-// zone; so may this one from each of them.
+// A recorded case of 300 nodes and 3,000 pods under ten rules. The recorded runs differ from each other by one or two pods per zone; so may
+// this one from each of them.
 func TestLargeCaseAgreesWithARealControlPlane(t *testing.T) {
 	dir := filepath.Join("testdata", "groundtruth", "h-large")
 	data, err := os.ReadFile(filepath.Join(dir, "case.json"))
@@ -30,7 +31,7 @@ func TestLargeCaseAgreesWithARealControlPlane(t *testing.T) {
 	if err := json.Unmarshal(data, &recorded); err != nil {
 		t.Fatal(err)
 	}
-	s, err := scenario.New("h-large", &scenario.File{
+	s, err := loader.New("h-large", &scenario.File{
 		Cluster:   []scenario.Source{{Files: []string{filepath.Join(dir, "nodes.yaml")}}},
 		Workloads: []scenario.Source{{Files: []string{filepath.Join(dir, "01-ten-deployments.yaml")}}},
 	})

@@ -8,11 +8,13 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 )
 
-// What is taken from another run must not show: not in the states, and not in what the next steps draw.
+// What is taken from another run must not show, neither in the states nor in what the next steps draw.
 func TestPrefixGivesTheSame(t *testing.T) {
-	base, err := scenario.Load("../../scenarios/kind-walkthrough", scenario.Options{})
+	base, err := loader.Load("../../scenarios/kind-walkthrough", loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,7 @@ func TestPrefixGivesTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		web := cluster.Ref{Kind: "Deployment", Namespace: v1.NamespaceDefault, Name: ownerIn(t, first, "soft-hostname-10")}
-		other := base.Scale(web, "soft-hostname-10", 7)
+		other := variant.Scale(&base, web, "soft-hostname-10", 7)
 		if common, ok := scenario.CommonSteps(&base, other); !ok || common != 5 {
 			t.Fatalf("%d common steps, %t; want 5", common, ok)
 		}
@@ -37,7 +39,7 @@ func TestPrefixGivesTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		if &shared.Steps[4].Placed[0] != &first.Steps[4].Placed[0] {
-			t.Error("the fifth step was carried out again")
+			t.Error("the fifth step was run again")
 		}
 		for i := range fresh.Steps {
 			if diff := cmp.Diff(nodesOf(&fresh.Steps[i]), nodesOf(&shared.Steps[i])); diff != "" {
@@ -49,7 +51,7 @@ func TestPrefixGivesTheSame(t *testing.T) {
 
 // A world that has drawn from one seed must not show it when it draws from another.
 func TestWorldsRunAgain(t *testing.T) {
-	s, err := scenario.Load("../../scenarios/kind-walkthrough", scenario.Options{})
+	s, err := loader.Load("../../scenarios/kind-walkthrough", loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func ownerIn(t *testing.T, result *Result, step string) string {
 			return result.Steps[i].State.Deployments[0].Name
 		}
 	}
-	t.Fatalf("there is no step %s", step)
+	t.Fatalf("no step %s", step)
 	return ""
 }
 

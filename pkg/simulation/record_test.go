@@ -12,11 +12,11 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// everything keeps the whole of every cycle.
+// everything keeps all of every cycle.
 func everything(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
 
-// On every recorded step the parts of each score add up to the plugin's own, for every node and every pod, and keeping them
-// changes no decision.
+// On every recorded step, the parts of each score add up to the plugin's own score, for every node and every pod, and keeping them changes
+// no decision.
 func TestPartsAddUpToThePluginsScores(t *testing.T) {
 	plugins := map[string]int{}
 	for _, name := range cases {
@@ -50,7 +50,7 @@ func TestPartsAddUpToThePluginsScores(t *testing.T) {
 	}
 }
 
-// checkParts counts the scores that have parts, by plugin.
+// checkParts checks a cycle, and counts the scores that have parts, by plugin.
 func checkParts(t *testing.T, where string, cycle *placement.Cycle, plugins map[string]int) {
 	t.Helper()
 	if cycle == nil {
@@ -106,7 +106,7 @@ func TestPartsAddUpInGeneratedWorlds(t *testing.T) {
 	}
 }
 
-// Few nodes are kept where few are asked for: the best ones, the chosen one, and those named.
+// A record keeps only as many nodes as asked for: the best ones, the chosen one, and the named ones.
 func TestRecordKeepsWhatIsAskedFor(t *testing.T) {
 	c := load(t, "b-soft-hetero")
 	for _, nodes := range []int{1, 2} {

@@ -12,30 +12,31 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Options are what a run can be given besides its scenario.
+// Options are the options of a run.
 type Options struct {
-	// Progress, if set, is told after each scheduling attempt how many pods of the queue are done, and of how many.
+	// Progress, if set, is called after each scheduling attempt with the number of pods of the queue that are done, and their total.
 	Progress func(step string, done, total int)
-	// Record, if set, is asked before each scheduling attempt how much is to be kept of the pod's cycle; nil is nothing. The owner
-	// is the pod's outermost one.
+	// Record, if set, is called before each scheduling attempt and returns how much of the pod's cycle to keep; nil keeps nothing. The
+	// owner is the pod's outermost one.
 	Record func(step string, owner cluster.Ref, pod *v1.Pod) *placement.Depth
-	// Prefix, if set, is what was found of another scenario. The steps that both begin with are taken from it instead of being
-	// carried out again; see scenario.CommonSteps. Nothing is told or recorded of them a second time.
+	// Prefix, if set, is the result of another scenario. The steps that both begin with are taken from it instead of being run again; see
+	// scenario.CommonSteps. They are neither recorded nor reported to Progress again.
 	Prefix *Result
 }
 
-// Result is what a run found.
+// Result is the result of a run.
 type Result struct {
 	Scenario *scenario.Scenario
 	// Initial is the cluster before the first step.
 	Initial *cluster.State
-	// Steps are the steps, in order.
-	Steps []Step
+	Steps   []Step
 	// Notes are what was assumed or added before the first step.
 	Notes []string
 
@@ -45,40 +46,38 @@ type Result struct {
 // Step is one step and the cluster after it, as they are; package expect judges them.
 type Step struct {
 	Name string
-	// Action says what was done, as kubectl would be asked to.
+	// Action describes what was done, as a kubectl command.
 	Action string
 	// State is the cluster once nothing moves any more.
 	State *cluster.State
 	// Placed are the pods that got a node in this step and still have it.
 	Placed []placement.Placement
-	// Pending are the pods without a node after the step, with their last refusals.
+	// Pending are the pods without a node after the step, each with its last rejection.
 	Pending []placement.Pending
 	// Preempted are the pods that made room in this step.
 	Preempted []placement.Preemption
-	// Rollouts tell how far each controller's pods are from its spec.
+	// Rollouts describe how far each controller's pods are from its spec.
 	Rollouts []controller.Rollout
-	// Notes are what was assumed, added or refused in this step, and the Jobs that have failed.
+	// Notes are what was assumed, added or refused in this step, and the Jobs that failed.
 	Notes []string
 
 	after mark
 }
 
-// StepError is a step that could not be carried out. What a scenario asks for in vain is mostly found when it is loaded; what is
-// left are names that a controller could have given, and objects that do not take a patch as they are by then.
+// StepError is a step that could not be carried out. Most mistakes are found when the scenario is loaded. The rest are names that only a
+// controller could have given, and objects that by then cannot be patched as asked.
 type StepError struct {
 	Step string
 	Err  error
 }
 
-// Error names the step.
 func (e *StepError) Error() string { return fmt.Sprintf("step %q: %s", e.Step, e.Err) }
 
-// Unwrap returns the reason.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// Run carries out the scenario's steps, one after the other.
+// Run runs the scenario's steps in order.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
-	// Also when there are none: an earlier run in this process may have left its own. They decide how the scheduler is built.
+	// Also if there are none: an earlier run in this process may have set others. The gates decide how the scheduler is built.
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		return nil, err
 	}
@@ -90,7 +89,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	return world.Run(ctx, s, opts)
 }
 
-// Run is the function Run in a world that has been built before, for the scenario's configuration. It forgets what it has done.
+// Run is the function Run in an existing world, built for the scenario's configuration. It forgets what the world did before.
 func (w *World) Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
 	if err := w.ResetTo(s.Ties); err != nil {
 		return nil, err
@@ -120,8 +119,8 @@ func (w *World) Begin(ctx context.Context, s *scenario.Scenario) (*Result, error
 	return result, err
 }
 
-// Next carries out the one step after those that a result has, and returns the result with it; the given one stays as it is, so that
-// several can go on from it. The world is one of the result's scenario.
+// Next runs the one step after those in the result, and returns the result with it. The given result is unchanged, so that several can
+// continue from it. The world must have been built for the result's scenario.
 func (w *World) Next(ctx context.Context, known *Result) (*Result, error) {
 	r := &run{World: w, scenario: known.Scenario}
 	state, after := known.Initial, known.initial
@@ -138,12 +137,11 @@ func (w *World) Next(ctx context.Context, known *Result) (*Result, error) {
 	return &result, nil
 }
 
-// StepsOf returns the steps that a run of the scenario has: its own, with the workloads as the first if there are any, or nothing
-// else is.
+// StepsOf returns the steps of a run of the scenario: its own, preceded by the workloads if there are any or there are no other steps.
 func StepsOf(s *scenario.Scenario) []scenario.LoadedStep { return (&run{scenario: s}).steps() }
 
-// Empty is the cluster of a scenario before anything is in it. A dump goes on from when it was made, so that what it holds is older than
-// what comes; its pods may be in the first step.
+// Empty is the cluster of a scenario before anything is in it. The clock of a dump starts when it was made, so that its objects are older
+// than later ones; its pods may be in the first step.
 func Empty(s *scenario.Scenario) *cluster.State {
 	objects := slices.Concat(s.Cluster, s.Workloads)
 	if len(s.Steps) > 0 {
@@ -156,7 +154,7 @@ func Empty(s *scenario.Scenario) *cluster.State {
 	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds}
 }
 
-// begin returns the cluster before the first step, or, with as much of the result, after those that are known.
+// begin returns the cluster before the first step or, with the part of the result that is known, after the known steps.
 func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	s, known := r.scenario, r.opts.Prefix
 	if known != nil {
@@ -164,7 +162,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 			return r.proceed(known, common)
 		}
 	}
-	state, notes, err := controller.Admit(Empty(s), s.Cluster...)
+	state, notes, err := admission.Admit(Empty(s), s.Cluster...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -194,7 +192,7 @@ func (r *run) proceed(known *Result, common int) (*Result, *cluster.State, error
 	return result, last.State, nil
 }
 
-// steps are the scenario's, with the workloads as the first if there are any, or nothing else is.
+// steps returns the scenario's steps, preceded by the workloads if there are any or there are no other steps.
 func (r *run) steps() []scenario.LoadedStep {
 	s := r.scenario
 	if len(s.Workloads) == 0 && len(s.Steps) > 0 {
@@ -207,12 +205,12 @@ func (r *run) steps() []scenario.LoadedStep {
 	return slices.Insert(slices.Clone(s.Steps), 0, first)
 }
 
-// run is a scenario under way.
+// run is a running scenario.
 type run struct {
 	*World
 	scenario *scenario.Scenario
 	opts     Options
-	lost     []*v1.Node // nodes whose objects a failure has deleted
+	lost     []*v1.Node // nodes whose objects a failure deleted
 }
 
 func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, result *Result) (*cluster.State, error) {
@@ -246,10 +244,10 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	return state, nil
 }
 
-// stopped says in which zones pods stay on failed nodes since too many of these are down.
+// stopped notes in which zones pods stay on failed nodes because too many are down.
 func stopped(state *cluster.State) []string {
 	var notes []string
-	for _, d := range controller.Disruptions(state) {
+	for _, d := range node.Disruptions(state) {
 		of := "nodes without a zone"
 		switch {
 		case d.All:
@@ -262,7 +260,7 @@ func stopped(state *cluster.State) []string {
 	return notes
 }
 
-// stillThere keeps the last placement of each pod that the state still holds.
+// stillThere keeps the last placement of each pod that the state still has.
 func stillThere(placed []placement.Placement, state *cluster.State) []placement.Placement {
 	bound := make(map[types.UID]bool, len(state.Pods))
 	for _, pod := range state.Pods {
@@ -277,7 +275,7 @@ func stillThere(placed []placement.Placement, state *cluster.State) []placement.
 	return kept
 }
 
-// StartAt is the position of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
+// StartAt returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
 func (r *Result) StartAt() int {
 	if n := len(r.Steps); n > 0 {
 		return r.Steps[n-1].after.engine.StartAt()

@@ -8,10 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// What the API server adds to a pod and to no template counts for the pods of every controller as it does for a bare pod: what is
-// limited is requested, and the ports of the host's network are ports of the host. Two nodes have 4 CPUs each, and one of them a GPU.
+// What the API server adds to a pod, but not to a template, applies to the pods of every controller as to a bare pod: limits become
+// requests, and ports of the host network become host ports. Two nodes have 4 CPUs each, and one of them a GPU.
 func TestPodsOfTemplatesAreDefaulted(t *testing.T) {
 	const (
 		full  = "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."
@@ -68,7 +69,7 @@ func TestPodsOfTemplatesAreDefaulted(t *testing.T) {
 	}
 }
 
-// A DaemonSet that limits its pods to 3 CPUs takes them before the pod of a lower priority comes that wants 2.
+// A DaemonSet that limits its pods to 3 CPUs takes them before a pod of lower priority arrives that wants 2.
 func TestDaemonPodsAreDefaulted(t *testing.T) {
 	step := runTemplate(t, `{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": {
 		"selector": {"matchLabels": {"app": "agent"}}, "template": {"metadata": {"labels": {"app": "agent"}},
@@ -90,7 +91,7 @@ func runTemplate(t *testing.T, objects ...string) *Step {
 	for _, object := range objects {
 		file.Workloads[0].Objects = append(file.Workloads[0].Objects, raw(object))
 	}
-	s, err := scenario.New("template", file)
+	s, err := loader.New("template", file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// zones are two zones of two equal nodes, and four pods of which a zone may have one more than the other. A zone without its nodes
-// counts all the same, so that the two pods that it had are Pending.
+// zones has two zones of two equal nodes, and four pods with a maximum skew of one. A zone without its nodes still counts, so the two pods
+// that it had are Pending.
 const zones = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
@@ -33,7 +33,7 @@ workloads:
 steps:
 `
 
-// drawn are two nodes, of which the first is cordoned while two pods come that must share a zone.
+// drawn has two nodes; the first is cordoned when two pods arrive that must share a zone.
 const drawn = `apiVersion: faultline/v1alpha1
 kind: Scenario
 terminationSeconds: 0
@@ -61,8 +61,8 @@ steps:
 - {name: uncordon, uncordon: {names: [a-node-1]}}
 `
 
-// kubectl goes from one to the next, and the scheduler takes what is there. A recorded control plane put both pods on the first node of
-// a zone that came back in five runs of five.
+// kubectl goes from one item to the next, and the scheduler uses what is there. A recorded control plane put both pods on the first node of
+// a returning zone in five of five runs.
 func TestOneAfterTheOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		scenario, steps string
@@ -110,7 +110,7 @@ func TestOneAfterTheOther(t *testing.T) {
 		for together, want := range map[string]map[string]int{"together: true": c.together, "together: false": c.inTurn} {
 			t.Run(name+" "+together, func(t *testing.T) {
 				file := c.scenario + strings.ReplaceAll(c.steps, "TOGETHER", together)
-				s, err := scenario.LoadFS(fstest.MapFS{"scenario.yaml": {Data: []byte(file)}}, "scenario.yaml", scenario.Options{})
+				s, err := loader.LoadFS(fstest.MapFS{"scenario.yaml": {Data: []byte(file)}}, "scenario.yaml", loader.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -6,9 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// A pod that is held back by a gate gets a node once the gate is gone, whether a manifest no longer names it or a patch removes it.
+// A pod held back by a gate gets a node once the gate is gone, whether a manifest no longer has it or a patch removes it.
 func TestGateRemoved(t *testing.T) {
 	raw := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
 	node := raw(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}`)
@@ -22,7 +23,7 @@ func TestGateRemoved(t *testing.T) {
 			Patch: raw(`[{"op": "remove", "path": "/spec/schedulingGates"}]`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := scenario.New("gate", &scenario.File{
+			s, err := loader.New("gate", &scenario.File{
 				Cluster: []scenario.Source{{Objects: []runtime.RawExtension{node}}}, Workloads: []scenario.Source{pod(`"schedulingGates": [{"name": "quota"}], `)},
 				Steps: []scenario.Step{step},
 			})

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,8 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Why says in one sentence a workload what decided the step: what was left to choose from, and which scores chose. It is put
-// together from what the plugins did, pod by pod. Workloads that nothing happened to are left out.
+// Why explains in one sentence per workload what decided the step: which nodes were left to choose from, and which scores chose. It is
+// derived from what the plugins did, pod by pod. Workloads that nothing happened to are left out.
 func (s *Step) Why() []string {
 	owner := s.State.Owners()
 	var order []cluster.Ref
@@ -51,11 +53,11 @@ type decided struct {
 	rule   string
 	pods   int
 	margin int64  // the smallest
-	over   string // the runner-up, where there was one pod
-	equal  int    // nodes that would have tied without the rule, the most
+	over   string // the runner-up, if there was one pod
+	equal  int    // the largest number of nodes that would have tied without the rule
 }
 
-// maxRules is how many rules a sentence names; the rest decided for fewer pods.
+// maxRules is how many rules a sentence names; the others decided for fewer pods.
 const maxRules = 3
 
 func whyPlaced(placed []placement.Placement) []string {
@@ -77,7 +79,7 @@ func whyPlaced(placed []placement.Placement) []string {
 		case len(p.Deciders) == 0:
 			agreed++
 		default:
-			// The plugin without which most nodes would have been equal says most.
+			// The plugin without which most nodes would have tied matters most.
 			decider := slices.MaxFunc(p.Deciders, func(a, b placement.Decider) int { return cmp.Compare(a.Without, b.Without) })
 			rules = credit(rules, whose(decider.Plugin, p.Pod), p, decider.Without)
 		}
@@ -89,7 +91,7 @@ func whyPlaced(placed []placement.Placement) []string {
 	if forced > 0 {
 		part := fmt.Sprintf("%s had a single node left", ofAll(forced, len(placed)))
 		if len(refusers) > 0 {
-			part += ", since " + cluster.List(slices.Sorted(slices.Values(refusers))) + " refused the others"
+			part += ", since " + words.And(slices.Sorted(slices.Values(refusers))) + " refused the others"
 		}
 		parts = append(parts, part)
 	}
@@ -110,7 +112,6 @@ func whyPlaced(placed []placement.Placement) []string {
 	return parts
 }
 
-// credit counts a decision for the rule.
 func credit(rules []*decided, rule string, p placement.Placement, equal int) []*decided {
 	i := slices.IndexFunc(rules, func(r *decided) bool { return r.rule == rule })
 	if i < 0 {
@@ -123,7 +124,7 @@ func credit(rules []*decided, rule string, p placement.Placement, equal int) []*
 	return rules
 }
 
-// whose names a score plugin together with the rule of the pod that it follows.
+// whose names a score plugin and the rule of the pod that it applies.
 func whose(plugin string, pod *v1.Pod) string {
 	switch plugin {
 	case "PodTopologySpread":
@@ -144,12 +145,12 @@ func whose(plugin string, pod *v1.Pod) string {
 		if len(kinds) == 0 {
 			return "other pods' affinity"
 		}
-		return "the preferred " + cluster.List(kinds)
+		return "the preferred " + words.And(kinds)
 	}
 	return plugin
 }
 
-// preference adds a kind of preferred terms and the keys that they are over, if there are any.
+// preference appends a kind of preferred terms and their keys, if there are any.
 func preference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm) []string {
 	var keys []string
 	for _, term := range terms {
@@ -160,11 +161,11 @@ func preference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm)
 	if len(keys) == 0 {
 		return kinds
 	}
-	return append(kinds, kind+" over "+cluster.List(keys))
+	return append(kinds, kind+" over "+words.And(keys))
 }
 
 func whyPending(pending []placement.Pending, state *cluster.State) []string {
-	// Pods of one owner that are refused for the same reasons are one part.
+	// Group the pods of an owner that were rejected for the same reasons.
 	var parts []string
 	counts := map[string]int{}
 	for _, p := range pending {
@@ -182,19 +183,19 @@ func whyPending(pending []placement.Pending, state *cluster.State) []string {
 
 func whyRefused(p placement.Pending, state *cluster.State) string {
 	if term, domains := exhausted(p.Pod, state); term != "" && apartAlone(p.Reasons) {
-		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, cluster.Few(domains))
+		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, words.Few(domains))
 	}
 	if len(p.Reasons) == 0 {
 		return strings.TrimSuffix(p.Message, ".")
 	}
 	var refusals []string
 	for _, reason := range p.Reasons {
-		refusals = append(refusals, fmt.Sprintf("%s refuses %s (%s)", reason.Plugin, cluster.Count(reason.Nodes, "node"), reason.Message))
+		refusals = append(refusals, fmt.Sprintf("%s refuses %s (%s)", reason.Plugin, words.Count(reason.Nodes, "node"), reason.Message))
 	}
-	return cluster.List(refusals)
+	return words.And(refusals)
 }
 
-// apartAlone tells whether nothing but pod affinity refused the nodes that take such pods at all.
+// apartAlone reports whether, apart from taints, only pod affinity rejected nodes.
 func apartAlone(reasons []placement.Reason) bool {
 	apart := false
 	for _, reason := range reasons {
@@ -209,8 +210,8 @@ func apartAlone(reasons []placement.Reason) bool {
 	return apart
 }
 
-// exhausted returns the topology key of a required anti-affinity term of the pod that has a matching pod in every domain of
-// the key, with the domains.
+// exhausted returns the topology key of a required anti-affinity term of the pod that has a matching pod in every domain of the key, and
+// the domains.
 func exhausted(pod *v1.Pod, state *cluster.State) (string, []string) {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
 		return "", nil

@@ -7,12 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// What each step of the walkthrough came from. Step 5 holds by default spreading alone, and step 8's pods are told apart by
-// the zone term and by default spreading, which agree.
+// What decided each step of the walkthrough. Step 5 is due to default spreading alone; in step 8 the zone term and default spreading agree.
 func TestWhyOfTheWalkthrough(t *testing.T) {
-	s, err := scenario.Load(filepath.Join("..", "..", "scenarios", "kind-walkthrough"), scenario.Options{})
+	s, err := loader.Load(filepath.Join("..", "..", "scenarios", "kind-walkthrough"), loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestWhyOfTheWalkthrough(t *testing.T) {
 
 // A pod whose volume is elsewhere waits for the volume, although its anti-affinity has no domain left either.
 func TestWhyNamesWhatRefuses(t *testing.T) {
-	s, err := scenario.New("volume", &scenario.File{
+	s, err := loader.New("volume", &scenario.File{
 		Cluster:   []scenario.Source{{Files: []string{filepath.Join("testdata", "volume.yaml")}}},
 		Workloads: []scenario.Source{{Files: []string{filepath.Join("testdata", "volume-workload.yaml")}}},
 		Steps:     []scenario.Step{{Name: "cordon", Cordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{"n1"}}}}, {Name: "delete", Delete: &scenario.Delete{Targets: []string{"pod/db-0"}}}},

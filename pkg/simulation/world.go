@@ -13,26 +13,26 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // World is what acts on a cluster by itself: the controllers and the scheduler. It is not safe for concurrent use.
 type World struct {
-	// Record, if set, is asked before each scheduling attempt how much is to be kept of the pod's cycle; nil is nothing. The owner
-	// is the pod's outermost one.
+	// Record, if set, is called before each scheduling attempt and returns how much of the pod's cycle to keep; nil keeps nothing. The
+	// owner is the pod's outermost one.
 	Record func(owner cluster.Ref, pod *v1.Pod) *placement.Depth
 
-	// Choose, if set, decides every tie among nodes instead, on the cluster as it was when the scheduler was called last; see
-	// sched.Engine.
+	// Choose, if set, breaks every tie among nodes instead, on the cluster as it was when the scheduler was last called; see sched.Engine.
 	Choose func(state *cluster.State, tie *sched.Tie) (int, error)
 
 	config      *sched.Config
 	ties        sched.Ties
 	engine      *sched.Engine
 	controllers controller.Controllers
-	source      *rand.PCG // what the controllers draw from; nil without random ties
+	source      *rand.PCG // random source of the controllers; nil without random ties
 }
 
-// NewWorld builds a scheduler of that configuration, and the controllers.
+// NewWorld builds a scheduler with the configuration, and the controllers.
 func NewWorld(config *sched.Config, ties sched.Ties) (*World, error) {
 	engine, err := sched.NewEngine(config, ties)
 	if err != nil {
@@ -43,7 +43,7 @@ func NewWorld(config *sched.Config, ties sched.Ties) (*World, error) {
 	return w, nil
 }
 
-// Reset makes the world forget what it has done, so that its next answer is that of a new one.
+// Reset makes the world forget what it has done, so that it next answers like a new one.
 func (w *World) Reset() {
 	w.engine.Reset()
 	w.controllers, w.source = controller.Controllers{}, nil
@@ -53,7 +53,7 @@ func (w *World) Reset() {
 	}
 }
 
-// ResetTo is Reset to other ties.
+// ResetTo is Reset with other ties.
 func (w *World) ResetTo(ties sched.Ties) error {
 	if err := w.engine.ResetTo(ties); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (w *World) ResetTo(ties sched.Ties) error {
 	return nil
 }
 
-// mark is how far a run has come, apart from the cluster: what its next step depends on besides.
+// mark is a run's position, apart from the cluster: everything else that its next step depends on.
 type mark struct {
 	engine sched.Mark
 	source rand.PCG
@@ -86,15 +86,15 @@ func (r *run) resume(m mark) {
 	r.lost = m.lost
 }
 
-// Close ends the world.
+// Close releases the world's resources.
 func (w *World) Close() { w.engine.Close() }
 
-// maxRounds bounds how many seconds of logical time a cluster may move without a pause. Rolling updates take about two rounds a
-// batch; a cluster that still moves after so many is one in which controllers work against each other.
+// maxRounds limits how many seconds of logical time a cluster may keep moving. Rolling updates take about two rounds per batch; in a
+// cluster that still moves after this many, controllers work against each other.
 const maxRounds = 10000
 
-// Settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time.
-// What happened is added to the step.
+// Settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time. What happens
+// is added to the step.
 func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
 	for rounds := 0; rounds < maxRounds; rounds++ {
 		next, err := w.round(ctx, state, step)
@@ -109,14 +109,15 @@ func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*
 		if !waits {
 			return state, nil
 		}
-		// Nothing moves until a toleration runs out, a pod has ended or has been ready for long enough.
+		// Nothing moves until a toleration expires, a pod ends, or one has been ready for long enough.
 		state, rounds = at(state, due.Time), 0
 	}
 	step.Notes = append(step.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", maxRounds))
 	return state, nil
 }
 
-// round lets the controllers sync and the scheduler work off its queue, in no time. It returns the same state if nothing moved.
+// round lets the controllers sync and the scheduler work through its queue, without advancing time. It returns the same state if nothing
+// moved.
 func (w *World) round(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
 	next, err := w.reconcile(state)
 	if err != nil {
@@ -144,11 +145,11 @@ func (w *World) round(ctx context.Context, state *cluster.State, step *Step) (*c
 	return after(next, placed), nil
 }
 
-// maxSyncs bounds how often each controller syncs between two passes of the scheduler.
+// maxSyncs limits how often each controller syncs between two passes of the scheduler.
 const maxSyncs = 20
 
-// reconcile lets the controllers sync until they have nothing more to do, as they do while the scheduler is still at work on the first
-// pods. With random ties the scheduler may be quicker.
+// reconcile lets the controllers sync until they have nothing more to do, as they do while the scheduler is still busy with the first pods.
+// With random ties the scheduler may be faster.
 func (w *World) reconcile(state *cluster.State) (*cluster.State, error) {
 	for range maxSyncs {
 		next, err := w.controllers.Reconcile(state)
@@ -163,7 +164,7 @@ func (w *World) reconcile(state *cluster.State) (*cluster.State, error) {
 	return state, nil
 }
 
-// arrived returns the pods that the scheduler comes to before the controllers look again: all, or with random ties perhaps only some.
+// arrived returns the pods that the scheduler tries before the controllers sync again: all of them or, with random ties, perhaps only some.
 func (w *World) arrived(queue []*v1.Pod) []*v1.Pod {
 	random := w.controllers.Rand
 	if random == nil || len(queue) < 2 || random.IntN(2) == 0 {
@@ -172,17 +173,17 @@ func (w *World) arrived(queue []*v1.Pod) []*v1.Pod {
 	return queue[:1+random.IntN(len(queue)-1)]
 }
 
-// after returns the state with what the scheduler decided.
+// after returns the state after the scheduler's decisions.
 func after(state *cluster.State, placed *placement.Result) *cluster.State {
 	var victims []*v1.Pod
 	for _, preemption := range placed.Preempted {
 		victims = append(victims, preemption.Victim)
 	}
 	// A pod can be placed and, in the same pass, make room for a later one.
-	return controller.Terminate(state.With(placed.Changed()...), v1.PodReasonPreemptionByScheduler, victims...)
+	return admission.Terminate(state.With(placed.Changed()...), v1.PodReasonPreemptionByScheduler, victims...)
 }
 
-// at returns the state at another moment.
+// at returns the state at another time.
 func at(state *cluster.State, now time.Time) *cluster.State {
 	next := *state
 	next.Now = metav1.NewTime(now)

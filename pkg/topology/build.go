@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Build makes the nodes of the spec: ready, with nothing reserved (allocatable is the capacity) and without timestamps. They come
-// in the order of the spec: regions, zones and levels as listed and by index, then node groups as listed, then nodes by index.
-// The nodes of a group share their resource lists, taints and conditions, which nobody may change in place. The error lists every
-// problem, as Validate does.
+// Build builds the nodes of the spec: ready, with nothing reserved (allocatable is the capacity) and without timestamps. They come in the
+// order of the spec: regions, zones and levels as listed and by index, then node groups as listed, then nodes by index. The nodes of a
+// group share their resource lists, taints and conditions, which must not be changed in place. The error lists every problem, as Validate
+// does.
 func Build(spec Spec) ([]*v1.Node, error) {
 	nodes, errs := build(&spec, nil, MaxNodes)
 	if len(errs) > 0 {
@@ -27,15 +27,15 @@ func Build(spec Spec) ([]*v1.Node, error) {
 	return nodes, nil
 }
 
-// Validate returns all problems of the spec; path is where the spec stands in its file, nil for a file of its own. A field is
-// reported once, with the first thing that is wrong with it.
+// Validate returns all problems of the spec; path is the spec's path in its file, nil for a file of its own. Each field is reported once,
+// with its first problem.
 func (s *Spec) Validate(path *field.Path) field.ErrorList {
 	_, errs := build(s, path, MaxNodes)
 	return errs
 }
 
-// build checks every declaration on its own, then walks down to the innermost domains, and only then makes nodes, since
-// the share of a total depends on the number of domains.
+// build checks every declaration on its own, then walks down to the innermost domains, and creates nodes only then, since the share of a
+// total depends on the number of domains.
 func build(spec *Spec, path *field.Path, limit int) ([]*v1.Node, field.ErrorList) {
 	b := &builder{
 		limit:     limit,
@@ -57,39 +57,39 @@ func build(spec *Spec, path *field.Path, limit int) ([]*v1.Node, field.ErrorList
 type builder struct {
 	limit     int
 	errs      field.ErrorList
-	failed    map[string]bool // fields that have an error already
-	full      bool            // the limit was reached: nothing further is made
+	failed    map[string]bool // fields that already have an error
+	full      bool            // the limit was reached: stop adding
 	prototype map[*NodeGroup]*v1.Node
 	innermost []place
-	domains   map[*NodeGroup]int // the number of innermost domains that have the group
-	planned   int                // the number of nodes to make
+	domains   map[*NodeGroup]int // number of innermost domains that have the group
+	planned   int                // number of nodes to create
 	used      map[name]bool
-	next      map[name]int // the last index used in a pattern
+	next      map[name]int // last index used in a pattern
 	nodes     []*v1.Node
 }
 
 // name is the value of a label, or the name of a node under the key kubernetes.io/hostname.
 type name struct{ key, value string }
 
-// place is a failure domain in the making, the whole cluster being the outermost one.
+// place is a failure domain being built; the whole cluster is the outermost one.
 type place struct {
-	path   *field.Path // the entry of the spec that declares it
-	names  []string    // placeholders and what they stand for, in turn, outermost first: {region}, eu, {zone}, eu-1
+	path   *field.Path // path of the entry that declares it
+	names  []string    // placeholders and their values, alternating, outermost first: {region}, eu, {zone}, eu-1
 	labels map[string]string
 
-	// What holds here unless an inner place lists its own.
+	// These apply unless an inner place lists its own.
 	zones      declared[Zone]
 	levels     declared[Level]
 	nodeGroups declared[NodeGroup]
 }
 
-// declared is a list of the spec and where it stands.
+// declared is a list in the spec and its path.
 type declared[T any] struct {
 	path  *field.Path
 	items []T
 }
 
-// or returns the inner list if it has items, else the outer one.
+// or returns the inner list if it has items, otherwise the outer one.
 func (outer declared[T]) or(path *field.Path, inner []T) declared[T] {
 	if len(inner) == 0 {
 		return outer
@@ -97,7 +97,7 @@ func (outer declared[T]) or(path *field.Path, inner []T) declared[T] {
 	return declared[T]{path, inner}
 }
 
-// inner returns the domain of that name inside this one.
+// inner returns the domain with that name inside this one.
 func (p place) inner(path *field.Path, n name, placeholder string, labels map[string]string) place {
 	p.path = path
 	p.names = append(slices.Clip(p.names), placeholder, n.value)
@@ -107,7 +107,7 @@ func (p place) inner(path *field.Path, n name, placeholder string, labels map[st
 	return p
 }
 
-// nested returns the pattern of names that begin with the name of this domain.
+// nested returns a pattern for names that begin with the name of this domain.
 func (p place) nested(rest string) string {
 	if len(p.names) == 0 {
 		return rest
@@ -158,7 +158,7 @@ func (b *builder) zones(outer place) {
 	}
 }
 
-// levels makes the domains of the further levels from the given one inwards.
+// levels creates the domains of the further levels, from the given depth inwards.
 func (b *builder) levels(outer place, depth int) {
 	if depth < len(outer.levels.items) {
 		l, path := &outer.levels.items[depth], outer.levels.path.Index(depth)
@@ -173,7 +173,7 @@ func (b *builder) levels(outer place, depth int) {
 		return
 	}
 	if len(outer.nodeGroups.items) == 0 {
-		b.fail(field.Required(outer.path.Child("nodeGroups"), "there are no nodes here: list node groups here or further out"))
+		b.fail(field.Required(outer.path.Child("nodeGroups"), "no nodes here; list node groups here or further out"))
 	}
 	for i := range outer.nodeGroups.items {
 		g := &outer.nodeGroups.items[i]
@@ -193,7 +193,7 @@ func (b *builder) levels(outer place, depth int) {
 	}
 }
 
-// names returns the names of the domains that an entry declares, less those that are wrong.
+// names returns the names of the domains that an entry declares, without the invalid ones.
 func (b *builder) names(outer place, key, pattern string, count *int, path *field.Path) []name {
 	path = path.Child("name")
 	pattern, err := expand(pattern, outer.names)
@@ -221,7 +221,7 @@ func (b *builder) names(outer place, key, pattern string, count *int, path *fiel
 	return names
 }
 
-// groups makes the nodes of all innermost domains.
+// groups creates the nodes of all innermost domains.
 func (b *builder) groups() {
 	if b.full {
 		return
@@ -232,7 +232,7 @@ func (b *builder) groups() {
 			g := &p.nodeGroups.items[i]
 			count := times(g.Count, b.limit)
 			if g.Total != nil {
-				// The differences of the rounded-up running share are even at every level, not only over all domains.
+				// Differences of the rounded-up running share are even at every level, not only over all domains.
 				total, n := times(g.Total, b.limit), b.domains[g]
 				count = (total*(done[g]+1)+n-1)/n - (total*done[g]+n-1)/n
 			}
@@ -242,7 +242,7 @@ func (b *builder) groups() {
 	}
 }
 
-// group makes the nodes of one group in one innermost domain.
+// group creates the nodes of one group in one innermost domain.
 func (b *builder) group(p place, g *NodeGroup, count int, path *field.Path) {
 	groupName := cmp.Or(g.Name, "node")
 	path = path.Child("namePattern")
@@ -255,7 +255,7 @@ func (b *builder) group(p place, g *NodeGroup, count int, path *field.Path) {
 	maps.Copy(labels, g.Labels)
 	for range count {
 		n := b.number(name{v1.LabelHostname, strings.ToLower(pattern)})
-		// A node name may be longer, but here it is the value of the hostname label too.
+		// A node name may be longer, but it is also the value of the hostname label.
 		problems := append(validation.IsDNS1123Subdomain(n.value), validation.IsValidLabelValue(n.value)...)
 		if len(problems) > 0 {
 			b.fail(field.Invalid(path, n.value, "must be a node name and a label value: "+strings.Join(problems, "; ")))
@@ -278,8 +278,8 @@ func (b *builder) group(p place, g *NodeGroup, count int, path *field.Path) {
 	}
 }
 
-// number puts the next index into the pattern. Counting by what the rest of the name is makes names unique however many
-// domains and groups share a pattern.
+// number puts the next index into the pattern. It counts by the rest of the name, which makes names unique however many domains and groups
+// share a pattern.
 func (b *builder) number(pattern name) name {
 	if !strings.Contains(pattern.value, "{index}") {
 		return pattern
@@ -290,7 +290,7 @@ func (b *builder) number(pattern name) name {
 
 func (b *builder) overflow(path *field.Path, what string) {
 	if !b.full {
-		b.errs = append(b.errs, field.Forbidden(path, fmt.Sprintf("the cluster gets more than %d %s; make counts smaller", b.limit, what)))
+		b.errs = append(b.errs, field.Forbidden(path, fmt.Sprintf("the cluster has more than %d %s; reduce the counts", b.limit, what)))
 	}
 	b.full = true
 }
@@ -304,7 +304,7 @@ func (b *builder) fail(err *field.Error) {
 
 var placeholders = regexp.MustCompile(`\{[^{}]*\}`)
 
-// expand replaces the placeholders of a pattern, given in turn with what they stand for, and leaves {index} in place.
+// expand replaces the placeholders of a pattern with their values, given alternating, and leaves {index} in place.
 func expand(pattern string, names []string) (string, error) {
 	var unknown string
 	expanded := placeholders.ReplaceAllStringFunc(pattern, func(placeholder string) string {
@@ -325,16 +325,16 @@ func expand(pattern string, names []string) (string, error) {
 	for i := 0; i < len(names); i += 2 {
 		legal = append(legal, names[i])
 	}
-	return pattern, fmt.Errorf("%s stands for nothing here; placeholders are %s", unknown, strings.Join(append(legal, "{index}"), ", "))
+	return pattern, fmt.Errorf("unknown placeholder %s: use %s", unknown, strings.Join(append(legal, "{index}"), ", "))
 }
 
 func duplicate(path *field.Path, value string) *field.Error {
 	err := field.Duplicate(path, value)
-	err.Detail = "the name is taken in another place; tell them apart with {index} or the name of an outer domain, such as {region}"
+	err.Detail = "the name is already taken; add {index} or the name of an outer domain, such as {region}"
 	return err
 }
 
-// times is a count or total that may be left out, and that may be wrong, which declarations reports.
+// times returns a count or total that may be missing, or invalid, which declarations reports.
 func times(count *int, limit int) int {
 	if count == nil || *count < 1 || *count > limit {
 		return 1
@@ -342,7 +342,7 @@ func times(count *int, limit int) int {
 	return *count
 }
 
-// newNode returns a ready node that has these resources and nothing of its own yet.
+// newNode returns a ready node with these resources and nothing else.
 func newNode(resources v1.ResourceList, taints []v1.Taint) *v1.Node {
 	return &v1.Node{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},

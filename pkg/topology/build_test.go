@@ -19,7 +19,7 @@ func decode(t *testing.T, text string) Spec {
 	return spec
 }
 
-// lines puts each node on a line: its name and the values of the topology keys that it carries.
+// lines returns one line per node: its name and the values of its topology keys.
 func lines(nodes []*v1.Node, keys ...string) []string {
 	var lines []string
 	for _, node := range nodes {
@@ -196,7 +196,7 @@ func TestBuildLarge(t *testing.T) {
 	if len(nodes) != 5000 {
 		t.Errorf("got %d nodes, want 5000", len(nodes))
 	}
-	// 5,000 in 3 regions, 9 zones and 72 racks: shares differ by one node at most at every level.
+	// 5,000 in 3 regions, 9 zones and 72 racks: at every level, shares differ by at most one node.
 	for key, share := range map[string]int{v1.LabelTopologyRegion: 1666, v1.LabelTopologyZone: 555, "rack": 69} {
 		domains, unlabelled := Domains(nodes, key)
 		if len(domains) != 5000/share || len(unlabelled) > 0 {
@@ -229,7 +229,7 @@ func ExampleBuild() {
 	// b-rack-2-worker-1 b b-rack-2
 }
 
-// FuzzBuild reads a spec strictly and builds it: there are either problems, or nodes that the API server would take.
+// FuzzBuild decodes a spec strictly and builds it. There are either problems, or nodes that the API server would accept.
 func FuzzBuild(f *testing.F) {
 	f.Add([]byte(large))
 	f.Add([]byte(`nodeGroups: [{count: 3, resources: {nvidia.com/gpu: 1}, taints: [{key: a, effect: NoExecute}]}]`))
@@ -244,7 +244,7 @@ func FuzzBuild(f *testing.F) {
 		nodes, errs := build(&spec, nil, limit)
 		if len(errs) > 0 {
 			if nodes != nil {
-				t.Fatalf("nodes in spite of %v", errs)
+				t.Fatalf("got nodes despite %v", errs)
 			}
 			return
 		}

@@ -1,4 +1,4 @@
-// Package topology makes nodes and names the failure domains that they stand in.
+// Package topology builds nodes and names their failure domains.
 //
 // Nodes come from a short description of regions, zones, further levels such as racks, and node groups (Spec, Build), or from a
 // kind configuration (FromKind). Domains groups any nodes by the value of a label key, as the scheduler does.
@@ -16,14 +16,14 @@ import (
 type Domain struct {
 	// Key is the label key, such as topology.kubernetes.io/zone.
 	Key string
-	// Value is the shared value. It is empty where the nodes carry the key with an empty value, which the scheduler counts as
-	// a domain like any other.
+	// Value is the shared value. It is empty if the nodes carry the key with an empty value, which the scheduler counts as a domain like
+	// any other.
 	Value string
 	// Nodes are in the order in which they were given; there is at least one.
 	Nodes []*v1.Node
 }
 
-// words are the short words for the well-known topology keys.
+// words are short names for the well-known topology keys.
 var words = map[string]string{
 	"region":   v1.LabelTopologyRegion,
 	"zone":     v1.LabelTopologyZone,
@@ -31,7 +31,7 @@ var words = map[string]string{
 	"hostname": v1.LabelHostname,
 }
 
-// Key returns the topology key that a short word stands for: region, zone, node or hostname. Any other word is a key itself.
+// Key returns the topology key that a short name stands for: region, zone, node or hostname. Any other word is already a key.
 func Key(word string) string {
 	if key, known := words[word]; known {
 		return key
@@ -39,8 +39,8 @@ func Key(word string) string {
 	return word
 }
 
-// Domains groups nodes by the value of the label key. Domains are sorted by value in natural order, so that rack-2 comes
-// before rack-10. Nodes that lack the label are in no domain and are returned apart.
+// Domains groups nodes by the value of the label key. Domains are sorted by value in natural order, so that rack-2 comes before rack-10.
+// Nodes that lack the label are in no domain and are returned separately.
 func Domains(nodes []*v1.Node, key string) (domains []Domain, unlabelled []*v1.Node) {
 	position := map[string]int{}
 	for _, node := range nodes {
@@ -61,9 +61,8 @@ func Domains(nodes []*v1.Node, key string) (domains []Domain, unlabelled []*v1.N
 	return domains, unlabelled
 }
 
-// Levels returns the topology keys that at least one node carries, widest first: region, zone, the further keys in the order
-// given (see Spec.LevelKeys), hostname. Further keys have to be named because nothing about a label tells whether its nodes
-// fail together.
+// Levels returns the topology keys that at least one node carries, widest first: region, zone, the further keys in the order given (see
+// Spec.LevelKeys), hostname. Further keys must be named, because a label alone does not show whether its nodes fail together.
 func Levels(nodes []*v1.Node, further ...string) []string {
 	keys := slices.Concat([]string{v1.LabelTopologyRegion, v1.LabelTopologyZone}, further, []string{v1.LabelHostname})
 	var levels []string
@@ -76,7 +75,7 @@ func Levels(nodes []*v1.Node, further ...string) []string {
 	return levels
 }
 
-// compareNatural orders text with its runs of digits taken as numbers. Only equal texts compare as equal.
+// compareNatural compares texts with runs of digits taken as numbers. Only identical texts are equal.
 func compareNatural(a, b string) int {
 	for x, y := a, b; x != "" && y != ""; {
 		i, j := leadingDigits(x), leadingDigits(y)

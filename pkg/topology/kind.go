@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/constants"
 )
 
-// Resources of a node of a kind cluster. In life each node reports all of the machine that kind runs on; a fixed size keeps
-// results the same everywhere.
+// Resources of a node of a kind cluster. In reality each node reports all of the machine that kind runs on; a fixed size keeps results the
+// same everywhere.
 const (
 	KindCPU              = "8"
 	KindMemory           = "16Gi"
@@ -28,13 +28,13 @@ const (
 	KindEphemeralStorage = "100Gi"
 )
 
-// controlPlane is the label key and the taint key that kubeadm gives control-plane nodes.
+// controlPlane is the label key and taint key that kubeadm gives control-plane nodes.
 const controlPlane = "node-role.kubernetes.io/control-plane"
 
-// FromKind makes the nodes of the cluster that kind would create from a configuration (apiVersion kind.x-k8s.io/v1alpha4), with
-// the names, labels and taints that kind, kubeadm and the kubelet give them. Control-plane nodes come first, then workers, both
-// in the order of the file. Settings that decide nothing about a node as the scheduler sees it are decoded but not
-// checked. The error lists every problem with its place in the configuration.
+// FromKind builds the nodes of the cluster that kind would create from a configuration (apiVersion kind.x-k8s.io/v1alpha4), with the names,
+// labels and taints that kind, kubeadm and the kubelet give them. Control-plane nodes come first, then workers, both in the order of the
+// file. Settings that do not affect how the scheduler sees a node are decoded but not checked. The error lists every problem with its place
+// in the configuration.
 func FromKind(data []byte) ([]*v1.Node, error) {
 	cluster, err := decodeKind(data)
 	if err != nil {
@@ -47,7 +47,7 @@ func FromKind(data []byte) ([]*v1.Node, error) {
 	return nodes, nil
 }
 
-// decodeKind reads, and defaults, as kind does; see
+// decodeKind decodes and defaults a configuration as kind does; see
 // https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/internal/apis/config/encoding/load.go.
 func decodeKind(data []byte) (*v1alpha4.Cluster, error) {
 	var meta v1alpha4.TypeMeta
@@ -55,10 +55,10 @@ func decodeKind(data []byte) (*v1alpha4.Cluster, error) {
 		return nil, oneLine(err)
 	}
 	if meta.APIVersion != "kind.x-k8s.io/v1alpha4" {
-		return nil, fmt.Errorf("apiVersion: unknown version %q; kind.x-k8s.io/v1alpha4 is the one that can be read", meta.APIVersion)
+		return nil, fmt.Errorf("apiVersion: unknown version %q: use kind.x-k8s.io/v1alpha4", meta.APIVersion)
 	}
 	if meta.Kind != "Cluster" {
-		return nil, fmt.Errorf("kind: unknown kind %q; Cluster is the one that can be read", meta.Kind)
+		return nil, fmt.Errorf("kind: unknown kind %q: use Cluster", meta.Kind)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	decoder.KnownFields(true)
@@ -71,7 +71,7 @@ func decodeKind(data []byte) (*v1alpha4.Cluster, error) {
 	return cluster, nil
 }
 
-// oneLine puts the problems of a YAML file, which come on a line each, on one.
+// oneLine joins the problems of a YAML file, one per line, into a single line.
 func oneLine(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if problems := (*yaml.TypeError)(nil); errors.As(err, &problems) {
@@ -80,8 +80,7 @@ func oneLine(err error) error {
 	return errors.New(strings.Join(strings.Fields(text), " "))
 }
 
-// kindName is the rule for cluster names of
-// https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/internal/apis/config/validate.go.
+// kindName is the pattern for cluster names from https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/internal/apis/config/validate.go.
 var kindName = regexp.MustCompile(`^[a-z0-9.-]+$`)
 
 func kindNodes(cluster *v1alpha4.Cluster) ([]*v1.Node, field.ErrorList) {
@@ -118,8 +117,8 @@ func kindNodes(cluster *v1alpha4.Cluster) ([]*v1.Node, field.ErrorList) {
 	return append(byRole[v1alpha4.ControlPlaneRole], byRole[v1alpha4.WorkerRole]...), errs
 }
 
-// containerName is the name of the nth node of a role. kind's load balancer in front of several control planes is no node of
-// the cluster. See https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/cluster/internal/providers/common/namer.go.
+// containerName returns the name of the nth node of a role. kind's load balancer in front of several control planes is not a node of the
+// cluster. See https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/cluster/internal/providers/common/namer.go.
 func containerName(cluster string, role v1alpha4.NodeRole, nth int) string {
 	if nth == 1 {
 		return fmt.Sprintf("%s-%s", cluster, role)
@@ -127,9 +126,9 @@ func containerName(cluster string, role v1alpha4.NodeRole, nth int) string {
 	return fmt.Sprintf("%s-%s%d", cluster, role, nth)
 }
 
-// kindNode makes the node as it is once kind is done; single tells that it is the only node of the cluster.
+// kindNode returns the node as it is once kind is done; single means that it is the only node of the cluster.
 func kindNode(r registration, role v1alpha4.NodeRole, single bool) *v1.Node {
-	// The kubelet's own labels, which --node-labels may overrule, see initialNode in
+	// The kubelet's own labels, which --node-labels may override; see initialNode in
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/kubelet_node_status.go.
 	labels := map[string]string{
 		v1.LabelHostname: r.name,
@@ -150,7 +149,7 @@ func kindNode(r registration, role v1alpha4.NodeRole, single bool) *v1.Node {
 				taints = append(slices.Clip(taints), taint)
 			}
 		}
-		// kind lets pods and load balancers use a control-plane node that is alone, see
+		// kind lets pods and load balancers use a single control-plane node; see
 		// https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/cluster/internal/create/actions/kubeadminit/init.go.
 		if single {
 			taints = slices.DeleteFunc(slices.Clone(taints), func(taint v1.Taint) bool { return taint.Key == controlPlane })

@@ -83,7 +83,7 @@ status:
 
 const header = "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"
 
-// own are the labels and taints that a node has besides those that all kind nodes have.
+// own returns the labels and taints that a node has besides those of all kind nodes.
 func own(node *v1.Node) string {
 	labels := map[string]string{}
 	for key, value := range node.Labels {
@@ -234,8 +234,8 @@ func TestFromKindErrors(t *testing.T) {
 	}{
 		{"no YAML", "a: [", []string{"kind configuration: ", "line 1"}},
 		{"nothing", "", []string{`kind configuration: apiVersion: unknown version ""`}},
-		{"another version", "{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha3}", []string{`apiVersion: unknown version "kind.x-k8s.io/v1alpha3"; kind.x-k8s.io/v1alpha4 is`}},
-		{"another kind", "{kind: Config, apiVersion: kind.x-k8s.io/v1alpha4}", []string{`kind: unknown kind "Config"; Cluster is`}},
+		{"another version", "{kind: Cluster, apiVersion: kind.x-k8s.io/v1alpha3}", []string{`apiVersion: unknown version "kind.x-k8s.io/v1alpha3": use kind.x-k8s.io/v1alpha4`}},
+		{"another kind", "{kind: Config, apiVersion: kind.x-k8s.io/v1alpha4}", []string{`kind: unknown kind "Config": use Cluster`}},
 		{
 			"unknown fields and wrong types", header + "colour: red\nnodes: [{rôle: worker}, {labels: [a]}]",
 			[]string{"line 3: field colour not found in type v1alpha4.Cluster; line 4: field rôle not found", "; line 4: cannot unmarshal"},
@@ -274,7 +274,7 @@ kubeadmConfigPatches: ["{kind: JoinConfiguration, nodeRegistration: {kubeletExtr
 				`, nodes[1].kubeadmConfigPatches[2].nodeRegistration.kubeletExtraArgs[register-with-taints][0].effect: Unsupported value: "Never"`,
 				", nodes[1].kubeadmConfigPatches[2].nodeRegistration.kubeletExtraArgs[register-with-taints][1].effect: Required value",
 				", nodes[1].kubeadmConfigPatches[3].nodeRegistration.taints[0].effect: Required value",
-				", nodes[1].kubeadmConfigPatchesJSON6902[0]: Forbidden: a JSON patch of nodeRegistration is not understood",
+				", nodes[1].kubeadmConfigPatchesJSON6902[0]: Forbidden: JSON patches of nodeRegistration are not supported",
 			},
 		},
 		{
@@ -308,8 +308,8 @@ kubeadmConfigPatches: ["{kind: JoinConfiguration, nodeRegistration: {name: a}}"]
 	}
 }
 
-// FuzzFromKind reads a configuration: there are either problems, or nodes that the API server would take, the first of which
-// is a control plane.
+// FuzzFromKind reads a configuration. There are either problems, or nodes that the API server would accept, the first of which is a control
+// plane.
 func FuzzFromKind(f *testing.F) {
 	f.Add([]byte(walkthrough))
 	f.Add([]byte(header + "nodes: [{role: worker}, {labels: {a: b}}]"))
@@ -326,7 +326,7 @@ func FuzzFromKind(f *testing.F) {
 		seen := map[string]bool{}
 		for i, node := range nodes {
 			if _, found := node.Labels[controlPlane]; i == 0 && !found {
-				t.Error("the first node is no control plane")
+				t.Error("the first node is not a control plane")
 			}
 			if node.Name == "" || seen[node.Name] {
 				t.Errorf("node name %q is empty or taken", node.Name)

@@ -19,18 +19,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// registration is what kubeadm and the kubelet are told about a node when it joins its cluster.
+// registration is how kubeadm and the kubelet register a node when it joins its cluster.
 type registration struct {
-	name          string            // instead of the name of the container, or ""
-	labels        map[string]string // --node-labels of the kubelet
-	taints        []v1.Taint        // of kubeadm; nil is its default, empty is none
-	kubeletTaints []v1.Taint        // --register-with-taints of the kubelet
+	name          string            // overrides the container's name if not empty
+	labels        map[string]string // the kubelet's --node-labels
+	taints        []v1.Taint        // kubeadm's; nil means its default, empty none
+	kubeletTaints []v1.Taint        // the kubelet's --register-with-taints
 }
 
-// register returns the registration of the nth node of its role: the labels of the node, then the patches of the cluster, then
-// those of the node, as kind does in
-// https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/cluster/internal/create/actions/config/config.go. kind hands labels
-// over in --node-labels, so a patch that sets this flag replaces them.
+// register returns the registration of the nth node of its role: the node's labels, then the cluster's patches, then the node's, as kind
+// does in https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/cluster/internal/create/actions/config/config.go. kind passes labels in
+// --node-labels, so a patch that sets this flag replaces them.
 func register(cluster *v1alpha4.Cluster, node *v1alpha4.Node, nth int, path *field.Path) (registration, field.ErrorList) {
 	kind := "JoinConfiguration"
 	if node.Role == v1alpha4.ControlPlaneRole && nth == 1 {
@@ -50,19 +49,19 @@ func register(cluster *v1alpha4.Cluster, node *v1alpha4.Node, nth int, path *fie
 			errs = append(errs, r.patch(kind, text, from.path.Child("kubeadmConfigPatches").Index(i))...)
 		}
 		for i, p := range from.json6902 {
-			// The operations address the configuration in a form that differs between versions of kubeadm.
+			// The operations address a form of the configuration that differs between versions of kubeadm.
 			if p.Kind == kind && strings.Contains(p.Patch, "nodeRegistration") {
 				errs = append(errs, field.Forbidden(from.path.Child("kubeadmConfigPatchesJSON6902").Index(i),
-					"a JSON patch of nodeRegistration is not understood; write it as a merge patch in kubeadmConfigPatches"))
+					"JSON patches of nodeRegistration are not supported; write a merge patch in kubeadmConfigPatches"))
 			}
 		}
 	}
 	return r, errs
 }
 
-// patch applies the documents of a merge patch that are for this kind of kubeadm configuration. Which apiVersion kind generates
-// depends on its release and the node image, so patches for every version of kubeadm are taken; kubelet flags merge by name in
-// all of them, as in https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/internal/patch/kubeadm_merge.go.
+// patch applies the documents of a merge patch for this kind of kubeadm configuration. The apiVersion that kind generates depends on its
+// release and the node image, so patches for every version of kubeadm are applied; kubelet flags merge by name in all of them, as in
+// https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/internal/patch/kubeadm_merge.go.
 func (r *registration) patch(kind, text string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	fail := func(err error) { errs = append(errs, field.Invalid(path, field.OmitValueType{}, oneLine(err).Error())) }
@@ -88,7 +87,7 @@ func (r *registration) patch(kind, text string, path *field.Path) field.ErrorLis
 			NodeRegistration struct {
 				Name             *string         `json:"name"`
 				KubeletExtraArgs kubeletArgs     `json:"kubeletExtraArgs"`
-				Taints           json.RawMessage `json:"taints"` // absent leaves the taints, null resets them
+				Taints           json.RawMessage `json:"taints"` // absent keeps the taints, null resets them
 			} `json:"nodeRegistration"`
 		}
 		if err := yaml.Unmarshal(document, &patch); err != nil {
@@ -110,7 +109,7 @@ func (r *registration) patch(kind, text string, path *field.Path) field.ErrorLis
 	}
 }
 
-// flags takes the kubelet flags that say something about the node; a flag without a value is removed.
+// flags applies the kubelet flags that describe the node; a flag without a value is removed.
 func (r *registration) flags(args kubeletArgs, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if value, given := args["node-labels"]; given {
@@ -124,7 +123,7 @@ func (r *registration) flags(args kubeletArgs, path *field.Path) field.ErrorList
 	if value, given := args["register-with-taints"]; given {
 		r.kubeletTaints = nil
 		if value != nil {
-			r.kubeletTaints = []v1.Taint{} // set, if to nothing
+			r.kubeletTaints = []v1.Taint{} // set, but to nothing
 		}
 		if value != nil && *value != "" {
 			for _, text := range strings.Split(*value, ",") {
@@ -136,7 +135,7 @@ func (r *registration) flags(args kubeletArgs, path *field.Path) field.ErrorList
 	return errs
 }
 
-// parseTaint reads key=value:effect or key:effect and leaves it to validateTaints to object to anything else, see
+// parseTaint parses key=value:effect or key:effect and leaves rejecting anything else to validateTaints; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/util/taints/taints.go.
 func parseTaint(text string) v1.Taint {
 	rest, effect, _ := strings.Cut(text, ":")
@@ -147,7 +146,7 @@ func parseTaint(text string) v1.Taint {
 // kubeletArgs are kubelet flags by name; nil removes a flag.
 type kubeletArgs map[string]*string
 
-// UnmarshalJSON accepts the list of v1beta4 as well as the map of the versions before.
+// UnmarshalJSON accepts the list of v1beta4 and the map of earlier versions.
 func (a *kubeletArgs) UnmarshalJSON(data []byte) error {
 	var list []struct {
 		Name  string  `json:"name"`
@@ -166,14 +165,14 @@ func (a *kubeletArgs) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// validateNodeLabels refuses what the kubelet refuses in --node-labels, since the node would never join its cluster; see
+// validateNodeLabels rejects what the kubelet rejects in --node-labels, since the node would never join its cluster; see
 // ValidateKubeletFlags in https://github.com/kubernetes/kubernetes/blob/v1.37.1/cmd/kubelet/app/options/options.go.
 func validateNodeLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	errs := validateLabels(labels, path)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		domain, _, found := strings.Cut(key, "/")
 		if found && isKubernetesDomain(domain) && !kubeletapis.IsKubeletLabel(key) {
-			errs = append(errs, field.Forbidden(path.Key(key), fmt.Sprintf("the kubelet does not start with a label of %s, except %s and those under %s",
+			errs = append(errs, field.Forbidden(path.Key(key), fmt.Sprintf("the kubelet does not start with labels of %s except %s and those under %s",
 				domain, strings.Join(kubeletapis.KubeletLabels(), ", "), strings.Join(kubeletapis.KubeletLabelNamespaces(), ", "))))
 		}
 	}

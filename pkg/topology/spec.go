@@ -10,10 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// MaxNodes is the largest number of nodes that Build makes. Kubernetes itself is tested to 5,000.
+// MaxNodes is the largest number of nodes that Build creates. Kubernetes itself is tested up to 5,000.
 const MaxNodes = 100_000
 
-// PriceAnnotation on a node says what it costs in an hour, a decimal number of at least 0 in any currency.
+// PriceAnnotation on a node is its price per hour, a decimal number of at least 0 in any currency.
 const PriceAnnotation = "faultline.dev/price-per-hour"
 
 // Spec describes a synthetic cluster: regions hold zones, zones hold further levels such as racks, and the innermost of these
@@ -117,8 +117,8 @@ type NodeGroup struct {
 	Taints []v1.Taint `json:"taints,omitempty"`
 }
 
-// Quantity is a resource quantity as it is written, such as 4, 500m or 16Gi, with quotes or without. It is checked by Validate
-// rather than while decoding, so that an error tells where it stands.
+// Quantity is a resource quantity as written, such as 4, 500m or 16Gi, with or without quotes. Validate checks it, not the decoder, so that
+// an error has its path.
 type Quantity string
 
 // UnmarshalJSON accepts a string or a number.
@@ -131,7 +131,7 @@ func (q *Quantity) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(q))
 }
 
-// LevelKeys returns the label keys of the further levels in the spec, in the order of their first appearance.
+// LevelKeys returns the label keys of the further levels in the spec, in order of first appearance.
 func (s *Spec) LevelKeys() []string {
 	var keys []string
 	add := func(levels []Level) {
@@ -155,8 +155,8 @@ func (s *Spec) LevelKeys() []string {
 	return keys
 }
 
-// Price returns what a node costs in an hour, as its annotation says; false if it says nothing. The error tells an annotation that
-// is no decimal number of at least 0.
+// Price returns the node's price per hour from its annotation, or false if it has none. It is an error if the annotation is not a decimal
+// number of at least 0.
 func Price(node *v1.Node) (float64, bool, error) {
 	given, found := node.Annotations[PriceAnnotation]
 	if !found {

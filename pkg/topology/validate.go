@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// declarations checks what every entry of the spec says by itself, whether it is used or not, and prepares the node groups.
+// declarations checks every entry of the spec on its own, used or not, and prepares the node groups.
 func (b *builder) declarations(spec *Spec, path *field.Path) {
 	for i := range spec.Regions {
 		r, path := &spec.Regions[i], path.Child("regions").Index(i)
@@ -52,18 +52,17 @@ func (b *builder) levelDeclarations(levels []Level, path *field.Path) {
 		} else if len(problems) > 0 {
 			b.fail(field.Invalid(path.Child("key"), l.Key, "must be a label key: "+strings.Join(problems, "; ")))
 		} else if l.Key == v1.LabelHostname || slices.Contains(taken, l.short()) {
-			b.fail(field.Invalid(path.Child("key"), l.Key, fmt.Sprintf("{%s} has a meaning already; choose another key", l.short())))
+			b.fail(field.Invalid(path.Child("key"), l.Key, fmt.Sprintf("{%s} already has a meaning; choose another key", l.short())))
 		}
 		taken = append(taken, l.short())
 	}
 }
 
-// short is the name of the level's placeholder: the key without its prefix.
+// short returns the name of the level's placeholder: the key without its prefix.
 func (l *Level) short() string {
 	return l.Key[strings.LastIndex(l.Key, "/")+1:]
 }
 
-// Defaults of a node group.
 const (
 	defaultCPU              = "4"
 	defaultMemory           = "16Gi"
@@ -82,7 +81,7 @@ func (b *builder) groupDeclarations(groups []NodeGroup, path *field.Path) {
 		}
 		switch {
 		case g.Count == nil && g.Total == nil:
-			b.fail(field.Required(path.Child("count"), "say how many nodes: count in each innermost domain, or total over all of them"))
+			b.fail(field.Required(path.Child("count"), "give the number of nodes: count in each innermost domain, or total over all of them"))
 		case g.Count != nil && g.Total != nil:
 			b.fail(field.Forbidden(path.Child("total"), "give either count or total"))
 		}
@@ -108,14 +107,14 @@ func (b *builder) groupDeclarations(groups []NodeGroup, path *field.Path) {
 	}
 }
 
-// astronomic finds exponents that resource.Quantity takes minutes to write out.
+// astronomic matches exponents that resource.Quantity takes minutes to print.
 var astronomic = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
 
 func (b *builder) resources(g *NodeGroup, path *field.Path) v1.ResourceList {
 	list := v1.ResourceList{}
 	set := func(name v1.ResourceName, q Quantity, path *field.Path) {
 		if astronomic.MatchString(string(q)) {
-			b.fail(field.Invalid(path, string(q), "is more, or less, than can be counted"))
+			b.fail(field.Invalid(path, string(q), "is out of range"))
 			return
 		}
 		value, err := resource.ParseQuantity(string(q))
@@ -125,7 +124,7 @@ func (b *builder) resources(g *NodeGroup, path *field.Path) v1.ResourceList {
 		case value.Sign() <= 0:
 			b.fail(field.Invalid(path, string(q), "must be more than 0"))
 		case value.CmpInt64(math.MaxInt64/1000) > 0: // the scheduler counts in thousandths
-			b.fail(field.Invalid(path, string(q), "is more than can be counted"))
+			b.fail(field.Invalid(path, string(q), "is out of range"))
 		case name != v1.ResourceCPU && value.Cmp(*resource.NewQuantity(value.Value(), value.Format)) != 0:
 			b.fail(field.Invalid(path, string(q), "must be a whole number: only cpu can be divided"))
 		default:
@@ -166,8 +165,7 @@ func (b *builder) labels(labels map[string]string, path *field.Path) {
 	}
 }
 
-// validateLabels is ValidateLabels of k8s.io/apimachinery/pkg/apis/meta/v1/validation, in an order that does not change and with
-// the key in the path.
+// validateLabels is ValidateLabels of k8s.io/apimachinery/pkg/apis/meta/v1/validation, in a stable order and with the key in the path.
 func validateLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -182,7 +180,7 @@ func validateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 
 var taintEffects = []v1.TaintEffect{v1.TaintEffectNoExecute, v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule}
 
-// validateTaints is validateNodeTaints of the API server, see
+// validateTaints is validateNodeTaints of the API server; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/core/validation/validation.go.
 func validateTaints(taints []v1.Taint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList

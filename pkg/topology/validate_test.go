@@ -12,10 +12,10 @@ func TestValidate(t *testing.T) {
 		name, spec string
 		want       []string
 	}{
-		{"nothing", `{}`, []string{`cluster.nodeGroups: Required value: there are no nodes here`}},
+		{"nothing", `{}`, []string{`cluster.nodeGroups: Required value: no nodes here`}},
 		{
 			"a zone without nodes", `zones: [{name: a, nodeGroups: [{count: 1}]}, {name: b}]`,
-			[]string{`cluster.zones[1].nodeGroups: Required value: there are no nodes here`},
+			[]string{`cluster.zones[1].nodeGroups: Required value: no nodes here`},
 		},
 		{
 			"counts", `
@@ -30,7 +30,7 @@ nodeGroups: [{name: a, count: 0}, {name: b, total: -5}, {name: c}, {name: d, cou
 				`cluster.levels[0].count: Invalid value: 100001: must be at most 100000`,
 				`cluster.nodeGroups[0].count: Invalid value: 0: must be at least 1`,
 				`cluster.nodeGroups[1].total: Invalid value: -5: must be at least 1`,
-				`cluster.nodeGroups[2].count: Required value: say how many nodes`,
+				`cluster.nodeGroups[2].count: Required value: give the number of nodes`,
 				`cluster.nodeGroups[3].total: Forbidden: give either count or total`,
 			},
 		},
@@ -47,9 +47,9 @@ nodeGroups:
 				`cluster.nodeGroups[0].ephemeralStorage: Invalid value: "1.5": must be a whole number`,
 				`cluster.nodeGroups[0].resources[a b/c]: Invalid value: "a b/c": must be a resource name`,
 				`cluster.nodeGroups[0].resources[example.com/fpga]: Invalid value: "500m": must be a whole number`,
-				`cluster.nodeGroups[0].resources[example.com/x]: Invalid value: "1e999999999": is more, or less, than can be counted`,
+				`cluster.nodeGroups[0].resources[example.com/x]: Invalid value: "1e999999999": is out of range`,
 				`cluster.nodeGroups[0].resources[gpu]: Invalid value: "gpu": must have a domain`,
-				`cluster.nodeGroups[0].resources[hugepages-2Mi]: Invalid value: "1e+30": is more than can be counted`,
+				`cluster.nodeGroups[0].resources[hugepages-2Mi]: Invalid value: "1e+30": is out of range`,
 			},
 		},
 		{
@@ -81,14 +81,14 @@ nodeGroups: [{count: 1}]
 			[]string{
 				`cluster.levels[0].key: Required value`,
 				`cluster.levels[1].key: Invalid value: "a b": must be a label key`,
-				`cluster.levels[3].key: Invalid value: "example.com/rack": {rack} has a meaning already`,
-				`cluster.levels[4].key: Invalid value: "topology.kubernetes.io/zone": {zone} has a meaning already`,
-				`cluster.levels[5].key: Invalid value: "kubernetes.io/hostname": {hostname} has a meaning already`,
+				`cluster.levels[3].key: Invalid value: "example.com/rack": {rack} already has a meaning`,
+				`cluster.levels[4].key: Invalid value: "topology.kubernetes.io/zone": {zone} already has a meaning`,
+				`cluster.levels[5].key: Invalid value: "kubernetes.io/hostname": {hostname} already has a meaning`,
 			},
 		},
 		{
 			"a zone in two regions", `{regions: [{name: eu}, {name: us}], zones: [{name: a}, {name: "{region}-b"}], nodeGroups: [{count: 1}]}`,
-			[]string{`cluster.zones[0].name: Duplicate value: "a": the name is taken in another place; tell them apart with {index}`},
+			[]string{`cluster.zones[0].name: Duplicate value: "a": the name is already taken; add {index}`},
 		},
 		{
 			"several zones of one name", `{zones: [{name: a, count: 2}], nodeGroups: [{count: 1}]}`,
@@ -109,9 +109,9 @@ zones: [{name: "{region}-{rack}"}, {name: "{region}-a"}]
 nodeGroups: [{count: 1, namePattern: "{rack}-{group}"}]
 `,
 			[]string{
-				`cluster.regions[0].name: Invalid value: "{zone}": {zone} stands for nothing here; placeholders are {index}`,
-				`cluster.zones[0].name: Invalid value: "{region}-{rack}": {rack} stands for nothing here; placeholders are {region}, {index}`,
-				`cluster.nodeGroups[0].namePattern: Invalid value: "{rack}-{group}": {rack} stands for nothing here; placeholders are {region}, {zone}, {group}, {index}`,
+				`cluster.regions[0].name: Invalid value: "{zone}": unknown placeholder {zone}: use {index}`,
+				`cluster.zones[0].name: Invalid value: "{region}-{rack}": unknown placeholder {rack}: use {region}, {index}`,
+				`cluster.nodeGroups[0].namePattern: Invalid value: "{rack}-{group}": unknown placeholder {rack}: use {region}, {zone}, {group}, {index}`,
 			},
 		},
 		{
@@ -127,11 +127,11 @@ nodeGroups: [{count: 1, namePattern: "a_{index}"}, {name: ` + strings.Repeat("x"
 		},
 		{
 			"too many nodes", `{zones: [{count: 1000}], nodeGroups: [{count: 101}]}`,
-			[]string{`cluster.nodeGroups[0]: Forbidden: the cluster gets more than 100000 nodes`},
+			[]string{`cluster.nodeGroups[0]: Forbidden: the cluster has more than 100000 nodes`},
 		},
 		{
 			"too many domains", `{regions: [{count: 1000}], zones: [{count: 10000}], levels: [{key: rack, count: 3}], nodeGroups: [{total: 1}]}`,
-			[]string{`cluster.levels[0]: Forbidden: the cluster gets more than 100000 innermost domains`},
+			[]string{`cluster.levels[0]: Forbidden: the cluster has more than 100000 innermost domains`},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,3 +1,4 @@
+// Package words puts numbers and lists into English: "1 pod", "2 pods are", "a, b and c", "3rd".
 package words
 
 import (
@@ -28,6 +29,15 @@ func And(names []string) string {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// Few lists a few names, and counts the others of many: "a, b, c, d, e, f and 2 more".
+func Few(names []string) string {
+	const most = 6
+	if len(names) <= most {
+		return And(names)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // Or is "a", "a or b", "a, b or c".
@@ -63,6 +73,5 @@ func Ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-func JoinOr(words []string) string { return strings.Join(words, " or ") }
-
+// UpperFirst is the line as a sentence begins.
 func UpperFirst(line string) string { return strings.ToUpper(line[:1]) + line[1:] }

@@ -18,7 +18,7 @@ import (
 
 const (
 	adviceTrials    = 20
-	maxAdviceTrials = 10_000 // whose metrics are kept until all of them are done
+	maxAdviceTrials = 10_000 // metrics are kept until all runs are done
 	adviceTop       = 5
 )
 
@@ -29,18 +29,18 @@ func newAdvise(s streams) *cobra.Command {
 	trials, top := adviceTrials, adviceTop
 	cmd := &cobra.Command{
 		Use:   "advise KIND/NAME [SCENARIO]",
-		Short: "Tell by which rule the pods of a workload should keep apart, with the patch and the runs that show it",
-		Long: `Try the rules by which the pods of a workload can keep apart: none, preferred and required anti-affinity, topology spread
-constraints, over each level that the nodes have and over pairs of them. Each is run for what stays Pending, what the loss of each
-domain takes and strands, whether a rolling update comes to its end, and what random ties do to it. The best come first, each
-with the patch that makes it so, what it does not solve, and the commands that run it again.`,
+		Short: "Recommend a rule that keeps the pods of a workload apart",
+		Long: `Try the rules that can keep the pods of a workload apart: none, preferred and required anti-affinity, and topology spread
+constraints, over every level of the nodes' topology and over pairs of levels. Each candidate is run to find what stays Pending,
+what the loss of each domain takes and strands, whether a rolling update finishes, and how much random ties change the result.
+The best candidates come first, each with its patch, what it does not solve, and the commands that repeat the runs.`,
 		Example: `  simulate advise deploy/web scenario.yaml
   simulate advise deploy/web --cluster dump.json --all
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			problems := []error{out.check(cmd)}
 			if trials < 0 || trials > maxAdviceTrials {
-				problems = append(problems, usage(cmd, "--trials: %d is not between 0 and %d; give a number of runs, or 0 for none", trials, maxAdviceTrials))
+				problems = append(problems, usage(cmd, "--trials: %d is out of range; give 0 to %d runs", trials, maxAdviceTrials))
 			}
 			if top < 1 {
 				problems = append(problems, usage(cmd, "--top: %d is less than 1; give the number of candidates to show", top))
@@ -80,15 +80,15 @@ with the patch that makes it so, what it does not solve, and the commands that r
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the workload (default the one that has it)")
-	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs, at most 10000, with random ties of each candidate that no other beats without them; 0 for none\n(default 20, or fewer on a large cluster)")
-	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the others are counted")
+	flags.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the workload (default the only one that has it)")
+	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
+	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the rest are only counted")
 	out.register(cmd, advice.Formats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "show every candidate")
 	return cmd
 }
 
-// adviseArguments tells the target from the scenario, which may stand after it or before.
+// adviseArguments separates the target from the scenario, in either order.
 func adviseArguments(cmd *cobra.Command, args []string) (target string, scenarios []string, err error) {
 	var wrong error
 	for _, arg := range args {
@@ -97,31 +97,30 @@ func adviseArguments(cmd *cobra.Command, args []string) (target string, scenario
 		case err != nil:
 			scenarios, wrong = append(scenarios, arg), err
 		case target != "":
-			return "", nil, usage(cmd, "both %s and %s are given; there is advice for one workload at a time", target, arg)
+			return "", nil, usage(cmd, "got both %s and %s; give one workload", target, arg)
 		default:
 			target = arg
 		}
 	}
 	switch {
 	case target == "" && wrong != nil:
-		return "", nil, usage(cmd, "no workload is given: %s", wrong)
+		return "", nil, usage(cmd, "no workload given: %s", wrong)
 	case target == "":
-		return "", nil, usage(cmd, "no workload is given; name it as kind/name, for example deployment/web")
+		return "", nil, usage(cmd, "no workload given; name it as kind/name, for example deployment/web")
 	case len(scenarios) > 1:
-		return "", nil, usage(cmd, "%d scenarios are given, and one is run at a time", len(scenarios))
+		return "", nil, usage(cmd, "got %d scenarios; give at most one", len(scenarios))
 	}
 	return target, scenarios, nil
 }
 
-// adviseTarget finds the workload.
 func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace string) (cluster.Ref, error) {
 	kind, _, _ := scenario.ParseTarget(target)
 	if !slices.Contains(askadvice.Kinds, kind) {
 		why := map[string]string{
-			"DaemonSet": ": a DaemonSet has a pod on every node that takes one, and nothing to keep apart",
-			"Job":       ": the template of a Job cannot change; delete it and create another",
+			"DaemonSet": ": a DaemonSet runs one pod on every eligible node, so there is nothing to keep apart",
+			"Job":       ": the template of a Job cannot change",
 		}[kind]
-		return cluster.Ref{}, usage(cmd, "%s is a %s%s; there is advice for a Deployment, a StatefulSet or a ReplicaSet", target, kind, why)
+		return cluster.Ref{}, usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet or a ReplicaSet", target, kind, why)
 	}
 	if namespace != "" {
 		target = namespace + "/" + target
@@ -133,7 +132,7 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace st
 	return owner, nil
 }
 
-// again is what names the same scenario on another command line.
+// again returns the arguments that name the same scenario on another command line.
 func (i *input) again(scenarios []string) string {
 	words := slices.Clone(scenarios)
 	add := func(flag string, values ...string) {
@@ -161,7 +160,7 @@ func (i *input) again(scenarios []string) string {
 	return strings.Join(words, " ")
 }
 
-// tiesAgain are the flags of the ties.
+// tiesAgain returns the flags that repeat the ties.
 func (i *input) tiesAgain(cmd *cobra.Command) string {
 	if i.ties == "" {
 		return ""

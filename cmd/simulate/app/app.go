@@ -1,4 +1,4 @@
-// Package app is the command line: one file a command, and the only importer of cobra.
+// Package app is the command line: one file per command, and the only importer of cobra.
 package app
 
 import (
@@ -35,10 +35,10 @@ type streams struct {
 	out, err io.Writer
 }
 
-// errUnmet says that an expectation was not met; the report tells which.
+// errUnmet reports that an expectation was not met; the report says which.
 var errUnmet = errors.New("an expectation was not met")
 
-// inputError is a wrong usage or input. The hint, if any, tells what to do.
+// inputError is wrong usage or input. The hint, if any, says what to do.
 type inputError struct {
 	err  error
 	hint string
@@ -49,7 +49,7 @@ func (e *inputError) Unwrap() error { return e.err }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errOut io.Writer) int {
-	klog.SetLogger(logr.Discard()) // What upstream logs has a time in it, and is for those who run a control plane.
+	klog.SetLogger(logr.Discard()) // upstream's log lines carry timestamps, and are meant for operators of a control plane
 	root := newRoot(streams{in: in, out: out, err: errOut})
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -59,7 +59,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	return exitCode(cmp.Or(root.Execute(), help.err), args, errOut)
 }
 
-// checked keeps the first error of its writer, which those who print help texts do not look at.
+// checked keeps the first error of its writer: cobra ignores errors when it prints help.
 type checked struct {
 	out io.Writer
 	err error
@@ -79,7 +79,7 @@ func newRoot(s streams) *cobra.Command {
 		Long: `simulate replays workloads through the real kube-scheduler plugins, in memory, and reports where each pod goes,
 which pods stay Pending, and why. It needs no cluster.
 
-Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered and an expectation was not met.`,
+Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and an expectation was not met.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
@@ -112,19 +112,19 @@ Exit codes: 0 answered, 1 could not answer, 2 wrong usage or input, 3 answered a
 	return root
 }
 
-// usage is a wrong command line.
+// usage returns the error of a bad command line.
 func usage(cmd *cobra.Command, format string, args ...any) error {
 	return &inputError{err: fmt.Errorf(format, args...), hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
 	if similar := cmd.Root().SuggestionsFor(name); len(similar) > 0 {
-		return usage(cmd.Root(), "there is no command %q; did you mean %q?", name, similar[0])
+		return usage(cmd.Root(), "unknown command %q: did you mean %q?", name, similar[0])
 	}
-	return usage(cmd.Root(), "there is no command %q", name)
+	return usage(cmd.Root(), "unknown command %q", name)
 }
 
-// flagError words what is wrong with a flag as a user reads it, without the function that found it out.
+// flagError rewords pflag's errors, which name the parsing function.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	var number *strconv.NumError
@@ -135,18 +135,18 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage(cmd, "%s", err)
 }
 
-// noArguments is for commands that take none.
+// noArguments rejects arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage(cmd, "%s takes no argument, and got %q", cmd.Name(), args[0])
+		return usage(cmd, "%s takes no arguments, got %q", cmd.Name(), args[0])
 	}
 	return nil
 }
 
-// maxLine is how many characters an error has; what is longer repeats something from the input.
+// maxLine is how many characters of an error are printed. Longer ones repeat part of the input.
 const maxLine = 2000
 
-// shortened leaves out the middle of a line that is too long: what is wrong stands at its beginning, and what to do at its end.
+// shortened cuts the middle out of a line that is too long, since what is wrong comes first and what to do comes last.
 func shortened(line string) string {
 	if runes := []rune(line); len(runes) > maxLine {
 		return string(runes[:maxLine/2]) + " … " + string(runes[len(runes)-maxLine/2:])
@@ -154,8 +154,8 @@ func shortened(line string) string {
 	return line
 }
 
-// exitCode writes the error, a line a problem, and returns its exit code. What arguments and files have in them neither makes lines of
-// its own nor drives the terminal.
+// exitCode writes the error, one line per problem, and returns its exit code. Text from arguments and files can neither start lines of its
+// own nor control the terminal.
 func exitCode(err error, args []string, errOut io.Writer) int {
 	if err == nil {
 		return exitAnswered

@@ -16,20 +16,19 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/bench"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// maxCount is the largest number of measurements; statistics need a few dozen.
+// maxCount is the largest number of measurements; a few dozen are enough for the statistics.
 const maxCount = 10_000
 
-// benchmarks are the scenarios to measure, and how.
 type benchmarks struct {
 	count    int
 	baseline string
 	slower   string
-	allowed  float64 // slower, as a part
+	allowed  float64 // fraction of the CPU time
 	paths    []string
-	names    []string // of the scenarios, path by path
+	names    []string // of the scenarios, parallel to paths
 }
 
 func newBench(s streams) *cobra.Command {
@@ -37,13 +36,13 @@ func newBench(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [SCENARIO|FOLDER...]",
 		Short: "Measure how long scenarios take, or whether they take longer than before",
-		Long: `Measure how long scenarios take: the CPU time and the allocations for each pod, and the plugins' shares, in Go's benchmark
-format, which benchstat reads. Folders are searched for files called ` + scenario.FileName + `; without any argument, the working folder is.
-What scenarios expect is not looked at.
+		Long: `Measure how long scenarios take: CPU time and allocations per pod, and each plugin's share, in Go's benchmark format, which
+benchstat reads. Folders are searched for files named ` + loader.FileName + `; the default is the working directory. Expectations are
+not checked.
 
-With --baseline, an earlier output, compare instead. A scenario is slower if its CPU time, in units of a fixed piece of work
-that is timed along with it, has grown by more than --max-regression and by more than this machine's noise, significantly
-and in two rounds of measurements. The status is then 3.`,
+With --baseline, compare with an earlier output instead. CPU time is measured in units of a fixed piece of work that is timed
+alongside. A scenario is slower if its CPU time grew by more than --max-regression and by more than this machine's noise,
+significantly and in two rounds of measurements. The exit code is then 3.`,
 		Example: `  simulate bench scenarios/scheduler_perf > baseline.txt
   simulate bench scenarios/scheduler_perf --baseline baseline.txt --max-regression 10%
   simulate bench > new.txt && benchstat baseline.txt new.txt`,
@@ -62,14 +61,14 @@ and in two rounds of measurements. The status is then 3.`,
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&b.count, "count", 10, "measure each scenario `N` times; with --baseline, 2N times")
-	flags.StringVar(&b.baseline, "baseline", "", "compare with `FILE`, which simulate bench wrote earlier on the same machine")
-	flags.StringVar(&b.slower, "max-regression", "10%", "by how much more CPU time is no regression, as `PERCENT`; with --baseline")
+	flags.StringVar(&b.baseline, "baseline", "", "compare with `FILE`, the output of an earlier simulate bench on the same machine")
+	flags.StringVar(&b.slower, "max-regression", "10%", "allow this much more CPU time, in `PERCENT`; needs --baseline")
 	return cmd
 }
 
 func (b *benchmarks) check(cmd *cobra.Command) error {
 	if b.count < 1 || b.count > maxCount {
-		return usage(cmd, "--count %d: give at least 1 and at most %d", b.count, maxCount)
+		return usage(cmd, "--count: %d is out of range; give 1 to %d", b.count, maxCount)
 	}
 	if cmd.Flags().Changed("max-regression") && b.baseline == "" {
 		return usage(cmd, "--max-regression has no effect without --baseline; give both")
@@ -77,14 +76,14 @@ func (b *benchmarks) check(cmd *cobra.Command) error {
 	percent, isPercent := strings.CutSuffix(b.slower, "%")
 	allowed, err := strconv.ParseFloat(percent, 64)
 	if err != nil || !isPercent || !(allowed >= 0 && allowed <= 1e6) {
-		return usage(cmd, "--max-regression: %q is no percentage of at least 0%%, such as 10%%", b.slower)
+		return usage(cmd, "--max-regression: %q is not a percentage; give at least 0%%, for example 10%%", b.slower)
 	}
 	b.allowed = allowed / 100
 	return nil
 }
 
-// find lists the scenario files of the arguments. All of them must be valid and of different names, so that nothing that is
-// found out late has cost minutes.
+// find lists the scenario files of the arguments. All must be valid and have distinct names, so that no mistake surfaces after minutes of
+// measuring.
 func (b *benchmarks) find(args []string) error {
 	if len(args) == 0 {
 		args = []string{"."}
@@ -96,27 +95,27 @@ func (b *benchmarks) find(args []string) error {
 				return err
 			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
 				return filepath.SkipDir
-			case !entry.IsDir() && (path == arg || entry.Name() == scenario.FileName):
+			case !entry.IsDir() && (path == arg || entry.Name() == loader.FileName):
 				b.paths = append(b.paths, path)
 				return readable(path)
 			}
 			return nil
 		})
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: no such file or folder; give scenario files, or folders that hold a %s", arg, scenario.FileName)
+			return fmt.Errorf("%s: no such file or folder; give scenario files, or folders that contain a %s", arg, loader.FileName)
 		} else if err != nil {
 			return err
 		}
 	}
 	if len(b.paths) == 0 {
-		return fmt.Errorf("%s: there is no %s in it or below; give scenario files, or folders that hold one", strings.Join(args, ", "), scenario.FileName)
+		return fmt.Errorf("%s: no %s found; give scenario files, or folders that contain one", strings.Join(args, ", "), loader.FileName)
 	}
 	slices.Sort(b.paths)
 	b.paths = slices.Compact(b.paths)
 	var problems []error
 	named := map[string]string{}
 	for _, path := range b.paths {
-		loaded, err := scenario.Load(path, scenario.Options{})
+		loaded, err := loader.Load(path, loader.Options{})
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -124,21 +123,21 @@ func (b *benchmarks) find(args []string) error {
 		b.names = append(b.names, loaded.Name)
 		name := bench.Name(loaded.Name)
 		if other, taken := named[name]; taken {
-			problems = append(problems, fmt.Errorf("%s: metadata.name: %q is the name of %s as well; give each its own", path, loaded.Name, other))
+			problems = append(problems, fmt.Errorf("%s: metadata.name: %q is also the name of %s; give each its own", path, loaded.Name, other))
 		}
 		named[name] = path
 	}
 	return errors.Join(problems...)
 }
 
-// each loads and warms up one scenario after the other. Only one is in memory at a time: the garbage collector's work grows with
-// what is.
+// each loads and warms up one scenario after another. Only one is in memory at a time, because the garbage collector's work grows with the
+// heap.
 func (b *benchmarks) each(ctx context.Context, s streams, measure func(name string, meter *bench.Meter) error) error {
 	bar := newProgress(s.err)
 	bar.unit = "scenarios"
 	defer bar.done()
 	for i, path := range b.paths {
-		loaded, err := scenario.Load(path, scenario.Options{})
+		loaded, err := loader.Load(path, loader.Options{})
 		if err != nil {
 			return asInput(err)
 		}
@@ -174,7 +173,7 @@ func (b *benchmarks) measure(ctx context.Context, s streams) error {
 	})
 }
 
-// compare prints a line for each scenario as soon as it is judged: all of them can take minutes.
+// compare prints each scenario's line as soon as it is judged, since all of them can take minutes.
 func (b *benchmarks) compare(ctx context.Context, s streams) error {
 	baseline, err := b.read(s)
 	if err != nil {
@@ -203,7 +202,7 @@ func (b *benchmarks) compare(ctx context.Context, s streams) error {
 			slower++
 		}
 		if v.OldPods != v.NewPods {
-			fmt.Fprintf(s.err, "simulate: warning: %s: %g scheduling attempts ended, and %g in the baseline; the two are not the same work\n", manifest.Clean(name), v.NewPods, v.OldPods)
+			fmt.Fprintf(s.err, "simulate: warning: %s: %g scheduling attempts finished, %g in the baseline: the work is not the same\n", manifest.Clean(name), v.NewPods, v.OldPods)
 		}
 		_, err = fmt.Fprintf(s.out, columns, width, name, milliseconds(v.Old), milliseconds(v.New), fmt.Sprintf("%+.1f%%", 100*v.Change),
 			fmt.Sprintf("%.3f", v.P), fmt.Sprintf("%.1f%%", 100*v.Noise), verdict(v))
@@ -218,7 +217,7 @@ func (b *benchmarks) compare(ctx context.Context, s streams) error {
 	return nil
 }
 
-// read reads the baseline, and says where it does not fit what is to be measured.
+// read reads the baseline and reports where it does not fit the scenarios to measure.
 func (b *benchmarks) read(s streams) (*bench.Baseline, error) {
 	data, err := manifest.ReadFile(nil, nil, b.baseline)
 	if err != nil {
@@ -232,14 +231,14 @@ func (b *benchmarks) read(s streams) (*bench.Baseline, error) {
 	for _, name := range b.names {
 		old := len(baseline.Samples[bench.Name(name)])
 		if found = found || old > 0; old > 0 && !bench.Enough(old, 2*b.count) {
-			return nil, asInput(fmt.Errorf("--baseline: %d old and %d new measurements of %s can never differ significantly; give a larger --count to both", old, 2*b.count, name))
+			return nil, asInput(fmt.Errorf("--baseline: %d old and %d new measurements of %s can never differ significantly; give both a larger --count", old, 2*b.count, name))
 		}
 	}
 	if !found {
-		return nil, asInput(fmt.Errorf("--baseline: %s has none of the scenarios; measure the same ones, or write it anew", b.baseline))
+		return nil, asInput(fmt.Errorf("--baseline: %s has none of the scenarios; measure the same ones, or write the baseline again", b.baseline))
 	}
 	if cpu := bench.CPU(); baseline.CPU != cpu {
-		fmt.Fprintf(s.err, "simulate: warning: the baseline is from another processor (%s, here %s); write it anew on this one\n", manifest.Clean(baseline.CPU), cpu)
+		fmt.Fprintf(s.err, "simulate: warning: the baseline is from another processor (%s, here %s); write it again on this one\n", manifest.Clean(baseline.CPU), cpu)
 	}
 	return baseline, nil
 }

@@ -13,7 +13,7 @@ import (
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
@@ -24,13 +24,13 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// defaultWorst is as many failures as the report lists one by one.
+// defaultWorst is how many failures the report lists one by one.
 const defaultWorst = 12
 
-// modes are how nodes can fail, the default first.
-var modes = []string{string(controller.Unreachable), string(controller.OutOfService), string(controller.Deleted)}
+// modes are the ways in which nodes can fail, the default first.
+var modes = []string{string(node.Unreachable), string(node.OutOfService), string(node.Deleted)}
 
-// failures are the flags that say which failures are looked at. They win over what the scenario says.
+// failures are the flags that select the failures. They take precedence over the scenario.
 type failures struct {
 	levels       []string
 	simultaneous int
@@ -43,24 +43,24 @@ type failures struct {
 
 func (f *failures) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as rack, or region, zone or node for short (repeatable;\ndefault every level that the nodes have)")
-	flags.IntVar(&f.simultaneous, "simultaneous", 1, "`NUMBER` of domains of a level that fail together")
+	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as rack; region, zone and node are short names (repeatable;\ndefault every level of the nodes)")
+	flags.IntVar(&f.simultaneous, "simultaneous", 1, "`NUMBER` of domains of a level that fail at once")
 	flags.StringVar(&f.mode, "mode", modes[0], "`MODE` in which nodes fail: "+strings.Join(modes, ", "))
 	flags.BoolVar(&f.recover, "recover", true, "let the controllers and the scheduler replace the lost pods, to see what comes back")
-	flags.IntVar(&f.worst, "worst", defaultWorst, "`NUMBER` of failures of each level whose recovery is looked at, the worst ones; 0 for all")
+	flags.IntVar(&f.worst, "worst", defaultWorst, "`NUMBER` of the worst failures of each level to recover from; 0 for all")
 	flags.StringArrayVar(&f.quorum, "quorum", nil, "`WORKLOAD` that needs a majority of its pods, as kind/name or namespace/kind/name (repeatable)")
-	flags.StringVar(&f.step, "step", "", "the `STEP` after which failures are looked at (default each)")
+	flags.StringVar(&f.step, "step", "", "the `STEP` after which domains fail (default every step)")
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check finds what is wrong with the flags, whatever the scenario.
+// check checks the flags that do not depend on the scenario.
 func (f *failures) check(cmd *cobra.Command) error {
 	var problems []error
 	if !slices.Contains(modes, f.mode) {
-		problems = append(problems, fmt.Errorf("--mode: %q is none of %s", f.mode, strings.Join(modes, ", ")))
+		problems = append(problems, fmt.Errorf("--mode: unknown mode %q: use one of %s", f.mode, strings.Join(modes, ", ")))
 	}
 	if f.simultaneous < 1 {
-		problems = append(problems, fmt.Errorf("--simultaneous: %d is less than 1; give the number of domains that fail together", f.simultaneous))
+		problems = append(problems, fmt.Errorf("--simultaneous: %d is less than 1; give the number of domains that fail at once", f.simultaneous))
 	}
 	if f.worst < 0 {
 		problems = append(problems, fmt.Errorf("--worst: %d is negative; give a number of failures, or 0 for all", f.worst))
@@ -71,7 +71,7 @@ func (f *failures) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// merge takes from the scenario what the flags do not say.
+// merge takes what the flags leave open from the scenario.
 func (f *failures) merge(cmd *cobra.Command, s *scenario.Scenario) {
 	given := cmd.Flags().Changed
 	if !given("level") {
@@ -106,11 +106,11 @@ func newBlast(s streams) *cobra.Command {
 	var base baseline
 	cmd := &cobra.Command{
 		Use:   "blast [SCENARIO]",
-		Short: "Tell what is lost when a region, a zone, a rack or a node fails, and what comes back",
-		Long: `Run a scenario, and after each step let every failure domain fail by itself: which replicas, disruption budgets and quorums
-are lost, which pods come back and where, which are stranded and why, and which are never replaced.
+		Short: "Show what is lost when a region, zone, rack or node fails, and what comes back",
+		Long: `Run a scenario, and after each step fail every failure domain, one at a time. The report shows which replicas, disruption
+budgets and quorums are lost, which pods come back and where, which are stranded and why, and which are never replaced.
 
-With --baseline the output is what differs from a stored report, in the formats of simulate diff.`,
+With --baseline, print the differences from a stored report instead, in the formats of simulate diff.`,
 		Example: `  simulate blast scenarios/kind-walkthrough
   simulate blast dump.json --level topology.kubernetes.io/zone --simultaneous 2
   simulate blast scenario.yaml --recover=false -o json
@@ -130,7 +130,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 				return err
 			}
 			f.merge(cmd, result.Scenario)
-			found, err := f.look(cmd, s, &in, result)
+			found, err := f.analyze(cmd, s, &in, result)
 			if err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ With --baseline the output is what differs from a stored report, in the formats 
 				return base.write(s, &out, diff.NewBlast(old, found, version))
 			}
 			var judged [][]expect.Expectation
-			if out.has("html") { // its page has the steps' expectations, too
+			if out.has("html") { // the page also shows the steps' expectations
 				if judged, err = judge(cmd, s, result); err != nil {
 					return err
 				}
@@ -159,24 +159,24 @@ With --baseline the output is what differs from a stored report, in the formats 
 	f.register(cmd)
 	base.register(cmd, blast.Kind)
 	out.register(cmd, append(blast.Formats.Names(), "html"))
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the summary alone, a line for each step and level")
+	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary, one line per step and level")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, however many there are")
 	return cmd
 }
 
-// maxRecovered is how many nodes a cluster may have for its recoveries to be looked at where nobody asked for them.
+// maxRecovered is the largest cluster, in nodes, whose recovery is simulated without being asked for.
 const maxRecovered = 1000
 
-// failuresOf lets the failure domains fail as the scenario says it, for a report that has room for them. In large clusters, where
-// that takes minutes, what comes back is left out.
+// failuresOf fails the domains as the scenario says, for reports that also show failures. Large clusters, where recovery takes minutes,
+// leave recovery out.
 func failuresOf(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
 	f := failures{simultaneous: 1, mode: modes[0], worst: defaultWorst, recover: len(result.Initial.Nodes) <= maxRecovered}
 	f.merge(cmd, result.Scenario)
-	return f.look(cmd, s, in, result)
+	return f.analyze(cmd, s, in, result)
 }
 
-// look lets the domains fail after each step, or after the one that is asked for.
-func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
+// analyze fails the domains after each step, or after the step asked for.
+func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
 	steps := result.Steps
 	if f.step != "" {
 		step, err := stepNamed(cmd, result, f.step)
@@ -187,7 +187,7 @@ func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simula
 	}
 	opts := askblast.Options{
 		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
-		Mode: controller.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
+		Mode: node.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
 	}
 	if err := f.known(cmd, steps, opts); err != nil {
 		return nil, err
@@ -206,9 +206,9 @@ func (f *failures) look(cmd *cobra.Command, s streams, in *input, result *simula
 	return blast.New(result, all, opts, f.recover, version), nil
 }
 
-// after lets the domains fail after one step.
+// after fails the domains after one step.
 func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, bar *progress) (*blast.Blasted, error) {
-	opts = those(step.State, opts)
+	opts = present(step.State, opts)
 	analysis := &askblast.Analysis{}
 	if len(f.levels) == 0 || len(opts.Levels) > 0 {
 		var err error
@@ -238,8 +238,7 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	return blasted, nil
 }
 
-// known finds levels that no node and quorums that no workload has after any of the steps: what is there after one of them is
-// looked at then.
+// known rejects levels that no node has, and quorums that no workload has, after any step. Each step then uses those it has.
 func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askblast.Options) error {
 	var problems []error
 	for _, level := range opts.Levels {
@@ -262,7 +261,7 @@ func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askbl
 	return nil
 }
 
-// everywhere returns the last error if there is one after every step.
+// everywhere returns the last error if the check fails after every step.
 func everywhere(steps []simulation.Step, check func(*cluster.State) error) error {
 	var last error
 	for i := range steps {
@@ -273,8 +272,8 @@ func everywhere(steps []simulation.Step, check func(*cluster.State) error) error
 	return last
 }
 
-// those keeps the levels and quorums that the state has.
-func those(state *cluster.State, opts askblast.Options) askblast.Options {
+// present keeps the levels and quorums that the state has.
+func present(state *cluster.State, opts askblast.Options) askblast.Options {
 	if levels := topology.Levels(state.Nodes, opts.Levels...); len(opts.Levels) > 0 {
 		opts.Levels = slices.DeleteFunc(slices.Clone(opts.Levels), func(key string) bool { return !slices.Contains(levels, key) })
 	}

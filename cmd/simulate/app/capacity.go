@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/capacity"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -26,13 +26,13 @@ func newCapacity(s streams) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
 		Use:   "capacity [SCENARIO]",
-		Short: "Tell how many more replicas fit, also while a zone or a node may fail, and what binds",
-		Long: `Run a scenario to its end, then try on the scheduler how many more replicas fit before the first pod stays Pending: of each
-workload by itself, or of a mix. With --survive they must also come back when any one domain of the level fails. The report says
-what keeps the next pod from a node, and what becomes of the resources that are free.
+		Short: "Show how many more replicas fit, even if a zone or a node fails, and what the limit is",
+		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
+workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails. The report shows
+what keeps the next pod off every node, and where the free resources are.
 
-Pods that no controller replaces after a failure, as those of StatefulSets on unreachable nodes, need no room; the report counts
-them. HorizontalPodAutoscalers of the workloads are not asked.`,
+Pods that no controller replaces after a failure, such as those of StatefulSets on unreachable nodes, need no room; the report
+counts them. HorizontalPodAutoscalers are ignored.`,
 		Example: `  simulate capacity scenario.yaml
   simulate capacity scenario.yaml --workload deployment/web --survive zone
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
@@ -69,17 +69,17 @@ them. HorizontalPodAutoscalers of the workloads are not asked.`,
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` of which more replicas are asked for, as kind/name or namespace/kind/name\n(repeatable; default each Deployment, ReplicaSet and StatefulSet)")
+	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name\n(repeatable; default every Deployment, ReplicaSet and StatefulSet)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
-	flags.StringVar(&step, "step", "", "the `STEP` after which it is asked (default the last)")
+	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
 	out.register(cmd, capacity.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the answers alone")
-	flags.BoolVar(&out.opts.All, "all", false, "tell of every workload, however many there are")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the answers")
+	flags.BoolVar(&out.opts.All, "all", false, "list every workload, however many there are")
 	return cmd
 }
 
-// runBase runs the scenario up to the step, and one in which nothing is done.
+// runBase runs the scenario up to the step, followed by one that does nothing.
 func (i *input) runBase(cmd *cobra.Command, s streams, args []string, step string) (*simulation.Result, error) {
 	loaded, err := i.load(cmd, s, args)
 	if err != nil {
@@ -104,17 +104,17 @@ func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
 	if step == "" || slices.Contains(names, step) {
 		return nil
 	}
-	return usage(cmd, "--step: there is no step %q; %s", step, scenario.There(step, names))
+	return usage(cmd, "--step: there is no step %q; %s", step, scenario.Choices(step, names))
 }
 
-// survival are the flags that say which failures are to be survived.
+// survival holds the flags that select the failures to survive.
 type survival struct {
 	levels []string
 	mode   string
 }
 
 func (f *survival) register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.levels, "survive", nil, "topology `KEY` of which any one domain may fail, such as rack, or region, zone or node for short (repeatable)")
+	cmd.Flags().StringArrayVar(&f.levels, "survive", nil, "topology `KEY` of which any one domain may fail, such as rack; region, zone and node are short names (repeatable)")
 	cmd.Flags().StringVar(&f.mode, "mode", "", "`MODE` in which nodes fail: "+strings.Join(modes, ", ")+"\n(default "+modes[0]+", or what the scenario says)")
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("survive", cobra.FixedCompletions([]string{"zone", "node", "region"}, cobra.ShellCompDirectiveNoFileComp))
@@ -123,16 +123,16 @@ func (f *survival) register(cmd *cobra.Command) {
 func (f *survival) check(cmd *cobra.Command) error {
 	switch {
 	case f.mode != "" && !slices.Contains(modes, f.mode):
-		return usage(cmd, "--mode: %q is none of %s", f.mode, strings.Join(modes, ", "))
+		return usage(cmd, "--mode: unknown mode %q: use one of %s", f.mode, strings.Join(modes, ", "))
 	case f.mode != "" && len(f.levels) == 0:
-		return usage(cmd, "--mode says how nodes fail, and nothing fails; give --survive too")
+		return usage(cmd, "--mode has no effect without --survive; give both")
 	}
 	return nil
 }
 
-// options are those of the flags. What they leave open the scenario says.
+// options returns the options that the flags select; the scenario fills in the rest.
 func (f *survival) options(nodes []*v1.Node, s *scenario.Scenario) (askcapacity.Options, error) {
-	opts := askcapacity.Options{Mode: controller.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
+	opts := askcapacity.Options{Mode: node.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
 	var err error
 	opts.Survive, err = askcapacity.Levels(nodes, s, f.levels)
 	return opts, err

@@ -12,21 +12,22 @@ import (
 	"github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 )
 
-// changes are the flags that change a scenario before it is run, as the commands of an advice do.
+// changes are the flags that change a scenario before it runs. The commands in an advice use them.
 type changes struct {
 	patches []string
 	restart string
 }
 
 func (i *input) registerChanges(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&i.changes.patches, "patch", nil, "run it as if the workload had always had this JSON merge patch, given as kind/name=`PATCH`\n"+
+	cmd.Flags().StringArrayVar(&i.changes.patches, "patch", nil, "run as if this JSON merge patch had always been applied to the workload, as kind/name=`PATCH`\n"+
 		"or namespace/kind/name=PATCH (repeatable)")
-	cmd.Flags().StringVar(&i.changes.restart, "restart", "", "restart this `WORKLOAD`, a Deployment, StatefulSet or DaemonSet, in a further step at the end, as kubectl rollout restart does")
+	cmd.Flags().StringVar(&i.changes.restart, "restart", "", "add a last step that restarts this `WORKLOAD`, a Deployment, StatefulSet or DaemonSet, as kubectl rollout restart does")
 }
 
-// apply returns the scenario with the changes.
+// apply returns the scenario with the changes made.
 func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Scenario, error) {
 	patched, wrong := c.variant(s)
 	var restarted cluster.Ref
@@ -40,7 +41,7 @@ func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Sce
 		return nil, usage(cmd, "%s", wrong)
 	}
 	if len(patched.Patches) > 0 {
-		varied, err := s.Vary(patched, "--patch")
+		varied, err := variant.NewMaker(s).Vary(patched, "--patch")
 		if err != nil {
 			return nil, asInput(err)
 		}
@@ -52,7 +53,7 @@ func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Sce
 	return s, nil
 }
 
-// variant is the scenario's with the patches.
+// variant returns the variant that the patches make of the scenario.
 func (c *changes) variant(s *scenario.Scenario) (*scenario.Variant, error) {
 	v := &scenario.Variant{Name: "patched"}
 	var problems []error
@@ -60,7 +61,7 @@ func (c *changes) variant(s *scenario.Scenario) (*scenario.Variant, error) {
 		target, patch, found := strings.Cut(given, "=")
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(patch), &fields); !found || err != nil {
-			problems = append(problems, fmt.Errorf(`--patch %q: give a workload and a JSON merge patch, such as deployment/web={"spec":{"replicas":3}}`, given))
+			problems = append(problems, fmt.Errorf(`--patch %q: give a workload and a JSON merge patch, for example deployment/web={"spec":{"replicas":3}}`, given))
 			continue
 		}
 		owner, err := s.Workload(target, scenario.Apart...)

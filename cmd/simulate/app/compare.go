@@ -18,22 +18,22 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/compare"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
 func newCompare(s streams) *cobra.Command {
 	var in input
-	var look numbers
+	var figures numbers
 	var rules rulesFlags
 	var names []string
 	var out output
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO]",
-		Short: "Set variants of a scenario side by side: soft or hard, more replicas, another cluster",
-		Long: `Run the variants of a scenario and the scenario as it is, and set side by side what stays Pending, how many pods would move, how
-evenly workloads are spread, what the loss of a domain takes and leaves without a node, and what the nodes cost. Variants are
-those of the scenario file and those that --rules makes: each rule over each of the keys in place of the rules by which the
-pods of a workload keep apart now.`,
+		Short: "Compare variants of a scenario, such as soft or hard rules, more replicas or another cluster",
+		Long: `Run a scenario and its variants, and compare what stays Pending, how many pods would move, how evenly workloads are spread, what
+the loss of a domain takes and leaves without a node, and what the nodes cost. Variants are defined in the scenario file, or
+made by --rules: each rule, over each of the keys, replaces the rules that now keep the pods of a workload apart.`,
 		Example: `  simulate compare scenarios/soft-or-hard
   simulate compare scenario.yaml --rules none,soft,hard,spread --keys zone --keys node --workload deployment/web
   simulate compare scenario.yaml --rules soft --keys zone=100+node=50 --keys zone=50+node=100
@@ -43,7 +43,7 @@ pods of a workload keep apart now.`,
 			if err := out.check(cmd); err != nil {
 				return err
 			}
-			made, err := rules.variants(cmd, look.workloads)
+			made, err := rules.variants(cmd, figures.workloads)
 			if err != nil {
 				return err
 			}
@@ -65,24 +65,25 @@ pods of a workload keep apart now.`,
 				made = append(made, *patched)
 			}
 			var problems []error
+			maker := variant.NewMaker(loaded)
 			for i := range made {
-				variant, err := loaded.Vary(&made[i], "variant "+made[i].Name)
+				varied, err := maker.Vary(&made[i], "variant "+made[i].Name)
 				problems = append(problems, err)
 				if err == nil {
-					variants = append(variants, *variant)
+					variants = append(variants, *varied)
 				}
 			}
 			if err := errors.Join(problems...); err != nil {
 				return asInput(err)
 			}
 			if len(variants) == 0 {
-				return usage(cmd, "there is nothing to compare with: the scenario has no variants; give some there, or --rules soft,hard")
+				return usage(cmd, "nothing to compare: the scenario has no variants; add some to it, or give --rules soft,hard")
 			}
 			var about []cluster.Ref
 			for _, v := range variants {
 				about = append(about, v.Workloads...)
 			}
-			opts, err := look.options(cmd, loaded, about)
+			opts, err := figures.options(cmd, loaded, about)
 			if err != nil {
 				return err
 			}
@@ -90,7 +91,7 @@ pods of a workload keep apart now.`,
 			bar.unit = "variants"
 			defer bar.done()
 			opts.Progress = func(done, total int) { bar.update("comparing", done, total) }
-			base, found, err := carryOut(cmd.Context(), loaded, variants, opts)
+			base, found, err := runVariants(cmd.Context(), loaded, variants, opts)
 			if err != nil {
 				return err
 			}
@@ -103,14 +104,14 @@ pods of a workload keep apart now.`,
 	in.register(cmd)
 	in.registerChanges(cmd)
 	rules.register(cmd)
-	look.register(cmd, true)
-	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant of the scenario file (repeatable; default all of them)")
+	figures.register(cmd, true)
+	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant in the scenario file (repeatable; default all)")
 	out.register(cmd, compare.Formats.Names())
 	return cmd
 }
 
-// carryOut runs the scenario as it is, and its variants.
-func carryOut(ctx context.Context, s *scenario.Scenario, variants []scenario.LoadedVariant, opts whatif.Options) (*whatif.Base, []whatif.Found, error) {
+// runVariants runs the scenario as it is, and its variants.
+func runVariants(ctx context.Context, s *scenario.Scenario, variants []scenario.LoadedVariant, opts whatif.Options) (*whatif.Base, []whatif.Found, error) {
 	base, err := whatif.RunBase(ctx, s, opts)
 	if err != nil {
 		return nil, nil, err
@@ -127,7 +128,7 @@ func carryOut(ctx context.Context, s *scenario.Scenario, variants []scenario.Loa
 	return base, found, err
 }
 
-// pick returns the named variants of the scenario, or all.
+// pick returns the named variants of the scenario, or all of them.
 func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.LoadedVariant, error) {
 	if len(names) == 0 {
 		return slices.Clone(s.Variants), nil
@@ -141,7 +142,7 @@ func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.
 		if i := slices.Index(known, name); i >= 0 {
 			picked = append(picked, s.Variants[i])
 		} else {
-			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; %s", name, scenario.There(name, known)))
+			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; %s", name, scenario.Choices(name, known)))
 		}
 	}
 	if len(problems) > 0 {
@@ -150,7 +151,7 @@ func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.
 	return picked, nil
 }
 
-// rulesFlags make variants of the rules by which pods keep apart.
+// rulesFlags are the flags that make a variant of each rule.
 type rulesFlags struct {
 	rules []string
 	keys  []string
@@ -158,20 +159,20 @@ type rulesFlags struct {
 
 func (r *rulesFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&r.rules, "rules", nil, "`RULES` to compare: none, soft (preferred anti-affinity), hard (required), spread (topology spread constraints)")
-	cmd.Flags().StringArrayVar(&r.keys, "keys", nil, "topology `KEYS` over which pods keep apart by each rule, such as zone, or zone=100+node=50 for\n"+
-		"several with their weights (repeatable; default those of the rules that they have, or node)")
+	cmd.Flags().StringArrayVar(&r.keys, "keys", nil, "topology `KEYS` over which each rule keeps pods apart, such as zone, or zone=100+node=50 for\n"+
+		"several with weights (repeatable; default the keys of the present rules, or node)")
 	_ = cmd.RegisterFlagCompletionFunc("rules", cobra.FixedCompletions([]string{"none", "soft", "hard", "spread"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// variants are one for each rule and keys; that of none has no keys, and weights are for soft rules alone.
+// variants returns one variant for each rule and keys. The rule none takes no keys, and only soft rules take weights.
 func (r *rulesFlags) variants(cmd *cobra.Command, workloads []string) ([]scenario.Variant, error) {
 	if len(r.keys) > 0 && len(r.rules) == 0 {
-		return nil, usage(cmd, "--keys are for --rules; give rules, too, such as --rules soft,hard")
+		return nil, usage(cmd, "--keys has no effect without --rules; give both, for example --rules soft,hard")
 	}
 	var problems []string
 	for _, word := range r.rules {
 		if !slices.Contains(rule.Separations, rule.Separation(word)) {
-			problems = append(problems, fmt.Sprintf("--rules: %q is none of none, soft, hard and spread", word))
+			problems = append(problems, fmt.Sprintf("--rules: unknown rule %q: use none, soft, hard or spread", word))
 		}
 	}
 	over := [][]scenario.Term{nil}
@@ -202,7 +203,7 @@ func (r *rulesFlags) variants(cmd *cobra.Command, workloads []string) ([]scenari
 
 func variantOf(by rule.Separation, terms []scenario.Term, workloads []string) scenario.Variant {
 	change := scenario.RuleChange{Rule: string(by)}
-	var said []string
+	var words []string
 	if by != rule.NoRule {
 		for _, term := range terms {
 			word := term.TopologyKey
@@ -211,12 +212,12 @@ func variantOf(by rule.Separation, terms []scenario.Term, workloads []string) sc
 			} else if term.Weight > 0 {
 				word += "=" + strconv.Itoa(int(term.Weight))
 			}
-			change.Over, said = append(change.Over, term), append(said, word)
+			change.Over, words = append(change.Over, term), append(words, word)
 		}
 	}
 	v := scenario.Variant{Name: string(by)}
-	if len(said) > 0 {
-		v.Name += " " + strings.Join(said, "+")
+	if len(words) > 0 {
+		v.Name += " " + strings.Join(words, "+")
 	}
 	if len(workloads) == 0 {
 		v.Rules = []scenario.RuleChange{change}
@@ -228,17 +229,17 @@ func variantOf(by rule.Separation, terms []scenario.Term, workloads []string) sc
 	return v
 }
 
-// parseTerms reads zone, or zone=100+node=50.
+// parseTerms parses terms such as zone, or zone=100+node=50.
 func parseTerms(text string) ([]scenario.Term, error) {
 	var terms []scenario.Term
 	for _, part := range strings.Split(text, "+") {
 		key, weight, weighted := strings.Cut(part, "=")
 		term := scenario.Term{TopologyKey: key}
 		if slices.ContainsFunc(terms, func(other scenario.Term) bool { return topology.Key(other.TopologyKey) == topology.Key(key) }) {
-			return nil, fmt.Errorf("--keys %s: %q is there twice", text, key)
+			return nil, fmt.Errorf("--keys %s: %q is given twice", text, key)
 		}
 		if n, err := strconv.ParseInt(weight, 10, 32); key == "" || weighted && (err != nil || n < 1 || n > 100) {
-			return nil, fmt.Errorf("--keys %s: %q is neither a topology key nor KEY=WEIGHT with a weight from 1 to 100", text, part)
+			return nil, fmt.Errorf("--keys %s: %q is invalid; give a topology key, or KEY=WEIGHT with a weight from 1 to 100", text, part)
 		} else if weighted {
 			term.Weight = int32(n)
 		}
@@ -247,7 +248,7 @@ func parseTerms(text string) ([]scenario.Term, error) {
 	return terms, nil
 }
 
-// numbers are the flags that say which numbers are compared.
+// numbers are the flags that select the figures to compare.
 type numbers struct {
 	workloads []string
 	levels    []string
@@ -258,15 +259,15 @@ type numbers struct {
 
 func (n *numbers) register(cmd *cobra.Command, recover bool) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&n.workloads, "workload", nil, "`WORKLOAD` of which skew and blast radius are told, as kind/name or namespace/kind/name (repeatable;\n"+
-		"default those that are changed, or all)")
-	flags.StringArrayVar(&n.levels, "level", nil, "topology `KEY` whose domains are looked at, such as rack, or region, zone or node for short (repeatable;\ndefault every level that the nodes have)")
+	flags.StringArrayVar(&n.workloads, "workload", nil, "`WORKLOAD` whose skew and blast radius are shown, as kind/name or namespace/kind/name (repeatable;\n"+
+		"default the changed ones, or all)")
+	flags.StringArrayVar(&n.levels, "level", nil, "topology `KEY` whose domains are compared, such as rack; region, zone and node are short names (repeatable;\ndefault every level of the nodes)")
 	flags.StringVar(&n.step, "step", "", "the `STEP` after which the clusters are compared (default the last)")
-	flags.BoolVar(&n.recover, "recover", recover, "let the controllers and the scheduler replace what the loss of each domain takes, to see what comes back")
-	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level for which that is looked at, those whose loss takes the largest share of a workload; 0 for all")
+	flags.BoolVar(&n.recover, "recover", recover, "let the controllers and the scheduler replace the pods that each domain's loss takes, to see what comes back")
+	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level to recover, those whose loss takes the largest share of a workload; 0 for all")
 }
 
-// options says what is looked at, for changes that are about these workloads.
+// options returns the options that the flags select, for changes to these workloads.
 func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []cluster.Ref) (whatif.Options, error) {
 	opts := whatif.Options{Step: n.step, Metric: metric.Options{Workloads: about, Worst: n.worst}}
 	var problems []error
@@ -298,7 +299,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 	known := topology.Levels(s.Nodes(), append(slices.Clone(s.LevelKeys), opts.Metric.Levels...)...)
 	for _, level := range opts.Metric.Levels {
 		if !slices.Contains(known, level) {
-			problems = append(problems, fmt.Errorf("--level: no node has a label %s; %s", level, scenario.There(level, known)))
+			problems = append(problems, fmt.Errorf("--level: no node has a label %s; %s", level, scenario.Choices(level, known)))
 		}
 	}
 	if n.recover {
@@ -312,7 +313,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		for _, step := range s.Steps {
 			names = append(names, step.Name)
 		}
-		problems = append(problems, fmt.Errorf("--step: there is no step %q; %s", n.step, scenario.There(n.step, names)))
+		problems = append(problems, fmt.Errorf("--step: there is no step %q; %s", n.step, scenario.Choices(n.step, names)))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return opts, usage(cmd, "%s", err)

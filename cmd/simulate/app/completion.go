@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shells are those for which cobra writes a completion script.
+// shells lists the shells for which cobra writes completion scripts.
 var shells = []struct {
 	name  string
 	write func(root *cobra.Command, out io.Writer) error
@@ -26,22 +26,22 @@ func newCompletion(s streams) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print the script that completes commands and flags in a shell",
-		Long:  fmt.Sprintf("Print the script that completes commands and flags in a shell: %s.", strings.Join(names, ", ")),
+		Short: "Print a shell completion script",
+		Long:  fmt.Sprintf("Print the script that completes commands and flags in %s.", strings.Join(names, ", ")),
 		Example: `  source <(simulate completion bash)
   simulate completion zsh > "${fpath[1]}/_simulate"
   simulate completion fish | source`,
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(cmd, "%d shells are given; give one of %s", len(args), strings.Join(names, ", "))
+				return usage(cmd, "got %d shells; give one of %s", len(args), strings.Join(names, ", "))
 			}
 			for _, shell := range shells {
 				if shell.name == args[0] {
 					return shell.write(cmd.Root(), s.out)
 				}
 			}
-			return usage(cmd, "there is no completion for %q; give one of %s", args[0], strings.Join(names, ", "))
+			return usage(cmd, "unknown shell %q: use one of %s", args[0], strings.Join(names, ", "))
 		},
 	}
 }

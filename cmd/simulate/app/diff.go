@@ -20,11 +20,11 @@ func newDiff(s streams) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
-		Short: "Tell what differs between two stored reports, and fail on what is not wanted",
-		Long: `Compare two reports that "simulate run -o json" wrote, or two of "simulate blast -o json": which pods moved and which score
-decided, which are newly Pending and why, and which failures take more. YAML is read, too, and - is standard input.
+		Short: "Show what differs between two stored reports, and fail on unwanted differences",
+		Long: `Compare two reports written by "simulate run -o json", or two by "simulate blast -o json": which pods moved and which score
+decided, which are newly Pending and why, and which failures take more. Reports may also be YAML; - is standard input.
 
-The exit code is 0 whatever differs, unless --fail-on says what is not wanted; it is then 3:
+The exit code is 0 whatever differs. With --fail-on it is 3 if there are differences of these kinds:
   moved          a pod runs on another node (run)
   pending        more pods are Pending after any step (run, blast)
   expectations   an expectation is newly unmet (run)
@@ -32,8 +32,8 @@ The exit code is 0 whatever differs, unless --fail-on says what is not wanted; i
   stranded       any failure leaves more pods stranded (blast)
   any            anything differs (run, blast)
 
-Steps are compared by their names. Versions, ties, feature gates and the cluster are told if they are not alike, and are no
-difference by themselves.`,
+Steps are matched by name. Different versions, ties, feature gates or clusters are reported, but do not count as
+differences.`,
 		Example: `  simulate diff old.json new.json
   simulate run scenario.yaml -o json | simulate diff main.json - --fail-on pending,expectations
   simulate diff old.json new.json -o markdown --fail-on any`,
@@ -42,10 +42,10 @@ difference by themselves.`,
 				return err
 			}
 			if len(args) != 2 {
-				return usage(cmd, "%d of two reports given; give the old one and the new one", len(args))
+				return usage(cmd, "got %d reports, want two; give the old one and the new one", len(args))
 			}
 			if args[0] == manifest.Stdin && args[1] == manifest.Stdin {
-				return usage(cmd, "standard input is read once; give - as the old report or as the new one, not both")
+				return usage(cmd, "standard input can only be read once; give - for one of the reports")
 			}
 			found, err := compareFiles(cmd, s, args[0], args[1])
 			if err != nil {
@@ -59,12 +59,12 @@ difference by themselves.`,
 	}
 	fails.register(cmd, []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny})
 	out.register(cmd, diff.Formats.Names())
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list everything that differs, however much it is")
+	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, on one line")
+	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every difference, however many there are")
 	return cmd
 }
 
-// compareFiles reads two reports of one kind, and compares them.
+// compareFiles reads and compares two reports of one kind.
 func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*diff.Report, error) {
 	var kinds [2]string
 	var data [2][]byte
@@ -77,7 +77,7 @@ func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*diff
 			return nil, asInput(err)
 		}
 		if kinds[i] != run.Kind && kinds[i] != blast.Kind {
-			return nil, usage(cmd, "%s: kind %q cannot be compared; give what simulate run -o json or simulate blast -o json wrote, of kind %s or %s",
+			return nil, usage(cmd, "%s: kind %q cannot be compared; give reports of simulate run -o json or simulate blast -o json, of kind %s or %s",
 				file, kinds[i], run.Kind, blast.Kind)
 		}
 	}
@@ -115,26 +115,26 @@ func readReport(s streams, file string) ([]byte, error) {
 	return data, inputOrNil(err)
 }
 
-// unwanted is the flag that says which differences are not wanted.
+// unwanted is the flag that selects the differences to fail on.
 type unwanted struct{ failOn []string }
 
 func (u *unwanted) register(cmd *cobra.Command, kinds []string) {
 	cmd.Flags().StringSliceVar(&u.failOn, "fail-on", nil,
-		"exit with 3 if there are `DIFFERENCES` of these kinds: "+strings.Join(kinds, ", ")+"\n(repeatable, or separated by commas)")
+		"exit with 3 if there are `DIFFERENCES` of these kinds: "+strings.Join(kinds, ", ")+"\n(repeatable, or comma-separated)")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check refuses what a comparison of two reports of the kind cannot find: a gate that never closes is none.
+// check rejects differences that two reports of the kind cannot have, since a gate that never fails is useless.
 func (u *unwanted) check(cmd *cobra.Command, of string) error {
 	for _, kind := range u.failOn {
 		if !slices.Contains(diff.FailOns(of), kind) {
-			return usage(cmd, "--fail-on: %q is nothing in which two reports of kind %s differ; give %s", kind, of, strings.Join(diff.FailOns(of), ", "))
+			return usage(cmd, "--fail-on: %q is not a difference between reports of kind %s: use one of %s", kind, of, strings.Join(diff.FailOns(of), ", "))
 		}
 	}
 	return nil
 }
 
-// write renders the comparison, and fails if it finds what is not wanted.
+// write writes the comparison, and fails on unwanted differences.
 func (u *unwanted) write(s streams, out *output, found *diff.Report) error {
 	found.FailOn = u.failOn
 	err := out.write(s, func(w io.Writer, format string, opts report.Options) error {
@@ -146,26 +146,26 @@ func (u *unwanted) write(s streams, out *output, found *diff.Report) error {
 	return err
 }
 
-// baseline are the flags that compare what a command finds with a stored report, and report the differences instead.
+// baseline are the flags that compare a command's result with a stored report, and report the differences instead.
 type baseline struct {
 	unwanted
 	file string
 }
 
 func (b *baseline) register(cmd *cobra.Command, of string) {
-	cmd.Flags().StringVar(&b.file, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and write what differs, as simulate diff does")
+	cmd.Flags().StringVar(&b.file, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and print the differences, as simulate diff does")
 	b.unwanted.register(cmd, diff.FailOns(of))
 }
 
-// check reads the stored report, since what cannot be compared need not be run. The formats are then those of a comparison.
+// check reads the stored report before the run, so that a bad one costs no time. The output formats become those of a comparison.
 func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string, out *output, of string) ([]byte, error) {
 	switch {
 	case b.file == "" && len(b.failOn) > 0:
-		return nil, usage(cmd, "--fail-on is about differences; give --baseline, too")
+		return nil, usage(cmd, "--fail-on has no effect without --baseline; give both")
 	case b.file == "":
 		return nil, out.check(cmd)
 	case b.file == manifest.Stdin && slices.Contains(slices.Concat(in.cluster, in.files, args), manifest.Stdin):
-		return nil, usage(cmd, "standard input is read once; give - to --baseline or to what is run, not both")
+		return nil, usage(cmd, "standard input can only be read once; give - to --baseline or to the scenario, not both")
 	}
 	out.formats = diff.Formats.Names()
 	if err := out.check(cmd); err != nil {
@@ -177,7 +177,7 @@ func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string
 	return readReport(s, b.file)
 }
 
-// report is the stored Report; nil if none is given.
+// report returns the stored Report, or nil if none is given.
 func (b *baseline) report(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*run.Report, error) {
 	data, err := b.check(cmd, s, in, args, out, run.Kind)
 	if err != nil || b.file == "" {
@@ -187,7 +187,7 @@ func (b *baseline) report(cmd *cobra.Command, s streams, in *input, args []strin
 	return stored, inputOrNil(err)
 }
 
-// blastReport is report for a BlastReport.
+// blastReport is like report, for a BlastReport.
 func (b *baseline) blastReport(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*blast.Report, error) {
 	data, err := b.check(cmd, s, in, args, out, blast.Kind)
 	if err != nil || b.file == "" {
@@ -204,7 +204,7 @@ func inputOrNil(err error) error {
 	return asInput(err)
 }
 
-// write is that of the flag, for a comparison with the stored report.
+// write writes the comparison with the stored report.
 func (b *baseline) write(s streams, out *output, found *diff.Report) error {
 	found.Old.File = b.file
 	return b.unwanted.write(s, out, found)

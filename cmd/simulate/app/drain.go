@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/drain"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -18,12 +18,12 @@ func newDrain(s streams) *cobra.Command {
 	var in input
 	var step string
 	var out output
-	options := controller.DrainOptions{IgnoreDaemonSets: true}
+	options := node.DrainOptions{IgnoreDaemonSets: true}
 	cmd := &cobra.Command{
 		Use:   "drain [SCENARIO] node/NAME...",
-		Short: "Tell what kubectl drain would do with nodes, and whether it ends",
-		Long: `Run a scenario to its end, then drain nodes as kubectl drain --ignore-daemonsets does: cordon all of them, and evict their pods
-node by node in the order given. Where that does not end, another order is looked for.`,
+		Short: "Show what kubectl drain would do to nodes, and whether it finishes",
+		Long: `Run a scenario to its end, then drain nodes as kubectl drain --ignore-daemonsets does: cordon them all, and evict their pods
+node by node in the order given. If the drain does not finish, look for an order that does.`,
 		Example: `  simulate drain scenario.yaml node/worker2
   simulate drain dump.json node/worker1 node/worker2 --delete-emptydir-data
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
@@ -57,15 +57,15 @@ node by node in the order given. Where that does not end, another order is looke
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
-	cmd.Flags().BoolVar(&options.Force, "force", false, "evict pods without a controller too, which nobody replaces")
-	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "evict pods with emptyDir volumes too, whose data is lost")
+	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
+	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
 	out.register(cmd, drain.Formats.Names())
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 
-// drainArguments tells the nodes from the scenario, which stands before them if it is given.
+// drainArguments separates the nodes from the scenario, which comes first if given.
 func drainArguments(cmd *cobra.Command, args []string) (scenarios, nodes []string, err error) {
 	for _, arg := range args {
 		kind, name, err := scenario.ParseTarget(arg)
@@ -75,13 +75,13 @@ func drainArguments(cmd *cobra.Command, args []string) (scenarios, nodes []strin
 		case err == nil && kind == "Node":
 			nodes = append(nodes, name)
 		case len(scenarios)+len(nodes) > 0:
-			return nil, nil, usage(cmd, "%q is no node; give nodes as node/NAME, after the scenario", arg)
+			return nil, nil, usage(cmd, "%q is not a node; give nodes as node/NAME, after the scenario", arg)
 		default:
 			scenarios = append(scenarios, arg)
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, nil, usage(cmd, "no node is given; give at least one as node/NAME")
+		return nil, nil, usage(cmd, "no node given; give at least one as node/NAME")
 	}
 	return scenarios, nodes, nil
 }
@@ -101,13 +101,13 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 		if len(state.Nodes) > maxNames {
 			names = append(names, "…")
 		}
-		return usage(cmd, "there is no node %q; %s", name, scenario.There(name, names))
+		return usage(cmd, "there is no node %q; %s", name, scenario.Choices(name, names))
 	}
 	return nil
 }
 
-// drainNodes drains the nodes in the order given and, if that does not end, looks for another.
-func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options controller.DrainOptions) (*drain.Report, error) {
+// drainNodes drains the nodes in the order given and, if that does not finish, looks for another order.
+func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options node.DrainOptions) (*drain.Report, error) {
 	world, err := simulation.NewWorld(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state 
 	if err != nil {
 		return nil, err
 	}
-	// A pod that is blocked is so in every order, and of a single node there is no other order.
+	// A blocked pod is blocked in every order, and a single node has no other order.
 	blocked := slices.ContainsFunc(drained, func(d simulation.Drained) bool { return len(d.Blocked) > 0 })
 	refused := slices.ContainsFunc(drained, func(d simulation.Drained) bool { return len(d.Refused) > 0 })
 	search := refused && !blocked && len(nodes) > 1

@@ -1,5 +1,5 @@
 package app
 
-// kubectlGet prints a cluster as the commands take it: every kind that takes part in scheduling, but for revisions of templates, which are
-// made where they are missing.
+// kubectlGet dumps a cluster for the commands: every kind that takes part in scheduling, and the revisions of templates, which are made up
+// if missing.
 const kubectlGet = "kubectl get nodes,pods,deploy,rs,sts,ds,controllerrevisions,jobs,cj,hpa,svc,pdb,pv,pvc,sc,pc,csinodes,ns -A -o json"

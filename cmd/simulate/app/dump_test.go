@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// The documents dump a cluster by one command, and it asks for every kind that a target can name.
+// The documents dump a cluster with one command, which covers every kind that a target can name.
 func TestOneCommandDumps(t *testing.T) {
 	for _, file := range []string{"README.md", "docs/commands.md", "docs/scenario.md", "docs/verify.md"} {
 		document, err := os.ReadFile(filepath.Join("../../..", file))

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/input/operator"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 func newExpand(s streams) *cobra.Command {
@@ -17,32 +17,32 @@ func newExpand(s streams) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "expand -f FILE...",
-		Short: "Print what operators make of custom resources",
-		Long: `Print the objects that operators make of the custom resources in files, and of their own charts: those of KafScale. What stands
-before a rule tells who set it. The other commands do the same with every resource that they read, so that the output is input to them.
+		Short: "Print the objects that operators create from custom resources",
+		Long: `Print the objects that operators create from the custom resources in files, and those of KafScale's own chart. A prefix on each
+rule shows who set it. The other commands expand every resource that they read in the same way, and accept this output.
 
-Warnings tell what of a resource has no effect; what was assumed is not published.`,
+Warnings name the fields of a resource that have no effect, and the unpublished values that were assumed.`,
 		Example: `  simulate expand -f cluster.yaml
   simulate expand -f cluster.yaml --kafscale-release rel --kafscale-values values.yaml
   simulate expand -f cluster.yaml --all | simulate run --cluster nodes.yaml -f -`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(expandFormats, format) {
-				return usage(cmd, "-o %s: there is no such format; give %s", format, strings.Join(expandFormats, ", "))
+				return usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(expandFormats, ", "))
 			}
 			opts, err := ops.options()
 			if err != nil {
 				return asInput(err)
 			}
 			if len(files) == 0 && !cmd.Flags().Changed("kafscale-release") && len(ops.kafscale.values) == 0 {
-				return usage(cmd, "nothing is given to expand; give files with -f, or the options of an operator's chart")
+				return usage(cmd, "nothing to expand; give files with -f, or the options of an operator's chart")
 			}
-			result, others, err := scenario.Expand(s.in, files, opts)
+			result, others, err := loader.Expand(s.in, files, opts)
 			if err != nil {
 				return asInput(err)
 			}
 			if len(result.Made) == 0 && !all {
-				return usage(cmd, "nothing is made of it: the files hold no resource of an operator that is known (see docs/operators.md); give one, or --all to print the other objects")
+				return usage(cmd, "nothing to expand: the files contain no resource of a known operator (see docs/operators.md); add one, or give --all to print the other objects")
 			}
 			if !all {
 				others = nil
@@ -50,9 +50,9 @@ Warnings tell what of a resource has no effect; what was assumed is not publishe
 			return operator.Write(s.out, result, others, format)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "resources from this `FILE`, folder or glob, or - for standard input (repeatable)")
-	cmd.Flags().BoolVar(&all, "all", false, "print the other objects of the files, too, as the API server has them")
-	cmd.Flags().StringVarP(&format, "output", "o", expandFormats[0], "`FORMAT` of what is printed: "+strings.Join(expandFormats, ", "))
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "read resources from this `FILE`, folder or glob, or - for standard input (repeatable)")
+	cmd.Flags().BoolVar(&all, "all", false, "also print the other objects of the files, as the API server stores them")
+	cmd.Flags().StringVarP(&format, "output", "o", expandFormats[0], "output `FORMAT`: "+strings.Join(expandFormats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(expandFormats, cobra.ShellCompDirectiveNoFileComp))
 	ops.register(cmd)
 	return cmd

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// explainPods is how many pods of a workload are explained.
+// explainPods is how many pods of a workload are explained by default.
 const explainPods = 5
 
 func newExplain(s streams) *cobra.Command {
@@ -27,10 +27,10 @@ func newExplain(s streams) *cobra.Command {
 	var narrative bool
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME [SCENARIO]",
-		Short: "Tell why a pod is on its node, or Pending, and what would change that",
-		Long: `Run a scenario and tell of a pod, or of the pods of a workload, what every plugin said of every node, which rule gave which
-points, the smallest changes that would have sent the pod elsewhere, what each of its rules does, and for a Pending pod which
-single change would place it. Each such claim is a run of the real scheduler.`,
+		Short: "Show why pods are where they are, or Pending, and what would change that",
+		Long: `Run a scenario and show, for a pod or the pods of a workload, what every plugin decided about every node, which rule gave which
+points, the smallest changes that would have sent the pod elsewhere, what each of its rules does, and which single change would
+place a Pending pod. Each of these changes was run on the real scheduler.`,
 		Example: `  simulate explain deploy/lorem-ipsum-deployment --step soft-region-3
   simulate explain pod/web-3 scenario.yaml --node worker-2
   simulate explain pod/web-3 scenario.yaml --narrative
@@ -40,7 +40,7 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 				return err
 			}
 			if narrative && out.format != "text" {
-				return usage(cmd, "--narrative has no effect on -o %s, which always holds the story; leave it out", out.format)
+				return usage(cmd, "--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.format)
 			}
 			scenarios, err := explainArguments(cmd, args, &of)
 			if err != nil {
@@ -82,15 +82,15 @@ single change would place it. Each such claim is a run of the real scheduler.`,
 	in.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&of.Namespace, "namespace", "n", v1.NamespaceDefault, "`NAMESPACE` of the pod or workload")
-	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last in which one was)")
-	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node: why is the pod not there? (repeatable)")
-	flags.BoolVar(&narrative, "narrative", false, "tell the pod's way through the scheduling cycle in sentences")
+	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")
+	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
+	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
 	out.register(cmd, explain.Formats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "explain every pod of the workload, and list every node")
 	return cmd
 }
 
-// explainArguments tells the target from the scenario, which may stand after it or before.
+// explainArguments separates the target from the scenario, in either order.
 func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question) (scenarios []string, err error) {
 	for _, arg := range args {
 		kind, name, err := scenario.ParseTarget(arg)
@@ -98,7 +98,7 @@ func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question
 		case err != nil:
 			scenarios = append(scenarios, arg)
 		case of.Kind != "":
-			return nil, usage(cmd, "both %s and %s are to be explained; give one pod or workload", strings.ToLower(of.Kind)+"/"+of.Name, arg)
+			return nil, usage(cmd, "got both %s and %s; give one pod or workload", strings.ToLower(of.Kind)+"/"+of.Name, arg)
 		default:
 			of.Kind, of.Name = kind, name
 		}
@@ -106,22 +106,22 @@ func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question
 	switch {
 	case of.Kind == "" && len(scenarios) > 0:
 		_, _, err := scenario.ParseTarget(scenarios[0])
-		return nil, usage(cmd, "nothing is given to explain: %s", err)
+		return nil, usage(cmd, "nothing to explain: %s", err)
 	case of.Kind == "":
-		return nil, usage(cmd, "nothing is given to explain; name a pod or a workload as kind/name, for example pod/web-0")
+		return nil, usage(cmd, "nothing to explain; name a pod or a workload as kind/name, for example pod/web-0")
 	case len(scenarios) > 1:
-		return nil, usage(cmd, "%d scenarios are given, and one is run at a time", len(scenarios))
+		return nil, usage(cmd, "got %d scenarios; give at most one", len(scenarios))
 	}
 	return scenarios, nil
 }
 
-// nothingToExplain words that there is no such pod, and which workloads there are.
+// nothingToExplain says that there is no such pod, and which workloads there are.
 func nothingToExplain(missing *askexplain.NotFoundError) string {
 	if len(missing.Steps) > 0 {
 		return missing.Error()
 	}
 	if len(missing.Workloads) == 0 {
-		return missing.Error() + ", nor at any other; give a step that places pods"
+		return missing.Error() + ", or at any other pod; give a step that places pods"
 	}
 	var names []string
 	for _, w := range missing.Workloads[:min(maxNames, len(missing.Workloads))] {
@@ -130,10 +130,10 @@ func nothingToExplain(missing *askexplain.NotFoundError) string {
 	if len(missing.Workloads) > maxNames {
 		names = append(names, "…")
 	}
-	return fmt.Sprintf("%s; it looked at pods of %s", missing, strings.Join(names, ", "))
+	return fmt.Sprintf("%s; it considered pods of %s", missing, strings.Join(names, ", "))
 }
 
-// named is the owner as the command line takes it, with its namespace if it is not the default one.
+// named returns the owner as the command line takes it, with its namespace if not the default one.
 func named(o cluster.Ref) string {
 	if o.Namespace == v1.NamespaceDefault {
 		return o.String()

@@ -23,12 +23,12 @@ func newExport(s streams) *cobra.Command {
 	var results bool
 	cmd := &cobra.Command{
 		Use:   "export [SCENARIO]",
-		Short: "Write a cluster for kube-scheduler-simulator, with what its web page shows",
-		Long: `Run a scenario and write the cluster after its last step, or after the one named, as a snapshot that
-kube-scheduler-simulator imports, or its pods as manifests. Its snapshots are input here, too: give them with --cluster or -f.
+		Short: "Export a cluster to kube-scheduler-simulator",
+		Long: `Run a scenario and write the cluster after its last step, or after --step, as a snapshot that
+kube-scheduler-simulator imports, or write its pods as manifests. To read such a snapshot, give it to --cluster or -f.
 
-With --results the pods carry what every plugin said of every node, in the annotations that kube-scheduler-simulator writes and
-its web page shows. Where that is more than an object's annotations may be, 256 KiB, the pod keeps the best nodes, and everything
+With --results the pods carry every plugin's verdict on every node, in the annotations that kube-scheduler-simulator writes and
+its web page shows. If they exceed 256 KiB, the limit of an object's annotations, the pod keeps the best nodes, and the whole
 goes to the --side-file.`,
 		Example: `  simulate export scenarios/kind-walkthrough --step weighted-2 > snapshot.json
   simulate export scenarios/kind-walkthrough --results -o pods > pods.yaml
@@ -37,9 +37,9 @@ goes to the --side-file.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !slices.Contains(exportFormats, format):
-				return usage(cmd, "-o %s: there is no such format; give %s", format, strings.Join(exportFormats, ", "))
+				return usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(exportFormats, ", "))
 			case side != "" && !results:
-				return usage(cmd, "--side-file is for the results that do not fit on the pods; give --results, too")
+				return usage(cmd, "--side-file has no effect without --results; give both")
 			}
 			if results {
 				in.depth = &placement.Depth{}
@@ -69,11 +69,11 @@ goes to the --side-file.`,
 		},
 	}
 	in.register(cmd)
-	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which the cluster is taken (default the last)")
-	cmd.Flags().StringVarP(&format, "output", "o", exportFormats[0], "`FORMAT` of what is written: "+strings.Join(exportFormats, ", "))
+	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which the cluster is exported (default the last)")
+	cmd.Flags().StringVarP(&format, "output", "o", exportFormats[0], "output `FORMAT`: "+strings.Join(exportFormats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(exportFormats, cobra.ShellCompDirectiveNoFileComp))
-	cmd.Flags().BoolVar(&results, "results", false, "annotate the pods with what every plugin said of every node")
-	cmd.Flags().StringVar(&side, "side-file", "", "`FILE` for the results of pods that have more than annotations may hold, a line of JSON each")
+	cmd.Flags().BoolVar(&results, "results", false, "annotate the pods with every plugin's verdict on every node")
+	cmd.Flags().StringVar(&side, "side-file", "", "`FILE` for the results of pods that exceed the limit of annotations, one line of JSON per pod")
 	return cmd
 }
 
@@ -87,7 +87,7 @@ func annotated(cmd *cobra.Command, result *simulation.Result, step *simulation.S
 	}
 	if side == "" {
 		first := overflow[0]
-		return nil, usage(cmd, "--results: those of pod %s/%s and %d more are larger than annotations may be, 256 KiB; give --side-file FILE for all of them",
+		return nil, usage(cmd, "--results: pod %s/%s and %d more have results above 256 KiB, the limit of annotations; give --side-file FILE",
 			first.Namespace, first.Name, len(overflow)-1)
 	}
 	var lines bytes.Buffer
@@ -100,7 +100,7 @@ func annotated(cmd *cobra.Command, result *simulation.Result, step *simulation.S
 	return state, os.WriteFile(side, lines.Bytes(), 0o644)
 }
 
-// stepNamed returns the step of that name, or the last one.
+// stepNamed returns the step of that name, or the last one if no name is given.
 func stepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*simulation.Step, error) {
 	if name == "" {
 		return &result.Steps[len(result.Steps)-1], nil
@@ -112,5 +112,5 @@ func stepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*sim
 		}
 		names = append(names, result.Steps[i].Name)
 	}
-	return nil, usage(cmd, "--step: there is no step %q; %s", name, scenario.There(name, names))
+	return nil, usage(cmd, "--step: there is no step %q; %s", name, scenario.Choices(name, names))
 }

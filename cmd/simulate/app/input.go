@@ -11,10 +11,11 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/scenarios"
 )
 
-// input are the flags that say what is simulated.
+// input are the flags that select what to simulate.
 type input struct {
 	cluster         []string
 	files           []string
@@ -25,49 +26,49 @@ type input struct {
 	seed            uint64
 	explain         bool
 	strict          bool
-	assume          bool             // nodes where none are given
-	depth           *placement.Depth // how much is kept of every pod's scheduling cycle
+	assume          bool             // make up nodes if none are given
+	depth           *placement.Depth // how much of each pod's scheduling cycle to keep
 	changes         changes
 	operators       operators
 }
 
 func (i *input) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&i.cluster, "cluster", nil, "nodes, and what is there at the start, from this `FILE`, folder or glob, or - for standard input:\n"+
+	flags.StringArrayVar(&i.cluster, "cluster", nil, "read nodes, and what else is there at the start, from this `FILE`, folder or glob, or - for standard input:\n"+
 		"Node objects, a kind configuration, a kubectl dump, a snapshot (repeatable)")
-	flags.StringArrayVarP(&i.files, "filename", "f", nil, "objects to apply, from this `FILE`, folder or glob, or - for standard input (repeatable)")
+	flags.StringArrayVarP(&i.files, "filename", "f", nil, "read objects to apply from this `FILE`, folder or glob, or - for standard input (repeatable)")
 	i.registerConfiguration(cmd)
 }
 
-// registerConfiguration adds the flags that say how the scheduler decides, for commands that take nothing but a scenario.
+// registerConfiguration adds the flags that configure the scheduler, for commands that only take a scenario.
 func (i *input) registerConfiguration(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&i.schedulerConfig, "scheduler-config", "", "`FILE` of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
-	flags.StringVar(&i.featureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
-	flags.StringVar(&i.ties, "ties", "", "`WINNER` among equal nodes: upstream, the first in kube-scheduler's own order, or random\n(default upstream, or what the scenario says)")
-	flags.StringVar(&i.arrivals, "arrivals", "", "`ORDER` in which workloads arrive that are applied together: listed, or random\n(default listed, or what the scenario says)")
-	flags.Uint64Var(&i.seed, "seed", 1, "`NUMBER` from which all random choices follow; with random ties or arrivals")
+	flags.StringVar(&i.featureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
+	flags.StringVar(&i.ties, "ties", "", "`WINNER` among equal nodes: upstream (the first in kube-scheduler's own order) or random\n(default upstream, or what the scenario says)")
+	flags.StringVar(&i.arrivals, "arrivals", "", "`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)")
+	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")
 	registerStrict(cmd, &i.strict)
 	i.operators.register(cmd)
-	// An error would say that there is no such flag.
+	// The only possible error is an unknown flag.
 	_ = cmd.RegisterFlagCompletionFunc("ties", cobra.FixedCompletions([]string{"upstream", "random"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("arrivals", cobra.FixedCompletions([]string{"listed", "random"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// registerStrict adds --strict, for the commands that take dumps.
+// registerStrict adds --strict, for the commands that read dumps.
 func registerStrict(cmd *cobra.Command, strict *bool) {
-	cmd.Flags().BoolVar(strict, "strict", false, "refuse a dump with anything that this release does not know, instead of setting that aside and noting it")
+	cmd.Flags().BoolVar(strict, "strict", false, "reject a dump with anything that this release does not know, instead of setting it aside with a note")
 }
 
-// registerExplain adds --explain, for the commands whose reports tell of decisions.
+// registerExplain adds --explain, for the commands that report decisions.
 func (i *input) registerExplain(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&i.explain, "explain", false, "tell what every plugin said of the best nodes, for each pod that is placed or refused")
+	cmd.Flags().BoolVar(&i.explain, "explain", false, "show every plugin's verdict on the best nodes, for each pod that is placed or rejected")
 }
 
-// explainNodes is how many nodes --explain keeps for each pod.
+// explainNodes is how many nodes --explain keeps per pod.
 const explainNodes = 10
 
-// record says how much is to be kept of a pod's scheduling cycle; nil is nothing.
+// record returns how much of a pod's scheduling cycle to keep; nil keeps nothing.
 func (i *input) record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 	depth := i.depth
 	if i.explain {
@@ -79,15 +80,15 @@ func (i *input) record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 	return func(cluster.Ref, *v1.Pod) *placement.Depth { return depth }
 }
 
-// load reads the scenario that the arguments and flags name: a scenario file or folder, objects by flags, or, without either,
-// the kind walkthrough. A file of Kubernetes objects in the place of a scenario is taken as with -f.
+// load reads the scenario that the arguments and flags name: a scenario file or folder, objects from flags, or, without either, the kind
+// walkthrough. A file of Kubernetes objects in place of a scenario is read as with -f.
 func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
 	var problems []error
 	if !slices.Contains([]string{"", "upstream", "random"}, i.ties) {
-		problems = append(problems, usage(cmd, "--ties: %q is neither upstream nor random", i.ties))
+		problems = append(problems, usage(cmd, "--ties: unknown value %q: use upstream or random", i.ties))
 	}
 	if !slices.Contains([]string{"", "listed", "random"}, i.arrivals) {
-		problems = append(problems, usage(cmd, "--arrivals: %q is neither listed nor random", i.arrivals))
+		problems = append(problems, usage(cmd, "--arrivals: unknown value %q: use listed or random", i.arrivals))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	}
 	if cmd.Flags().Changed("seed") {
 		if !loaded.Ties.Random && !loaded.RandomArrivals {
-			return nil, usage(cmd, "--seed has no effect unless equal nodes are chosen at random; give --ties random too")
+			return nil, usage(cmd, "--seed has no effect without random choices; give --ties random, too")
 		}
 		loaded.Ties.Seed = i.seed
 	}
@@ -113,30 +114,30 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
 	byFlags := len(i.cluster)+len(i.files) > 0
-	opts := scenario.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Assume: i.assume, Strict: i.strict}
+	opts := loader.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Assume: i.assume, Strict: i.strict}
 	var err error
 	if opts.Operators, err = i.operators.options(); err != nil {
 		return nil, err
 	}
 	switch {
 	case len(args) > 0 && byFlags:
-		return nil, usage(cmd, "give a scenario, or objects with --cluster and -f, not both")
+		return nil, usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
 	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(i.files, manifest.Stdin):
-		return nil, usage(cmd, "standard input is read once; give - to --cluster or to -f, not both")
+		return nil, usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
 	case byFlags:
-		return scenario.FromFiles(s.in, i.cluster, i.files, opts)
+		return loader.FromFiles(s.in, i.cluster, i.files, opts)
 	case len(args) == 0:
-		return scenario.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
+		return loader.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
 	}
-	loaded, err := scenario.Load(args[0], opts)
-	var foreign *scenario.ForeignError
+	loaded, err := loader.Load(args[0], opts)
+	var foreign *loader.ForeignError
 	if errors.As(err, &foreign) && foreign.File == args[0] {
-		return scenario.FromFiles(s.in, nil, args, opts)
+		return loader.FromFiles(s.in, nil, args, opts)
 	}
 	return loaded, err
 }
 
-// asInput marks what is wrong with a scenario as wrong input.
+// asInput marks an error as wrong input.
 func asInput(err error) error {
 	if errors.As(err, new(*inputError)) {
 		return err

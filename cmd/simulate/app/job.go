@@ -15,15 +15,16 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/job"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// jobFlags say how a sweep is carried out on a cluster. The sweep's name, its files and its options are set later.
+// jobFlags are the flags that make a sweep a Job. The sweep's name, files and options are filled in later.
 type jobFlags struct {
 	wanted bool
 	job.Sweep
 }
 
-// By default a Job has 64 shards, or as many as there are points, of which 16 run at once.
+// By default a Job has 64 shards, or one per point if there are fewer, and runs 16 at once.
 const (
 	jobShards      = 64
 	jobParallelism = 16
@@ -31,26 +32,26 @@ const (
 
 func (j *jobFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&j.wanted, "job", false, "carry out nothing, and write the manifest of a Kubernetes Job that carries out the sweep, a shard a pod")
-	flags.StringVar(&j.Image, "image", "", "`IMAGE` of the Job, which holds this version of simulate (default faultline:VERSION, as the Dockerfile builds it)")
-	flags.StringVar(&j.Name, "job-name", "", "`NAME` of the Job (default sweep- and the scenario's)")
-	flags.StringVarP(&j.Namespace, "namespace", "n", "", "`NAMESPACE` of the Job (default where kubectl applies it)")
-	flags.IntVar(&j.Parallelism, "parallelism", jobParallelism, "`NUMBER` of pods of the Job that run at once")
+	flags.BoolVar(&j.wanted, "job", false, "print the manifest of a Kubernetes Job that runs the sweep, one shard per pod, and run nothing")
+	flags.StringVar(&j.Image, "image", "", "`IMAGE` of the Job, with this version of simulate (default faultline:VERSION, which the Dockerfile builds)")
+	flags.StringVar(&j.Name, "job-name", "", "`NAME` of the Job (default sweep- and the scenario's name)")
+	flags.StringVarP(&j.Namespace, "namespace", "n", "", "`NAMESPACE` of the Job (default the one kubectl applies it to)")
+	flags.IntVar(&j.Parallelism, "parallelism", jobParallelism, "`NUMBER` of the Job's pods that run at once")
 	flags.StringVar(&j.ResultsClaim, "results-claim", "", "PersistentVolumeClaim `NAME`, ReadWriteMany, where the Job keeps finished points and the shards' reports\n(default none: reports go to the pods' logs)")
-	flags.StringVar(&j.ScenarioClaim, "scenario-claim", "", "PersistentVolumeClaim `NAME` that holds the scenario's folder, where it is too large for a ConfigMap")
+	flags.StringVar(&j.ScenarioClaim, "scenario-claim", "", "PersistentVolumeClaim `NAME` that holds the scenario's folder, if it is too large for a ConfigMap")
 }
 
-// onlyOfJobs are the flags that say how a Job is made, and notOfJobs those that it gives to its shards itself.
+// onlyOfJobs are the flags that only a Job uses, and notOfJobs those that it sets for its shards.
 var (
 	onlyOfJobs = []string{"image", "job-name", "namespace", "parallelism", "results-claim", "scenario-claim"}
 	notOfJobs  = []string{"shard", "results", "output", "report", "all"}
 )
 
-// check finds flags that do not go with each other.
+// check rejects flags that exclude each other.
 func (j *jobFlags) check(cmd *cobra.Command) error {
-	flags, wrong := onlyOfJobs, "is for the manifest of a Job; give --job, too"
+	flags, wrong := onlyOfJobs, "has no effect without --job; give both"
 	if j.wanted {
-		flags, wrong = notOfJobs, "has no place with --job, whose shards report by themselves; leave it out"
+		flags, wrong = notOfJobs, "cannot be used with --job, whose shards write their own reports; leave it out"
 	}
 	var problems []error
 	for _, name := range flags {
@@ -64,7 +65,7 @@ func (j *jobFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// write writes the manifest of the Job that carries out the sweep.
+// write writes the manifest of the Job that runs the sweep.
 func (j *jobFlags) write(cmd *cobra.Command, s streams, loaded *scenario.Scenario, shards int) error {
 	j.Shards = shards
 	if !cmd.Flags().Changed("shards") {
@@ -80,7 +81,7 @@ func (j *jobFlags) write(cmd *cobra.Command, s streams, loaded *scenario.Scenari
 	return job.Write(s.out, &j.Sweep)
 }
 
-// checkNames finds what the API server would refuse.
+// checkNames rejects names and numbers that the API server would reject.
 func (j *jobFlags) checkNames() error {
 	var problems []error
 	legal := func(flag, value string, check func(string) []string) {
@@ -92,14 +93,14 @@ func (j *jobFlags) checkNames() error {
 	}
 	legal("job-name", j.Name, validation.IsDNS1123Label)
 	if longest := job.MaxName(j.Shards); len(j.Name) > longest {
-		problems = append(problems, fmt.Errorf("--job-name %s: is longer than %d characters, which the names of %d pods leave; give a shorter one",
+		problems = append(problems, fmt.Errorf("--job-name %s: longer than %d characters, the limit with %d pods; give a shorter one",
 			j.Name, longest, j.Shards))
 	}
 	legal("namespace", j.Namespace, validation.IsDNS1123Label)
 	legal("results-claim", j.ResultsClaim, validation.IsDNS1123Subdomain)
 	legal("scenario-claim", j.ScenarioClaim, validation.IsDNS1123Subdomain)
 	if j.Parallelism < 1 {
-		problems = append(problems, fmt.Errorf("--parallelism %d: give the number of pods that run at once, 1 or more", j.Parallelism))
+		problems = append(problems, fmt.Errorf("--parallelism %d: give at least 1 pod that runs at once", j.Parallelism))
 	}
 	if j.Shards > scenario.MaxPoints {
 		problems = append(problems, fmt.Errorf("--shards %d: a sweep has at most %d points; give fewer shards", j.Shards, scenario.MaxPoints))
@@ -107,16 +108,16 @@ func (j *jobFlags) checkNames() error {
 	return errors.Join(problems...)
 }
 
-// gather takes the scenario's files and the sweep's options along. In the pod the files are beside each other as they are here, in a
-// folder of the same name, since a scenario without a name is called like its folder.
+// gather collects the scenario's files and the sweep's options. The pod finds the files laid out as here, in a folder of the same name,
+// since an unnamed scenario is named after its folder.
 func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
-	own := filepath.Base(loaded.File())
-	folder := filepath.Dir(loaded.File())
+	own := filepath.Base(loaded.File)
+	folder := filepath.Dir(loaded.File)
 	above := filepath.Base(folder)
 	if above == "." || above == ".." || above == string(filepath.Separator) {
-		above = "scenario" // which is then its name, too
+		above = "scenario" // which then is also the scenario's name
 	}
-	names, err := loaded.Files()
+	names, err := loader.Files(nil, loaded)
 	if err != nil {
 		return err
 	}
@@ -124,15 +125,15 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 	names = slices.DeleteFunc(names, func(name string) bool {
 		outside := !filepath.IsLocal(name)
 		if outside {
-			problems = append(problems, fmt.Errorf("%s: reads %s, which the Job does not have; put it into the scenario's folder, and name it relative to that",
-				loaded.File(), name))
+			problems = append(problems, fmt.Errorf("%s: the Job cannot read %s; put it into the scenario's folder, and name it relative to that",
+				loaded.File, name))
 		}
 		return outside || name == own
 	})
 	config := ""
 	if flag := cmd.Flags().Lookup("scheduler-config"); flag.Changed {
 		if config, err = within(folder, flag.Value.String()); err != nil {
-			problems = append(problems, fmt.Errorf("--scheduler-config %s: the Job does not have it; put it into the scenario's folder, %s",
+			problems = append(problems, fmt.Errorf("--scheduler-config %s: the Job cannot read it; put it into the scenario's folder, %s",
 				flag.Value, folder))
 		} else if !slices.Contains(names, config) {
 			names = append(names, config)
@@ -150,14 +151,14 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 		j.Files = append(j.Files, file)
 	}
 	if size > job.MaxData {
-		problems = append(problems, fmt.Errorf("%s: it and the files it names have %d bytes, and a ConfigMap has at most %d; copy the folder to a volume, and give its --scenario-claim",
-			loaded.File(), size, job.MaxData))
+		problems = append(problems, fmt.Errorf("%s: the scenario and its files have %d bytes, and a ConfigMap at most %d; copy the folder to a volume, and give --scenario-claim",
+			loaded.File, size, job.MaxData))
 	}
 	j.options(cmd, path.Join(above, filepath.ToSlash(config)))
 	return errors.Join(problems...)
 }
 
-// within returns the path, relative to the folder, of a file that must be in it.
+// within returns the path of a file relative to the folder, which must contain it.
 func within(folder, name string) (string, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -172,7 +173,7 @@ func within(folder, name string) (string, error) {
 	return name, err
 }
 
-// options takes along each option of this command line that is not about the Job.
+// options collects the options of this command line that are not about the Job.
 func (j *jobFlags) options(cmd *cobra.Command, config string) {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}

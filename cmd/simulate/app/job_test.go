@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestJob carries out a Job as a cluster would: the ConfigMap is laid out as the kubelet does, whose own code replaces the shard in the
-// arguments, and each pod is a process. All eight write into one folder; two of them are killed midway and tried again. Their reports together
-// are that of the sweep in one go, byte for byte.
+// TestJob runs a Job as a cluster would: the ConfigMap is laid out as by the kubelet, upstream's code replaces the shard in the arguments,
+// and each pod is a process. All eight write to one folder; two are killed midway and retried. Their merged reports equal those of one
+// sweep, byte for byte.
 func TestJob(t *testing.T) {
 	scenario, dir := filepath.Join(t.TempDir(), "spread"), t.TempDir()
 	writeSlowSweep(t, scenario)
@@ -29,7 +29,7 @@ func TestJob(t *testing.T) {
 	manifest := simulate(t, dir, append([]string{"sweep", scenario, "--job", "--shards=8", "--results-claim=results"}, options...)...)
 	c := newTestCluster(t, dir, manifest)
 
-	cut := map[int]int{2: c.kill(2), 5: c.kill(5)} // shard to finished points
+	cut := map[int]int{2: c.kill(2), 5: c.kill(5)} // finished points by shard
 	var running sync.WaitGroup
 	said := make([]bytes.Buffer, 8)
 	failed := make([]error, 8)
@@ -47,11 +47,11 @@ func TestJob(t *testing.T) {
 			want = fmt.Sprintf("simulate: %d of 6 points were in %s\n", n, c.results)
 		}
 		if failed[shard] != nil || said[shard].String() != want {
-			t.Errorf("shard %d: %v, and says %q, want %q", shard, failed[shard], said[shard].String(), want)
+			t.Errorf("shard %d: %v, and prints %q, want %q", shard, failed[shard], said[shard].String(), want)
 		}
 	}
 	if kept := len(c.points()); kept != 48 {
-		t.Errorf("%d points are kept, want 48", kept)
+		t.Errorf("%d points kept, want 48", kept)
 	}
 	whole := simulate(t, dir, append([]string{"sweep", scenario, "-o", "json"}, options...)...)
 	reports, err := filepath.Glob(filepath.Join(c.results, "shard-*.json"))
@@ -60,7 +60,7 @@ func TestJob(t *testing.T) {
 	}
 	merged := simulate(t, dir, append([]string{"merge", "-o", "json"}, reports...)...)
 	if diff := cmp.Diff(string(whole), string(merged)); diff != "" {
-		t.Errorf("merged is not what one sweep tells (-one +merged)\n%s", diff)
+		t.Errorf("the merged report differs from that of one sweep (-one +merged)\n%s", diff)
 	}
 	lost := exec.Command("simulate", append([]string{"merge"}, append(reports[:3:3], reports[4:]...)...)...)
 	out, err := lost.CombinedOutput()
@@ -70,8 +70,8 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// writeSlowSweep writes a scenario whose 48 points take some hundredths of a second each, so that a shard is mostly killed midway: 150 pods that are apart, by six weights and in eight
-// numbers. It has no name, and reads a folder, a pattern and its scheduler's configuration.
+// writeSlowSweep writes a scenario whose 48 points take some hundredths of a second each, so that a shard is mostly killed midway: 150
+// pods that keep apart, with six weights and eight sizes. It has no name, and reads a folder, a pattern and its scheduler's configuration.
 func writeSlowSweep(t *testing.T, dir string) {
 	t.Helper()
 	for name, text := range map[string]string{
@@ -128,7 +128,7 @@ func writeFile(t *testing.T, file, text string) {
 	}
 }
 
-// simulate runs a process that must succeed, and returns what it writes.
+// simulate runs a process that must succeed, and returns its output.
 func simulate(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -162,8 +162,7 @@ func newTestCluster(t *testing.T, root string, manifest []byte) *testCluster {
 	c := &testCluster{t: t, root: root, container: job.Spec.Template.Spec.Containers[0]}
 	scenario := filepath.Join(root, c.container.VolumeMounts[0].MountPath)
 	c.results = filepath.Join(root, c.container.VolumeMounts[1].MountPath, job.Name)
-	// The kubelet keeps the files in a folder of its own, to which all that stands at the top is linked, by way of another link:
-	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/atomic_writer.go
+	// The kubelet keeps the files in a folder of its own and links to them from the top through a second link:
 	for _, item := range job.Spec.Template.Spec.Volumes[0].ConfigMap.Items {
 		writeFile(t, filepath.Join(scenario, "..2026", item.Path), config.Data[item.Key])
 	}
@@ -175,7 +174,7 @@ func newTestCluster(t *testing.T, root string, manifest []byte) *testCluster {
 	return c
 }
 
-// pod is the process of a shard, on one core.
+// pod returns the process of a shard, on one core.
 func (c *testCluster) pod(shard int) *exec.Cmd {
 	variables := expansion.MappingFuncFor(map[string]string{"JOB_COMPLETION_INDEX": fmt.Sprint(shard)})
 	var args []string
@@ -188,8 +187,8 @@ func (c *testCluster) pod(shard int) *exec.Cmd {
 	return pod
 }
 
-// kill begins a shard, and ends it once one of its six points is finished; it returns how many are. Of one that is faster than whoever
-// watches it, all but three points are taken away, and the report, as if it had been killed then.
+// kill starts a shard, kills it once one of its six points is finished, and returns how many are. If the shard is faster than that, all but
+// three points and the report are deleted, as if it had been killed then.
 func (c *testCluster) kill(shard int) int {
 	c.t.Helper()
 	before := c.points()
@@ -224,7 +223,7 @@ func (c *testCluster) kill(shard int) int {
 	return kept
 }
 
-// points are the files of the finished points. Each must be whole, at any time.
+// points returns the files of the finished points. Each must always be complete.
 func (c *testCluster) points() []string {
 	files, err := filepath.Glob(filepath.Join(c.results, strings.Repeat("[0-9a-f]", 64)+".json"))
 	if err != nil {

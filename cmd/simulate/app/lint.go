@@ -21,12 +21,12 @@ func newLint(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint [SCENARIO]",
 		Short: "Find rules that do not do what they say",
-		Long: `Find rules that do not do what they say, such as selectors that miss their own pods, hard rules that cannot be met and rollouts that
-would never end. Some checks read the rules and the nodes, others run the scenario, and again without a rule or with a restart. Where
-no nodes are given, nine in three zones are assumed.
+		Long: `Find rules that do not do what they say, such as selectors that miss their own pods, hard rules that cannot be met, and rollouts
+that would never finish. Some checks read the rules and the nodes. Others run the scenario, and again without a rule or with a
+restart. If no nodes are given, nine in three zones are assumed.
 
-The exit code is 3 if there is a finding as grave as --fail-on says, by default an error, as linters do. What is meant is ignored by an
-annotation on the object, with a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHECK: reason".`,
+The exit code is 3 if a finding is at least as severe as --fail-on, by default an error. To ignore an intended rule, annotate the
+object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHECK: reason".`,
 		Example: `  simulate lint scenario.yaml
   simulate lint -f app.yaml
   simulate lint --cluster nodes.yaml -f app.yaml --fail-on warning
@@ -42,9 +42,9 @@ annotation on the object, with a reason: ` + asklint.IgnoreAnnotation + `: "CHEC
 			}
 			if listed {
 				if out.format == "sarif" || len(out.reports) > 0 {
-					return usage(cmd, "--list lists the checks as text, json or yaml; leave -o sarif and --report out")
+					return usage(cmd, "--list prints text, json or yaml; leave out -o sarif and --report")
 				}
-				return lint.WriteLintChecks(s.out, asklint.Checks(), out.format)
+				return lint.WriteChecks(s.out, asklint.Checks(), out.format)
 			}
 			result, err := in.run(cmd, s, args)
 			if err != nil {
@@ -71,13 +71,13 @@ annotation on the object, with a reason: ` + asklint.IgnoreAnnotation + `: "CHEC
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&chosen.Only, "only", nil, "make these `CHECKS` alone (repeatable, or separated by commas)")
-	flags.StringSliceVar(&chosen.Disable, "disable", nil, "leave these `CHECKS` out (repeatable, or separated by commas)")
-	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY`, or a graver one: "+strings.Join(severities(), ", "))
-	flags.BoolVar(&listed, "list", false, "list all checks, and check nothing")
+	flags.StringSliceVar(&chosen.Only, "only", nil, "run only these `CHECKS` (repeatable, or comma-separated)")
+	flags.StringSliceVar(&chosen.Disable, "disable", nil, "skip these `CHECKS` (repeatable, or comma-separated)")
+	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
+	flags.BoolVar(&listed, "list", false, "list all checks, and run none")
 	out.register(cmd, lint.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone, in one line")
-	flags.BoolVar(&out.opts.All, "all", false, "list the findings that are ignored, too")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, on one line")
+	flags.BoolVar(&out.opts.All, "all", false, "also list the ignored findings")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"only", "disable"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(checks(), cobra.ShellCompDirectiveNoFileComp))
@@ -85,15 +85,15 @@ annotation on the object, with a reason: ` + asklint.IgnoreAnnotation + `: "CHEC
 	return cmd
 }
 
-// checkLint refuses checks and severities that there are not.
+// checkLint rejects unknown checks and severities.
 func checkLint(cmd *cobra.Command, chosen asklint.Options, failOn string) error {
 	for _, id := range slices.Concat(chosen.Only, chosen.Disable) {
 		if !slices.Contains(checks(), id) {
-			return usage(cmd, "there is no check %q; give one of those that simulate lint --list lists", id)
+			return usage(cmd, "unknown check %q: use one of those listed by simulate lint --list", id)
 		}
 	}
 	if !slices.Contains(severities(), failOn) {
-		return usage(cmd, "--fail-on: %q is no severity; give %s", failOn, strings.Join(severities(), ", "))
+		return usage(cmd, "--fail-on: unknown severity %q: use one of %s", failOn, strings.Join(severities(), ", "))
 	}
 	return nil
 }

@@ -22,9 +22,9 @@ var (
 	mutation  = flag.Uint64("mutation", 1, "the seed of the first of them")
 )
 
-// TestMutations runs the command lines of testdata/mutations/commands through Main, and then mutations of them: of their words, and
-// of the files they read. Whatever the input, there is an answer or an error of which each line is one problem. A line that fails says
-// with which seed it comes again: go test -run TestMutations -args -mutation SEED -mutations 1.
+// TestMutations runs the command lines of testdata/mutations/commands through Main, then mutates their words and the files they read. Any
+// input must give an answer, or an error with one problem per line. A failing line names the seed that repeats it: go test -run
+// TestMutations -args -mutation SEED -mutations 1.
 func TestMutations(t *testing.T) {
 	files, commands := corpus(t)
 	for _, words := range commands {
@@ -37,7 +37,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// corpus is what testdata/mutations has, and what is too large to be kept there.
+// corpus returns what testdata/mutations contains, and what is too large to be kept there.
 func corpus(t *testing.T) (files map[string][]byte, commands [][]string) {
 	t.Helper()
 	files = map[string][]byte{
@@ -65,10 +65,10 @@ func corpus(t *testing.T) (files map[string][]byte, commands [][]string) {
 	return files, commands
 }
 
-// legalLine is what a line of standard error says: an error, what to do, or how far a sweep was.
+// legalLine matches a line of standard error: an error, a hint, a warning, or how far a sweep was.
 var legalLine = regexp.MustCompile(`^simulate: (error: .|hint: .|warning: .|[0-9]+ of [0-9]+ points were in )`)
 
-// attempt runs a command line in a folder with the files, and checks what holds of every input.
+// attempt runs a command line in a folder with the files, and checks what must hold for every input.
 func attempt(t *testing.T, name string, files map[string][]byte, words []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -119,13 +119,13 @@ func attempt(t *testing.T, name string, files map[string][]byte, words []string)
 	}
 }
 
-// mutator changes command lines and files, a little.
+// mutator makes small changes to command lines and files.
 type mutator struct {
 	rand     *rand.Rand
 	commands [][]string
 }
 
-// hostile is what takes the place of words and values. None asks for much work that is legal.
+// hostile are replacements for words and values. None asks for much work that is legal.
 var hostile = []string{
 	"", "-", "--", "-1", "0", "2147483647", "2147483648", "-9223372036854775808", "9223372036854775807", "1e21", "1e-300%", "1e999999999", "NaN", "±",
 	"\x1b[31m", "a\nsimulate: error: b", "\u202e", "\x00", "/dev/zero", ".", "nowhere/x", "=", "a=", "=b", "{}", "[]", "null", "~", "x/y", "deployment/", "node/n1",
@@ -134,7 +134,7 @@ var hostile = []string{
 
 func anyOf[T any](m *mutator, list []T) T { return list[m.rand.IntN(len(list))] }
 
-// words are those of one of the commands, up to three of them changed.
+// words returns the words of a command, up to three of them changed.
 func (m *mutator) words() []string {
 	words := slices.Clone(anyOf(m, m.commands))
 	for range m.rand.IntN(4) {
@@ -158,13 +158,13 @@ func (m *mutator) words() []string {
 			words = append(words, m.flag(words[0]))
 		}
 	}
-	if words[0] == "bench" { // which takes seconds where it is right
+	if words[0] == "bench" { // which takes seconds if it is valid
 		words = append(words, "--count=0")
 	}
 	return words
 }
 
-// flag is one that the command has, with a value that it may not take.
+// flag returns a flag of the command, with a value that it may not accept.
 func (m *mutator) flag(command string) string {
 	cmd, _, err := newRoot(streams{}).Find([]string{command})
 	if err != nil {
@@ -175,10 +175,9 @@ func (m *mutator) flag(command string) string {
 	return anyOf(m, names) + "=" + anyOf(m, hostile)
 }
 
-// number is one in a file.
 var number = regexp.MustCompile(`\b[0-9]+\b`)
 
-// files are the given ones, one of them changed in up to three places.
+// files returns the given files, one of them changed in up to three places.
 func (m *mutator) files(given map[string][]byte) map[string][]byte {
 	changed := map[string][]byte{}
 	var names []string
@@ -189,14 +188,14 @@ func (m *mutator) files(given map[string][]byte) map[string][]byte {
 		}
 	}
 	slices.Sort(names)
-	name := anyOf(m, append(names, "scenario.yaml", "web.yaml", "nodes.yaml")) // which most commands read
+	name := anyOf(m, append(names, "scenario.yaml", "web.yaml", "nodes.yaml")) // most commands read these
 	for range m.rand.IntN(4) {
 		changed[name] = m.text(changed[name])
 	}
 	return changed
 }
 
-// text is changed in one place: a line, a number, or a character.
+// text changes one place: a line, a number or a character.
 func (m *mutator) text(data []byte) []byte {
 	lines := slices.Collect(strings.Lines(string(data)))
 	if len(lines) == 0 {

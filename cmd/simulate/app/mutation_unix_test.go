@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pipes makes a folder with pipes into which nobody writes.
+// pipes creates a folder with pipes that nobody writes to.
 func pipes(t *testing.T) {
 	t.Helper()
 	if err := os.Mkdir("pipes", 0o755); err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
 	"github.com/faultline/faultline/pkg/input/operator/kafscale"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// operators are the flags that say what operators are given besides their resources.
+// operators are the flags that give operators more than their resources.
 type operators struct {
 	kafscale struct {
 		release string
@@ -26,13 +26,12 @@ func (o *operators) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.kafscale.values, "kafscale-values", nil, "install KafScale's chart with the values of this `FILE` (repeatable, the last wins)")
 	flags.StringVar(&o.kafscale.release, "kafscale-release", "", "install KafScale's chart as the release of this `NAME` (default kafscale, or what the scenario says)")
-	flags.BoolVar(&o.stackableADR, "stackable-adr", false, "expand Stackable's resources as ADR026 says where its operators do otherwise; see docs/operators.md")
-	flags.StringVar(&o.hydrolixProfile, "hydrolix-profile", "", "`FILE` with what Hydrolix does not publish: replicas of scale profiles, sizes, labels, weights")
+	flags.BoolVar(&o.stackableADR, "stackable-adr", false, "expand Stackable's resources as ADR026 says where its operators differ; see docs/operators.md")
+	flags.StringVar(&o.hydrolixProfile, "hydrolix-profile", "", "`FILE` of values that Hydrolix does not publish: replicas of scale profiles, sizes, labels, weights")
 }
 
-// options reads the files that the flags name.
-func (o *operators) options() (scenario.OperatorOptions, error) {
-	opts := scenario.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
+func (o *operators) options() (loader.OperatorOptions, error) {
+	opts := loader.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
 	if o.kafscale.release != "" {
 		for _, problem := range validation.IsDNS1123Label(o.kafscale.release) {
 			return opts, fmt.Errorf("--kafscale-release %q: %s", o.kafscale.release, problem)

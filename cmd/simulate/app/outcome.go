@@ -15,17 +15,17 @@ import (
 	"github.com/faultline/faultline/pkg/report/outcome"
 )
 
-// outcomes are the flags that ask for every outcome instead of one.
+// outcomes are the flags that ask for every outcome, not one.
 type outcomes struct {
 	method string
 	trials int
 	until  string
 }
 
-// untilTrials is how many trials --until takes if --trials does not say: with them an interval of ±1 % is always reached.
+// untilTrials is how many trials --until runs if --trials is not given. That always suffices for an interval of ±1 %.
 const untilTrials = 100_000
 
-// maxTrials is the largest number of trials, which takes any interval to ±0.1 %, the narrowest that can be asked for.
+// maxTrials is the largest number of trials, which brings any interval to ±0.1 %, the narrowest allowed.
 const (
 	maxTrials   = 1_000_000
 	leastWithin = 0.1
@@ -34,42 +34,42 @@ const (
 func (o *outcomes) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.method, "outcomes", "", "report every outcome that ties among nodes lead to, with its probability; `METHOD` is exact")
-	flags.IntVar(&o.trials, "trials", 0, "run `N` times, at most 1000000, with random ties, the i-th time with the seed plus i, and report how outcomes vary")
-	flags.StringVar(&o.until, "until", "", "with trials, stop once the shares are known within ±`PERCENT`, 0.1% to 50% (the most trials are 100000, or --trials)")
+	flags.IntVar(&o.trials, "trials", 0, "run `N` times, at most 1000000, with random ties, and report how outcomes vary; trial i uses the seed plus i")
+	flags.StringVar(&o.until, "until", "", "stop the trials once the shares are known within ±`PERCENT`, 0.1% to 50% (after at most --trials, default 100000)")
 	_ = cmd.RegisterFlagCompletionFunc("outcomes", cobra.FixedCompletions([]string{"exact"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// asked tells whether any of the flags is given.
+// asked reports whether any of the flags is given.
 func (o *outcomes) asked(cmd *cobra.Command) bool {
 	return slices.ContainsFunc([]string{"outcomes", "trials", "until"}, cmd.Flags().Changed)
 }
 
-// check returns how narrow the intervals are to be, 0 for as they come.
+// check returns how narrow the intervals must be; 0 sets no limit.
 func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until float64, err error) {
 	flags := cmd.Flags()
 	trials := flags.Changed("trials") || flags.Changed("until")
 	for _, other := range []string{"baseline", "fail-on", "explain"} {
 		if flags.Changed(other) {
-			return 0, usage(cmd, "--%s is about one run, and does not go with --outcomes or --trials", other)
+			return 0, usage(cmd, "--%s is about one run, and cannot be used with --outcomes or --trials", other)
 		}
 	}
 	switch {
 	case flags.Changed("outcomes") && trials:
-		return 0, usage(cmd, "--outcomes exact and trials are two ways to the same; give one of them")
+		return 0, usage(cmd, "--outcomes exact and trials answer the same question; give one of them")
 	case flags.Changed("outcomes") && o.method != "exact":
-		return 0, usage(cmd, "--outcomes: %q is no method; give exact, or --trials N instead", o.method)
+		return 0, usage(cmd, "--outcomes: unknown method %q: use exact, or give --trials N instead", o.method)
 	case flags.Changed("outcomes") && (flags.Changed("seed") || in.ties == "random" || in.arrivals == "random"):
-		return 0, usage(cmd, "--outcomes exact draws nothing, so that --seed and random ties or arrivals have no effect; give --trials N instead")
+		return 0, usage(cmd, "--seed and random ties or arrivals have no effect on --outcomes exact; give --trials N instead")
 	case flags.Changed("trials") && (o.trials < 1 || o.trials > maxTrials):
-		return 0, usage(cmd, "--trials: %d is not between 1 and %d; give a number of trials in that range", o.trials, maxTrials)
+		return 0, usage(cmd, "--trials: %d is out of range; give 1 to %d trials", o.trials, maxTrials)
 	case trials && in.ties == "upstream":
-		return 0, usage(cmd, "trials draw the ties at random; leave out --ties upstream")
+		return 0, usage(cmd, "trials break ties at random; leave out --ties upstream")
 	}
 	if flags.Changed("until") {
 		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(o.until, "±"), "+-"), "%")
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(value >= leastWithin && value <= 50) {
-			return 0, usage(cmd, "--until: %q is no reach of an interval; give a percentage from %g%% to 50%%, such as 1%% or ±1%%", o.until, leastWithin)
+			return 0, usage(cmd, "--until: %q is not an interval; give a percentage from %g%% to 50%%, for example 1%% or ±1%%", o.until, leastWithin)
 		}
 		until = value / 100
 		if o.trials == 0 {
@@ -77,17 +77,16 @@ func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until floa
 		}
 	}
 	if trials {
-		in.ties = "random" // which is what --seed is for
+		in.ties = "random" // so that --seed applies
 	}
 	out.formats = outcome.Formats.Names()
 	return until, out.check(cmd)
 }
 
-// trialsGC is how much the heap may grow, in percent, before it is collected while trials run. Each leaves a few megabytes of waste
-// and keeps next to nothing, so that a small heap would be collected all the time.
+// trialsGC is the garbage collector's target percentage while trials run. Each leaves a few megabytes of garbage and keeps next to nothing,
+// so the default would collect a small heap all the time.
 const trialsGC = 1000
 
-// run finds the outcomes, and writes them.
 func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, out *output) error {
 	until, err := o.check(cmd, in, out)
 	if err != nil {

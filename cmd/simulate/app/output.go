@@ -15,11 +15,11 @@ import (
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// writeWhole puts the data in the place of a file, so that nobody, not even after a crash, sees half of it there. What is no file, or
-// is in a folder where none can be made, is written to as it is.
+// writeWhole replaces a file's content so that nobody, not even after a crash, sees half of it. What is not a regular file, or is in a
+// folder where no file can be created, is written in place.
 func writeWhole(file string, data []byte) error {
 	mode := os.FileMode(0o644)
 	switch info, err := os.Lstat(file); {
@@ -42,7 +42,7 @@ func writeWhole(file string, data []byte) error {
 	return nil
 }
 
-// output are the flags that say in which formats the report is written, and where to.
+// output are the flags that select the formats of the report and where it goes.
 type output struct {
 	format  string
 	reports []string
@@ -52,22 +52,22 @@ type output struct {
 
 func (o *output) register(cmd *cobra.Command, formats []string) {
 	o.formats = formats
-	cmd.Flags().StringVarP(&o.format, "output", "o", formats[0], "`FORMAT` of the report: "+strings.Join(formats, ", "))
-	cmd.Flags().StringArrayVar(&o.reports, "report", nil, "write the report to a file, too, as `FORMAT=FILE`, for example html=out.html (repeatable)")
+	cmd.Flags().StringVarP(&o.format, "output", "o", formats[0], "output `FORMAT`: "+strings.Join(formats, ", "))
+	cmd.Flags().StringArrayVar(&o.reports, "report", nil, "also write the report to a file, as `FORMAT=FILE`, for example html=out.html (repeatable)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check finds formats that there are not, and options that do not go with each other.
+// check rejects unknown formats, and options that exclude each other.
 func (o *output) check(cmd *cobra.Command) error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	switch {
 	case !slices.Contains(o.formats, o.format):
-		problem("-o %s: there is no such format; give %s", o.format, strings.Join(o.formats, ", "))
+		problem("-o %s: unknown format: use one of %s", o.format, strings.Join(o.formats, ", "))
 	case (o.opts.Quiet || o.opts.All) && o.format != "text" && o.format != "wide":
-		problem("-q and --all choose what -o text and wide show, and have no effect on -o %s; leave them out", o.format)
+		problem("-q and --all have no effect on -o %s, only on text and wide; leave them out", o.format)
 	case o.opts.Quiet && o.opts.All:
-		problem("-q asks for one line a step and --all for everything; give one of them")
+		problem("-q and --all cannot be used together; give one of them")
 	}
 	inputs := inputFiles(cmd)
 	var files []string
@@ -75,14 +75,14 @@ func (o *output) check(cmd *cobra.Command) error {
 		format, file, found := strings.Cut(given, "=")
 		switch {
 		case !found || file == "":
-			problem("--report %q: give it as FORMAT=FILE, for example html=out.html", given)
+			problem("--report %q: not of the form FORMAT=FILE; give, for example, html=out.html", given)
 			continue
 		case !slices.Contains(o.formats, format):
-			problem("--report %s: there is no such format; give %s", given, strings.Join(o.formats, ", "))
+			problem("--report %s: unknown format: use one of %s", given, strings.Join(o.formats, ", "))
 		case file == manifest.Stdin:
-			problem("--report %s: - is the standard output, which has the report of -o; name a file, or give -o %s", given, format)
+			problem("--report %s: standard output already holds the report of -o; name a file, or give -o %s", given, format)
 		case slices.Contains(files, filepath.Clean(file)):
-			problem("--report %s: another report goes to this file, too; give each its own", given)
+			problem("--report %s: another report goes to this file; give each its own", given)
 		default:
 			if err := writable(cmd, file, inputs); err != nil {
 				problem("--report %s: %w", given, err)
@@ -96,7 +96,7 @@ func (o *output) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// inputFiles are the files that the command line names for reading, those of a scenario's folder among them.
+// inputFiles returns the files that the command line names to read, including the scenario file of a folder.
 func inputFiles(cmd *cobra.Command) []string {
 	files := slices.Clone(cmd.Flags().Args())
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -107,18 +107,17 @@ func inputFiles(cmd *cobra.Command) []string {
 		}
 	})
 	for _, file := range slices.Clone(files) {
-		files = append(files, filepath.Join(file, scenario.FileName))
+		files = append(files, filepath.Join(file, loader.FileName))
 	}
 	return files
 }
 
-// writable tells beforehand what would be found out once the report is made: that no file can be there, or that it is one of those
-// that are read.
+// writable finds early what would otherwise fail after the report is made: that the file cannot be created, or is an input.
 func writable(cmd *cobra.Command, file string, inputs []string) error {
 	folder := filepath.Dir(file)
-	results := cmd.Flags().Lookup("results") // a folder that is made if it is not there
+	results := cmd.Flags().Lookup("results") // created if missing
 	if info, err := os.Stat(folder); (err != nil || !info.IsDir()) && (results == nil || filepath.Clean(results.Value.String()) != folder) {
-		return fmt.Errorf("there is no folder %s; make it, or name another file", folder)
+		return fmt.Errorf("no such folder %s; create it, or name another file", folder)
 	}
 	info, err := os.Stat(file)
 	if err != nil {
@@ -129,18 +128,18 @@ func writable(cmd *cobra.Command, file string, inputs []string) error {
 	}
 	for _, name := range inputs {
 		if input, err := os.Stat(name); err == nil && os.SameFile(info, input) {
-			return fmt.Errorf("it would take the place of %s, which is read; name another file", name)
+			return fmt.Errorf("would overwrite the input %s; name another file", name)
 		}
 	}
 	return nil
 }
 
-// has tells whether the format is among those asked for.
+// has reports whether the format is asked for.
 func (o *output) has(format string) bool {
 	return o.format == format || slices.ContainsFunc(o.reports, func(given string) bool { return strings.HasPrefix(given, format+"=") })
 }
 
-// write renders the report in each format asked for. Files are written once all of them are rendered, and each is replaced as a whole.
+// write renders the report in each format asked for. No file is written before all are rendered, and each is replaced as a whole.
 func (o *output) write(s streams, render func(w io.Writer, format string, opts report.Options) error) error {
 	rendered := make([]bytes.Buffer, len(o.reports))
 	for i, given := range o.reports {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A report takes the place of a file, with its mode, and leaves nothing beside it. What is no file of its own stays what it is.
+// A report replaces a file, keeps its mode, and leaves nothing beside it. What is not a regular file stays what it is.
 func TestWriteWhole(t *testing.T) {
 	dir := t.TempDir()
 	mine, fresh, link := filepath.Join(dir, "mine"), filepath.Join(dir, "fresh"), filepath.Join(dir, "link")
@@ -33,6 +33,6 @@ func TestWriteWhole(t *testing.T) {
 		t.Errorf("%v, %v; want the three files alone", files, err)
 	}
 	if err := writeWhole(filepath.Join(dir, "none", "file"), nil); !os.IsNotExist(err) {
-		t.Errorf("in a folder that is not there: %v", err)
+		t.Errorf("in a missing folder: %v", err)
 	}
 }

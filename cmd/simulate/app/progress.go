@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// progress is a bar on standard error for work that takes more than a second. Without a terminal it shows nothing.
+// progress is a progress bar on standard error for work that takes more than a second. It shows nothing without a terminal.
 type progress struct {
 	out   io.Writer
 	shown bool
@@ -23,7 +23,7 @@ func newProgress(out io.Writer) *progress {
 	return &progress{out: out, shown: isTerminal(out), began: time.Now(), unit: "pods"}
 }
 
-// update tells how far the step is.
+// update shows how far the step is.
 func (p *progress) update(step string, done, total int) {
 	if !p.shown || time.Since(p.began) < time.Second {
 		return
@@ -43,10 +43,10 @@ func (p *progress) update(step string, done, total int) {
 		p.bar.Describe(manifest.Clean(step))
 		p.bar.ChangeMax(total)
 	}
-	_ = p.bar.Set(done) // A bar that cannot be drawn is no reason to fail.
+	_ = p.bar.Set(done) // not being able to draw the bar is no reason to fail
 }
 
-// done takes the bar away.
+// done removes the bar.
 func (p *progress) done() {
 	if p.bar != nil {
 		_ = p.bar.Clear()

@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// transcript is a command and what the documentation says that it prints.
+// transcript is a command and its documented output.
 type transcript struct{ command, output string }
 
-// transcripts finds the fenced blocks of a Markdown text that begin with "$ simulate". A block can hold several commands, each
-// on a line that begins with "$ ".
+// transcripts finds the fenced blocks of a Markdown text that begin with "$ simulate". A block can contain several commands, each on a line
+// that begins with "$ ".
 func transcripts(markdown string) []transcript {
 	var found []transcript
 	fenced, first, taken := false, false, false
@@ -38,7 +38,7 @@ func transcripts(markdown string) []transcript {
 	return found
 }
 
-// matches tells whether the output is as documented. A line "…" stands for any number of lines.
+// matches reports whether the output is as documented. A line "…" matches any number of lines.
 func matches(documented, output string) bool {
 	var pattern strings.Builder
 	for line := range strings.Lines(documented) {
@@ -51,7 +51,7 @@ func matches(documented, output string) bool {
 	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(output)
 }
 
-// What the documents show is what is printed.
+// The documents show what the commands print.
 func TestDocuments(t *testing.T) {
 	const repo = "../../.."
 	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/explain.md", "docs/gate.md", "docs/lint/README.md", "docs/what-if.md", "scenarios/ci/README.md"} {
@@ -76,7 +76,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// The picture in docs/what-if.md is what its command draws; -update draws it anew.
+// The picture in docs/what-if.md is what its command draws; -update draws it again.
 func TestPicture(t *testing.T) {
 	const repo, file = "../../..", "docs/images/weights.svg"
 	command := exec.Command("sh", "-c", "simulate sweep scenarios/weights --level zone -o svg")
@@ -95,7 +95,7 @@ func TestPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(kept) != string(drawn) {
-		t.Errorf("%s is not what the command draws; write it anew with -update", file)
+		t.Errorf("%s is not what the command draws; update it with -update", file)
 	}
 }
 

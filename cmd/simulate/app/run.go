@@ -27,14 +27,14 @@ func newRun(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO]",
 		Short: "Run a scenario, or place the pods of files on a cluster",
-		Long: `Run a scenario step by step, or place the pods of files on a cluster, and report where each pod goes, which ones stay
-Pending, and why. Without any input it runs the kind walkthrough of inter-pod anti-affinity.
+		Long: `Run a scenario step by step, or place the pods of files on a cluster, and report where each pod goes, which pods stay
+Pending, and why. The default is the kind walkthrough of inter-pod anti-affinity.
 
-With --baseline the output is what differs from a stored report, in the formats of simulate diff, and the exit code is 3 only if
---fail-on asks for it: an expectation that is not met in either is no difference.
+With --baseline, print the differences from a stored report instead, in the formats of simulate diff. The exit code is then 3
+only if --fail-on asks for it: an expectation that is unmet in both reports is not a difference.
 
-With --outcomes exact, --trials or --until the output is what the scenario can come to, where chance decides among equal nodes, in
-the formats ` + strings.Join(outcome.Formats.Names(), ", ") + `. What the scenario expects is then not looked at.`,
+With --outcomes exact, --trials or --until, print every outcome that chance among equal nodes can lead to, as
+` + strings.Join(outcome.Formats.Names(), ", ") + `. Expectations are then not checked.`,
 		Example: `  simulate run
   simulate run scenarios/kind-walkthrough
   simulate run --cluster kind-config.yaml -f deployment.yaml
@@ -96,12 +96,12 @@ the formats ` + strings.Join(outcome.Formats.Names(), ", ") + `. What the scenar
 	base.register(cmd, run.Kind)
 	every.register(cmd)
 	out.register(cmd, run.Formats.Names())
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "one line a step")
+	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print one line per step")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 
-// run carries out the scenario that the arguments and flags name, and shows how far it is.
+// run runs the scenario that the arguments and flags name, and shows its progress.
 func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.Result, error) {
 	loaded, err := i.load(cmd, s, args)
 	if err != nil {
@@ -116,7 +116,7 @@ func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.R
 	return simulation.Run(cmd.Context(), loaded, opts)
 }
 
-// judge judges what the scenario expects, and shows how far it is with its failures.
+// judge checks what the scenario expects, and shows its progress through the failures.
 func judge(cmd *cobra.Command, s streams, result *simulation.Result) ([][]expect.Expectation, error) {
 	bar := newProgress(s.err)
 	bar.unit = "failures"
@@ -126,12 +126,12 @@ func judge(cmd *cobra.Command, s streams, result *simulation.Result) ([][]expect
 
 func atMostOne(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usage(cmd, "%d scenarios are given, and one is run at a time", len(args))
+		return usage(cmd, "got %d scenarios; give at most one", len(args))
 	}
 	return nil
 }
 
-// isTerminal tells whether the writer is one.
+// isTerminal reports whether the writer is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

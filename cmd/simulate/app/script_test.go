@@ -54,8 +54,8 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// refused FILE runs each line of the file that begins with "$ " in a shell, and writes these lines, each with what it brings
-// on standard error, to FILE.got. All must exit with 2, and write nothing to standard output.
+// refused FILE runs each line of the file that begins with "$ " in a shell, and writes these lines, each followed by its standard error, to
+// FILE.got. All must exit with 2 and print nothing to standard output.
 func refused(ts *testscript.TestScript, _ bool, args []string) {
 	var got strings.Builder
 	for line := range strings.Lines(ts.ReadFile(args[0])) {
@@ -94,7 +94,7 @@ func large(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(object, 10_000)), 0o644))
 }
 
-// follows FILE SCHEMA checks a JSON file by a JSON Schema.
+// follows FILE SCHEMA validates a JSON file against a JSON Schema.
 func follows(ts *testscript.TestScript, _ bool, args []string) {
 	schema, err := jsonschema.NewCompiler().Compile(args[1])
 	ts.Check(err)

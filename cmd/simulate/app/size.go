@@ -24,15 +24,15 @@ func newSize(s streams) *cobra.Command {
 	var opts capacity.SizeOptions
 	cmd := &cobra.Command{
 		Use:   "size [SCENARIO]",
-		Short: "Find the fewest or cheapest nodes on which everything is placed, also while a zone may fail",
-		Long: `Search how many nodes of each group a scenario needs, so that every pod has a node after its last step and, with --survive, comes
-back when any one domain of the level fails. The nodes of the cluster that are alike but for their names and their places in the
-topology make a group; one node of each group in each of its zones is enough. The number is the same in all zones of a group,
-unless --free is given. Control planes stay as they are.
+		Short: "Find the fewest or cheapest nodes that fit everything, even if a zone fails",
+		Long: `Find how many nodes of each group a scenario needs, so that every pod has a node after its last step and, with --survive, comes
+back when any one domain of the level fails. A group is the nodes of the cluster that differ only in their names and places in
+the topology; the cluster needs just one node of each group in each of its zones. The number is the same in all zones of a
+group, unless --free is given. Control planes stay as they are.
 
-Where all nodes have prices (the annotation faultline.dev/price-per-hour, or pricePerHour of a synthetic node group), the cheapest
-numbers are searched, otherwise the fewest nodes. The report tells what goes wrong with one node fewer. Pods that are bound to nodes,
-as those of a dump, are placed afresh.`,
+If all nodes have prices (the annotation faultline.dev/price-per-hour, or pricePerHour of a synthetic node group), size finds the
+cheapest nodes, otherwise the fewest. The report shows what goes wrong with one node fewer. Pods that are already bound, such as
+those of a dump, are placed again.`,
 		Example: `  simulate size scenario.yaml
   simulate size scenario.yaml --survive zone --group worker
   simulate size --cluster one-of-each.yaml -f app.yaml --survive zone --free -o json`,
@@ -86,12 +86,12 @@ as those of a dump, are placed afresh.`,
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes whose number may change, and no other (repeatable; default all)")
+	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes to resize, leaving the others alone (repeatable; default all)")
 	flags.BoolVar(&opts.Free, "free", false, "let the number of nodes of a group differ from zone to zone")
-	flags.IntVar(&opts.Most, "tries", defaultTries, "`NUMBER` of clusters to try at most")
+	flags.IntVar(&opts.Most, "tries", defaultTries, "maximum `NUMBER` of clusters to try")
 	survive.register(cmd)
-	flags.StringVar(&step, "step", "", "the `STEP` after which everything has to be placed (default the last)")
+	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
 	out.register(cmd, size.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the answer alone")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the answer")
 	return cmd
 }

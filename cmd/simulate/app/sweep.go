@@ -16,30 +16,30 @@ import (
 
 func newSweep(s streams) *cobra.Command {
 	var in input
-	var look numbers
+	var figures numbers
 	var out output
 	var results string
 	var shard, shards int
 	var job jobFlags
 	cmd := &cobra.Command{
 		Use:   "sweep SCENARIO",
-		Short: "Run a scenario for every value of its parameters: a grid of what ifs",
-		Long: `Run a scenario once for each point of its sweep, on all cores, and tell what stays Pending, skew, blast radius and cost at each,
-and which points are not beaten by another. Points share the steps that they begin with.
+		Short: "Run a scenario for every combination of its parameters",
+		Long: `Run a scenario once for each point of its sweep, on all cores, and report Pending pods, skew, blast radius and cost at each
+point, and which points no other beats. Points share the steps that they begin with.
 
-With --results finished points are kept in a folder, under names made of all that they depend on: a sweep that was interrupted
-goes on, and one that was extended carries out what is new. With --shards and --shard it carries out a part; simulate merge
-puts the reports of the parts together.
+With --results, finished points are kept in a folder, under names derived from everything that they depend on. An interrupted
+sweep continues there, and an extended one runs only the new points. With --shards and --shard, run only a part; simulate merge
+joins the parts' reports.
 
-With --job it writes the manifest of a Kubernetes Job, whose pods carry out a shard each; its comments say how it is applied, and
-how the reports are collected.`,
+With --job, print the manifest of a Kubernetes Job whose pods run one shard each. Its comments say how to apply it and how to
+collect the reports.`,
 		Example: `  simulate sweep scenarios/weights
   simulate sweep scenario.yaml --results .sweep -o csv > points.csv
   simulate sweep scenario.yaml --shards 8 --shard 3 -o json > shard-3.json
   simulate sweep scenario.yaml --job --results-claim sweeps --image registry.example.com/faultline:1.0 > job.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(cmd, "%d scenarios are given, and a sweep is of one", len(args))
+				return usage(cmd, "got %d scenarios; give one", len(args))
 			}
 			return nil
 		},
@@ -52,20 +52,20 @@ how the reports are collected.`,
 			}
 			sharded := cmd.Flags().Changed("shards") || cmd.Flags().Changed("shard")
 			if shards < 1 || shard < 0 || shard >= shards {
-				return usage(cmd, "--shards %d --shard %d: give the number of shards, 1 or more, and one of them, counted from 0", shards, shard)
+				return usage(cmd, "--shards %d --shard %d: give at least 1 shard, and one of them, counted from 0", shards, shard)
 			}
 			loaded, err := in.load(cmd, s, args)
 			if err != nil {
 				return err
 			}
 			if len(loaded.Points) == 0 {
-				return usage(cmd, "the scenario %s has no sweep; give its parameters and what they change under sweep:", loaded.Name)
+				return usage(cmd, "scenario %s has no sweep; add its parameters, and what they change, under sweep:", loaded.Name)
 			}
 			var about []cluster.Ref
 			for i := range loaded.Points {
 				about = append(about, loaded.Points[i].Workloads...)
 			}
-			opts, err := look.options(cmd, loaded, about)
+			opts, err := figures.options(cmd, loaded, about)
 			if err != nil {
 				return err
 			}
@@ -85,18 +85,18 @@ how the reports are collected.`,
 		},
 	}
 	in.registerConfiguration(cmd)
-	look.register(cmd, false)
+	figures.register(cmd, false)
 	flags := cmd.Flags()
-	flags.StringVar(&results, "results", "", "keep finished points in this `FOLDER`, and take from it those that are there")
-	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts that the sweep is carried out in (with --job default 64, or as many as there are points)")
-	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to carry out, from 0")
+	flags.StringVar(&results, "results", "", "keep finished points in this `FOLDER`, and reuse those in it")
+	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts to split the sweep into (with --job, default 64, or one per point if there are fewer)")
+	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to run, from 0")
 	job.register(cmd)
 	out.register(cmd, sweep.Formats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "list every point, however many there are")
 	return cmd
 }
 
-// runSweep carries out the points of a shard.
+// runSweep runs the points of a shard.
 func runSweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*sweep.Report, error) {
 	var store *whatif.Store
 	var err error
@@ -133,10 +133,9 @@ func newMerge(s streams) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
 		Use:   "merge REPORT...",
-		Short: "Put the reports of a sweep's shards together",
-		Long: `Put the reports of a sweep's shards together, in any order, written by simulate sweep --shards with -o json or yaml. The result is
-that of a sweep which was carried out in one go, byte for byte. A shard that is there twice does no harm, and one that is missing
-is told.`,
+		Short: "Merge the reports of a sweep's shards",
+		Long: `Merge the reports that simulate sweep --shards wrote with -o json or yaml, in any order. The result is byte for byte that of a
+sweep in one run. A shard may be given twice; a missing one is an error.`,
 		Example: `  simulate merge shard-*.json
   simulate merge shard-*.json -o csv > points.csv`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -144,7 +143,7 @@ is told.`,
 				return err
 			}
 			if len(args) == 0 {
-				return usage(cmd, "no report is given; give those of all shards")
+				return usage(cmd, "no report given; give those of all shards")
 			}
 			var parts []*sweep.Report
 			for _, file := range args {

@@ -14,13 +14,15 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/gate"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report/run"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -36,12 +38,12 @@ func newTest(s streams) *cobra.Command {
 	var t tests
 	cmd := &cobra.Command{
 		Use:   "test [DIR|FILE...]",
-		Short: "Run scenarios, and tell which of their expectations are not met",
-		Long: `Run every scenario.yaml below the folders, and the scenario files that are named, and tell which expectations are not met,
-and why. Without an argument it begins at the working directory; folders whose names begin with a dot are passed by.
+		Short: "Run scenarios and check their expectations",
+		Long: `Run every scenario.yaml below the folders, and the named scenario files, and report which expectations are not met, and why.
+The default is the working directory. Folders whose names begin with a dot are skipped.
 
-Where a placements.golden.yaml stands beside a scenario.yaml, the placements after each step are compared with it; --update writes
-it. Exit status: 0 if every expectation is met, 3 if one is not, 2 if a scenario is wrong or none is found, 1 if one could not be run.`,
+If there is a placements.golden.yaml beside a scenario.yaml, the placements after each step are compared with it; --update writes
+it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invalid or none is found, 1 one could not be run.`,
 		Example: `  simulate test
   simulate test scenarios --junit test.xml
   simulate test scenarios --run 'zone|rack' -v
@@ -73,23 +75,23 @@ it. Exit status: 0 if every expectation is met, 3 if one is not, 2 if a scenario
 			return conclude(tested)
 		},
 	}
-	cmd.Flags().StringVar(&t.run, "run", "", "only those whose path or name matches this `REGEXP`")
+	cmd.Flags().StringVar(&t.run, "run", "", "run only scenarios whose path or name matches this `REGEXP`")
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list every step and expectation")
-	cmd.Flags().StringVar(&t.junit, "junit", "", "write a JUnit report to this `FILE`, too, a suite for each scenario")
-	cmd.Flags().BoolVar(&t.update, "update", false, "write placements.golden.yaml beside each scenario, instead of comparing with it")
+	cmd.Flags().StringVar(&t.junit, "junit", "", "also write a JUnit report to this `FILE`, one suite per scenario")
+	cmd.Flags().BoolVar(&t.update, "update", false, "write placements.golden.yaml beside each scenario instead of comparing with it")
 	return cmd
 }
 
-// tested is a scenario and what came of it.
+// tested is a scenario and its result.
 type tested struct {
-	file, path string // the path is the folder's where the file is its scenario.yaml
+	file, path string // path is the folder if the file is its scenario.yaml
 	gate.Case
 	gate.Outcome
 	report *run.Report
-	status int // exit status, were it alone
+	status int // exit code of this scenario alone
 }
 
-// scenarioFiles returns the files of the scenarios below the folders, and those that are named, each once and in order.
+// scenarioFiles returns the named files and the scenario files below the folders, each once, in order.
 func scenarioFiles(args []string) ([]string, error) {
 	if len(args) == 0 {
 		args = []string{"."}
@@ -100,7 +102,7 @@ func scenarioFiles(args []string) ([]string, error) {
 		info, err := os.Stat(arg)
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("%s: no such file or folder; give scenario files, or folders to look for a %s in", arg, scenario.FileName))
+			problems = append(problems, fmt.Errorf("%s: no such file or folder; give scenario files, or folders that contain a %s", arg, loader.FileName))
 			continue
 		case !info.IsDir():
 			files = append(files, filepath.Clean(arg))
@@ -113,7 +115,7 @@ func scenarioFiles(args []string) ([]string, error) {
 				return err
 			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
 				return fs.SkipDir
-			case !entry.IsDir() && entry.Name() == scenario.FileName:
+			case !entry.IsDir() && entry.Name() == loader.FileName:
 				files = append(files, filepath.Clean(path))
 				return readable(path)
 			}
@@ -122,14 +124,14 @@ func scenarioFiles(args []string) ([]string, error) {
 		if err != nil {
 			problems = append(problems, err)
 		} else if len(files) == before {
-			problems = append(problems, fmt.Errorf("%s: there is no %s in this folder or below it; give scenario files, or folders that hold one", arg, scenario.FileName))
+			problems = append(problems, fmt.Errorf("%s: no %s found; give scenario files, or folders that contain one", arg, loader.FileName))
 		}
 	}
 	slices.Sort(files)
 	return slices.Compact(files), errors.Join(problems...)
 }
 
-// readable finds a file that a folder brings and that need not end.
+// readable rejects files in a folder that might never end, such as pipes.
 func readable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -138,17 +140,17 @@ func readable(path string) error {
 	return manifest.Regular(path, info)
 }
 
-// loadTested reads the scenarios that the pattern matches. One that is wrong is kept with what is wrong with it; its name is not
-// known, so that only its path can match.
+// loadTested reads the scenarios that match the pattern. An invalid one is kept with its error; its name is unknown, so only its path can
+// match.
 func loadTested(files []string, pattern *regexp.Regexp) ([]*tested, error) {
 	var all []*tested
 	for _, file := range files {
 		t := &tested{file: file, path: file}
-		if filepath.Base(file) == scenario.FileName {
+		if filepath.Base(file) == loader.FileName {
 			t.path = filepath.Dir(file)
 		}
 		t.GoldenFile = expect.GoldenFile(file)
-		t.Scenario, t.Err = scenario.Load(file, scenario.Options{})
+		t.Scenario, t.Err = loader.Load(file, loader.Options{})
 		if !pattern.MatchString(t.path) && (t.Scenario == nil || !pattern.MatchString(t.Scenario.Name)) {
 			continue
 		}
@@ -158,14 +160,14 @@ func loadTested(files []string, pattern *regexp.Regexp) ([]*tested, error) {
 		all = append(all, t)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--run %s: of %s, none has such a path or name", pattern, count(len(files), "scenario"))
+		return nil, fmt.Errorf("--run %s: none of %s matches", pattern, words.Count(len(files), "scenario"))
 	}
-	// As in a listing of the paths shown, whatever the files are called.
+	// Sort by the path shown, not by the file's.
 	slices.SortStableFunc(all, func(a, b *tested) int { return cmp.Compare(a.path, b.path) })
 	return all, nil
 }
 
-// test runs what could be loaded.
+// test runs the scenarios that could be loaded.
 func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 	var ready []*tested
 	var cases []gate.Case
@@ -211,7 +213,7 @@ func writeJUnit(file string, all []*tested) error {
 		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err})
 	}
 	var out bytes.Buffer
-	if err := run.WriteTestedJUnit(&out, scenarios); err != nil {
+	if err := run.WriteJUnit(&out, scenarios); err != nil {
 		return err
 	}
 	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
@@ -220,7 +222,7 @@ func writeJUnit(file string, all []*tested) error {
 	return nil
 }
 
-// text is a line for each scenario, with what is not met below it, and a line for all of them.
+// text returns one line per scenario, followed by its unmet expectations, and a line for all of them.
 func (t *tests) text(all []*tested) string {
 	var out strings.Builder
 	width := 0
@@ -235,14 +237,14 @@ func (t *tests) text(all []*tested) string {
 			verdict, summary = "FAIL", "cannot be run"
 		default:
 			total, unmet := one.Counts()
-			expectations := count(total, "expectation")
+			expectations := words.Count(total, "expectation")
 			switch {
 			case total == 0:
 				verdict, expectations = "?", "no expectations"
 			case unmet > 0:
 				verdict, expectations = "FAIL", fmt.Sprintf("%d of %s not met", unmet, expectations)
 			}
-			summary = count(len(one.report.Steps), "step") + ", " + expectations
+			summary = words.Count(len(one.report.Steps), "step") + ", " + expectations
 		}
 		if verdict == "FAIL" {
 			failed = append(failed, one.path)
@@ -262,14 +264,14 @@ func (t *tests) text(all []*tested) string {
 		}
 	}
 	if len(failed) > 0 {
-		fmt.Fprintf(&out, "FAIL: %d of %s: %s\n", len(failed), count(len(all), "scenario"), strings.Join(failed, ", "))
+		fmt.Fprintf(&out, "FAIL: %d of %s: %s\n", len(failed), words.Count(len(all), "scenario"), strings.Join(failed, ", "))
 	} else {
-		fmt.Fprintf(&out, "ok: %s\n", count(len(all), "scenario"))
+		fmt.Fprintf(&out, "ok: %s\n", words.Count(len(all), "scenario"))
 	}
 	return printable(out.String())
 }
 
-// step tells which expectations of a step are not met, and with -v which are.
+// step writes the unmet expectations of a step; with -v, all of them.
 func (t *tests) step(out *strings.Builder, step *run.Step) {
 	shown := step.Expectations
 	if !t.verbose {
@@ -295,7 +297,7 @@ func (t *tests) step(out *strings.Builder, step *run.Step) {
 	}
 }
 
-// printable has no characters that would steer a terminal.
+// printable replaces characters that would control a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && !unicode.IsGraphic(r) {
@@ -305,15 +307,7 @@ func printable(text string) string {
 	}, text)
 }
 
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// conclude is the worst status of all: one that could not be run, then one that is wrong, then one that is not met. The report has
-// told them already.
+// conclude returns the worst result: one that could not be run, then an invalid one, then an unmet one. The report has shown the details.
 func conclude(all []*tested) error {
 	has := func(status int) int {
 		n := 0
@@ -326,9 +320,9 @@ func conclude(all []*tested) error {
 	}
 	switch {
 	case has(exitFailed) > 0:
-		return fmt.Errorf("%d of %s could not be run", has(exitFailed), count(len(all), "scenario"))
+		return fmt.Errorf("%d of %s could not be run", has(exitFailed), words.Count(len(all), "scenario"))
 	case has(exitInput) > 0:
-		return &inputError{err: fmt.Errorf("%d of %s cannot be run as written", has(exitInput), count(len(all), "scenario"))}
+		return &inputError{err: fmt.Errorf("%d of %s failed validation", has(exitInput), words.Count(len(all), "scenario"))}
 	case has(exitUnmet) > 0:
 		return errUnmet
 	}

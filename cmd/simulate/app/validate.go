@@ -8,17 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 func newValidate(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "validate SCENARIO...",
-		Short:   "Check scenarios and every file they name; report all problems at once",
+		Short:   "Check scenarios and every file they name, and report all problems at once",
 		Example: `  simulate validate scenarios/*/`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(cmd, "no scenario is given; give scenario files, or folders that hold a %s", scenario.FileName)
+				return usage(cmd, "no scenario given; give scenario files, or folders that contain a %s", loader.FileName)
 			}
 			return nil
 		},
@@ -26,7 +26,7 @@ func newValidate(s streams) *cobra.Command {
 			var valid strings.Builder
 			var problems []error
 			for _, path := range args {
-				loaded, err := scenario.Load(path, scenario.Options{})
+				loaded, err := loader.Load(path, loader.Options{})
 				if err != nil {
 					problems = append(problems, err)
 					continue

@@ -11,22 +11,22 @@ import (
 	askverify "github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/verify"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 func newVerify(s streams) *cobra.Command {
-	var opts scenario.Options
+	var opts loader.Options
 	var sources askverify.Sources
 	var least string
 	var out output
 	cmd := &cobra.Command{
 		Use:   "verify DUMP...",
-		Short: "Tell how many placements of a real cluster are among the scheduler's best nodes",
-		Long: `Replay the dump of a real cluster in the order in which its pods got their nodes, and print how many of the nodes are among the
-scheduler's best, each on the cluster as it was just before. What differs is classified by what it could come from.
+		Short: "Count how many placements of a real cluster are on one of the scheduler's best nodes",
+		Long: `Replay the dump of a real cluster in the order in which its pods were scheduled, and count how many nodes are among the
+scheduler's best, each judged on the cluster as it was just before. Differences are classified by their possible cause.
 
-A dump alone knows nothing of the pods that are gone. With the cluster's events, its audit logs or an earlier dump they stand where they
-stood, from their scheduling until their deletion.`,
+A dump does not contain pods that are gone. With the cluster's events, its audit logs or an earlier dump, those pods are put where
+they were, from their scheduling until their deletion.`,
 		Example: `  ` + kubectlGet + ` > dump.json
   simulate verify dump.json
   kubectl get events -A -o json > events.json
@@ -39,14 +39,14 @@ stood, from their scheduling until their deletion.`,
 				return err
 			}
 			if len(args) == 0 {
-				return usage(cmd, "no dump is given; give the file that %s wrote, or - for standard input", kubectlGet)
+				return usage(cmd, "no dump given; give the file that %s wrote, or - for standard input", kubectlGet)
 			}
 			asked, err := minAgreement(cmd, least)
 			if err != nil {
 				return err
 			}
 			opts.Dump = true
-			loaded, err := scenario.FromFiles(s.in, args, nil, opts)
+			loaded, err := loader.FromFiles(s.in, args, nil, opts)
 			if err != nil {
 				return asInput(err)
 			}
@@ -75,27 +75,27 @@ stood, from their scheduling until their deletion.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&sources.Events, "events", nil, "`FILE` of the cluster's events, as kubectl get events -A -o json writes it; can be given several times")
-	flags.StringArrayVar(&sources.Audit, "audit", nil, "`FILE` of the API server's audit log, a line for each event of audit.k8s.io/v1; can be given several times")
-	flags.StringArrayVar(&sources.Earlier, "earlier", nil, "`FILE` of an earlier dump of the cluster; can be given several times")
+	flags.StringArrayVar(&sources.Events, "events", nil, "`FILE` of the cluster's events, as kubectl get events -A -o json writes it (repeatable)")
+	flags.StringArrayVar(&sources.Audit, "audit", nil, "`FILE` of the API server's audit log, one line per event of audit.k8s.io/v1 (repeatable)")
+	flags.StringArrayVar(&sources.Earlier, "earlier", nil, "`FILE` of an earlier dump of the cluster (repeatable)")
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "`FILE` of the cluster's KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
-	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "kube-scheduler's feature `GATES` to switch, as NAME=true,NAME=false")
+	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
 	registerStrict(cmd, &opts.Strict)
-	flags.StringVar(&least, "min-agreement", "", "`PERCENT` of the pods with more than one feasible node that must be on one of the best; with fewer the exit status is 3")
+	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the pods with more than one feasible node are on one of the best")
 	out.register(cmd, verify.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "the verdict alone")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict")
 	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 
-// minAgreement reads "95%" or "95"; nil: no agreement is asked for.
+// minAgreement parses "95%" or "95". It returns nil if the flag is not given.
 func minAgreement(cmd *cobra.Command, given string) (*float64, error) {
 	if !cmd.Flags().Changed("min-agreement") {
 		return nil, nil
 	}
 	least, err := strconv.ParseFloat(strings.TrimSuffix(given, "%"), 64)
 	if err != nil || !(least >= 0 && least <= 100) {
-		return nil, usage(cmd, "--min-agreement: %q is no percentage; give a number from 0 to 100, such as 95%%", given)
+		return nil, usage(cmd, "--min-agreement: %q is not a percentage; give a number from 0 to 100, for example 95%%", given)
 	}
 	return &least, nil
 }

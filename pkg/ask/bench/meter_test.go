@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/faultline/faultline/pkg/expect"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// TestSchedulerPerf runs each of upstream's cases once: 500 pods, and none stays Pending.
+// TestSchedulerPerf runs each of upstream's cases once: 500 pods, none of which stays Pending.
 func TestSchedulerPerf(t *testing.T) {
 	paths, err := filepath.Glob("../../../scenarios/scheduler_perf/*")
 	if err != nil || len(paths) != 9 {
@@ -21,7 +21,7 @@ func TestSchedulerPerf(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			loaded, err := scenario.Load(path, scenario.Options{})
+			loaded, err := loader.Load(path, loader.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestMeterError(t *testing.T) {
 }
 
 func TestPlugins(t *testing.T) {
-	loaded, err := scenario.Load("../../../scenarios/scheduler_perf/SchedulingPodAntiAffinity", scenario.Options{})
+	loaded, err := loader.Load("../../../scenarios/scheduler_perf/SchedulingPodAntiAffinity", loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// A dump is sized alike whether it is the cluster or what is applied: three pods of 1 CPU are placed afresh and fit on one node of 4 CPUs,
-// the pod of a DaemonSet follows the nodes, and that of another scheduler, which would need a second one, is left out.
+// A dump is sized the same whether it is the cluster or is applied: three pods of 1 CPU are placed again and fit on one node of 4 CPUs, the
+// pod of a DaemonSet follows the nodes, and that of another scheduler, which would need a second node, is left out.
 func TestSizeOfADump(t *testing.T) {
 	dump := ""
 	for _, name := range []string{"n1", "n2", "n3"} {
@@ -24,7 +24,7 @@ func TestSizeOfADump(t *testing.T) {
 	dump += pod("a", ";n1") + pod("b", ";n2") + pod("c", ";n3") + pod("d", ";n3, schedulerName: volcano") + pod("e", ";n3, schedulerName: volcano") +
 		pod("f", ", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agent, uid: u, controller: true}];n3")
 	for _, files := range [][2][]string{{{"-"}, nil}, {nil, {"-"}}} {
-		s, err := scenario.FromFiles(strings.NewReader(dump), files[0], files[1], scenario.Options{})
+		s, err := loader.FromFiles(strings.NewReader(dump), files[0], files[1], loader.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

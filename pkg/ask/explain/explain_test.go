@@ -8,18 +8,18 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/scenarios"
 )
 
-// world runs the scenario of the text.
 func world(t *testing.T, text string) *simulation.Result {
 	t.Helper()
 	var file scenario.File
 	if err := yaml.UnmarshalStrict([]byte(text), &file); err != nil {
 		t.Fatal(err)
 	}
-	s, err := scenario.New("test", &file)
+	s, err := loader.New("test", &file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func world(t *testing.T, text string) *simulation.Result {
 
 func walkthrough(t *testing.T) *simulation.Result {
 	t.Helper()
-	s, err := scenario.LoadFS(scenarios.FS, scenarios.Walkthrough, scenario.Options{})
+	s, err := loader.LoadFS(scenarios.FS, scenarios.Walkthrough, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

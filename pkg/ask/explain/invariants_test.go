@@ -17,11 +17,12 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// generated is a small world at random in which pods often have no place: nodes in zones, small, tainted or cordoned, and
-// workloads with every kind of hard rule; then one is scaled, and a node is drained.
+// generated returns a small random world in which pods often have no place: nodes in zones, small, tainted or cordoned, and workloads with
+// every kind of hard rule; then one is scaled, and a node is drained.
 func generated(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var b strings.Builder
@@ -49,7 +50,7 @@ func generated(seed uint64) string {
 	return b.String()
 }
 
-// follow does what the words of a fix say, as a reader of them would, to the scenario up to the step.
+// follow applies the words of a fix, as a reader would, to the scenario up to the step.
 func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.Step, owner cluster.Ref) *scenario.Scenario {
 	t.Helper()
 	words := func(pattern string) []string {
@@ -60,20 +61,20 @@ func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.
 		return s.Then(scenario.Step{Name: "uncordon", Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{m[1]}}}})
 	}
 	if m := words("tolerate (.+)=(.+):(.+)"); m != nil {
-		return s.Edit(owner, func(spec *v1.PodSpec) {
+		return variant.Edit(s, owner, func(spec *v1.PodSpec) {
 			spec.Tolerations = append(spec.Tolerations, v1.Toleration{Key: m[1], Value: m[2], Effect: v1.TaintEffect(m[3])})
 		})
 	}
 	if m := words(`request at most (\S+) (CPU|memory) \(now .+\)`); m != nil {
 		name := map[string]v1.ResourceName{"CPU": v1.ResourceCPU, "memory": v1.ResourceMemory}[m[2]]
-		return s.Edit(owner, func(spec *v1.PodSpec) { spec.Containers[0].Resources.Requests[name] = resource.MustParse(m[1]) })
+		return variant.Edit(s, owner, func(spec *v1.PodSpec) { spec.Containers[0].Resources.Requests[name] = resource.MustParse(m[1]) })
 	}
 	if m := words(`\S+ replicas? fewer: (\d+)`); m != nil {
 		replicas, err := strconv.Atoi(m[1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Scale(owner, step.Name, int32(replicas))
+		return variant.Scale(s, owner, step.Name, int32(replicas))
 	}
 	if m := words(`one more node like (\S+) in (.+)`); m != nil {
 		more := step.State.Node(m[1]).DeepCopy()
@@ -85,14 +86,14 @@ func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.
 		return s.With(more)
 	}
 	for _, r := range rule.Of(specOf(step.State, owner)) { // no workload has two
-		return s.Edit(owner, func(spec *v1.PodSpec) { rule.Soften(spec, r) })
+		return variant.Edit(s, owner, func(spec *v1.PodSpec) { rule.Soften(spec, r) })
 	}
 	t.Fatalf("nobody can follow %q", change)
 	return nil
 }
 
-// Whoever does what a fix says finds as many pods Pending as it says, and fewer of the workload than before, or more running. What
-// the text calls the most is: a little more leaves more Pending.
+// Following a fix gives as many Pending pods as it says, and fewer of the workload than before, or more running. An amount called the most
+// is: a little more leaves more Pending.
 func TestFixesHold(t *testing.T) {
 	kinds, helpless := map[string]int{}, 0
 	for seed := range uint64(20) {
@@ -186,7 +187,7 @@ func TestEffectsHold(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, e := range effects {
-					without, err := last(context.Background(), result.Scenario.Until(step.Name).Edit(owner, func(spec *v1.PodSpec) {
+					without, err := last(context.Background(), variant.Edit(result.Scenario.Until(step.Name), owner, func(spec *v1.PodSpec) {
 						spec.Affinity, spec.NodeSelector, spec.TopologySpreadConstraints = nil, nil, nil // no workload has two
 					}))
 					if err != nil {

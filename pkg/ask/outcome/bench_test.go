@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 func walkthrough(tb testing.TB) *scenario.Scenario {
 	tb.Helper()
-	s, err := scenario.Load("../../../scenarios/kind-walkthrough", scenario.Options{})
+	s, err := loader.Load("../../../scenarios/kind-walkthrough", loader.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // recorded is a case of package simulation's: what a real control plane did, step by step.
@@ -45,7 +46,7 @@ func load(t *testing.T, name string) (*recorded, *scenario.Scenario) {
 			Name: step.Name, Fresh: step.Fresh, Apply: &scenario.Source{Files: []string{filepath.Join(dir, step.File)}},
 		})
 	}
-	s, err := scenario.New(name, file)
+	s, err := loader.New(name, file)
 	if err != nil {
 		t.Fatal(err)
 	}

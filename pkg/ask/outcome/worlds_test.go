@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -28,7 +29,7 @@ func apply(name string, fresh bool, objects ...apiruntime.RawExtension) scenario
 
 func world(t *testing.T, zones []topology.Zone, steps ...scenario.Step) *scenario.Scenario {
 	t.Helper()
-	s, err := scenario.New("test", &scenario.File{Cluster: []scenario.Source{{Synthetic: &topology.Spec{Zones: zones}}}, Steps: steps})
+	s, err := loader.New("test", &scenario.File{Cluster: []scenario.Source{{Synthetic: &topology.Spec{Zones: zones}}}, Steps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}

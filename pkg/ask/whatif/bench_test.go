@@ -7,6 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // large is a sweep of 200 points on 1,000 nodes, on which 2,000 pods run before what varies is placed.
@@ -26,7 +27,7 @@ func loadLarge(b *testing.B) (*scenario.Scenario, whatif.Options) {
 	if err := json.Unmarshal([]byte(large), &file); err != nil {
 		b.Fatal(err)
 	}
-	s, err := scenario.New("large", &file)
+	s, err := loader.New("large", &file)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 const zone = "topology.kubernetes.io/zone"
@@ -35,7 +36,7 @@ func load(t *testing.T) *scenario.Scenario {
 	if err := json.Unmarshal([]byte(sweep), &file); err != nil {
 		t.Fatal(err)
 	}
-	s, err := scenario.New("test", &file)
+	s, err := loader.New("test", &file)
 	if err != nil {
 		t.Fatal(err)
 	}

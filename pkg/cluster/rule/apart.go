@@ -8,42 +8,41 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Apart is a rule by which the pods of one workload keep apart from each other.
+// Apart is a rule that keeps the pods of a workload apart from each other.
 type Apart struct {
 	By Separation
-	// Over are the topology keys over whose domains they keep apart, a rule for each; empty with NoRule.
+	// Over lists the topology keys over whose domains the pods keep apart, one rule each; it is empty for NoRule.
 	Over []Over
-	// MaxSkew is that of spread constraints; below 1 stands for 1.
+	// MaxSkew applies to spread constraints; below 1 means 1.
 	MaxSkew int32
 	// Required makes spread constraints DoNotSchedule rather than ScheduleAnyway.
 	Required bool
-	// MatchLabelKeys are pod labels whose values have to be equal, too, such as pod-template-hash: then the pods of a new revision
-	// keep apart from each other alone.
+	// MatchLabelKeys are pod labels whose values must be equal, too. With pod-template-hash, the pods of a new revision keep apart only
+	// from each other.
 	MatchLabelKeys []string
 }
 
 // Separation is a kind of rule to keep pods apart.
 type Separation string
 
-// The separations.
 const (
-	NoRule       Separation = "none"   // none, so that a scheduler's defaults hold
+	NoRule       Separation = "none"   // no rule, so that the scheduler's defaults apply
 	SoftAnti     Separation = "soft"   // preferred anti-affinity
 	HardAnti     Separation = "hard"   // required anti-affinity
 	EvenlySpread Separation = "spread" // topology spread constraints
 )
 
-// Separations are all of them.
+// Separations lists all separations.
 var Separations = []Separation{NoRule, SoftAnti, HardAnti, EvenlySpread}
 
-// Over is a topology key, and the weight of a preferred term over it; below 1 stands for 100, the heaviest.
+// Over is a topology key and the weight of a preferred term; below 1 means 100, the maximum.
 type Over struct {
 	TopologyKey string
 	Weight      int32
 }
 
-// KeptApart returns the rules by which pods of these labels keep apart from each other: anti-affinity and spread constraints whose
-// selectors match the pods themselves. Terms that name namespaces are among them only if they name the given one.
+// KeptApart returns the rules that keep pods with these labels apart from each other: anti-affinity and spread constraints whose selectors
+// match the pods themselves. Terms with namespaces count only if they name the given one.
 func KeptApart(spec *v1.PodSpec, own labels.Set, namespace string) []Rule {
 	var rules []Rule
 	for _, p := range places(spec) {
@@ -54,11 +53,11 @@ func KeptApart(spec *v1.PodSpec, own labels.Set, namespace string) []Rule {
 	return rules
 }
 
-// KeepApart puts rules in the place of those by which pods of these labels keep apart now. The spec is changed in place: hand in a
-// deep copy. The selector is that of the new rules.
+// KeepApart replaces the rules that keep pods with these labels apart. It changes the spec in place, so pass a deep copy. The selector is
+// for the new rules.
 func KeepApart(spec *v1.PodSpec, own labels.Set, namespace string, selector *metav1.LabelSelector, by ...Apart) {
 	kept := places(spec)
-	for _, p := range slices.Backward(kept) { // from the back, since what is removed moves the rest
+	for _, p := range slices.Backward(kept) { // backward, so that removing one does not move the rest
 		if among(spec, p, own, namespace) {
 			remove(spec, p)
 		}
@@ -97,7 +96,7 @@ func add(spec *v1.PodSpec, selector *metav1.LabelSelector, apart *Apart) {
 	}
 }
 
-// among tells whether the rule keeps pods of these labels apart from each other.
+// among reports whether the rule keeps pods with these labels apart from each other.
 func among(spec *v1.PodSpec, p place, own labels.Set, namespace string) bool {
 	var selector *metav1.LabelSelector
 	switch {

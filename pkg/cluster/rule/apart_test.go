@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 )
 
-// What is about other pods stays, and of what is about the pods themselves nothing does.
+// KeepApart keeps the rules about other pods and removes all those about the pods themselves.
 func TestKeepApart(t *testing.T) {
 	own := labels.Set{"app": "web", "tier": "front"}
 	web, cache := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "cache"}}

@@ -7,11 +7,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// softWeight is the weight of a rule that was hard: the heaviest that there is.
+// softWeight is the weight of a softened rule: the maximum.
 const softWeight = 100
 
-// Without takes the rule out of the spec, which is changed in place: hand in a deep copy. It tells whether the rule was there.
-// Whatever is empty then is left out, since an empty affinity would give a template another pod-template-hash for nothing.
+// Without removes the rule from the spec and reports whether it was there. It changes the spec in place, so pass a deep copy. It also
+// removes what becomes empty, because an empty affinity would give a template another pod-template-hash for nothing.
 func Without(spec *v1.PodSpec, r Rule) bool {
 	p, found := find(spec, r)
 	if !found {
@@ -22,8 +22,7 @@ func Without(spec *v1.PodSpec, r Rule) bool {
 	return true
 }
 
-// WithWeight gives a preferred term of the spec, which is changed in place, another weight; 1 to 100 are legal. It tells whether
-// the rule was there and has a weight.
+// WithWeight sets the weight, 1 to 100, of a preferred term of the spec in place. It reports whether the rule was there and has a weight.
 func WithWeight(spec *v1.PodSpec, r Rule, weight int32) bool {
 	p, found := find(spec, r)
 	if !found || p.Weight == 0 {
@@ -37,10 +36,10 @@ func WithWeight(spec *v1.PodSpec, r Rule, weight int32) bool {
 	return true
 }
 
-// Soften makes a hard rule of the spec, which is changed in place, a soft one: a required term becomes a preferred one of weight
-// 100, each term of required node affinity too, a node selector becomes preferred node affinity, and DoNotSchedule becomes
-// ScheduleAnyway. It tells whether it did: not where the rule is not there, is soft, or is a spread constraint besides a soft one
-// over the same key, of which the API server accepts but one.
+// Soften makes a hard rule of the spec soft, in place: a required term becomes a preferred one of weight 100, as does each term of required
+// node affinity; a node selector becomes preferred node affinity, and DoNotSchedule becomes ScheduleAnyway. It reports whether it did. It
+// does not if the rule is missing, is already soft, or is a spread constraint beside a soft one over the same key, of which the API server
+// accepts only one.
 func Soften(spec *v1.PodSpec, r Rule) bool {
 	p, found := find(spec, r)
 	if !found || !p.Hard {
@@ -67,7 +66,7 @@ func Soften(spec *v1.PodSpec, r Rule) bool {
 			}
 		}
 		c := &spec.TopologySpreadConstraints[p.index]
-		c.WhenUnsatisfiable, c.MinDomains = v1.ScheduleAnyway, nil // minDomains is legal with DoNotSchedule alone
+		c.WhenUnsatisfiable, c.MinDomains = v1.ScheduleAnyway, nil // minDomains is only valid with DoNotSchedule
 		return true
 	}
 	remove(spec, p)
@@ -121,7 +120,7 @@ func remove(spec *v1.PodSpec, p place) {
 	}
 }
 
-// podAffinity is the affinity or the anti-affinity, which have the same fields.
+// podAffinity returns the affinity or the anti-affinity, which have the same fields.
 func podAffinity(spec *v1.PodSpec, kind Kind) *v1.PodAffinity {
 	if kind == Affinity {
 		return spec.Affinity.PodAffinity
@@ -129,7 +128,7 @@ func podAffinity(spec *v1.PodSpec, kind Kind) *v1.PodAffinity {
 	return (*v1.PodAffinity)(spec.Affinity.PodAntiAffinity)
 }
 
-// without returns the list without its i-th element; nil if nothing is left.
+// without returns the list without element i, or nil if nothing is left.
 func without[T any](list []T, i int) []T {
 	if len(list) == 1 {
 		return nil
@@ -137,7 +136,7 @@ func without[T any](list []T, i int) []T {
 	return slices.Delete(list, i, i+1)
 }
 
-// tidy leaves out what of the affinity is empty.
+// tidy removes the empty parts of the affinity.
 func tidy(spec *v1.PodSpec) {
 	a := spec.Affinity
 	if a == nil {

@@ -1,5 +1,5 @@
-// Package rule lists the rules in a pod's spec, and changes them one at a time: its affinity and anti-affinity, its node affinity
-// and node selector, and its topology spread constraints.
+// Package rule lists the rules in a pod's spec, and changes them one at a time: affinity and anti-affinity, node affinity and node
+// selector, and topology spread constraints.
 package rule
 
 import (
@@ -13,10 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Kind says where in the spec a rule stands, and so what it speaks of.
+// Kind is the part of the spec that a rule is in.
 type Kind string
 
-// The kinds of rules.
 const (
 	Affinity     Kind = "podAffinity"
 	AntiAffinity Kind = "podAntiAffinity"
@@ -27,24 +26,24 @@ const (
 
 // Rule is one rule of a pod's spec.
 type Rule struct {
-	// Path is the rule's place in the spec, such as affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].
+	// Path is the rule's path in the spec, such as affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].
 	Path string
 	Kind Kind
-	// Hard tells that a pod stays Pending rather than break the rule.
+	// Hard means that a pod stays Pending rather than break the rule.
 	Hard bool
-	// TopologyKey is the node label over whose values the rule speaks; empty for those about nodes themselves.
+	// TopologyKey is the node label whose values the rule is about; empty for rules about nodes themselves.
 	TopologyKey string
-	// Selector says which pods the rule speaks of, or which nodes, as a selector for kubectl -l. Node affinity may have several
-	// terms, joined by "or". What the API server adds from matchLabelKeys and mismatchLabelKeys is left out, since it is in a
-	// pod's spec and not in its template's.
+	// Selector selects the pods or nodes that the rule is about, in the syntax of kubectl -l. The terms of node affinity are joined by
+	// "or". What the API server adds from matchLabelKeys and mismatchLabelKeys is left out, since it is in a pod's spec but not in its
+	// template's.
 	Selector string
-	// Weight is that of a preferred term, 1 to 100; otherwise 0.
+	// Weight is the weight of a preferred term, 1 to 100, and 0 for other rules.
 	Weight int32
-	// MaxSkew is that of a spread constraint; otherwise 0.
+	// MaxSkew is that of a spread constraint, and 0 for other rules.
 	MaxSkew int32
 }
 
-// String says the rule in words, for example: preferred anti-affinity over topology.kubernetes.io/zone (weight 100).
+// String describes the rule, for example: preferred anti-affinity over topology.kubernetes.io/zone (weight 100).
 func (r Rule) String() string {
 	switch r.Kind {
 	case Affinity, AntiAffinity:
@@ -68,8 +67,8 @@ func (r Rule) String() string {
 	return fmt.Sprintf("spread over %s, maxSkew %d, %s", r.TopologyKey, r.MaxSkew, when)
 }
 
-// is tells whether the rule is the same as one of another version of the spec, as a later step of a scenario may apply it: it
-// stands at the same place and speaks of the same, perhaps with another weight or skew, or softened.
+// is reports whether the rule is the same as one of another version of the spec, as applied by a later step of a scenario: same path and
+// subject, perhaps with another weight or skew, or softened.
 func (r Rule) is(other Rule) bool {
 	return r.Path == other.Path && r.TopologyKey == other.TopologyKey && r.Selector == other.Selector
 }
@@ -79,9 +78,9 @@ const (
 	preferred = "preferredDuringSchedulingIgnoredDuringExecution"
 )
 
-// Of returns the rules of the spec: pod affinity, pod anti-affinity, node affinity, each with its required rules first, then the
-// node selector and the spread constraints, each in the order of the spec. Required node affinity is one rule, whatever the number
-// of its terms, since they are alternatives; so is the node selector.
+// Of returns the rules of the spec: pod affinity, pod anti-affinity and node affinity, each with its required rules first, then the node
+// selector and the spread constraints, in the order of the spec. Required node affinity is one rule, since its terms are alternatives; so
+// is the node selector.
 func Of(spec *v1.PodSpec) []Rule {
 	var rules []Rule
 	for _, p := range places(spec) {
@@ -90,7 +89,7 @@ func Of(spec *v1.PodSpec) []Rule {
 	return rules
 }
 
-// place is a rule together with its index in the list that it stands in.
+// place is a rule and its index in its list.
 type place struct {
 	Rule
 	index int
@@ -100,7 +99,7 @@ func places(spec *v1.PodSpec) []place {
 	var all []place
 	if affinity := spec.Affinity; affinity != nil {
 		all = append(all, podTerms(Affinity, affinity.PodAffinity)...)
-		all = append(all, podTerms(AntiAffinity, (*v1.PodAffinity)(affinity.PodAntiAffinity))...) // which has the same fields
+		all = append(all, podTerms(AntiAffinity, (*v1.PodAffinity)(affinity.PodAntiAffinity))...) // same fields
 		all = append(all, nodeTerms(affinity.NodeAffinity)...)
 	}
 	if len(spec.NodeSelector) > 0 {
@@ -161,7 +160,7 @@ func nodeTerms(affinity *v1.NodeAffinity) []place {
 	return all
 }
 
-// selector formats a label selector without what the API server has merged into it, as cluster.MergeLabelKeys does.
+// selector formats a label selector without what the API server merged into it; see cluster.MergeLabelKeys.
 func selector(s *metav1.LabelSelector, match, mismatch []string) string {
 	if s != nil && len(match)+len(mismatch) > 0 {
 		s = s.DeepCopy()
@@ -173,7 +172,6 @@ func selector(s *metav1.LabelSelector, match, mismatch []string) string {
 	return metav1.FormatLabelSelector(s)
 }
 
-// nodeSelector formats a node selector term.
 func nodeSelector(term *v1.NodeSelectorTerm) string {
 	var parts []string
 	for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
@@ -182,7 +180,7 @@ func nodeSelector(term *v1.NodeSelectorTerm) string {
 			operator = selection.DoesNotExist
 		}
 		requirement, err := labels.NewRequirement(r.Key, operator, r.Values)
-		if err != nil { // a field's name need not be a label's
+		if err != nil { // the name of a field need not be a valid label key
 			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Key, operator, strings.Join(r.Values, ","))))
 			continue
 		}

@@ -17,7 +17,7 @@ func specOf(t *testing.T, text string) *v1.PodSpec {
 	return &spec
 }
 
-// everything has a rule of each kind, and two of some.
+// everything has a rule of each kind, and two of some kinds.
 const everything = `
 affinity:
   podAffinity:
@@ -89,7 +89,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Without each rule the others are left, and nothing else.
+// Without removes one rule and nothing else.
 func TestWithout(t *testing.T) {
 	words := func(spec *v1.PodSpec) []string {
 		var all []string
@@ -109,7 +109,7 @@ func TestWithout(t *testing.T) {
 			t.Errorf("without %s (-want +got):\n%s", r.Path, diff)
 		}
 	}
-	// A spec from which the last rule is taken is as if there had never been one.
+	// Removing the last rule leaves a spec that looks as if it never had one.
 	for _, r := range rules {
 		if !Without(spec, Of(spec)[0]) {
 			t.Errorf("%s is not found", r)
@@ -120,7 +120,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// The API server merges matchLabelKeys into a pod's selector; the rule is the template's nevertheless, and the other way round.
+// The API server merges matchLabelKeys into a pod's selector; it is still the template's rule, and vice versa.
 func TestARuleOfAPodIsTheTemplates(t *testing.T) {
 	const template = `{affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [
   {topologyKey: zone, labelSelector: {matchLabels: {app: web}}, matchLabelKeys: [hash], mismatchLabelKeys: [tenant]}]}},
@@ -140,7 +140,7 @@ func TestARuleOfAPodIsTheTemplates(t *testing.T) {
 	}
 }
 
-// A rule at the same place that speaks of something else is another one; with another weight it is the same.
+// A rule at the same path about something else is another rule; with another weight it is the same.
 func TestWhatIsTheSameRule(t *testing.T) {
 	term := func(weight, key, app string) *v1.PodSpec {
 		return specOf(t, `{affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// attempt is the last refusal among the pods of one controller. Until something changes it holds for all that are alike.
+// attempt is the last rejection among the pods of one controller. Until something changes, it holds for all pods that are alike.
 type attempt struct {
 	changes int
 	pending placement.Pending
@@ -26,7 +26,7 @@ func (e *Engine) refuse(next *entry, pending placement.Pending) {
 	}
 }
 
-// refusedAlike returns the refusal of a pod of the same controller that looks the same, if nothing has changed since.
+// refusedAlike returns the rejection of an alike pod of the same controller, if nothing has changed since.
 func (e *Engine) refusedAlike(pod *v1.Pod) (placement.Pending, bool) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -40,30 +40,27 @@ func (e *Engine) refusedAlike(pod *v1.Pod) (placement.Pending, bool) {
 	return last.pending, true
 }
 
-// alike tells whether two pods of one controller have all in common that a plugin reads of a pod without a node, which is nearly
-// everything but its name, and its name where that leads to claims of its own. It costs little: the pods of one template share
-// what their specs point to.
+// alike reports whether two pods of one controller agree in everything that plugins read of a pod without a node: nearly everything but its
+// name, and the name too if the pod has claims of its own. It is cheap, because the pods of one template share what their specs point to.
 func alike(a, b *v1.Pod) bool {
 	return a.Namespace == b.Namespace && maps.Equal(a.Labels, b.Labels) && !individual(a) && !individual(b) &&
 		equality.Semantic.DeepEqual(withoutConditions(a.Status), withoutConditions(b.Status)) &&
 		(equality.Semantic.DeepEqual(&a.Spec, &b.Spec) || equality.Semantic.DeepEqual(withoutToken(a.Spec), withoutToken(b.Spec)))
 }
 
-// individual tells whether the pod has a node reserved for it, or claims by its own name.
+// individual reports whether the pod has a nominated node, or claims named after it.
 func individual(pod *v1.Pod) bool {
 	return pod.Status.NominatedNodeName != "" || len(pod.Spec.ResourceClaims) > 0 ||
 		slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return volume.Ephemeral != nil })
 }
 
-// withoutConditions leaves out what a scheduler has said of the pod before.
+// withoutConditions removes what a scheduler has reported about the pod before.
 func withoutConditions(status v1.PodStatus) v1.PodStatus {
 	status.Conditions = nil
 	return status
 }
 
-// withoutToken returns the spec without the volume that the API server adds to each pod, under a name of its own, for the token of
-// its service account:
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/serviceaccount/admission.go
+// withoutToken returns the spec without the volume, uniquely named per pod, that the API server adds for the service account token:
 func withoutToken(spec v1.PodSpec) v1.PodSpec {
 	const prefix = "kube-api-access-"
 	spec.Volumes = slices.DeleteFunc(slices.Clone(spec.Volumes), func(volume v1.Volume) bool {

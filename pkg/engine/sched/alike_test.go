@@ -11,9 +11,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// The pods of a ReplicaSet can differ: its template has been patched in between, an admission webhook has sized one of them, a
-// gate has been removed from one. Each case makes the first of two pods impossible to place; the second, which differs, is placed,
-// and a third, which is as the first, is refused in the same words.
+// The pods of a ReplicaSet can differ: its template was patched in between, an admission webhook resized one, a gate was removed from one.
+// Each case makes the first of two pods impossible to place; the second, which differs, is placed, and a third, which is like the first, is
+// rejected with the same message.
 func TestARefusalHoldsForPodsThatLookTheSame(t *testing.T) {
 	control := v1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: v1.TolerationOpExists}
 	cases := map[string]struct {
@@ -80,13 +80,13 @@ func TestARefusalHoldsForPodsThatLookTheSame(t *testing.T) {
 				t.Fatalf("pending (-want +got):\n%s", diff)
 			}
 			if first, third := result.Pending[0].Message, result.Pending[1].Message; first != third {
-				t.Errorf("the third pod is refused with %q, the first with %q", third, first)
+				t.Errorf("the third pod is rejected with %q, the first with %q", third, first)
 			}
 		})
 	}
 }
 
-// What the API server and the kubelet alone read does not make pods differ: each pod of a cluster has a token volume of its own name.
+// What only the API server and the kubelet read does not make pods differ: each pod of a cluster has a token volume with its own name.
 func TestATokenVolumeIsNoDifference(t *testing.T) {
 	_, pods := replicas("web", 2, nil)
 	for i, name := range []string{"kube-api-access-aaaaa", "kube-api-access-bbbbb"} {

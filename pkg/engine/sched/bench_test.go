@@ -18,9 +18,9 @@ import (
 // https://github.com/kubernetes/kubernetes/tree/v1.37.1/test/integration/scheduler_perf
 type perfCase struct {
 	name string
-	// init and measured make the pods that are there at the start and those that are timed.
+	// init and measured modify the initial and the timed pods.
 	init, measured func(*v1.Pod)
-	zones          int // the nodes' zones; 0: no zone label
+	zones          int // number of zones; 0: no zone label
 }
 
 var perfCases = []perfCase{
@@ -34,8 +34,7 @@ var perfCases = []perfCase{
 	{name: "PreferredTopologySpreading", measured: spreading(v1.ScheduleAnyway), zones: 3},
 }
 
-// sizes are nodes, pods at the start and pods timed. scheduler_perf has no size of 1,000 nodes; it is there for its users'
-// clusters.
+// sizes are the numbers of nodes, initial pods and timed pods. scheduler_perf has no size of 1,000 nodes, but users' clusters do.
 var sizes = []struct{ nodes, init, measured int }{
 	{500, 100, 400},
 	{1000, 200, 800},
@@ -67,7 +66,7 @@ func BenchmarkPlace(b *testing.B) {
 	}
 }
 
-// perfWorld returns an engine whose cluster has the nodes and the pods of the start.
+// perfWorld returns an engine and its cluster, with the nodes and the initial pods.
 func perfWorld(b *testing.B, c perfCase, nodes, init int) (*Engine, *cluster.State) {
 	b.Helper()
 	config, err := DefaultConfig()
@@ -182,7 +181,7 @@ func spreading(when v1.UnsatisfiableConstraintAction) func(*v1.Pod) {
 	}
 }
 
-// BenchmarkRecord is what it costs to keep the cycles of 2,000 pods on 1,000 nodes, ten nodes each, beside a plain run.
+// BenchmarkRecord measures the cost of keeping the cycles of 2,000 pods on 1,000 nodes, ten nodes each, against a plain run.
 func BenchmarkRecord(b *testing.B) {
 	const nodes, measured = 1000, 2000
 	for _, c := range perfCases {

@@ -25,7 +25,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Version is the Kubernetes release whose scheduler decides.
+// Version is the Kubernetes release of the scheduler.
 const Version = "v1.37.1"
 
 // Config is a validated KubeSchedulerConfiguration from which engines are built.
@@ -33,7 +33,7 @@ type Config struct {
 	api *schedulerapi.KubeSchedulerConfiguration
 }
 
-// DefaultConfig returns the configuration of a kube-scheduler that is given none.
+// DefaultConfig returns the configuration of a kube-scheduler that is started without one.
 func DefaultConfig() (*Config, error) {
 	api, err := latest.Default()
 	if err != nil {
@@ -42,16 +42,16 @@ func DefaultConfig() (*Config, error) {
 	return &Config{api: api}, nil
 }
 
-// LoadConfig reads a KubeSchedulerConfiguration, strictly, with kube-scheduler's own defaults and validation, under the feature
-// gates as they are set. The file's name stands in the errors, which are one line each, joined, and sorted.
+// LoadConfig decodes a KubeSchedulerConfiguration strictly, with kube-scheduler's own defaults and validation, under the current feature
+// gates. Errors name the file, are one line each, joined, and sorted.
 func LoadConfig(file string, data []byte) (*Config, error) {
 	want := configv1.SchemeGroupVersion.WithKind("KubeSchedulerConfiguration")
-	// Another object would be told that each of its fields is unknown; its head says it all.
+	// For another kind of object, report only that, not every field as unknown.
 	var head metav1.TypeMeta
 	if err := yaml.Unmarshal(data, &head); err == nil && head.GroupVersionKind() != want {
-		found := fmt.Sprintf("%q of apiVersion %q is not what kube-scheduler %s reads", head.Kind, head.APIVersion, Version)
+		found := fmt.Sprintf("kube-scheduler does not read kind %q of apiVersion %q", head.Kind, head.APIVersion)
 		if head.Kind == "" {
-			found = "there is no KubeSchedulerConfiguration in it"
+			found = "it contains no KubeSchedulerConfiguration"
 		}
 		return nil, fmt.Errorf("%s: %s; give apiVersion: %s and kind: %s", file, found, want.GroupVersion(), want.Kind)
 	}
@@ -65,12 +65,12 @@ func LoadConfig(file string, data []byte) (*Config, error) {
 	}
 	api, ok := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	if !ok {
-		return nil, fmt.Errorf("%s: decoded to %T, which is no KubeSchedulerConfiguration", file, obj)
+		return nil, fmt.Errorf("%s: decoded to %T, not a KubeSchedulerConfiguration", file, obj)
 	}
-	api.APIVersion = want.GroupVersion().String() // As kube-scheduler's own loader does: the conversion leaves it empty, and validation reads it.
+	api.APIVersion = want.GroupVersion().String() // as kube-scheduler's own loader does: the conversion leaves it empty, and validation reads it
 	problems := unknownPlugins(written.Profiles)
 	if len(api.Extenders) > 0 {
-		problems = append(problems, fmt.Errorf("extenders: %d HTTP extenders are configured, and they are not run here, so the answer would not be your scheduler's; remove them to simulate without", len(api.Extenders)))
+		problems = append(problems, fmt.Errorf("extenders: %d HTTP extenders are not supported, so the answer would differ from your scheduler's; remove them to simulate without", len(api.Extenders)))
 	}
 	if invalid := validation.ValidateKubeSchedulerConfiguration(api); invalid != nil {
 		for _, err := range invalid.Errors() {
@@ -80,7 +80,8 @@ func LoadConfig(file string, data []byte) (*Config, error) {
 	if len(problems) > 0 {
 		return nil, inFile(file, problems)
 	}
-	// Some of it kube-scheduler checks only when it makes the plugins: their arguments, and whether they fit their places.
+	// kube-scheduler checks some things only when it builds the plugins: their arguments, and whether they implement their extension
+	// points.
 	config := &Config{api: api}
 	engine, err := NewEngine(config, Ties{})
 	if err != nil {
@@ -90,8 +91,8 @@ func LoadConfig(file string, data []byte) (*Config, error) {
 	return config, nil
 }
 
-// unknownPlugins finds the names of plugins that kube-scheduler does not have. It takes the profiles as they are written, since
-// the defaults change the places in the lists. Under disabled kube-scheduler takes any name.
+// unknownPlugins finds names of plugins that kube-scheduler does not have. It reads the profiles as written, since defaulting changes the
+// list indexes. kube-scheduler accepts any name under disabled.
 func unknownPlugins(profiles []configv1.KubeSchedulerProfile) []error {
 	known := slices.Sorted(maps.Keys(plugins.NewInTreeRegistry()))
 	var problems []error
@@ -118,7 +119,7 @@ func unknownPlugins(profiles []configv1.KubeSchedulerProfile) []error {
 	return problems
 }
 
-// sameName words that two profiles have one name: upstream prints the place of the first as an empty value.
+// sameName rewords the error that two profiles have the same name, for which upstream prints the first one's path as an empty value.
 func sameName(err error, profiles []schedulerapi.KubeSchedulerProfile) error {
 	var duplicate *field.Error
 	if !errors.As(err, &duplicate) || duplicate.Type != field.ErrorTypeDuplicate {
@@ -127,13 +128,13 @@ func sameName(err error, profiles []schedulerapi.KubeSchedulerProfile) error {
 	for i := range profiles {
 		first := field.NewPath("profiles").Index(i)
 		if place, ok := duplicate.BadValue.(*field.Path); ok && place.String() == first.Child("schedulerName").String() {
-			return fmt.Errorf("%s: %q is the name of %s, too; give every profile a name of its own", duplicate.Field, profiles[i].SchedulerName, first)
+			return fmt.Errorf("%s: %q is also the name of %s; give every profile its own name", duplicate.Field, profiles[i].SchedulerName, first)
 		}
 	}
 	return err
 }
 
-// SchedulerNames returns the names that pods can give as spec.schedulerName, in the order of the profiles.
+// SchedulerNames returns the names that pods can use as spec.schedulerName, in the order of the profiles.
 func (c *Config) SchedulerNames() []string {
 	var names []string
 	for _, profile := range c.api.Profiles {
@@ -162,7 +163,7 @@ func strictErrors(err error) []error {
 	return []error{err}
 }
 
-// inFile puts the file before each line. Upstream finds some problems in the order of a map, so they are sorted.
+// inFile prefixes each line with the file. It sorts them, since upstream finds some problems in map order.
 func inFile(file string, errs []error) error {
 	var lines []string
 	for _, err := range utilerrors.Flatten(utilerrors.NewAggregate(errs)).Errors() {
@@ -176,8 +177,7 @@ func oneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// WithScoreWeight returns a copy of the configuration in which the plugin scores with another weight in that profile; 0 is not at
-// all.
+// WithScoreWeight returns a copy of the configuration in which the plugin has another score weight in that profile; 0 disables it.
 func (c *Config) WithScoreWeight(schedulerName, plugin string, weight int32) *Config {
 	api := c.api.DeepCopy()
 	for i := range api.Profiles {
@@ -185,7 +185,7 @@ func (c *Config) WithScoreWeight(schedulerName, plugin string, weight int32) *Co
 		if profile.SchedulerName != schedulerName {
 			continue
 		}
-		// What an extension point says wins over multiPoint, where the default plugins stand.
+		// An extension point takes precedence over multiPoint, which has the default plugins.
 		score := &profile.Plugins.Score
 		score.Enabled = slices.DeleteFunc(score.Enabled, func(p schedulerapi.Plugin) bool { return p.Name == plugin })
 		if weight == 0 {
@@ -197,8 +197,8 @@ func (c *Config) WithScoreWeight(schedulerName, plugin string, weight int32) *Co
 	return &Config{api: api}
 }
 
-// WithPercentageOfNodesToScore returns a copy of the configuration in which a search for feasible nodes, of every profile, ends once
-// that percentage of the cluster's nodes has passed; 100 looks at all of them.
+// WithPercentageOfNodesToScore returns a copy of the configuration in which every profile's search for feasible nodes ends once that
+// percentage of the cluster's nodes has passed; 100 examines all of them.
 func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 	api := c.api.DeepCopy()
 	api.PercentageOfNodesToScore = &percentage
@@ -208,7 +208,7 @@ func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 	return &Config{api: api}
 }
 
-// Samples tells whether the scheduler, in a cluster of so many nodes, stops looking for feasible nodes before it has seen all:
+// Samples reports whether the scheduler, in a cluster of that many nodes, stops searching for feasible nodes before it has examined all:
 // numFeasibleNodesToFind in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. The percentage that
 // it adapts to the size of the cluster is at most 50.
 func (c *Config) Samples(nodes int) bool {

@@ -15,11 +15,11 @@ func TestLoadConfigRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ config, want string }{
 		"another version": {
 			"apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration",
-			`sched.yaml: "KubeSchedulerConfiguration" of apiVersion "kubescheduler.config.k8s.io/v1beta3" is not what kube-scheduler v1.37.1 reads; give apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration`,
+			`sched.yaml: kube-scheduler does not read kind "KubeSchedulerConfiguration" of apiVersion "kubescheduler.config.k8s.io/v1beta3"; give apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration`,
 		},
-		"nothing":          {"", "sched.yaml: there is no KubeSchedulerConfiguration in it; give apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration"},
-		"no kind":          {"profiles: []", "sched.yaml: there is no KubeSchedulerConfiguration in it; give apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration"},
-		"another kind":     {"apiVersion: v1\nkind: Pod", `sched.yaml: "Pod" of apiVersion "v1" is not what kube-scheduler v1.37.1 reads; give apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration`},
+		"nothing":          {"", "sched.yaml: it contains no KubeSchedulerConfiguration; give apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration"},
+		"no kind":          {"profiles: []", "sched.yaml: it contains no KubeSchedulerConfiguration; give apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration"},
+		"another kind":     {"apiVersion: v1\nkind: Pod", `sched.yaml: kube-scheduler does not read kind "Pod" of apiVersion "v1"; give apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration`},
 		"no YAML":          {"kind: [", "sched.yaml: line 1: not valid YAML: did not find expected node content"},
 		"an unknown field": {head + "profile: []", `sched.yaml: unknown field "profile"; did you mean "profiles"?`},
 		"an unknown field inside": {
@@ -41,11 +41,11 @@ func TestLoadConfigRefuses(t *testing.T) {
 		},
 		"two profiles of one name": {
 			head + "profiles: [{schedulerName: a}, {schedulerName: b}, {schedulerName: a}]",
-			`sched.yaml: profiles[2].schedulerName: "a" is the name of profiles[0], too; give every profile a name of its own`,
+			`sched.yaml: profiles[2].schedulerName: "a" is also the name of profiles[0]; give every profile its own name`,
 		},
 		"extenders": {
 			head + "extenders: [{urlPrefix: http://example.com, filterVerb: filter}]",
-			"sched.yaml: extenders: 1 HTTP extenders are configured, and they are not run here, so the answer would not be your scheduler's; remove them to simulate without",
+			"sched.yaml: extenders: 1 HTTP extenders are not supported, so the answer would differ from your scheduler's; remove them to simulate without",
 		},
 		"two problems": {
 			head + "percentageOfNodesToScore: 101\nparallelism: 0",
@@ -69,7 +69,7 @@ func TestLoadConfigRefuses(t *testing.T) {
 	}
 }
 
-// Without default spreading, what keeps the walkthrough's third soft-region replica apart is gone: all three workers tie.
+// Default spreading keeps the walkthrough's third soft-region replica apart; without it all three workers tie.
 func TestConfigDecides(t *testing.T) {
 	config, err := LoadConfig("sched.yaml", []byte(head+`
 profiles:
@@ -127,7 +127,7 @@ profiles:
 	}
 }
 
-// A pod of another scheduler waits for it, and keeps no other pod from its node.
+// A pod of another scheduler waits for it, and keeps no other pod off its node.
 func TestPodOfAnotherSchedulerWaits(t *testing.T) {
 	set, pods := replicas("web", 2, nil)
 	pods[0].Spec.SchedulerName = "other"

@@ -1,12 +1,12 @@
 // Package sched is the engine: the real kube-scheduler, v1.37.1, deciding in memory. It is the only importer of
 // k8s.io/kubernetes/pkg/scheduler.
 //
-// scheduler.New builds the profiles, their plugins and the cache; nothing is started, so there is no API server, no
-// informer traffic and no goroutine at work. Place then does for each pod what scheduleOne does, with the same exported
-// pieces: Cache.UpdateSnapshot, SchedulePod, RunPostFilterPlugins, RunReservePluginsReserve. Filters, scores,
-// normalisation, host selection, preemption and their texts are upstream's.
+// scheduler.New builds the profiles, their plugins and the cache; nothing is started, so there is no API server, no informer traffic and no
+// background goroutine. Place then does for each pod what scheduleOne does, with the same exported pieces: Cache.UpdateSnapshot,
+// SchedulePod, RunPostFilterPlugins, RunReservePluginsReserve. Filters, scores, normalisation, host selection, preemption and their texts
+// are upstream's.
 //
-// What is not upstream's is small and is there so that the same input always gives the same answer:
+// The small part that is not upstream's makes the same input always give the same answer:
 //
 //   - state.go fills the cache and the listers straight from a cluster.State;
 //   - profile.go decorates the framework: it records scores and refusals, and seeds the choice among equal nodes;

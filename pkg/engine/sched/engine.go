@@ -30,21 +30,21 @@ import (
 
 // Ties says who wins among nodes with the same top score.
 type Ties struct {
-	// Random chooses evenly among them, and among every other set of equals that a real control plane decides by chance,
-	// from Seed. Otherwise the first node in upstream's own order wins, which is what a real scheduler does most often.
+	// Random chooses evenly among them, and among all other equals that a real control plane picks by chance, from Seed. Otherwise the
+	// first node in upstream's own order wins, which is what a real scheduler does most often.
 	Random bool
 	Seed   uint64
 }
 
-// Engine is a kube-scheduler that decides in memory. It is not safe for concurrent use; parallel questions take one engine
-// each. Building the first costs about 30 ms, later ones 3 ms.
+// Engine is a kube-scheduler that decides in memory. It is not safe for concurrent use; parallel questions use one engine each. Building
+// the first takes about 30 ms, later ones 3 ms.
 type Engine struct {
-	// Progress, if set, is told after each attempt how many pods of the queue are done, and of how many.
+	// Progress, if set, is called after each attempt with the number of pods of the queue that are done, and their total.
 	Progress func(done, total int)
-	// Record, if set, is asked before each attempt how much is to be kept of the pod's cycle; nil is nothing.
+	// Record, if set, is called before each attempt and returns how much of the pod's cycle to keep; nil keeps nothing.
 	Record func(pod *v1.Pod) *placement.Depth
-	// Choose, if set, decides every tie instead: it returns the position of a node in the tie. Its error ends Place, which returns it.
-	// It is not asked where there is a single best node.
+	// Choose, if set, breaks every tie instead: it returns the index of a node in the tie. Place returns its error and stops. It is not
+	// called if there is a single best node.
 	Choose func(*Tie) (int, error)
 
 	scheduler *scheduler.Scheduler
@@ -57,38 +57,38 @@ type Engine struct {
 	ctx       context.Context
 	ties      Ties
 	random    *rand.Rand // nil: upstream's order
-	source    *rand.PCG  // what random draws from
+	source    *rand.PCG  // the source of random
 
 	state   *cluster.State // what the cache and the listers hold
 	bound   map[types.NamespacedName]*v1.Pod
-	timed   map[types.NamespacedName]bool // the bound pods whose start times follow from the seed
-	started int                           // pods that have been given a start time
-	changed bool                          // whether placements and preemptions have changed that since
-	changes int                           // what has changed so far: a refusal stands until the next
+	timed   map[types.NamespacedName]bool // bound pods whose start times derive from the seed
+	started int                           // number of pods that were given a start time
+	changed bool                          // whether placements and preemptions have changed the state since
+	changes int                           // number of changes so far: a rejection holds until the next
 
-	// Of the attempt under way.
+	// Of the current attempt.
 	victims  []placement.Preemption
-	under    Tie // but for its nodes
+	under    Tie // the current tie, without its nodes
 	attempts map[types.UID]attempt
-	nominees map[types.UID]*entry // the pods of the queue that have a node reserved
+	nominees map[types.UID]*entry // pods of the queue with a nominated node
 }
 
-// Tie is a choice among equals that the scheduler is about to make, and how far the queue has been worked off by then.
+// Tie is a choice among equals that the scheduler is about to make, and the state of the queue at that point.
 type Tie struct {
-	// Pod is the pod at hand. Nodes are the nodes with the top score, by name.
+	// Pod is the current pod. Nodes are the nodes with the top score, by name.
 	Pod   *v1.Pod
 	Nodes []string
-	// Placed are the pods that have got a node since Place was called, Preempted those that had to go, Waiting those behind the one
-	// at hand, and Refused those that are offered again after these, each in order.
+	// Placed are the pods that got a node since Place was called, Preempted those that had to go, Waiting those after the current one, and
+	// Refused those that will be retried after these, each in order.
 	Placed           []placement.Placement
 	Preempted        []placement.Preemption
 	Waiting, Refused []*v1.Pod
-	// StartAt is the position of the node at which the search for feasible nodes began; see Engine.StartAt.
+	// StartAt is the index of the node at which the search for feasible nodes began; see Engine.StartAt.
 	StartAt int
 }
 
-// prepare does once what concerns the whole process: kube-scheduler's own log lines would mix with the answer, and some of its
-// gates cannot be on here.
+// prepare does once what affects the whole process: it silences kube-scheduler's own logs, which would mix with the answer, and turns off
+// the gates that cannot be on here.
 var prepare = sync.OnceValue(func() error {
 	klog.SetLogger(logr.Discard())
 	return utilfeature.DefaultMutableFeatureGate.SetFromMap(synchronous)
@@ -100,7 +100,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		return nil, fmt.Errorf("switching off asynchronous API calls: %w", err)
 	}
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
-	// NewClientset builds a managed-fields tracker that costs 0.1 s and serves nothing here.
+	// NewClientset builds a managed-fields tracker that costs 0.1 s and is not needed here.
 	client := fake.NewSimpleClientset()
 	e := &Engine{
 		snapshot:  internalcache.NewEmptySnapshot(),
@@ -118,7 +118,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	}
 	sortVolumes(e.informers)
 	captureWrites(e)
-	// One worker: sixteen fill the list of feasible nodes in racing order.
+	// One worker: sixteen would race to fill the list of feasible nodes.
 	s, err := scheduler.New(ctx, client, e.informers, nil,
 		func(string) events.EventRecorderLogger { return discardEvents{} },
 		scheduler.WithProfiles(config.api.Profiles...),
@@ -141,8 +141,8 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	return e, nil
 }
 
-// Reset makes the engine forget what it has decided, so that its next answer is that of a new engine: the draws begin anew, and
-// so does the search for feasible nodes. The cluster that it holds stays, which is what makes an engine cheap to use again.
+// Reset makes the engine forget its decisions, so that it next answers like a new engine: the random sequence and the search for feasible
+// nodes start over. The cluster that it holds stays, which is what makes reusing an engine cheap.
 func (e *Engine) Reset() {
 	e.started = 0
 	e.random, e.source = nil, nil
@@ -153,7 +153,7 @@ func (e *Engine) Reset() {
 	e.StartAt(0)
 }
 
-// ResetTo is Reset to other ties.
+// ResetTo is Reset with other ties.
 func (e *Engine) ResetTo(ties Ties) error {
 	if ties != e.ties {
 		for name := range e.timed {
@@ -170,13 +170,13 @@ func (e *Engine) ResetTo(ties Ties) error {
 	return nil
 }
 
-// Mark is how far an engine has come, apart from the cluster: what its next answer depends on besides.
+// Mark is an engine's position, apart from the cluster: everything else that its next answer depends on.
 type Mark struct {
 	started, startAt int
 	source           rand.PCG
 }
 
-// Mark returns how far the engine has come.
+// Mark returns the engine's position.
 func (e *Engine) Mark() Mark {
 	m := Mark{started: e.started, startAt: int(e.nextStartNodeIndex().Int())}
 	if e.source != nil {
@@ -185,7 +185,7 @@ func (e *Engine) Mark() Mark {
 	return m
 }
 
-// Return takes the engine, or another one of the same configuration and ties, back to where it was marked.
+// Return takes the engine, or another one with the same configuration and ties, back to the mark.
 func (e *Engine) Return(m Mark) {
 	e.started = m.started
 	e.StartAt(m.startAt)
@@ -194,26 +194,25 @@ func (e *Engine) Return(m Mark) {
 	}
 }
 
-// StartAt sets the node, by its position in the cluster's order, at which the next search for feasible nodes begins. It matters
-// in clusters of 100 nodes and more, where a search ends once there are enough.
+// StartAt sets the node, by its index in the cluster's order, at which the next search for feasible nodes begins. It matters in clusters of
+// 100 nodes and more, where a search ends once it has found enough.
 func (e *Engine) StartAt(node int) { e.nextStartNodeIndex().SetInt(int64(node)) }
 
-// nextStartNodeIndex is upstream's own: each search begins where the last one ended, and there is no other way to set it.
+// nextStartNodeIndex is upstream's own field: each search begins where the last one ended, and there is no other way to set it.
 func (e *Engine) nextStartNodeIndex() reflect.Value {
 	next := reflect.ValueOf(e.scheduler).Elem().FieldByName("nextStartNodeIndex")
 	return reflect.NewAt(next.Type(), next.Addr().UnsafePointer()).Elem()
 }
 
-// Close ends the engine.
+// Close releases the engine's resources.
 func (e *Engine) Close() { e.stop() }
 
-// Place offers the pods to the scheduler, on the cluster as the state has it, until none of those that are left can be placed.
-// The state must hold the pods. It returns an error where the scheduler could not answer; a pod without a node is no error.
+// Place offers the pods to the scheduler, on the cluster in the given state, until none of the remaining ones can be placed. The state must
+// contain the pods. It returns an error if the scheduler failed; a pod without a node is not an error.
 //
-// The order is that of the profile's QueueSort, with pods of equal priority in the order given. A pod that is refused is
-// offered again after the queue has been worked off, if anything has changed since: a real scheduler moves it back when an
-// event could help it, but behind a back-off that nearly always outlasts the queue. With random ties it may also come
-// back at once, as it does where the queue happens to be empty at that moment.
+// The order is that of the profile's QueueSort, with pods of equal priority in the order given. A rejected pod is retried after the rest of
+// the queue if anything has changed since: a real scheduler requeues it when an event could help it, but behind a back-off that nearly
+// always outlasts the queue. With random ties it may also be retried at once, as happens when the queue is empty at that moment.
 func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod) (*placement.Result, error) {
 	if err := e.sync(state); err != nil {
 		return nil, err
@@ -227,7 +226,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	}
 	queue := e.sorted(entries)
 	var refused []*entry
-	eager := 0.5 // the chance that refused pods come back before the queue is empty; only with random ties
+	eager := 0.5 // chance that rejected pods are retried before the queue is empty; only with random ties
 	for len(queue) > 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -247,7 +246,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		if !placed {
 			refused = append(refused, next)
 		} else if e.random != nil && len(refused) > 0 && e.random.Float64() < eager {
-			// The chance halves each time, so that a long list of hopeless pods is not tried after every placement.
+			// The chance halves each time, so that a long list of hopeless pods is not retried after every placement.
 			eager /= 2
 			queue = append(e.sorted(refused), queue...)
 			refused = nil
@@ -270,14 +269,14 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 type entry struct {
 	*framework.QueuedPodInfo
 	given   *v1.Pod
-	changes int // the engine's count when the pod was last refused
+	changes int // the engine's count when the pod was last rejected
 	pending placement.Pending
 }
 
 func (e *Engine) entries(pods []*v1.Pod) []*entry {
 	entries := make([]*entry, 0, len(pods))
 	for i, pod := range pods {
-		// The error tells of affinity terms that do not parse; upstream ignores it here too, since validation has passed.
+		// The error is about affinity terms that do not parse; upstream ignores it here too, since validation has passed.
 		info, _ := framework.NewPodInfo(pod)
 		queued := &framework.QueuedPodInfo{PodInfo: info}
 		queued.Timestamp = cluster.Epoch.Add(time.Duration(i))
@@ -307,12 +306,12 @@ func (e *Engine) sorted(entries []*entry) []*entry {
 	return entries
 }
 
-// schedule is scheduleOne: it tries to place one pod, by preemption if need be, and says whether it did.
-// See https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go
+// schedule is scheduleOne: it tries to place one pod, if necessary by preemption, and reports whether it did. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go
 func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	profile, found := e.profiles[next.Pod.Spec.SchedulerName]
 	if !found {
-		// A real one leaves the pod alone, without a word.
+		// A real scheduler ignores the pod silently.
 		e.refuse(next, placement.Pending{Pod: next.Pod, Message: fmt.Sprintf("left to the scheduler %q", next.Pod.Spec.SchedulerName)})
 		return false, nil
 	}
@@ -342,20 +341,20 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 			return false, nil
 		}
 		e.change()
-		if e.state.TerminationSeconds > 0 { // the room is reserved for the pod, and it is tried again once the victims have ended
+		if e.state.TerminationSeconds > 0 { // the room is reserved for the pod, which is retried once the victims have ended
 			e.refuse(next, pending)
 			return false, nil
 		}
 	}
 }
 
-// change counts what can make room for a pod that was refused: a placement, a preemption, a reservation that is taken back.
+// change counts an event that can make room for a rejected pod: a placement, a preemption, a cleared nomination.
 func (e *Engine) change() {
 	e.changed = true
 	e.changes++
 }
 
-// attempt is one scheduling cycle. It returns the refusal if there is one.
+// attempt is one scheduling cycle. It returns the rejection, if any.
 func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result) (bool, *refusal, error) {
 	if err := e.waiting().Update(next.Pod); err != nil {
 		return false, nil, err
@@ -403,9 +402,9 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	return true, nil, nil
 }
 
-// startTime returns the next start time: within one second of logical time each pod has one of its own, so that preemption,
-// which spares the pods that started first, never meets equals. In a real cluster start times have whole seconds and equals
-// are decided by chance; with random ties they are here too.
+// startTime returns the next start time. Within one second of logical time each pod gets its own, so that preemption, which spares the pods
+// that started first, never meets equals. In a real cluster start times have whole seconds and chance picks among equals; with random ties
+// it does so here, too.
 func (e *Engine) startTime() time.Time {
 	e.started++
 	offset := time.Duration(e.started)
@@ -415,5 +414,5 @@ func (e *Engine) startTime() time.Time {
 	return e.state.Now.Add(offset)
 }
 
-// StartAt is the position of the node at which the next search for feasible nodes begins.
+// StartAt returns the index of the node at which the next search for feasible nodes begins.
 func (m Mark) StartAt() int { return m.startAt }

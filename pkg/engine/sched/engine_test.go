@@ -21,7 +21,7 @@ const (
 	region   = v1.LabelTopologyRegion
 )
 
-// walkthrough is the kind walkthrough's cluster: a tainted control plane and three workers, two of them in one region.
+// walkthrough is the cluster of the kind walkthrough: a tainted control plane and three workers, two of them in one region.
 func walkthrough() *cluster.State {
 	control := node("affinity-control-plane", nil)
 	control.Spec.Taints = []v1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: v1.TaintEffectNoSchedule}}
@@ -47,7 +47,7 @@ func node(name string, labels map[string]string) *v1.Node {
 	}
 }
 
-// replicas returns a ReplicaSet and n of its pods, each asking for 50m and 128Mi, with the affinity.
+// replicas returns a ReplicaSet and n of its pods with the affinity, each requesting 50m and 128Mi.
 func replicas(name string, n int, affinity *v1.Affinity) (*appsv1.ReplicaSet, []*v1.Pod) {
 	labels := map[string]string{"app": name}
 	set := &appsv1.ReplicaSet{
@@ -118,9 +118,9 @@ func place(t *testing.T, ties Ties, state *cluster.State, set *appsv1.ReplicaSet
 	return result
 }
 
-// The scores are worked out by hand: with the first pod on w1, its and the second pod's own term of weight 100 cost the west
-// 200, which normalises to 0, 0, 100 and counts twice; spreading by default gives 66 or 100, twice; the resources give every
-// worker 171 and the absent taints 300.
+// The scores are computed by hand. With the first pod on w1, its term and the second pod's own term of weight 100 cost the west 200, which
+// normalises to 0, 0, 100 and counts twice; default spreading gives 66 or 100, twice; the resources give every worker 171, and tolerating
+// all taints 300.
 func TestScoresOfTheWalkthrough(t *testing.T) {
 	set, pods := replicas("web", 3, soft("web", map[string]int32{region: 100}, region))
 	result := place(t, Ties{}, walkthrough(), set, pods)
@@ -198,8 +198,8 @@ func TestSeedsReachEveryNodeThatTies(t *testing.T) {
 	}
 }
 
-// An engine that is reset answers as a new one does, also where nodes are sampled and the search goes on where it ended: each of the 31
-// pods is offered 100 nodes of 150, which ends at the 100th (30 pods would end at the last, where the first search began).
+// An engine that is reset answers like a new one, even if nodes are sampled and the search continues where it ended: each of the 31 pods
+// is offered 100 nodes of 150, which ends at the 100th (30 pods would end at the last, where the first search began).
 func TestResetAnswersAsNew(t *testing.T) {
 	state := &cluster.State{Now: cluster.Epoch}
 	for i := range 150 {
@@ -234,7 +234,7 @@ func TestResetAnswersAsNew(t *testing.T) {
 	}
 }
 
-// The labels of a running pod can change, and anti-affinity looks at them.
+// The labels of a running pod can change, and anti-affinity reads them.
 func TestChangedLabelsAreSeen(t *testing.T) {
 	set, pods := replicas("web", 2, nil)
 	pods[1].Spec.Affinity = hard("web", region)

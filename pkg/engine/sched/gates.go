@@ -17,26 +17,25 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// synchronous are the gates that Faultline needs off: they move API calls to goroutines, and here there is no API server to
-// call. The decisions are the same either way.
+// synchronous are the gates that must be off: they move API calls to goroutines, and here is no API server to call. The decisions are the
+// same either way.
 var synchronous = map[string]bool{
 	string(features.SchedulerAsyncPreemption): false,
 	string(features.SchedulerAsyncAPICalls):   false,
 }
 
-// switched guards the process's feature gates, and remembers which were set last; nil before the first time.
+// switched guards the process's feature gates and remembers those last set; nil before the first time.
 var switched struct {
 	sync.Mutex
 	set map[string]bool
 }
 
-// SetFeatureGates switches exactly these feature gates, in kube-scheduler's own notation ("A=true,B=false"), and sets all others
-// to the release's defaults. Of two values for one gate the later counts. Gates are the process's, as they are in
-// kube-scheduler: they hold for whatever is read and every engine that is built afterwards. If there is an error, which has a
-// line for each problem, nothing has changed.
+// SetFeatureGates sets exactly these feature gates, in kube-scheduler's own notation ("A=true,B=false"), and all others to the release's
+// defaults. Of two values for one gate the later wins. Gates are global to the process, as in kube-scheduler: they apply to whatever is
+// read and every engine that is built afterwards. On error, one line per problem, nothing has changed.
 //
-// Where the gates are set already nothing is done, so that engines of the same gates can be built and run on several goroutines,
-// each of which sets them. Others must not be set meanwhile: on the way there, all gates have the defaults for a moment.
+// If the gates are already set, nothing happens, so engines with the same gates can be built and run on several goroutines, each of which
+// sets them. Other gates must not be set meanwhile: while they change, all gates briefly have their defaults.
 func SetFeatureGates(gates string) error {
 	wanted, err := parseGates(gates)
 	if err != nil {
@@ -47,13 +46,13 @@ func SetFeatureGates(gates string) error {
 	if maps.Equal(switched.set, wanted) {
 		return nil
 	}
-	// A gate keeps a value that it has refused, and refuses all that comes later for it; so a copy is asked first.
+	// A gate keeps a value that it has rejected, and then rejects all later ones; so try a copy first.
 	if err := setExactly(utilfeature.DefaultMutableFeatureGate.DeepCopy(), wanted); err != nil {
 		var lines []string
 		for _, err := range utilerrors.Flatten(utilerrors.NewAggregate([]error{err})).Errors() {
 			lines = append(lines, oneLine(err))
 		}
-		slices.Sort(lines) // upstream goes through a map
+		slices.Sort(lines) // upstream ranges over a map
 		return errors.New(strings.Join(lines, "\n"))
 	}
 	if err := setExactly(utilfeature.DefaultMutableFeatureGate, wanted); err != nil {
@@ -63,7 +62,7 @@ func SetFeatureGates(gates string) error {
 	return nil
 }
 
-// parseGates reads the notation. Upstream's own reader stops at the first problem, and has no proposal for a name.
+// parseGates parses the notation. Upstream's own parser stops at the first problem and suggests no names.
 func parseGates(gates string) (map[string]bool, error) {
 	var known []string
 	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
@@ -84,11 +83,11 @@ func parseGates(gates string) (map[string]bool, error) {
 		case !slices.Contains(known, name):
 			problems = append(problems, fmt.Errorf("kube-scheduler %s has no feature gate %q%s", Version, name, manifest.DidYouMean(name, known)))
 		case fixed:
-			problems = append(problems, fmt.Errorf("feature gate %s cannot be set: there is no API server here to call asynchronously, and placements do not depend on it; leave it out", name))
+			problems = append(problems, fmt.Errorf("feature gate %s cannot be set: there is no API server to call asynchronously, and placements do not depend on it; leave it out", name))
 		case !given:
 			problems = append(problems, fmt.Errorf("feature gate %s has no value; give %s=true or %s=false", name, name, name))
 		case err != nil:
-			problems = append(problems, fmt.Errorf("feature gate %s: %q is neither true nor false", name, text))
+			problems = append(problems, fmt.Errorf("feature gate %s: %q is invalid: use true or false", name, text))
 		}
 		wanted[name] = value
 	}
@@ -105,8 +104,8 @@ func setExactly(gate featuregate.MutableVersionedFeatureGate, wanted map[string]
 	return gate.SetFromMap(wanted)
 }
 
-// FeatureGates returns the gates that differ from the release's defaults, as "Name=value", sorted, without those that
-// Faultline itself needs.
+// FeatureGates returns the gates that differ from the release's defaults, as "Name=value", sorted, without those that Faultline itself
+// sets.
 func FeatureGates() []string {
 	gate := utilfeature.DefaultMutableFeatureGate
 	var changed []string

@@ -14,14 +14,14 @@ func TestSetFeatureGatesRefuses(t *testing.T) {
 	for gates, want := range map[string]string{
 		"HPAScaleToZeros=true":          `kube-scheduler v1.37.1 has no feature gate "HPAScaleToZeros"; did you mean "HPAScaleToZero"?`,
 		"Frobnicate=true":               `kube-scheduler v1.37.1 has no feature gate "Frobnicate"`,
-		"HPAScaleToZero=maybe":          `feature gate HPAScaleToZero: "maybe" is neither true nor false`,
-		"HPAScaleToZero=":               `feature gate HPAScaleToZero: "" is neither true nor false`,
+		"HPAScaleToZero=maybe":          `feature gate HPAScaleToZero: "maybe" is invalid: use true or false`,
+		"HPAScaleToZero=":               `feature gate HPAScaleToZero: "" is invalid: use true or false`,
 		"HPAScaleToZero":                "feature gate HPAScaleToZero has no value; give HPAScaleToZero=true or HPAScaleToZero=false",
-		"SchedulerAsyncPreemption=true": "feature gate SchedulerAsyncPreemption cannot be set: there is no API server here to call asynchronously, and placements do not depend on it; leave it out",
+		"SchedulerAsyncPreemption=true": "feature gate SchedulerAsyncPreemption cannot be set: there is no API server to call asynchronously, and placements do not depend on it; leave it out",
 		"A=true,HPAScaleToZero":         "kube-scheduler v1.37.1 has no feature gate \"A\"\nfeature gate HPAScaleToZero has no value; give HPAScaleToZero=true or HPAScaleToZero=false",
 		"CompositePodGroup=true,GenericWorkload=false,TopologyAwareWorkloadScheduling=true": "CompositePodGroup is enabled, but depends on features that are disabled: [GenericWorkload]\nTopologyAwareWorkloadScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
 	} {
-		// The second time upstream's own gates would refuse the gate for the value that they have kept.
+		// The second time, upstream's own gates would reject the gate because of the value that they have kept.
 		for range 2 {
 			if err := SetFeatureGates(gates); err == nil || err.Error() != want {
 				t.Errorf("%s:\n got %v\nwant %s", gates, err, want)
@@ -33,7 +33,7 @@ func TestSetFeatureGatesRefuses(t *testing.T) {
 	}
 }
 
-// Each call begins with the release's defaults.
+// Each call starts from the release's defaults.
 func TestSetFeatureGatesIsExact(t *testing.T) {
 	t.Cleanup(func() { setGates(t, "") })
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func TestSetFeatureGatesIsExact(t *testing.T) {
 	}
 	setGates(t, "AllAlpha=true,AllBeta=true")
 	if changed := FeatureGates(); len(changed) < 10 {
-		t.Errorf("AllAlpha and AllBeta change %v alone", changed)
+		t.Errorf("AllAlpha and AllBeta only change %v", changed)
 	}
 	setGates(t, "")
 	if changed := FeatureGates(); len(changed) > 0 {
@@ -59,7 +59,7 @@ func TestSetFeatureGatesIsExact(t *testing.T) {
 	}
 }
 
-// Where the gates are set already, they are not touched, not even for a moment: what another hand has switched meanwhile stays.
+// If the gates are already set, they are not touched, not even briefly: what someone else has switched meanwhile stays.
 func TestSetFeatureGatesLeavesThemAlone(t *testing.T) {
 	t.Cleanup(func() { setGates(t, "GenericWorkload=true"); setGates(t, "") })
 	setGates(t, "HPAScaleToZero=false")

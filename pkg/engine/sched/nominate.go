@@ -7,14 +7,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// waiting holds the pods without a node as far as the scheduler has to find them: those that were tried, and those with a node
-// reserved.
+// waiting holds the pods without a node that the scheduler must be able to find: those that were tried, and those with a nominated node.
 func (e *Engine) waiting() cache.Indexer {
 	return e.informers.Core().V1().Pods().Informer().GetIndexer()
 }
 
-// reserve lets the scheduler know the nodes that are reserved for pods of the queue, and for no others, before it tries any: a
-// scheduler that starts has read all pods first.
+// reserve tells the scheduler the nodes nominated for pods of the queue, and for no others, before it tries any: a real scheduler has read
+// all pods when it starts.
 func (e *Engine) reserve(queue []*entry) error {
 	for _, obj := range e.waiting().List() {
 		if err := e.forget(obj.(*v1.Pod)); err != nil {
@@ -34,22 +33,22 @@ func (e *Engine) reserve(queue []*entry) error {
 	return nil
 }
 
-// forget takes a pod out of the scheduler's queue, with the node that is reserved for it.
+// forget removes a pod, and the node nominated for it, from the scheduler's queue.
 func (e *Engine) forget(pod *v1.Pod) error {
 	e.scheduler.SchedulingQueue.Delete(klog.FromContext(e.ctx), pod)
 	delete(e.nominees, pod.UID)
 	return e.waiting().Delete(pod)
 }
 
-// nominate reserves a node for the pod, or takes the reservation back where the name is empty. The queue is upstream's
-// nominator; it knows the resources only of pods that it holds.
+// nominate reserves a node for the pod, or clears the reservation if the name is empty. The queue is upstream's nominator; it knows the
+// resources only of pods that it holds.
 func (e *Engine) nominate(next *entry, node string) {
 	was := next.Pod.Status.NominatedNodeName
 	if was == node {
 		return
 	}
 	if was != "" {
-		e.change() // what others were refused for is free
+		e.change() // this may free what others were rejected for
 	}
 	e.scheduler.SchedulingQueue.Delete(klog.FromContext(e.ctx), next.Pod)
 	delete(e.nominees, next.Pod.UID)

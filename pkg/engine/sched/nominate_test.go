@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// pod asks for whole CPUs; there is no controller for it.
+// pod returns a pod that requests whole CPUs and has no controller.
 func pod(name, cpu string, priority int32) *v1.Pod {
 	_, pods := replicas(name, 1, nil)
 	pods[0].Name, pods[0].OwnerReferences = name, nil
@@ -19,7 +19,7 @@ func pod(name, cpu string, priority int32) *v1.Pod {
 	return pods[0]
 }
 
-// nominated is the pod as a dump has it after preemption has reserved a node for it.
+// nominated returns the pod as in a dump after preemption nominated a node for it.
 func nominated(pod *v1.Pod, node string) *v1.Pod {
 	pod.Status = v1.PodStatus{Phase: v1.PodPending, NominatedNodeName: node}
 	return pod
@@ -27,7 +27,7 @@ func nominated(pod *v1.Pod, node string) *v1.Pod {
 
 func running(pod *v1.Pod, node string) *v1.Pod { return cluster.Bind(pod, node, cluster.Epoch.Time) }
 
-// ending is a victim on its way out, as preemption marks it.
+// ending returns a victim that is Terminating, as preemption marks it.
 func ending(pod *v1.Pod, node string) *v1.Pod {
 	victim := running(pod, node)
 	victim.DeletionTimestamp = &cluster.Epoch
@@ -37,7 +37,7 @@ func ending(pod *v1.Pod, node string) *v1.Pod {
 	return victim
 }
 
-// outcome is who got which node, and who waits, with the node that is reserved.
+// outcome returns each pod's node or, if it waits, its nominated node.
 func outcome(result *placement.Result) map[string]string {
 	found := map[string]string{}
 	for _, p := range result.Placed {
@@ -49,8 +49,8 @@ func outcome(result *placement.Result) map[string]string {
 	return found
 }
 
-// A node of 8 CPUs has a pod of 4 that ends for one of 6. A pod of 3 would fit next to the one that ends, but not next to the one
-// that comes, for which the node is reserved. Once the victim is gone, that one comes.
+// On a node of 8 CPUs, a pod of 4 ends to make room for one of 6. A pod of 3 would fit next to the ending one, but not next to the one the
+// node is nominated for, which gets the node once the victim is gone.
 func TestAReservedNodeIsKept(t *testing.T) {
 	victim := ending(pod("victim", "4", 1), "n")
 	waits, small := nominated(pod("waits", "6", 1000), "n"), pod("small", "3", 0)
@@ -78,8 +78,8 @@ func TestAReservedNodeIsKept(t *testing.T) {
 	}
 }
 
-// Two pods of one priority: the one that arrived first leaves the node, of which it needs 3 of 8 CPUs, to the one of 6 that it is
-// reserved for. Without a reservation it takes it.
+// Two pods have the same priority. The first to arrive needs 3 of 8 CPUs, but leaves the node to the one of 6 that is nominated for it.
+// Without a nomination it takes the node.
 func TestAReservedNodeIsKeptFromEquals(t *testing.T) {
 	for name, want := range map[string]map[string]string{
 		"n": {"waits": "n", "first": "pending "},
@@ -97,8 +97,8 @@ func TestAReservedNodeIsKeptFromEquals(t *testing.T) {
 	}
 }
 
-// A pod of 9 CPUs fits nowhere, so that the node is reserved for it in vain. The reservation is taken back, which the next state
-// knows, and the pod that was refused before comes in.
+// A pod of 9 CPUs fits nowhere, so its nomination is useless. It is cleared, which the next state shows, and the pod that was rejected
+// before is placed.
 func TestAVainReservationIsTakenBack(t *testing.T) {
 	first, hopeless := pod("first", "3", 0), nominated(pod("hopeless", "9", 0), "n")
 	state := (&cluster.State{Now: cluster.Epoch}).With(node("n", nil), first, hopeless)
@@ -116,8 +116,8 @@ func TestAVainReservationIsTakenBack(t *testing.T) {
 	}
 }
 
-// Of two nodes of 8 CPUs, a has a pod of 8 that can be preempted, b one of 3 that cannot. The pod of 6 preempts on a, which was
-// reserved for the one of 2: that has to look for a node like any other, and b, with 5 of 8 taken, is emptier than a with 8.
+// Of two nodes of 8 CPUs, a has a pod of 8 that can be preempted, b one of 3 that cannot. The pod of 6 preempts on a, which was nominated
+// for the one of 2. That one must now look for a node like any other, and b, with 5 of 8 taken, is emptier than a with 8.
 func TestPreemptionTakesAReservationBack(t *testing.T) {
 	state := (&cluster.State{Now: cluster.Epoch}).With(node("a", nil), node("b", nil),
 		running(pod("low", "8", 1), "a"), running(pod("firm", "3", 2000), "b"),

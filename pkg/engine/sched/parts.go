@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// arguments are those of a profile's plugins whose scores have parts.
+// arguments are the arguments of a profile's plugins whose scores have parts.
 type arguments struct {
 	interPodAffinity  schedulerapi.InterPodAffinityArgs
 	podTopologySpread schedulerapi.PodTopologySpreadArgs
@@ -40,9 +40,9 @@ func argumentsOf(profile schedulerapi.KubeSchedulerProfile) arguments {
 	return a
 }
 
-// parts splits the raw scores of the nodes, by plugin, into what each rule contributed. Upstream adds up and forgets; this goes
-// the same way again for a few nodes, and the tests compare its sums with the plugins' own scores. At most limit existing pods
-// are named in a part; 0: all.
+// parts splits the raw scores of the nodes, by plugin, into what each rule contributed. Upstream keeps only the sums; this repeats the
+// computation for a few nodes, and the tests compare its sums with the plugins' own scores. Each part names at most limit existing pods; 0
+// names all.
 func (p *profile) parts(state fwk.CycleState, pod fwk.PodInfo, scores []*fwk.NodePluginScores, limit int) []map[string][]placement.Part {
 	nodes := make([]fwk.NodeInfo, len(scores))
 	parts := make([]map[string][]placement.Part, len(scores))
@@ -54,7 +54,7 @@ func (p *profile) parts(state fwk.CycleState, pod fwk.PodInfo, scores []*fwk.Nod
 	if !skipped.Has(names.InterPodAffinity) {
 		affinity := p.affinityTally(pod, nodes, limit)
 		for i, node := range nodes {
-			parts[i][names.InterPodAffinity] = affinity.of(node.Node())
+			parts[i][names.InterPodAffinity] = affinity.partsOf(node.Node())
 		}
 	}
 	if !skipped.Has(names.PodTopologySpread) {
@@ -70,18 +70,17 @@ func (p *profile) parts(state fwk.CycleState, pod fwk.PodInfo, scores []*fwk.Nod
 	return parts
 }
 
-// tally counts the existing pods that each term counts, by domain.
+// tally counts, for each term, the existing pods by domain.
 type tally struct {
 	limit int
-	// wanted are the values of the nodes in question, by topology key: pods elsewhere do not count for them.
+	// wanted are the values of the examined nodes, by topology key: pods elsewhere do not count for them.
 	wanted map[string]sets.Set[string]
 	nodes  []fwk.NodeInfo
 	parts  map[affinityTerm]map[string]*placement.Part
 	order  []affinityTerm
 }
 
-// affinityTerm tells terms apart: the pod's own by their places, those of existing pods by controller. Bare pods are one
-// another's company.
+// affinityTerm identifies terms: the pod's own by their index, those of existing pods by controller. Bare pods share one.
 type affinityTerm struct {
 	origin     placement.Origin
 	rule       string
@@ -91,7 +90,7 @@ type affinityTerm struct {
 	controller types.UID
 }
 
-// count notes that a pod in the domain counts for the term.
+// count counts a pod in the domain for the term.
 func (t *tally) count(term affinityTerm, domain string, existing *v1.Pod) {
 	part := t.part(term, domain)
 	part.Count++
@@ -116,8 +115,8 @@ func (t *tally) part(term affinityTerm, domain string) *placement.Part {
 	return part
 }
 
-// of returns the parts of a node's score.
-func (t *tally) of(node *v1.Node) []placement.Part {
+// partsOf returns the parts of a node's score.
+func (t *tally) partsOf(node *v1.Node) []placement.Part {
 	var parts []placement.Part
 	for _, term := range t.order {
 		domain, found := node.Labels[term.key]
@@ -128,7 +127,7 @@ func (t *tally) of(node *v1.Node) []placement.Part {
 	return parts
 }
 
-// wants returns the node's domain for the key, and whether one of the nodes in question is in it.
+// wants returns the node's domain for the key, and whether one of the examined nodes is in it.
 func (t *tally) wants(key string, node *v1.Node) (string, bool) {
 	domain, found := node.Labels[key]
 	if !found {
@@ -147,8 +146,8 @@ func (t *tally) wants(key string, node *v1.Node) (string, bool) {
 	return domain, values.Has(domain)
 }
 
-// affinityTally goes through the existing pods as the plugin's PreScore does.
-// See https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/scoring.go
+// affinityTally visits the existing pods as the plugin's PreScore does. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/scoring.go
 func (p *profile) affinityTally(pod fwk.PodInfo, nodes []fwk.NodeInfo, limit int) *tally {
 	t := &tally{limit: limit, wanted: map[string]sets.Set[string]{}, nodes: nodes, parts: map[affinityTerm]map[string]*placement.Part{}}
 	incoming := pod.GetPod()
@@ -163,7 +162,7 @@ func (p *profile) affinityTally(pod fwk.PodInfo, nodes []fwk.NodeInfo, limit int
 		return set
 	}
 	own := ownTerms(pod)
-	// The pod's own terms are told where they count no pod, too.
+	// The pod's own terms are included even if they count no pod.
 	for _, term := range own {
 		for _, node := range nodes {
 			if domain, found := node.Node().Labels[term.key]; found {
@@ -202,13 +201,13 @@ func (p *profile) affinityTally(pod fwk.PodInfo, nodes []fwk.NodeInfo, limit int
 	return t
 }
 
-// matchingTerm is a term and what it matches.
+// matchingTerm is an affinityTerm with what it matches.
 type matchingTerm struct {
 	affinityTerm
 	*fwk.AffinityTerm
 }
 
-// The fields that rules stand in.
+// Names of the fields that contain rules.
 const (
 	preferredAffinity     = "preferred affinity"
 	preferredAntiAffinity = "preferred anti-affinity"
@@ -230,7 +229,7 @@ func ownTerms(pod fwk.PodInfo) []matchingTerm {
 	return terms
 }
 
-// theirTerms adds the terms of an existing pod that count for others.
+// theirTerms appends the terms of an existing pod that count for others.
 func (p *profile) theirTerms(existing fwk.PodInfo, terms []matchingTerm) []matchingTerm {
 	var controller types.UID
 	if owner := metav1.GetControllerOfNoCopy(existing.GetPod()); owner != nil {
@@ -256,9 +255,8 @@ func (p *profile) theirTerms(existing fwk.PodInfo, terms []matchingTerm) []match
 	return terms
 }
 
-// spreadParts reads what PodTopologySpread has counted from its own state, whose type upstream does not export; its fields it
-// does, "for comparison during testing". Pods of a node are counted as the plugin does when it scores.
-// See https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go
+// spreadParts reads the counts of PodTopologySpread from its own state. Upstream does not export the type but does export its fields, "for
+// comparison during testing". Pods of a node are counted as the plugin does when it scores.
 func (p *profile) spreadParts(state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo, limit int) []placement.Part {
 	data, err := state.Read(fwk.StateKey("PreScore" + names.PodTopologySpread))
 	if err != nil {
@@ -310,7 +308,7 @@ func (p *profile) spreadParts(state fwk.CycleState, pod *v1.Pod, info fwk.NodeIn
 	return parts
 }
 
-// softIndex returns the place in the pod's spec of the i-th constraint that only scores.
+// softIndex returns the index in the pod's spec of the i-th constraint that only scores.
 func softIndex(pod *v1.Pod, i int) int {
 	for at, c := range pod.Spec.TopologySpreadConstraints {
 		if c.WhenUnsatisfiable != v1.ScheduleAnyway {
@@ -324,7 +322,7 @@ func softIndex(pod *v1.Pod, i int) int {
 	return -1
 }
 
-// matching returns the pods of a node that a constraint counts: of the namespace, matching, and not on their way out.
+// matching returns the pods of a node that a constraint counts: in the namespace, matching, and not Terminating.
 func matching(info fwk.NodeInfo, selector labels.Selector, namespace string) []string {
 	if selector.Empty() {
 		return nil
@@ -339,14 +337,14 @@ func matching(info fwk.NodeInfo, selector labels.Selector, namespace string) []s
 	return pods
 }
 
-// nodeAffinityParts has upstream match each preferred term by itself.
+// nodeAffinityParts has upstream match each preferred term separately.
 func (p *profile) nodeAffinityParts(pod *v1.Pod, node *v1.Node) []placement.Part {
 	var parts []placement.Part
 	add := func(origin placement.Origin, terms []v1.PreferredSchedulingTerm) {
 		for i, term := range terms {
 			parsed, err := nodeaffinity.NewPreferredSchedulingTerms([]v1.PreferredSchedulingTerm{term})
 			if err != nil {
-				continue // the plugin has parsed it already
+				continue // the plugin has already parsed it
 			}
 			parts = append(parts, placement.Part{
 				Origin: origin, Rule: preferredNodeAffinity, Index: i, Weight: float64(term.Weight), Score: float64(parsed.Score(node)),

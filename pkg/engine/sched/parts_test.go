@@ -14,7 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// A profile with rules of its own: a weight for required affinity, a spread constraint for pods without any, and added node affinity.
+// ownRules is a profile with rules of its own: a weight for required affinity, a spread constraint for pods without any, and added node
+// affinity.
 const ownRules = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
@@ -34,8 +35,8 @@ profiles:
           preference: {matchExpressions: [{key: topology.kubernetes.io/region, operator: In, values: [east]}]}
 `
 
-// Three pods run: front-0 on w1 and w2, which require to be with back; and other/far on w3, of a namespace of team a. A pod of back
-// comes, which would rather be near the pods of team a's namespaces, and on w2.
+// Three pods run: front-0 on w1 and w2, which require back, and other/far on w3, in a namespace of team a. A pod of back arrives, which
+// prefers the pods of team a's namespaces, and w2.
 //
 //	InterPodAffinity  w1: 7 (front-0 requires it, over hosts); w2: 7; w3: 20 (its own term, over zones)
 //	NodeAffinity      w1: 0; w2: 30; w3: 4 (added by the profile)
@@ -82,12 +83,12 @@ func TestPartsOfEveryOrigin(t *testing.T) {
 				got[candidate.Node] = append(got[candidate.Node], fmt.Sprintf("%s %s[%d] %s %g×%d=%g %v", part.Origin, part.Rule, part.Index, part.Domain, part.Weight, part.Count, part.Score, part.Pods))
 			}
 			if len(score.Parts) > 0 && int64(math.Round(sum)) != score.Raw {
-				t.Errorf("%s: the parts of %s add up to %g, and the score is %d", candidate.Node, score.Plugin, sum, score.Raw)
+				t.Errorf("%s: the parts of %s add up to %g, but the score is %d", candidate.Node, score.Plugin, sum, score.Raw)
 			}
 		}
 	}
 	spread := func(region string) string {
-		return fmt.Sprintf("profile constraint[0] %s %g×0=1 []", region, math.Log(4)) // of 2 regions
+		return fmt.Sprintf("profile constraint[0] %s %g×0=1 []", region, math.Log(4)) // 2 regions
 	}
 	want := map[string][]string{
 		"w1": {"profile preferred node affinity[0]  4×0=0 []", "own preferred node affinity[0]  30×0=0 []", spread("west"),
@@ -105,7 +106,7 @@ func TestPartsOfEveryOrigin(t *testing.T) {
 	}
 }
 
-// A record holds the refusals by plugin and words, and what PreFilter said.
+// A record holds the rejections by plugin and message, and the verdicts of PreFilter.
 func TestRecordOfARefusal(t *testing.T) {
 	engine := newEngine(t, Ties{})
 	defer engine.Close()

@@ -15,20 +15,20 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // refusal is a scheduling cycle that found no node.
 type refusal struct {
 	state   fwk.CycleState
-	fit     *framework.FitError // nil where the cycle ended for another reason
+	fit     *framework.FitError // nil if the cycle ended for another reason
 	message string              // that reason
 }
 
-// preempt runs the PostFilter plugins for a pod that no node takes, as schedulingAlgorithm does, and nominates the node where
-// room was made. The refusal that it returns stands unless pods have been preempted that are gone at once. A node that was reserved for the pod stays
-// so only where the plugins say nothing of it.
+// preempt runs the PostFilter plugins for a pod that fits no node, as schedulingAlgorithm does, and nominates the node where they made
+// room. The rejection that it returns holds unless the preempted pods are gone at once. An earlier nomination stays only if the plugins do
+// not mention it.
 func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.Pending {
 	if why.fit == nil {
 		e.nominate(next, "")
@@ -39,8 +39,8 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 	if profile.HasPostFilterPlugins() {
 		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus}
 		result, status := profile.RunPostFilterPlugins(e.ctx, why.state, next.Pod, statuses)
-		// An error is logged upstream, and its text ends the message: of a pod whose claim nobody binds, "not found", since
-		// a plugin after the one that refused it looks for state that it has not written.
+		// Upstream logs an error, and its text ends the message: for a pod whose claim nobody binds, "not found", since a plugin after the
+		// one that rejected it looks for state that was never written.
 		diagnosis.PostFilterMsg = status.Message()
 		if result != nil && result.NominatingInfo != nil {
 			e.nominate(next, result.NominatedNodeName)
@@ -57,8 +57,8 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 	}
 }
 
-// capture makes the plugin's victims Terminating in the cache, or leave it where pods end at once, where upstream deletes them through the
-// API server; and it takes the random number out of the plugin's choice of candidates.
+// capture marks the plugin's victims Terminating in the cache, or removes them if pods end at once, where upstream deletes them through the
+// API server. It also takes the random number out of the plugin's choice of candidates.
 func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 	plugin.Evaluator.Interface = candidates{Interface: plugin.Evaluator.Interface, engine: e}
 	plugin.Executor.PreemptPod = func(_ context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
@@ -68,7 +68,7 @@ func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 		name := cluster.NameOf(victim)
 		var ending *v1.Pod
 		if e.state.TerminationSeconds > 0 {
-			ending = controller.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
+			ending = admission.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
 			if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), ending); err != nil {
 				return false, err
 			}
@@ -87,7 +87,7 @@ func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 	}
 }
 
-// candidates replaces the global random offset at which upstream begins to look for nodes to preempt on.
+// candidates replaces the global random offset at which upstream starts to look for nodes to preempt on.
 type candidates struct {
 	preemption.Interface
 	engine *Engine
@@ -101,7 +101,7 @@ func (c candidates) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
 	return c.engine.random.Int32N(nodes), number
 }
 
-// orderedStatuses lists nodes in the snapshot's order, where upstream's lists them in the random order of a map.
+// orderedStatuses lists nodes in the snapshot's order; upstream's type lists them in random map order.
 type orderedStatuses struct{ *framework.NodeToStatus }
 
 func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
@@ -118,7 +118,7 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 	return nodes, nil
 }
 
-// reasonsOf counts the refusals by plugin and words.
+// reasonsOf counts the rejections by plugin and message.
 func reasonsOf(diagnosis *framework.Diagnosis) []placement.Reason {
 	count := map[placement.Reason]int{}
 	diagnosis.NodeToStatus.ForEachExplicitNode(func(_ string, status *fwk.Status) {
@@ -137,7 +137,7 @@ func reasonsOf(diagnosis *framework.Diagnosis) []placement.Reason {
 	return reasons
 }
 
-// discardEvents drops events: what they would say is in the result.
+// discardEvents drops events; the result contains what they would say.
 type discardEvents struct{}
 
 func (discardEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}

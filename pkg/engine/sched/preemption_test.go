@@ -38,10 +38,10 @@ func important(cpu string) (pod *v1.Pod) {
 	return pods[0]
 }
 
-// One victim is enough on any node. Among nodes that cost the same, upstream takes the one whose victim started last; the
-// pods started in the order w1, w1, w2, w2, w3, w3, and on a node what started first is spared: low-5 on w3 goes.
+// One victim is enough on any node. Among nodes that cost the same, upstream takes the one whose victim started last. The pods started in
+// the order w1, w1, w2, w2, w3, w3, and on each node the first to start is spared: low-5 on w3 goes.
 func TestPreemptionTakesTheLeastNeeded(t *testing.T) {
-	for range 20 { // the choice among nodes goes through a map upstream
+	for range 20 { // upstream picks the node by way of a map
 		pod := important("4")
 		state := full(t).With(pod)
 		result, err := newEngine(t, Ties{}).Place(t.Context(), state, []*v1.Pod{pod})
@@ -61,8 +61,8 @@ func TestPreemptionTakesTheLeastNeeded(t *testing.T) {
 	}
 }
 
-// Where pods take their time to end, the victim keeps its room meanwhile, and the pod it makes room for waits with its node reserved:
-// when the victim is gone the pod gets it, and no other does, although it was there first.
+// If pods take time to end, the victim keeps its room meanwhile, and the preemptor waits with its node nominated. When the victim is gone
+// the preemptor gets the node, not another pod that was there first.
 func TestPreemptorWaitsForItsVictim(t *testing.T) {
 	pod := important("4")
 	state := *full(t).With(pod)
@@ -99,7 +99,7 @@ func TestPreemptorWaitsForItsVictim(t *testing.T) {
 	}
 }
 
-// A budget that allows no disruption makes its pods victims of the last resort: those of w3 are guarded.
+// A budget that allows no disruption makes its pods victims of last resort: those of w3 are guarded.
 func TestPreemptionSparesGuardedPods(t *testing.T) {
 	state := full(t)
 	for _, pod := range state.Pods[4:] {
@@ -139,7 +139,7 @@ func TestSeedsReachEveryVictim(t *testing.T) {
 	}
 }
 
-// What the engine has changed on its own is undone when the state says otherwise.
+// What the engine changed itself is undone if the state says otherwise.
 func TestTheStateHasTheLastWord(t *testing.T) {
 	engine := newEngine(t, Ties{})
 	state := full(t)

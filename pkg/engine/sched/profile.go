@@ -17,22 +17,22 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// profile decorates one of the scheduler's frameworks: it watches what the plugins say of the pod at hand and settles what
-// upstream leaves to chance. It changes no status and no score.
+// profile decorates one of the scheduler's frameworks: it records what the plugins decide about the current pod, and settles what upstream
+// leaves to chance. It changes no status and no score.
 type profile struct {
 	framework.Framework
 	engine *Engine
 	binder *binder
-	// plugins are the framework's, weight those of the plugins that score, and args the arguments of some.
+	// plugins are the framework's, weight the weights of the score plugins, and args the arguments of some plugins.
 	plugins *schedulerapi.Plugins
 	weight  map[string]int64
 	args    arguments
 
-	// Of the pod at hand.
-	restricted bool                   // PreFilter named the nodes to look at
-	filtered   map[string]int         // nodes refused, by plugin
+	// Of the current pod.
+	restricted bool                   // PreFilter named the nodes to examine
+	filtered   map[string]int         // nodes rejected, by plugin
 	scores     []fwk.NodePluginScores // of the feasible nodes; upstream's heap reorders it in place
-	recorder   *recorder              // nil: nothing more is asked for
+	recorder   *recorder              // nil: record nothing
 }
 
 func newProfile(real framework.Framework, engine *Engine, config schedulerapi.KubeSchedulerProfile) *profile {
@@ -43,7 +43,7 @@ func newProfile(real framework.Framework, engine *Engine, config schedulerapi.Ku
 	return p
 }
 
-// attach takes hold of the two plugins that would act on a cluster through the API server.
+// attach intercepts the two plugins that would act on a cluster through the API server.
 func (p *profile) attach() {
 	for _, plugin := range p.PreEnqueuePlugins() {
 		if preemption, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
@@ -67,7 +67,7 @@ func (p *profile) begin() {
 	}
 }
 
-// RunPreFilterPlugins notes whether the plugins named the nodes to look at.
+// RunPreFilterPlugins notes whether the plugins named the nodes to examine.
 func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	result, status, plugins := p.Framework.RunPreFilterPlugins(ctx, state, pod)
 	p.restricted = !result.AllNodes()
@@ -77,8 +77,8 @@ func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 	return result, status, plugins
 }
 
-// PercentageOfNodesToScore is the profile's, except where PreFilter named the nodes: upstream then walks them in the random
-// order of a map, and would take a random part of more than a hundred; here all of them are looked at.
+// PercentageOfNodesToScore is the profile's, unless PreFilter named the nodes: upstream then walks them in random map order, and would
+// sample randomly from more than a hundred; here all are examined.
 func (p *profile) PercentageOfNodesToScore() *int32 {
 	if p.restricted {
 		all := int32(100)
@@ -87,7 +87,7 @@ func (p *profile) PercentageOfNodesToScore() *int32 {
 	return p.Framework.PercentageOfNodesToScore()
 }
 
-// RunFilterPluginsWithNominatedPods counts the refusals.
+// RunFilterPluginsWithNominatedPods counts the rejections.
 func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	status := p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 	if status.IsRejected() {
@@ -99,7 +99,7 @@ func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 	return status
 }
 
-// RunScorePlugins keeps the scores and, where asked to, draws lots among the best.
+// RunScorePlugins keeps the scores and, if asked to, picks randomly among the best.
 func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	scores, status := p.Framework.RunScorePlugins(ctx, state, pod, nodes)
 	if !status.IsSuccess() {
@@ -125,7 +125,7 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 	return scores, status
 }
 
-// choose lets Choose decide among the best: upstream takes the highest Randomizer of equal scores.
+// choose lets Choose pick among the best, by way of Randomizer: upstream takes the highest of equal scores.
 func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
 	top := topScore(scores)
 	var best []*fwk.NodePluginScores
@@ -151,7 +151,7 @@ func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
 	return err
 }
 
-// placement returns the record of the pod that has just been bound.
+// placement returns the record of the newly bound pod.
 func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycle *placement.Cycle) placement.Placement {
 	placed := judge(p.scores, chosen.SuggestedHost)
 	placed.Cycle = cycle
@@ -161,8 +161,8 @@ func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycl
 	return placed
 }
 
-// judge tells by how much the chosen node won and which plugins made it so. The scores are one list a node, with the plugins
-// in the same order in each; they are empty where there was nothing to choose.
+// judge computes by how much the chosen node won and which plugins decided it. The scores are one list per node, with the plugins in the
+// same order; they are empty if there was nothing to choose.
 func judge(nodes []fwk.NodePluginScores, chosen string) placement.Placement {
 	if len(nodes) == 0 {
 		return placement.Placement{Ties: 1}
@@ -195,7 +195,7 @@ func judge(nodes []fwk.NodePluginScores, chosen string) placement.Placement {
 	return result
 }
 
-// drop tells whether other nodes would be the best without the i-th plugin's scores, and how many would then tie.
+// drop reports whether other nodes would be best without the i-th plugin's scores, and how many would then tie.
 func drop(nodes []fwk.NodePluginScores, top int64, i int) (decides bool, ties int) {
 	without := func(node *fwk.NodePluginScores) int64 { return node.TotalScore - node.Scores[i].Score }
 	highest := without(&nodes[0])

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkSoftAntiAffinity is the shape whose profile says how much of the time is ours: 2,000 pods that would rather be apart
-// on 1,000 nodes.
+// BenchmarkSoftAntiAffinity is the shape whose profile shows how much of the time is ours: 2,000 pods that prefer to be apart on 1,000
+// nodes.
 func BenchmarkSoftAntiAffinity(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()

@@ -13,19 +13,19 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// recorder keeps what the plugins say of one pod, as deep as it was asked for.
+// recorder keeps what the plugins decide about one pod, to the requested depth.
 type recorder struct {
 	depth    placement.Depth
 	cycle    *placement.Cycle
 	state    fwk.CycleState
-	feasible []string // the nodes that passed every filter
+	feasible []string // nodes that passed every filter
 	refusals map[placement.Verdict]*placement.Refusal
-	// nominated is the node that preemption has reserved. It is looked at first, and once more with the others if it is refused.
+	// nominated is the node that preemption reserved. It is examined first, and again with the others if it is rejected.
 	nominated string
 	again     bool
 }
 
-// record begins a cycle's record if one is asked for of the pod, and forgets the last one.
+// record starts recording a cycle if asked to for the pod, and forgets the last one.
 func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
 	p.recorder = nil
 	if e.Record == nil {
@@ -42,8 +42,8 @@ func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
 	p.recorder = &recorder{depth: *depth, cycle: cycle, refusals: map[placement.Verdict]*placement.Refusal{}, nominated: pod.Status.NominatedNodeName}
 }
 
-// before returns the cluster as it is by now: with the pods that were placed and the volumes that were bound since the queue was
-// begun, and with those Terminating or gone that had to make room.
+// before returns the cluster at this point: with the pods placed and volumes bound since Place was called, and with the victims Terminating
+// or gone.
 func (e *Engine) before(result *placement.Result) *cluster.State {
 	var ending, gone []cluster.Object
 	for _, victim := range e.victims {
@@ -56,7 +56,7 @@ func (e *Engine) before(result *placement.Result) *cluster.State {
 	return e.state.With(result.Changed()...).With(ending...).Without(gone...)
 }
 
-// preFilter keeps what the PreFilter plugins said. The framework tells which of them it skips, and the first refusal.
+// preFilter keeps the verdicts of the PreFilter plugins. The framework reports which of them it skips, and the first rejection.
 func (r *recorder) preFilter(plugins *schedulerapi.Plugins, state fwk.CycleState, result *fwk.PreFilterResult, status *fwk.Status, by sets.Set[string]) {
 	r.state = state
 	skipped := state.GetSkipFilterPlugins()
@@ -90,7 +90,7 @@ func verdicts(plugins schedulerapi.PluginSet, skipped sets.Set[string]) []placem
 	return all
 }
 
-// filter keeps what the filters said of a node.
+// filter keeps the filters' verdict on a node.
 func (r *recorder) filter(node string, status *fwk.Status) {
 	if node == r.nominated {
 		if r.again {
@@ -115,7 +115,7 @@ func (r *recorder) filter(node string, status *fwk.Status) {
 	}
 }
 
-// cycle ends the record, if there is one, and returns it. chosen is the pod's node, or "" if it got none.
+// cycle ends and returns the record, if there is one. chosen is the pod's node, or "" if it got none.
 func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	r := p.recorder
 	if r == nil {
@@ -143,7 +143,7 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	parts := p.parts(r.state, pod, kept, r.depth.Nodes)
 	for i, node := range kept {
 		candidate := placement.Candidate{Node: node.Name, Rank: 1, Total: node.TotalScore}
-		if i > 0 && kept[i-1].TotalScore == node.TotalScore { // as with thousands of equal nodes
+		if i > 0 && kept[i-1].TotalScore == node.TotalScore { // fast path for thousands of equal nodes
 			candidate.Rank = c.Candidates[i-1].Rank
 		} else {
 			for n := range p.scores {
@@ -164,7 +164,7 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	return c
 }
 
-// best returns the nodes to keep: the best of them, the chosen one, and those asked for.
+// best returns the nodes to keep: the best ones, the chosen one, and those asked for by name.
 func (r *recorder) best(scores []fwk.NodePluginScores, chosen string) []*fwk.NodePluginScores {
 	order := func(a, b *fwk.NodePluginScores) int {
 		return cmp.Or(cmp.Compare(b.TotalScore, a.TotalScore), cmp.Compare(a.Name, b.Name))
@@ -178,7 +178,7 @@ func (r *recorder) best(scores []fwk.NodePluginScores, chosen string) []*fwk.Nod
 		case node.Name == chosen || slices.Contains(r.depth.Named, node.Name):
 			others = append(others, node)
 		case len(kept) < r.depth.Nodes || order(node, kept[len(kept)-1]) < 0:
-			// A short list, kept in order, is cheaper than sorting thousands.
+			// A short sorted list is cheaper than sorting thousands.
 			at, _ := slices.BinarySearchFunc(kept, node, order)
 			kept = slices.Insert(kept, at, node)
 			kept = kept[:min(len(kept), r.depth.Nodes)]

@@ -21,8 +21,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// sync brings the scheduler's cache and listers from the state they hold to the next one. The listers are filled directly:
-// no informer runs.
+// sync updates the scheduler's cache and listers to the next state. The listers are filled directly; no informer runs.
 func (e *Engine) sync(next *cluster.State) error {
 	before := *e.state
 	e.state = next
@@ -58,9 +57,9 @@ func (e *Engine) sync(next *cluster.State) error {
 	return nil
 }
 
-// syncNodes brings the nodes in the cache from those before to the next. Upstream keeps nodes in the order in which they were added, zone
-// by zone, and equal nodes are decided by it. So that it follows from the state alone, all are added anew unless the next ones begin
-// with those before, each in its zone.
+// syncNodes updates the nodes in the cache. Upstream keeps nodes in the order in which they were added, zone by zone, and picks among equal
+// nodes by it. So that the order follows from the state alone, all are added again unless the next nodes begin with those before, each in
+// its zone.
 func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	logger := klog.FromContext(e.ctx)
 	inPlace := func(was, node *v1.Node) bool {
@@ -89,7 +88,7 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	return nil
 }
 
-// syncPods brings the bound pods in the cache to those given.
+// syncPods updates the bound pods in the cache.
 func (e *Engine) syncPods(pods []*v1.Pod) error {
 	logger := klog.FromContext(e.ctx)
 	present := make(map[types.NamespacedName]bool, len(pods))
@@ -130,8 +129,8 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 	return nil
 }
 
-// sameToScheduler tells whether the scheduler would see no difference between two forms of a bound pod: what can change of it are its
-// labels, its resources and its end. Of the status it reads the start time alone, and that stays.
+// sameToScheduler reports whether the scheduler would see no difference between two versions of a bound pod. What can change are labels,
+// resources and deletion. Of the status it only reads the start time, which stays.
 func sameToScheduler(a, b *v1.Pod) bool {
 	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
 		(a.Spec.Affinity == b.Spec.Affinity || equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity)) &&
@@ -139,8 +138,8 @@ func sameToScheduler(a, b *v1.Pod) bool {
 		(a.Spec.Resources == b.Spec.Resources || equality.Semantic.DeepEqual(a.Spec.Resources, b.Spec.Resources))
 }
 
-// withStartTime returns the i-th pod of a state with a start time that no other pod has; see startTime. It depends on nothing
-// but the state and the seed, so that an engine which is used again gives the same.
+// withStartTime returns the i-th pod of a state with a unique start time; see startTime. It depends only on the state and the seed, so that
+// a reused engine gives the same.
 func (e *Engine) withStartTime(pod *v1.Pod, i int) *v1.Pod {
 	second := cluster.Epoch
 	if pod.Status.StartTime != nil {
@@ -159,12 +158,12 @@ func (e *Engine) withStartTime(pod *v1.Pod, i int) *v1.Pod {
 	return &timed
 }
 
-// same tells whether the two lists are one and the same, which is how states share what did not change.
+// same reports whether the two lists are identical, which is how states share what did not change.
 func same[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// replace fills a lister anew if it is out of date.
+// replace refills a lister if it is out of date.
 func replace[T any](informer cache.SharedIndexInformer, next []T, stale bool) error {
 	if !stale {
 		return nil
@@ -176,8 +175,8 @@ func replace[T any](informer cache.SharedIndexInformer, next []T, stale bool) er
 	return informer.GetIndexer().Replace(objs, "")
 }
 
-// sortVolumes gives the factory a PersistentVolume lister that lists by name. Upstream takes the smallest volume that fits a
-// claim and, among equal ones, the first listed, and its own lister lists in the random order of a map.
+// sortVolumes gives the factory a PersistentVolume lister that lists by name. Upstream takes the smallest volume that fits a claim and,
+// among equal ones, the first listed, but its own lister uses random map order.
 func sortVolumes(factory informers.SharedInformerFactory) {
 	factory.InformerFor(&v1.PersistentVolume{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
 		informer := cache.NewSharedIndexInformer(nil, &v1.PersistentVolume{}, 0, cache.Indexers{})

@@ -15,10 +15,10 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// binder is upstream's volume binder; it keeps what Reserve decided about the volumes of the pod at hand.
+// binder is upstream's volume binder; it also keeps what Reserve decided about the volumes of the current pod.
 type binder struct {
 	volumebinding.SchedulerVolumeBinder
-	assumed *volumebinding.PodVolumes // nil where every volume is bound already
+	assumed *volumebinding.PodVolumes // nil if every volume is already bound
 }
 
 // AssumePodVolumes is called by Reserve.
@@ -30,14 +30,14 @@ func (b *binder) AssumePodVolumes(logger klog.Logger, pod *v1.Pod, node string, 
 	return bound, err
 }
 
-// bindVolumes binds the claims of a pod that has got its node: what PreBind asks of the API server is done at once, and so
-// is what the volume controllers then do.
+// bindVolumes binds the claims of a pod that got its node. It does at once what PreBind requests from the API server, and what the volume
+// controllers do then.
 func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.Volumes) error {
 	if profile.binder == nil || profile.binder.assumed == nil {
 		return nil
 	}
-	// BindPodVolumes first writes its decisions, then waits for the controllers. The writes go to captureWrites, and there is no
-	// waiting in a context that has ended, so the error that this brings is expected.
+	// BindPodVolumes first writes its decisions, then waits for the controllers. The writes go to captureWrites, and a canceled context
+	// does not wait, so the resulting error is expected.
 	ended, end := context.WithCancel(e.ctx)
 	end()
 	e.client.ClearActions()
@@ -73,7 +73,7 @@ func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.V
 	return nil
 }
 
-// bindTo completes the binding of a volume that upstream has reserved for a claim.
+// bindTo completes the binding of a volume that upstream reserved for a claim.
 func (e *Engine) bindTo(volume *v1.PersistentVolume) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
 	ref := volume.Spec.ClaimRef
 	claim, err := e.informers.Core().V1().PersistentVolumeClaims().Lister().PersistentVolumeClaims(ref.Namespace).Get(ref.Name)
@@ -84,7 +84,7 @@ func (e *Engine) bindTo(volume *v1.PersistentVolume) (*v1.PersistentVolume, *v1.
 	return volume, claim, nil
 }
 
-// provision makes the volume of a claim that upstream has given a node.
+// provision creates the volume of a claim that upstream gave a node.
 func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
 	node := e.state.Node(nodeName)
 	var class *storagev1.StorageClass
@@ -100,8 +100,8 @@ func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string) (*v
 	return volume, claim, nil
 }
 
-// captureWrites makes the clientset answer every write with the object written and keep the action; no object is stored.
-// Upstream takes back by a patch the nodes that are reserved for pods of lower priority than one that preempts there.
+// captureWrites makes the clientset answer every write with the object written and keep the action; no object is stored. Upstream uses a
+// patch to clear the nominations of pods with lower priority than one that preempts there.
 func captureWrites(e *Engine) {
 	e.client.PrependReactor("update", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, action.(clienttesting.UpdateAction).GetObject(), nil

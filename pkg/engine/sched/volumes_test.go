@@ -39,8 +39,8 @@ func claims(pod *v1.Pod, names ...string) *v1.Pod {
 	return pod
 }
 
-// The claim's volume is made where its first pod goes, and binds the next pod to that zone: a second pod that must not share
-// the node of the first has w1 alone for its zone, and there is no other node in it.
+// The claim's volume is created where its first pod goes, and pins the next pod to that zone: a second pod that must not share the first
+// one's node finds only w1 in its zone, so there is no other node.
 func TestProvisionedVolumePinsPodsToItsZone(t *testing.T) {
 	set, pods := replicas("db", 2, hard("db", hostname))
 	for _, pod := range pods {
@@ -78,8 +78,8 @@ func TestLocalVolumePinsPodsToItsNode(t *testing.T) {
 	}
 }
 
-// Upstream takes the smallest volume that fits and, of equal ones, the first that its index lists, in random order. Here it is
-// the first by name, however often one asks.
+// Upstream takes the smallest volume that fits and, of equal ones, the first that its index lists, in random order. Here it is always the
+// first by name.
 func TestEqualVolumesAreTakenByName(t *testing.T) {
 	local := func(name, node string) *v1.PersistentVolume {
 		return &v1.PersistentVolume{
@@ -116,7 +116,7 @@ func TestEqualVolumesAreTakenByName(t *testing.T) {
 	}
 }
 
-// The claim that a pod has bound is what the next pod of the same queue sees.
+// The next pod of the same queue sees the claim that a pod has bound.
 func TestVolumesStayBoundAcrossCalls(t *testing.T) {
 	set, pods := replicas("db", 1, nil)
 	claims(pods[0], "data")
@@ -146,7 +146,7 @@ func TestVolumesStayBoundAcrossCalls(t *testing.T) {
 	}
 }
 
-// A volume that the engine provisioned is gone when the state says that it never was.
+// A volume that the engine provisioned is gone if the state says that it never existed.
 func TestVolumesOfAnotherStateAreForgotten(t *testing.T) {
 	set, pods := replicas("db", 1, nil)
 	claims(pods[0], "data")

@@ -1,6 +1,11 @@
 package manifest
 
-import yamlv3 "go.yaml.in/yaml/v3"
+import (
+	"fmt"
+	"slices"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+)
 
 // Lines knows on which line of a document its fields stand.
 type Lines struct{ root yamlv3.Node }
@@ -17,8 +22,43 @@ func NewLines(data []byte) *Lines {
 // Of returns the line, from 1, of a place in the document, given by names of fields and positions in lists. Of a place that is not
 // there it is the line of what is nearest above.
 func (l *Lines) Of(path ...any) int {
+	_, line := l.find(path)
+	return line
+}
+
+// Below returns the lines of a place in the document and of all that is in it, by the LinePath from there.
+func (l *Lines) Below(path ...any) map[string]int {
+	lines := map[string]int{}
+	var add func(node *yamlv3.Node, line int, path []any)
+	add = func(node *yamlv3.Node, line int, path []any) {
+		lines[LinePath(path...)] = line
+		if node == nil {
+			return
+		}
+		if node.Kind == yamlv3.AliasNode {
+			node = node.Alias
+		}
+		for i, content := range node.Content {
+			switch {
+			case node.Kind == yamlv3.SequenceNode:
+				add(content, content.Line, append(slices.Clip(path), i))
+			case i%2 == 0:
+				add(node.Content[i+1], content.Line, append(slices.Clip(path), content.Value))
+			}
+		}
+	}
+	node, line := l.find(path)
+	add(node, line, nil)
+	return lines
+}
+
+// LinePath is a place as text: names of fields and positions in lists.
+func LinePath(path ...any) string { return fmt.Sprintf("%q", path) }
+
+// find returns what is at a place, and its line; nil where it is not there.
+func (l *Lines) find(path []any) (*yamlv3.Node, int) {
 	if len(l.root.Content) == 0 {
-		return 1
+		return nil, 1
 	}
 	node, line := l.root.Content[0], l.root.Content[0].Line
 	for _, step := range path {
@@ -41,8 +81,8 @@ func (l *Lines) Of(path ...any) int {
 			}
 		}
 		if !found {
-			return line
+			return nil, line
 		}
 	}
-	return line
+	return node, line
 }

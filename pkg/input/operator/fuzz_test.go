@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator/stackable"
 )
 
-// FuzzExpand looks for resources that make an operator panic, or of which one makes something else the second time.
+// FuzzExpand looks for resources that make an operator panic, or that expand differently the second time.
 func FuzzExpand(f *testing.F) {
 	operators := append(generic.Shipped(), kafscale.New(kafscale.Options{}), stackable.New(stackable.Options{}), hydrolix.New(hydrolix.Options{}))
 	for _, pattern := range []string{"kafscale/*/*.yaml", "stackable/*/*.yaml", "hydrolix/*.yaml", "hydrolix/*/*.yaml"} {

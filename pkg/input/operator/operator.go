@@ -1,10 +1,10 @@
-// Package operator turns custom resources into what their operators would make of them: workloads, with the origin of every rule by
-// which their pods are placed. Each operator has a package below this one.
+// Package operator expands custom resources into the workloads that their operators would create, with the origin of every rule that places
+// their pods. Each operator has a package below this one.
 //
-//	manifest.Ignored ─ Operator.Expand ─▶ Expansion          (the objects, as the operator writes them, and where their rules come from)
+//	manifest.Ignored ─ Operator.Expand ─▶ Expansion          (the objects as the operator writes them, and the origins of their rules)
 //	                 ─ Expand ──────────▶ []manifest.Object  (defaulted and validated by the API server's code, annotated)
 //
-// What an operator's documentation leaves open is an assumption, and said to be one.
+// What an operator's documentation leaves open is an assumption, and reported as one.
 package operator
 
 import (
@@ -23,19 +23,19 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Operator makes objects of the custom resources of some kinds.
+// Operator creates objects for custom resources of some kinds.
 type Operator struct {
-	// Name is the operator's, for errors and notes: KafScale.
+	// Name is the name of the operator, for errors and notes: KafScale.
 	Name string
-	// Kinds are the resources that it expands, whatever their version; Expand refuses versions that there are not.
+	// Kinds are the resources that it expands, in any version; Expand rejects unknown versions.
 	Kinds []schema.GroupKind
-	// Misspelt are groups that documents of the operator name by mistake, with the right one.
+	// Misspelt maps wrong API groups in the operator's documentation to the right ones.
 	Misspelt map[string]string
-	// Install makes what is there without any resource: the workloads of the operator's own chart. Nil makes nothing.
+	// Install creates what exists without any resource: the workloads of the operator's own chart. Nil creates nothing.
 	Install func() (*Expansion, error)
-	// Expand makes the objects of one resource. Those are the others that were read together with it, for references. The error tells
-	// all that keeps the operator, or the API server before it, from making them, a line each, without the resource's name.
-	Expand func(resource *Resource, those []*Resource) (*Expansion, error)
+	// Expand creates the objects of one resource. All contains all resources that were read, for references. The error lists everything
+	// that keeps the operator, or the API server before it, from creating them, one line each, without the resource's name.
+	Expand func(resource *Resource, all []*Resource) (*Expansion, error)
 }
 
 // Resource is a custom resource.
@@ -43,71 +43,70 @@ type Resource struct {
 	manifest.Ignored
 }
 
-// Decode reads the resource into a Go type of its shape, strictly as far as types go. Unknown fields are returned as warnings: an API
-// server would prune them.
+// Decode decodes the resource into a Go type, strictly as far as types go. Unknown fields, which an API server would prune, are returned as
+// warnings.
 func (r *Resource) Decode(into any) (warnings []string, err error) {
 	return manifest.DecodeResource(r.JSON, into)
 }
 
-// String is the resource in a sentence: KafscaleCluster kafka/main.
+// String returns the resource as in a sentence: KafscaleCluster kafka/main.
 func (r *Resource) String() string {
 	return fmt.Sprintf("%s %s/%s", r.Kind, cmp.Or(r.Namespace, v1.NamespaceDefault), r.Name)
 }
 
-// Name tells a custom resource from all others, whatever its version.
+// Name identifies a custom resource, whatever its version.
 func Name(i manifest.Ignored) string {
 	group, _, _ := strings.Cut(i.APIVersion, "/")
 	return fmt.Sprintf("%s.%s %s/%s", i.Kind, group, cmp.Or(i.Namespace, v1.NamespaceDefault), i.Name)
 }
 
-// Expansion is what an operator makes of one resource.
+// Expansion is what an operator creates for one resource.
 type Expansion struct {
 	Objects []Made
-	// Warnings are what of the resource has no effect, or another one than it seems, a sentence each.
+	// Warnings describe, in a sentence each, what has no effect in the resource, or another effect than it seems.
 	Warnings []string
-	// Assumptions are what is not published and was taken for granted, a sentence each.
+	// Assumptions describe, in a sentence each, what is not published and was assumed.
 	Assumptions []string
 }
 
-// Made is an object that an operator makes, as it writes it: without what the API server adds.
+// Made is an object as the operator writes it, without what the API server adds.
 type Made struct {
 	cluster.Object
 	// Origins say where the rules of its pods come from.
 	Origins []Origin
 }
 
-// Origin says which level set a field that decides where pods go.
+// Origin is the level that set a field that decides where pods go.
 type Origin struct {
-	// Field is its place in the pod's spec: affinity.podAntiAffinity, nodeSelector.
+	// Field is the path in the pod's spec: affinity.podAntiAffinity, nodeSelector.
 	Field string
-	// Level is who set it, such as "operator default", "role servers" or "role group default".
+	// Level is who set the field, such as "operator default", "role servers" or "role group default".
 	Level string
 }
 
-// Dropped begins the level of a default rule that is gone, since something else was set: dropped by chart values.
+// Dropped is the prefix of the level of a default rule that another setting removed: dropped by chart values.
 const Dropped = "dropped by "
 
-// OriginAnnotation begins the annotation on a workload that says which level set a field of its pods' spec:
+// OriginAnnotation is the prefix of the annotation on a workload that says which level set a field of its pods' spec:
 // origin.faultline.dev/affinity.podAntiAffinity: operator default.
 const OriginAnnotation = "origin.faultline.dev/"
 
 // OwnerAnnotation on an object names the resource from which it was expanded: KafscaleCluster kafka/main.
 const OwnerAnnotation = "faultline.dev/expanded-from"
 
-// Result is what came of the custom resources of some files.
+// Result is the expansion of the custom resources of some files.
 type Result struct {
-	// Objects are what they were expanded to, in order, ready to be applied. Their source is the resource's.
+	// Objects are the created objects, in order, ready to be applied. Their source is the resource's.
 	Objects []manifest.Object
-	// Ignored are the resources that no operator knows.
 	Ignored []manifest.Ignored
-	// Notes are warnings and assumptions, each with the resource that it is about.
+	// Notes are warnings and assumptions, each with its resource.
 	Notes []string
 	// Made are the same objects as their operators write them, in the same order.
 	Made []Made
 }
 
-// Expand expands the resources that one of the operators knows. Those among which they are can be referred to, too. The error tells all that
-// is wrong, a line each.
+// Expand expands the resources that one of the operators knows. They can also refer to the resources in among. The error lists all
+// problems, one line each.
 func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.Ignored) (*Result, error) {
 	result := &Result{}
 	var resources []*Resource
@@ -143,7 +142,7 @@ func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.
 	return result, nil
 }
 
-// Install returns what the operators' own charts bring along, to be applied before anything else. The error tells all that is wrong.
+// Install returns what the operators' own charts create, to be applied before anything else. The error lists all problems.
 func Install(operators []Operator) (*Result, error) {
 	result := &Result{}
 	var problems []error
@@ -163,25 +162,25 @@ func Install(operators []Operator) (*Result, error) {
 	return result, nil
 }
 
-// Knows tells whether the resource is of one of the operators, or of one by mistake, so that Expand has something to say of it.
+// Knows reports whether the resource belongs to one of the operators, perhaps by a misspelt group, so that Expand handles it.
 func Knows(operators []Operator, ignored manifest.Ignored) bool {
 	o, err := find(operators, &Resource{ignored})
 	return o != nil || err != nil
 }
 
-// find returns the operator of the resource, nil if there is none.
+// find returns the operator of the resource, or nil.
 func find(operators []Operator, r *Resource) (*Operator, error) {
 	if r.JSON == nil {
 		return nil, nil
 	}
 	gv, err := schema.ParseGroupVersion(r.APIVersion)
 	if err != nil {
-		return nil, nil // whoever reads manifests has said so
+		return nil, nil // the reader of the manifests has reported it
 	}
 	for i := range operators {
 		o := &operators[i]
 		if right, found := o.Misspelt[gv.Group]; found {
-			return nil, fmt.Errorf("%s: %s: there is no API group %s, though a document of %s says so; give apiVersion: %s/%s", r.Source, r, gv.Group, o.Name, right, gv.Version)
+			return nil, fmt.Errorf("%s: %s: unknown API group %s, a mistake in a document of %s: use apiVersion: %s/%s", r.Source, r, gv.Group, o.Name, right, gv.Version)
 		}
 		if slices.Contains(o.Kinds, gv.WithKind(r.Kind).GroupKind()) {
 			return o, nil
@@ -190,7 +189,7 @@ func find(operators []Operator, r *Resource) (*Operator, error) {
 	return nil, nil
 }
 
-// make adds what an operator makes of the resource.
+// make adds the objects that an operator creates for the resource.
 func (result *Result) make(r *Resource, expand func() (*Expansion, error)) error {
 	expansion, err := expand()
 	if err != nil {
@@ -219,7 +218,7 @@ func (result *Result) make(r *Resource, expand func() (*Expansion, error)) error
 	return errors.Join(problems...)
 }
 
-// create lets the API server's code default and validate the object. What it refuses is told with the resource from which it comes.
+// create has the API server's code default and validate the object. Errors name the resource that it comes from.
 func (m *Made) create(r *Resource) (manifest.Object, error) {
 	obj := m.annotated()
 	obj.SetAnnotations(with(obj.GetAnnotations(), OwnerAnnotation, r.String()))
@@ -238,7 +237,7 @@ func (m *Made) create(r *Resource) (manifest.Object, error) {
 	return created, nil
 }
 
-// annotated is a copy of the object that carries the origins.
+// annotated returns a copy of the object with its origins as annotations.
 func (m *Made) annotated() cluster.Object {
 	obj := m.Object.DeepCopyObject().(cluster.Object)
 	for _, origin := range m.Origins {
@@ -255,8 +254,8 @@ func with(annotations map[string]string, key, value string) map[string]string {
 	return annotations
 }
 
-// OriginsOf returns what the annotations of an object say of the origin of its rules, sorted by field; nil if it was not expanded from
-// a custom resource.
+// OriginsOf returns the origins of an object's rules from its annotations, sorted by field; nil if it was not expanded from a custom
+// resource.
 func OriginsOf(obj metav1.Object) []Origin {
 	var origins []Origin
 	for key, value := range obj.GetAnnotations() {
@@ -268,8 +267,7 @@ func OriginsOf(obj metav1.Object) []Origin {
 	return origins
 }
 
-// Term is the one that operators give to pods that shall keep apart, or together, over hosts: preferred, by labels, in the
-// pod's own namespace.
+// Term returns the term that operators use to keep pods apart or together over hosts: preferred, by labels, in the pod's own namespace.
 func Term(weight int32, matchLabels map[string]string) v1.WeightedPodAffinityTerm {
 	return v1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: v1.PodAffinityTerm{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: matchLabels}, TopologyKey: v1.LabelHostname,

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// shop makes a Deployment of each Shop, with an image of the resource's; the pods keep apart.
+// shop creates a Deployment for each Shop, with the resource's image; its pods keep apart.
 var shop = Operator{
 	Name:     "Shopkeeper",
 	Kinds:    []schema.GroupKind{{Group: "shop.example.com", Kind: "Shop"}},
@@ -108,7 +108,8 @@ metadata: {name: secret}
 	}
 }
 
-// Each is wrong in another way, and all are told at once: by the operator, by the API server about what is made, by the group's name.
+// Each resource is wrong in another way, and all problems are reported at once: by the operator, by the API server about the created
+// object, and by the group's name.
 func TestExpandRefuses(t *testing.T) {
 	_, err := expandText(t, `
 apiVersion: shop.example.com/v1
@@ -135,11 +136,11 @@ spec: {image: 1}
 		"shops.yaml: document 1: Shop default/corner: spec: is refused",
 		"shops.yaml: document 2: Shop default/Upper: Deployment default/Upper: metadata.name: Invalid value",
 		"shops.yaml: document 2: Shop default/Upper: Deployment default/Upper: spec.template.spec.containers[0].image: Required value",
-		"shops.yaml: document 3: Shop default/misspelt: there is no API group shops.example.com, though a document of Shopkeeper says so; give apiVersion: shop.example.com/v1",
+		"shops.yaml: document 3: Shop default/misspelt: unknown API group shops.example.com, a mistake in a document of Shopkeeper: use apiVersion: shop.example.com/v1",
 		"shops.yaml: document 4: Shop default/typed: spec.image: Invalid value: 1: a number where a string is wanted; put it in quotes",
 	}
 	if err == nil {
-		t.Fatal("nothing is refused")
+		t.Fatal("nothing was rejected")
 	}
 	got := strings.Split(err.Error(), "\n")
 	if len(got) != len(want) {
@@ -172,7 +173,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// What is written holds what the operator wrote and no more, and is read to the same pods again.
+// The output contains what the operator wrote and no more, and is read back to the same pods.
 func TestWrite(t *testing.T) {
 	result, err := expandText(t, `{apiVersion: shop.example.com/v1, kind: Shop, metadata: {name: corner}, spec: {image: "shop:1"}}`)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Write writes what was expanded, as the operators write it, and other objects after it, so that it is input again. As yaml the notes are
-// comments at the beginning, and a comment before each rule says who set it; as json this is an annotation, and there are no notes.
+// Write writes the expanded objects as the operators write them, followed by other objects, so that the output can be read again. In YAML,
+// the notes are comments at the beginning, and a comment before each rule says who set it. In JSON, this is an annotation, and there are no
+// notes.
 func Write(w io.Writer, result *Result, others []manifest.Object, format string) error {
 	all := append([]Made(nil), result.Made...)
 	for _, other := range others {
@@ -78,19 +79,19 @@ func writeYAML(out *bytes.Buffer, result *Result, all []Made) error {
 	return nil
 }
 
-// comment says before a field of the pod's spec who set it.
+// comment adds a comment before a field of the pod's spec that says who set it.
 func comment(object *yaml.Node, origin Origin) {
 	node := object
 	var key *yaml.Node
 	for _, name := range append([]string{"spec", "template", "spec"}, strings.Split(origin.Field, ".")...) {
 		if key, node = child(node, name); key == nil {
-			return // it is in the template of another kind
+			return // the template is elsewhere in this kind
 		}
 	}
 	key.HeadComment = "# from: " + origin.Level
 }
 
-// child returns a field of a mapping; nil where there is none.
+// child returns a field of a mapping, or nil.
 func child(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {
@@ -100,11 +101,11 @@ func child(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// written is the object as a file has it: without what the API server adds to each, and without fields that say nothing.
+// written returns the object as in a file: without what the API server adds to every object, and without empty fields.
 func written(obj cluster.Object) (map[string]any, error) {
 	obj = obj.DeepCopyObject().(cluster.Object)
 	if obj.GetResourceVersion() == "" {
-		obj.SetUID("") // which was made up
+		obj.SetUID("") // it was made up
 	}
 	data, err := manifest.Encode(obj)
 	if err != nil {
@@ -119,17 +120,17 @@ func written(obj cluster.Object) (map[string]any, error) {
 	return clean(fields).(map[string]any), nil
 }
 
-// saysNothing are fields that Go writes though they are empty.
+// saysNothing are fields that Go writes even if they are empty.
 var saysNothing = map[string]bool{"creationTimestamp": true, "metadata": true, "resources": true, "status": true, "strategy": true, "updateStrategy": true}
 
-// clean leaves such fields out wherever they are, and gives numbers their types.
+// clean removes these fields everywhere, and gives numbers their types.
 func clean(value any) any {
 	switch v := value.(type) {
 	case json.Number:
 		if n, err := v.Int64(); err == nil {
 			return n
 		}
-		f, _ := v.Float64() // Go has written it
+		f, _ := v.Float64() // written by Go, so it parses
 		return f
 	case []any:
 		for i := range v {
@@ -145,7 +146,7 @@ func clean(value any) any {
 	return value
 }
 
-// empty tells whether nothing but zeros is in the value.
+// empty reports whether the value contains nothing but zeros.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:

@@ -16,6 +16,15 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/renderer/html"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
 // Update is set by -update.
@@ -160,6 +169,96 @@ func Bounded(t *testing.T, page []byte, things ...string) {
 	for _, thing := range things {
 		if !regexp.MustCompile(`\nand \d+ more ` + thing).Match(page) {
 			t.Errorf("nothing says that there are more %s", thing)
+		}
+	}
+}
+
+// Nodes are nodes with 4 cores and 8 GiB each, named after their zone: a-1 is in zone a.
+func Nodes(names ...string) []*v1.Node {
+	var nodes []*v1.Node
+	for _, name := range names {
+		zone, _, _ := strings.Cut(name, "-")
+		nodes = append(nodes, &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name, v1.LabelTopologyZone: zone}},
+			Status: v1.NodeStatus{Allocatable: v1.ResourceList{
+				v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("8Gi"), v1.ResourcePods: resource.MustParse("110"),
+			}},
+		})
+	}
+	return nodes
+}
+
+// Result is what a simulation of the scenario shop found, on these nodes: one step for each name, in which nothing happens.
+func Result(t *testing.T, nodes []*v1.Node, steps ...string) *simulation.Result {
+	t.Helper()
+	config, err := sched.DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := &cluster.State{Nodes: nodes}
+	r := &simulation.Result{Scenario: &scenario.Scenario{Name: "shop", Config: config}, Initial: state}
+	for _, name := range steps {
+		r.Steps = append(r.Steps, simulation.Step{Name: name, Action: "apply -f " + name + ".yaml", State: state})
+	}
+	return r
+}
+
+// Write writes a report in a format.
+func Write[R any](t *testing.T, formats report.Formats[R], r *R, format string, opts report.Options) string {
+	t.Helper()
+	var out strings.Builder
+	if err := formats.Write(&out, r, format, opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// Formats writes a report in each of its formats for readers, compares them with golden files of that name, holds its JSON against
+// its schema, and reads JSON and YAML back.
+func Formats[R any](t *testing.T, formats report.Formats[R], r *R, name, schema, kind string) {
+	t.Helper()
+	for _, format := range formats.Names() {
+		out := Write(t, formats, r, format, report.Options{})
+		switch format {
+		case "text":
+			Golden(t, name+".text", out)
+			if quiet := Write(t, formats, r, format, report.Options{Quiet: true}); quiet != out {
+				Golden(t, name+".quiet", quiet)
+			}
+			if all := Write(t, formats, r, format, report.Options{All: true}); all != out {
+				Golden(t, name+".all", all)
+			}
+			Golden(t, name+".color", Write(t, formats, r, format, report.Options{Color: true}))
+		case "markdown", "csv":
+			Golden(t, name+"."+format, out)
+		case "json", "yaml":
+			again, err := report.Decode[R](name, []byte(out), kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(out, Write(t, formats, again, format, report.Options{})); diff != "" {
+				t.Errorf("%s comes back as something else (-want +got):\n%s", format, diff)
+			}
+			if format == "json" {
+				if err := Validate(t, Schema(t, schema), out); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+// Has fails the test where the text lacks a line, wherever it stands and however wide its columns are.
+func Has(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	narrow := func(line string) string { return strings.Join(strings.Fields(line), " ") }
+	has := map[string]bool{}
+	for line := range strings.Lines(text) {
+		has[narrow(line)] = true
+	}
+	for _, line := range lines {
+		if !has[narrow(line)] {
+			t.Errorf("no line %q in\n%s", line, text)
 		}
 	}
 }

@@ -1,3 +1,4 @@
+// Package advice is the report on the rule that keeps the pods of a workload apart best.
 package advice
 
 import (

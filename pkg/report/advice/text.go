@@ -50,7 +50,7 @@ func (r *Report) about() string {
 	return strings.TrimSpace(line + ". An asterisk marks those that are not beaten. " + figures.Partly(all))
 }
 
-// shown are the candidates that are told of, and the others. The workload as it is is among them, since it is what they are compared with.
+// shown are the candidates that are shown, and the others. The workload as it is is among them, since it is what they are compared with.
 func (r *Report) shown() (shown, rest []*Candidate) {
 	all := r.top >= len(r.Candidates)
 	n := 0
@@ -133,7 +133,7 @@ func trialCells(c, now *Candidate) []text.Cell {
 	return cells
 }
 
-// candidate tells of one: its rules, its patch, what it costs, what it does not solve, and how to run it again.
+// candidate shows one: its rules, its patch, what it costs, what it does not solve, and how to run it again.
 func (t *writer) candidate(c *Candidate) {
 	r := t.report
 	t.Space()

@@ -1,3 +1,4 @@
+// Package annotations puts what the plugins said of pods into kube-scheduler-simulator's annotations.
 package annotations
 
 import (

@@ -15,7 +15,7 @@ func drawing(r *Report) *chart.Chart {
 	if r.Simultaneous > 1 {
 		words = fmt.Sprintf("the largest share of a workload that %d failures together take", r.Simultaneous)
 	}
-	l := &chart.Losses{Title: chart.ChartTitle(r.Head, words)}
+	l := &chart.Losses{Title: chart.Title(r.Head, words)}
 	var keys []string
 	for _, step := range r.Steps {
 		for _, level := range step.Levels {

@@ -8,6 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/sarif"
 )
 
+// Formats are the ways to write the report. Quiet is the summary alone, and All lists every failure.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte { return textPage(r, opts, false) }),
 	report.Text("wide", func(r *Report, opts report.Options) []byte { return textPage(r, opts, true) }),
@@ -31,7 +32,7 @@ func textPage(r *Report, opts report.Options, wide bool) []byte {
 	return t.Bytes()
 }
 
-// complete is complete for a BlastReport.
+// complete puts an empty list in the place of each missing one that the schema requires.
 func complete(r *Report) *Report {
 	c := *r
 	c.Head = report.CompleteHead(c.Head)

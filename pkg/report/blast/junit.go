@@ -10,7 +10,7 @@ import (
 )
 
 // failuresJUnit has a suite for each step with a case for each level. It fails where the level has findings of level error, and
-// tells of the others on its output.
+// shows the others on its output.
 func failuresJUnit(r *Report) ([]byte, error) {
 	suites := junit.Suites{Name: text.Clean(r.Scenario)}
 	for i := range r.Steps {

@@ -1,3 +1,4 @@
+// Package blast is the report on failures: what they take from a cluster, what comes back, and how likely that is.
 package blast
 
 import (

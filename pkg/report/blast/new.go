@@ -8,7 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -22,7 +22,7 @@ type Blasted struct {
 	Risk *Risk
 }
 
-// New puts what failures take into the model. The options are those of the analyses; recovered tells whether recoveries were
+// New puts what failures take into the model. The options are those of the analyses; recovered reports whether recoveries were
 // looked at. The version is Faultline's own.
 func New(result *simulation.Result, steps []Blasted, opts blast.Options, recovered bool, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), Mode: string(opts.Mode), Simultaneous: opts.Simultaneous, Recover: recovered}
@@ -129,12 +129,12 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 		stranded.Waiting = slices.Contains(recovery.Waiting, pending.Pod.UID)
 		r.Stranded = append(r.Stranded, stranded)
 	}
-	stopped := controller.Disruptions(recovery.State)
+	stopped := node.Disruptions(recovery.State)
 	for _, pod := range recovery.NotReplaced {
 		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: whyNotReplaced(pod, recovery.State, stopped)})
 	}
 	if recovery.LastEviction > 0 {
-		r.LastEviction = (controller.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
+		r.LastEviction = (node.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
 	}
 	return r
 }
@@ -144,7 +144,7 @@ func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owner
 
 // whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions
 // have stopped.
-func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []controller.Disruption) string {
+func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption) string {
 	by := metav1.GetControllerOfNoCopy(pod)
 	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
 	stays := i >= 0 && cluster.Active(state.Pods[i])
@@ -160,7 +160,7 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []controller.Disr
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
 	case ending:
 		return "stays Terminating until its kubelet is back, and its " + workloadKind(pod, state) + " waits for its end"
-	case stays && slices.ContainsFunc(stopped, func(d controller.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):
+	case stays && slices.ContainsFunc(stopped, func(d node.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):
 		return "stays bound to its node: so many nodes are down that the node lifecycle controller evicts no pods"
 	case stays:
 		return "tolerates the failed node for as long as it fails"

@@ -8,15 +8,15 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report/format/text"
-	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
 func blasted(t testing.TB, file string, opts blast.Options) *Report {
 	t.Helper()
-	s, err := scenario.Load(file, scenario.Options{})
+	s, err := loader.Load(file, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func blasted(t testing.TB, file string, opts blast.Options) *Report {
 
 // The figures of testdata/world.yaml as they were worked out by hand.
 func TestNewBlast(t *testing.T) {
-	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: controller.Unreachable, Levels: []string{text.Zone}})
+	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{text.Zone}})
 	level := r.Steps[0].Levels[0]
 	if want := (Radius{Share: 1, Namespace: "default", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}}); !cmp.Equal(want, level.Radius) {
 		t.Errorf("radius %+v, want %+v", level.Radius, want)
@@ -71,7 +71,7 @@ func TestNewBlast(t *testing.T) {
 }
 
 func TestWhyNotReplaced(t *testing.T) {
-	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: controller.Unreachable, Levels: []string{text.Zone}})
+	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{text.Zone}})
 	got := map[string]string{}
 	for _, pod := range r.Steps[0].Levels[0].Failures[1].Recovery.NotReplaced {
 		name, _, _ := strings.Cut(pod.Name, "-")

@@ -49,7 +49,7 @@ func newProbability(p risk.Probability, method risk.Method) Probability {
 	return probability
 }
 
-// risk tells how likely it is that workloads have pods down.
+// risk says how likely it is that workloads have pods down.
 func (t *writer) risk(r *Risk) {
 	t.Linef(text.Bold, "How likely it is, at a random moment")
 	var keys []string

@@ -100,7 +100,7 @@ func (t *writer) few(names []string, s text.Style) text.Cell {
 	return s.Cell(strings.Join(names, ", "))
 }
 
-// name is the workload's, with its kind and its namespace where it takes these to tell it from another.
+// name is the workload's, with its kind and its namespace where another has the same name.
 func (t *writer) name(l Loss) string {
 	name := l.Name
 	if t.kinds[[2]string{l.Namespace, l.Name}] != l.Kind {
@@ -116,7 +116,7 @@ func (t *writer) qualified(namespace, name string) string {
 	return name
 }
 
-// stranded tells why replacements stay Pending, once for all failures of which the same is to be said.
+// stranded says why replacements stay Pending, once for all failures of which the same is to be said.
 func (t *writer) stranded(level *Level, shown []*Failure) {
 	type same struct {
 		domains []string
@@ -184,7 +184,7 @@ func (t *writer) evictions(level *Level, shown []*Failure) {
 	}
 }
 
-// notReplaced tells which lost pods nobody replaces, and why. The table says how many of them each failure takes.
+// notReplaced says which lost pods nobody replaces, and why. The table says how many of them each failure takes.
 func (t *writer) notReplaced(level *Level, shown []*Failure) {
 	names, order := map[string][]string{}, []string(nil)
 	for _, f := range shown {
@@ -221,7 +221,7 @@ func (t *writer) either(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// sharedFate tells which pods of one workload fail together.
+// sharedFate says which pods of one workload fail together.
 func (t *writer) sharedFate(shown []*Failure) {
 	told := 0
 	var more int

@@ -17,17 +17,17 @@ const (
 	maxWorst    = 10
 	// maxHit is how many workloads are named in a cell.
 	maxHit = 3
-	// maxFates is how many shared fates of a level are told, and maxFate how many pods of one are named.
+	// maxFates is how many shared fates of a level are shown, and maxFate how many pods of one are named.
 	maxFates = 5
 	maxFate  = 6
 )
 
-// writer renders a BlastReport as text and wide.
+// writer renders a report as text and wide.
 type writer struct {
 	text.Page
 	report *Report
 	wide   bool
-	// kinds are the kinds of the workloads that lose pods, by namespace and name; namespaced tells that names need their namespace.
+	// kinds are the kinds of the workloads that lose pods, by namespace and name; namespaced means that names need their namespace.
 	kinds      map[[2]string]string
 	namespaced bool
 }
@@ -168,7 +168,7 @@ func (l *Level) worst() *Failure {
 	return nil
 }
 
-// Recovery returns what came back after the failure, be it told of another one; nil if it was not looked at.
+// Recovery returns what came back after the failure, which may stand with an earlier failure; nil if it was not looked at.
 func (l *Level) Recovery(f *Failure) *Recovery {
 	switch {
 	case f == nil:
@@ -197,7 +197,7 @@ func (r *Recovery) cells() []text.Cell {
 	return []text.Cell{text.Number(len(r.Recovered), text.Green), text.Number(len(r.Stranded), text.Yellow), text.Number(len(r.NotReplaced), text.Red)}
 }
 
-// step tells of each level of one step.
+// step shows each level of one step.
 func (t *writer) step(i int) {
 	step := &t.report.Steps[i]
 	if len(t.report.Steps) > 1 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -40,8 +40,8 @@ func writeBlast(t testing.TB, r *Report, format string, opts report.Options) str
 func TestWriteBlastGolden(t *testing.T) {
 	schema := reporttest.Schema(t, "blast-report")
 	for name, opts := range map[string]blast.Options{
-		"one": {Simultaneous: 1, Mode: controller.Unreachable},
-		"two": {Simultaneous: 2, Mode: controller.Deleted, Levels: []string{text.Zone}},
+		"one": {Simultaneous: 1, Mode: node.Unreachable},
+		"two": {Simultaneous: 2, Mode: node.Deleted, Levels: []string{text.Zone}},
 	} {
 		r := blasted(t, "testdata/world.yaml", opts)
 		reporttest.Golden(t, ""+name+".text", writeBlast(t, r, "text", report.Options{}))
@@ -105,7 +105,7 @@ func TestWriteBlastMany(t *testing.T) {
 	}
 }
 
-// The same name in two namespaces, and of two kinds, is told apart; what could drive a terminal is not written.
+// The same name in two namespaces, and of two kinds, is shown apart; what could drive a terminal is not written.
 func TestWriteBlastNames(t *testing.T) {
 	r := many(100)
 	r.Steps[0].Levels[0].Failures[0].Workloads = []Loss{

@@ -7,6 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
+// Formats are the ways to write the report. Quiet is the answers alone, and All shows every workload.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte {
 		t := &writer{Page: text.NewPage(opts), report: r}
@@ -18,7 +19,7 @@ var Formats = report.Formats[Report]{
 	report.Plain("markdown", markdownPage),
 }
 
-// complete is complete for a CapacityReport.
+// complete puts an empty list in the place of each missing one that the schema requires.
 func complete(r *Report) *Report {
 	c := *r
 	c.Head, c.Mixes = report.CompleteHead(r.Head), report.List(slices.Clone(r.Mixes))

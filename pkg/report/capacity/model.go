@@ -1,3 +1,4 @@
+// Package capacity is the report on how much more fits.
 package capacity
 
 import (

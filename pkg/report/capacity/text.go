@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a CapacityReport as text: the answers, a table of them, and for each workload what refuses the next pod and
+// writer renders a report as text: the answers, a table of them, and for each workload what refuses the next pod and
 // what becomes of the free resources.
 type writer struct {
 	text.Page
@@ -182,7 +182,7 @@ func (l *Limit) more() text.Cell {
 	return text.Number(l.More, text.Plain)
 }
 
-// mix tells what refuses the next pod, and what becomes of the free resources.
+// mix says what refuses the next pod, and what becomes of the free resources.
 func (t *writer) mix(m *Mix) {
 	t.Space()
 	t.Linef(text.Bold, "%s", m.Name)

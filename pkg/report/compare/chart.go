@@ -16,5 +16,5 @@ func drawing(r *Report) *chart.Chart {
 	if len(r.Workloads) > 0 {
 		notes += "; blast radius of " + words.And(r.Workloads)
 	}
-	return chart.Versions(chart.ChartTitle(r.Head, "variants side by side"), notes, versions)
+	return chart.Versions(chart.Title(r.Head, "variants side by side"), notes, versions)
 }

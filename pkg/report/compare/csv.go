@@ -12,9 +12,9 @@ import (
 //	stranded, unreplaced: the most that a failure of the level leaves so; empty where that was not looked at
 //	lookedAt: for how many of the level's domains it was
 func figuresCSV(r *Report) ([]byte, error) {
-	table := [][]string{append([]string{"variant"}, figures.MetricColumns...)}
+	table := [][]string{append([]string{"variant"}, figures.Columns...)}
 	for i := range r.Variants {
-		for _, cells := range figures.MetricRows(&r.Variants[i].Found) {
+		for _, cells := range figures.Rows(&r.Variants[i].Found) {
 			table = append(table, append([]string{r.Variants[i].Name}, cells...))
 		}
 	}

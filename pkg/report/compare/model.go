@@ -1,3 +1,4 @@
+// Package compare is the report that sets variants of a scenario side by side.
 package compare
 
 import (

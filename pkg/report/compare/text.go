@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a CompareReport as text: who is not beaten, a table of the numbers, and what failures leave behind.
+// writer renders a report as text: who is not beaten, a table of the numbers, and what failures leave behind.
 type writer struct {
 	text.Page
 	report *Report

@@ -4,6 +4,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
+// Formats are the ways to write the report. Quiet is the verdict alone, and All lists everything that differs.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte {
 		t := newWriter(r, opts)

@@ -109,11 +109,11 @@ func (t *writer) worseFailures(s *BlastDiff) [][]text.Cell {
 // details are what moved in the step, what got better, and how the pods are distributed.
 func (t *writer) details(s *StepDiff) string {
 	m := &markdown.Page{}
-	var told []string
+	var counts []string
 	if n := len(s.Moved); n > 0 {
-		told = append(told, fmt.Sprintf("%d moved", n))
+		counts = append(counts, fmt.Sprintf("%d moved", n))
 	}
-	m.Block("%s", markdown.Summary(s.Name, strings.Join(append(told, s.counts()...), ", ")))
+	m.Block("%s", markdown.Summary(s.Name, strings.Join(append(counts, s.counts()...), ", ")))
 	m.Table(t.moves(s.Moved), "pod")
 	for _, pods := range report.Group(s.earlier(), func(m MovedPod) string { return m.Since }) {
 		m.Block("%s moved as in step %s", words.Count(len(pods), "pod"), markdown.Code(pods[0].Since))

@@ -1,3 +1,4 @@
+// Package diff is the report on what differs between two reports on runs, or on failures.
 package diff
 
 import (

@@ -45,7 +45,7 @@ func newDiff(of string, old, new *report.Head, version string) *Report {
 	d.unlike("kube-scheduler", old.Scheduler.Version, new.Scheduler.Version)
 	d.unlike("profiles", strings.Join(old.Scheduler.Profiles, ", "), strings.Join(new.Scheduler.Profiles, ", "))
 	d.unlike("feature gates", strings.Join(old.Scheduler.FeatureGates, ", "), strings.Join(new.Scheduler.FeatureGates, ", "))
-	d.unlike("ties", text.TiesText(*old), text.TiesText(*new))
+	d.unlike("ties", text.Ties(*old), text.Ties(*new))
 	d.unlike("cluster", text.ClusterLine(old.Cluster), text.ClusterLine(new.Cluster))
 	return d
 }
@@ -149,7 +149,7 @@ func change(old, new int) *Change {
 	return &Change{Old: old, New: new}
 }
 
-// empty tells whether nothing differs.
+// empty reports whether nothing differs.
 func (d *stepDiff) empty() bool {
 	return d.Pods == nil && d.Pending == nil && d.NotReady == nil &&
 		len(d.Moved)+len(d.Added)+len(d.Removed)+len(d.NewlyPending)+len(d.NoLongerPending)+len(d.OtherMessage)+len(d.Workloads)+
@@ -257,7 +257,7 @@ func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
 	return byPosition, added, removed
 }
 
-// sameNodes tells whether both have as many pods on each node.
+// sameNodes reports whether both have as many pods on each node.
 func sameNodes(old, new []run.Pod) bool {
 	nodes := func(pods []run.Pod) map[string]int {
 		n := map[string]int{}
@@ -328,7 +328,7 @@ func (d *stepDiff) workloads() {
 	}
 }
 
-// workload leaves out the levels of which one of the reports does not tell: which ones they do follows from the pods' rules.
+// workload leaves out the levels that only one of the reports shows: which levels a report shows follows from the rules of the pods.
 func (d *stepDiff) workload(old, new *run.Workload) {
 	w := WorkloadDiff{
 		Kind: new.Kind, Namespace: new.Namespace, Name: new.Name, Source: new.Source,
@@ -343,8 +343,8 @@ func (d *stepDiff) workload(old, new *run.Workload) {
 	}
 	for _, key := range keys {
 		before, after := old.Distribution(key), new.Distribution(key)
-		told := before != nil && after != nil
-		if told && !equal(before, after) || !told && (len(old.Domains) == 0 || len(new.Domains) == 0) {
+		both := before != nil && after != nil
+		if both && !equal(before, after) || !both && (len(old.Domains) == 0 || len(new.Domains) == 0) {
 			w.Levels = append(w.Levels, LevelDiff{TopologyKey: key, Old: completed(before), New: completed(after)})
 		}
 	}

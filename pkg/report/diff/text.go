@@ -14,11 +14,11 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a DiffReport as text: the verdict, what may explain it, then step by step what differs.
+// writer renders a report as text: the verdict, what may explain it, then step by step what differs.
 type writer struct {
 	text.Page
 	report *Report
-	// namespaced tells that names need their namespace.
+	// namespaced means that names need their namespace.
 	namespaced bool
 }
 
@@ -96,7 +96,7 @@ func (t *writer) conditions() [][]text.Cell {
 	return table
 }
 
-// others tells of the steps that are not compared, and of those in which nothing differs.
+// others shows the steps that are not compared, and of those in which nothing differs.
 func (t *writer) others() {
 	r := t.report
 	for _, steps := range []struct {
@@ -347,7 +347,7 @@ func (t *writer) rows(table [][]text.Cell, one, several string) {
 	t.Table("  ", table...)
 }
 
-// failures tells of one step of two BlastReports.
+// failures shows one step of two BlastReports.
 func (t *writer) failures(s *BlastDiff) {
 	var counts []string
 	if s.Pending != nil {

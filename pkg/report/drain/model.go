@@ -1,3 +1,4 @@
+// Package drain is the report on a drain: what is evicted, where it goes, and what keeps the drain from its end.
 package drain
 
 import (

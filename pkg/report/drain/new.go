@@ -2,7 +2,7 @@ package drain
 
 import (
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -29,7 +29,7 @@ func newDrained(drained *simulation.Drained, before *cluster.State) DrainedNode 
 	for _, pod := range drained.Evicted {
 		d.Evicted = append(d.Evicted, DrainedPod{Namespace: pod.Namespace, Name: pod.Name, Workload: report.OwnerName(owner(pod))})
 	}
-	blocked := func(pods []controller.Blocked) []BlockedPod {
+	blocked := func(pods []node.Blocked) []BlockedPod {
 		var all []BlockedPod
 		for _, b := range pods {
 			all = append(all, BlockedPod{Namespace: b.Pod.Namespace, Name: b.Pod.Name, Workload: report.OwnerName(owner(b.Pod)), Reason: b.Reason})

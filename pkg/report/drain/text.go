@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a DrainReport as text: whether the drain ends, then node by node what is evicted and where it goes.
+// writer renders a report as text: whether the drain ends, then node by node what is evicted and where it goes.
 type writer struct {
 	text.Page
 	report     *Report
@@ -103,7 +103,7 @@ func summaryOfNodes(nodes []DrainedNode) [][]text.Cell {
 	return table
 }
 
-// node tells of one node in the words of kubectl and of the API server.
+// node shows one node in the words of kubectl and of the API server.
 func (t *writer) node(node *DrainedNode) {
 	t.Space()
 	if node.Ends {

@@ -5,6 +5,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
+// Formats are the ways to write the report. Quiet is the story alone, and All lists every node.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte {
 		t := &writer{Page: text.NewPage(opts), report: r}
@@ -16,7 +17,7 @@ var Formats = report.Formats[Report]{
 	report.Encoded("html", func(r *Report) ([]byte, error) { return r.Page().HTML() }),
 }
 
-// complete is complete for an ExplainReport.
+// complete puts an empty list in the place of each missing one that the schema requires.
 func complete(r *Report) *Report {
 	c := *r
 	c.Head, c.Pods = report.CompleteHead(r.Head), report.List(r.Pods)

@@ -1,3 +1,4 @@
+// Package explain is the report on why pods are where they are, or Pending, and what would change that.
 package explain
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// story tells the pod's way through the scheduling cycle, a sentence each.
+// story is the pod's way through the scheduling cycle, a sentence each.
 func (e *Explanation) story() []string {
 	if e.Cycle == nil {
 		return []string{"The pod was held back before the scheduler looked at any node: " + e.Message}
@@ -43,7 +43,7 @@ func (e *Explanation) story() []string {
 	return append(story, e.consequences()...)
 }
 
-// filtering tells of the filters.
+// filtering shows the filters.
 func (e *Explanation) filtering() []string {
 	c := e.Cycle
 	for _, verdict := range c.PreFilter {
@@ -75,7 +75,7 @@ func left(n int) string {
 	return words.Is(n, "node")
 }
 
-// preference tells what one plugin prefers, and by which rules.
+// preference says what one plugin prefers, and by which rules.
 func (e *Explanation) preference(plugin int) string {
 	byScore := slices.Clone(e.Cycle.Candidates)
 	slices.SortStableFunc(byScore, func(a, b report.Candidate) int {
@@ -102,7 +102,7 @@ func (e *Explanation) preference(plugin int) string {
 	return sentence + "."
 }
 
-// reasons tells where the rules count differently for two nodes.
+// reasons says where the rules count differently for two nodes.
 func reasons(best, worst []report.Part) []string {
 	var all []string
 	for _, part := range worst {
@@ -124,7 +124,7 @@ func reasons(best, worst []report.Part) []string {
 	return all
 }
 
-// verdict tells which node wins, and what decided.
+// verdict says which node wins, and what decided.
 func (e *Explanation) verdict() string {
 	d, chosen := e.Decision, e.Cycle.Chosen()
 	switch {
@@ -137,10 +137,10 @@ func (e *Explanation) verdict() string {
 	if len(d.Deciders) == 0 {
 		return sentence + " Several plugins agree: without any one of them it would be the same node."
 	}
-	return fmt.Sprintf("%s Without the points of %s it would not be this node alone, so %s.", sentence, words.JoinOr(d.Deciders), words.Pick(len(d.Deciders), "that decided", "those decided"))
+	return fmt.Sprintf("%s Without the points of %s it would not be this node alone, so %s.", sentence, strings.Join(d.Deciders, " or "), words.Pick(len(d.Deciders), "that decided", "those decided"))
 }
 
-// consequences tells what the rules and the weights are worth.
+// consequences says what the rules and the weights are worth.
 func (e *Explanation) consequences() []string {
 	var story []string
 	for _, flip := range e.Flips {
@@ -155,7 +155,7 @@ func (e *Explanation) consequences() []string {
 	return story
 }
 
-// help tells what would place a Pending pod.
+// help says what would place a Pending pod.
 func (e *Explanation) help() []string {
 	var story []string
 	for _, effect := range e.Effects {

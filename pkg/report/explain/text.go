@@ -12,7 +12,7 @@ import (
 type writer struct {
 	text.Page
 	report *Report
-	told   string // the workload whose rules were told last
+	shown  string // the workload whose rules were shown last
 }
 
 func (t *writer) everything(narrative bool) {
@@ -53,8 +53,8 @@ func (t *writer) explanation(e *Explanation) {
 		t.Line(text.Bold.Cell("  Why not "+asked.Node+":"), text.Plain.Cellf(" %s", asked.Why))
 	}
 	t.flips(e.Flips)
-	if of := e.Step + " " + e.Namespace + " " + e.Workload; of != t.told || e.Workload == "" {
-		t.told = of // the pods of a workload have the same rules
+	if of := e.Step + " " + e.Namespace + " " + e.Workload; of != t.shown || e.Workload == "" {
+		t.shown = of // the pods of a workload have the same rules
 		t.effects(e.Effects)
 	}
 	t.fixes(e)
@@ -85,7 +85,7 @@ func (t *writer) flips(flips []Flip) {
 	t.Table("    ", rows...)
 	for _, of := range []struct{ of, words string }{{"term", "weight of the "}, {"plugin", "weight of "}, {"capacity", ""}} {
 		if len(vain[of.of]) > 0 {
-			t.Linef(text.Plain, "    Searched in vain: %s%s", of.words, words.JoinOr(vain[of.of]))
+			t.Linef(text.Plain, "    Searched in vain: %s%s", of.words, strings.Join(vain[of.of], " or "))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
+// Formats are the ways to write the report. Quiet is the verdict alone, and All lists ignored findings, too.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte {
 		t := &writer{Page: text.NewPage(opts), report: r}
@@ -19,14 +20,14 @@ var Formats = report.Formats[Report]{
 	report.Encoded("sarif", (*Report).sarif),
 }
 
-// complete is complete for a LintReport.
+// complete puts an empty list in the place of each missing one that the schema requires.
 func complete(r *Report) *Report {
 	c := *r
 	c.Head, c.Findings, c.Checks = report.CompleteHead(r.Head), report.List(r.Findings), report.List(r.Checks)
 	return &c
 }
 
-var Checks = report.Formats[[]lint.Check]{
+var checkFormats = report.Formats[[]lint.Check]{
 	report.Plain("text", func(checks *[]lint.Check) []byte {
 		var p text.Page
 		rows := [][]text.Cell{text.Plain.Row("CHECK", "SEVERITY", "FINDS")}
@@ -40,7 +41,7 @@ var Checks = report.Formats[[]lint.Check]{
 	report.Encoded("yaml", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeYAML(NewChecks(*checks)) }),
 }
 
-// WriteLintChecks lists checks: as a table in text, and as they are in a LintReport else.
-func WriteLintChecks(w io.Writer, checks []lint.Check, format string) error {
-	return Checks.Write(w, &checks, format, report.Options{})
+// WriteChecks lists checks: as a table in text, and as they are in a LintReport else.
+func WriteChecks(w io.Writer, checks []lint.Check, format string) error {
+	return checkFormats.Write(w, &checks, format, report.Options{})
 }

@@ -1,3 +1,4 @@
+// Package lint is the report on rules that do not do what they say.
 package lint
 
 import (

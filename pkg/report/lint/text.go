@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a LintReport as text: the verdict, then the findings, object by object.
+// writer renders a report as text: the verdict, then the findings, object by object.
 type writer struct {
 	text.Page
 	report *Report

@@ -6,6 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
+// Formats are the ways to write the report. Quiet is a line for each step, and All lists every placement that the report has.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte {
 		t := newWriter(r, opts)
@@ -22,7 +23,7 @@ var Formats = report.Formats[Report]{
 	report.Encoded("csv", placementsCSV),
 }
 
-// complete is complete for an OutcomesReport.
+// complete puts an empty list in the place of each missing one that the schema requires.
 func complete(r *Report) *Report {
 	c := *r
 	c.Head, c.Steps = report.CompleteHead(r.Head), report.List(slices.Clone(r.Steps))

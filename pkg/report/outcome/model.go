@@ -1,3 +1,4 @@
+// Package outcome is the report on every outcome of a scenario in which chance decides among equal nodes.
 package outcome
 
 import (

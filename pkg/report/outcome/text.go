@@ -267,7 +267,7 @@ func (t *writer) dividedBy(placements []Placement) string {
 	return text.Hostname
 }
 
-// pods tells where the pods of a placement are, in order of the nodes: "web: a 1, b 2; db: c 1".
+// pods says where the pods of a placement are, in order of the nodes: "web: a 1, b 2; db: c 1".
 func (t *writer) pods(p *Placement, key string) string {
 	var parts []string
 	for _, w := range p.Workloads {
@@ -341,10 +341,10 @@ func (t *writer) numbers(s *Step) [][]text.Cell {
 	whole := func(f float64) string { return strconv.Itoa(int(f)) }
 	add("Pending pods", s.Pending, whole)
 	for _, level := range s.Levels {
-		add("skew over "+text.LevelWord(level.TopologyKey)+"s", level.Skew, whole)
+		add("skew over "+text.LevelName(level.TopologyKey)+"s", level.Skew, whole)
 	}
 	for _, level := range s.Levels {
-		add("radius of a "+text.LevelWord(level.TopologyKey), level.Radius, odds)
+		add("radius of a "+text.LevelName(level.TopologyKey), level.Radius, odds)
 	}
 	return table
 }

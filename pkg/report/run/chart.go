@@ -13,7 +13,7 @@ import (
 
 // drawing has a plot for each step: how many pods are in each failure domain of each level, by workload, and how many are in none.
 func drawing(r *Report) *chart.Chart {
-	s := &chart.Stacks{Title: chart.ChartTitle(r.Head, "pods by failure domain after each step"), Levels: stackLevels(r)}
+	s := &chart.Stacks{Title: chart.Title(r.Head, "pods by failure domain after each step"), Levels: stackLevels(r)}
 	series := newPodSeries(r.Steps)
 	s.Series, s.Pending = series.list, series.pending >= 0
 	topologies := nodeTopologies(r)
@@ -145,7 +145,7 @@ func newPodSeries(steps []Step) *podSeries {
 		if namespaced {
 			name = of[0] + "/" + name
 		}
-		s.position[of] = add(name, chart.AWorkload)
+		s.position[of] = add(name, chart.OneWorkload)
 	}
 	if notReady {
 		s.notReady = add("not ready", chart.NotReady)

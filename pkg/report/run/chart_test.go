@@ -24,7 +24,7 @@ func TestPodSeries(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	series := newPodSeries(r.Steps)
-	if diff := cmp.Diff([]chart.StackSeries{{Name: "deployment/lorem-ipsum-deployment", Role: chart.AWorkload}, {Name: "Pending", Role: chart.Pending}}, series.list); diff != "" {
+	if diff := cmp.Diff([]chart.StackSeries{{Name: "deployment/lorem-ipsum-deployment", Role: chart.OneWorkload}, {Name: "Pending", Role: chart.Pending}}, series.list); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	got := series.count(&r.Steps[3], levels, nodeTopologies(r)[3])
@@ -33,11 +33,11 @@ func TestPodSeries(t *testing.T) {
 	}
 }
 
-// Beyond the palette workloads are one series, and pods that are not ready are told apart.
+// Beyond the palette workloads are one series, and pods that are not ready are shown apart.
 func TestPodSeriesOfMany(t *testing.T) {
 	var want []chart.StackSeries
 	for i := range 6 {
-		want = append(want, chart.StackSeries{Name: fmt.Sprintf("shop/deployment/service-%d", i), Role: chart.AWorkload})
+		want = append(want, chart.StackSeries{Name: fmt.Sprintf("shop/deployment/service-%d", i), Role: chart.OneWorkload})
 	}
 	want = append(want, chart.StackSeries{Name: "3 other workloads", Role: chart.OtherWorkloads}, chart.StackSeries{Name: "not ready", Role: chart.NotReady}, chart.StackSeries{Name: "Pending", Role: chart.Pending})
 	if diff := cmp.Diff(want, newPodSeries(racks().Steps).list); diff != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxSizes is how many different counts of pods are told apart where domains are not named.
+// maxSizes is how many different counts of pods are shown apart where domains are not named.
 const maxSizes = 4
 
 // workloads is a table of workloads with a column for each level.

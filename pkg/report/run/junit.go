@@ -34,9 +34,9 @@ type Tested struct {
 	Err    error
 }
 
-// WriteTestedJUnit writes a suite for each scenario with a case for each expectation of each of its steps. A scenario without any
+// WriteJUnit writes a suite for each scenario with a case for each expectation of each of its steps. A scenario without any
 // has one case, "runs", which fails where it does not.
-func WriteTestedJUnit(w io.Writer, tested []Tested) error {
+func WriteJUnit(w io.Writer, tested []Tested) error {
 	suites := junit.Suites{}
 	for _, t := range tested {
 		runs := junit.Case{Name: "runs"}

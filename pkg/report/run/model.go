@@ -1,3 +1,4 @@
+// Package run is the report on a run: where the pods are after each step, why, and which expectations were met.
 package run
 
 import (

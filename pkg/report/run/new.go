@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
@@ -88,7 +89,7 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 type view struct {
 	step    *simulation.Step
 	keys    []string // the topology keys that the pods' rules mention, widest first
-	levels  []string // those whose distribution is told: keys, or all that the nodes have
+	levels  []string // those whose distribution is shown: keys, or all that the nodes have
 	nodes   map[string]*v1.Node
 	domains map[string][]topology.Domain // by topology key, for all workloads
 	owner   func(*v1.Pod) cluster.Ref
@@ -194,7 +195,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	return p
 }
 
-// notReady tells whether the pod's condition says so; pods of manifests that are bound already may have none.
+// notReady reports whether the pod's condition says so; pods of manifests that are bound already may have none.
 func notReady(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
 		return c.Type == v1.PodReady && c.Status != v1.ConditionTrue
@@ -302,8 +303,14 @@ func topologyKeys(state *cluster.State) []string {
 			}
 			seen[ref.UID] = true
 		}
-		for _, key := range rules(&pod.Spec) {
-			add(key)
+		rules := rule.Of(&pod.Spec)
+		for _, r := range rules { // spread constraints first
+			if r.Kind == rule.Spread {
+				add(r.TopologyKey)
+			}
+		}
+		for _, r := range rules {
+			add(r.TopologyKey)
 		}
 	}
 	levels := topology.Levels(state.Nodes, keys...)
@@ -318,29 +325,4 @@ func rank(levels []string, key string) int {
 		return i
 	}
 	return len(levels)
-}
-
-func rules(spec *v1.PodSpec) []string {
-	var keys []string
-	for _, constraint := range spec.TopologySpreadConstraints {
-		keys = append(keys, constraint.TopologyKey)
-	}
-	if spec.Affinity == nil {
-		return keys
-	}
-	terms := func(required []v1.PodAffinityTerm, preferred []v1.WeightedPodAffinityTerm) {
-		for _, term := range required {
-			keys = append(keys, term.TopologyKey)
-		}
-		for _, term := range preferred {
-			keys = append(keys, term.PodAffinityTerm.TopologyKey)
-		}
-	}
-	if affinity := spec.Affinity.PodAffinity; affinity != nil {
-		terms(affinity.RequiredDuringSchedulingIgnoredDuringExecution, affinity.PreferredDuringSchedulingIgnoredDuringExecution)
-	}
-	if anti := spec.Affinity.PodAntiAffinity; anti != nil {
-		terms(anti.RequiredDuringSchedulingIgnoredDuringExecution, anti.PreferredDuringSchedulingIgnoredDuringExecution)
-	}
-	return keys
 }

@@ -19,7 +19,7 @@ func (s *Step) pendingPods() []Pod {
 	return slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Node != "" })
 }
 
-// pending says of each Pending pod what kube-scheduler said. Pods of one workload with the same message are told of once; the
+// pending says of each Pending pod what kube-scheduler said. Pods of one workload with the same message are shown once; the
 // message is never wrapped or shortened.
 func (t *writer) pending(s *stepText) {
 	groups := s.refusals()

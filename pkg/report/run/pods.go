@@ -17,7 +17,7 @@ type stepText struct {
 	*Step
 	// keys are the levels by which pods are counted, columns those that the pods' table shows.
 	keys, columns []string
-	// namespaced tells that names need their namespace, as with kubectl's --all-namespaces.
+	// namespaced means that names need their namespace, as with kubectl's --all-namespaces.
 	namespaced bool
 }
 

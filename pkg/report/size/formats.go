@@ -7,6 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
+// Formats are the ways to write the report. Quiet is the answer alone.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte {
 		t := &text.Page{Color: opts.Color, All: true}
@@ -23,7 +24,7 @@ var Formats = report.Formats[Report]{
 	report.Plain("markdown", markdownPage),
 }
 
-// complete is complete for a SizeReport.
+// complete puts an empty list in the place of each missing one that the schema requires.
 func complete(r *Report) *Report {
 	c := *r
 	c.Head, c.Groups = report.CompleteHead(r.Head), report.List(slices.Clone(r.Groups))

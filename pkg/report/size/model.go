@@ -1,3 +1,4 @@
+// Package size is the report on how few nodes would do.
 package size
 
 import (

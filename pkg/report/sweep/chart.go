@@ -13,7 +13,7 @@ func drawing(r *Report) *chart.Chart {
 	for i, name := range r.Parameters {
 		names[i] = chart.Cut(name, 24)
 	}
-	s := &chart.Sweep{Title: chart.ChartTitle(r.Head, "sweep over "+chart.Cut(words.And(names), 80)), Notes: r.chartNotes(), Parameters: r.Parameters, Baseline: &r.Baseline}
+	s := &chart.Sweep{Title: chart.Title(r.Head, "sweep over "+chart.Cut(words.And(names), 80)), Notes: r.chartNotes(), Parameters: r.Parameters, Baseline: &r.Baseline}
 	for i := range r.Points {
 		p := &r.Points[i]
 		s.Points = append(s.Points, chart.Point{Values: p.Values, Found: &p.Found, Front: p.Front})

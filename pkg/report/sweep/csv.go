@@ -17,7 +17,7 @@ import (
 //	stranded, unreplaced: the most that a failure of the level leaves so; empty where that was not looked at
 //	lookedAt: for how many of the level's domains it was
 func figuresCSV(r *Report) ([]byte, error) {
-	table := [][]string{slices.Concat([]string{"point"}, r.Parameters, []string{"front"}, figures.MetricColumns)}
+	table := [][]string{slices.Concat([]string{"point"}, r.Parameters, []string{"front"}, figures.Columns)}
 	for i := range r.Points {
 		point := &r.Points[i]
 		head := []string{fmt.Sprint(point.Index)}
@@ -25,7 +25,7 @@ func figuresCSV(r *Report) ([]byte, error) {
 			head = append(head, point.Values[name].String())
 		}
 		head = append(head, fmt.Sprint(point.Front))
-		for _, cells := range figures.MetricRows(&point.Found) {
+		for _, cells := range figures.Rows(&point.Found) {
 			table = append(table, slices.Concat(head, cells))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
+// Formats are the ways to write the report. All lists every point.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte {
 		t := writer{Page: text.NewPage(opts), report: r}
@@ -23,7 +24,7 @@ var Formats = report.Formats[Report]{
 	chart.PNG(drawing),
 }
 
-// complete is complete for a SweepReport.
+// complete puts an empty list in the place of each missing one that the schema requires.
 func complete(r *Report) *Report {
 	c := *r
 	c.Head, c.Points = report.CompleteHead(r.Head), report.List(slices.Clone(r.Points))

@@ -11,7 +11,7 @@ import (
 )
 
 // Merge returns the whole sweep of which the reports are parts, in any order; a part may be there twice. files are the reports'
-// names. The error tells all that does not fit together, and which points are missing.
+// names. The error says all that does not fit together, and which points are missing.
 func Merge(files []string, parts []*Report) (*Report, error) {
 	whole := *parts[0]
 	whole.Points, whole.Shard = nil, nil
@@ -27,7 +27,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 		}
 		for j := range part.Points {
 			point := part.Points[j]
-			point.Front = false // of all points it is told anew
+			point.Front = false // of all points it is shown anew
 			known := points[point.Index]
 			switch {
 			case point.Index < 0 || point.Index >= whole.Total:
@@ -62,7 +62,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 	return &whole, nil
 }
 
-// sameSweep tells whether two reports are parts of one sweep.
+// sameSweep reports whether two reports are parts of one sweep.
 func sameSweep(a, b *Report) bool {
 	x, y := *a, *b
 	x.Points, x.Shard, y.Points, y.Shard = nil, nil, nil, nil

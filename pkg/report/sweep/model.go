@@ -1,3 +1,4 @@
+// Package sweep is the report on the points of a sweep.
 package sweep
 
 import (

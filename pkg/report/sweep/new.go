@@ -29,7 +29,7 @@ func New(base *whatif.Base, s *scenario.Scenario, from int, found []whatif.Found
 	return r
 }
 
-// front tells of each point whether it is on the Pareto front.
+// front shows each point whether it is on the Pareto front.
 func (r *Report) front() {
 	goals := make([]map[string]float64, len(r.Points))
 	for i := range r.Points {

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a SweepReport as text: which points are not beaten, and a table of those, or of all if they are few.
+// writer renders a report as text: which points are not beaten, and a table of those, or of all if they are few.
 type writer struct {
 	text.Page
 	report *Report

@@ -5,6 +5,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
+// Formats are the ways to write the report. Quiet is the verdict alone, and All lists every pod.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte {
 		t := &writer{Page: text.NewPage(opts), report: r}
@@ -16,7 +17,7 @@ var Formats = report.Formats[Report]{
 	report.Plain("markdown", markdownPage),
 }
 
-// complete is complete for a VerifyReport.
+// complete puts an empty list in the place of each missing one that the schema requires.
 func complete(r *Report) *Report {
 	c := *r
 	c.Head, c.Divergences = report.CompleteHead(r.Head), report.List(r.Divergences)

@@ -1,3 +1,4 @@
+// Package verify is the report on how true the simulation is to a cluster.
 package verify
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a VerifyReport as text: the verdict, the divergences, the Pending pods, and what was left out.
+// writer renders a report as text: the verdict, the divergences, the Pending pods, and what was left out.
 type writer struct {
 	text.Page
 	report *Report
@@ -219,7 +219,7 @@ func (p Pending) text() string {
 	return "Pending, with another message"
 }
 
-// leftOut tells which pods and objects took no part, and on what the replay ran.
+// leftOut says which pods and objects took no part, and on what the replay ran.
 func (t *writer) leftOut() {
 	var about text.Fields
 	var skipped []string

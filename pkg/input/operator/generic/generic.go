@@ -1,5 +1,5 @@
-// Package generic expands custom resources by rules: those that hold a pod template, by where in the resource it is, and others by the shapes
-// of the objects that their operator makes. shipped.yaml has the rules that come with the program.
+// Package generic expands custom resources by rules: resources that contain a pod template by its path, and others by the shapes of the
+// objects that their operator creates. shipped.yaml contains the rules that come with the program.
 package generic
 
 import (
@@ -22,24 +22,24 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// Workloads are what a resource can become.
+// Workloads are the kinds that a resource can become.
 var Workloads = []string{"Deployment", "StatefulSet", "DaemonSet", "Job"}
 
-// Rule says of which resources workloads are made, and how.
+// Rule describes which resources become workloads, and how.
 type Rule struct {
-	// Kind is that of the resources, with group and version.
+	// Kind is the kind of the resources, with group and version.
 	Kind schema.GroupVersionKind
-	// PodTemplatePath is where the pod template is, with dots between the fields: spec.template.
+	// PodTemplatePath is the path of the pod template, with dots between the fields: spec.template.
 	PodTemplatePath string
-	// ReplicasPath is where the number of replicas is, in the same way; "" is 1. It is the parallelism of a Job.
+	// ReplicasPath is the path of the number of replicas, written the same way; "" means 1. For a Job it is the parallelism.
 	ReplicasPath string
 	// As is one of Workloads.
 	As string
-	// Objects are what the operator makes, in place of one workload of a pod template.
+	// Objects are what the operator creates, instead of one workload from a pod template.
 	Objects []Shape
 }
 
-// New returns the operator that rules for the versions of one kind make.
+// New returns the operator that the rules, for versions of one kind, describe.
 func New(rules ...Rule) operator.Operator {
 	return operator.Operator{
 		Name:  rules[0].Kind.Kind,
@@ -53,7 +53,7 @@ func New(rules ...Rule) operator.Operator {
 				}
 				versions = append(versions, version)
 			}
-			return nil, fmt.Errorf("apiVersion: %s is known of %s, and this is %s; give customResources for it", rules[0].Kind.Kind, strings.Join(versions, " and "), resource.APIVersion)
+			return nil, fmt.Errorf("apiVersion: unknown version %[3]s of %[1]s: use %[2]s, or add it to customResources", rules[0].Kind.Kind, strings.Join(versions, " or "), resource.APIVersion)
 		},
 	}
 }
@@ -84,7 +84,7 @@ func (r *Rule) expand(resource *operator.Resource) (*operator.Expansion, error) 
 	return &operator.Expansion{Objects: []operator.Made{{Object: made}}, Warnings: warnings}, nil
 }
 
-// shapes makes what the resource brings of the rule's objects.
+// shapes creates those of the rule's objects that the resource calls for.
 func (r *Rule) shapes(resource map[string]any) (*operator.Expansion, error) {
 	expansion := &operator.Expansion{}
 	var problems []error
@@ -98,27 +98,27 @@ func (r *Rule) shapes(resource map[string]any) (*operator.Expansion, error) {
 	return expansion, errors.Join(problems...)
 }
 
-// at returns what is at a path of the resource.
+// at returns the value at a path of the resource.
 func at(object map[string]any, path string) (any, error) {
 	var value any = object
 	fields := strings.Split(path, ".")
 	for i, field := range fields {
-		fieldsThere, isObject := value.(map[string]any)
+		fieldsOf, isObject := value.(map[string]any)
 		above := strings.Join(fields[:i], ".")
 		if !isObject {
-			return nil, fmt.Errorf("%s: Invalid value: is no object, and has no field %q; correct the path in customResources", above, field)
+			return nil, fmt.Errorf("%s: Invalid value: not an object, so it has no field %q; correct the path in customResources", above, field)
 		}
-		next, found, err := unstructured.NestedFieldCopy(fieldsThere, field)
+		next, found, err := unstructured.NestedFieldCopy(fieldsOf, field)
 		if err != nil {
 			return nil, err
 		}
 		if !found {
-			names := slices.Sorted(maps.Keys(fieldsThere))
+			names := slices.Sorted(maps.Keys(fieldsOf))
 			where := "the resource"
 			if above != "" {
 				where = above
 			}
-			return nil, fmt.Errorf("%s: there is no such field; %s has %s%s", strings.Join(fields[:i+1], "."), where, listed(names), manifest.DidYouMean(field, names))
+			return nil, fmt.Errorf("%s: no such field; %s has %s%s", strings.Join(fields[:i+1], "."), where, listed(names), manifest.DidYouMean(field, names))
 		}
 		value = next
 	}
@@ -142,12 +142,12 @@ func (r *Rule) replicas(object map[string]any) (int32, error) {
 	}
 	number, isNumber := value.(float64)
 	if !isNumber || number < 0 || number != float64(int32(number)) {
-		return 0, fmt.Errorf("%s: Invalid value: %v: is no number of replicas; give a whole number, 0 or more", r.ReplicasPath, value)
+		return 0, fmt.Errorf("%s: Invalid value: %v: not a number of replicas; give a whole number of at least 0", r.ReplicasPath, value)
 	}
 	return int32(number), nil
 }
 
-// template reads the pod template. Fields that a pod does not have are warned of, as an API server would prune them.
+// template reads the pod template. Unknown fields, which an API server would prune, become warnings.
 func (r *Rule) template(object map[string]any) (*v1.PodTemplateSpec, []string, error) {
 	value, err := at(object, r.PodTemplatePath)
 	if err != nil {
@@ -155,10 +155,10 @@ func (r *Rule) template(object map[string]any) (*v1.PodTemplateSpec, []string, e
 	}
 	fields, isObject := value.(map[string]any)
 	if !isObject {
-		return nil, nil, fmt.Errorf("%s: Invalid value: is no object, and so no pod template", r.PodTemplatePath)
+		return nil, nil, fmt.Errorf("%s: Invalid value: not an object, so not a pod template", r.PodTemplatePath)
 	}
 	if _, found := fields["spec"]; !found {
-		return nil, nil, fmt.Errorf("%s: is no pod template, since it has no spec; it has %s", r.PodTemplatePath, listed(slices.Sorted(maps.Keys(fields))))
+		return nil, nil, fmt.Errorf("%s: not a pod template, since it has no spec; it has %s", r.PodTemplatePath, listed(slices.Sorted(maps.Keys(fields))))
 	}
 	data, err := json.Marshal(fields)
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *Rule) template(object map[string]any) (*v1.PodTemplateSpec, []string, e
 	return template, warnings, nil
 }
 
-// object is the workload. Its selector is all of the template's labels, which are app: NAME where the template has none.
+// object returns the workload. Its selector is all of the template's labels, or app: NAME if there are none.
 func (r *Rule) object(resource *operator.Resource, template *v1.PodTemplateSpec, replicas int32) cluster.Object {
 	if len(template.Labels) == 0 {
 		template.Labels = map[string]string{"app": resource.Name}
@@ -195,7 +195,7 @@ func (r *Rule) object(resource *operator.Resource, template *v1.PodTemplateSpec,
 		return &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: *template}}
 	case "Job":
 		if template.Spec.RestartPolicy == "" {
-			template.Spec.RestartPolicy = v1.RestartPolicyNever // a Job must say it, and a template for something else does not
+			template.Spec.RestartPolicy = v1.RestartPolicyNever // a Job needs this; a template for something else does not set it
 		}
 		return &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Parallelism: &replicas, Completions: &replicas, Template: *template}}
 	}

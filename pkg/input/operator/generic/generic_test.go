@@ -83,22 +83,22 @@ func TestErrors(t *testing.T) {
 		want       []string
 	}{
 		{"no such fields", head + "spec: {pods: {}, sise: 1}", []string{
-			`spec.size: there is no such field; spec has pods, sise; did you mean "sise"?`,
-			`spec.pod: there is no such field; spec has pods, sise; did you mean "pods"?`}},
+			`spec.size: no such field; spec has pods, sise; did you mean "sise"?`,
+			`spec.pod: no such field; spec has pods, sise; did you mean "pods"?`}},
 		{"nothing at all", head, []string{
-			`spec: there is no such field; the resource has apiVersion, kind, metadata`, `spec: there is no such field; the resource has apiVersion, kind, metadata`}},
+			`spec: no such field; the resource has apiVersion, kind, metadata`, `spec: no such field; the resource has apiVersion, kind, metadata`}},
 		{"no object on the way", head + "spec: 3", []string{
-			`spec: Invalid value: is no object, and has no field "size"; correct the path in customResources`,
-			`spec: Invalid value: is no object, and has no field "pod"; correct the path in customResources`}},
-		{"no replicas", head + "spec: {size: many, pod: {spec: {" + container + "}}}", []string{"spec.size: Invalid value: many: is no number of replicas; give a whole number, 0 or more"}},
-		{"negative", head + "spec: {size: -1, pod: {spec: {" + container + "}}}", []string{"spec.size: Invalid value: -1: is no number of replicas; give a whole number, 0 or more"}},
-		{"a pod's spec", head + "spec: {size: 1, pod: {" + container + "}}", []string{"spec.pod: is no pod template, since it has no spec; it has containers"}},
-		{"a list", head + "spec: {size: 1, pod: []}", []string{"spec.pod: Invalid value: is no object, and so no pod template"}},
+			`spec: Invalid value: not an object, so it has no field "size"; correct the path in customResources`,
+			`spec: Invalid value: not an object, so it has no field "pod"; correct the path in customResources`}},
+		{"no replicas", head + "spec: {size: many, pod: {spec: {" + container + "}}}", []string{"spec.size: Invalid value: many: not a number of replicas; give a whole number of at least 0"}},
+		{"negative", head + "spec: {size: -1, pod: {spec: {" + container + "}}}", []string{"spec.size: Invalid value: -1: not a number of replicas; give a whole number of at least 0"}},
+		{"a pod's spec", head + "spec: {size: 1, pod: {" + container + "}}", []string{"spec.pod: not a pod template, since it has no spec; it has containers"}},
+		{"a list", head + "spec: {size: 1, pod: []}", []string{"spec.pod: Invalid value: not an object, so not a pod template"}},
 		{"wrong type", head + "spec: {size: 1, pod: {spec: {containers: 3}}}", []string{"spec.pod.spec.containers: Invalid value: 3: a number where a list is wanted"}},
 		{"invalid pod", head + "spec: {size: 1, pod: {spec: {containers: [{name: c, image: c, resources: {requests: {cpu: -1}}}]}}}", []string{
 			`spec.pod.spec.containers[0].resources.requests[cpu]: Invalid value: "-1": must be greater than or equal to 0`}},
 		{"another version", strings.Replace(head, "/v1", "/v2", 1) + "spec: {}", []string{
-			"apiVersion: Widget is known of example.com/v1, and this is example.com/v2; give customResources for it"}},
+			"apiVersion: unknown version example.com/v2 of Widget: use example.com/v1, or add it to customResources"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := expand(t, rule, tt.text)

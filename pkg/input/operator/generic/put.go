@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// put returns the value with another one at the path, and whether there is such a place: fields are made, items of a list must be there.
+// put returns the value with given at the path, and whether that place exists. Missing fields are created; list items must exist.
 func put(value any, path []string, given any, keep bool) (any, bool) {
 	if len(path) == 0 {
 		if keep {
@@ -51,8 +51,8 @@ func position(step string, length int) (int, error) {
 	return i, err
 }
 
-// merge puts a value over another: objects field by field, where null takes a field away, lists of objects with names by these, other
-// lists after the items that are there.
+// merge merges a value over another: objects field by field, where null removes a field, lists of named objects by name, and other lists by
+// appending.
 func merge(base, over any) any {
 	switch o := over.(type) {
 	case map[string]any:
@@ -82,7 +82,7 @@ func merge(base, over any) any {
 	return over
 }
 
-// named returns the position of the item with the same name, -1 if there is none.
+// named returns the index of the item with the same name, or -1.
 func named(list []any, item any) int {
 	fields, _ := item.(map[string]any)
 	for i := range list {

@@ -17,51 +17,51 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Shape is an object that an operator makes of a resource: what it always writes, and where it takes the rest from. A path names fields with
-// dots between them, or brackets around a name that has dots itself, and items of a list by their position: spec.volumes.0,
+// Shape is an object that an operator creates for a resource: what it always contains, and where the rest comes from. A path names fields
+// with dots between them, or brackets around a name that contains dots, and list items by index: spec.volumes.0,
 // metadata.labels[example.com/cluster].
 type Shape struct {
-	// With is the path without which the resource brings no such object, for example spec.entityOperator. Default: it always does.
+	// With is the path that the resource must have for the object to be created, for example spec.entityOperator. Default: none.
 	With string `json:"with,omitempty"`
-	// Without is the path with which the resource brings no such object. Default: none.
+	// Without is the path that the resource must not have for the object to be created. Default: none.
 	Without string `json:"without,omitempty"`
-	// Object is the object, as a manifest. In its texts {PATH} stands for what the resource has there, as in {metadata.name}.
+	// Object is the object, as a manifest. In its texts {PATH} stands for the resource's value there, as in {metadata.name}.
 	Object runtime.RawExtension `json:"object"`
-	// Cases are what else holds where the resource says so, in order. Default: none.
+	// Cases change the object for resources with certain values, in order. Default: none.
 	Cases []Case `json:"cases,omitempty"`
-	// Fields are places in the object, each with the path in the resource from which it is taken where it is there; of several, with commas
-	// between them, the first. With + at its end a place keeps what the object has, and what is taken is put over it or added to it.
+	// Fields maps places in the object to paths in the resource, from which they are taken if present. Of several paths, separated by
+	// commas, the first present one is taken. A place that ends in + keeps what the object has; the value is merged over it or appended.
 	// Default: none.
 	Fields map[string]string `json:"fields,omitempty"`
 }
 
-// Case is what else holds where the resource says so.
+// Case changes the object for resources with a certain value.
 type Case struct {
 	// Path is the path in the resource.
 	Path string `json:"path"`
-	// Is is the value that the resource has there. Default: any.
+	// Is is the value that the resource must have there. Default: any.
 	Is string `json:"is,omitempty"`
-	// Not is a value that it does not have there. Default: any.
+	// Not is the value that the resource must not have there. Default: none.
 	Not string `json:"not,omitempty"`
-	// Patch is put over the object: null takes a field away, items of a list are added, or put over the item of their name. Default: none.
+	// Patch is merged over the object: null removes a field; list items are merged by name, or appended. Default: none.
 	Patch *runtime.RawExtension `json:"patch,omitempty"`
-	// Note is a sentence for the report, on what is not simulated. Default: none.
+	// Note is a sentence for the report about what is not simulated. Default: none.
 	Note string `json:"note,omitempty"`
 }
 
-// Validate finds what is wrong with the shape whatever the resource is: an object of no kind that Kubernetes has, and paths with empty parts.
+// Validate reports what is wrong with the shape for any resource: an object of an unknown kind, and paths with empty parts.
 func (s *Shape) Validate() error {
 	var head runtime.TypeMeta
 	if err := json.Unmarshal(s.Object.Raw, &head); err != nil {
-		return errors.New("object: is missing; give the object that the operator makes, with apiVersion and kind")
+		return errors.New("object: missing; give the object that the operator creates, with apiVersion and kind")
 	}
 	if !scheme.Scheme.Recognizes(schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)) {
-		return fmt.Errorf("object: %q of %q is not a kind of Kubernetes; give one such as StatefulSet of apps/v1", head.Kind, head.APIVersion)
+		return fmt.Errorf("object: unknown kind %q of apiVersion %q; give a Kubernetes kind, such as StatefulSet of apps/v1", head.Kind, head.APIVersion)
 	}
 	paths := []string{s.With, s.Without}
 	for _, c := range s.Cases {
 		if c.Path == "" {
-			return errors.New("cases: path is missing; give the fields with dots between them, for example spec.shards")
+			return errors.New("cases: path: missing; give the fields with dots between them, for example spec.shards")
 		}
 		paths = append(paths, c.Path)
 	}
@@ -77,7 +77,7 @@ func (s *Shape) Validate() error {
 	return nil
 }
 
-// make makes the object of a resource; nil where it brings none. Fields that the object does not have are returned as warnings, and notes
+// make creates the object for a resource, or nil if the resource does not call for one. Unknown fields are returned as warnings, and notes
 // as assumptions.
 func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, assumptions []string, err error) {
 	_, with := find(resource, s.With)
@@ -113,7 +113,7 @@ func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, ass
 	}
 	kept := func(place string) bool { return strings.HasSuffix(place, "+") }
 	places := slices.Sorted(maps.Keys(s.Fields))
-	slices.SortStableFunc(places, func(a, b string) int { // what is added comes after what it is added to
+	slices.SortStableFunc(places, func(a, b string) int { // what is merged comes after what it is merged into
 		switch {
 		case kept(a) == kept(b):
 			return 0
@@ -134,7 +134,7 @@ func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, ass
 	return obj, warnings, assumptions, err
 }
 
-// typed is the object as Kubernetes has it. Its own fields are checked when it is created.
+// typed decodes the object into its Kubernetes type. Its fields are validated when it is created.
 func typed(made any) (cluster.Object, []string, error) {
 	data, err := json.Marshal(made)
 	if err != nil {
@@ -146,7 +146,7 @@ func typed(made any) (cluster.Object, []string, error) {
 	}
 	into, err := scheme.Scheme.New(schema.FromAPIVersionAndKind(head.APIVersion, head.Kind))
 	if err != nil {
-		return nil, nil, err // Validate has said so
+		return nil, nil, err // Validate has reported it
 	}
 	obj, ok := into.(cluster.Object)
 	if !ok {
@@ -165,13 +165,13 @@ func typed(made any) (cluster.Object, []string, error) {
 
 func (c *Case) holds(resource map[string]any) bool {
 	value, found := find(resource, c.Path)
-	said := fmt.Sprint(value)
-	return found && (c.Is == "" || said == c.Is) && (c.Not == "" || said != c.Not)
+	text := fmt.Sprint(value)
+	return found && (c.Is == "" || text == c.Is) && (c.Not == "" || text != c.Not)
 }
 
 var placeholder = regexp.MustCompile(`\{([a-z]\w*(?:[.\[][^{}"]+)?)\}`)
 
-// fill puts what the resource has in place of {PATH}.
+// fill replaces {PATH} with the resource's value there.
 func fill(text string, resource map[string]any) (string, error) {
 	missing := map[string]bool{}
 	filled := placeholder.ReplaceAllStringFunc(text, func(holder string) string {
@@ -180,17 +180,17 @@ func fill(text string, resource map[string]any) (string, error) {
 			missing[holder[1:len(holder)-1]] = true
 			return ""
 		}
-		quoted, _ := json.Marshal(fmt.Sprint(value)) // a string
+		quoted, _ := json.Marshal(fmt.Sprint(value)) // a JSON string
 		return string(quoted[1 : len(quoted)-1])
 	})
 	var problems []error
 	for _, path := range slices.Sorted(maps.Keys(missing)) {
-		problems = append(problems, fmt.Errorf("%s: is missing, and what the operator makes is named by it", path))
+		problems = append(problems, fmt.Errorf("%s: missing; the operator derives names from it", path))
 	}
 	return filled, errors.Join(problems...)
 }
 
-// steps are the names and positions of a path.
+// steps splits a path into names and indexes.
 func steps(path string) []string {
 	var all []string
 	for path != "" {
@@ -209,7 +209,7 @@ func steps(path string) []string {
 	return all
 }
 
-// find returns what the value has at the path; null is nothing.
+// find returns the value at the path; null counts as missing.
 func find(value any, path string) (any, bool) {
 	for _, step := range steps(path) {
 		switch v := value.(type) {

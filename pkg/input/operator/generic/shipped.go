@@ -10,12 +10,12 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// shippedFile has the rules for resources that many clusters hold, with the sources from which they were read.
+// shippedFile contains the rules for resources that are common in clusters, and the sources of the rules.
 //
 //go:embed shipped.yaml
 var shippedFile []byte
 
-// Shipped are the operators of the rules that come with the program, a kind each.
+// Shipped returns the operators for the rules that come with the program, one per kind.
 var Shipped = sync.OnceValue(func() []operator.Operator {
 	var file []struct {
 		APIVersion string  `json:"apiVersion"`
@@ -23,7 +23,7 @@ var Shipped = sync.OnceValue(func() []operator.Operator {
 		Objects    []Shape `json:"objects"`
 	}
 	if err := yaml.UnmarshalStrict(shippedFile, &file); err != nil {
-		panic(err) // a test reads it
+		panic(err) // a test parses it
 	}
 	var kinds []schema.GroupKind
 	rules := map[schema.GroupKind][]Rule{}

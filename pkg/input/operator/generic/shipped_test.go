@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// brief is an object in a line: kind, name and replicas, what its containers ask for, its claims and how its pods are placed.
+// brief describes an object in one line: kind, name and replicas, container requests, claims, and how its pods are placed.
 func brief(obj manifest.Object) string {
 	pods := func(spec v1.PodSpec) string {
 		var parts []string
@@ -129,7 +129,7 @@ func TestShipped(t *testing.T) {
 	}
 }
 
-// The anti-affinity of CloudNativePG is about its own pods.
+// The anti-affinity of CloudNativePG selects its own pods.
 func TestShippedAntiAffinitySelectsItsPods(t *testing.T) {
 	set, err := manifest.Decode("r.yaml", []byte("apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: pg}\nspec: {instances: 3}\n"))
 	if err != nil {
@@ -147,12 +147,12 @@ func TestShippedAntiAffinitySelectsItsPods(t *testing.T) {
 	}
 }
 
-// What is wrong is said of the object that would be made.
+// Problems are reported for the object that would be created.
 func TestShippedProblems(t *testing.T) {
 	for text, want := range map[string]string{
-		"apiVersion: kafka.strimzi.io/v1\nkind: KafkaNodePool\nmetadata: {name: p}\nspec: {replicas: 1}\n":    "r.yaml: KafkaNodePool default/p: metadata.labels[strimzi.io/cluster]: is missing, and what the operator makes is named by it",
+		"apiVersion: kafka.strimzi.io/v1\nkind: KafkaNodePool\nmetadata: {name: p}\nspec: {replicas: 1}\n":    "r.yaml: KafkaNodePool default/p: metadata.labels[strimzi.io/cluster]: missing; the operator derives names from it",
 		"apiVersion: monitoring.coreos.com/v1\nkind: Prometheus\nmetadata: {name: p}\nspec: {replicas: no}\n": `r.yaml: Prometheus default/p: StatefulSet prometheus-p: spec.replicas: Invalid value: false: `,
-		"apiVersion: monitoring.coreos.com/v9\nkind: Prometheus\nmetadata: {name: p}\nspec: {}\n":             "r.yaml: Prometheus default/p: apiVersion: Prometheus is known of monitoring.coreos.com/v1, and this is monitoring.coreos.com/v9; give customResources for it",
+		"apiVersion: monitoring.coreos.com/v9\nkind: Prometheus\nmetadata: {name: p}\nspec: {}\n":             "r.yaml: Prometheus default/p: apiVersion: unknown version monitoring.coreos.com/v9 of Prometheus: use monitoring.coreos.com/v1, or add it to customResources",
 	} {
 		set, err := manifest.Decode("r.yaml", []byte(text))
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package hydrolix expands the resources of Hydrolix, whose operator is closed source. What its documentation says is code here; what it
-// leaves open, such as replicas, labels and weights, stands in profile.yaml, and is told as assumed.
+// Package hydrolix expands the resources of Hydrolix, whose operator is closed source. What its documentation says is code here. What it
+// leaves open, such as replicas, labels and weights, is in profile.yaml, and is reported as assumed.
 package hydrolix
 
 import (
@@ -16,20 +16,19 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// Options are what the operator is given besides its resources.
+// Options configure the operator.
 type Options struct {
-	// Profile says what is not published. Default: the one that is shipped.
+	// Profile contains what is not published. Default: the shipped profile.
 	Profile *Profile
 }
 
 const group, version, kind = "hydrolix.io", "v1", "HydrolixCluster"
 
-// New returns the operator.
 func New(opts Options) operator.Operator {
 	return operator.Operator{
 		Name:  "Hydrolix",
 		Kinds: []schema.GroupKind{{Group: group, Kind: kind}},
-		Expand: func(resource *operator.Resource, those []*operator.Resource) (*operator.Expansion, error) {
+		Expand: func(resource *operator.Resource, all []*operator.Resource) (*operator.Expansion, error) {
 			profile := opts.Profile
 			if profile == nil {
 				var err error
@@ -37,14 +36,14 @@ func New(opts Options) operator.Operator {
 					return nil, err
 				}
 			}
-			return expand(resource, those, profile)
+			return expand(resource, all, profile)
 		},
 	}
 }
 
-func expand(resource *operator.Resource, those []*operator.Resource, profile *Profile) (*operator.Expansion, error) {
+func expand(resource *operator.Resource, all []*operator.Resource, profile *Profile) (*operator.Expansion, error) {
 	if resource.APIVersion != group+"/"+version {
-		return nil, fmt.Errorf("apiVersion: there is no version %s; give %s/%s", resource.APIVersion, group, version)
+		return nil, fmt.Errorf("apiVersion: unknown version %s: use %s/%s", resource.APIVersion, group, version)
 	}
 	var problems []error
 	if resource.Name == "" {
@@ -66,7 +65,7 @@ func expand(resource *operator.Resource, those []*operator.Resource, profile *Pr
 	}
 	warnings, assumptions := targetingNotes(spec, profile)
 	result.Warnings = append(result.Warnings, warnings...)
-	if first(resource, those) {
+	if first(resource, all) {
 		result.Objects = classes()
 	}
 	for i := range workloads {
@@ -76,14 +75,14 @@ func expand(resource *operator.Resource, those []*operator.Resource, profile *Pr
 	return result, nil
 }
 
-// first tells whether the resource is the first of its kind, which brings along what there is once.
-func first(resource *operator.Resource, those []*operator.Resource) bool {
-	at := slices.IndexFunc(those, func(r *operator.Resource) bool { return r.APIVersion == resource.APIVersion && r.Kind == kind })
-	return at < 0 || those[at] == resource
+// first reports whether the resource is the first of its kind. Objects that exist only once come with it.
+func first(resource *operator.Resource, all []*operator.Resource) bool {
+	at := slices.IndexFunc(all, func(r *operator.Resource) bool { return r.APIVersion == resource.APIVersion && r.Kind == kind })
+	return at < 0 || all[at] == resource
 }
 
-// classes are the priority classes that come with the operator.
-// See https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-priority-classes
+// classes returns the priority classes that come with the operator. See
+// https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-priority-classes
 func classes() []operator.Made {
 	var objects []operator.Made
 	for _, class := range []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// small has three components, so that a test says all that is made.
+// small has three components, so that a test can list everything that is created.
 const small = `
 label: app
 weight: 60
@@ -35,7 +35,7 @@ func profileOf(t *testing.T, text string) *Profile {
 	return profile
 }
 
-// run expands a resource with that spec, as files are read.
+// run expands a resource with that spec, read as from a file.
 func run(t *testing.T, opts Options, head, spec string) (*operator.Result, error) {
 	t.Helper()
 	set, err := manifest.Decode("hdx.yaml", []byte(head+"\nspec: "+spec))
@@ -47,7 +47,7 @@ func run(t *testing.T, opts Options, head, spec string) (*operator.Result, error
 
 const head = "apiVersion: hydrolix.io/v1\nkind: HydrolixCluster\nmetadata: {name: hdx, namespace: data}"
 
-// template returns the pod template and the replicas of a workload; nil if it was not made.
+// template returns the pod template and the replicas of a workload; nil if it was not created.
 func template(result *operator.Result, name string) (*v1.PodSpec, int32, []operator.Origin) {
 	for _, obj := range result.Objects {
 		if obj.GetName() != name {
@@ -63,7 +63,7 @@ func template(result *operator.Result, name string) (*v1.PodSpec, int32, []opera
 	return nil, 0, nil
 }
 
-// inWords is what of a pod's spec targeting decides, such as "preferred hostname 60".
+// inWords describes the parts of a pod's spec that targeting decides, such as "preferred hostname 60".
 func inWords(pod *v1.PodSpec) string {
 	var words []string
 	if pod.NodeSelector != nil {
@@ -93,7 +93,7 @@ func TestTargeting(t *testing.T) {
 		name, spec, workload, want, origins string
 	}{
 		{"default", "{}", "zookeeper", own, "affinity.podAntiAffinity: operator default"},
-		// Two settings hold: the component's selector took the place of the one of all, and the operator's rule nobody gave.
+		// Two settings apply: the component's selector replaced the one for all, and nobody overrode the operator's rule.
 		{"component over all, default kept", "{targeting: {'*': {node_selector: {pool: all}}, zookeeper: {node_selector: {disk: ssd}}}}", "zookeeper",
 			"node map[disk:ssd], " + own, "affinity.podAntiAffinity: operator default, nodeSelector: component zookeeper"},
 		{"each field by itself", "{targeting: {'*': {node_selector: {pool: all}}, zookeeper: {" + zone + "}}}", "zookeeper",
@@ -219,7 +219,7 @@ func TestVolumesAndScheduler(t *testing.T) {
 	}
 }
 
-// What is not published is told as assumed, and what the user's own profile says is not.
+// What is not published is reported as assumed; what the user's own profile says is not.
 func TestAssumptions(t *testing.T) {
 	assumed := func(opts Options, spec string) []string {
 		result, err := run(t, opts, head, spec)
@@ -272,14 +272,14 @@ func TestErrors(t *testing.T) {
 		name, head, spec string
 		want             []string
 	}{
-		{"version", strings.Replace(head, "/v1", "/v2", 1), "{}", []string{"apiVersion: there is no version hydrolix.io/v2; give hydrolix.io/v1"}},
+		{"version", strings.Replace(head, "/v1", "/v2", 1), "{}", []string{"apiVersion: unknown version hydrolix.io/v2: use hydrolix.io/v1"}},
 		{"no spec", head, "", []string{"spec: Required value"}},
 		{"spec of another type", head, "[]", []string{"spec: Invalid value: []: a list where an object is wanted"}},
 		{"types", head, "{scale: {zookeeper: {replicas: -1, cpu: x, data_storage: big}, profile: {a: {zookeeper: {replicas: 3-1}}}}, targeting: {'*': {node_selector: []}}}", []string{
-			"spec.scale.profile[a][zookeeper].replicas: Invalid value: \"3-1\": is no number of replicas; give 0 or more, or a range such as 1-10",
-			"spec.scale[zookeeper].replicas: Invalid value: -1: is no number of replicas; give 0 or more, or a range such as 1-10",
+			"spec.scale.profile[a][zookeeper].replicas: Invalid value: \"3-1\": not a number of replicas; give at least 0, or a range such as 1-10",
+			"spec.scale[zookeeper].replicas: Invalid value: -1: not a number of replicas; give at least 0, or a range such as 1-10",
 			"spec.scale[zookeeper].cpu: Invalid value: \"x\": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-			"spec.scale[zookeeper].data_storage: Invalid value: \"big\": is no size; give for example 10Gi or 1TB",
+			"spec.scale[zookeeper].data_storage: Invalid value: \"big\": not a size; give, for example, 10Gi or 1TB",
 			"spec.targeting[*].node_selector: Invalid value: []: a list where an object is wanted",
 		}},
 		{"negative sizes", head, "{scale: {zookeeper: {cpu: -1, data_storage: -1TB}, profile: {a: {keycloak: {memory: -1Gi}}}}}", []string{
@@ -290,12 +290,12 @@ func TestErrors(t *testing.T) {
 		{"values", head, "{scale_profile: prd, priority_classes: {deployments: {keycloak: hdx-hig}}, pools: [{name: a}, {service: merge-pear}, {name: keycloak, service: merge-peer}, " +
 			"{name: a, service: merge-peer}], targeting: {zookeeper: {pod_anti_affinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {}}]}}}}", []string{
 			"spec.targeting[zookeeper].pod_anti_affinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty",
-			"spec.priority_classes.deployments[keycloak]: \"hdx-hig\" is none of system-node-critical, hdx-critical, hdx-highest, hdx-high, hdx-medium, hdx-low, hdx-lowest; did you mean \"hdx-high\"?",
+			"spec.priority_classes.deployments[keycloak]: unknown class \"hdx-hig\": use one of system-node-critical, hdx-critical, hdx-highest, hdx-high, hdx-medium, hdx-low, hdx-lowest; did you mean \"hdx-high\"?",
 			"spec.scale_profile: the profile has no \"prd\", only eval, prod; did you mean \"prod\"?",
 			"spec.pools[0].service: Required value",
 			"spec.pools[1].name: Required value",
 			"spec.pools[1].service: the profile has no component \"merge-pear\"; did you mean \"merge-peer\"?",
-			"spec.pools[2].name: \"keycloak\" is the name of another component; give the pool a name of its own",
+			"spec.pools[2].name: \"keycloak\" is the name of another component; give the pool its own name",
 			"spec.pools[3].name: Duplicate value: \"a\"",
 		}},
 	} {
@@ -315,7 +315,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What of the shipped profile is called published is so, and its sentence about kinds that are not is true.
+// The shipped profile agrees with what is published, and its sentence about the kinds that are not is true.
 func TestShippedProfile(t *testing.T) {
 	profile, err := Shipped()
 	if err != nil {
@@ -339,9 +339,9 @@ func TestShippedProfile(t *testing.T) {
 
 func TestReadProfileErrors(t *testing.T) {
 	_, err := ReadProfile("p.yaml", []byte("weight: 0\nscaleProfiles: [prod]\nservices: {a: {kind: Pod, replicas: {prd: -1}}}"))
-	want := `p.yaml: label: is missing; give the key of the label that the pods of a component share
-p.yaml: weight: 0 is not between 1 and 100
-p.yaml: services[a].kind: "Pod" is none of Deployment, StatefulSet, DaemonSet
+	want := `p.yaml: label: missing; give the key of the label that the pods of a component share
+p.yaml: weight: 0 is out of range; give 1 to 100
+p.yaml: services[a].kind: unknown kind "Pod": use Deployment, StatefulSet or DaemonSet
 p.yaml: services[a].replicas[prd]: -1 is negative; give 0 or more
 p.yaml: services[a].replicas[prd]: scaleProfiles has no "prd"; did you mean "prod"?`
 	if err == nil {
@@ -352,8 +352,8 @@ p.yaml: services[a].replicas[prd]: scaleProfiles has no "prd"; did you mean "pro
 	}
 }
 
-// The container beside the one of merge-peer has the size that is published, that of the resource, or that of a pool's scale profile:
-// the example of https://docs.hydrolix.io/docs/custom-profiles.
+// The container beside that of merge-peer has the published size, the resource's, or that of a pool's scale profile: the example of
+// https://docs.hydrolix.io/docs/custom-profiles.
 func TestSidecarsTakeRoom(t *testing.T) {
 	profile, err := Shipped()
 	if err != nil {

@@ -14,40 +14,39 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Profile is what the documentation of Hydrolix does not say: how many, how large, of which kind, with which labels. See profile.yaml.
+// Profile is what the documentation of Hydrolix leaves open: numbers, sizes, kinds and labels. See profile.yaml.
 type Profile struct {
-	// Label is the key of the label that the pods of a component or pool have with its name.
+	// Label is the key of the label with the name of a pod's component or pool.
 	Label string `json:"label"`
-	// Weight is that of the operator's preferred anti-affinity, 1 to 100.
+	// Weight is the weight of the operator's preferred anti-affinity, 1 to 100.
 	Weight int32 `json:"weight"`
-	// StorageClass is that of the volumes of StatefulSets. Without one they claim none.
+	// StorageClass is the class of the volumes of StatefulSets. Without it they have no claims.
 	StorageClass string `json:"storageClass,omitempty"`
-	// ScaleProfiles are the names that spec.scale_profile may have.
-	ScaleProfiles []string `json:"scaleProfiles"`
-	// Services are the components, by name.
-	Services map[string]Service `json:"services"`
+	// ScaleProfiles are the legal values of spec.scale_profile.
+	ScaleProfiles []string           `json:"scaleProfiles"`
+	Services      map[string]Service `json:"services"`
 
-	file string // "" is the one that is shipped
+	file string // "" for the shipped profile
 }
 
-// Service is a component as the profile has it.
+// Service is a component in the profile.
 type Service struct {
 	// Kind is Deployment, StatefulSet or DaemonSet.
 	Kind string `json:"kind"`
-	// Replicas are by scale profile; 0 where it is not named.
+	// Replicas are the numbers of replicas by scale profile; 0 for others.
 	Replicas map[string]int32 `json:"replicas,omitempty"`
-	// CPU and Memory are what each pod requests, and its limits.
+	// CPU and Memory are each pod's requests and limits.
 	CPU    resource.Quantity `json:"cpu,omitempty"`
 	Memory resource.Quantity `json:"memory,omitempty"`
 	// DataStorage is the size of each pod's volume.
 	DataStorage resource.Quantity `json:"dataStorage,omitempty"`
 	// PriorityClass is the name of the pods' priority class.
 	PriorityClass string `json:"priorityClass,omitempty"`
-	// Sidecars are the containers beside the component's own, by name, which spec.scale sizes by that name as if it were a component's.
+	// Sidecars are the containers beside the component's own, by name. spec.scale sizes them by that name, like components.
 	Sidecars map[string]Sidecar `json:"sidecars,omitempty"`
 }
 
-// Sidecar is what a container beside a component's own requests, and its limits.
+// Sidecar is the requests and limits of a container beside a component's own.
 type Sidecar struct {
 	CPU     resource.Quantity `json:"cpu,omitempty"`
 	Memory  resource.Quantity `json:"memory,omitempty"`
@@ -57,7 +56,7 @@ type Sidecar struct {
 //go:embed profile.yaml
 var shipped []byte
 
-// Shipped returns the profile that holds where no other is given.
+// Shipped returns the default profile.
 func Shipped() (*Profile, error) {
 	profile, err := ReadProfile("profile.yaml", shipped)
 	if err == nil {
@@ -66,7 +65,7 @@ func Shipped() (*Profile, error) {
 	return profile, err
 }
 
-// ReadProfile reads a profile, YAML or JSON. The error has a line, with the file, for each thing that is wrong.
+// ReadProfile reads a profile, YAML or JSON. The error has one line, with the file, per problem.
 func ReadProfile(file string, data []byte) (*Profile, error) {
 	p := &Profile{file: file}
 	if err := manifest.Unmarshal(file, data, p); err != nil {
@@ -77,21 +76,21 @@ func ReadProfile(file string, data []byte) (*Profile, error) {
 		problems = append(problems, fmt.Errorf("%s: %s: %s", file, path, fmt.Sprintf(format, args...)))
 	}
 	if p.Label == "" {
-		problem(field.NewPath("label"), "is missing; give the key of the label that the pods of a component share")
+		problem(field.NewPath("label"), "missing; give the key of the label that the pods of a component share")
 	}
 	if p.Weight < 1 || p.Weight > 100 {
-		problem(field.NewPath("weight"), "%d is not between 1 and 100", p.Weight)
+		problem(field.NewPath("weight"), "%d is out of range; give 1 to 100", p.Weight)
 	}
 	if len(p.ScaleProfiles) == 0 {
-		problem(field.NewPath("scaleProfiles"), "is missing; list the names that spec.scale_profile may have")
+		problem(field.NewPath("scaleProfiles"), "missing; list the legal values of spec.scale_profile")
 	}
 	if len(p.Services) == 0 {
-		problem(field.NewPath("services"), "is missing; give the components by name")
+		problem(field.NewPath("services"), "missing; give the components by name")
 	}
 	for _, name := range p.names() {
 		service, path := p.Services[name], field.NewPath("services").Key(name)
 		if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, service.Kind) {
-			problem(path.Child("kind"), "%q is none of Deployment, StatefulSet, DaemonSet", service.Kind)
+			problem(path.Child("kind"), "unknown kind %q: use Deployment, StatefulSet or DaemonSet", service.Kind)
 		}
 		for _, scale := range slices.Sorted(maps.Keys(service.Replicas)) {
 			at := path.Child("replicas").Key(scale)
@@ -109,10 +108,10 @@ func ReadProfile(file string, data []byte) (*Profile, error) {
 	return p, nil
 }
 
-// names are those of the services, sorted.
+// names returns the names of the services, sorted.
 func (p *Profile) names() []string { return slices.Sorted(maps.Keys(p.Services)) }
 
-// hasSidecar tells whether a component has a sidecar of the name.
+// hasSidecar reports whether any component has a sidecar with that name.
 func (p *Profile) hasSidecar(name string) bool {
 	for _, service := range p.Services {
 		if _, has := service.Sidecars[name]; has {
@@ -122,7 +121,7 @@ func (p *Profile) hasSidecar(name string) bool {
 	return false
 }
 
-// assumptions say what the expansion took from the profile that is shipped; none of one that the user gave.
+// assumptions describes what the expansion took from the shipped profile; for a user's profile it returns nothing.
 func (p *Profile) assumptions(c *components, workloads []workload) []string {
 	if p.file != "" || len(workloads) == 0 {
 		return nil
@@ -172,7 +171,7 @@ func (p *Profile) assumptions(c *components, workloads []workload) []string {
 		"a profile of your own says otherwise, with --hydrolix-profile FILE or in the scenario as operators.hydrolix.profile")
 }
 
-// grouped are names by what they have in common, in order of appearance.
+// grouped lists names by a common property, in order of appearance.
 type grouped []struct {
 	what  string
 	names []string
@@ -191,7 +190,7 @@ func (g *grouped) add(what, name string) {
 	}{what, []string{name}})
 }
 
-// String is "hdx-low for version, merge-peer; hdx-high for intake-head".
+// String returns, for example, "hdx-low for version, merge-peer; hdx-high for intake-head".
 func (g grouped) String() string {
 	var parts []string
 	for _, group := range g {
@@ -200,9 +199,7 @@ func (g grouped) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// publishedKind are the kinds that documentation states, as "stateful", by an example of priority_classes, or by a command:
-// https://docs.hydrolix.io/docs/k8s-scaling-on and
-// https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/override-pod-priority-classes
+// publishedKind are the documented kinds: stated as "stateful", by an example of priority_classes, or by a command:
 var publishedKind = map[string]string{
 	"zookeeper": "StatefulSet", "rabbitmq": "StatefulSet", "redpanda": "StatefulSet", "postgres": "StatefulSet", "prometheus": "StatefulSet",
 	"keycloak": "Deployment", "traefik": "Deployment", "intake-head": "Deployment", "merge-peer": "Deployment",

@@ -15,21 +15,21 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// clusterResource is what of a HydrolixCluster decides which pods there are and where they go. There is no published schema; the fields
-// are those of the documentation: https://docs.hydrolix.io/docs/k8s-scaling-on, https://docs.hydrolix.io/docs/custom-profiles and
-// https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/ (targeting-k8s-resources, override-pod-priority-classes,
-// scheduler-descheduler/scheduler).
+// clusterResource contains the fields of a HydrolixCluster that decide which pods there are and where they go. There is no published
+// schema; the fields are those of the documentation: https://docs.hydrolix.io/docs/k8s-scaling-on,
+// https://docs.hydrolix.io/docs/custom-profiles and https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/
+// (targeting-k8s-resources, override-pod-priority-classes, scheduler-descheduler/scheduler).
 type clusterResource struct {
 	Spec spec `json:"spec"`
 }
 
 type spec struct {
 	ScaleProfile string `json:"scale_profile"`
-	// ScaleOff leaves no component, ScaleMin only those that the API and the UI need. ScaleMinimal is its older name.
+	// ScaleOff leaves no component, and ScaleMin only those that the API and the UI need. ScaleMinimal is its older name.
 	ScaleOff     bool `json:"scale_off"`
 	ScaleMin     bool `json:"scale_min"`
 	ScaleMinimal bool `json:"scale_minimal"`
-	// Scale is by component, but for the key profile, whose custom profiles are by name and component in profiles.
+	// Scale is by component, except for the key profile, whose custom profiles are in profiles, by name and component.
 	Scale           map[string]scale  `json:"scale"`
 	Pools           []pool            `json:"pools"`
 	Targeting       map[string]rules  `json:"targeting"`
@@ -39,7 +39,7 @@ type spec struct {
 	profiles map[string]map[string]scale
 }
 
-// scale is how many and how large; what is not given is as in the scale profile.
+// scale is the number and size of a component's pods; missing fields come from the scale profile.
 type scale struct {
 	Replicas      *count             `json:"replicas"`
 	CPU           *resource.Quantity `json:"cpu"`
@@ -49,7 +49,7 @@ type scale struct {
 	SchedulerName *string            `json:"scheduler_name"`
 }
 
-// pool runs a service once more, under a name of its own.
+// pool runs a service again under its own name.
 type pool struct {
 	Name         string `json:"name"`
 	Service      string `json:"service"`
@@ -57,14 +57,14 @@ type pool struct {
 	Replicas     *count `json:"replicas"`
 }
 
-// priorityClasses are names of classes by component.
+// priorityClasses are class names by component.
 type priorityClasses struct {
 	Deployments map[string]string `json:"deployments"`
 	StatefulSet map[string]string `json:"statefulset"`
 	DaemonSet   map[string]string `json:"daemonset"`
 }
 
-func (p *priorityClasses) of(kind string) map[string]string {
+func (p *priorityClasses) forKind(kind string) map[string]string {
 	return map[string]map[string]string{"Deployment": p.Deployments, "StatefulSet": p.StatefulSet, "DaemonSet": p.DaemonSet}[kind]
 }
 
@@ -72,7 +72,7 @@ type binpackScheduler struct {
 	Enabled bool `json:"enabled"`
 }
 
-// count is a number of replicas, or the range in which an autoscaler moves it: 3 or 1-10.
+// count is a number of replicas, or the range of an autoscaler: 3 or 1-10.
 type count struct {
 	least  int32
 	ranged bool
@@ -83,25 +83,25 @@ func (c *count) UnmarshalJSON(data []byte) error {
 	least, most, ranged := strings.Cut(text, "-")
 	low, err := strconv.ParseInt(least, 10, 32)
 	if high, badMost := strconv.ParseInt(most, 10, 32); err != nil || ranged && (badMost != nil || high < low) {
-		return errors.New("is no number of replicas; give 0 or more, or a range such as 1-10")
+		return errors.New("not a number of replicas; give at least 0, or a range such as 1-10")
 	}
 	c.least, c.ranged = int32(low), ranged
 	return nil
 }
 
-// size is a quantity of bytes that may end in B, as in 1TB.
+// size is a quantity of bytes that may end in B, for example 1TB.
 type size struct{ resource.Quantity }
 
 func (s *size) UnmarshalJSON(data []byte) error {
 	quantity, err := resource.ParseQuantity(strings.TrimSuffix(strings.Trim(string(data), `"`), "B"))
 	if err != nil {
-		return errors.New("is no size; give for example 10Gi or 1TB")
+		return errors.New("not a size; give, for example, 10Gi or 1TB")
 	}
 	s.Quantity = quantity
 	return nil
 }
 
-// read decodes the resource. Of the many fields that it can have besides, only those are told that are nearly one of these.
+// read decodes the resource. Of its many other fields, it only warns about those that look like misspellings of these.
 func read(r *operator.Resource) (*spec, []string, error) {
 	var whole struct {
 		Spec map[string]json.RawMessage `json:"spec"`
@@ -167,11 +167,11 @@ func read(r *operator.Resource) (*spec, []string, error) {
 	return &into.Spec, append(warnings, nulls(whole.Spec["targeting"])...), nil
 }
 
-// nulls warns of rules that are null, of which the documentation says nothing.
+// nulls warns about rules that are null, which the documentation does not mention.
 func nulls(targeting json.RawMessage) []string {
 	var selectors map[string]map[string]json.RawMessage
 	if json.Unmarshal(targeting, &selectors) != nil {
-		return nil // there is none
+		return nil // there are none
 	}
 	var warnings []string
 	for _, selector := range slices.Sorted(maps.Keys(selectors)) {
@@ -184,11 +184,11 @@ func nulls(targeting json.RawMessage) []string {
 	return warnings
 }
 
-// checkScale refuses negative sizes here, where they stand, rather than in the pods.
-func checkScale(path string, of map[string]scale) error {
+// checkScale rejects negative sizes at their path in the resource, not in the pods.
+func checkScale(path string, sizes map[string]scale) error {
 	var problems []error
-	for _, service := range slices.Sorted(maps.Keys(of)) {
-		given := of[service]
+	for _, service := range slices.Sorted(maps.Keys(sizes)) {
+		given := sizes[service]
 		for _, field := range []struct {
 			name     string
 			quantity *resource.Quantity

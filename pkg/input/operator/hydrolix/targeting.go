@@ -14,11 +14,11 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// everything is the selector of all components and pools.
+// everything selects all components and pools.
 const everything = "*"
 
-// rules are what spec.targeting says of the pods of a selector. Nil is not given; what is given and empty opts out of the levels below.
-// See https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/targeting-k8s-resources
+// rules are the rules in spec.targeting for the pods of a selector. Nil means not given; empty opts out of the levels below. See
+// https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/targeting-k8s-resources
 type rules struct {
 	NodeSelector              *map[string]string             `json:"node_selector"`
 	NodeAffinity              *v1.NodeAffinity               `json:"node_affinity"`
@@ -29,12 +29,12 @@ type rules struct {
 	Tolerations               *[]v1.Toleration               `json:"tolerations"`
 }
 
-// key is a field of rules, and what it is in a pod's spec.
+// key is a field of rules and its counterpart in a pod's spec.
 type key struct {
 	name, field string
-	// put writes the field into the pod's spec. It tells whether it is given at all.
+	// put writes the field into the pod's spec, and reports whether it is given.
 	put func(*rules, *v1.PodSpec) bool
-	// doubt is why its name is an assumption; "" where it is documented.
+	// doubt says why the key's name is an assumption; "" if it is documented.
 	doubt string
 }
 
@@ -92,13 +92,13 @@ func affinity(pod *v1.PodSpec) *v1.Affinity {
 	return pod.Affinity
 }
 
-// level is a selector that covers a workload, or the operator's own rules.
+// level is the rules of a selector that covers a workload, or the operator's own.
 type level struct {
 	name  string
 	rules rules
 }
 
-// resolve writes each field as the first level has it that has it, whole: nothing is joined or merged. See "How default rules merge with
+// resolve takes each field as a whole from the first level that has it; nothing is merged. See "How default rules merge with
 // spec.targeting" in https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-anti-affinity-rules
 func resolve(pod *v1.PodSpec, levels []level) []operator.Origin {
 	var origins []operator.Origin
@@ -113,7 +113,7 @@ func resolve(pod *v1.PodSpec, levels []level) []operator.Origin {
 	return origins
 }
 
-// defaultRule is the operator's anti-affinity for a component: preferred for some, and for Keycloak required above one replica.
+// defaultRule is the operator's anti-affinity for a component: preferred for some, and required for Keycloak with more than one replica.
 // See "Components with default anti-affinity" in https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-anti-affinity-rules
 func defaultRule(service string, replicas, weight int32, labels map[string]string) *v1.PodAntiAffinity {
 	term := operator.Term(weight, labels)
@@ -131,7 +131,7 @@ const keycloak = "keycloak"
 // preferred are the components with a preferred rule.
 var preferred = []string{"rabbitmq", "redpanda", "traefik", "zookeeper"}
 
-// checkTargeting lets the API server's code look at each fragment by itself, so that what is wrong is told once and where it stands.
+// checkTargeting has the API server's code validate each fragment separately, so that each problem is reported once, at its path.
 func checkTargeting(targeting map[string]rules) error {
 	var problems []error
 	for _, selector := range slices.Sorted(maps.Keys(targeting)) {
@@ -147,7 +147,7 @@ func checkTargeting(targeting map[string]rules) error {
 	return errors.Join(problems...)
 }
 
-// targetingNotes are what a reader of spec.targeting may not expect, and which of its keys are not documented.
+// targetingNotes returns what may surprise a reader of spec.targeting, and which of its keys are undocumented.
 func targetingNotes(s *spec, profile *Profile) (warnings, assumptions []string) {
 	names := profile.names()
 	for i := range s.Pools {

@@ -17,14 +17,14 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// components are what a resource asks for, by the profile.
+// components are the components that a resource asks for, with the profile.
 type components struct {
 	spec    *spec
 	profile *Profile
-	result  *operator.Expansion // takes warnings and assumptions
+	result  *operator.Expansion // receives warnings and assumptions
 }
 
-// workload is a component or a pool, with what was found for it.
+// workload is a component or a pool, with its resolved settings.
 type workload struct {
 	name, service, pool string // pool is "" for a component
 	kind                string
@@ -35,16 +35,16 @@ type workload struct {
 	priorityClass       string
 	classFrom           string
 	scheduler           string
-	// Assumed is what neither the resource nor a profile of the user's says.
+	// The assumed settings are in neither the resource nor a user's profile.
 	replicasAssumed, sizeAssumed, classAssumed bool
 }
 
-// minimal are the components that scale_min leaves.
-// See https://docs.hydrolix.io/latest/self-managed/scale-cluster/autoscaler/scale-to-minimal
+// minimal are the components that scale_min keeps. See
+// https://docs.hydrolix.io/latest/self-managed/scale-cluster/autoscaler/scale-to-minimal
 var minimal = []string{"traefik", "ui", "turbine-api", "turbine-api-worker", "zookeeper", keycloak, "prometheus", "validator", "version"}
 
-// workloads are the components in the order of their names, then the pools as they are listed. A pool of a component's name takes its
-// place. Those without replicas are left out unless the resource scales them.
+// workloads returns the components by name, then the pools in order. A pool named like its component replaces it. Components without
+// replicas are left out unless the resource scales them.
 func (c *components) workloads() ([]workload, error) {
 	var problems []error
 	if p := c.spec.ScaleProfile; p != "" && !slices.Contains(c.profile.ScaleProfiles, p) {
@@ -74,7 +74,7 @@ func (c *components) workloads() ([]workload, error) {
 		case seen[p.Name]:
 			problems = append(problems, fmt.Errorf("%s.name: Duplicate value: %q", path, p.Name))
 		case takes && p.Name != p.Service:
-			problems = append(problems, fmt.Errorf("%s.name: %q is the name of another component; give the pool a name of its own", path, p.Name))
+			problems = append(problems, fmt.Errorf("%s.name: %q is the name of another component; give the pool its own name", path, p.Name))
 		}
 		seen[p.Name] = true
 		switch {
@@ -103,7 +103,7 @@ func (c *components) assume(format string, args ...any) {
 	c.result.Assumptions = append(c.result.Assumptions, fmt.Sprintf(format, args...))
 }
 
-// scaleNotes are what of spec.scale and spec.priority_classes has no effect, and what scaling down was taken to mean.
+// scaleNotes warns about what has no effect in spec.scale and spec.priority_classes, and notes what scaling down was taken to mean.
 func (c *components) scaleNotes() {
 	for _, name := range slices.Sorted(maps.Keys(c.spec.Scale)) {
 		if _, known := c.profile.Services[name]; !known && !c.profile.hasSidecar(name) {
@@ -116,7 +116,7 @@ func (c *components) scaleNotes() {
 		pools = append(pools, c.spec.Pools[i].Name)
 	}
 	for _, field := range []struct{ name, kind string }{{"deployments", "Deployment"}, {"statefulset", "StatefulSet"}, {"daemonset", "DaemonSet"}} {
-		for _, name := range slices.Sorted(maps.Keys(c.spec.PriorityClasses.of(field.kind))) {
+		for _, name := range slices.Sorted(maps.Keys(c.spec.PriorityClasses.forKind(field.kind))) {
 			service, known := c.profile.Services[name]
 			switch {
 			case slices.Contains(pools, name):
@@ -136,7 +136,7 @@ func (c *components) scaleNotes() {
 	}
 }
 
-// switchedOff is the workload as scale_off and scale_min leave it.
+// switchedOff returns the workload after scale_off and scale_min.
 func (c *components) switchedOff(w workload) workload {
 	if c.spec.ScaleOff || (c.spec.ScaleMin || c.spec.ScaleMinimal) && !slices.Contains(minimal, w.service) {
 		w.replicas = 0
@@ -144,7 +144,7 @@ func (c *components) switchedOff(w workload) workload {
 	return w
 }
 
-// workload finds what holds for a component, or for a pool of it: the pool's own field, then the custom profile of that name, then
+// workload resolves the settings of a component, or of a pool of it: the pool's own field, then the custom profile of that name, then
 // spec.scale, then the scale profile. See https://docs.hydrolix.io/docs/custom-profiles
 func (c *components) workload(name string, p *pool) workload {
 	base := cmp.Or(c.spec.ScaleProfile, "eval")
@@ -191,7 +191,7 @@ func (c *components) workload(name string, p *pool) workload {
 	for _, name := range slices.Sorted(maps.Keys(service.Sidecars)) {
 		w.sidecars = append(w.sidecars, sidecar(name, service.Sidecars[name], []scale{c.spec.profiles[named][name], c.spec.Scale[name]}))
 	}
-	override := c.spec.PriorityClasses.of(w.kind)
+	override := c.spec.PriorityClasses.forKind(w.kind)
 	if class := cmp.Or(override[w.name], override[w.service]); class != "" {
 		w.priorityClass, w.classFrom, w.classAssumed = class, "spec.priority_classes", false
 	}
@@ -202,21 +202,21 @@ func (c *components) workload(name string, p *pool) workload {
 	return w
 }
 
-// sidecar is a container beside a component's own, of the size that the resource gives it.
-func sidecar(name string, of Sidecar, given []scale) v1.Container {
+// sidecar returns a container beside a component's own, sized by the resource.
+func sidecar(name string, own Sidecar, given []scale) v1.Container {
 	if cpu := firstGiven(given, func(s scale) *resource.Quantity { return s.CPU }); cpu != nil {
-		of.CPU = *cpu
+		own.CPU = *cpu
 	}
 	if memory := firstGiven(given, func(s scale) *resource.Quantity { return s.Memory }); memory != nil {
-		of.Memory = *memory
+		own.Memory = *memory
 	}
 	if storage := firstGiven(given, func(s scale) *size { return s.Storage }); storage != nil {
-		of.Storage = storage.Quantity
+		own.Storage = storage.Quantity
 	}
-	return container(name, of.CPU, of.Memory, of.Storage)
+	return container(name, own.CPU, own.Memory, own.Storage)
 }
 
-// container requests the resources that are not zero, with the same limits.
+// container returns a container that requests the resources that are not zero, with equal limits.
 func container(name string, cpu, memory, storage resource.Quantity) v1.Container {
 	requests := v1.ResourceList{}
 	for resource, quantity := range map[v1.ResourceName]resource.Quantity{
@@ -229,7 +229,7 @@ func container(name string, cpu, memory, storage resource.Quantity) v1.Container
 	return v1.Container{Name: name, Image: "hydrolix/" + name, Resources: v1.ResourceRequirements{Requests: requests, Limits: requests.DeepCopy()}}
 }
 
-// schedulerNote says what a scheduler of another name takes.
+// schedulerNote warns about what a scheduler with another name requires.
 func (c *components) schedulerNote(w *workload) {
 	if c.spec.Scheduler == nil || !c.spec.Scheduler.Enabled {
 		c.warn("the pods of %s ask for the scheduler %s, which is deployed only with spec.scheduler.enabled: true", w.name, w.scheduler)
@@ -247,17 +247,17 @@ func firstGiven[T any](given []scale, field func(scale) *T) *T {
 	return nil
 }
 
-// checkClasses refuses what is none of the documented classes.
+// checkClasses rejects undocumented classes.
 func checkClasses(p *priorityClasses) error {
 	allowed := []string{"system-node-critical", "hdx-critical", "hdx-highest", "hdx-high", "hdx-medium", "hdx-low", "hdx-lowest"}
 	var problems []error
 	for _, field := range []struct {
-		name string
-		of   map[string]string
+		name  string
+		given map[string]string
 	}{{"deployments", p.Deployments}, {"statefulset", p.StatefulSet}, {"daemonset", p.DaemonSet}} {
-		for _, service := range slices.Sorted(maps.Keys(field.of)) {
-			if class := field.of[service]; !slices.Contains(allowed, class) {
-				problems = append(problems, fmt.Errorf("spec.priority_classes.%s[%s]: %q is none of %s%s",
+		for _, service := range slices.Sorted(maps.Keys(field.given)) {
+			if class := field.given[service]; !slices.Contains(allowed, class) {
+				problems = append(problems, fmt.Errorf("spec.priority_classes.%s[%s]: unknown class %q: use one of %s%s",
 					field.name, service, class, strings.Join(allowed, ", "), manifest.DidYouMean(class, allowed)))
 			}
 		}
@@ -269,7 +269,7 @@ func (w *workload) labels(profile *Profile) map[string]string {
 	return map[string]string{profile.Label: w.name}
 }
 
-// hasDefault tells whether a rule of the operator's own holds for the workload: there is one, and no selector takes its place.
+// hasDefault reports whether one of the operator's own rules applies to the workload: there is one, and no selector replaces it.
 func (w *workload) hasDefault(c *components) bool {
 	levels := w.levels(c)
 	for _, level := range levels[:len(levels)-1] {
@@ -280,7 +280,7 @@ func (w *workload) hasDefault(c *components) bool {
 	return levels[len(levels)-1].rules.PodAntiAffinity != nil
 }
 
-// levels are what of spec.targeting covers the workload, the first before the others.
+// levels returns the parts of spec.targeting that cover the workload, highest precedence first.
 func (w *workload) levels(c *components) []level {
 	var levels []level
 	if w.pool != "" {
@@ -293,7 +293,7 @@ func (w *workload) levels(c *components) []level {
 	)
 }
 
-// object is the Deployment, StatefulSet or DaemonSet as the operator is taken to write it.
+// object returns the Deployment, StatefulSet or DaemonSet as the operator presumably writes it.
 func (w *workload) object(c *components) operator.Made {
 	pod := v1.PodSpec{
 		PriorityClassName: w.priorityClass, SchedulerName: w.scheduler,

@@ -12,14 +12,13 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// chart is a release of the chart.
 type chart struct {
 	release, namespace string
 	revision           Revision
 	values             *values
 }
 
-// install makes the chart's workloads, those of the templates of deploy/helm/kafscale that are enabled.
+// install returns the workloads of the enabled templates in deploy/helm/kafscale.
 func install(opts *Options, v *values, warnings []string) *operator.Expansion {
 	c := &chart{release: opts.Release, namespace: opts.Namespace, revision: opts.Revision, values: v}
 	if c.release == "" {
@@ -46,7 +45,7 @@ func install(opts *Options, v *values, warnings []string) *operator.Expansion {
 	return e
 }
 
-// truncate makes a name of at most 63 characters, as the chart's helpers do.
+// truncate cuts a name to 63 characters, as the chart's helpers do.
 func truncate(name string) string {
 	return strings.TrimSuffix(name[:min(len(name), 63)], "-")
 }
@@ -74,19 +73,19 @@ const (
 	componentLabel = "app.kubernetes.io/component"
 )
 
-// selectorLabels are those of a component's pods, by which its Deployment selects them.
+// selectorLabels returns the labels of a component's pods, by which its Deployment selects them.
 func (c *chart) selectorLabels(component string) map[string]string {
 	return map[string]string{nameLabel: truncate(c.name() + "-" + component), instanceLabel: c.release, componentLabel: component}
 }
 
-// objectLabels are those of a component's Deployment itself. The name is another one than that of its pods.
+// objectLabels returns the labels of a component's Deployment itself. Its name differs from that of its pods.
 func (c *chart) objectLabels(component string) map[string]string {
 	return map[string]string{
 		nameLabel: c.name(), instanceLabel: c.release, componentLabel: component, "app.kubernetes.io/part-of": "kafscale",
 	}
 }
 
-// deployment makes that of a component. Affinity of the values replaces the rule that it has without.
+// deployment returns a component's Deployment. An affinity in the values replaces the default rule.
 func (c *chart) deployment(name string, component *component, rule *v1.Affinity) operator.Made {
 	container := v1.Container{Name: name, Image: component.Image.String(), Resources: component.Resources}
 	spec := v1.PodSpec{NodeSelector: component.NodeSelector, Tolerations: component.Tolerations, Affinity: rule}
@@ -128,7 +127,7 @@ func (c *chart) deployment(name string, component *component, rule *v1.Affinity)
 	return made
 }
 
-// ruleOfProxy is the one that the chart gives the proxy if no other is given; nil is none.
+// ruleOfProxy returns the chart's default rule for the proxy, or nil.
 func (c *chart) ruleOfProxy() *v1.Affinity {
 	switch c.revision {
 	case Before:
@@ -139,8 +138,8 @@ func (c *chart) ruleOfProxy() *v1.Affinity {
 	return soft(c.selectorLabels("proxy"))
 }
 
-// over puts given values over those that the drifted revision has for the proxy's affinity, as Helm merges maps: the rule stays where
-// the given values have no podAntiAffinity, or one without preferred terms.
+// over merges the given affinity over the drifted revision's affinity for the proxy, as Helm merges maps: the rule stays if the given
+// values have no podAntiAffinity, or one without preferred terms.
 func over(rule, given *v1.Affinity) *v1.Affinity {
 	merged := given.DeepCopy()
 	if merged.PodAntiAffinity == nil {
@@ -152,15 +151,15 @@ func over(rule, given *v1.Affinity) *v1.Affinity {
 	return merged
 }
 
-// soft is the one rule that KafScale knows, of the operator's softPodAntiAffinity (pkg/operator/cluster_controller.go) and of the
-// chart's proxy alike.
+// soft returns KafScale's only rule, shared by the operator's softPodAntiAffinity (pkg/operator/cluster_controller.go) and the chart's
+// proxy.
 func soft(matchLabels map[string]string) *v1.Affinity {
 	return &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{operator.Term(100, matchLabels)},
 	}}
 }
 
-// inert warns of anti-affinity of the Deployment that is not about its own pods.
+// inert warns about anti-affinity of the Deployment that does not match its own pods.
 func inert(d *appsv1.Deployment) []string {
 	if d.Spec.Template.Spec.Affinity == nil || d.Spec.Template.Spec.Affinity.PodAntiAffinity == nil {
 		return nil
@@ -173,7 +172,7 @@ func inert(d *appsv1.Deployment) []string {
 	var warnings []string
 	for _, term := range terms {
 		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
-		if err != nil || selector.Matches(labels.Set(d.Spec.Template.Labels)) { // the API server tells of the former
+		if err != nil || selector.Matches(labels.Set(d.Spec.Template.Labels)) { // the API server rejects invalid selectors
 			continue
 		}
 		warnings = append(warnings, fmt.Sprintf("the anti-affinity of Deployment %s is about pods with %s, and its own have %s: it keeps none of them apart",

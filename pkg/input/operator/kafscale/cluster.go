@@ -11,10 +11,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// byOperator is where a rule comes from that the operator writes, and no field of the resource changes.
+// byOperator is the origin of a rule that the operator writes and no field of the resource changes.
 const byOperator = "operator default"
 
-// expand makes what the operator makes of a cluster, with the values that the chart gives it.
+// expand returns what the operator creates for a cluster, with the chart's values.
 func expand(c *kafscale, values *operation, warnings []string) *operator.Expansion {
 	e := &operator.Expansion{Warnings: warnings}
 	c.makeEtcd(e, values)
@@ -30,12 +30,12 @@ func (c *kafscale) meta(suffix string, labels map[string]string) metav1.ObjectMe
 	return metav1.ObjectMeta{Name: c.name + "-" + suffix, Namespace: c.namespace, Labels: labels}
 }
 
-// labels are those of the pods of a part, and what selects them.
+// labels returns the labels of the pods of a part, which are also their selector.
 func (c *kafscale) labels(app string) map[string]string {
 	return map[string]string{"app": app, "cluster": c.name}
 }
 
-// add adds an object without rules for pods.
+// add adds objects without rules for pods.
 func add(e *operator.Expansion, objects ...cluster.Object) {
 	for _, obj := range objects {
 		e.Objects = append(e.Objects, operator.Made{Object: obj})
@@ -49,8 +49,8 @@ func addKeptApart(e *operator.Expansion, workload cluster.Object) {
 	})
 }
 
-// makeBrokers makes the brokers, which are BestEffort, as in pkg/operator/cluster_controller.go. Each time the operator looks, it sets
-// their number anew to the resource's, against the HorizontalPodAutoscaler.
+// makeBrokers creates the brokers, which are BestEffort, as in pkg/operator/cluster_controller.go. Each reconciliation resets their number
+// to the resource's, against the HorizontalPodAutoscaler.
 func (c *kafscale) makeBrokers(e *operator.Expansion, values *operation) {
 	labels := c.labels("kafscale-broker")
 	add(e, c.service("broker-headless", labels, true, 9092, 9093), c.service("broker", labels, false, 9092, 9093))
@@ -84,7 +84,7 @@ func (c *kafscale) makeBrokers(e *operator.Expansion, values *operation) {
 	})
 }
 
-// makeLfsProxy makes the proxy of large files, which has no rule at all, as in pkg/operator/lfs_proxy_resources.go.
+// makeLfsProxy creates the proxy for large files, which has no rule at all, as in pkg/operator/lfs_proxy_resources.go.
 func (c *kafscale) makeLfsProxy(e *operator.Expansion) {
 	labels := c.labels("kafscale-lfs-proxy")
 	add(e, &appsv1.Deployment{

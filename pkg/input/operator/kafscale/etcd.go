@@ -22,7 +22,7 @@ const (
 	awsImage   = "amazon/aws-cli:2.15.0"
 )
 
-// makeEtcd makes the cluster's own etcd, as in pkg/operator/etcd_resources.go, unless it, or else the operator, is told of another.
+// makeEtcd creates the cluster's own etcd, as in pkg/operator/etcd_resources.go, unless the resource or the operator names another.
 func (c *kafscale) makeEtcd(e *operator.Expansion, values *operation) {
 	if len(c.etcdEndpoints) > 0 {
 		return
@@ -60,7 +60,7 @@ func (c *kafscale) makeEtcd(e *operator.Expansion, values *operation) {
 		"the image of etcd's tools, which matters only where nodes say which images they have")
 }
 
-// etcd is the StatefulSet. On disk it is BestEffort; in memory it requests what it may hold.
+// etcd returns the StatefulSet. On disk it is BestEffort; in memory it requests what it may store.
 func (c *kafscale) etcd(values *operation, labels map[string]string) *appsv1.StatefulSet {
 	replicas := values.replicasOfEtcd()
 	mounts := []v1.VolumeMount{{Name: "data", MountPath: "/var/lib/etcd"}}
@@ -88,7 +88,7 @@ func (c *kafscale) etcd(values *operation, labels map[string]string) *appsv1.Sta
 	pod := &set.Spec.Template.Spec
 	if values.EtcdStorageMemory {
 		pod.Volumes = append(pod.Volumes, scratch("data", v1.StorageMediumMemory))
-		quota, limit := resource.MustParse("4Gi"), resource.MustParse("4608Mi") // and 512Mi
+		quota, limit := resource.MustParse("4Gi"), resource.MustParse("4608Mi") // 4Gi and 512Mi
 		container.Resources = v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceMemory: quota}, Limits: v1.ResourceList{v1.ResourceMemory: limit}}
 	} else {
 		set.Spec.VolumeClaimTemplates = []v1.PersistentVolumeClaim{values.claim()}
@@ -97,7 +97,7 @@ func (c *kafscale) etcd(values *operation, labels map[string]string) *appsv1.Sta
 	return set
 }
 
-// claim is what each etcd pod keeps its data in.
+// claim returns the claim for the data of each etcd pod.
 func (o *operation) claim() v1.PersistentVolumeClaim {
 	claim := v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "data"},

@@ -22,7 +22,7 @@ func FuzzValues(f *testing.F) {
 		if opts.Validate() != nil {
 			return
 		}
-		// What is valid for the chart may not be for the API server, which says so.
+		// What is valid for the chart may be invalid for the API server, which reports it.
 		_, _ = operator.Install([]operator.Operator{New(opts)})
 	})
 }

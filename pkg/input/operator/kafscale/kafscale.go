@@ -1,14 +1,13 @@
-// Package kafscale makes of a KafscaleCluster what KafScale's operator makes of it, and of a release of KafScale's Helm chart its
-// workloads.
+// Package kafscale expands a KafscaleCluster as KafScale's operator does, and a release of KafScale's Helm chart into its workloads.
 //
 //	KafscaleCluster ─ read ───▶ what its CRD lets through       (resource.go)
 //	                ─ expand ─▶ brokers, lfs-proxy, etcd        (cluster.go, etcd.go)
 //	chart values    ─ merge ──▶ values                          (values.go)
 //	                ─ install ▶ operator, console, proxy, mcp   (chart.go)
 //
-// It follows https://github.com/KafScale/platform at commit 7aa2a11: deploy/helm/kafscale, api/v1alpha1 and pkg/operator. What decides
-// where pods go is as there; their environment, probes and commands, and Services that select by labels that pods are spread by anyway,
-// are left out.
+// It follows https://github.com/KafScale/platform at commit 7aa2a11: deploy/helm/kafscale, api/v1alpha1 and pkg/operator. It includes
+// everything that decides where pods go; environment, probes and commands are left out, as are Services whose selectors match pods that are
+// spread anyway.
 package kafscale
 
 import (
@@ -17,45 +16,44 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// Revision is one of the chart, by how it keeps the replicas of its proxy apart.
+// Revision is a revision of the chart, by how it keeps the proxy's replicas apart.
 type Revision string
 
-// The revisions.
 const (
-	// Before has no rule for the proxy, as chart 0.4.2.
+	// Before has no rule for the proxy, like chart 0.4.2.
 	Before Revision = "before"
-	// Drifted has a rule in the chart's values whose selector is written out, as commit 1edae9b: it is about other pods than the chart's
-	// own once nameOverride changes their labels.
+	// Drifted has a rule in the chart's values whose selector is spelled out, like commit 1edae9b: once nameOverride changes the labels of
+	// the chart's pods, it selects other pods.
 	Drifted Revision = "drifted"
-	// Fixed has a rule in the template with the labels of the pods, as chart 0.4.3 from commit e2b5fb2 on.
+	// Fixed has a rule in the template with the labels of the pods, like chart 0.4.3 since commit e2b5fb2.
 	Fixed Revision = "fixed"
 )
 
-// Revisions are all that there are, the oldest first.
+// Revisions lists all revisions, oldest first.
 var Revisions = []Revision{Before, Drifted, Fixed}
 
-// Options are what Helm is given for KafScale's chart. If any of them is, the chart's own workloads are there, too. What an option leaves
-// out is as in the chart; of the operator that means that it makes no etcd, as the chart names one that is there already.
+// Options are Helm's options for KafScale's chart. If any is set, the chart's own workloads are created, too. Unset options default to the
+// chart's; the operator then creates no etcd, because the chart names an existing one.
 type Options struct {
-	// Release is the release's name. Default: kafscale.
+	// Release is the name of the release. Default: kafscale.
 	Release string
-	// Namespace is the release's. Default: default.
+	// Namespace is the namespace of the release. Default: default.
 	Namespace string
-	// Revision is the chart's. Default: Fixed.
+	// Revision is the revision of the chart. Default: Fixed.
 	Revision Revision
-	// Values are the chart's, the later over the earlier, as for helm --values.
+	// Values are the chart's values, later ones over earlier ones, as with helm --values.
 	Values []Document
 }
 
-// Document is a file of chart values, or what stands for one.
+// Document is a file of chart values, or its equivalent.
 type Document struct {
-	// Name names it in errors.
+	// Name names the document in errors.
 	Name string
 	// Data is YAML or JSON.
 	Data []byte
 }
 
-// Over returns the options with those that are given in other in place of its own; its values are followed by those of other.
+// Over returns the options, overridden by those that other sets; values of other are appended.
 func (o Options) Over(other Options) Options {
 	if other.Release != "" {
 		o.Release = other.Release
@@ -70,18 +68,18 @@ func (o Options) Over(other Options) Options {
 	return o
 }
 
-// installed tells whether the chart is.
+// installed reports whether the chart is installed.
 func (o *Options) installed() bool {
 	return o.Release+o.Namespace+string(o.Revision) != "" || len(o.Values) > 0
 }
 
-// Validate tells all that is wrong with the values, a line each; the other options are the API server's to judge.
+// Validate reports everything that is wrong with the values, one line each; the API server judges the other options.
 func (o *Options) Validate() error {
 	_, _, err := merge(o.Values)
 	return err
 }
 
-// New returns the operator. Options that are not valid are what it answers with whatever it is asked.
+// New returns the operator. If the options are invalid, it answers every request with their error.
 func New(opts Options) operator.Operator {
 	values, warnings, err := merge(opts.Values)
 	o := operator.Operator{

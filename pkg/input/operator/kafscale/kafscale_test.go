@@ -37,7 +37,7 @@ func with(opts Options, values ...string) Options {
 	return opts
 }
 
-// expanded returns what the operator makes of the cluster, by kind and name.
+// expanded returns what the operator creates for the cluster, by kind and name.
 func expanded(t *testing.T, opts Options, text string) (map[string]manifest.Object, []string) {
 	t.Helper()
 	result, err := tryExpand(t, opts, text)
@@ -82,8 +82,8 @@ const (
 	managed = "operator: {etcdEndpoints: []}"
 )
 
-// As test/chart/proxy-antiaffinity_test.sh of KafScale/platform: by default one soft term over hosts with the labels of the pods,
-// whatever they are called; affinity of the values takes its place.
+// As in test/chart/proxy-antiaffinity_test.sh of KafScale/platform: by default one soft term over hosts with the labels of the pods,
+// whatever they are; an affinity in the values replaces it.
 func TestProxyKeepsApart(t *testing.T) {
 	own := func(name, release string) map[string]string {
 		return map[string]string{nameLabel: name, instanceLabel: release, componentLabel: "proxy"}
@@ -92,7 +92,7 @@ func TestProxyKeepsApart(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts     Options
 		values   []string
-		selector map[string]string // of the one term; nil is no rule
+		selector map[string]string // of the one term; nil means no rule
 		works    bool
 	}{
 		"default":                              {Options{Release: "rel"}, nil, own("kafscale-proxy", "rel"), true},
@@ -140,7 +140,7 @@ func TestProxyKeepsApart(t *testing.T) {
 	}
 }
 
-// checkSoft checks that there is one term, soft, of weight 100 and over hosts, and no required one.
+// checkSoft checks that there is exactly one soft term, of weight 100 and over hosts, and no required one.
 func checkSoft(t *testing.T, affinity *v1.Affinity, selector map[string]string) {
 	t.Helper()
 	if affinity == nil || affinity.PodAntiAffinity == nil {
@@ -198,7 +198,7 @@ func TestWorkloadsOfTheChart(t *testing.T) {
 	}
 }
 
-// As pkg/operator/antiaffinity_test.go of KafScale/platform: the selector is the labels of the template, for brokers and etcd.
+// As in pkg/operator/antiaffinity_test.go of KafScale/platform: the selector is the labels of the template, for brokers and etcd.
 func TestOperatorKeepsApart(t *testing.T) {
 	found, _ := expanded(t, with(Options{}, managed), main)
 	for _, name := range []string{"broker", "etcd"} {
@@ -272,7 +272,7 @@ func TestEtcd(t *testing.T) {
 	}
 }
 
-// The pods of all three have etcd's labels; those of maintenance have more.
+// The pods of all three CronJobs have etcd's labels; those of maintenance have more.
 func TestPodsOfCronJobsHaveTheLabelsOfEtcd(t *testing.T) {
 	found, _ := expanded(t, with(Options{}, managed), main)
 	want := map[string]map[string]string{
@@ -327,10 +327,10 @@ spec:
 
 func TestWrongResources(t *testing.T) {
 	for text, want := range map[string][]string{
-		`spec: {}`: {"spec.s3.bucket: is missing", "spec.s3.region: is missing", "spec.brokers: is missing"},
+		`spec: {}`: {"spec.s3.bucket: missing", "spec.s3.region: missing", "spec.brokers: missing"},
 		`spec: {brokers: {replicas: 0}, s3: {bucket: b}, lfsProxy: {replicas: -1}}`: {
-			"spec.s3.region: is missing", "spec.brokers.replicas: 0 is less than 1", "spec.lfsProxy.replicas: -1 is less than 0"},
-		`status: {}`: {"spec: is missing; give at least s3.bucket, s3.region and brokers"},
+			"spec.s3.region: missing", "spec.brokers.replicas: 0 is less than 1", "spec.lfsProxy.replicas: -1 is less than 0"},
+		`status: {}`: {"spec: missing; give at least s3.bucket, s3.region and brokers"},
 		`spec: {brokers: {replicas: many}, s3: {bucket: 1, region: r}}`: {
 			`spec.brokers.replicas: Invalid value: "many": a string where a whole number is wanted`,
 			"spec.s3.bucket: Invalid value: 1: a number where a string is wanted; put it in quotes"},
@@ -349,8 +349,8 @@ func TestWrongResources(t *testing.T) {
 		}
 	}
 	for version, want := range map[string]string{
-		"kafscale.io/v1":                    "apiVersion: there is no version v1 of KafscaleCluster; give kafscale.io/v1alpha1",
-		"kafscale.novatechflow.io/v1alpha1": "give apiVersion: kafscale.io/v1alpha1",
+		"kafscale.io/v1":                    "apiVersion: unknown version v1 of KafscaleCluster: use kafscale.io/v1alpha1",
+		"kafscale.novatechflow.io/v1alpha1": "use apiVersion: kafscale.io/v1alpha1",
 	} {
 		if _, err := tryExpand(t, Options{}, strings.Replace(main, "kafscale.io/v1alpha1", version, 1)); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v", version, err)
@@ -364,7 +364,7 @@ func TestWrongValues(t *testing.T) {
 		`values.yaml: proxy.affinity: Invalid value: []: a list where an object is wanted`,
 		`values.yaml: proxy.replicaCount: Invalid value: "two": a string where a whole number is wanted`,
 		`values.yaml: line 1: not valid YAML: `,
-		`values.yaml: operator.etcdStorageSize: "big" is no quantity; give for example 10Gi`,
+		`values.yaml: operator.etcdStorageSize: "big" is not a quantity; give, for example, 10Gi`,
 	}
 	err := opts.Validate()
 	if err == nil {
@@ -389,7 +389,7 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
-// What would decide where pods go, and no template reads, is dropped by Helm; the user learns it here.
+// Helm drops values that would decide where pods go but that no template reads; the user is warned here.
 func TestDroppedValues(t *testing.T) {
 	_, notes := installed(t, Options{}, "topologySpreadConstraints: []\nproxy: {enabled: true, topologySpreadConstraints: [{maxSkew: 1}], replicas: 3, image: {digest: d}}\n")
 	var got []string
@@ -405,7 +405,7 @@ func TestDroppedValues(t *testing.T) {
 	}
 }
 
-// An affinity that says nothing of it takes the rule away with which the proxies keep apart, and its origin says so.
+// An affinity without anti-affinity removes the rule that keeps the proxies apart, and its origin says so.
 func TestAffinityReplacesTheDefault(t *testing.T) {
 	const node = "proxy: {enabled: true, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}}}"
 	for revision, want := range map[Revision]string{Fixed: "dropped by chart values", Drifted: "chart values", Before: ""} {

@@ -14,8 +14,8 @@ const (
 	kind    = "KafscaleCluster"
 )
 
-// crd is a KafscaleCluster as its CRD has it, deploy/helm/kafscale/crds/kafscaleclusters.yaml; any stands for what does not matter
-// to pods. The CRD has no field that says where pods go.
+// crd is a KafscaleCluster as defined by its CRD, deploy/helm/kafscale/crds/kafscaleclusters.yaml; any stands for what does not matter to
+// pods. The CRD has no field that says where pods go.
 type crd struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -69,13 +69,13 @@ type kafscale struct {
 	name, namespace string
 	brokers         int32
 	etcdEndpoints   []string
-	lfsProxies      int32 // 0 where it is not enabled
+	lfsProxies      int32 // 0 if disabled
 }
 
-// read returns what the resource asks for, and warnings of what the API server prunes. The error tells all that it refuses, a line each.
+// read returns what the resource asks for, and warnings about what the API server prunes. The error has one line per problem.
 func read(r *operator.Resource) (*kafscale, []string, error) {
 	if _, given, _ := strings.Cut(r.APIVersion, "/"); given != version {
-		return nil, nil, fmt.Errorf("apiVersion: there is no version %s of %s; give %s/%s", given, kind, group, version)
+		return nil, nil, fmt.Errorf("apiVersion: unknown version %s of %s: use %s/%s", given, kind, group, version)
 	}
 	decoded := &crd{}
 	warnings, err := r.Decode(decoded)
@@ -83,7 +83,7 @@ func read(r *operator.Resource) (*kafscale, []string, error) {
 		return nil, nil, err
 	}
 	var problems []error
-	missing := func(path string) { problems = append(problems, fmt.Errorf("%s: is missing", path)) }
+	missing := func(path string) { problems = append(problems, fmt.Errorf("%s: missing", path)) }
 	atLeast1 := func(path string, n *int32) {
 		if n != nil && *n < 1 {
 			problems = append(problems, fmt.Errorf("%s: %d is less than 1", path, *n))
@@ -91,7 +91,7 @@ func read(r *operator.Resource) (*kafscale, []string, error) {
 	}
 	spec := decoded.Spec
 	if spec == nil {
-		return nil, nil, errors.New("spec: is missing; give at least s3.bucket, s3.region and brokers")
+		return nil, nil, errors.New("spec: missing; give at least s3.bucket, s3.region and brokers")
 	}
 	if spec.S3 == nil || spec.S3.Bucket == nil {
 		missing("spec.s3.bucket")
@@ -124,7 +124,7 @@ func read(r *operator.Resource) (*kafscale, []string, error) {
 	return c, warnings, errors.Join(problems...)
 }
 
-// endpoints are those that are not blank.
+// endpoints returns the endpoints that are not blank.
 func endpoints(given []string) []string {
 	var kept []string
 	for _, endpoint := range given {

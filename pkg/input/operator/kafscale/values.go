@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// values are those of the chart that decide where pods go; see deploy/helm/kafscale/values.yaml.
+// values are the chart's values that decide where pods go; see deploy/helm/kafscale/values.yaml.
 type values struct {
 	NameOverride     string    `json:"nameOverride"`
 	FullnameOverride string    `json:"fullnameOverride"`
@@ -30,7 +30,6 @@ type values struct {
 	} `json:"mcp"`
 }
 
-// component are the values of one workload.
 type component struct {
 	Enabled      bool                    `json:"enabled"`
 	ReplicaCount int32                   `json:"replicaCount"`
@@ -57,7 +56,7 @@ func (i *image) String() string {
 	return i.Repository + ":" + appVersion
 }
 
-// operation are the values of the operator: those of its own workload, and those that it hands on to what it makes.
+// operation are the values of the operator: those of its own workload, and those for what it creates.
 type operation struct {
 	component         `json:",inline"`
 	BrokerImage       image    `json:"brokerImage"`
@@ -68,7 +67,7 @@ type operation struct {
 	EtcdStorageMemory bool     `json:"etcdStorageMemory"`
 }
 
-// replicasOfEtcd is 3 for what is no number or less than 1, as in etcdReplicas of pkg/operator/etcd_resources.go.
+// replicasOfEtcd is 3 for anything but a number of at least 1, as in etcdReplicas of pkg/operator/etcd_resources.go.
 func (o *operation) replicasOfEtcd() int32 {
 	n, err := strconv.ParseInt(strings.TrimSpace(fmt.Sprint(o.EtcdReplicas)), 10, 32)
 	if err != nil || n < 1 {
@@ -77,7 +76,7 @@ func (o *operation) replicasOfEtcd() int32 {
 	return int32(n)
 }
 
-// The chart's name and the version of what it installs; see deploy/helm/kafscale/Chart.yaml.
+// Name of the chart and version of what it installs; see deploy/helm/kafscale/Chart.yaml.
 const (
 	chartName  = "kafscale"
 	appVersion = "v1.5.0"
@@ -96,15 +95,14 @@ proxy: {replicaCount: 2, image: {repository: ghcr.io/kafscale/kafscale-proxy}}
 mcp: {replicaCount: 1, image: {repository: ghcr.io/kafscale/kafscale-mcp}, namespace: {name: kafscale-mcp}}
 `
 
-// pod are the values that end up in a pod as they are, where an unknown field is no value of another revision of the chart.
+// pod matches values that end up unchanged in a pod, where an unknown field cannot be a value of another revision of the chart.
 var pod = regexp.MustCompile(`\.(affinity|resources|tolerations)[.\[]`)
 
-// dropped are those that would decide where pods go, and that no template of the chart reads where they stand.
+// dropped matches values that would decide where pods go, but that no template of the chart reads at that place.
 var dropped = regexp.MustCompile(`^unknown field "((?:\w+\.)*(?:affinity|nodeName|nodeSelector|priorityClassName|replicas|replicaCount|resources|schedulerName|tolerations|topologySpreadConstraints))"`)
 
-// merge puts the values over those of the chart, and the later ones over the earlier, as Helm does: maps key by key, where null takes a
-// key away, and everything else as a whole. Unknown values are none's business, as for Helm. The error tells what is wrong with each
-// document, a line each.
+// merge merges the values over the chart's, later ones over earlier ones, as Helm does: maps key by key, where null removes a key, and
+// everything else as a whole. Unknown values are ignored, as by Helm. The error has one line per problem.
 func merge(documents []Document) (*values, []string, error) {
 	merged, err := yaml.YAMLToJSON([]byte(defaults))
 	if err != nil {
@@ -131,7 +129,7 @@ func merge(documents []Document) (*values, []string, error) {
 		}
 		if size := given.Operator.EtcdStorageSize; size != "" {
 			if _, err := resource.ParseQuantity(size); err != nil {
-				problems = append(problems, fmt.Errorf("%s: operator.etcdStorageSize: %q is no quantity; give for example 10Gi", d.Name, size))
+				problems = append(problems, fmt.Errorf("%s: operator.etcdStorageSize: %q is not a quantity; give, for example, 10Gi", d.Name, size))
 			}
 		}
 		for _, warning := range unknown {

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// Labels of pods, by which the default affinities select them: crates/stackable-operator/src/v2/kvp/label.rs of the library.
+// Pod labels that the default affinities select: crates/stackable-operator/src/v2/kvp/label.rs of the library.
 const (
 	nameLabel      = "app.kubernetes.io/name"
 	instanceLabel  = "app.kubernetes.io/instance"
@@ -17,21 +17,19 @@ const (
 	roleGroupLabel = "app.kubernetes.io/role-group"
 )
 
-// rule makes the terms of a default affinity, for a role of a cluster. All of them are preferred, over hosts, and in the pods' own
-// namespace.
+// rule returns the terms of a default affinity for a role of a cluster. All are preferred, over hosts, and in the pods' own namespace.
 type rule func(c *cluster, r *role) []v1.WeightedPodAffinityTerm
 
-// placing are the default affinities of a role.
 type placing struct{ together, apart []rule }
 
-// sameCluster selects the cluster's pods of whatever role: affinity_between_cluster_pods of the library's commons/affinity.rs.
+// sameCluster selects the cluster's pods of any role: affinity_between_cluster_pods of the library's commons/affinity.rs.
 func sameCluster(weight int32) rule {
 	return func(c *cluster, _ *role) []v1.WeightedPodAffinityTerm {
 		return []v1.WeightedPodAffinityTerm{operator.Term(weight, map[string]string{nameLabel: c.affinityName(), instanceLabel: c.resource.Name})}
 	}
 }
 
-// sameRole selects the cluster's pods of the role, of whatever role group.
+// sameRole selects the cluster's pods of the role, in any role group.
 func sameRole(weight int32) rule {
 	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm { return component(r.component, weight)(c, r) }
 }
@@ -61,8 +59,8 @@ var (
 // nearWeight is the weight of every affinity to another product.
 const nearWeight = 50
 
-// near selects pods of another product's clusters. The operators take the name of the discovery ConfigMap for the name of the cluster,
-// and its namespace for their own: where either is not so, the term selects no pod, and nobody says so but this.
+// near selects pods of another product's clusters. The operators take the name of the discovery ConfigMap for the name of the cluster, and
+// their own namespace for the cluster's. If either is wrong, the term selects no pod, and only this warns about it.
 func near(t target, names func(c *cluster) []string) rule {
 	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm {
 		var terms []v1.WeightedPodAffinityTerm
@@ -81,7 +79,7 @@ func near(t target, names func(c *cluster) []string) rule {
 	}
 }
 
-// setting names the cluster to which a field of the cluster's configuration refers.
+// setting returns the name of the cluster that a field of the cluster's configuration refers to.
 func setting(path ...string) func(*cluster) []string {
 	return func(c *cluster) []string {
 		if name := c.text(path...); name != "" {
@@ -101,7 +99,7 @@ func collect(rules []rule, c *cluster, r *role) []v1.WeightedPodAffinityTerm {
 	return terms
 }
 
-// defaults are what the operator places a role's pods by. What has no term is left out.
+// defaults returns the operator's default affinity for a role's pods. Parts without terms are left out.
 func (c *cluster) defaults(r *role) affinity {
 	p := r.placing
 	if c.opts.ADR && r.adr != nil {
@@ -117,14 +115,14 @@ func (c *cluster) defaults(r *role) affinity {
 	return a
 }
 
-// level is an affinity with the name of who set it.
+// level is an affinity and who set it.
 type level struct {
 	name     string
 	affinity affinity
 }
 
-// resolve takes each field as a whole from the first level that sets it, and says from which: role_utils.rs and config/merge.rs of the
-// library. An empty object sets it, and so takes the default away; null does not.
+// resolve takes each field as a whole from the first level that sets it, and returns which level that was: role_utils.rs and
+// config/merge.rs of the library. An empty object counts as set, and so removes the default; null does not.
 func resolve(levels []level) (affinity, []operator.Origin) {
 	var result affinity
 	var origins []operator.Origin
@@ -144,7 +142,7 @@ func resolve(levels []level) (affinity, []operator.Origin) {
 	return result, origins
 }
 
-// affinity is what a level gives, with the node selector of ADR026 as its own.
+// affinity returns the affinity of a level, including the node selector of ADR026.
 func (l *Level) affinity() affinity {
 	a := l.Config.Affinity
 	if l.NodeSelector != nil {

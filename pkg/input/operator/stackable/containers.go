@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What the operators put beside the product's container, where it asks for resources: rust/operator-binary/src of each, at the commits that
-// products.go was read at. Init containers that ask for no more than the product's own change nothing, and are left out.
+// Containers that the operators put beside the product's, if they request resources: rust/operator-binary/src of each, at the commits of
+// products.go. Init containers that request no more than the product's own change nothing, and are left out.
 var (
 	kcatProber = requests{"kcat-prober", "100m", "200m", "128Mi"} // controller/build/resource/statefulset.rs of kafka-operator at ef84356
 	metrics    = requests{"metrics", "100m", "200m", "64Mi"}      // controller/build/resource of airflow-operator at b1c8805 and superset-operator at 43a7908
@@ -18,7 +18,7 @@ var (
 	druidPrepare = prepare("100m", "400m", "512Mi")
 )
 
-// prepare is the init container of that name, which asks for the same whatever the product's own asks for.
+// prepare returns the init container with that name, whose requests do not depend on the product's.
 func prepare(cpu, cpuLimit, memory string) []requests {
 	return []requests{{"prepare", cpu, cpuLimit, memory}}
 }
@@ -31,7 +31,7 @@ func airflowBeside(c *cluster) []requests { return append(gitSync(c, "dagsGitSyn
 
 func nifiBeside(c *cluster) []requests { return gitSync(c, "customComponentsGitSync") }
 
-// gitSync is a container for each repository: crates/stackable-operator/src/crd/git_sync/v1alpha2_impl.rs of the library.
+// gitSync returns a container for each repository: crates/stackable-operator/src/crd/git_sync/v1alpha2_impl.rs of the library.
 func gitSync(c *cluster, field string) []requests {
 	var containers []requests
 	repositories, _, _ := unstructured.NestedSlice(c.config, field)
@@ -41,7 +41,7 @@ func gitSync(c *cluster, field string) []requests {
 	return containers
 }
 
-// opaBeside: controller/build/resource/daemonset of opa-operator at d877bbf.
+// opaBeside follows controller/build/resource/daemonset of opa-operator at d877bbf.
 func opaBeside(c *cluster) []requests {
 	containers := []requests{{"bundle-builder", "100m", "200m", "128Mi"}}
 	if c.config["userInfo"] != nil {
@@ -50,10 +50,10 @@ func opaBeside(c *cluster) []requests {
 	return containers
 }
 
-// authentication is the group of AuthenticationClasses, which are not in any namespace.
+// authentication is the group of AuthenticationClasses, which are not namespaced.
 const authentication = "authentication.stackable.tech"
 
-// passwordFileUpdater is there if users are kept in a file, as an AuthenticationClass says: authentication/password/mod.rs of
+// passwordFileUpdater returns the container that exists if an AuthenticationClass keeps users in a file: authentication/password/mod.rs of
 // trino-operator at c8d8891.
 func passwordFileUpdater(c *cluster) []requests {
 	updater := requests{"password-file-updater", "100m", "200m", "32Mi"}
@@ -62,7 +62,7 @@ func passwordFileUpdater(c *cluster) []requests {
 		reference, _ := class.(map[string]any)
 		name, _, _ := unstructured.NestedString(reference, "authenticationClass")
 		found := false
-		for _, r := range c.those {
+		for _, r := range c.all {
 			if r.Kind != "AuthenticationClass" || r.Name != name || r.APIVersion != authentication+"/v1alpha1" {
 				continue
 			}
@@ -79,7 +79,7 @@ func passwordFileUpdater(c *cluster) []requests {
 	return nil
 }
 
-// containers are the product's own, and those beside it that ask for resources.
+// containers returns the product's own container, and those beside it that request resources.
 func (g *group) containers() []v1.Container {
 	own := g.role.requests
 	for _, l := range []*Level{g.roleLevel, g.level} { // the later wins
@@ -113,7 +113,7 @@ func (g *group) made(containers []requests) []v1.Container {
 	return made
 }
 
-// given is the quantity if there is one, and what holds otherwise.
+// given returns the quantity, or otherwise if it is nil.
 func given(quantity *resource.Quantity, otherwise string) string {
 	if quantity == nil {
 		return otherwise
@@ -121,7 +121,7 @@ func given(quantity *resource.Quantity, otherwise string) string {
 	return quantity.String()
 }
 
-// requirements are as commons/resources.rs of the library makes them: as much memory is asked for as is allowed.
+// requirements follows commons/resources.rs of the library: the memory request equals the limit.
 func (r *requests) requirements() v1.ResourceRequirements {
 	made := v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}
 	set := func(list v1.ResourceList, name v1.ResourceName, quantity string) {

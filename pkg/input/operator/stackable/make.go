@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// group is a role group that is being made into a workload.
+// group is a role group that is being turned into a workload.
 type group struct {
 	*cluster
 	role             *role
@@ -71,7 +71,7 @@ func (g *group) make() {
 			Replicas: &replicas, Selector: selector, Template: template,
 		}}, Origins: origins})
 	case daemonSet:
-		// Those of OPA, the only one: rust/operator-binary/src/controller/build/resource/daemonset/mod.rs of opa-operator at d877bbf.
+		// OPA's, the only one: rust/operator-binary/src/controller/build/resource/daemonset/mod.rs of opa-operator at d877bbf.
 		surge, unavailable := intstr.FromInt32(1), intstr.FromInt32(0)
 		add(operator.Made{Object: &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template,
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
@@ -94,10 +94,10 @@ func (g *group) make() {
 	}
 }
 
-// workloadName is <cluster>-<role>-<role group>, and cut where it is longer than 52 characters.
+// workloadName is <cluster>-<role>-<role group>, cut at 52 characters.
 func (g *group) workloadName() string {
 	name := g.resource.Name
-	if g.role.key != "job" { // spark-submit's Job is called as the application
+	if g.role.key != "job" { // spark-submit's Job is named after the application
 		name += "-" + g.role.component
 	}
 	if g.name != "" {
@@ -111,7 +111,7 @@ func (g *group) workloadName() string {
 	return fmt.Sprintf("%s-%x", name[:longest-7], sha256.Sum256([]byte(name)))[:longest]
 }
 
-// selector is by what the workload selects its pods.
+// selector returns the labels by which the workload selects its pods.
 func (g *group) selector() map[string]string {
 	labels := map[string]string{nameLabel: g.app, instanceLabel: g.resource.Name, componentLabel: g.role.component}
 	if name := cmp.Or(g.name, g.roleGroup); name != "" {
@@ -123,7 +123,7 @@ func (g *group) selector() map[string]string {
 	return labels
 }
 
-// labels are those of the workload and, but for HDFS, of its pods.
+// labels returns the labels of the workload and, except for HDFS, of its pods.
 func (g *group) labels() map[string]string {
 	labels := g.selector()
 	labels["app.kubernetes.io/managed-by"] = cmp.Or(g.operatorName, g.product.group) + "_" + cmp.Or(g.controller, strings.ToLower(g.kind))
@@ -134,7 +134,7 @@ func (g *group) labels() map[string]string {
 	return labels
 }
 
-// template is the pod template, finished, and where its rules come from.
+// template returns the finished pod template, and the origins of its rules.
 func (g *group) template(claims []v1.PersistentVolumeClaim) (v1.PodTemplateSpec, []operator.Origin) {
 	levels := []level{
 		{"role group " + g.name, g.level.affinity()},
@@ -172,7 +172,7 @@ func (g *group) template(claims []v1.PersistentVolumeClaim) (v1.PodTemplateSpec,
 	return template, origins
 }
 
-// claims are the templates of the persistent volume claims.
+// claims returns the templates of the persistent volume claims.
 func (g *group) claims() []v1.PersistentVolumeClaim {
 	merged := map[string]storage{}
 	for _, l := range []*Level{g.roleLevel, g.level} {
@@ -216,7 +216,7 @@ func (g *group) claims() []v1.PersistentVolumeClaim {
 	return claims
 }
 
-// budget adds the role's PodDisruptionBudget, which counts the pods of all its role groups.
+// budget adds the role's PodDisruptionBudget, which covers the pods of all its role groups.
 func (c *cluster) budget(r *role, given budget, replicas int32) {
 	if r.noBudget || given.Enabled != nil && !*given.Enabled {
 		return

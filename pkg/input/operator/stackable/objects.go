@@ -18,15 +18,15 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// overrideObjects merges spec.objectOverrides into what was made, the last of all, each into the object of its apiVersion, kind, namespace
-// and name: crates/stackable-operator/src/deep_merger of the library. What is not made here, such as a ConfigMap, decides nothing about
-// where pods go.
+// overrideObjects merges spec.objectOverrides last of all, each into the object with its apiVersion, kind, namespace and name:
+// crates/stackable-operator/src/deep_merger of the library. Objects that are not created here, such as ConfigMaps, do not affect where pods
+// go.
 func (c *cluster) overrideObjects() {
 	for i, raw := range c.overrides {
 		path := fmt.Sprintf("spec.objectOverrides[%d]", i)
 		head := &metav1.PartialObjectMetadata{}
 		if err := json.Unmarshal(raw, head); err != nil {
-			c.problem("%s: is not an object with apiVersion, kind and metadata", path)
+			c.problem("%s: not an object with apiVersion, kind and metadata", path)
 			continue
 		}
 		alike, found := false, false
@@ -64,7 +64,7 @@ func (c *cluster) overrideObject(path string, made *operator.Made, raw json.RawM
 	if c.decode(path, raw, over); len(c.problems) > problems {
 		return
 	}
-	if set, is := over.(*appsv1.StatefulSet); is && set.Spec.ServiceName == "" { // which Go writes although nothing is said of it
+	if set, is := over.(*appsv1.StatefulSet); is && set.Spec.ServiceName == "" { // Go writes it even if it is empty
 		set.Spec.ServiceName = made.Object.(*appsv1.StatefulSet).Spec.ServiceName
 	}
 	if err := merge(made.Object, over, merged); err != nil {
@@ -77,7 +77,7 @@ func (c *cluster) overrideObject(path string, made *operator.Made, raw json.RawM
 	made.Object = merged.(objects.Object)
 }
 
-// podSpec is that of the pods of a workload; nil for anything else.
+// podSpec returns the spec of a workload's pods, or nil for anything else.
 func podSpec(obj runtime.Object) *v1.PodSpec {
 	switch o := obj.(type) {
 	case *appsv1.StatefulSet:

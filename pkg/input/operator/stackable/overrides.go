@@ -16,14 +16,14 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// converter knows of every list in a pod whether it is atomic or a map by some key.
+// converter knows for every list in a pod whether it is atomic or a map by some key.
 var converter = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
-// override merges podOverrides into the finished template, as the operators do last of all by DeepMerge of k8s-openapi
-// (https://github.com/Arnavion/k8s-openapi at 9413a9a, src/v1_32/api/core/v1/pod_spec.rs). It follows the schema of the Kubernetes API, as
-// server-side apply does: structs field by field, labels key by key, containers by their names; terms of affinities, tolerations and the
-// node selector as a whole. The one difference: of two topology spread constraints of one key and different whenUnsatisfiable it
-// keeps the later, and this keeps both. It returns what of the pod's placement came from there.
+// override merges podOverrides into the finished template, as the operators do last of all with DeepMerge of k8s-openapi
+// (https://github.com/Arnavion/k8s-openapi at 9413a9a, src/v1_32/api/core/v1/pod_spec.rs). It follows the schema of the Kubernetes API,
+// like server-side apply: structs field by field, labels key by key, containers by name; affinity terms, tolerations and the node selector
+// as a whole. The one difference: of two topology spread constraints with the same key and different whenUnsatisfiable, DeepMerge keeps the
+// later, and this keeps both. It returns the origins of the pod's placement, with those that the overrides changed.
 func (c *cluster) override(path string, template *v1.PodTemplateSpec, claims []v1.PersistentVolumeClaim, raw json.RawMessage, name string, origins []operator.Origin) []operator.Origin {
 	if len(raw) == 0 || string(raw) == "null" {
 		return origins
@@ -45,7 +45,7 @@ func (c *cluster) override(path string, template *v1.PodTemplateSpec, claims []v
 	return changed("podOverrides of "+name, before, &template.Spec, origins)
 }
 
-// changed adds to the origins what of a pod's placement a level has changed.
+// changed adds to the origins the placement fields that a level has changed.
 func changed(level string, before, after *v1.PodSpec, origins []operator.Origin) []operator.Origin {
 	was, is := placement(before), placement(after)
 	for i, field := range placementFields {
@@ -84,7 +84,7 @@ func placement(spec *v1.PodSpec) []any {
 	}
 }
 
-// merge merges an object over another of its kind by the schema of the Kubernetes API.
+// merge merges an object over another of its kind, following the schema of the Kubernetes API.
 func merge(base, over, into runtime.Object) error {
 	below, err := object(base)
 	if err != nil {
@@ -96,7 +96,7 @@ func merge(base, over, into runtime.Object) error {
 	}
 	typedBelow, err := converter().ObjectToTyped(below)
 	if err != nil {
-		return fmt.Errorf("reading what the operator makes: %w", err)
+		return fmt.Errorf("reading the operator's object: %w", err)
 	}
 	typedAbove, err := converter().ObjectToTyped(above)
 	if err != nil {
@@ -113,7 +113,7 @@ func merge(base, over, into runtime.Object) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(result.(*unstructured.Unstructured).Object, into)
 }
 
-// object is the object as the schema knows it, without the nulls of what is not set.
+// object converts the object to the schema's form, without nulls for unset fields.
 func object(obj runtime.Object) (*unstructured.Unstructured, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {

@@ -8,66 +8,66 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// product is a kind of resource, and what its operator makes of it.
+// product is a kind of resource, and what its operator creates for it.
 type product struct {
 	group, kind  string
-	versions     []string // those of the CustomResourceDefinition, the newest first
+	versions     []string // of the CustomResourceDefinition, newest first
 	app          string   // app.kubernetes.io/name of the pods
-	affinityApp  string   // the name that default affinities select, if it is another one
-	operatorName string   // the first part of app.kubernetes.io/managed-by; empty is the group
-	controller   string   // the last part of it; empty is the kind in lower case
-	roleGroup    string   // the role group that pods of flat roles are labelled with, if with any
-	imageField   string   // the field of the spec that says the product's version; empty is image
-	ownLabels    bool     // the pods have role and group as labels, too, and besides only those that select them
-	fields       []string // of the spec that decide nothing about where pods go
-	wanted       []string // of spec.clusterConfig
-	assumes      []string // what is not published of it
-	roles        []role   // none makes no pods
+	affinityApp  string   // the name that default affinities select, if different
+	operatorName string   // first part of app.kubernetes.io/managed-by; empty means the group
+	controller   string   // last part of it; empty means the kind in lower case
+	roleGroup    string   // role group label of the pods of flat roles, if any
+	imageField   string   // field of the spec with the product's version; empty means image
+	ownLabels    bool     // the pods also have role and group as labels, and otherwise only those that select them
+	fields       []string // fields of the spec that do not affect where pods go
+	wanted       []string // required fields of spec.clusterConfig
+	assumes      []string // what is assumed because it is not published
+	roles        []role   // if empty, there are no pods
 }
 
-// role is a role of a product, and the operator's defaults for it.
+// role is a role of a product, with the operator's defaults.
 type role struct {
-	key         string // its field in the spec
+	key         string // field in the spec
 	component   string // app.kubernetes.io/component of its pods
 	workload    workload
-	flat        bool // its configuration stands at the role itself, and there are no role groups
-	always      bool // it is there with its defaults if the resource leaves it out
+	flat        bool // configured at the role itself, without role groups
+	always      bool // exists with its defaults if the resource leaves it out
 	optional    bool
 	requests    requests                    // of the product's container
 	beside      func(c *cluster) []requests // of containers beside it; see containers.go
-	before      []requests                  // of init containers that may ask for more than all containers together
+	before      []requests                  // of init containers that may request more than all containers together
 	volumes     []volume
-	moreVolumes bool // others can be given by any name, and each several times
+	moreVolumes bool // others may be given by any name, each several times
 	placing
-	adr         *placing // what ADR026 says otherwise
+	adr         *placing // where ADR026 differs
 	noBudget    bool
-	disruptions func(c *cluster, replicas int32) int32 // how many of its pods may be away at once; nil is 1
-	replicas    int32                                  // where none are given; 0 is 1
-	least, most int32                                  // of replicas; fewer are warned of, more are not made
+	disruptions func(c *cluster, replicas int32) int32 // how many of its pods may be away at once; nil means 1
+	replicas    int32                                  // default; 0 means 1
+	least, most int32                                  // of replicas; fewer cause a warning, more are not created
 }
 
-// requests are a container's: cpu is asked for, cpuLimit allowed, and memory both. An empty name is the product's.
+// requests are a container's: cpu is requested, cpuLimit is the limit, and memory is both. An empty name means the product's.
 type requests struct{ name, cpu, cpuLimit, memory string }
 
-// volume is a claim template: its field under config.resources.storage, its name, and how large it is if nothing is said.
+// volume is a claim template: its field under config.resources.storage, its name, and its default size.
 type volume struct{ field, claim, capacity string }
 
-// workload is what becomes of a role group.
+// workload is what a role group becomes.
 type workload int
 
 const (
-	parallel workload = iota // a StatefulSet that makes all its pods at once
-	ordered                  // a StatefulSet that makes one pod after the other
+	parallel workload = iota // a StatefulSet that creates all its pods at once
+	ordered                  // a StatefulSet that creates one pod after another
 	deployment
 	daemonSet
 	job
-	pod      // a single one
-	taskPods // none: they come and go with tasks
+	pod      // a single pod
+	taskPods // none: pods come and go with tasks
 )
 
 func (p *product) groupKind() schema.GroupKind { return schema.GroupKind{Group: p.group, Kind: p.kind} }
 
-// cluster20 keeps a cluster's pods together, role70 a role's pods apart. Most defaults are one of them or both.
+// cluster20 keeps a cluster's pods together, role70 keeps a role's pods apart. Most defaults are one of them or both.
 var (
 	cluster20 = sameCluster(20)
 	role70    = sameRole(70)
@@ -78,8 +78,8 @@ var (
 
 var one = requests{cpu: "250m", cpuLimit: "1", memory: "1Gi"}
 
-// products is what is known of each: get_affinity in rust/operator-binary/src/crd/affinity.rs of its operator
-// (https://github.com/stackabletech/<product>-operator), and its default_config. Roles are in the order of the operators' own.
+// products lists what is known of each product: get_affinity in rust/operator-binary/src/crd/affinity.rs of its operator
+// (https://github.com/stackabletech/<product>-operator), and its default_config. Roles are in the operators' order.
 var products = []product{
 	{
 		group: "airflow.stackable.tech", kind: "AirflowCluster", versions: []string{"v1alpha2", "v1alpha1"}, app: "airflow",
@@ -224,7 +224,7 @@ var products = []product{
 		},
 	},
 	{
-		// The pods' name was changed, and that which the default anti-affinity selects was not: spark-k8s-operator f415bad, #573.
+		// The pods' name was changed, but not the one that the default anti-affinity selects: spark-k8s-operator f415bad, #573.
 		group: "spark.stackable.tech", kind: "SparkHistoryServer", versions: []string{"v1alpha1"}, app: "spark-history", affinityApp: "spark-k8s",
 		controller: "history", fields: []string{"logFileDirectory", "sparkConf", "vectorAggregatorConfigMapName"},
 		roles: []role{{key: "nodes", component: "node", requests: requests{cpu: "250m", cpuLimit: "1", memory: "512Mi"}, placing: apart}},
@@ -285,16 +285,16 @@ func airflow(memory string) requests { return requests{cpu: "1", cpuLimit: "2", 
 
 func druid(memory string) requests { return requests{cpu: "300m", cpuLimit: "1200m", memory: memory} }
 
-// superset is ADR026's alone.
+// superset is from ADR026 only.
 var superset = placing{together: []rule{near(routers, druidConnections)}, apart: []rule{sameCluster(70)}}
 
-// opa names the OpaCluster that authorizes requests: kafka-operator at 045b77c and hbase-operator at 08fe694.
+// opa returns the name of the OpaCluster that authorizes requests: kafka-operator at 045b77c and hbase-operator at 08fe694.
 var opa = setting("authorization", "opa", "configMapName")
 
-// deepStorage names the HdfsCluster in which a DruidCluster keeps its segments, if it keeps them in one.
+// deepStorage returns the name of the HdfsCluster in which a DruidCluster keeps its segments, if any.
 var deepStorage = setting("deepStorage", "hdfs", "configMapName")
 
-// catalogs names the clusters of the part, metastore or hdfs, to which the TrinoCatalogs that the cluster selects refer.
+// catalogs returns the names of the clusters, for metastore or hdfs, that the TrinoCatalogs selected by the cluster refer to.
 func catalogs(part string) func(*cluster) []string {
 	return func(c *cluster) []string {
 		selected := c.catalogSelector()
@@ -328,12 +328,12 @@ func (c *cluster) catalogSelector() labels.Selector {
 	return labels.Nothing()
 }
 
-// druidConnections names the DruidClusters to which DruidConnections tie the SupersetCluster.
+// druidConnections returns the names of the DruidClusters that DruidConnections connect to the SupersetCluster.
 func druidConnections(c *cluster) []string {
 	var names []string
 	for _, connection := range c.others(c.group, "DruidConnection") {
 		object := fields(connection)
-		if of, _, _ := unstructured.NestedString(object, "spec", "superset", "name"); of != c.resource.Name {
+		if superset, _, _ := unstructured.NestedString(object, "spec", "superset", "name"); superset != c.resource.Name {
 			continue
 		}
 		if name, _, _ := unstructured.NestedString(object, "spec", "druid", "name"); name != "" {

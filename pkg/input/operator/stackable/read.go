@@ -49,7 +49,7 @@ type roleGroup struct {
 	Replicas *int32 `json:"replicas"`
 }
 
-// flatRole is a role that has no role groups.
+// flatRole is a role without role groups.
 type flatRole struct {
 	roleGroup
 	RoleConfig json.RawMessage `json:"roleConfig"`
@@ -66,18 +66,18 @@ type budget struct {
 	MaxUnavailable *int32 `json:"maxUnavailable"`
 }
 
-// Level is what can be said of a role and of a role group alike. What does not decide where pods go is raw.
+// Level contains the settings of a role or a role group. Those that do not affect where pods go are raw.
 type Level struct {
 	Config               config            `json:"config"`
 	PodOverrides         json.RawMessage   `json:"podOverrides"`
-	NodeSelector         map[string]string `json:"nodeSelector"` // ADR026's; today's resources have no such field
+	NodeSelector         map[string]string `json:"nodeSelector"` // ADR026's; current resources have no such field
 	ConfigOverrides      json.RawMessage   `json:"configOverrides"`
 	EnvOverrides         json.RawMessage   `json:"envOverrides"`
 	CLIOverrides         json.RawMessage   `json:"cliOverrides"`
 	JVMArgumentOverrides json.RawMessage   `json:"jvmArgumentOverrides"`
 }
 
-// config holds the fields that any product's configuration of a role may have.
+// config has the fields of all products' role configurations.
 type config struct {
 	Affinity  affinity          `json:"affinity"`
 	Resources resources         `json:"resources"`
@@ -105,7 +105,7 @@ type config struct {
 	RetryOnFailureCount     json.RawMessage `json:"retryOnFailureCount"`
 }
 
-// affinity has four fields, each of which is taken from one level as a whole. Nil is left out or null, which is the same.
+// affinity has four fields, each taken as a whole from one level. Nil means missing or null, which are the same.
 type affinity struct {
 	PodAffinity     *v1.PodAffinity     `json:"podAffinity"`
 	PodAntiAffinity *v1.PodAntiAffinity `json:"podAntiAffinity"`
@@ -140,7 +140,6 @@ type logging struct {
 	Containers        json.RawMessage `json:"containers"`
 }
 
-// read decodes the resource and returns its roles, by key.
 func (c *cluster) read() map[string]*roleSpec {
 	object := &custom{}
 	c.decode("", c.resource.JSON, object)
@@ -169,7 +168,7 @@ func (c *cluster) read() map[string]*roleSpec {
 			}
 		case key == "objectOverrides":
 			c.decode("spec."+key, raw, &c.overrides)
-		case key == "nodeSelector" && c.opts.ADR: // read already
+		case key == "nodeSelector" && c.opts.ADR: // already read
 		case key == "nodeSelector":
 			c.warn("unknown field %q; the API server would leave it out; give it under config.affinity of a role", "spec."+key)
 		case !slices.Contains(c.fields, key):
@@ -177,7 +176,7 @@ func (c *cluster) read() map[string]*roleSpec {
 		}
 	}
 	if c.image.ProductVersion == "" && c.image.Custom == "" {
-		c.problem("spec.%s.productVersion: is missing; give the version of the product", imageField)
+		c.problem("spec.%s.productVersion: missing; give the version of the product", imageField)
 	}
 	for i := range c.roles {
 		switch r := &c.roles[i]; {
@@ -185,12 +184,12 @@ func (c *cluster) read() map[string]*roleSpec {
 		case r.always:
 			roles[r.key] = c.readRole(r, json.RawMessage("{}"))
 		default:
-			c.problem("spec.%s: is missing; give the role with its role groups", r.key)
+			c.problem("spec.%s: missing; give the role with its role groups", r.key)
 		}
 	}
 	for _, key := range c.wanted {
 		if value, found, _ := unstructured.NestedFieldNoCopy(c.config, key); !found || value == nil {
-			c.problem("spec.clusterConfig.%s: is missing, without which the CustomResourceDefinition refuses the resource", key)
+			c.problem("spec.clusterConfig.%s: missing; the CustomResourceDefinition requires it", key)
 		}
 	}
 	return roles
@@ -214,7 +213,7 @@ func (c *cluster) readRole(r *role, raw json.RawMessage) *roleSpec {
 		c.decode(path, raw, spec)
 		c.readNodeSelector(path, &spec.Level)
 		if spec.RoleGroups == nil {
-			c.problem("%s.roleGroups: is missing; give at least one role group", path)
+			c.problem("%s.roleGroups: missing; give at least one role group", path)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.RoleGroups)) {
@@ -229,7 +228,7 @@ func (c *cluster) readRole(r *role, raw json.RawMessage) *roleSpec {
 		c.readNodeSelector(at, &g.Level)
 		for _, selectors := range []map[string]string{c.nodeSelector, spec.NodeSelector, g.NodeSelector} {
 			if selectors != nil && (g.Config.Affinity.NodeSelector != nil || spec.Config.Affinity.NodeSelector != nil) {
-				c.problem("%s: both the deprecated nodeSelector and affinity.nodeSelector are given, at which ADR026 has the operator stop; keep affinity.nodeSelector", at)
+				c.problem("%s: got both the deprecated nodeSelector and affinity.nodeSelector, which ADR026 forbids; keep affinity.nodeSelector", at)
 				break
 			}
 		}
@@ -243,7 +242,7 @@ func (c *cluster) readRole(r *role, raw json.RawMessage) *roleSpec {
 	return spec
 }
 
-// readNodeSelector keeps the node selector beside the affinity only where ADR026 holds.
+// readNodeSelector keeps the node selector beside the affinity only under ADR026.
 func (c *cluster) readNodeSelector(path string, l *Level) {
 	const unknown = "%s: unknown field %q; the API server would leave it out; give it under config.affinity"
 	switch {
@@ -258,7 +257,7 @@ func (c *cluster) readNodeSelector(path string, l *Level) {
 	}
 }
 
-// decode reads a part of the resource. Unknown fields are warnings.
+// decode decodes a part of the resource. Unknown fields become warnings.
 func (c *cluster) decode(path string, raw json.RawMessage, into any) {
 	if path != "" {
 		path += ": "
@@ -274,13 +273,13 @@ func (c *cluster) decode(path string, raw json.RawMessage, into any) {
 	}
 }
 
-// text is a string in the cluster's configuration, empty if it is not there.
+// text returns a string in the cluster's configuration, or "".
 func (c *cluster) text(path ...string) string {
 	value, _, _ := unstructured.NestedString(c.config, path...)
 	return value
 }
 
-// reference is the image of the product's containers. Only its name counts, for what nodes have of it.
+// reference returns the image of the product's containers. Only its name matters, to match the images that nodes have.
 func (i *image) reference(app string) string {
 	if i.Custom != "" {
 		return i.Custom
@@ -288,7 +287,7 @@ func (i *image) reference(app string) string {
 	return fmt.Sprintf("%s/%s:%s", cmp.Or(i.Repo, "oci.stackable.tech/sdp"), app, i.version())
 }
 
-// version is the value of the version label.
+// version returns the value of the version label.
 func (i *image) version() string {
 	if i.StackableVersion == "" {
 		return i.ProductVersion

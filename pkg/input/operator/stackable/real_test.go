@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// asked are the containers of a workload's pods, the init containers first, and what they ask for.
+// asked returns the containers of a workload's pods, init containers first, and what they request.
 func asked(spec v1.PodSpec) []string {
 	var found []string
 	for _, c := range append(append([]v1.Container(nil), spec.InitContainers...), spec.Containers...) {
@@ -22,7 +22,7 @@ func asked(spec v1.PodSpec) []string {
 	return found
 }
 
-// What the operators' own templates have beside the product's container, if it asks for resources: by the sources of each operator.
+// Containers in the operators' own templates beside the product's, if they request resources: from the sources of each operator.
 func TestContainersBeside(t *testing.T) {
 	with := func(name, config string) string {
 		return strings.Replace(minimal[name], "clusterConfig: {", "clusterConfig: {"+config, 1)
@@ -64,7 +64,7 @@ func TestContainersBeside(t *testing.T) {
 	}
 }
 
-// The class that says whether there is a password-file-updater is not given.
+// The class that decides whether there is a password-file-updater is missing.
 func TestAuthenticationClassIsMissing(t *testing.T) {
 	result := mustExpand(t, Options{}, strings.Replace(minimal["trino"], "clusterConfig: {", "clusterConfig: {authentication: [{authenticationClass: users}], ", 1))
 	want := "TrinoCluster default/simple-trino: spec.clusterConfig.authentication: there is no AuthenticationClass users among the resources; " +
@@ -89,7 +89,7 @@ func TestUpdateStrategyOfOPA(t *testing.T) {
 	t.Error("there is no DaemonSet")
 }
 
-// What of the labels is the product's own.
+// Labels that are specific to a product.
 func TestLabelsOfProducts(t *testing.T) {
 	for _, test := range []struct {
 		name, workload string
@@ -113,7 +113,7 @@ func TestLabelsOfProducts(t *testing.T) {
 	}
 }
 
-// podOverrides of the operators' own documentation and tests, which name parts of the pod that decide nothing about where it goes.
+// podOverrides from the operators' own documentation and tests, which name parts of the pod that do not affect where it goes.
 func TestPodOverridesOfTheOperatorsOwnParts(t *testing.T) {
 	at := "ZookeeperCluster data/zk: "
 	for _, test := range []struct {
@@ -147,7 +147,7 @@ func TestPodOverridesOfTheOperatorsOwnParts(t *testing.T) {
 	}
 }
 
-// A claim of one's own decides where the pod goes, and stays.
+// A user's own claim decides where the pod goes, and stays.
 func TestPodOverridesKeepClaims(t *testing.T) {
 	result := mustExpand(t, Options{}, zookeeper("podOverrides: {spec: {volumes: [{name: mine, persistentVolumeClaim: {claimName: c}}]}}", ""))
 	volumes := templates(result)["zk-server-default"].Spec.Volumes
@@ -156,7 +156,7 @@ func TestPodOverridesKeepClaims(t *testing.T) {
 	}
 }
 
-// docs/modules/spark-k8s/examples/example-sparkapp-image.yaml: the image that holds the job is a string, and that of Spark beside it.
+// docs/modules/spark-k8s/examples/example-sparkapp-image.yaml: the image with the job is a string beside that of Spark.
 func TestImageOfSparkApplication(t *testing.T) {
 	result := mustExpand(t, Options{}, strings.Replace(minimal["spark-application"], "spec: {", "spec: {image: 'oci.stackable.tech/x:1', ", 1))
 	if diff := cmp.Diff([]string{"spark 250m 1Gi"}, asked(templates(result)["pi-driver"].Spec)); diff != "" {
@@ -166,12 +166,12 @@ func TestImageOfSparkApplication(t *testing.T) {
 		t.Error(got)
 	}
 	if _, err := expanded(t, Options{}, strings.Replace(minimal["spark-application"], "sparkImage", "image", 1)); err == nil ||
-		!strings.Contains(err.Error(), "spec.sparkImage.productVersion: is missing") {
+		!strings.Contains(err.Error(), "spec.sparkImage.productVersion: missing") {
 		t.Error(err)
 	}
 }
 
-// objectOverrides are merged into what the operator makes, the last of all: deep_merger of the library at 7b9f9ac.
+// objectOverrides are merged last of all into what the operator creates: deep_merger of the library at 7b9f9ac.
 func TestObjectOverrides(t *testing.T) {
 	const overrides = "  objectOverrides:\n" +
 		"  - {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: simple-zk-server-default, namespace: default, labels: {team: x}}, spec: {template: {spec: {priorityClassName: high}}}}\n" +
@@ -201,7 +201,7 @@ func TestObjectOverrides(t *testing.T) {
 	}
 }
 
-// ADR026 keeps the deprecated field at the top level, and has the operator stop where affinity.nodeSelector is given besides.
+// ADR026 keeps the deprecated field at the top level, and makes the operator stop if affinity.nodeSelector is given, too.
 func TestADRNodeSelectorOfTheSpec(t *testing.T) {
 	spec := func(selector, servers string) string {
 		return strings.Replace(zookeeper(servers, ""), "spec:\n", "spec:\n  nodeSelector: "+selector+"\n", 1)
@@ -211,8 +211,8 @@ func TestADRNodeSelectorOfTheSpec(t *testing.T) {
 		t.Error(diff)
 	}
 	_, err := expanded(t, Options{ADR: true}, spec("{a: b}", "config: {affinity: {nodeSelector: {c: d}}}"))
-	want := "cr.yaml: ZookeeperCluster data/zk: spec.servers.roleGroups.default: both the deprecated nodeSelector and affinity.nodeSelector are given, " +
-		"at which ADR026 has the operator stop; keep affinity.nodeSelector"
+	want := "cr.yaml: ZookeeperCluster data/zk: spec.servers.roleGroups.default: got both the deprecated nodeSelector and affinity.nodeSelector, " +
+		"which ADR026 forbids; keep affinity.nodeSelector"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -1,6 +1,6 @@
-// Package stackable expands the resources of the Stackable Data Platform: what the operators of its twelve products make of a role, a
-// role group at a time. products.go is the table of products, roles and defaults; everything else is the same for all of them, as the
-// operators share one library (https://github.com/stackabletech/operator-rs at 7b9f9ac, "the library" below).
+// Package stackable expands the resources of the Stackable Data Platform into what the operators of its twelve products create, one role
+// group at a time. products.go is the table of products, roles and defaults; everything else is the same for all, since the operators share
+// one library (https://github.com/stackabletech/operator-rs at 7b9f9ac, "the library" below).
 //
 //	resource ─ read ─▶ cluster ─ for each role and role group: resolve, make, override ─▶ operator.Expansion
 package stackable
@@ -17,10 +17,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// Options are what the operators are given besides their resources.
+// Options configure the operators.
 type Options struct {
-	// ADR asks for the rules of the platform's decision record ADR026 where the operators' code parts from it, as docs/operators.md
-	// lists them.
+	// ADR selects the rules of the platform's decision record ADR026 where the operators' code differs from it; docs/operators.md lists the
+	// differences.
 	ADR bool
 }
 
@@ -28,8 +28,8 @@ type Options struct {
 func New(opts Options) operator.Operator {
 	o := operator.Operator{
 		Name: "Stackable",
-		Expand: func(r *operator.Resource, those []*operator.Resource) (*operator.Expansion, error) {
-			return expand(r, those, opts)
+		Expand: func(r *operator.Resource, all []*operator.Resource) (*operator.Expansion, error) {
+			return expand(r, all, opts)
 		},
 	}
 	for _, p := range products {
@@ -38,30 +38,29 @@ func New(opts Options) operator.Operator {
 	return o
 }
 
-// cluster is a resource that is being expanded.
 type cluster struct {
 	*product
 	resource  *operator.Resource
-	those     []*operator.Resource
+	all       []*operator.Resource
 	opts      Options
 	config    map[string]any // spec.clusterConfig
 	image     image
 	stopped   bool
-	overrides []json.RawMessage // spec.objectOverrides, whole objects or parts of them
+	overrides []json.RawMessage // whole objects or parts of them
 
-	nodeSelector map[string]string // ADR026's, for all roles; today's resources have no such field
+	nodeSelector map[string]string // ADR026's, for all roles; current resources have no such field
 	expansion    *operator.Expansion
 	problems     []error
 }
 
-func expand(r *operator.Resource, those []*operator.Resource, opts Options) (*operator.Expansion, error) {
+func expand(r *operator.Resource, all []*operator.Resource, opts Options) (*operator.Expansion, error) {
 	group, version, _ := strings.Cut(r.APIVersion, "/")
 	at := slices.IndexFunc(products, func(p product) bool { return p.group == group && p.kind == r.Kind })
 	p := &products[at]
 	if !slices.Contains(p.versions, version) {
-		return nil, fmt.Errorf("apiVersion: there is no version %s of %s; give %s/%s", version, r.Kind, p.group, p.versions[0])
+		return nil, fmt.Errorf("apiVersion: unknown version %s of %s: use %s/%s", version, r.Kind, p.group, p.versions[0])
 	}
-	c := &cluster{product: p, resource: r, those: those, opts: opts, expansion: &operator.Expansion{}}
+	c := &cluster{product: p, resource: r, all: all, opts: opts, expansion: &operator.Expansion{}}
 	if len(p.roles) == 0 {
 		return c.expansion, nil // others refer to it
 	}
@@ -79,12 +78,12 @@ func expand(r *operator.Resource, those []*operator.Resource, opts Options) (*op
 		c.assume(text)
 	}
 	if c.opts.ADR {
-		c.assume("the weights of ADR026's default affinities are those of the operators' code, since the record names none")
+		c.assume("the weights of ADR026's default affinities are all of the operators' code, since the record names none")
 	}
 	return c.expansion, nil
 }
 
-// role makes the workloads of the role's groups, and its budget.
+// role creates the workloads of the role's groups, and its budget.
 func (c *cluster) role(r *role, spec *roleSpec) {
 	var replicas int32
 	for _, name := range slices.Sorted(maps.Keys(spec.RoleGroups)) {
@@ -107,7 +106,7 @@ func (c *cluster) role(r *role, spec *roleSpec) {
 	c.budget(r, spec.RoleConfig.PodDisruptionBudget, replicas)
 }
 
-// pods is the number of replicas; left out it stays unset in the workload, and is 1.
+// pods returns the number of replicas. If missing, the workload leaves it unset, which means 1.
 func (r *role) pods(g *roleGroup) int32 {
 	if g.Replicas == nil {
 		return max(r.replicas, 1)
@@ -119,31 +118,31 @@ func (c *cluster) problem(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Errorf(format, args...))
 }
 
-// warn tells a warning, once.
+// warn adds a warning, once.
 func (c *cluster) warn(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(c.expansion.Warnings, text) {
 		c.expansion.Warnings = append(c.expansion.Warnings, text)
 	}
 }
 
-// assume tells an assumption, once.
+// assume adds an assumption, once.
 func (c *cluster) assume(text string) {
 	if !slices.Contains(c.expansion.Assumptions, text) {
 		c.expansion.Assumptions = append(c.expansion.Assumptions, text)
 	}
 }
 
-// namespace is where the resource is, and with it all that is made of it.
+// namespace returns the namespace of the resource, and of everything created for it.
 func namespace(r *operator.Resource) string { return cmp.Or(r.Namespace, "default") }
 
-// others are the resources of a kind in the same namespace.
+// others returns the resources of a kind in the same namespace.
 func (c *cluster) others(group, kind string) []*operator.Resource {
-	return slices.DeleteFunc(slices.Clone(c.those), func(r *operator.Resource) bool {
+	return slices.DeleteFunc(slices.Clone(c.all), func(r *operator.Resource) bool {
 		return r.Kind != kind || !strings.HasPrefix(r.APIVersion, group+"/") || namespace(r) != namespace(c.resource)
 	})
 }
 
-// fields reads a part of another resource, of which its own expansion tells what is wrong.
+// fields decodes another resource; its own expansion reports what is wrong with it.
 func fields(r *operator.Resource) map[string]any {
 	var object map[string]any
 	if json.Unmarshal(r.JSON, &object) != nil {

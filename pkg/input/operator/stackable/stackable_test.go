@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// expanded is what all resources of a file are expanded to.
+// expanded returns the expansion of all resources in a file.
 func expanded(t *testing.T, opts Options, yaml string) (*operator.Result, error) {
 	t.Helper()
 	set, err := manifest.Decode("cr.yaml", []byte(yaml))
@@ -61,8 +61,8 @@ func templates(result *operator.Result) map[string]v1.PodTemplateSpec {
 	return found
 }
 
-// terms are an affinity in short: "+20 hbase/simple-hbase", "-70 hdfs/simple-hdfs/datanode". A term that is not preferred, not over
-// hosts or not by these labels alone is written out.
+// terms abbreviates an affinity: "+20 hbase/simple-hbase", "-70 hdfs/simple-hdfs/datanode". A term that is not preferred, not over hosts or
+// not by these labels alone is spelled out.
 func terms(a *v1.Affinity) []string {
 	if a == nil {
 		return nil
@@ -93,7 +93,7 @@ func terms(a *v1.Affinity) []string {
 	return found
 }
 
-// minimal are the resources of the operators' own tests test_affinity_defaults, with what of them the CustomResourceDefinitions want.
+// minimal are the resources of the operators' own tests test_affinity_defaults, completed as the CustomResourceDefinitions require.
 var minimal = map[string]string{
 	"airflow": cr("airflow.stackable.tech/v1alpha2", "AirflowCluster", "airflow", "{credentialsSecretName: s}",
 		"webservers", "schedulers", "celeryExecutors", "dagProcessors", "triggerers"),
@@ -127,7 +127,7 @@ var minimal = map[string]string{
 	"trino-catalogs-first": catalog("hive-1", "simple-trino", "hive", "simple-hive-1", "simple-hdfs") + catalog("tpch", "simple-trino", "tpch", "", "") + catalog("lake", "simple-trino", "iceberg", "simple-hive-2", "") + catalog("foreign", "other", "deltaLake", "other-hive", "other-hdfs"),
 }
 
-// cr is a resource whose roles have a role group "default" of one replica.
+// cr returns a resource whose roles have a role group "default" with one replica.
 func cr(apiVersion, kind, name, clusterConfig string, roles ...string) string {
 	text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\nspec:\n  image: {productVersion: 1.2.3}\n", apiVersion, kind, name)
 	if clusterConfig != "" {
@@ -241,7 +241,7 @@ func TestSparkApplicationHasNoAffinity(t *testing.T) {
 	}
 }
 
-// test_hms_and_hdfs_affinity of trino-operator; the catalogs of others do not count, wherever they stand.
+// test_hms_and_hdfs_affinity of trino-operator; the catalogs of others do not count, wherever they are.
 func TestTrinoCatalogs(t *testing.T) {
 	for _, text := range []string{minimal["trino"] + minimal["trino-catalogs-first"], minimal["trino-catalogs-first"] + minimal["trino"]} {
 		found := templates(mustExpand(t, Options{}, text))
@@ -259,7 +259,7 @@ func TestTrinoCatalogs(t *testing.T) {
 	}
 }
 
-// What ADR026 says, where the code does otherwise.
+// Where ADR026 differs from the code.
 func TestADRAffinities(t *testing.T) {
 	connection := "apiVersion: superset.stackable.tech/v1alpha1\nkind: DruidConnection\nmetadata: {name: c}\nspec: {superset: {name: simple-superset}, druid: {name: simple-druid}}\n---\n"
 	found := templates(mustExpand(t, Options{ADR: true}, connection+minimal["druid"]+minimal["hbase-opa"]+minimal["hdfs"]+minimal["kafka-opa"]+
@@ -287,7 +287,7 @@ func TestADRAffinities(t *testing.T) {
 	}
 }
 
-// zookeeper is a ZookeeperCluster of one role group, with this in the role and in the role group.
+// zookeeper returns a ZookeeperCluster of one role group, with the given fields in the role and the role group.
 func zookeeper(role, group string) string {
 	return fmt.Sprintf(`apiVersion: zookeeper.stackable.tech/v1alpha1
 kind: ZookeeperCluster
@@ -303,7 +303,7 @@ const (
 	required        = "{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}"
 )
 
-// The rows of merge_new_attributes and merge_overwrite_existing_attribute of the library, and what null and {} mean.
+// The rows of merge_new_attributes and merge_overwrite_existing_attribute of the library, and the meaning of null and {}.
 func TestMerge(t *testing.T) {
 	type outcome struct {
 		Terms        []string
@@ -412,7 +412,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// spark-k8s-operator f415bad gave the pods another name, and left the selector of the default anti-affinity behind.
+// spark-k8s-operator f415bad renamed the pods, but not the selector of the default anti-affinity.
 func TestHistoryServerKeepsApartFromNobody(t *testing.T) {
 	pods := templates(mustExpand(t, Options{}, minimal["spark-history"]))["spark-history-node-default"]
 	selector := pods.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm.LabelSelector
@@ -424,7 +424,7 @@ func TestHistoryServerKeepsApartFromNobody(t *testing.T) {
 	}
 }
 
-// Every other default anti-affinity selects the pods that it is to keep apart.
+// Every other default anti-affinity selects the pods that it should keep apart.
 func TestOtherAntiAffinitiesSelectTheirPods(t *testing.T) {
 	for name, text := range minimal {
 		if name == "spark-history" {
@@ -447,7 +447,7 @@ func TestBudgets(t *testing.T) {
 	}
 	tests := []struct {
 		name, text, budget string
-		want               int // -1 is none
+		want               int // -1: none
 	}{
 		{"by default", minimal["zookeeper"], "simple-zk-server", 1},
 		{"told", with("zookeeper", "servers", "{roleConfig: {podDisruptionBudget: {maxUnavailable: 2}}, roleGroups: {a: {}}}"), "simple-zk-server", 2},
@@ -479,7 +479,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// workloads tells of every workload its kind, how its pods are made, how many there are and what they ask for.
+// workloads describes every workload: its kind, how its pods are created, their number and requests.
 func workloads(result *operator.Result) []string {
 	var found []string
 	ask := func(spec v1.PodSpec) string {
@@ -602,19 +602,19 @@ func TestProblems(t *testing.T) {
 		want       []string
 	}{
 		{"version", replace("zookeeper", "v1alpha1", "v1"), Options{},
-			[]string{at + "apiVersion: there is no version v1 of ZookeeperCluster; give zookeeper.stackable.tech/v1alpha1"}},
+			[]string{at + "apiVersion: unknown version v1 of ZookeeperCluster: use zookeeper.stackable.tech/v1alpha1"}},
 		{"no role", cr("hdfs.stackable.tech/v1alpha1", "HdfsCluster", "h", "{zookeeperConfigMapName: z}", "dataNodes"), Options{}, []string{
-			"cr.yaml: HdfsCluster default/h: spec.journalNodes: is missing; give the role with its role groups",
-			"cr.yaml: HdfsCluster default/h: spec.nameNodes: is missing; give the role with its role groups",
+			"cr.yaml: HdfsCluster default/h: spec.journalNodes: missing; give the role with its role groups",
+			"cr.yaml: HdfsCluster default/h: spec.nameNodes: missing; give the role with its role groups",
 		}},
 		{"no role groups", replace("zookeeper", "{roleGroups: {default: {replicas: 1}}}", "{}"), Options{},
-			[]string{at + "spec.servers.roleGroups: is missing; give at least one role group"}},
+			[]string{at + "spec.servers.roleGroups: missing; give at least one role group"}},
 		{"negative replicas", replace("zookeeper", "replicas: 1", "replicas: -1"), Options{},
 			[]string{at + "spec.servers.roleGroups.default.replicas: -1 is less than 0; give 0 or more"}},
 		{"no product version", replace("zookeeper", "{productVersion: 1.2.3}", "{}"), Options{},
-			[]string{at + "spec.image.productVersion: is missing; give the version of the product"}},
+			[]string{at + "spec.image.productVersion: missing; give the version of the product"}},
 		{"no reference", replace("hbase", "hdfsConfigMapName: simple-hdfs, ", ""), Options{}, []string{
-			"cr.yaml: HbaseCluster default/simple-hbase: spec.clusterConfig.hdfsConfigMapName: is missing, without which the CustomResourceDefinition refuses the resource",
+			"cr.yaml: HbaseCluster default/simple-hbase: spec.clusterConfig.hdfsConfigMapName: missing; the CustomResourceDefinition requires it",
 		}},
 		{"wrong type", replace("zookeeper", "replicas: 1", "replicas: many"), Options{},
 			[]string{at + `spec.servers: roleGroups[default].replicas: Invalid value: "many"`}},
@@ -624,10 +624,10 @@ func TestProblems(t *testing.T) {
 					"spec.template.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value",
 			}},
 		{"ADR: both node selectors", zookeeper("", "nodeSelector: {a: b}, config: {affinity: {nodeSelector: {c: d}}}"), Options{ADR: true}, []string{
-			"cr.yaml: ZookeeperCluster data/zk: spec.servers.roleGroups.default: both the deprecated nodeSelector and affinity.nodeSelector are given",
+			"cr.yaml: ZookeeperCluster data/zk: spec.servers.roleGroups.default: got both the deprecated nodeSelector and affinity.nodeSelector",
 		}},
 		{"ADR: both, at two levels", zookeeper("config: {affinity: {nodeSelector: {c: d}}}", "nodeSelector: {a: b}"), Options{ADR: true}, []string{
-			"cr.yaml: ZookeeperCluster data/zk: spec.servers.roleGroups.default: both the deprecated nodeSelector and affinity.nodeSelector are given",
+			"cr.yaml: ZookeeperCluster data/zk: spec.servers.roleGroups.default: got both the deprecated nodeSelector and affinity.nodeSelector",
 		}},
 	}
 	for _, test := range tests {
@@ -695,7 +695,7 @@ status: {conditions: []}
 	}
 }
 
-// With ADR026 the deprecated field counts as if it stood in the affinity.
+// With ADR026 the deprecated field counts as part of the affinity.
 func TestADRNodeSelector(t *testing.T) {
 	got := templates(mustExpand(t, Options{ADR: true}, zookeeper("nodeSelector: {a: b}", "")))["zk-server-default"].Spec.NodeSelector
 	if diff := cmp.Diff(map[string]string{"a": "b"}, got); diff != "" {

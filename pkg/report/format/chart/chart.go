@@ -1,3 +1,4 @@
+// Package chart draws the pictures of reports as SVG and PNG, from plain figures.
 package chart
 
 import (
@@ -328,8 +329,8 @@ func Cut(words string, limit int) string {
 	return words
 }
 
-// ChartTitle begins with the scenario's name.
-func ChartTitle(h report.Head, words string) string {
+// Title begins with the scenario's name.
+func Title(h report.Head, words string) string {
 	if h.Scenario == "" {
 		return sentence(words)
 	}

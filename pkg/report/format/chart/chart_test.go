@@ -142,7 +142,7 @@ func stacks() map[string]*Stacks {
 	}
 	var series []StackSeries
 	for _, name := range numbered("shop/deployment/service-%d", 6) {
-		series = append(series, StackSeries{name, AWorkload})
+		series = append(series, StackSeries{name, OneWorkload})
 	}
 	series = append(series, StackSeries{"3 other workloads", OtherWorkloads}, StackSeries{"not ready", NotReady}, StackSeries{"Pending", Pending})
 	long := numbered("again-%d with a name that goes on and on until nobody reads it any more", 50)
@@ -262,7 +262,7 @@ func pixels(t *testing.T, c *Chart, of color.Color) int {
 }
 
 func TestChartColours(t *testing.T) {
-	s := &Stacks{Pending: true, Series: []StackSeries{{"web", AWorkload}, {"Pending", Pending}}, Levels: []StackLevel{{Noun: "zone", Domains: []string{"a"}}},
+	s := &Stacks{Pending: true, Series: []StackSeries{{"web", OneWorkload}, {"Pending", Pending}}, Levels: []StackLevel{{Noun: "zone", Domains: []string{"a"}}},
 		Steps: []StackStep{{Name: "one", Values: [][]float64{{1, 0}, {0, 4}}}}}
 	running, pending := pixels(t, s.Chart(), palette[0]), pixels(t, s.Chart(), vermilion)
 	if running == 0 || pending < 2*running {
@@ -289,7 +289,7 @@ func TestStackAxis(t *testing.T) {
 }
 
 func TestStackColours(t *testing.T) {
-	s := &Stacks{Series: []StackSeries{{"web", AWorkload}, {"others", OtherWorkloads}, {"lost", NotReady}, {"waits", Pending}}}
+	s := &Stacks{Series: []StackSeries{{"web", OneWorkload}, {"others", OtherWorkloads}, {"lost", NotReady}, {"waits", Pending}}}
 	for i, want := range []color.Color{palette[0], grey, black, vermilion} {
 		if s.colour(i) != want {
 			t.Errorf("the colour of %s stands for something else", s.Series[i].Name)

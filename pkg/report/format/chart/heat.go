@@ -100,7 +100,7 @@ type cells struct {
 	front  [][]bool
 	low    float64
 	high   float64
-	// written tells that each cell has its value in it; a scale stands beside them otherwise.
+	// written means that each cell has its value in it; a scale stands beside them otherwise.
 	written bool
 }
 

@@ -58,7 +58,7 @@ type Role int
 
 // The roles of series.
 const (
-	AWorkload Role = iota
+	OneWorkload Role = iota
 	OtherWorkloads
 	NotReady
 	Pending

@@ -116,7 +116,7 @@ func newSweepPicture(sweep *Sweep) *sweepPicture {
 	return s
 }
 
-// beaten tells whether any point is: where none is, nothing marks those that are not.
+// beaten reports whether any point is: where none is, nothing marks those that are not.
 func (s *sweepPicture) beaten() bool {
 	return slices.ContainsFunc(s.Points, func(p Point) bool { return !p.Front })
 }
@@ -163,7 +163,7 @@ func float(value scenario.Scalar) float64 {
 	return f
 }
 
-// isGrid tells whether there are two parameters that go well on two axes, and whether most places have a point.
+// isGrid reports whether there are two parameters that go well on two axes, and whether most places have a point.
 func (s *sweepPicture) isGrid() bool {
 	if len(s.axes) != 2 || 2*len(s.Points) < len(s.axes[0].values)*len(s.axes[1].values) {
 		return false
@@ -193,7 +193,7 @@ func (s *sweepPicture) bars() {
 	s.barRows(rows)
 }
 
-// key tells the point's values from any other's.
+// key differs from that of any other point.
 func (p *Point) key(parameters []string) string {
 	values := make([]string, len(parameters))
 	for i, name := range parameters {
@@ -284,7 +284,7 @@ func (s *sweepPicture) others(x *sweepAxis) []string {
 	return names
 }
 
-// name tells the curve's combinations: "rule none or soft" if that is every memory's, and each combination if there are no such words.
+// name is the curve's combinations: "rule none or soft" if that holds for every memory, and each combination where no such words fit.
 func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
 	var parts []string
 	product := 1

@@ -1,3 +1,4 @@
+// Package figures writes the numbers by which versions of a scenario are compared: as cells of a table, and as CSV.
 package figures
 
 import (
@@ -85,13 +86,13 @@ func WorkloadNames(opts metric.Options) []string {
 	return names
 }
 
-// MetricColumns are the names of what metricRows returns.
-var MetricColumns = []string{
+// Columns are the names of what metricRows returns.
+var Columns = []string{
 	"pods", "pending", "moved", "cost", "unpriced", "topologyKey", "domains", "skew", "skewOf", "radius", "radiusOf", "radiusIn", "stranded", "unreplaced", "lookedAt",
 }
 
-// MetricRows are the numbers, a row for each level.
-func MetricRows(f *whatif.Found) [][]string {
+// Rows are the numbers, a row for each level.
+func Rows(f *whatif.Found) [][]string {
 	cost, unpriced := "", ""
 	if f.Cost != nil {
 		cost, unpriced = strconv.FormatFloat(*f.Cost, 'g', -1, 64), strconv.Itoa(f.Unpriced)

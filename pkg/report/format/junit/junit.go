@@ -1,3 +1,4 @@
+// Package junit writes test cases as XML that CI systems read.
 package junit
 
 import (
@@ -7,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
-// Suites is the XML that readers of JUnit reports take, as far as it has something to hold here. Nothing in it tells when or
+// Suites is the XML that readers of JUnit reports take, as far as there is something to put into it here. Nothing in it says when or
 // how long: a simulation has no clock. The elements are those of
 // https://github.com/testmoapp/junitxml#complete-junit-xml-example; libraries at hand do not know a case's file and line.
 type Suites struct {

@@ -1,3 +1,4 @@
+// Package markdown writes pages of GitHub flavoured Markdown, for a comment on a change.
 package markdown
 
 import (

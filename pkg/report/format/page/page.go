@@ -1,3 +1,4 @@
+// Package page writes self-contained HTML pages: a Page shows reports with a script, a Figure shows a picture and a table without one.
 package page
 
 import (

@@ -18,7 +18,7 @@ const (
 	MaxNamed = 3
 )
 
-// Explained is a pod whose scheduling cycle is told, by the name that it has on the page. The node is empty where it got none.
+// Explained is a pod whose scheduling cycle is shown, by the name that it has on the page. The node is empty where it got none.
 type Explained struct {
 	Name, Node string
 	Decision   *report.Decision
@@ -74,7 +74,7 @@ func (p *Page) Cycle(c *report.Cycle) {
 	}
 }
 
-// verdicts tells of a PreFilter plugin that refused the pod as a whole.
+// verdicts shows a PreFilter plugin that refused the pod as a whole.
 func (p *Page) verdicts(c *report.Cycle) {
 	for _, verdict := range c.PreFilter {
 		if verdict.Status != "success" && verdict.Status != "skip" {

@@ -19,7 +19,7 @@ func (p *Page) Header(h report.Head) {
 	}
 	about.Add("Cluster:", ClusterLine(h.Cluster))
 	about.Add("Scheduler:", SchedulerLine(h))
-	about.Add("Ties:", OrNone(TiesText(h)))
+	about.Add("Ties:", OrNone(Ties(h)))
 	if len(h.Scheduler.FeatureGates) > 0 {
 		about.Add("Feature gates:", strings.Join(h.Scheduler.FeatureGates, ", "))
 	}
@@ -30,7 +30,7 @@ func (p *Page) Header(h report.Head) {
 	p.Table("", about...)
 }
 
-func TiesText(h report.Head) string {
+func Ties(h report.Head) string {
 	if h.Ties == "random" {
 		return fmt.Sprintf("random, seed %d", h.Seed)
 	}

@@ -51,14 +51,6 @@ func DomainOf(level string) string {
 	return level
 }
 
-// LevelWord names a level's domains: region, zone, node, or the key's last part.
-func LevelWord(key string) string {
-	if key == Hostname {
-		return "node"
-	}
-	return key[strings.LastIndex(key, "/")+1:]
-}
-
 // Heads are the column heads of topology keys: ZONE for topology.kubernetes.io/zone, as kubectl's -L has it.
 func Heads(keys []string) []string {
 	titles := Shorts(keys)

@@ -1,3 +1,4 @@
+// Package text writes text for a terminal: lines, tables and colour, and the words for levels, shares and scheduling cycles that reports share.
 package text
 
 import (
@@ -149,7 +150,7 @@ func (p *Page) Some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// UpTo tells of each of n things, and counts those that are too many.
+// UpTo shows each of n things, and counts those that are too many.
 func (p *Page) UpTo(n int, one, several string, tell func(i int)) {
 	for i := range n {
 		if i == MaxDetails && !p.All {

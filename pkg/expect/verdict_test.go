@@ -1,0 +1,55 @@
+package expect
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestVerdict(t *testing.T) {
+	moved := func(name string, swapped bool) Move {
+		return Move{Namespace: "default", OldName: name, Name: name, Swapped: swapped}
+	}
+	radius := func(step, key, text string, before, after float64) RadiusChange {
+		return RadiusChange{Step: step, TopologyKey: key, Text: text, Old: before, New: after}
+	}
+	for _, test := range []struct {
+		line  string
+		kinds []string
+		worse bool
+		of    Comparison
+	}{
+		{"no difference", nil, false, Comparison{Steps: 1}},
+		{"2 steps not alike", []string{FailOnAny}, false, Comparison{Steps: 2, Different: 2}},
+		{"1 step added, 2 steps removed", []string{FailOnAny}, false, Comparison{Steps: 3, StepsAdded: 1, StepsRemoved: 2}},
+		{"1 pod moved", []string{FailOnMoved, FailOnAny}, false, Comparison{Steps: 2, Different: 2, Moved: []Move{moved("p", false), moved("p", false)}}},
+		// One that has moved once has moved, whatever it did in other steps.
+		{"3 pods moved (1 of them only changed places)", []string{FailOnMoved, FailOnAny}, false, Comparison{
+			Moved: []Move{moved("p", true), moved("q", false), moved("q", true), moved("r", true), moved("r", false)}}},
+		{"2 pods moved (only changed places)", []string{FailOnMoved, FailOnAny}, false, Comparison{Moved: []Move{moved("p", true), moved("q", true)}}},
+		{"2 more Pending", []string{FailOnPending, FailOnAny}, true, Comparison{Steps: 1, Pending: []Change{{"a", 1, 3}}}},
+		{"up to 2 more Pending in b and 1 other step", []string{FailOnPending, FailOnAny}, true, Comparison{Steps: 3, Pending: []Change{{"a", 1, 2}, {"b", 0, 2}, {"c", 9, 0}}}},
+		{"up to 2 more Pending in a and 1 other step", []string{FailOnPending, FailOnAny}, true, Comparison{Steps: 3, Pending: []Change{{"a", 1, 3}, {"b", 0, 2}}}},
+		{"9 fewer Pending in c", []string{FailOnAny}, false, Comparison{Steps: 3, Pending: []Change{{"c", 9, 0}}}},
+		// What got worse stands before what got better, and a pod that is not ready is of no kind.
+		{"1 more not ready in b, 1 fewer Pending in a", []string{FailOnAny}, true, Comparison{Steps: 2, Pending: []Change{{"a", 1, 0}}, NotReady: []Change{{"b", 0, 1}}}},
+		{"zone up in b, rack down in a", []string{FailOnRadius, FailOnAny}, true, Comparison{Steps: 2, Radii: []RadiusChange{
+			radius("a", "rack", "rack down", 0.5, 0.2), radius("a", "zone", "zone down", 0.5, 0), radius("b", "zone", "zone up", 0.1, 0.2)}}},
+		{"zone far up in b and 1 other step, node up in a", []string{FailOnRadius, FailOnAny}, true, Comparison{Steps: 2, Radii: []RadiusChange{
+			radius("a", "zone", "zone up", 0, 0.1), radius("a", "node", "node up", 0, 0.1), radius("b", "zone", "zone far up", 0, 0.2)}}},
+		{"up to 2 more stranded, up to 1 more not replaced", []string{FailOnStranded, FailOnAny}, true, Comparison{
+			Stranded: []Change{{"a", 5, 1}, {"a", 0, 2}}, NotReplaced: []Change{{"a", 0, 1}}}},
+		{"up to 4 fewer stranded", []string{FailOnAny}, false, Comparison{Stranded: []Change{{"a", 5, 1}, {"a", 1, 0}}}},
+		{"1 quorum newly lost, 2 budgets newly broken, 1 workload no longer gone", []string{FailOnAny}, true, Comparison{
+			QuorumLost: Names{[]string{"db", "db"}, []string{"etcd"}}, Gone: Names{nil, []string{"web", "web"}}, BrokenBudgets: Names{[]string{"b", "a", "b"}, nil}}},
+		{"1 rollout newly stuck, 2 expectations newly unmet, 3 rollouts no longer stuck, 4 expectations no longer unmet", []string{FailOnExpectations, FailOnAny}, true,
+			Comparison{NewlyStuck: 1, NewlyUnmet: 2, NoLongerStuck: 3, NoLongerUnmet: 4}},
+		{"2 pods added, 1 pod removed", []string{FailOnAny}, false, Comparison{PodsAdded: []string{"a/p", "b/p", "a/p"}, PodsRemoved: []string{"a/q"}}},
+		{"1 pod moved, 1 more Pending, 1 pod removed", []string{FailOnMoved, FailOnPending, FailOnAny}, true, Comparison{Steps: 1, Different: 1,
+			PodsRemoved: []string{"a/q"}, Pending: []Change{{"a", 0, 1}}, Moved: []Move{moved("p", false)}}},
+	} {
+		if diff := cmp.Diff(Verdict{Line: test.line, Kinds: test.kinds, Worse: test.worse}, test.of.Verdict()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package check
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// failures reports levels and workloads that the scenario never has.
+func (w *walk) failures(f *scenario.Failures) {
+	path := field.NewPath("failures")
+	nodes := scenario.NodeLabels(w.scenario.Nodes())
+	carried := func(key string) bool {
+		return slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(topology.Key(key)) })
+	}
+	for i, key := range f.Levels {
+		switch path := path.Child("levels").Index(i); {
+		case !carried(key):
+			w.Add(path, "%s", scenario.LabelHint(key, "node", nodes))
+		case slices.IndexFunc(f.Levels, func(other string) bool { return topology.Key(other) == topology.Key(key) }) < i:
+			w.Add(path, "%q is listed twice", key)
+		}
+	}
+	for i, target := range f.Quorum {
+		w.workload(path.Child("quorum").Index(i), target, "Deployment", "ReplicaSet", "StatefulSet")
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Rates)) {
+		if topology.Key(key) != topology.Key("node") && !carried(key) { // a node is a node without any label, too
+			w.Add(path.Child("rates").Key(key), "%s", scenario.LabelHint(key, "node", nodes))
+		}
+	}
+}
+
+// workload reports a workload of one of these kinds that the scenario never has.
+func (w *walk) workload(path *field.Path, target string, kinds ...string) {
+	wanted, err := scenario.ParseWorkload(target)
+	if err != nil || !slices.Contains(kinds, wanted.Kind) {
+		return // which is reported already
+	}
+	for known := range w.known.objects {
+		if scenario.IsWorkload(known, wanted) {
+			return
+		}
+	}
+	w.scenario.NotFound(w.Problems, path, wanted)
+}

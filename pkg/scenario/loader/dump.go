@@ -1,0 +1,148 @@
+package loader
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// A dump is of a cluster that works, whatever this release makes of it. So nothing in it is a problem, unless --strict asks for that:
+// what cannot be taken is set aside and noted, and the question is answered with the rest.
+
+// maxFlaws is how many different flaws are noted, and maxNamed how many objects are named of each.
+const (
+	maxFlaws = 10
+	maxNamed = 3
+)
+
+var position = regexp.MustCompile(`\[\d+\]`)
+
+// notesOf says of each kind of flaw which objects have it.
+func notesOf(flaws []manifest.Flaw) []string {
+	var notes []string
+	groups := group(flaws, func(f manifest.Flaw) string {
+		words := "read as far as it is known"
+		if f.Aside {
+			words = "set aside"
+		}
+		// In a list of containers the same is wrong at several positions.
+		return fmt.Sprintf("%s: %s (%%s): %s.", words, f.Kind, strings.ReplaceAll(position.ReplaceAllString(f.Problem, "[*]"), "%", "%%"))
+	})
+	for i, g := range groups {
+		if i == maxFlaws {
+			notes = append(notes, fmt.Sprintf("%d more reasons for which objects are set aside, or read as far as they are known; --strict lists all.", len(groups)-maxFlaws))
+			break
+		}
+		var names []string
+		for _, flaw := range g.of {
+			names = append(names, namespacedName(flaw.Namespace, flaw.Name))
+		}
+		notes = append(notes, fmt.Sprintf(g.key, some(slices.Compact(names))))
+	}
+	return notes
+}
+
+// setAside takes the pods of a dump out of the scenario whose node it never holds: it was deleted while they ran, or set aside itself.
+// The garbage collector deletes such pods, and their controllers make others.
+func setAside(s *scenario.Scenario) (notes []string) {
+	there := map[string]bool{}
+	for _, node := range s.Nodes() {
+		there[node.Name] = true
+	}
+	if len(there) == 0 {
+		return nil // which is the problem
+	}
+	var aside []*v1.Pod
+	homeless := func(obj cluster.Object) bool {
+		pod, ok := obj.(*v1.Pod)
+		return ok && cluster.Dumped(pod) && pod.Spec.NodeName != "" && !there[pod.Spec.NodeName] && !cluster.Terminal(pod)
+	}
+	without := func(objects []cluster.Object) []cluster.Object {
+		if !slices.ContainsFunc(objects, homeless) {
+			return objects
+		}
+		var kept []cluster.Object
+		for _, obj := range objects {
+			if homeless(obj) {
+				aside = append(aside, obj.(*v1.Pod))
+			} else {
+				kept = append(kept, obj)
+			}
+		}
+		return kept
+	}
+	s.Cluster, s.Workloads, s.Steps = without(s.Cluster), without(s.Workloads), slices.Clone(s.Steps)
+	for i := range s.Steps {
+		s.Steps[i].Objects = without(s.Steps[i].Objects)
+	}
+	for _, g := range group(aside, func(pod *v1.Pod) string { return pod.Spec.NodeName }) {
+		notes = append(notes, fmt.Sprintf("set aside: Pod (%s): node %s is not there.", somePods(g.of), g.key))
+	}
+	return notes
+}
+
+// leftToOthers notes the pods of a dump that wait for a scheduler which is not simulated.
+func leftToOthers(s *scenario.Scenario) (notes []string) {
+	var foreign []*v1.Pod
+	for _, obj := range s.Objects() {
+		pod, ok := obj.(*v1.Pod)
+		if ok && cluster.Dumped(pod) && pod.Spec.NodeName == "" && !cluster.Terminal(pod) && !slices.Contains(s.Config.SchedulerNames(), pod.Spec.SchedulerName) {
+			foreign = append(foreign, pod)
+		}
+	}
+	for _, g := range group(foreign, func(pod *v1.Pod) string { return pod.Spec.SchedulerName }) {
+		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: Pod (%s).", g.key, somePods(g.of)))
+	}
+	return notes
+}
+
+// grouped are the items of one key.
+type grouped[T any] struct {
+	key string
+	of  []T
+}
+
+// group returns the items by key, in the order in which the keys come up.
+func group[T any](items []T, key func(T) string) []grouped[T] {
+	var groups []grouped[T]
+	at := map[string]int{}
+	for _, item := range items {
+		k := key(item)
+		if _, found := at[k]; !found {
+			at[k] = len(groups)
+			groups = append(groups, grouped[T]{key: k})
+		}
+		groups[at[k]].of = append(groups[at[k]].of, item)
+	}
+	return groups
+}
+
+func somePods(pods []*v1.Pod) string {
+	var names []string
+	for _, pod := range pods {
+		names = append(names, namespacedName(pod.Namespace, pod.Name))
+	}
+	return some(names)
+}
+
+func namespacedName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// some names the first few, and counts the others.
+func some(names []string) string {
+	if more := len(names) - maxNamed; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

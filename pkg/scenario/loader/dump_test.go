@@ -1,0 +1,92 @@
+package loader
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/internal/dumptest"
+)
+
+// Nothing in the dump of a cluster that works ends the whole: what cannot be taken is noted, by its reason.
+func TestDumpIsTakenAsItIs(t *testing.T) {
+	dump := dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24})
+	for _, where := range []string{"cluster", "files"} {
+		t.Run(where, func(t *testing.T) {
+			clusterFiles, files := []string{"-"}, []string(nil)
+			if where == "files" {
+				clusterFiles, files = files, clusterFiles
+			}
+			s, err := FromFiles(bytes.NewReader(dump), clusterFiles, files, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{
+				`read as far as it is known: Node (ip-10-0-1-10): unknown field "status.futureCapacity".`,
+				`read as far as it is known: Pod (`,
+				`set aside: Pod (ml/job-runner-0, ml/job-runner-1): node ip-10-0-9-9 is not there.`,
+				`left to the scheduler "volcano", which is not simulated: Pod (ml/train-queued).`,
+			}
+			got := append([]string(nil), s.Notes...)
+			if len(got) == len(want) && strings.HasPrefix(got[1], want[1]) && strings.HasSuffix(got[1], ` more): unknown field "spec.futurePolicy".`) {
+				got[1] = want[1] // which pods there are follows from the seed
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+			for _, obj := range s.Objects() {
+				if strings.HasPrefix(obj.GetName(), "job-runner-") {
+					t.Errorf("%s is there, and its node is not", obj.GetName())
+				}
+			}
+		})
+	}
+}
+
+// With --strict the dump is read as manifests are.
+func TestStrictDump(t *testing.T) {
+	dump := dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24})
+	_, err := FromFiles(bytes.NewReader(dump), []string{"-"}, nil, Options{Strict: true})
+	if err == nil || !strings.Contains(err.Error(), `Node ip-10-0-1-10: unknown field "status.futureCapacity"`) {
+		t.Errorf("error %v", err)
+	}
+	known := `{apiVersion: v1, kind: Node, metadata: {name: one, resourceVersion: "1"}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: homeless, resourceVersion: "2"}, spec: {nodeName: gone, containers: [{name: c, image: i}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: foreign, resourceVersion: "3"}, spec: {schedulerName: volcano, containers: [{name: c, image: i}]}}`
+	if _, err := FromFiles(strings.NewReader(known), []string{"-"}, nil, Options{}); err != nil {
+		t.Error(err)
+	}
+	_, err = FromFiles(strings.NewReader(known), []string{"-"}, nil, Options{Strict: true})
+	for _, want := range []string{`Pod default/homeless: spec.nodeName: node "gone" does not exist`, `Pod default/foreign: spec.schedulerName: the scheduler has no profile "volcano"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// Flaws of one kind are one note, whatever the position; of very many kinds the last are counted.
+func TestNotesAreFolded(t *testing.T) {
+	pod := func(name, container string) string {
+		return `{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `, resourceVersion: "1"}, spec: {nodeName: one, containers: [` + container + `]}}` + "\n---\n"
+	}
+	text := "{apiVersion: v1, kind: Node, metadata: {name: one}}\n---\n"
+	text += pod("a", "{name: c, image: i, gpu: 1}") + pod("c", "{name: d, image: i}, {name: c, image: i, gpu: 1}")
+	for i := range maxFlaws {
+		text += pod("x"+string(rune('a'+i)), "{name: c, image: i, new"+string(rune('a'+i))+": 1}")
+	}
+	s, err := FromFiles(strings.NewReader(text), []string{"-"}, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `read as far as it is known: Pod (a, c): unknown field "spec.containers[*].gpu".`; s.Notes[0] != want {
+		t.Errorf("note %s, want %s", s.Notes[0], want)
+	}
+	want := "1 more reasons for which objects are set aside, or read as far as they are known; --strict lists all."
+	if last := s.Notes[len(s.Notes)-1]; len(s.Notes) != maxFlaws+1 || last != want {
+		t.Errorf("%d notes, the last %s, want %d and %s", len(s.Notes), last, maxFlaws+1, want)
+	}
+}

@@ -1,0 +1,35 @@
+package loader
+
+import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Files returns all files that a scenario, its variants and the points of its sweep are read from, each once, in the order of their
+// names: those that they name by a path relative to the folder of the scenario's file as paths relative to that folder, and those that
+// they name by an absolute path as absolute paths. What the options name is not among them. The error lists what is no longer there.
+// The file system is the one that the scenario was loaded from; nil is the machine's own.
+func Files(fsys fs.FS, s *scenario.Scenario) ([]string, error) {
+	dir := filepath.Dir(s.File)
+	files := []string{filepath.Base(s.File)}
+	for _, name := range s.Named {
+		read, err := manifest.Files(fsys, resolve(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if !filepath.IsAbs(name) {
+			for i := range read {
+				if read[i], err = filepath.Rel(dir, read[i]); err != nil {
+					return nil, err
+				}
+			}
+		}
+		files = append(files, read...)
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}

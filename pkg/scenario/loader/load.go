@@ -1,0 +1,344 @@
+// Package loader reads scenarios: files, dumps, custom resources, the configuration of the scheduler. What it returns is complete, and all
+// problems of the files are reported at once.
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/check"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// FileName is the scenario file of a folder.
+const FileName = "scenario.yaml"
+
+// mostMaxPods is the largest legal maxPods, and far from what controllers cannot count any more.
+const mostMaxPods = 10_000_000
+
+// Options are what a command line says besides the scenario, or in place of what it says.
+type Options struct {
+	// SchedulerConfig is the path of a KubeSchedulerConfiguration on the machine, relative to the working directory. It takes
+	// the place of any that the scenario has. Default: the scenario's.
+	SchedulerConfig string
+	// FeatureGates are switched besides the scenario's, or otherwise than there, as kube-scheduler takes them:
+	// "A=true,B=false". Default: the scenario's.
+	FeatureGates string
+	// Dump says that the files are the dump of a real cluster, whatever its objects look like. That its pods are for a scheduler of
+	// another name is then how it was, and no problem. Default: it is one of objects without a resourceVersion.
+	Dump bool
+	// Strict makes a problem of what is set aside of a dump otherwise.
+	Strict bool
+	// Assume puts nodes in the place of those that the files lack, and notes it: three zones of three nodes of 16 cores and 64Gi. It has
+	// no effect on scenario files. Default: a cluster without nodes is a problem.
+	Assume bool
+	// Operators are given to those that expand custom resources, besides what the scenario says.
+	Operators OperatorOptions
+}
+
+// Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names
+// is reported at once, a line each, in one joined error. The scenario's feature gates are the process's from then on, since they
+// change what the API server accepts.
+func Load(path string, opts Options) (*scenario.Scenario, error) {
+	if path == "" {
+		return nil, fmt.Errorf("the path of the scenario is empty; give a scenario file, or a folder that holds a %s", FileName)
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		file, err := os.Stat(filepath.Join(path, FileName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: there is no %s in this folder; give a scenario file, or a folder that holds one", path, FileName)
+		}
+		path = filepath.Join(path, FileName)
+		if err == nil {
+			err = manifest.Regular(path, file)
+		}
+		if err != nil {
+			return nil, err
+		}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file or folder; give a scenario file, or a folder that holds a %s", path, FileName)
+	}
+	return LoadFS(nil, path, opts)
+}
+
+// LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
+func LoadFS(fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
+	data, err := manifest.ReadFile(fsys, nil, path)
+	if err != nil {
+		return nil, err
+	}
+	l := newLoader(path, opts)
+	l.fsys, l.dir, l.data = fsys, filepath.Dir(path), data
+	file := &scenario.File{}
+	// A Deployment that is given for a scenario would be told that each of its fields is unknown; its head says it all.
+	if file.APIVersion, file.Kind = manifest.Head(data); file.APIVersion != "" && file.Kind != "" {
+		if l.head(file); l.problems.Len() > 0 {
+			return nil, l.problems.Err()
+		}
+	}
+	if err := manifest.Unmarshal(path, data, file); err != nil {
+		return nil, err
+	}
+	return l.build(file)
+}
+
+// ForeignError says that what is given for a scenario is an object of Kubernetes or of something else.
+type ForeignError struct {
+	// File is the file as it was given; APIVersion and Kind are those of its first document.
+	File, APIVersion, Kind string
+}
+
+// Error names the file, and says what to do with it.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s: apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s, or name this file in a scenario or with -f",
+		e.File, e.APIVersion, e.Kind, scenario.APIVersion, scenario.Kind)
+}
+
+// New completes a scenario that a program put together. Paths in it are relative to the working directory. The name stands in
+// errors in place of a file's.
+func New(name string, file *scenario.File) (*scenario.Scenario, error) {
+	file.APIVersion, file.Kind = scenario.APIVersion, scenario.Kind
+	return newLoader(name, Options{}).build(file)
+}
+
+// FromFiles puts together the scenario of a command line: the nodes of the cluster files and of the others, and one step that
+// applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
+func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*scenario.Scenario, error) {
+	l := newLoader(scenario.CommandLine, opts)
+	l.stdin = stdin
+	s := &scenario.Scenario{Name: scenario.CommandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
+	l.featureGates(s, nil)
+	l.operators(&scenario.Operators{})
+	var read readings
+	if len(clusterFiles) > 0 {
+		read.cluster = []reading{l.read(field.NewPath("--cluster"), clusterFiles)}
+	}
+	if len(files) > 0 {
+		step := scenario.LoadedStep{Step: scenario.Step{Name: "apply", Apply: &scenario.Source{Files: files}}}
+		l.reading = step.Name
+		given := l.read(field.NewPath("-f"), files)
+		isNode := func(obj cluster.Object) bool {
+			_, is := obj.(*v1.Node)
+			return is
+		}
+		nodes := reading{objects: slices.DeleteFunc(slices.Clone(given.objects), func(obj cluster.Object) bool { return !isNode(obj) })}
+		given.objects = slices.Concat(l.install(), slices.DeleteFunc(given.objects, isNode))
+		read.cluster = append(read.cluster, nodes)
+		read.steps, s.Steps = []reading{given}, []scenario.LoadedStep{step}
+	}
+	l.assemble(s, &read)
+	if opts.Assume && l.problems.Len() == 0 && len(s.Nodes()) == 0 {
+		three := 3
+		s.Cluster = append(s.Cluster, l.synthetic(field.NewPath("--cluster"), &topology.Spec{
+			Zones: []topology.Zone{{Count: &three}}, NodeGroups: []topology.NodeGroup{{Count: &three, CPU: "16", Memory: "64Gi"}},
+		})...)
+		l.notes = append(l.notes, "assumed, since no nodes are given: three zones of three nodes of 16 cores and 64Gi.")
+	}
+	s.Config = l.scheduler(&scenario.Scheduler{})
+	if l.finish(s); l.problems.Len() > 0 {
+		return nil, l.problems.Err()
+	}
+	return s, nil
+}
+
+// reader reads what a scenario file names.
+type reader struct {
+	problems *scenario.Problems // of the file
+	dir      string
+	fsys     fs.FS
+	stdin    io.Reader
+	opts     Options
+	given    *readings // what was read, for the kinds of custom resources
+	lines    *manifest.Lines
+	data     []byte          // the file's; nil where there is none
+	named    map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
+
+	sources    map[string]map[cluster.Ref]manifest.Source
+	reading    string // the step whose objects are being read
+	incomplete bool   // some objects could not be read
+	ignored    []manifest.Ignored
+	flaws      []manifest.Flaw
+	notes      []string // of what operators make
+	levelKeys  []string
+	config     *manifest.Raw // a scheduler configuration found among the objects, as snapshots hold one
+}
+
+func newLoader(file string, opts Options) *reader {
+	return &reader{problems: &scenario.Problems{File: file}, opts: opts, given: &readings{}, named: map[string]bool{}}
+}
+
+func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
+	s := &scenario.Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Failures: file.Failures, Expect: file.Expect}
+	if s.Name == "" {
+		s.Name = l.defaultName()
+	}
+	s.Ties = sched.Ties{Random: file.Ties == "random", Seed: 1}
+	s.RandomArrivals = file.Arrivals == "random"
+	if s.MaxPods = ptr.Deref(file.MaxPods, controller.MaxPods); s.MaxPods < 1 || s.MaxPods > mostMaxPods {
+		l.problems.Add(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
+		s.MaxPods = controller.MaxPods
+	}
+	if file.Seed != nil {
+		s.Ties.Seed = *file.Seed
+	}
+	s.TerminationSeconds = ptr.Deref(file.TerminationSeconds, terminationSeconds)
+	s.Expects = l.places(file.Expect, "expect")
+	l.head(file)
+	l.featureGates(s, file.Scheduler.FeatureGates)
+	l.operators(&file.Operators)
+	l.customResources(file.CustomResources)
+	read := &readings{cluster: l.clusterSources(file.Cluster)}
+	l.reading = scenario.WorkloadsStep
+	read.workloads = []reading{{objects: l.install()}}
+	for i := range file.Workloads {
+		read.workloads = append(read.workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false))
+	}
+	for i := range file.Steps {
+		path := field.NewPath("steps").Index(i)
+		step := scenario.LoadedStep{Step: file.Steps[i]}
+		l.reading = step.Name
+		step.Expects = l.places(step.Expect, "steps", i, "expect")
+		given := reading{patch: step.Patch}
+		if step.Apply != nil {
+			given = l.source(path.Child("apply"), step.Apply, false)
+		}
+		if step.Delete != nil && len(step.Delete.Files) > 0 {
+			given = l.read(path.Child("delete", "files"), step.Delete.Files)
+		}
+		read.steps, s.Steps = append(read.steps, given), append(s.Steps, step)
+	}
+	l.assemble(s, read)
+	s.Config = l.scheduler(&file.Scheduler)
+	scenario.ValidateVariants(l.problems, file.Variants, l.given.holds)
+	scenario.ValidateSweep(l.problems, file.Sweep)
+	if l.finish(s); l.problems.Len() > 0 {
+		return nil, l.problems.Err()
+	}
+	v := newVarier(l, s)
+	v.variants(file.Variants)
+	v.sweep(file.Sweep)
+	if err := l.problems.Err(); err != nil {
+		return nil, err
+	}
+	s.Named = slices.Sorted(maps.Keys(l.named))
+	return s, nil
+}
+
+// finish checks what was read.
+func (l *reader) finish(s *scenario.Scenario) {
+	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, unique(l.notes), l.levelKeys, l.sources
+	scenario.ValidateSteps(l.problems, s, l.given.holds)
+	l.dump(s)
+	if !l.incomplete {
+		// Without some of the objects this would report what is not wrong.
+		new(check.Checker).Check(l.problems, s)
+	}
+}
+
+// unique returns the notes without repetitions: several steps can apply one resource.
+func unique(notes []string) []string {
+	var once []string
+	for _, note := range notes {
+		if !slices.Contains(once, note) {
+			once = append(once, note)
+		}
+	}
+	return once
+}
+
+// dump sets aside what a dump holds and a simulation cannot take.
+func (l *reader) dump(s *scenario.Scenario) {
+	if l.opts.Strict || l.incomplete {
+		return
+	}
+	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s))
+	if s.Config != nil {
+		s.Notes = append(s.Notes, leftToOthers(s)...)
+	}
+}
+
+// places are the lines of an expectation.
+func (l *reader) places(expect *scenario.Expect, path ...any) scenario.Places {
+	if l.data == nil || expect == nil {
+		return scenario.Places{}
+	}
+	return scenario.Places{File: l.problems.File, Lines: l.fileLines().Below(path...)}
+}
+
+// fileLines are the lines of the scenario's file.
+func (l *reader) fileLines() *manifest.Lines {
+	if l.lines == nil {
+		l.lines = manifest.NewLines(l.data)
+	}
+	return l.lines
+}
+
+// locate keeps where an object stands that makes pods, or is a budget of them, unless a controller owns it: a dump has thousands of those.
+func (l *reader) locate(obj cluster.Object, source manifest.Source) {
+	_, budget := obj.(*policyv1.PodDisruptionBudget)
+	if spec, _ := cluster.PodSpec(obj); spec == nil && !budget || metav1.GetControllerOfNoCopy(obj) != nil {
+		return
+	}
+	if l.sources == nil {
+		l.sources = map[string]map[cluster.Ref]manifest.Source{}
+	}
+	if l.sources[l.reading] == nil {
+		l.sources[l.reading] = map[cluster.Ref]manifest.Source{}
+	}
+	l.sources[l.reading][cluster.RefTo(obj)] = source
+}
+
+func (l *reader) head(file *scenario.File) {
+	switch {
+	case file.APIVersion == scenario.APIVersion && file.Kind == scenario.Kind:
+	case file.Kind == scenario.Kind && strings.HasPrefix(file.APIVersion, "faultline/"):
+		l.problems.Add(nil, "apiVersion %q of a scenario is not supported; give apiVersion: %s", file.APIVersion, scenario.APIVersion)
+	case file.APIVersion == "" || file.Kind == "" || file.Kind == scenario.Kind || strings.HasPrefix(file.APIVersion, "faultline/"):
+		l.problems.Add(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s", file.APIVersion, file.Kind, scenario.APIVersion, scenario.Kind)
+	default:
+		l.problems.AddErrors(&ForeignError{File: l.problems.File, APIVersion: file.APIVersion, Kind: file.Kind})
+	}
+	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
+		l.problems.Add(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
+	}
+	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
+		l.problems.Add(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
+	}
+	if seconds := ptr.Deref(file.TerminationSeconds, 0); seconds < 0 || seconds > 3600 {
+		l.problems.Add(field.NewPath("terminationSeconds"), "%d is not between 0 and 3600", seconds)
+	}
+}
+
+// terminationSeconds is how long a pod takes to end where the scenario does not say: with it the recorded cases come out as on a real
+// control plane; see docs/model.md.
+const terminationSeconds = 1
+
+func (l *reader) defaultName() string {
+	base := filepath.Base(l.problems.File)
+	if base == FileName {
+		if dir := filepath.Base(l.dir); dir != "." && dir != ".." && dir != string(filepath.Separator) {
+			return dir
+		}
+	}
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}

@@ -1,0 +1,146 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/input/operator/generic"
+	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
+	"github.com/faultline/faultline/pkg/input/operator/kafscale"
+	"github.com/faultline/faultline/pkg/input/operator/stackable"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// OperatorOptions are what operators are given besides their resources.
+type OperatorOptions struct {
+	KafScale  kafscale.Options
+	Stackable stackable.Options
+	Hydrolix  hydrolix.Options
+	// Custom are the rules for resources of kinds that no operator knows.
+	Custom []generic.Rule
+}
+
+// operators are all that are known. A new one has its package below pkg/input/operator, and a line here; see docs/operators.md.
+func operators(opts OperatorOptions) []operator.Operator {
+	known := programmed(opts)
+	for _, rule := range opts.Custom { // before those that are shipped, so that they can be replaced
+		known = append(known, generic.New(rule))
+	}
+	return append(known, generic.Shipped()...)
+}
+
+// programmed are those that are more than rules.
+func programmed(opts OperatorOptions) []operator.Operator {
+	return []operator.Operator{
+		kafscale.New(opts.KafScale),
+		stackable.New(opts.Stackable),
+		hydrolix.New(opts.Hydrolix),
+	}
+}
+
+// Expand reads files and returns what operators make of the custom resources in them, after what their charts bring along, and the
+// other objects of the files. "-" is the given standard input. The error lists all that is wrong, a line each.
+func Expand(stdin io.Reader, files []string, opts OperatorOptions) (*operator.Result, []manifest.Object, error) {
+	if err := opts.KafScale.Validate(); err != nil {
+		return nil, nil, err
+	}
+	set := &manifest.Set{}
+	if len(files) > 0 {
+		var err error
+		if set, err = manifest.Read(stdin, files...); err != nil {
+			return nil, nil, err
+		}
+	}
+	all := operators(opts)
+	installed, err := operator.Install(all)
+	if err != nil {
+		return nil, nil, err
+	}
+	expanded, err := operator.Expand(all, set.Ignored)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &operator.Result{
+		Objects: slices.Concat(installed.Objects, expanded.Objects), Made: slices.Concat(installed.Made, expanded.Made),
+		Notes: slices.Concat(installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
+	}, set.Objects, nil
+}
+
+// operators puts what the command line says to operators over what the file says.
+func (l *reader) operators(given *scenario.Operators) {
+	l.opts.Operators.KafScale = l.kafscale(given.KafScale).Over(l.opts.Operators.KafScale)
+	if err := l.opts.Operators.KafScale.Validate(); err != nil {
+		l.addLines(err)
+		l.incomplete = true
+		l.opts.Operators.KafScale = kafscale.Options{} // so that it is said once
+	}
+	l.opts.Operators.Stackable.ADR = l.opts.Operators.Stackable.ADR || given.Stackable.ADR
+	l.hydrolix(given.Hydrolix)
+}
+
+func (l *reader) kafscale(given *scenario.KafScale) kafscale.Options {
+	if given == nil {
+		return kafscale.Options{}
+	}
+	path := field.NewPath("operators", "kafscale")
+	opts := kafscale.Options{Release: given.Release, Namespace: given.Namespace, Revision: kafscale.Revision(given.Revision)}
+	if given.Revision != "" && !slices.Contains(kafscale.Revisions, opts.Revision) {
+		l.problems.Add(path.Child("revision"), "%q is not a revision; use before, drifted or fixed", given.Revision)
+	}
+	if given.Values != "" {
+		l.named[given.Values] = true
+		file := l.resolve(given.Values)
+		if !l.exists(file) {
+			l.problems.Add(path.Child("values"), "%s", l.missing(file))
+		} else if data, err := manifest.ReadFile(l.fsys, nil, file); err != nil {
+			l.problems.AddErrors(err)
+		} else {
+			opts.Values = append(opts.Values, kafscale.Document{Name: file, Data: data})
+		}
+	}
+	if given.ValuesInline != nil {
+		opts.Values = append(opts.Values, kafscale.Document{Name: fmt.Sprintf("%s: %s", l.problems.File, path.Child("valuesInline")), Data: given.ValuesInline.Raw})
+	}
+	if given.Release == "" && given.Namespace == "" && given.Revision == "" && len(opts.Values) == 0 {
+		opts.Release = "kafscale" // the chart as it is
+	}
+	return opts
+}
+
+// install returns what the operators' own charts bring along.
+func (l *reader) install() []cluster.Object {
+	return l.made(operator.Install(operators(l.opts.Operators)))
+}
+
+func (l *reader) made(result *operator.Result, err error) []cluster.Object {
+	if err != nil {
+		l.addLines(err)
+		l.incomplete = true
+		return nil
+	}
+	l.ignored = append(l.ignored, result.Ignored...)
+	l.notes = append(l.notes, result.Notes...)
+	var objects []cluster.Object
+	for _, obj := range result.Objects {
+		if obj.Source.Line > 0 { // a chart is no file
+			l.locate(obj.Object, obj.Source)
+		}
+		objects = append(objects, obj.Object)
+	}
+	return objects
+}
+
+// addLines reports each line of an error as a problem that names its place by itself.
+func (l *reader) addLines(err error) {
+	for line := range strings.Lines(err.Error()) {
+		l.problems.AddErrors(errors.New(strings.TrimSpace(line)))
+	}
+}

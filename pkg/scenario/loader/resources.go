@@ -1,0 +1,173 @@
+package loader
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// reading is what one source holds, before operators expand the custom resources in it; or the patch of a step.
+type reading struct {
+	objects   []cluster.Object
+	resources []manifest.Ignored
+	patch     *scenario.Patch
+}
+
+// readings are what all sources hold. Custom resources refer to each other whatever source they are in, so that none is expanded before all
+// of its time are read.
+type readings struct {
+	cluster, workloads, steps []reading
+}
+
+// holds reports whether the target is a custom resource.
+func (r *readings) holds(target scenario.Target) bool {
+	for _, read := range slices.Concat(r.cluster, r.workloads, r.steps) {
+		if slices.ContainsFunc(read.resources, func(resource manifest.Ignored) bool { return isResource(target, resource) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isResource reports whether the target names the resource, as kubectl does: kafkacluster/main, or kafkaclusters.kafka.stackable.tech/main.
+func isResource(target scenario.Target, resource manifest.Ignored) bool {
+	word, name, found := strings.Cut(target.Target, "/")
+	kind, group, _ := strings.Cut(strings.ToLower(word), ".")
+	ofGroup, _, _ := strings.Cut(resource.APIVersion, "/")
+	own := strings.ToLower(resource.Kind)
+	return found && resource.JSON != nil && name == resource.Name && (kind == own || kind == own+"s") && (group == "" || group == ofGroup) &&
+		cmp.Or(target.Namespace, v1.NamespaceDefault) == cmp.Or(resource.Namespace, v1.NamespaceDefault)
+}
+
+// expander follows the custom resources through the steps.
+type expander struct {
+	*reader
+	operators []operator.Operator
+	known     []manifest.Ignored             // as they are by now
+	made      map[cluster.Ref]cluster.Object // what operators have made of them
+}
+
+// assemble gives the scenario the objects that were read, with what operators make of the custom resources. Each step has besides its own
+// what operators change in that moment of the resources that are there already.
+func (l *reader) assemble(s *scenario.Scenario, read *readings) {
+	l.given = read
+	e := &expander{reader: l, operators: operators(l.opts.Operators), made: map[cluster.Ref]cluster.Object{}}
+	e.learn(read.cluster)
+	ofCluster := slices.Clone(e.known)
+	e.learn(read.workloads)
+	l.reading = ""
+	s.Cluster = e.expand(read.cluster)
+	l.reading = scenario.WorkloadsStep
+	s.Workloads = e.expand(read.workloads)
+	for i := range read.steps {
+		step, given := &s.Steps[i], read.steps[i]
+		l.reading = step.Name
+		if step.Fresh {
+			e.known = slices.Clone(ofCluster)
+		}
+		if given.patch != nil {
+			e.patch(s.StepPath(i).Child("patch"), step, given.patch)
+			continue
+		}
+		if step.Delete != nil {
+			step.Objects = e.expand([]reading{given})
+			e.known = slices.DeleteFunc(e.known, func(k manifest.Ignored) bool {
+				return slices.ContainsFunc(given.resources, func(r manifest.Ignored) bool { return operator.Name(r) == operator.Name(k) })
+			})
+			continue
+		}
+		e.learn([]reading{given})
+		step.Objects = e.expand([]reading{given})
+		if slices.ContainsFunc(given.resources, e.knows) {
+			step.Objects = append(step.Objects, e.again()...)
+		}
+	}
+}
+
+func (e *expander) knows(resource manifest.Ignored) bool {
+	return operator.Knows(e.operators, resource)
+}
+
+// learn takes the resources that are applied, in place of what they were before.
+func (e *expander) learn(given []reading) {
+	at := map[string]int{}
+	for i := range e.known {
+		at[operator.Name(e.known[i])] = i
+	}
+	for _, read := range given {
+		for _, resource := range read.resources {
+			name := operator.Name(resource)
+			if i, found := at[name]; found {
+				e.known[i] = resource
+				continue
+			}
+			at[name] = len(e.known)
+			e.known = append(e.known, resource)
+		}
+	}
+}
+
+// expand returns the objects of the readings, each with what operators make of its custom resources, and keeps the others as ignored. What was
+// read beside them stays as it is: a dump has the resource and what its operator has made of it, with the pods that belong to it.
+func (e *expander) expand(given []reading) []cluster.Object {
+	var all []cluster.Object
+	for _, read := range given {
+		there := map[cluster.Ref]bool{}
+		for _, obj := range read.objects {
+			there[cluster.RefTo(obj)] = true
+		}
+		all = append(all, read.objects...)
+		for _, obj := range e.reader.made(operator.Expand(e.operators, read.resources, e.known...)) {
+			e.made[cluster.RefTo(obj)] = obj
+			if !there[cluster.RefTo(obj)] {
+				all = append(all, obj)
+			}
+		}
+	}
+	return all
+}
+
+// again returns what operators now make otherwise of the resources that are there.
+func (e *expander) again() []cluster.Object {
+	known := slices.DeleteFunc(slices.Clone(e.known), func(resource manifest.Ignored) bool { return !e.knows(resource) })
+	var all []cluster.Object
+	for _, obj := range e.reader.made(operator.Expand(e.operators, known)) {
+		if before := e.made[cluster.RefTo(obj)]; before == nil || !equality.Semantic.DeepEqual(before, obj) {
+			e.made[cluster.RefTo(obj)] = obj
+			all = append(all, obj)
+		}
+	}
+	return all
+}
+
+// patch makes of the patch of a custom resource a step that applies what its operator then makes.
+func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *scenario.Patch) {
+	i := slices.IndexFunc(e.known, func(resource manifest.Ignored) bool { return e.knows(resource) && isResource(patch.Target, resource) })
+	if i < 0 {
+		return // of an object
+	}
+	scenario.ValidatePatch(e.problems, path, patch, e.given.holds)
+	patched, err := patch.ApplyToResource(e.known[i])
+	if err != nil {
+		e.problems.Add(path.Child("patch"), "%s", err)
+		e.incomplete = true
+		return
+	}
+	e.known[i] = patched
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is JSON
+	step.Action = fmt.Sprintf("patch %s -p '%s'", patch.Target.Target, compact.String())
+	step.Objects, step.Patch, step.Apply = e.again(), nil, &scenario.Source{}
+}

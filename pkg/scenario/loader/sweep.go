@@ -1,0 +1,131 @@
+package loader
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// maxPointProblems is after how many problems the further points are not looked at: mostly they have the same.
+const maxPointProblems = 10
+
+// sweep reads the points of the sweep, once the scenario itself is known to be right.
+func (v *varier) sweep(sweep *scenario.Sweep) {
+	if sweep == nil {
+		return
+	}
+	names, points := sweep.Grid()
+	v.base.Parameters = names
+	path := field.NewPath("sweep", "variant")
+	var template any
+	decoder := json.NewDecoder(bytes.NewReader(sweep.Variant.Raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&template); err != nil {
+		v.problems.Add(path, "%s", err)
+		return
+	}
+	used := map[string]bool{}
+	fill(template, func(name string) (scenario.Scalar, bool) {
+		if !used[name] && !slices.Contains(names, name) {
+			v.problems.Add(path, "$(%s) is not a parameter; %s", name, scenario.Choices(name, names))
+		}
+		used[name] = true
+		return scenario.Scalar{}, false
+	})
+	for _, name := range names {
+		if !used[name] {
+			v.problems.Add(path, "does not use $(%s), so %s would vary nothing", name, name)
+		}
+	}
+	if v.problems.Len() > 0 {
+		return
+	}
+	for i := 0; i < len(points) && v.problems.Len() < maxPointProblems; i++ {
+		point, p := v.point(template, i, points[i])
+		v.base.Points = append(v.base.Points, *point)
+		v.problems.AddAll(p)
+	}
+}
+
+// point derives the scenario of the i-th point.
+func (v *varier) point(template any, i int, values []scenario.Scalar) (*scenario.Point, *scenario.Problems) {
+	var words []string
+	for j, name := range v.base.Parameters {
+		words = append(words, name+"="+values[j].String())
+	}
+	point := &scenario.Point{Values: values}
+	point.Name = strings.Join(words, ",")
+	p := &scenario.Problems{File: fmt.Sprintf("%s: sweep point %d (%s)", v.problems.File, i+1, point.Name)}
+	var err error
+	point.Change, err = json.Marshal(fill(template, func(name string) (scenario.Scalar, bool) {
+		return values[slices.Index(v.base.Parameters, name)], true
+	}))
+	if err != nil {
+		p.Add(nil, "%s", err)
+		return point, p
+	}
+	var change scenario.Variant
+	if err := manifest.Unmarshal(p.File, point.Change, &change); err != nil {
+		p.AddErrors(err)
+		return point, p
+	}
+	if change.Name != "" {
+		p.Add(field.NewPath("name"), "points have no name of their own; leave it out")
+	}
+	change.Name = point.Name
+	if scenario.ValidateVariant(p, nil, &change, v.read.holds); p.Len() == 0 {
+		point.LoadedVariant = *v.vary(p, &change)
+	}
+	return point, p
+}
+
+// placeholder is $(NAME), or $$(NAME), which stands for $(NAME) itself.
+var placeholder = regexp.MustCompile(`\$?\$\(([^()]*)\)`)
+
+// fill returns the value with what lookup finds in the places of $(NAME). What it does not find stays.
+func fill(value any, lookup func(name string) (scenario.Scalar, bool)) any {
+	switch v := value.(type) {
+	case map[string]any:
+		filled := make(map[string]any, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			filled[fillText(key, lookup)] = fill(v[key], lookup)
+		}
+		return filled
+	case []any:
+		filled := make([]any, len(v))
+		for i := range v {
+			filled[i] = fill(v[i], lookup)
+		}
+		return filled
+	case string:
+		if match := placeholder.FindStringSubmatch(v); match != nil && match[0] == v && !strings.HasPrefix(v, "$$") {
+			if scalar, found := lookup(match[1]); found {
+				return scalar.Value
+			}
+			return v
+		}
+		return fillText(v, lookup)
+	}
+	return value
+}
+
+func fillText(text string, lookup func(name string) (scenario.Scalar, bool)) string {
+	return placeholder.ReplaceAllStringFunc(text, func(match string) string {
+		if strings.HasPrefix(match, "$$") {
+			return match[1:]
+		}
+		if scalar, found := lookup(match[2 : len(match)-1]); found {
+			return scalar.String()
+		}
+		return match
+	})
+}

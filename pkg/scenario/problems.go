@@ -1,0 +1,56 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+)
+
+// Problems are what is wrong with a scenario: all of it is found before any of it is reported.
+type Problems struct {
+	// File stands before each problem. It is the scenario's file, or says where else a change comes from.
+	File string
+	all  []error
+}
+
+// Add reports a problem at a place; nil is the file as a whole.
+func (p *Problems) Add(path *field.Path, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if path != nil {
+		message = path.String() + ": " + message
+	}
+	p.AddErrors(errors.New(manifest.Clean(fmt.Sprintf("%s: %s", p.File, message))))
+}
+
+// AddLines reports each line of an error as a problem at a place.
+func (p *Problems) AddLines(path *field.Path, err error) {
+	for line := range strings.Lines(err.Error()) {
+		p.Add(path, "%s", strings.TrimSpace(line))
+	}
+}
+
+// AddErrors reports problems that name their file themselves.
+func (p *Problems) AddErrors(errs ...error) { p.all = append(p.all, errs...) }
+
+// AddAll reports the problems of another file as well.
+func (p *Problems) AddAll(other *Problems) { p.AddErrors(other.all...) }
+
+// Len is the number of problems so far.
+func (p *Problems) Len() int { return len(p.all) }
+
+// Err joins the problems, each once: an object that several steps apply is wrong in each of them. Without any it is nil.
+func (p *Problems) Err() error {
+	seen := map[string]bool{}
+	var errs []error
+	for _, err := range p.all {
+		if !seen[err.Error()] {
+			seen[err.Error()] = true
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,75 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// kinds are the kinds that a target can name, by every name that kubectl knows them by.
+var kinds = map[string]string{}
+
+func init() {
+	for kind, names := range map[string]string{
+		"Node": "node nodes no", "Namespace": "namespace namespaces ns", "Pod": "pod pods po", "Service": "service services svc",
+		"PersistentVolume": "persistentvolume persistentvolumes pv", "PersistentVolumeClaim": "persistentvolumeclaim persistentvolumeclaims pvc",
+		"Deployment": "deployment deployments deploy", "ReplicaSet": "replicaset replicasets rs", "StatefulSet": "statefulset statefulsets sts",
+		"DaemonSet": "daemonset daemonsets ds", "Job": "job jobs", "CronJob": "cronjob cronjobs cj",
+		"HorizontalPodAutoscaler": "horizontalpodautoscaler horizontalpodautoscalers hpa",
+		"PodDisruptionBudget":     "poddisruptionbudget poddisruptionbudgets pdb", "PriorityClass": "priorityclass priorityclasses pc",
+		"StorageClass": "storageclass storageclasses sc", "CSINode": "csinode csinodes", "ControllerRevision": "controllerrevision controllerrevisions",
+	} {
+		for _, name := range strings.Fields(names) {
+			kinds[name] = kind
+		}
+	}
+}
+
+// ParseTarget splits a target such as deploy/web into the kind Deployment and the name web.
+func ParseTarget(target string) (kind, name string, err error) {
+	word, name, found := strings.Cut(target, "/")
+	kind = kinds[strings.ToLower(word)]
+	switch {
+	case !found || name == "" || strings.Contains(name, "/"):
+		return "", "", fmt.Errorf("%q does not name an object; give kind/name, such as deployment/web", target)
+	case kind == "":
+		return "", "", fmt.Errorf("%q has a kind that takes no part in scheduling; give an object such as deployment/web or node/worker-1", target)
+	}
+	return kind, name, nil
+}
+
+// Ref is the object that the target names.
+func (t *Target) Ref() (cluster.Ref, error) {
+	kind, name, err := ParseTarget(t.Target)
+	if err != nil {
+		return cluster.Ref{}, err
+	}
+	ref := cluster.Ref{Kind: kind, Name: name}
+	if cluster.Namespaced(kind) {
+		ref.Namespace = cmp.Or(t.Namespace, v1.NamespaceDefault)
+	}
+	return ref, nil
+}
+
+// ParseWorkload splits kind/name or namespace/kind/name. Of kind/name the namespace is empty, and can be any.
+func ParseWorkload(text string) (cluster.Ref, error) {
+	var ref cluster.Ref
+	target := text
+	if strings.Count(text, "/") == 2 {
+		ref.Namespace, target, _ = strings.Cut(text, "/")
+	}
+	var err error
+	if ref.Kind, ref.Name, err = ParseTarget(target); err != nil || target != text && ref.Namespace == "" {
+		return cluster.Ref{}, fmt.Errorf("%q is neither kind/name nor namespace/kind/name; give a name such as statefulset/db", text)
+	}
+	return ref, nil
+}
+
+// IsWorkload reports whether the object is one that ParseWorkload has found a name of.
+func IsWorkload(object, name cluster.Ref) bool {
+	return object.Kind == name.Kind && object.Name == name.Name && (name.Namespace == "" || object.Namespace == name.Namespace)
+}

@@ -1,0 +1,197 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ValidateSteps finds what is wrong with the steps, failures and expectations whatever the objects are: actions that are none or two,
+// numbers out of range, selectors that do not parse. A patch can be of a custom resource, which resources reports.
+func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
+	validateFailures(p, &s.Failures)
+	if s.Expect != nil {
+		validateExpect(p, field.NewPath("expect"), s.Expect)
+	}
+	names := map[string]bool{}
+	for i := range s.Steps {
+		step, path := &s.Steps[i], s.StepPath(i)
+		switch {
+		case strings.TrimSpace(step.Name) == "":
+			p.Add(path.Child("name"), "is missing; the report shows a step by its name")
+		case names[step.Name]:
+			p.Add(path.Child("name"), "%q is already the name of another step; give every step its own name", step.Name)
+		case step.Name == WorkloadsStep && len(s.Workloads) > 0:
+			p.Add(path.Child("name"), "%q is what the report calls the workloads before the first step; choose another name", step.Name)
+		}
+		names[step.Name] = true
+		if actions := step.actions(); len(actions) > 1 {
+			p.Add(path, "has %s, and a step takes one action; make each a step of its own", strings.Join(actions, " and "))
+		} else if len(actions) == 0 && !step.Fresh {
+			p.Add(path, "has no action; give one of %s, or fresh: true", strings.Join(allActions, ", "))
+		}
+		validateActions(p, path, &step.Step, resources)
+		if step.Expect != nil {
+			validateExpect(p, path.Child("expect"), step.Expect)
+		}
+	}
+}
+
+func validateActions(p *Problems, path *field.Path, step *Step, resources func(Target) bool) {
+	if step.Patch != nil {
+		ValidatePatch(p, path.Child("patch"), step.Patch, resources)
+	}
+	if step.Scale != nil {
+		path := path.Child("scale")
+		validateTarget(p, path, step.Scale.Target, "Deployment", "ReplicaSet", "StatefulSet")
+		validateNotNegative(p, path.Child("replicas"), int(step.Scale.Replicas))
+	}
+	if step.Delete != nil {
+		validateDelete(p, path.Child("delete"), step.Delete)
+	}
+	if step.Rollout != nil {
+		path := path.Child("rollout")
+		validateTarget(p, path, step.Rollout.Target, Rolled...)
+		if step.Rollout.Restart == (len(step.Rollout.Images) > 0) {
+			p.Add(path, "give either restart: true or images")
+		}
+	}
+	if step.Trigger != nil {
+		validateTarget(p, path.Child("trigger"), *step.Trigger, "CronJob")
+	}
+	for _, action := range step.OnNodes() {
+		validateNodes(p, path.Child(action.Name), *action.Nodes)
+	}
+	if step.Fail != nil {
+		validateMode(p, path.Child("fail", "mode"), step.Fail.Mode)
+	}
+}
+
+func validateMode(p *Problems, path *field.Path, mode string) {
+	if !slices.Contains([]string{"", "unreachable", "out-of-service", "deleted"}, mode) {
+		p.Add(path, "%q is not a failure mode; use unreachable, out-of-service or deleted", mode)
+	}
+}
+
+func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(Target) bool) {
+	if resources == nil || !resources(patch.Target) {
+		validateTarget(p, path, patch.Target)
+	} else if patch.Type == "strategic" {
+		p.Add(path.Child("type"), "strategic is not for custom resources, which the API server patches by merge or json; give one of these")
+	}
+	if !slices.Contains([]string{"", "strategic", "merge", "json"}, patch.Type) {
+		p.Add(path.Child("type"), "%q is not a patch type; use strategic, merge or json", patch.Type)
+		return
+	}
+	switch {
+	case len(patch.Patch.Raw) == 0:
+		p.Add(path.Child("patch"), "is missing; give the part of the object that changes")
+	case patch.HasItsForm():
+	case patch.Type == "json":
+		p.Add(path.Child("patch"), "is not a list; a patch of type json is a list of operations such as {op: replace, path: /spec/replicas, value: 3}")
+	default:
+		p.Add(path.Child("patch"), "is not an object; give the part of the object that changes, or type: json for a list of operations")
+	}
+}
+
+// HasItsForm reports whether the patch is a list if the type is json, and an object otherwise.
+func (p *Patch) HasItsForm() bool {
+	opening := "{"
+	if p.Type == "json" {
+		opening = "["
+	}
+	return strings.HasPrefix(string(p.Patch.Raw), opening)
+}
+
+func validateTarget(p *Problems, path *field.Path, target Target, kinds ...string) {
+	kind, _, err := ParseTarget(target.Target)
+	switch {
+	case target.Target == "":
+		p.Add(path.Child("target"), "is missing; give kind/name, such as deployment/web")
+	case err != nil:
+		p.Add(path.Child("target"), "%s", err)
+	case len(kinds) > 0 && !slices.Contains(kinds, kind):
+		p.Add(path.Child("target"), "%q is a %s; name a %s", target.Target, kind, Or(kinds))
+	}
+}
+
+func validateDelete(p *Problems, path *field.Path, action *Delete) {
+	if len(action.Files) == 0 && len(action.Targets) == 0 && action.Pods == nil {
+		p.Add(path, "deletes nothing; give files, targets or pods")
+	}
+	for i, target := range action.Targets {
+		if _, _, err := ParseTarget(target); err != nil {
+			p.Add(path.Child("targets").Index(i), "%s", err)
+		}
+	}
+	if action.Pods != nil {
+		validateSelector(p, path.Child("pods", "selector"), action.Pods.Selector)
+		if action.Pods.Nodes != nil {
+			validateNodes(p, path.Child("pods", "nodes"), *action.Pods.Nodes)
+		}
+	}
+}
+
+func validateNodes(p *Problems, path *field.Path, nodes Nodes) {
+	if len(nodes.Names) == 0 && nodes.Selector == "" {
+		p.Add(path, "selects no node; give names, or a selector such as topology.kubernetes.io/zone=zone-1")
+	}
+	validateSelector(p, path.Child("selector"), nodes.Selector)
+}
+
+func validateSelector(p *Problems, path *field.Path, text string) {
+	if _, err := labels.Parse(text); err != nil {
+		p.Add(path, "%q is not a label selector: %s; give one such as app=web,tier!=cache", text, err)
+	}
+}
+
+func validateNotNegative(p *Problems, path *field.Path, value int) {
+	if value < 0 {
+		p.Add(path, "%d is negative; give 0 or more", value)
+	}
+}
+
+var allActions = []string{"apply", "patch", "scale", "delete", "rollout", "trigger", "cordon", "uncordon", "drain", "fail", "restore"}
+
+// actions returns the names of the actions that the step gives.
+func (s *Step) actions() []string {
+	var names []string
+	for i, given := range []bool{
+		s.Apply != nil, s.Patch != nil, s.Scale != nil, s.Delete != nil, s.Rollout != nil, s.Trigger != nil,
+		s.Cordon != nil, s.Uncordon != nil, s.Drain != nil, s.Fail != nil, s.Restore != nil,
+	} {
+		if given {
+			names = append(names, allActions[i])
+		}
+	}
+	return names
+}
+
+// NodeAction is an action on nodes, by its name in the file.
+type NodeAction struct {
+	Name  string
+	Nodes *Nodes
+}
+
+// OnNodes returns the step's actions on nodes.
+func (s *Step) OnNodes() []NodeAction {
+	var actions []NodeAction
+	if s.Cordon != nil {
+		actions = append(actions, NodeAction{"cordon", &s.Cordon.Nodes})
+	}
+	if s.Uncordon != nil {
+		actions = append(actions, NodeAction{"uncordon", &s.Uncordon.Nodes})
+	}
+	if s.Drain != nil {
+		actions = append(actions, NodeAction{"drain", &s.Drain.Nodes})
+	}
+	if s.Fail != nil {
+		actions = append(actions, NodeAction{"fail", &s.Fail.Nodes})
+	}
+	if s.Restore != nil {
+		actions = append(actions, NodeAction{"restore", &s.Restore.Nodes})
+	}
+	return actions
+}

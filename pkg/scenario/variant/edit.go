@@ -1,0 +1,179 @@
+// Package variant derives other scenarios from one: what it would be, had something been otherwise from the start. What changes is copied,
+// and the rest is shared, so that the scenario itself stays as it is.
+package variant
+
+import (
+	"encoding/json"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// change returns an object as it would be: a copy, or the object itself where nothing changes.
+type change func(cluster.Object) cluster.Object
+
+// Edit returns the scenario as it would be had the pods of the owner always had another spec. The function changes a pod's spec in
+// place. It is given a copy of every one that the scenario holds: the template of the owner in the cluster and in each step that
+// applies or patches it; those of the ReplicaSets, Jobs and ControllerRevisions that it controls, as dumps have them; and those of
+// its pods, bound ones included. It may be given a spec that it has changed already.
+func Edit(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) *scenario.Scenario {
+	f := editPods(s, owner, edit)
+	return changeAll(s, f, f.ofPatched)
+}
+
+func editPods(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) change {
+	owned := ownedBy(s, owner)
+	return func(obj cluster.Object) cluster.Object {
+		if !owned(obj) {
+			return obj
+		}
+		edited := obj.DeepCopyObject().(cluster.Object)
+		if revision, ok := edited.(*appsv1.ControllerRevision); ok {
+			editRevision(revision, edit)
+		} else if spec, _ := cluster.PodSpec(edited); spec != nil {
+			edit(spec)
+		}
+		return edited
+	}
+}
+
+// changeAll returns the scenario with a change to every object that it holds, and to whatever its patches make of one.
+func changeAll(s *scenario.Scenario, f change, patched func(cluster.Object) (cluster.Object, error)) *scenario.Scenario {
+	next := *s
+	next.Cluster, next.Workloads = f.each(s.Cluster), f.each(s.Workloads)
+	next.Steps = slices.Clone(s.Steps)
+	for i := range next.Steps {
+		step := &next.Steps[i]
+		step.Objects = f.each(step.Objects)
+		if step.Patch != nil {
+			step.Edits = append(slices.Clip(step.Edits), &scenario.PatchEdit{Edit: patched})
+		}
+	}
+	return &next
+}
+
+// each returns the objects, each changed.
+func (f change) each(objects []cluster.Object) []cluster.Object {
+	var all []cluster.Object
+	for _, obj := range objects {
+		all = append(all, f(obj))
+	}
+	return all
+}
+
+// ofPatched is the change of an object that a step has patched, which always fits.
+func (f change) ofPatched(obj cluster.Object) (cluster.Object, error) { return f(obj), nil }
+
+// Unplace returns the scenario without the pods of the owner that the cluster has on nodes, and without the ReplicaSets, Jobs and
+// ControllerRevisions that it controls, so that all of its pods are made and placed anew.
+func Unplace(s *scenario.Scenario, owner cluster.Ref) *scenario.Scenario {
+	owned := ownedBy(s, owner)
+	next := *s
+	next.Cluster = slices.DeleteFunc(slices.Clone(s.Cluster), func(obj cluster.Object) bool {
+		return owned(obj) && cluster.RefTo(obj) != owner
+	})
+	return &next
+}
+
+// Scale returns the scenario with so many replicas of the owner, a Deployment, ReplicaSet or StatefulSet, at the named step: what
+// sets the number last by then sets this one. Earlier steps have the replicas that they had.
+func Scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32) *scenario.Scenario {
+	f := setReplicas(owner, replicas)
+	return scale(s, owner, step, replicas, f, f)
+}
+
+func setReplicas(owner cluster.Ref, replicas int32) change {
+	return func(obj cluster.Object) cluster.Object {
+		if cluster.RefTo(obj) != owner || cluster.ReplicasOf(obj) == nil {
+			return obj
+		}
+		scaled := obj.DeepCopyObject().(cluster.Object)
+		*cluster.ReplicasOf(scaled) = &replicas
+		return scaled
+	}
+}
+
+// scale is ScaleTo with the change of objects that the scenario holds, and of those that its patches make.
+func scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32, held, patched change) *scenario.Scenario {
+	sets := func(objects []cluster.Object) bool {
+		return slices.ContainsFunc(objects, func(obj cluster.Object) bool { return cluster.RefTo(obj) == owner })
+	}
+	next := *s
+	next.Steps = slices.Clone(s.Steps)
+	for i := s.Index(step); i >= 0; i-- {
+		step := &next.Steps[i]
+		switch {
+		case step.Scale != nil && isTarget(step.Scale.Target, owner):
+			scale := *step.Scale
+			scale.Replicas = replicas
+			step.Scale = &scale
+			return &next
+		case step.Apply != nil && sets(step.Objects):
+			step.Objects = held.each(step.Objects)
+			return &next
+		case step.Patch != nil && isTarget(step.Patch.Target, owner):
+			// The patch may set the number, or leave it to what was before.
+			step.Edits = append(slices.Clip(step.Edits), &scenario.PatchEdit{Edit: patched.ofPatched})
+		}
+	}
+	if sets(s.Workloads) {
+		next.Workloads = held.each(s.Workloads)
+	} else {
+		next.Cluster = held.each(s.Cluster)
+	}
+	return &next
+}
+
+// ownedBy returns a function that reports whether an object is the owner or, directly or not, controlled by it.
+func ownedBy(s *scenario.Scenario, owner cluster.Ref) func(cluster.Object) bool {
+	controlledBy := func(obj cluster.Object, above cluster.Ref) bool {
+		ref := metav1.GetControllerOfNoCopy(obj)
+		return ref != nil && cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name} == above
+	}
+	between := map[cluster.Ref]bool{} // ReplicaSets and Jobs
+	for _, obj := range s.Objects() {
+		if controlledBy(obj, owner) {
+			between[cluster.RefTo(obj)] = true
+		}
+	}
+	return func(obj cluster.Object) bool {
+		if cluster.RefTo(obj) == owner || controlledBy(obj, owner) {
+			return true
+		}
+		ref := metav1.GetControllerOfNoCopy(obj)
+		if ref == nil {
+			return false
+		}
+		// A dump may lack the ReplicaSets between Deployments and pods; their names follow from the pods' labels.
+		hash := obj.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey]
+		return between[cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}] ||
+			owner.Kind == "Deployment" && ref.Kind == "ReplicaSet" && obj.GetNamespace() == owner.Namespace && hash != "" && ref.Name == owner.Name+"-"+hash
+	}
+}
+
+func isTarget(target scenario.Target, owner cluster.Ref) bool {
+	ref, err := target.Ref()
+	return err == nil && ref == owner
+}
+
+// editRevision changes the pod's spec in the template that the ControllerRevision of a StatefulSet or a DaemonSet holds.
+func editRevision(revision *appsv1.ControllerRevision, edit func(*v1.PodSpec)) {
+	var data struct {
+		Spec struct {
+			Template v1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(revision.Data.Raw, &data); err != nil {
+		return // which is an error when the revision is admitted
+	}
+	edit(&data.Spec.Template.Spec)
+	if raw, err := json.Marshal(data); err == nil {
+		revision.Data = runtime.RawExtension{Raw: raw}
+	}
+}

@@ -1,0 +1,141 @@
+package variant
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/check"
+)
+
+// Maker derives variants of one scenario. What several of them have in common is made once, so that they share it: their runs share
+// the steps whose objects are the same.
+type Maker struct {
+	base    *scenario.Scenario
+	checker check.Checker
+	changed map[changed]cluster.Object
+}
+
+// changed is an object together with the change to it, by a key.
+type changed struct {
+	key string
+	obj cluster.Object
+}
+
+// NewMaker returns a maker of variants of the scenario. It is not safe for concurrent use.
+func NewMaker(base *scenario.Scenario) *Maker {
+	return &Maker{base: base, changed: map[changed]cluster.Object{}}
+}
+
+// Vary returns the scenario as it would be with a change of objects: patches, replicas or rules. The error lists all that is wrong with
+// it, and names what the change is from: a flag, for one.
+func (m *Maker) Vary(v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
+	p := &scenario.Problems{File: from}
+	if scenario.ValidateVariant(p, nil, v, nil); p.Len() > 0 {
+		return nil, p.Err()
+	}
+	varied := scenario.NewVariant(m.base, v)
+	m.Change(p, varied, v, nil)
+	return varied, p.Err()
+}
+
+// Change makes the change of objects, but for the patches that are to be left out, and checks the scenario that comes of it.
+func (m *Maker) Change(p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
+	for i := range v.Patches {
+		if leaveOut == nil || !leaveOut(&v.Patches[i]) {
+			m.patch(p, varied, field.NewPath("patches").Index(i), &v.Patches[i])
+		}
+	}
+	for _, target := range slices.Sorted(maps.Keys(v.Replicas)) {
+		m.setReplicas(p, varied, target, v.Replicas[target])
+	}
+	for i := range v.Rules {
+		m.keepApart(p, varied, field.NewPath("rules").Index(i), &v.Rules[i])
+	}
+	if p.Len() == 0 {
+		m.checker.Check(p, varied.Scenario)
+	}
+}
+
+// once returns a change that is made of each object once for all changes of the key.
+func (m *Maker) once(key string, f change) change {
+	return func(obj cluster.Object) cluster.Object {
+		after, found := m.changed[changed{key, obj}]
+		if !found {
+			after = f(obj)
+			m.changed[changed{key, obj}] = after
+		}
+		return after
+	}
+}
+
+// patch patches the object wherever the scenario has it.
+func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path *field.Path, patch *scenario.Patch) {
+	s := varied.Scenario
+	wanted, err := patch.Target.Ref()
+	if err != nil {
+		return // which is reported already
+	}
+	if !slices.ContainsFunc(s.Objects(), func(obj cluster.Object) bool { return cluster.RefTo(obj) == wanted }) {
+		s.NotFound(p, path.Child("target"), wanted)
+		return
+	}
+	apply := func(obj cluster.Object) (cluster.Object, error) {
+		if cluster.RefTo(obj) != wanted {
+			return obj, nil
+		}
+		return patch.Apply(obj)
+	}
+	key, err := json.Marshal(patch)
+	if err != nil {
+		p.AddLines(path, err)
+		return
+	}
+	patched := changeAll(s, m.once(string(key), func(obj cluster.Object) cluster.Object {
+		after, err := apply(obj)
+		if err != nil {
+			p.AddLines(path.Child("patch"), err)
+			return obj
+		}
+		return after
+	}), apply)
+	if before := template(s, wanted); before != nil && !equality.Semantic.DeepEqual(before, template(patched, wanted)) {
+		patched = Unplace(patched, wanted)
+	}
+	*s = *patched
+	varied.About(wanted)
+}
+
+// setReplicas sets the number of replicas of a workload after the last step.
+func (m *Maker) setReplicas(p *scenario.Problems, varied *scenario.LoadedVariant, target string, replicas int32) {
+	s := varied.Scenario
+	owner, found := s.FindWorkload(p, field.NewPath("replicas").Key(target), target)
+	if !found {
+		return
+	}
+	last := scenario.WorkloadsStep
+	if len(s.Steps) > 0 {
+		last = s.Steps[len(s.Steps)-1].Name
+	}
+	f := setReplicas(owner, replicas)
+	*s = *scale(s, owner, last, replicas, m.once(fmt.Sprint(target, replicas), f), f)
+	varied.About(owner)
+}
+
+// template is that of the owner's pods, as the scenario has it first.
+func template(s *scenario.Scenario, owner cluster.Ref) *v1.PodSpec {
+	for _, obj := range s.Objects() {
+		if cluster.RefTo(obj) == owner {
+			spec, _ := cluster.PodSpec(obj)
+			return spec
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package variant
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// keepApart sets the rules of the workloads that the change is about.
+func (m *Maker) keepApart(p *scenario.Problems, varied *scenario.LoadedVariant, path *field.Path, change *scenario.RuleChange) {
+	nodes := scenario.NodeLabels(varied.Scenario.Nodes())
+	for i, term := range change.Over {
+		if key := topology.Key(term.TopologyKey); !slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(key) }) {
+			p.Add(path.Child("over").Index(i).Child("topologyKey"), "%s", scenario.LabelHint(key, "node", nodes))
+		}
+	}
+	var owners []cluster.Ref
+	if change.Workload != "" {
+		owner, found := varied.Scenario.FindWorkload(p, path.Child("workload"), change.Workload)
+		if !found {
+			return
+		}
+		owners = append(owners, owner)
+		varied.About(owner)
+	} else {
+		for _, obj := range varied.Scenario.Objects() {
+			owner := cluster.RefTo(obj)
+			if slices.Contains(scenario.Apart, owner.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(owners, owner) {
+				owners = append(owners, owner)
+			}
+		}
+	}
+	for _, owner := range owners {
+		*varied.Scenario = *m.keepOwnerApart(varied.Scenario, owner, change)
+	}
+}
+
+// keepOwnerApart returns the scenario as it would be had the pods of the owner always had that rule. Pods of the owner that the cluster
+// has on nodes are taken from these, to be placed anew.
+func (m *Maker) keepOwnerApart(s *scenario.Scenario, owner cluster.Ref, change *scenario.RuleChange) *scenario.Scenario {
+	var selector *metav1.LabelSelector
+	var own map[string]string
+	for _, obj := range s.Objects() {
+		if cluster.RefTo(obj) == owner {
+			selector, own = selectorOf(obj), cluster.PodLabels(obj)
+		}
+	}
+	by := rule.Apart{
+		By: rule.Separation(change.Rule), MaxSkew: change.MaxSkew, Required: change.WhenUnsatisfiable != string(v1.ScheduleAnyway),
+		MatchLabelKeys: change.MatchLabelKeys,
+	}
+	for _, term := range change.Over {
+		by.Over = append(by.Over, rule.Over{TopologyKey: topology.Key(term.TopologyKey), Weight: term.Weight})
+	}
+	s = Unplace(s, owner)
+	f := editPods(s, owner, func(spec *v1.PodSpec) {
+		by := by
+		if len(by.Over) == 0 && by.By != rule.NoRule {
+			by.Over = keysOf(rule.KeptApart(spec, own, owner.Namespace))
+		}
+		rule.KeepApart(spec, own, owner.Namespace, selector, by)
+	})
+	return changeAll(s, m.once(fmt.Sprint(owner, *change), f), f.ofPatched)
+}
+
+// keysOf are the topology keys of the rules, each once; the hostname if there are none.
+func keysOf(rules []rule.Rule) []rule.Over {
+	var over []rule.Over
+	for _, r := range rules {
+		if !slices.ContainsFunc(over, func(o rule.Over) bool { return o.TopologyKey == r.TopologyKey }) {
+			over = append(over, rule.Over{TopologyKey: r.TopologyKey, Weight: r.Weight})
+		}
+	}
+	if len(over) == 0 {
+		over = []rule.Over{{TopologyKey: v1.LabelHostname}}
+	}
+	return over
+}
+
+// selectorOf is what the rules of the object's pods shall select: its own pods. The selector of a Job names the Job itself.
+func selectorOf(obj cluster.Object) *metav1.LabelSelector {
+	if job, ok := obj.(*batchv1.Job); ok {
+		return &metav1.LabelSelector{MatchLabels: job.Spec.Template.Labels}
+	}
+	return cluster.Selector(obj)
+}

@@ -1,0 +1,69 @@
+package scenario
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Workload finds the workload of one of these kinds that is named as kind/name or namespace/kind/name. The error lists those that
+// exist.
+func (s *Scenario) Workload(target string, kinds ...string) (cluster.Ref, error) {
+	p := &Problems{File: target}
+	var found cluster.Ref
+	if validateWorkload(p, nil, target, kinds...); p.Len() == 0 {
+		found, _ = s.FindWorkload(p, nil, target)
+	}
+	return found, p.Err()
+}
+
+// FindWorkload finds the workload that is named as kind/name or namespace/kind/name, of several the one in the namespace default.
+func (s *Scenario) FindWorkload(p *Problems, path *field.Path, target string) (cluster.Ref, bool) {
+	wanted, err := ParseWorkload(target)
+	if err != nil {
+		return cluster.Ref{}, false // validateWorkload has reported it
+	}
+	var found []cluster.Ref
+	for _, obj := range s.Objects() {
+		if ref := cluster.RefTo(obj); IsWorkload(ref, wanted) && !slices.Contains(found, ref) {
+			found = append(found, ref)
+		}
+	}
+	if i := slices.Index(found, cluster.Ref{Kind: wanted.Kind, Namespace: v1.NamespaceDefault, Name: wanted.Name}); i >= 0 {
+		found = found[i : i+1]
+	}
+	switch len(found) {
+	case 0:
+		s.NotFound(p, path, wanted)
+		return cluster.Ref{}, false
+	case 1:
+		return found[0], true
+	}
+	p.Add(path, "%q could be the %s or the %s; give namespace/kind/name", target, found[0].Describe(), found[1].Describe())
+	return cluster.Ref{}, false
+}
+
+// NotFound reports that the scenario never has the object, and which of its kind it has, those of other namespaces as namespace/name.
+func (s *Scenario) NotFound(p *Problems, path *field.Path, wanted cluster.Ref) {
+	if wanted.Namespace == "" && cluster.Namespaced(wanted.Kind) {
+		wanted.Namespace = v1.NamespaceDefault
+	}
+	seen := map[cluster.Ref]bool{}
+	var names []string
+	for _, obj := range s.Objects() {
+		ref := cluster.RefTo(obj)
+		if ref.Kind != wanted.Kind || seen[ref] {
+			continue
+		}
+		seen[ref] = true
+		if ref.Namespace != wanted.Namespace {
+			names = append(names, ref.Namespace+"/"+ref.Name)
+		} else {
+			names = append(names, ref.Name)
+		}
+	}
+	p.Add(path, "there is no %s in the scenario; %s", wanted.Describe(), Choices(wanted.Name, names))
+}

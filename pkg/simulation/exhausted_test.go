@@ -1,0 +1,32 @@
+package simulation
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Pods of another namespace keep nobody away: with one pod of each namespace in a zone of its own, the zone of the other is free.
+func TestExhaustedByPodsOfTheNamespace(t *testing.T) {
+	labels := map[string]string{"app": "web"}
+	pod := func(namespace, name, node string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Spec: v1.PodSpec{NodeName: node, Affinity: &v1.Affinity{
+			PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+				{TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: labels}}}}}}}
+	}
+	state := &cluster.State{}
+	for _, name := range []string{"n1", "n2"} {
+		state.Nodes = append(state.Nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}}})
+	}
+	next := pod("default", "next", "")
+	for namespace, want := range map[string][]string{"shop": nil, "default": {"n1", "n2"}} {
+		state.Pods = []*v1.Pod{pod("default", "a", "n1"), pod(namespace, "b", "n2")}
+		if _, got := exhausted(next, state); cmp.Diff(want, got) != "" {
+			t.Errorf("with a pod of namespace %s: exhausted are %v, want %v", namespace, got, want)
+		}
+	}
+}
