@@ -128,7 +128,13 @@ func TestActionOnAPullRequest(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	run(repo, "go build -o "+filepath.Join(temp, "simulate")+" ./cmd/simulate")
+	program := filepath.Join(temp, "simulate")
+	run(repo, "go build -ldflags '-s -w' -o "+program+" ./cmd/simulate")
+	if info, err := os.Stat(program); err != nil {
+		t.Fatal(err)
+	} else if info.Size() > 80<<20 {
+		t.Errorf("the program has more than 80 MiB (%d bytes): does it import plugin, or run a template? The linker then keeps every method of every type", info.Size())
+	}
 	git := "git -c user.name=a -c user.email=a@example.com "
 	run(dir, "git init -q --bare origin && git -C origin config uploadpack.allowAnySHA1InWant true && git clone -q origin work 2>/dev/null")
 	run(repo, "cp -r scenarios "+work)

@@ -2,12 +2,10 @@
 package page
 
 import (
-	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"fmt"
-	"html/template"
 	"io"
 	"strings"
 
@@ -67,45 +65,92 @@ func (p *Page) HTML() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return execute("page.html", struct {
-		shell
-		Steps        []Step
-		Pods         []Pod
-		IgnoredKinds []ignoredKind
-		Script, Data template.JS
-	}{
-		shell: newShell(p.Head, "Faultline report", p.Verdict, p.Outcome, "script-src "+sourceHash(pageScript)+"; "),
-		Steps: p.Steps, Pods: p.Pods, IgnoredKinds: ignoredKinds(p.Head.Ignored), Script: template.JS(pageScript), Data: template.JS(data),
-	})
+	title := cmp.Or(p.Head.Scenario, "Faultline report")
+	var m markup
+	m.head(p.Head, title, "script-src "+sourceHash(pageScript)+"; ")
+	m.add(`<a class="skip" href="#report">Skip to the report</a>
+<header class="head">
+<div class="bar">
+%v
+<div class="tools" id="tools"></div>
+</div>
+`, brand)
+	m.about(p.Head, title, p.Verdict, p.Outcome)
+	m.notes(p.Head.Notes)
+	m.ignored(p.Head.Ignored)
+	m.add(`</header>
+<noscript>
+<p class="aside">The map, the failures and the score tables need JavaScript, which is part of this file; it loads nothing. These are the essentials.</p>
+`)
+	m.steps(p.Steps)
+	m.pods(p.Pods)
+	m.add(`</noscript>
+<main id="report" tabindex="-1"></main>
+<footer><p>Placed by the plugins of kube-scheduler %v, in memory, by Faultline %v. This page holds its data and loads nothing.</p></footer>
+<p id="live" class="hidden" aria-live="polite"></p>
+<div id="tip" role="presentation" hidden></div>
+<script type="application/json" id="data">%v</script>
+<script>%v</script>
+</body>
+</html>
+`, p.Head.Scheduler.Version, p.Head.Version, raw(data), raw(pageScript))
+	return report.Escape([]byte(m.String())), nil
 }
 
-// Figure is one self-contained page without a script: a verdict, a picture, and a table of its numbers.
-type Figure struct {
-	Head report.Head
-	// Name is the page's where the scenario has none.
-	Name, Verdict string
-	// SVG is the picture.
-	SVG []byte
-	// About stands above the table, Rest below it. The first row holds the titles, and the first Texts columns are words, the others numbers.
-	About, Rest string
-	Table       [][]string
-	Texts       int
+func (m *markup) notes(notes []string) {
+	if len(notes) == 0 {
+		return
+	}
+	m.add(`<details class="aside"><summary>Notes (%v)</summary><ul>`, len(notes))
+	for _, note := range notes {
+		m.add("<li>%v</li>", note)
+	}
+	m.add("</ul></details>\n")
 }
 
-// HTML is the page.
-func (f *Figure) HTML() ([]byte, error) {
-	return execute("figure.html", struct {
-		shell
-		About, Rest string
-		Picture     template.URL
-		Titles      []string
-		Rows        [][]string
-		Texts       int
-	}{
-		shell: newShell(f.Head, f.Name, f.Verdict, "open", ""), About: f.About, Rest: f.Rest,
-		Picture: template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(f.SVG)),
-		Titles:  f.Table[0], Rows: f.Table[1:], Texts: f.Texts,
-	})
+func (m *markup) ignored(ignored []report.Ignored) {
+	if len(ignored) == 0 {
+		return
+	}
+	m.add(`<details class="aside"><summary>Objects that take no part in scheduling (%v)</summary>
+<table><thead><tr><th scope="col">Kind</th><th scope="col">API version</th><th scope="col" class="number">Objects</th><th scope="col">Names</th></tr></thead>
+<tbody>`, len(ignored))
+	for _, kind := range ignoredKinds(ignored) {
+		m.add(`<tr><td>%v</td><td>%v</td><td class="number">%v</td><td>%v</td></tr>`, kind.Kind, kind.APIVersion, kind.Count, kind.Names)
+	}
+	m.add("</tbody></table></details>\n")
+}
+
+func (m *markup) steps(steps []Step) {
+	if len(steps) == 0 {
+		return
+	}
+	m.add(`<table><thead><tr><th scope="col">Step</th><th scope="col">Action</th><th scope="col" class="number">Running</th><th scope="col" class="number">Pending</th><th scope="col">Expectations</th></tr></thead>
+<tbody>`)
+	for _, step := range steps {
+		m.add(`<tr><td>%v</td><td>%v</td><td class="number">%v</td><td class="number">%v</td><td>`, step.Name, step.Action, step.Running, step.Pending)
+		for _, e := range step.Expectations {
+			if e.Met {
+				m.add("<div>✓ %v</div>", e.Want)
+			} else {
+				m.add("<div>✕ %v; got %v</div>", e.Want, e.Got)
+			}
+		}
+		m.add("</td></tr>")
+	}
+	m.add("</tbody></table>\n")
+}
+
+func (m *markup) pods(pods []Pod) {
+	if len(pods) == 0 {
+		return
+	}
+	m.add(`<table><thead><tr><th scope="col">Pod</th><th scope="col">Step</th><th scope="col">Node</th><th scope="col">Message</th></tr></thead>
+<tbody>`)
+	for _, pod := range pods {
+		m.add("<tr><td>%v/%v</td><td>%v</td><td>%v</td><td>%v</td></tr>", pod.Namespace, pod.Name, pod.Step, pod.Node, pod.Message)
+	}
+	m.add("</tbody></table>\n")
 }
 
 //go:embed assets
@@ -115,9 +160,8 @@ var pageAssets embed.FS
 var pageScripts = []string{"data.js", "dom.js", "map.js", "failure.js", "tables.js", "scores.js", "explain.js", "page.js"}
 
 var (
-	pageTemplates = template.Must(template.ParseFS(pageAssets, "assets/*.html"))
-	pageStyle     = asset("page.css")
-	pageScript    = func() string {
+	pageStyle  = asset("page.css")
+	pageScript = func() string {
 		var all strings.Builder
 		for _, name := range pageScripts {
 			all.WriteString(asset(name))
@@ -134,34 +178,10 @@ func asset(name string) string {
 	return string(data)
 }
 
-func execute(name string, data any) ([]byte, error) {
-	var out bytes.Buffer
-	err := pageTemplates.ExecuteTemplate(&out, name, data)
-	return report.Escape(out.Bytes()), err
-}
-
 // sourceHash names inline text in a Content-Security-Policy.
 func sourceHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-// shell is what every page begins and ends with.
-type shell struct {
-	report.Head
-	Title, Verdict, Outcome string
-	Policy                  string
-	Style                   template.CSS
-}
-
-// newShell allows the page its style and pictures in itself, and what else is given.
-func newShell(h report.Head, name, verdict, outcome, allowed string) shell {
-	s := shell{Head: h, Title: name, Verdict: verdict, Outcome: outcome, Style: template.CSS(pageStyle)}
-	if h.Scenario != "" {
-		s.Title = h.Scenario
-	}
-	s.Policy = fmt.Sprintf("default-src 'none'; style-src %s; %simg-src data:; base-uri 'none'; form-action 'none'", sourceHash(pageStyle), allowed)
-	return s
 }
 
 // ignoredKind are the ignored objects of one kind, the first of them by name.
