@@ -69,7 +69,7 @@ func (o owner) ref() cluster.Ref {
 	return cluster.Ref{Kind: kind, Namespace: o.namespace, Name: name}
 }
 
-// workload is nil if the step has none of that name.
+// workload returns the step's workload of that name, or nil.
 func (s *Step) workload(of owner) *Workload {
 	i := slices.IndexFunc(s.Workloads, func(w Workload) bool { return owner{w.Namespace, w.title()} == of })
 	if i < 0 {
