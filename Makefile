@@ -20,10 +20,10 @@ demo: build ## build, then run the kind walkthrough
 	bin/simulate run scenarios/kind-walkthrough
 
 # The tests of a package take a minute or two, and on a busy machine more than the ten minutes that go test allows.
+# -vet=all: go test vets in any case, and go vet would load and look at every package, and at what it imports, once more.
 test: ## format, vet, tests, the demo, and the gate on the project's own scenarios
 	@unformatted="$$(gofmt -l cmd pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) test -timeout 30m ./...
+	$(GO) test -vet=all -timeout 30m ./...
 	$(GO) test -C .ci/ship -timeout 30m ./...
 	$(MAKE) --no-print-directory demo > /dev/null
 	bin/simulate test scenarios
@@ -32,7 +32,7 @@ lint: ## run golangci-lint, if it is installed
 	golangci-lint run
 
 generate: ## write the generated files under docs/ and the golden files anew
-	go test -timeout 30m ./pkg/scenario/... ./pkg/report ./cmd/simulate/... -update
+	go test -timeout 30m ./pkg/scenario/... ./pkg/report/... ./cmd/simulate/... -update
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./pkg/...

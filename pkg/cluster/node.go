@@ -1,10 +1,14 @@
 package cluster
 
 import (
+	"slices"
+
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	nodeutil "k8s.io/component-helpers/node/util"
 	"k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/kubernetes/pkg/util/taints"
 )
 
 // Repels reports whether a taint of the node keeps the pod from being scheduled there.
@@ -20,4 +24,17 @@ func Repels(node *v1.Node, pod *v1.Pod) bool {
 func Answers(node *v1.Node) bool {
 	_, ready := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady)
 	return ready == nil || ready.Status != v1.ConditionUnknown
+}
+
+// Cordon makes a node that is a copy unschedulable: spec.unschedulable, and the taint that the node lifecycle controller adds.
+func Cordon(node *v1.Node, now metav1.Time) {
+	node.Spec.Unschedulable = true
+	AddTaint(node, v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule, TimeAdded: &now})
+}
+
+// AddTaint adds the taint to a node that is a copy, unless the node has one of the same key and effect.
+func AddTaint(node *v1.Node, taint v1.Taint) {
+	if !taints.TaintExists(node.Spec.Taints, &taint) {
+		node.Spec.Taints = append(slices.Clip(node.Spec.Taints), taint)
+	}
 }

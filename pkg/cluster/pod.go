@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/utils/ptr"
 )
@@ -47,4 +49,25 @@ func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 		},
 	}
 	return &bound
+}
+
+// Stop returns the pod as it is once its containers have been stopped before they were done.
+func Stop(pod *v1.Pod, now metav1.Time) *v1.Pod {
+	stopped := *pod
+	stopped.Status.Phase = v1.PodFailed
+	return WithCondition(&stopped, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "PodFailed", LastTransitionTime: now})
+}
+
+// WithCondition returns the pod with the condition, which replaces one of the same type if that has another status.
+func WithCondition(pod *v1.Pod, condition v1.PodCondition) *v1.Pod {
+	changed := *pod
+	changed.Status.Conditions = slices.Clone(pod.Status.Conditions)
+	_, old := podutil.GetPodCondition(&changed.Status, condition.Type)
+	switch {
+	case old == nil:
+		changed.Status.Conditions = append(changed.Status.Conditions, condition)
+	case old.Status != condition.Status:
+		*old = condition
+	}
+	return &changed
 }

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -106,7 +108,7 @@ func atMost(n int, noun string) string {
 	if n == 0 {
 		return "no " + noun
 	}
-	return "at most " + cluster.Count(n, noun)
+	return "at most " + words.Count(n, noun)
 }
 
 // some joins a few of the words, and counts the others.

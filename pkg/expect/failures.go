@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -27,7 +29,7 @@ type failures struct {
 type failureSet struct {
 	level        string
 	simultaneous int
-	mode         controller.FailureMode
+	mode         node.FailureMode
 }
 
 // analyzed is what they take and, where recovered is set, what comes back after each.
@@ -54,7 +56,7 @@ func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) 
 	set := failureSet{level: topology.Key(bounds.Level), simultaneous: bounds.Count(&f.scenario.Failures), mode: f.mode(bounds)}
 	b := &bounded{FailureBounds: bounds, failureSet: set, step: f.step, found: &blast.Level{}}
 	if domains, _ := topology.Domains(f.step.State.Nodes, set.level); len(domains) < set.simultaneous {
-		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", cluster.Count(len(domains), "domain"), set.simultaneous)
+		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", words.Count(len(domains), "domain"), set.simultaneous)
 		if len(domains) == 0 {
 			b.missing = "after this step no node has the label " + set.level
 		}
@@ -69,13 +71,13 @@ func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) 
 }
 
 // mode is how the nodes fail.
-func (f *failures) mode(bounds *scenario.FailureBounds) controller.FailureMode {
+func (f *failures) mode(bounds *scenario.FailureBounds) node.FailureMode {
 	for _, mode := range []string{bounds.Mode, f.scenario.Failures.Mode} {
 		if mode != "" {
-			return controller.FailureMode(mode)
+			return node.FailureMode(mode)
 		}
 	}
-	return controller.Unreachable
+	return node.Unreachable
 }
 
 // analyze lets the failures happen, and recovers from them if asked to, unless that has been done before.
@@ -147,7 +149,7 @@ func (b *bounded) any() string {
 	if b.simultaneous > 1 {
 		text = fmt.Sprintf("the failure of any %d domains of level %s together", b.simultaneous, b.Level)
 	}
-	if b.mode != controller.Unreachable {
+	if b.mode != node.Unreachable {
 		text += fmt.Sprintf(" (%s)", b.mode)
 	}
 	return text

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
@@ -160,18 +162,18 @@ func (f *Facts) finding(id string, of cluster.Ref, message string) Finding {
 
 // pending is "2 of 3 pods of deployment/web Pending: 0/3 nodes are available: …".
 func (p *Pods) pending() string {
-	subject := fmt.Sprintf("%s of %s", cluster.Count(len(p.Messages), "pod"), p.Workload)
+	subject := fmt.Sprintf("%s of %s", words.Count(len(p.Messages), "pod"), p.Workload)
 	switch {
 	case strings.EqualFold(p.Workload.Kind, "Pod"):
 		subject = p.Workload.String()
 	case p.Desired >= len(p.Messages):
-		subject = fmt.Sprintf("%d of %s of %s", len(p.Messages), cluster.Count(p.Desired, "pod"), p.Workload)
+		subject = fmt.Sprintf("%d of %s of %s", len(p.Messages), words.Count(p.Desired, "pod"), p.Workload)
 	}
 	others := slices.Clone(p.Messages)
 	slices.Sort(others)
 	message := cmp.Or(p.Messages[0], NoMessage)
 	if more := len(slices.Compact(others)) - 1; more > 0 {
-		message += fmt.Sprintf(" (and %s)", cluster.Count(more, "other message"))
+		message += fmt.Sprintf(" (and %s)", words.Count(more, "other message"))
 	}
 	return fmt.Sprintf("%s Pending: %s", subject, message)
 }
@@ -204,7 +206,7 @@ func (f *Facts) failures() []Finding {
 	for i := range f.Failures {
 		failure := "the failure of " + f.Failures[i].Domains
 		for _, loss := range f.Failures[i].Losses {
-			takes := fmt.Sprintf("%s takes %d of %s of %s", failure, loss.Lost, cluster.Count(loss.Replicas, "running pod"), loss.Workload)
+			takes := fmt.Sprintf("%s takes %d of %s of %s", failure, loss.Lost, words.Count(loss.Replicas, "running pod"), loss.Workload)
 			if loss.QuorumLost {
 				add(QuorumLost, loss.Workload, loss.Lost, fmt.Sprintf("%s, whose quorum is %d", takes, loss.Quorum))
 			}
@@ -218,13 +220,13 @@ func (f *Facts) failures() []Finding {
 		for _, pods := range f.Failures[i].Stranded {
 			n := len(pods.Messages)
 			add(PodsStranded, pods.Workload, n, fmt.Sprintf("%s leaves %s of %s stranded: %s",
-				failure, cluster.Count(n, "pod"), pods.Workload, cmp.Or(pods.Messages[0], NoMessage)))
+				failure, words.Count(n, "pod"), pods.Workload, cmp.Or(pods.Messages[0], NoMessage)))
 		}
 	}
 	var found []Finding
 	for _, w := range all {
 		if more := w.failures - 1; more > 0 {
-			w.message += fmt.Sprintf(" (likewise %s)", cluster.Count(more, "other failure"))
+			w.message += fmt.Sprintf(" (likewise %s)", words.Count(more, "other failure"))
 		}
 		found = append(found, f.finding(w.rule, w.of, w.message))
 	}

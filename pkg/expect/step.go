@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -21,12 +23,12 @@ func (j *judge) judgeStep(step *simulation.Step) {
 	pending := len(step.Pending)
 	if j.Pending != nil {
 		j.add(Expectation{
-			Want: cluster.Count(*j.Pending, "pod") + " Pending", Got: fmt.Sprint(pending), Met: pending == *j.Pending, Why: waiting(step.Pending),
+			Want: words.Count(*j.Pending, "pod") + " Pending", Got: fmt.Sprint(pending), Met: pending == *j.Pending, Why: waiting(step.Pending),
 		}, "pending")
 	}
 	if j.PendingAtMost != nil {
 		j.add(Expectation{
-			Want: fmt.Sprintf("at most %s Pending", cluster.Count(*j.PendingAtMost, "pod")), Got: fmt.Sprint(pending),
+			Want: fmt.Sprintf("at most %s Pending", words.Count(*j.PendingAtMost, "pod")), Got: fmt.Sprint(pending),
 			Met: pending <= *j.PendingAtMost, Why: waiting(step.Pending),
 		}, "pendingAtMost")
 	}
@@ -62,7 +64,7 @@ func waiting(pending []placement.Pending) string {
 	}
 	parts := make([]string, len(messages))
 	for i, message := range messages {
-		parts[i] = cluster.Few(pods[message])
+		parts[i] = words.Few(pods[message])
 		if message != "" {
 			parts[i] += ": " + strings.TrimSuffix(message, ".")
 		}
@@ -114,7 +116,7 @@ func (d occupied) String() string {
 	if len(d.pods) == 0 {
 		return d.name + " has no pod"
 	}
-	return d.name + " has " + cluster.Few(d.pods)
+	return d.name + " has " + words.Few(d.pods)
 }
 
 func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(field string, e Expectation)) {
@@ -144,7 +146,7 @@ func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(fiel
 				parts = append(parts, d.String())
 			}
 		}
-		parts = []string{cluster.Few(parts)}
+		parts = []string{words.Few(parts)}
 		if left := waiting(matching(step.Pending, expect.Selector)); lacks && left != "" {
 			parts = append(parts, "Pending "+left)
 		}
@@ -221,7 +223,7 @@ func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.S
 			wrong = append(wrong, fmt.Sprintf("%s is on %s", nameOf(pod), pod.Spec.NodeName))
 		}
 	}
-	e := Expectation{Want: fmt.Sprintf("all %s on %s", about(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: cluster.Few(wrong)}
+	e := Expectation{Want: fmt.Sprintf("all %s on %s", about(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: words.Few(wrong)}
 	is := "elsewhere"
 	if !on {
 		e.Want, is = strings.Replace(e.Want, "all ", "no ", 1), "there"
@@ -230,7 +232,7 @@ func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.S
 	case all == 0:
 		e.Got = "no such pod is running"
 	default:
-		e.Got = fmt.Sprintf("%d of %s %s", len(wrong), cluster.Count(all, "pod"), is)
+		e.Got = fmt.Sprintf("%d of %s %s", len(wrong), words.Count(all, "pod"), is)
 	}
 	return e
 }

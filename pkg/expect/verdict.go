@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // The kinds of differences that a comparison can be asked to fail on.
@@ -96,7 +96,7 @@ func (c *Comparison) Verdict() Verdict {
 	v.other(counted(c.StepsRemoved, "step", "removed"))
 	parts := slices.Concat(v.first, v.bad, v.rest)
 	if len(parts) == 0 && c.Different > 0 {
-		parts = []string{cluster.Count(c.Different, "step") + " not alike"}
+		parts = []string{words.Count(c.Different, "step") + " not alike"}
 	}
 	if len(parts) > 0 {
 		v.Kinds = append(v.Kinds, FailOnAny)
@@ -131,11 +131,11 @@ func (v *verdict) worse(kind, part string) {
 }
 
 // counted is "1 step added"; "" of none.
-func counted(n int, noun, words string) string {
+func counted(n int, noun, what string) string {
 	if n == 0 {
 		return ""
 	}
-	return cluster.Count(n, noun) + " " + words
+	return words.Count(n, noun) + " " + what
 }
 
 func distinct(names []string) int {
@@ -177,7 +177,7 @@ func (v *verdict) where(w largest) string {
 	case v.Steps == 1:
 		return ""
 	case w.others > 0:
-		return fmt.Sprintf(" in %s and %s", w.step, cluster.Count(w.others, "other step"))
+		return fmt.Sprintf(" in %s and %s", w.step, words.Count(w.others, "other step"))
 	}
 	return " in " + w.step
 }

@@ -3,10 +3,9 @@ package gate
 
 import (
 	"context"
-	"runtime"
-	"sync"
 
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -46,27 +45,21 @@ func (o *Outcome) Counts() (all, unmet int) {
 func Test(ctx context.Context, cases []Case, done func(n int)) []Outcome {
 	outcomes := make([]Outcome, len(cases))
 	finished := 0
-	var mu sync.Mutex
 	for _, group := range byGates(cases) {
-		queue := make(chan int)
-		var workers sync.WaitGroup
-		for range min(runtime.GOMAXPROCS(0), len(group)) {
-			workers.Go(func() {
-				for i := range queue {
-					outcomes[i] = cases[i].run(ctx)
-					mu.Lock()
-					if finished++; done != nil {
-						done(finished)
-					}
-					mu.Unlock()
-				}
-			})
+		opts := parallel.Options{}
+		if done != nil {
+			opts.Done = func(n int) { done(finished + n) }
 		}
+		err := parallel.Each(ctx, len(group), opts, func(ctx context.Context, _, i int) error {
+			outcomes[group[i]] = cases[group[i]].run(ctx)
+			return nil
+		})
 		for _, i := range group {
-			queue <- i
+			if err != nil && outcomes[i].Result == nil && outcomes[i].Err == nil {
+				outcomes[i].Err = err // it was not begun
+			}
 		}
-		close(queue)
-		workers.Wait()
+		finished += len(group)
 	}
 	return outcomes
 }

@@ -1,5 +1,13 @@
 package report
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
 // Cycle is a pod's way through one scheduling cycle: what every plugin said of the nodes.
 type Cycle struct {
 	// PreFilter are what the PreFilter plugins said of the pod, in order.
@@ -74,4 +82,92 @@ type Part struct {
 	Pods  []string `json:"pods,omitempty"`
 	// Score is the contribution.
 	Score float64 `json:"score"`
+}
+
+// NewCycle puts a pod's scheduling cycle into the model; nil where none was kept. chosen is the pod's node, or "".
+func NewCycle(cycle *placement.Cycle, chosen string) *Cycle {
+	if cycle == nil {
+		return nil
+	}
+	c := &Cycle{Searched: cycle.Searched, Filters: cycle.Filters, Scored: cycle.Scored}
+	for _, verdict := range cycle.PreFilter {
+		c.PreFilter = append(c.PreFilter, Verdict(verdict))
+	}
+	for _, refusal := range cycle.Refusals {
+		c.Refusals = append(c.Refusals, Refusal(refusal))
+	}
+	for _, candidate := range cycle.Candidates {
+		c.Candidates = append(c.Candidates, Candidate{
+			Node: candidate.Node, Rank: candidate.Rank, Chosen: candidate.Node == chosen, Total: candidate.Total, Scores: newPluginScores(candidate.Scores),
+		})
+	}
+	return c
+}
+
+func newPluginScores(scores []placement.PluginScore) []PluginScore {
+	var all []PluginScore
+	for _, score := range scores {
+		s := PluginScore{Plugin: score.Plugin, Raw: score.Raw, Normalised: score.Normalised, Weight: score.Weight, Weighted: score.Weighted}
+		for _, part := range score.Parts {
+			s.Parts = append(s.Parts, Part{
+				Rule: ruleOf(part), TopologyKey: part.TopologyKey, Domain: part.Domain, Weight: part.Weight, Count: part.Count, Pods: part.Pods, Score: part.Score,
+			})
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// ruleOf says in words whose rule a part of a score follows, and which.
+func ruleOf(part placement.Part) string {
+	var words string
+	switch part.Origin {
+	case placement.Own:
+		words = fmt.Sprintf("its own %s [%d]", part.Rule, part.Index)
+	case placement.Existing, placement.ExistingRequired:
+		words = part.Rule + " of pods that run"
+	case placement.SystemDefault:
+		words = "system default " + part.Rule
+	case placement.ProfileDefault:
+		words = fmt.Sprintf("the profile's %s [%d]", strings.TrimPrefix(part.Rule, "preferred "), part.Index)
+	}
+	switch {
+	case part.Origin == placement.ExistingRequired:
+		words += ", by hardPodAffinityWeight"
+	case part.MaxSkew > 0:
+		words += fmt.Sprintf(", maxSkew %d", part.MaxSkew)
+	}
+	return words
+}
+
+// Present marks the node on which the pod is.
+func (c *Cycle) Present(node string) {
+	if c == nil {
+		return
+	}
+	for i := range c.Candidates {
+		c.Candidates[i].Present = c.Candidates[i].Node == node
+	}
+}
+
+// Chosen is the pod's node among the candidates.
+func (c *Cycle) Chosen() *Candidate {
+	for i := range c.Candidates {
+		if c.Candidates[i].Chosen {
+			return &c.Candidates[i]
+		}
+	}
+	return nil
+}
+
+// Below tells that the node is known to have had less than the top score, or to have been refused.
+func (c *Cycle) Below(node string) bool {
+	if c == nil {
+		return false
+	}
+	i := slices.IndexFunc(c.Candidates, func(candidate Candidate) bool { return candidate.Node == node })
+	if i >= 0 {
+		return c.Candidates[i].Rank != 1
+	}
+	return slices.ContainsFunc(c.Refusals, func(r Refusal) bool { return slices.Contains(r.Nodes, node) })
 }

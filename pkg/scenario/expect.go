@@ -128,7 +128,7 @@ func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 		value *int
 	}{{"pending", expect.Pending}, {"pendingAtMost", expect.PendingAtMost}, {"findings", expect.Findings}} {
 		if bound.value != nil && *bound.value == 0 && expect.Message != "" {
-			p.Add(path.Child("message"), "is of a Pending pod, and %s: 0 expects none; drop one of them", bound.name)
+			p.Add(path.Child("message"), "expects a Pending pod, but %s: 0 allows none; remove one of them", bound.name)
 		}
 	}
 	for i := range expect.Domains {
@@ -190,7 +190,7 @@ func validateFailureBounds(p *Problems, path *field.Path, f *FailureBounds) {
 		p.Add(path, "expects nothing; give radius, lost, stranded, unreplaced or quorumLost")
 	}
 	if f.Radius != nil && !(*f.Radius >= 0 && *f.Radius <= 1) {
-		p.Add(path.Child("radius"), "%v is no share; give a number from 0 to 1, for example 0.5 for a half", *f.Radius)
+		p.Add(path.Child("radius"), "%v is not between 0 and 1; give a share such as 0.5", *f.Radius)
 	}
 	validateAtLeast(p, path.Child("lost"), f.Lost, 0)
 	validateAtLeast(p, path.Child("stranded"), f.Stranded, 0)

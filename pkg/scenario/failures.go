@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -56,6 +55,6 @@ func validateWorkload(p *Problems, path *field.Path, target string, kinds ...str
 	if wanted, err := ParseWorkload(target); err != nil {
 		p.Add(path, "%s", err)
 	} else if !slices.Contains(kinds, wanted.Kind) {
-		p.Add(path, "%q is a %s, which is none of %s", target, wanted.Kind, strings.Join(kinds, ", "))
+		p.Add(path, "%q is a %s; name a %s", target, wanted.Kind, Or(kinds))
 	}
 }

@@ -2,7 +2,7 @@ package scenario
 
 import (
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // Fresh returns the state without everything that makes pods, and without all pods, except what the cluster itself came with.
@@ -26,5 +26,5 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 			gone = append(gone, obj)
 		}
 	}
-	return controller.DeleteAndWait(state, gone...)
+	return admission.DeleteAndWait(state, gone...)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
+// NodeLabels are the labels of each node.
 func NodeLabels(nodes []*v1.Node) []labels.Set {
 	sets := make([]labels.Set, len(nodes))
 	for i, node := range nodes {
@@ -20,18 +21,27 @@ func NodeLabels(nodes []*v1.Node) []labels.Set {
 	return sets
 }
 
-// Choices says which names there are.
+// Or lists what is legal: a, b or c.
+func Or(legal []string) string {
+	last := len(legal) - 1
+	if last < 1 {
+		return strings.Join(legal, "")
+	}
+	return strings.Join(legal[:last], ", ") + " or " + legal[last]
+}
+
+// Choices lists the names that exist.
 func Choices(wanted string, all []string) string {
 	switch len(all) {
 	case 0:
-		return "there is no other"
+		return "there are none"
 	case 1:
 		return "there is " + all[0]
 	}
 	return "there are " + enumerate(wanted, all)
 }
 
-// enumerate lists names; of many, those that are spelled most like the wanted one.
+// enumerate lists names; of many, those spelled most like the wanted one.
 func enumerate(wanted string, all []string) string {
 	const most = 8
 	all = slices.Clone(all)
@@ -48,7 +58,7 @@ func enumerate(wanted string, all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// LabelHint says which values a label has, or which labels there are instead.
+// LabelHint lists the values of a label, or the labels that exist instead of it.
 func LabelHint(key, what string, sets []labels.Set) string {
 	keys, values := map[string]bool{}, map[string]bool{}
 	for _, set := range sets {

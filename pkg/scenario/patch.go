@@ -58,7 +58,7 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 		return nil, err
 	}
 	if cluster.RefTo(patched.Object).Describe() != cluster.RefTo(obj).Describe() {
-		return nil, errors.New("the patch makes another object of " + cluster.RefTo(obj).Describe() + "; kind, namespace and name cannot change")
+		return nil, fmt.Errorf("the patch changes the kind, namespace or name of %s, which cannot change", cluster.RefTo(obj).Describe())
 	}
 	return patched.Object, nil
 }
@@ -83,7 +83,7 @@ func (m *misfit) Error() string {
 		return ""
 	})
 	if errors.As(m.err, new(*json.UnmarshalTypeError)) {
-		text = "it is no list of operations; give for example [{op: replace, path: /spec/replicas, value: 3}]"
+		text = "it is not a list of operations; give a list such as [{op: replace, path: /spec/replicas, value: 3}]"
 	}
 	return fmt.Sprintf("the patch does not fit %s: %s", m.object, text)
 }
@@ -104,7 +104,7 @@ func (p *Patch) ApplyToResource(resource manifest.Ignored) (manifest.Ignored, er
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(after, &head); err != nil || head.Kind != resource.Kind || head.Metadata.Name != resource.Name || head.Metadata.Namespace != resource.Namespace {
-		return resource, errors.New("the patch makes another object of " + operator.Name(resource) + "; kind, namespace and name cannot change")
+		return resource, fmt.Errorf("the patch changes the kind, namespace or name of %s, which cannot change", operator.Name(resource))
 	}
 	return patched, nil
 }

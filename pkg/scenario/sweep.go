@@ -110,17 +110,17 @@ func ValidateSweep(p *Problems, sweep *Sweep) {
 		parameter, path := &sweep.Parameters[i], path.Child("parameters").Index(i)
 		same := func(other Parameter) bool { return other.Name == parameter.Name }
 		if slices.ContainsFunc(sweep.Parameters[:i], same) {
-			p.Add(path.Child("name"), "%q is there already", parameter.Name)
+			p.Add(path.Child("name"), "%q is listed twice", parameter.Name)
 		}
 		validateParameterName(p, path.Child("name"), parameter.Name)
 		if (len(parameter.Values) > 0) == (parameter.Range != nil) {
 			p.Add(path, "give either values or range")
 		} else if r := parameter.Range; r != nil && r.len() == 0 {
-			p.Add(path.Child("range"), "from %d to %d in steps of %d is no number; give a larger to, and a step of 1 or more", r.From, r.To, r.step())
+			p.Add(path.Child("range"), "from %d to %d in steps of %d has no values; give a larger to, and a step of 1 or more", r.From, r.To, r.step())
 		}
 		for j, value := range parameter.Values {
 			if slices.Contains(parameter.Values[:j], value) {
-				p.Add(path.Child("values").Index(j), "%q is there already", value)
+				p.Add(path.Child("values").Index(j), "%q is listed twice", value)
 			}
 		}
 		if points *= max(1, parameter.len()); points > MaxPoints {
@@ -144,7 +144,7 @@ func ValidateSweep(p *Problems, sweep *Sweep) {
 
 func validateParameterName(p *Problems, path *field.Path, name string) {
 	if !parameterName.MatchString(name) {
-		p.Add(path, "%q is no name for $(NAME); give letters, digits, _, . and -, a letter first", name)
+		p.Add(path, "%q is not a parameter name; use letters, digits, _, . and -, and begin with a letter", name)
 	}
 }
 

@@ -35,9 +35,9 @@ func ParseTarget(target string) (kind, name string, err error) {
 	kind = kinds[strings.ToLower(word)]
 	switch {
 	case !found || name == "" || strings.Contains(name, "/"):
-		return "", "", fmt.Errorf("%q does not name an object; give kind/name, for example deployment/web", target)
+		return "", "", fmt.Errorf("%q does not name an object; give kind/name, such as deployment/web", target)
 	case kind == "":
-		return "", "", fmt.Errorf("%q is of no kind that takes part in scheduling; give for example deployment/web or node/worker-1", target)
+		return "", "", fmt.Errorf("%q has a kind that takes no part in scheduling; give an object such as deployment/web or node/worker-1", target)
 	}
 	return kind, name, nil
 }
@@ -64,7 +64,7 @@ func ParseWorkload(text string) (cluster.Ref, error) {
 	}
 	var err error
 	if ref.Kind, ref.Name, err = ParseTarget(target); err != nil || target != text && ref.Namespace == "" {
-		return cluster.Ref{}, fmt.Errorf("%q is neither kind/name nor namespace/kind/name; give for example statefulset/db", text)
+		return cluster.Ref{}, fmt.Errorf("%q is neither kind/name nor namespace/kind/name; give a name such as statefulset/db", text)
 	}
 	return ref, nil
 }

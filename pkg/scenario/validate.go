@@ -22,13 +22,13 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 		case strings.TrimSpace(step.Name) == "":
 			p.Add(path.Child("name"), "is missing; the report shows a step by its name")
 		case names[step.Name]:
-			p.Add(path.Child("name"), "%q is the name of an earlier step, too; give every step a name of its own", step.Name)
+			p.Add(path.Child("name"), "%q is already the name of another step; give every step its own name", step.Name)
 		case step.Name == WorkloadsStep && len(s.Workloads) > 0:
 			p.Add(path.Child("name"), "%q is what the report calls the workloads before the first step; choose another name", step.Name)
 		}
 		names[step.Name] = true
 		if actions := step.actions(); len(actions) > 1 {
-			p.Add(path, "%s are given, and a step has one action; make a step of each", strings.Join(actions, " and "))
+			p.Add(path, "has %s, and a step takes one action; make each a step of its own", strings.Join(actions, " and "))
 		} else if len(actions) == 0 && !step.Fresh {
 			p.Add(path, "has no action; give one of %s, or fresh: true", strings.Join(allActions, ", "))
 		}
@@ -71,7 +71,7 @@ func validateActions(p *Problems, path *field.Path, step *Step, resources func(T
 
 func validateMode(p *Problems, path *field.Path, mode string) {
 	if !slices.Contains([]string{"", "unreachable", "out-of-service", "deleted"}, mode) {
-		p.Add(path, "%q is none of unreachable, out-of-service, deleted", mode)
+		p.Add(path, "%q is not a failure mode; use unreachable, out-of-service or deleted", mode)
 	}
 }
 
@@ -82,7 +82,7 @@ func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(T
 		p.Add(path.Child("type"), "strategic is not for custom resources, which the API server patches by merge or json; give one of these")
 	}
 	if !slices.Contains([]string{"", "strategic", "merge", "json"}, patch.Type) {
-		p.Add(path.Child("type"), "%q is none of strategic, merge, json", patch.Type)
+		p.Add(path.Child("type"), "%q is not a patch type; use strategic, merge or json", patch.Type)
 		return
 	}
 	switch {
@@ -90,9 +90,9 @@ func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(T
 		p.Add(path.Child("patch"), "is missing; give the part of the object that changes")
 	case patch.HasItsForm():
 	case patch.Type == "json":
-		p.Add(path.Child("patch"), "is no list; a patch of type json is a list of operations such as {op: replace, path: /spec/replicas, value: 3}")
+		p.Add(path.Child("patch"), "is not a list; a patch of type json is a list of operations such as {op: replace, path: /spec/replicas, value: 3}")
 	default:
-		p.Add(path.Child("patch"), "is no object; give the part of the object that changes, or type: json for a list of operations")
+		p.Add(path.Child("patch"), "is not an object; give the part of the object that changes, or type: json for a list of operations")
 	}
 }
 
@@ -109,17 +109,17 @@ func validateTarget(p *Problems, path *field.Path, target Target, kinds ...strin
 	kind, _, err := ParseTarget(target.Target)
 	switch {
 	case target.Target == "":
-		p.Add(path.Child("target"), "is missing; give kind/name, for example deployment/web")
+		p.Add(path.Child("target"), "is missing; give kind/name, such as deployment/web")
 	case err != nil:
 		p.Add(path.Child("target"), "%s", err)
 	case len(kinds) > 0 && !slices.Contains(kinds, kind):
-		p.Add(path.Child("target"), "%q is a %s, which is none of %s", target.Target, kind, strings.Join(kinds, ", "))
+		p.Add(path.Child("target"), "%q is a %s; name a %s", target.Target, kind, Or(kinds))
 	}
 }
 
 func validateDelete(p *Problems, path *field.Path, action *Delete) {
 	if len(action.Files) == 0 && len(action.Targets) == 0 && action.Pods == nil {
-		p.Add(path, "has nothing to delete; give files, targets or pods")
+		p.Add(path, "deletes nothing; give files, targets or pods")
 	}
 	for i, target := range action.Targets {
 		if _, _, err := ParseTarget(target); err != nil {
@@ -143,7 +143,7 @@ func validateNodes(p *Problems, path *field.Path, nodes Nodes) {
 
 func validateSelector(p *Problems, path *field.Path, text string) {
 	if _, err := labels.Parse(text); err != nil {
-		p.Add(path, "%q is no label selector: %s; give for example app=web,tier!=cache", text, err)
+		p.Add(path, "%q is not a label selector: %s; give one such as app=web,tier!=cache", text, err)
 	}
 }
 

@@ -81,7 +81,7 @@ func ValidateVariants(p *Problems, variants []Variant, resources func(Target) bo
 		case v.Name == Baseline:
 			p.Add(path.Child("name"), "%q is what the report calls the scenario as it is; choose another name", v.Name)
 		case names[v.Name]:
-			p.Add(path.Child("name"), "%q is the name of an earlier variant, too; give every variant a name of its own", v.Name)
+			p.Add(path.Child("name"), "%q is already the name of another variant; give every variant its own name", v.Name)
 		}
 		names[v.Name] = true
 		ValidateVariant(p, path, v, resources)
@@ -120,16 +120,16 @@ func validateRule(p *Problems, path *field.Path, change *RuleChange) {
 		validateWorkload(p, path.Child("workload"), change.Workload, Apart...)
 	}
 	if !slices.Contains(rule.Separations, rule.Separation(change.Rule)) {
-		p.Add(path.Child("rule"), "%q is none of none, soft, hard and spread", change.Rule)
+		p.Add(path.Child("rule"), "%q is not a rule; use none, soft, hard or spread", change.Rule)
 	}
 	if rule.Separation(change.Rule) == rule.NoRule && len(change.Over)+len(change.MatchLabelKeys) > 0 {
 		p.Add(path, "rule none takes neither over nor matchLabelKeys")
 	}
 	if rule.Separation(change.Rule) != rule.EvenlySpread && (change.MaxSkew != 0 || change.WhenUnsatisfiable != "") {
-		p.Add(path, "maxSkew and whenUnsatisfiable are for rule spread alone")
+		p.Add(path, "maxSkew and whenUnsatisfiable are only for rule spread")
 	}
 	if change.MaxSkew < 0 {
-		p.Add(path.Child("maxSkew"), "%d is less than 1", change.MaxSkew)
+		p.Add(path.Child("maxSkew"), "%d is less than 1; give 1 or more", change.MaxSkew)
 	}
 	if !slices.Contains([]string{"", string(v1.DoNotSchedule), string(v1.ScheduleAnyway)}, change.WhenUnsatisfiable) {
 		p.Add(path.Child("whenUnsatisfiable"), "%q is neither DoNotSchedule nor ScheduleAnyway", change.WhenUnsatisfiable)
@@ -141,12 +141,12 @@ func validateRule(p *Problems, path *field.Path, change *RuleChange) {
 		case term.TopologyKey == "":
 			p.Add(path.Child("topologyKey"), "is missing; give a node label, or region, zone or node")
 		case slices.ContainsFunc(change.Over[:i], same):
-			p.Add(path.Child("topologyKey"), "%q is there already", term.TopologyKey)
+			p.Add(path.Child("topologyKey"), "%q is listed twice", term.TopologyKey)
 		}
 		if term.Weight != 0 && rule.Separation(change.Rule) != rule.SoftAnti {
-			p.Add(path.Child("weight"), "is for rule soft alone")
+			p.Add(path.Child("weight"), "is only for rule soft")
 		} else if term.Weight < 0 || term.Weight > 100 {
-			p.Add(path.Child("weight"), "%d is not between 1 and 100", term.Weight)
+			p.Add(path.Child("weight"), "%d is out of range; give 1 to 100", term.Weight)
 		}
 	}
 }

@@ -17,7 +17,10 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // act carries out the step and describes what it did.
@@ -44,13 +47,13 @@ func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.Load
 func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
 	switch {
 	case spec.Apply != nil:
-		next, notes, err := controller.Admit(state, r.arriving(spec)...)
+		next, notes, err := admission.Admit(state, r.arriving(spec)...)
 		step.Notes = append(step.Notes, notes...)
 		return next, cmp.Or(spec.Action, "apply "+applied(spec)), err
 	case spec.Patch != nil:
 		return r.patch(state, spec, step)
 	case spec.Scale != nil:
-		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", words(spec.Scale.Target), spec.Scale.Replicas), func(obj cluster.Object) {
+		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", argument(spec.Scale.Target), spec.Scale.Replicas), func(obj cluster.Object) {
 			replicas := spec.Scale.Replicas
 			switch o := obj.(type) {
 			case *appsv1.Deployment:
@@ -71,11 +74,11 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 			return nil, "", err
 		}
 		next, _, err := controller.RunCronJob(state, obj.(*batchv1.CronJob))
-		return next, "create job --from=" + words(*spec.Trigger), err
+		return next, "create job --from=" + argument(*spec.Trigger), err
 	case spec.Cordon != nil:
-		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", controller.Cordon)
+		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", node.Cordon)
 	case spec.Uncordon != nil:
-		return r.onNodes(ctx, state, spec.Uncordon, step, "uncordon", controller.Uncordon)
+		return r.onNodes(ctx, state, spec.Uncordon, step, "uncordon", node.Uncordon)
 	case spec.Drain != nil:
 		return r.drain(ctx, state, spec.Drain, step)
 	case spec.Fail != nil:
@@ -124,7 +127,7 @@ func (r *run) change(state *cluster.State, target scenario.Target, step *Step, a
 	}
 	changed := obj.DeepCopyObject().(cluster.Object)
 	f(changed)
-	next, notes, err := controller.Admit(state, changed)
+	next, notes, err := admission.Admit(state, changed)
 	step.Notes = append(step.Notes, notes...)
 	return next, action, err
 }
@@ -139,18 +142,18 @@ func (r *run) patch(state *cluster.State, spec *scenario.LoadedStep, step *Step)
 	if err != nil {
 		return nil, "", err
 	}
-	next, notes, err := controller.Admit(state, patched)
+	next, notes, err := admission.Admit(state, patched)
 	step.Notes = append(step.Notes, notes...)
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is valid JSON
-	return next, fmt.Sprintf("patch %s -p '%s'", words(patch.Target), compact.String()), err
+	return next, fmt.Sprintf("patch %s -p '%s'", argument(patch.Target), compact.String()), err
 }
 
 func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
 	objects := slices.Clone(spec.Objects)
-	var words []string
+	var deleted []string
 	if len(spec.Delete.Files) > 0 {
-		words = append(words, "-f "+strings.Join(spec.Delete.Files, " -f "))
+		deleted = append(deleted, "-f "+strings.Join(spec.Delete.Files, " -f "))
 	}
 	for _, name := range spec.Delete.Targets {
 		obj, err := find(state, scenario.Target{Target: name, Namespace: spec.Delete.Namespace})
@@ -158,7 +161,7 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 			return nil, "", err
 		}
 		objects = append(objects, obj)
-		words = append(words, name)
+		deleted = append(deleted, name)
 	}
 	if selected := spec.Delete.Pods; selected != nil {
 		pods, err := selectPods(state, spec.Delete.Namespace, selected)
@@ -170,18 +173,18 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 				objects = append(objects, pod)
 			}
 		}
-		words = append(words, cluster.Count(len(pods), "pod"))
+		deleted = append(deleted, words.Count(len(pods), "pod"))
 	}
 	next, err := inTurn(ctx, r.World, state, step, spec.Delete.Together, objects, func(state *cluster.State, objects ...cluster.Object) (*cluster.State, error) {
-		return controller.Delete(state, objects...), nil
+		return admission.Delete(state, objects...), nil
 	})
-	return next, "delete " + strings.Join(words, " "), err
+	return next, "delete " + strings.Join(deleted, " "), err
 }
 
 func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Step) (*cluster.State, string, error) {
-	action := "rollout restart " + words(rollout.Target)
+	action := "rollout restart " + argument(rollout.Target)
 	if !rollout.Restart {
-		action = "set image " + words(rollout.Target)
+		action = "set image " + argument(rollout.Target)
 		for _, container := range slices.Sorted(maps.Keys(rollout.Images)) {
 			action += " " + container + "=" + rollout.Images[container]
 		}
@@ -217,7 +220,7 @@ func setImages(spec *v1.PodSpec, images map[string]string) error {
 		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+		return fmt.Errorf("there is no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 	}
 	return nil
 }
@@ -228,16 +231,16 @@ func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, s
 	if err != nil {
 		return nil, "", err
 	}
-	mode := controller.Unreachable
+	mode := node.Unreachable
 	if fail.Mode != "" {
-		mode = controller.FailureMode(fail.Mode)
+		mode = node.FailureMode(fail.Mode)
 	}
-	if mode == controller.Deleted {
+	if mode == node.Deleted {
 		for _, name := range names {
 			r.lost = append(slices.Clip(r.lost), state.Node(name)) // an earlier step's list stays unchanged
 		}
 	}
-	next, err := controller.Fail(state, mode, names...)
+	next, err := node.Fail(state, mode, names...)
 	return next, fmt.Sprintf("%s: %s", mode, list(names)), err
 }
 
@@ -259,11 +262,11 @@ func (r *run) restore(ctx context.Context, state *cluster.State, nodes *scenario
 				gone = append(gone, all.Node(name))
 			}
 		}
-		next, _, err := controller.Admit(state, gone...)
+		next, _, err := admission.Admit(state, gone...)
 		if err != nil {
 			return nil, err
 		}
-		return controller.Restore(next, names...) // also those that stopped answering before they were deleted
+		return node.Restore(next, names...) // also those that stopped answering before they were deleted
 	})
 	return next, "restore " + list(names), err
 }
@@ -283,7 +286,7 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 			return obj, nil
 		}
 	}
-	return nil, fmt.Errorf("%s does not exist at this step", words(target))
+	return nil, fmt.Errorf("%s is not there at this step", argument(target))
 }
 
 // selectNodes returns the selected nodes in kubectl's order: named ones as given, then by name, as the API server lists the matches of a
@@ -294,7 +297,7 @@ func selectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
 		names = append(names, node.Name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no node matches %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
+		return nil, fmt.Errorf("no node is selected by %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
 	}
 	named := func(name string) int {
 		if i := slices.Index(nodes.Names, name); i >= 0 {
@@ -336,10 +339,11 @@ func applied(spec *scenario.LoadedStep) string {
 	if len(spec.Apply.Files) > 0 {
 		return "-f " + strings.Join(spec.Apply.Files, " -f ")
 	}
-	return cluster.Count(len(spec.Objects), "object")
+	return words.Count(len(spec.Objects), "object")
 }
 
-func words(target scenario.Target) string {
+// argument is the target as an argument of kubectl.
+func argument(target scenario.Target) string {
 	if target.Namespace == "" || target.Namespace == v1.NamespaceDefault {
 		return target.Target
 	}
@@ -349,7 +353,7 @@ func words(target scenario.Target) string {
 // list names a few nodes, or counts many.
 func list(names []string) string {
 	if len(names) > 5 {
-		return cluster.Count(len(names), "node")
+		return words.Count(len(names), "node")
 	}
 	return strings.Join(names, " ")
 }

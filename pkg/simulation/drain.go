@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -20,10 +20,10 @@ type Drained struct {
 	// Evicted are the pods that left the node, in order of eviction.
 	Evicted []*v1.Pod
 	// Blocked are the pods that keep kubectl from evicting any pod of the node, in its words.
-	Blocked []controller.Blocked
+	Blocked []node.Blocked
 	// Refused are the pods left when nothing moves any more, with the API server's last answer to their eviction or, if they are
 	// Terminating, what they wait for.
-	Refused []controller.Blocked
+	Refused []node.Blocked
 	// Placed are the pods that got a node meanwhile and kept it to the end; Pending are those without a node at the end.
 	Placed  []placement.Placement
 	Pending []placement.Pending
@@ -35,8 +35,8 @@ func (d *Drained) Ends() bool { return len(d.Blocked)+len(d.Refused) == 0 }
 // Drain cordons the nodes and evicts their pods node by node, as kubectl drain does. When a budget allows no eviction, controllers and
 // scheduler act until it does, or until nothing moves any more; then it goes on to the next node, as kubectl does with a --timeout. What
 // happens is added to the step.
-func (w *World) Drain(ctx context.Context, state *cluster.State, nodes []string, options controller.DrainOptions, step *Step) (*cluster.State, []Drained, error) {
-	state, err := controller.Cordon(state, nodes...)
+func (w *World) Drain(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions, step *Step) (*cluster.State, []Drained, error) {
+	state, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,8 +54,8 @@ func (w *World) Drain(ctx context.Context, state *cluster.State, nodes []string,
 
 // DrainOrder looks for an order of the nodes in which every drain finishes: it cordons them all, and repeatedly drains the first of the
 // rest whose drain finishes. It returns the result of that order, or nil if at some point there is no such node.
-func (w *World) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options controller.DrainOptions) ([]Drained, error) {
-	cordoned, err := controller.Cordon(state, nodes...)
+func (w *World) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) ([]Drained, error) {
+	cordoned, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (w *World) DrainOrder(ctx context.Context, state *cluster.State, nodes []st
 }
 
 // firstThatEnds returns the index of the first node whose drain finishes, and the state after it; -1 if there is none.
-func (w *World) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string, options controller.DrainOptions) (int, *cluster.State, error) {
+func (w *World) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) (int, *cluster.State, error) {
 	for i, node := range nodes {
 		w.Reset()
 		next, drained, err := w.drainNode(ctx, state, node, options, &Step{})
@@ -92,9 +92,9 @@ func (w *World) firstThatEnds(ctx context.Context, state *cluster.State, nodes [
 }
 
 // drainNode evicts the pods of one node until all are gone or no budget allows another eviction.
-func (w *World) drainNode(ctx context.Context, state *cluster.State, node string, options controller.DrainOptions, step *Step) (*cluster.State, *Drained, error) {
-	d := &Drained{Node: node}
-	pods, blocked, err := controller.Drainable(state, node, options)
+func (w *World) drainNode(ctx context.Context, state *cluster.State, name string, options node.DrainOptions, step *Step) (*cluster.State, *Drained, error) {
+	d := &Drained{Node: name}
+	pods, blocked, err := node.Drainable(state, name, options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,11 +110,11 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, node string
 			if current := podOf(state, pod); current == nil || current.DeletionTimestamp != nil {
 				continue
 			}
-			next, err := controller.Evict(state, pod)
+			next, err := node.Evict(state, pod)
 			if err != nil {
 				// the error also names the pod
 				reason := strings.TrimPrefix(err.Error(), fmt.Sprintf("Pod %s/%s: ", pod.Namespace, pod.Name))
-				d.Refused = append(d.Refused, controller.Blocked{Pod: pod, Reason: reason})
+				d.Refused = append(d.Refused, node.Blocked{Pod: pod, Reason: reason})
 				continue
 			}
 			d.Evicted = append(d.Evicted, pod)
@@ -128,10 +128,10 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, node string
 		}
 	}
 	// Controllers may have deleted a pod whose eviction was refused, and kubectl waits until the pods that it evicted are gone.
-	d.Refused = slices.DeleteFunc(d.Refused, func(b controller.Blocked) bool { return podOf(state, b.Pod) == nil })
+	d.Refused = slices.DeleteFunc(d.Refused, func(b node.Blocked) bool { return podOf(state, b.Pod) == nil })
 	for _, pod := range pods {
 		if current := podOf(state, pod); current != nil && current.DeletionTimestamp != nil {
-			d.Refused = append(d.Refused, controller.Blocked{Pod: current, Reason: "it stays Terminating, since the kubelet of its node does not answer"})
+			d.Refused = append(d.Refused, node.Blocked{Pod: current, Reason: "it stays Terminating, since the kubelet of its node does not answer"})
 		}
 	}
 	d.Placed, d.Pending = stillThere(during.Placed, state), during.Pending
@@ -157,7 +157,7 @@ func (r *run) drain(ctx context.Context, state *cluster.State, drain *scenario.D
 	if err != nil {
 		return nil, "", err
 	}
-	options := controller.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
+	options := node.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
 	state, all, err := r.Drain(ctx, state, names, options, step)
 	if err != nil {
 		return nil, "", err

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
@@ -75,7 +75,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	options := controller.DrainOptions{IgnoreDaemonSets: true}
+	options := node.DrainOptions{IgnoreDaemonSets: true}
 	drain := func(state *cluster.State, nodes ...string) []drainFigures {
 		world.Reset()
 		_, all, err := world.Drain(t.Context(), state, nodes, options, &Step{})

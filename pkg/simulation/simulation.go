@@ -12,8 +12,10 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -160,7 +162,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 			return r.proceed(known, common)
 		}
 	}
-	state, notes, err := controller.Admit(Empty(s), s.Cluster...)
+	state, notes, err := admission.Admit(Empty(s), s.Cluster...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -245,7 +247,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 // stopped notes in which zones pods stay on failed nodes because too many are down.
 func stopped(state *cluster.State) []string {
 	var notes []string
-	for _, d := range controller.Disruptions(state) {
+	for _, d := range node.Disruptions(state) {
 		of := "nodes without a zone"
 		switch {
 		case d.All:

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -89,7 +91,7 @@ func whyPlaced(placed []placement.Placement) []string {
 	if forced > 0 {
 		part := fmt.Sprintf("%s had a single node left", ofAll(forced, len(placed)))
 		if len(refusers) > 0 {
-			part += ", since " + cluster.List(slices.Sorted(slices.Values(refusers))) + " refused the others"
+			part += ", since " + words.And(slices.Sorted(slices.Values(refusers))) + " refused the others"
 		}
 		parts = append(parts, part)
 	}
@@ -143,7 +145,7 @@ func whose(plugin string, pod *v1.Pod) string {
 		if len(kinds) == 0 {
 			return "other pods' affinity"
 		}
-		return "the preferred " + cluster.List(kinds)
+		return "the preferred " + words.And(kinds)
 	}
 	return plugin
 }
@@ -159,7 +161,7 @@ func preference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm)
 	if len(keys) == 0 {
 		return kinds
 	}
-	return append(kinds, kind+" over "+cluster.List(keys))
+	return append(kinds, kind+" over "+words.And(keys))
 }
 
 func whyPending(pending []placement.Pending, state *cluster.State) []string {
@@ -181,16 +183,16 @@ func whyPending(pending []placement.Pending, state *cluster.State) []string {
 
 func whyRefused(p placement.Pending, state *cluster.State) string {
 	if term, domains := exhausted(p.Pod, state); term != "" && apartAlone(p.Reasons) {
-		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, cluster.Few(domains))
+		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, words.Few(domains))
 	}
 	if len(p.Reasons) == 0 {
 		return strings.TrimSuffix(p.Message, ".")
 	}
 	var refusals []string
 	for _, reason := range p.Reasons {
-		refusals = append(refusals, fmt.Sprintf("%s refuses %s (%s)", reason.Plugin, cluster.Count(reason.Nodes, "node"), reason.Message))
+		refusals = append(refusals, fmt.Sprintf("%s refuses %s (%s)", reason.Plugin, words.Count(reason.Nodes, "node"), reason.Message))
 	}
-	return cluster.List(refusals)
+	return words.And(refusals)
 }
 
 // apartAlone reports whether, apart from taints, only pod affinity rejected nodes.

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // World is what acts on a cluster by itself: the controllers and the scheduler. It is not safe for concurrent use.
@@ -179,7 +180,7 @@ func after(state *cluster.State, placed *placement.Result) *cluster.State {
 		victims = append(victims, preemption.Victim)
 	}
 	// A pod can be placed and, in the same pass, make room for a later one.
-	return controller.Terminate(state.With(placed.Changed()...), v1.PodReasonPreemptionByScheduler, victims...)
+	return admission.Terminate(state.With(placed.Changed()...), v1.PodReasonPreemptionByScheduler, victims...)
 }
 
 // at returns the state at another time.

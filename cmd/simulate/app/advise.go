@@ -9,9 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/ask/advice"
+	askadvice "github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/advice"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -62,7 +63,7 @@ The best candidates come first, each with its patch, what it does not solve, and
 			bar := newProgress(s.err)
 			bar.unit = "runs"
 			defer bar.done()
-			found, err := advice.Of(cmd.Context(), loaded, owner, advice.Options{
+			found, err := askadvice.Of(cmd.Context(), loaded, owner, askadvice.Options{
 				Trials: trials, Fewer: !cmd.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: bar.update,
 			})
 			if err != nil {
@@ -71,9 +72,9 @@ The best candidates come first, each with its patch, what it does not solve, and
 			if out.opts.All {
 				top = len(found.Candidates)
 			}
-			r := report.NewAdvice(found, report.Again{Input: in.again(scenarios), Ties: in.tiesAgain(cmd)}, top, version)
+			r := advice.New(found, advice.Again{Input: in.again(scenarios), Ties: in.tiesAgain(cmd)}, top, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteAdvice(w, r, format, opts)
+				return advice.Formats.Write(w, r, format, opts)
 			})
 		},
 	}
@@ -82,7 +83,7 @@ The best candidates come first, each with its patch, what it does not solve, and
 	flags.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the workload (default the only one that has it)")
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the rest are only counted")
-	out.register(cmd, report.AdviceFormats())
+	out.register(cmd, advice.Formats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "show every candidate")
 	return cmd
 }
@@ -114,7 +115,7 @@ func adviseArguments(cmd *cobra.Command, args []string) (target string, scenario
 
 func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace string) (cluster.Ref, error) {
 	kind, _, _ := scenario.ParseTarget(target)
-	if !slices.Contains(advice.Kinds, kind) {
+	if !slices.Contains(askadvice.Kinds, kind) {
 		why := map[string]string{
 			"DaemonSet": ": a DaemonSet runs one pod on every eligible node, so there is nothing to keep apart",
 			"Job":       ": the template of a Job cannot change",
@@ -124,7 +125,7 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace st
 	if namespace != "" {
 		target = namespace + "/" + target
 	}
-	owner, err := s.Workload(target, advice.Kinds...)
+	owner, err := s.Workload(target, askadvice.Kinds...)
 	if err != nil {
 		return owner, usage(cmd, "%s", err)
 	}
@@ -154,7 +155,7 @@ func (i *input) again(scenarios []string) string {
 	}
 	add("--hydrolix-profile", i.operators.hydrolixProfile)
 	for n, word := range words {
-		words[n] = report.ShellWord(word)
+		words[n] = advice.ShellWord(word)
 	}
 	return strings.Join(words, " ")
 }

@@ -10,12 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/ask/blast"
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/blast"
+	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -25,7 +28,7 @@ import (
 const defaultWorst = 12
 
 // modes are the ways in which nodes can fail, the default first.
-var modes = []string{string(controller.Unreachable), string(controller.OutOfService), string(controller.Deleted)}
+var modes = []string{string(node.Unreachable), string(node.OutOfService), string(node.Deleted)}
 
 // failures are the flags that select the failures. They take precedence over the scenario.
 type failures struct {
@@ -132,7 +135,7 @@ With --baseline, print the differences from a stored report instead, in the form
 				return err
 			}
 			if old != nil {
-				return base.write(s, &out, report.NewBlastDiff(old, found, version))
+				return base.write(s, &out, diff.NewBlast(old, found, version))
 			}
 			var judged [][]expect.Expectation
 			if out.has("html") { // the page also shows the steps' expectations
@@ -142,9 +145,11 @@ With --baseline, print the differences from a stored report instead, in the form
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
-					return report.WriteHTML(w, report.Page{Report: report.New(result, judged, version), Blast: found})
+					page := run.New(result, judged, version).Page()
+					page.Data.Blast = found
+					return page.WriteHTML(w)
 				}
-				return report.WriteBlast(w, found, format, opts)
+				return blast.Formats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -152,8 +157,8 @@ With --baseline, print the differences from a stored report instead, in the form
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
 	f.register(cmd)
-	base.register(cmd, report.BlastKind)
-	out.register(cmd, append(report.BlastFormats(), "html"))
+	base.register(cmd, blast.Kind)
+	out.register(cmd, append(blast.Formats.Names(), "html"))
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary, one line per step and level")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, however many there are")
 	return cmd
@@ -164,14 +169,14 @@ const maxRecovered = 1000
 
 // failuresOf fails the domains as the scenario says, for reports that also show failures. Large clusters, where recovery takes minutes,
 // leave recovery out.
-func failuresOf(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*report.BlastReport, error) {
+func failuresOf(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
 	f := failures{simultaneous: 1, mode: modes[0], worst: defaultWorst, recover: len(result.Initial.Nodes) <= maxRecovered}
 	f.merge(cmd, result.Scenario)
 	return f.analyze(cmd, s, in, result)
 }
 
 // analyze fails the domains after each step, or after the step asked for.
-func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*report.BlastReport, error) {
+func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
 	steps := result.Steps
 	if f.step != "" {
 		step, err := stepNamed(cmd, result, f.step)
@@ -180,9 +185,9 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 		}
 		steps = []simulation.Step{*step}
 	}
-	opts := blast.Options{
+	opts := askblast.Options{
 		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
-		Mode: controller.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
+		Mode: node.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
 	}
 	if err := f.known(cmd, steps, opts); err != nil {
 		return nil, err
@@ -190,7 +195,7 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 	bar := newProgress(s.err)
 	bar.unit = "failures"
 	defer bar.done()
-	var all []report.Blasted
+	var all []blast.Blasted
 	for i := range steps {
 		blasted, err := f.after(cmd.Context(), result.Scenario, &steps[i], opts, bar)
 		if err != nil {
@@ -198,30 +203,30 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 		}
 		all = append(all, *blasted)
 	}
-	return report.NewBlast(result, all, opts, f.recover, version), nil
+	return blast.New(result, all, opts, f.recover, version), nil
 }
 
 // after fails the domains after one step.
-func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts blast.Options, bar *progress) (*report.Blasted, error) {
+func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, bar *progress) (*blast.Blasted, error) {
 	opts = present(step.State, opts)
-	analysis := &blast.Analysis{}
+	analysis := &askblast.Analysis{}
 	if len(f.levels) == 0 || len(opts.Levels) > 0 {
 		var err error
-		if analysis, err = blast.Lost(step.State, opts); err != nil {
+		if analysis, err = askblast.Lost(step.State, opts); err != nil {
 			return nil, asInput(err)
 		}
 	}
-	blasted := &report.Blasted{Step: step, Analysis: analysis}
+	blasted := &blast.Blasted{Step: step, Analysis: analysis}
 	if f.recover {
 		progress := func(done, total int) { bar.update(step.Name, done, total) }
-		if err := blast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
+		if err := askblast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
 			return nil, err
 		}
 	}
 	if len(s.Failures.Rates) == 0 {
 		return blasted, nil
 	}
-	quorum, err := blast.Quorums(step.State, opts.Quorum)
+	quorum, err := askblast.Quorums(step.State, opts.Quorum)
 	if err != nil {
 		return nil, asInput(err)
 	}
@@ -229,23 +234,23 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	if err != nil {
 		return nil, asInput(err)
 	}
-	blasted.Risk = report.NewRisk(risks)
+	blasted.Risk = blast.NewRisk(risks)
 	return blasted, nil
 }
 
 // known rejects levels that no node has, and quorums that no workload has, after any step. Each step then uses those it has.
-func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts blast.Options) error {
+func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askblast.Options) error {
 	var problems []error
 	for _, level := range opts.Levels {
 		problem := everywhere(steps, func(state *cluster.State) error {
-			_, err := blast.Lost(state, blast.Options{Levels: []string{level}, Simultaneous: 1})
+			_, err := askblast.Lost(state, askblast.Options{Levels: []string{level}, Simultaneous: 1})
 			return err
 		})
 		problems = append(problems, problem)
 	}
 	for _, name := range opts.Quorum {
 		problem := everywhere(steps, func(state *cluster.State) error {
-			_, err := blast.Quorums(state, []string{name})
+			_, err := askblast.Quorums(state, []string{name})
 			return err
 		})
 		problems = append(problems, problem)
@@ -268,12 +273,12 @@ func everywhere(steps []simulation.Step, check func(*cluster.State) error) error
 }
 
 // present keeps the levels and quorums that the state has.
-func present(state *cluster.State, opts blast.Options) blast.Options {
+func present(state *cluster.State, opts askblast.Options) askblast.Options {
 	if levels := topology.Levels(state.Nodes, opts.Levels...); len(opts.Levels) > 0 {
 		opts.Levels = slices.DeleteFunc(slices.Clone(opts.Levels), func(key string) bool { return !slices.Contains(levels, key) })
 	}
 	opts.Quorum = slices.DeleteFunc(slices.Clone(opts.Quorum), func(name string) bool {
-		_, err := blast.Quorums(state, []string{name})
+		_, err := askblast.Quorums(state, []string{name})
 		return err != nil
 	})
 	return opts

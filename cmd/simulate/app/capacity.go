@@ -10,9 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/capacity"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -46,7 +47,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				return err
 			}
 			state := result.Steps[len(result.Steps)-1].State
-			asked, wrong := capacity.Mixes(state, workloads, mixes)
+			asked, wrong := askcapacity.Mixes(state, workloads, mixes)
 			opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
 			if err := errors.Join(wrong, wrongLevels); err != nil {
 				return usage(cmd, "%s", err)
@@ -55,14 +56,14 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 			bar.unit = "counts"
 			defer bar.done()
 			opts.Progress = func(what string, done int) { bar.update(what, done, -1) }
-			answers, err := capacity.Find(cmd.Context(), result, asked, opts)
+			answers, err := askcapacity.Find(cmd.Context(), result, asked, opts)
 			if err != nil {
 				return err
 			}
 			bar.done()
-			found := report.NewCapacity(result, answers, opts, version)
+			found := capacity.New(result, answers, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteCapacity(w, found, format, opts)
+				return capacity.Formats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -72,7 +73,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
-	out.register(cmd, report.CapacityFormats())
+	out.register(cmd, capacity.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the answers")
 	flags.BoolVar(&out.opts.All, "all", false, "list every workload, however many there are")
 	return cmd
@@ -89,7 +90,7 @@ func (i *input) runBase(cmd *cobra.Command, s streams, args []string, step strin
 	}
 	bar := newProgress(s.err)
 	defer bar.done()
-	return simulation.Run(cmd.Context(), capacity.Base(loaded, step), simulation.Options{Progress: bar.update})
+	return simulation.Run(cmd.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: bar.update})
 }
 
 func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
@@ -130,9 +131,9 @@ func (f *survival) check(cmd *cobra.Command) error {
 }
 
 // options returns the options that the flags select; the scenario fills in the rest.
-func (f *survival) options(nodes []*v1.Node, s *scenario.Scenario) (capacity.Options, error) {
-	opts := capacity.Options{Mode: controller.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
+func (f *survival) options(nodes []*v1.Node, s *scenario.Scenario) (askcapacity.Options, error) {
+	opts := askcapacity.Options{Mode: node.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
 	var err error
-	opts.Survive, err = capacity.Levels(nodes, s, f.levels)
+	opts.Survive, err = askcapacity.Levels(nodes, s, f.levels)
 	return opts, err
 }

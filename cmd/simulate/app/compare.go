@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/compare"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/topology"
@@ -94,9 +95,9 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 			if err != nil {
 				return err
 			}
-			compared := report.NewCompare(base, variants, found, opts, version)
+			compared := compare.New(base, variants, found, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteCompare(w, compared, format, opts)
+				return compare.Formats.Write(w, compared, format, opts)
 			})
 		},
 	}
@@ -105,7 +106,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 	rules.register(cmd)
 	figures.register(cmd, true)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant in the scenario file (repeatable; default all)")
-	out.register(cmd, report.CompareFormats())
+	out.register(cmd, compare.Formats.Names())
 	return cmd
 }
 

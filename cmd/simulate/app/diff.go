@@ -10,6 +10,9 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/blast"
+	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/run"
 )
 
 func newDiff(s streams) *cobra.Command {
@@ -44,7 +47,7 @@ differences.`,
 			if args[0] == manifest.Stdin && args[1] == manifest.Stdin {
 				return usage(cmd, "standard input can only be read once; give - for one of the reports")
 			}
-			found, err := compare(cmd, s, args[0], args[1])
+			found, err := compareFiles(cmd, s, args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -55,14 +58,14 @@ differences.`,
 		},
 	}
 	fails.register(cmd, []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny})
-	out.register(cmd, report.DiffFormats())
+	out.register(cmd, diff.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, on one line")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every difference, however many there are")
 	return cmd
 }
 
-// compare reads and compares two reports of one kind.
-func compare(cmd *cobra.Command, s streams, oldFile, newFile string) (*report.DiffReport, error) {
+// compareFiles reads and compares two reports of one kind.
+func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*diff.Report, error) {
 	var kinds [2]string
 	var data [2][]byte
 	for i, file := range []string{oldFile, newFile} {
@@ -73,35 +76,35 @@ func compare(cmd *cobra.Command, s streams, oldFile, newFile string) (*report.Di
 		if kinds[i], err = report.KindOf(file, data[i]); err != nil {
 			return nil, asInput(err)
 		}
-		if kinds[i] != report.Kind && kinds[i] != report.BlastKind {
+		if kinds[i] != run.Kind && kinds[i] != blast.Kind {
 			return nil, usage(cmd, "%s: kind %q cannot be compared; give reports of simulate run -o json or simulate blast -o json, of kind %s or %s",
-				file, kinds[i], report.Kind, report.BlastKind)
+				file, kinds[i], run.Kind, blast.Kind)
 		}
 	}
 	if kinds[0] != kinds[1] {
 		return nil, usage(cmd, "%s is a %s and %s a %s; give two reports of one kind", oldFile, kinds[0], newFile, kinds[1])
 	}
-	var found *report.DiffReport
-	if kinds[0] == report.Kind {
-		old, err := report.Decode(oldFile, data[0])
+	var found *diff.Report
+	if kinds[0] == run.Kind {
+		old, err := run.Decode(oldFile, data[0])
 		if err != nil {
 			return nil, asInput(err)
 		}
-		new, err := report.Decode(newFile, data[1])
+		new, err := run.Decode(newFile, data[1])
 		if err != nil {
 			return nil, asInput(err)
 		}
-		found = report.NewDiff(old, new, version)
+		found = diff.New(old, new, version)
 	} else {
-		old, err := report.DecodeBlast(oldFile, data[0])
+		old, err := blast.Decode(oldFile, data[0])
 		if err != nil {
 			return nil, asInput(err)
 		}
-		new, err := report.DecodeBlast(newFile, data[1])
+		new, err := blast.Decode(newFile, data[1])
 		if err != nil {
 			return nil, asInput(err)
 		}
-		found = report.NewBlastDiff(old, new, version)
+		found = diff.NewBlast(old, new, version)
 	}
 	found.Old.File, found.New.File = oldFile, newFile
 	return found, nil
@@ -117,25 +120,25 @@ type unwanted struct{ failOn []string }
 
 func (u *unwanted) register(cmd *cobra.Command, kinds []string) {
 	cmd.Flags().StringSliceVar(&u.failOn, "fail-on", nil,
-		"exit with 3 if there are `DIFFERENCES` of these kinds:  "+strings.Join(kinds, ", ")+"\n(repeatable, or comma-separated)")
+		"exit with 3 if there are `DIFFERENCES` of these kinds: "+strings.Join(kinds, ", ")+"\n(repeatable, or comma-separated)")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // check rejects differences that two reports of the kind cannot have, since a gate that never fails is useless.
 func (u *unwanted) check(cmd *cobra.Command, of string) error {
 	for _, kind := range u.failOn {
-		if !slices.Contains(report.FailOns(of), kind) {
-			return usage(cmd, "--fail-on: %q is not a difference between reports of kind %s: use %s", kind, of, strings.Join(report.FailOns(of), ", "))
+		if !slices.Contains(diff.FailOns(of), kind) {
+			return usage(cmd, "--fail-on: %q is not a difference between reports of kind %s: use one of %s", kind, of, strings.Join(diff.FailOns(of), ", "))
 		}
 	}
 	return nil
 }
 
 // write writes the comparison, and fails on unwanted differences.
-func (u *unwanted) write(s streams, out *output, found *report.DiffReport) error {
+func (u *unwanted) write(s streams, out *output, found *diff.Report) error {
 	found.FailOn = u.failOn
 	err := out.write(s, func(w io.Writer, format string, opts report.Options) error {
-		return report.WriteDiff(w, found, format, opts)
+		return diff.Formats.Write(w, found, format, opts)
 	})
 	if err == nil && len(found.Failed()) > 0 {
 		return errUnmet
@@ -151,7 +154,7 @@ type baseline struct {
 
 func (b *baseline) register(cmd *cobra.Command, of string) {
 	cmd.Flags().StringVar(&b.file, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and print the differences, as simulate diff does")
-	b.unwanted.register(cmd, report.FailOns(of))
+	b.unwanted.register(cmd, diff.FailOns(of))
 }
 
 // check reads the stored report before the run, so that a bad one costs no time. The output formats become those of a comparison.
@@ -164,7 +167,7 @@ func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string
 	case b.file == manifest.Stdin && slices.Contains(slices.Concat(in.cluster, in.files, args), manifest.Stdin):
 		return nil, usage(cmd, "standard input can only be read once; give - to --baseline or to the scenario, not both")
 	}
-	out.formats = report.DiffFormats()
+	out.formats = diff.Formats.Names()
 	if err := out.check(cmd); err != nil {
 		return nil, err
 	}
@@ -175,22 +178,22 @@ func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string
 }
 
 // report returns the stored Report, or nil if none is given.
-func (b *baseline) report(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*report.Report, error) {
-	data, err := b.check(cmd, s, in, args, out, report.Kind)
+func (b *baseline) report(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*run.Report, error) {
+	data, err := b.check(cmd, s, in, args, out, run.Kind)
 	if err != nil || b.file == "" {
 		return nil, err
 	}
-	stored, err := report.Decode(b.file, data)
+	stored, err := run.Decode(b.file, data)
 	return stored, inputOrNil(err)
 }
 
 // blastReport is like report, for a BlastReport.
-func (b *baseline) blastReport(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*report.BlastReport, error) {
-	data, err := b.check(cmd, s, in, args, out, report.BlastKind)
+func (b *baseline) blastReport(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*blast.Report, error) {
+	data, err := b.check(cmd, s, in, args, out, blast.Kind)
 	if err != nil || b.file == "" {
 		return nil, err
 	}
-	stored, err := report.DecodeBlast(b.file, data)
+	stored, err := blast.Decode(b.file, data)
 	return stored, inputOrNil(err)
 }
 
@@ -202,7 +205,7 @@ func inputOrNil(err error) error {
 }
 
 // write writes the comparison with the stored report.
-func (b *baseline) write(s streams, out *output, found *report.DiffReport) error {
+func (b *baseline) write(s streams, out *output, found *diff.Report) error {
 	found.Old.File = b.file
 	return b.unwanted.write(s, out, found)
 }

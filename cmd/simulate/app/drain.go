@@ -7,8 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/drain"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -17,7 +18,7 @@ func newDrain(s streams) *cobra.Command {
 	var in input
 	var step string
 	var out output
-	options := controller.DrainOptions{IgnoreDaemonSets: true}
+	options := node.DrainOptions{IgnoreDaemonSets: true}
 	cmd := &cobra.Command{
 		Use:   "drain [SCENARIO] node/NAME...",
 		Short: "Show what kubectl drain would do to nodes, and whether it finishes",
@@ -45,12 +46,12 @@ node by node in the order given. If the drain does not finish, look for an order
 			if err := knownNodes(cmd, last.State, nodes); err != nil {
 				return err
 			}
-			found, err := drain(cmd, &in, result, last.State, nodes, options)
+			found, err := drainNodes(cmd, &in, result, last.State, nodes, options)
 			if err != nil {
 				return err
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteDrain(w, found, format, opts)
+				return drain.Formats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -59,7 +60,7 @@ node by node in the order given. If the drain does not finish, look for an order
 	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
-	out.register(cmd, report.DrainFormats())
+	out.register(cmd, drain.Formats.Names())
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
@@ -105,8 +106,8 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 	return nil
 }
 
-// drain drains the nodes in the order given and, if that does not finish, looks for another order.
-func drain(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options controller.DrainOptions) (*report.DrainReport, error) {
+// drainNodes drains the nodes in the order given and, if that does not finish, looks for another order.
+func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options node.DrainOptions) (*drain.Report, error) {
 	world, err := simulation.NewWorld(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		return nil, err
@@ -127,5 +128,5 @@ func drain(cmd *cobra.Command, in *input, result *simulation.Result, state *clus
 			return nil, err
 		}
 	}
-	return report.NewDrain(result, state, drained, order, search, version), nil
+	return drain.New(result, state, drained, order, search, version), nil
 }

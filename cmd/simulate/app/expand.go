@@ -28,7 +28,7 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(expandFormats, format) {
-				return usage(cmd, "-o %s: unknown format: use %s", format, strings.Join(expandFormats, ", "))
+				return usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(expandFormats, ", "))
 			}
 			opts, err := ops.options()
 			if err != nil {

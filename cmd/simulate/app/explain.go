@@ -9,9 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/ask/explain"
+	askexplain "github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/explain"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -20,7 +21,7 @@ const explainPods = 5
 
 func newExplain(s streams) *cobra.Command {
 	var in input
-	var of explain.Question
+	var of askexplain.Question
 	var nodes []string
 	var out output
 	var narrative bool
@@ -55,10 +56,10 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 			bar := newProgress(s.err)
 			bar.unit = "runs"
 			defer bar.done()
-			result, pods, more, err := explain.Pods(cmd.Context(), loaded, of, explain.Options{
+			result, pods, more, err := askexplain.Pods(cmd.Context(), loaded, of, askexplain.Options{
 				Progress: func(done, total int) { bar.update("explaining", done, total) },
 			})
-			var missing *explain.NotFoundError
+			var missing *askexplain.NotFoundError
 			if errors.As(err, &missing) {
 				return usage(cmd, "%s", nothingToExplain(missing))
 			} else if err != nil {
@@ -71,10 +72,10 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 			if err := knownNodes(cmd, step.State, nodes); err != nil {
 				return err
 			}
-			found := report.NewExplain(result, pods, more, nodes, version)
+			found := explain.New(result, pods, more, nodes, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				opts.Quiet = narrative
-				return report.WriteExplain(w, found, format, opts)
+				return explain.Formats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -84,13 +85,13 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
-	out.register(cmd, report.ExplainFormats())
+	out.register(cmd, explain.Formats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "explain every pod of the workload, and list every node")
 	return cmd
 }
 
 // explainArguments separates the target from the scenario, in either order.
-func explainArguments(cmd *cobra.Command, args []string, of *explain.Question) (scenarios []string, err error) {
+func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question) (scenarios []string, err error) {
 	for _, arg := range args {
 		kind, name, err := scenario.ParseTarget(arg)
 		switch {
@@ -115,7 +116,7 @@ func explainArguments(cmd *cobra.Command, args []string, of *explain.Question) (
 }
 
 // nothingToExplain says that there is no such pod, and which workloads there are.
-func nothingToExplain(missing *explain.NotFoundError) string {
+func nothingToExplain(missing *askexplain.NotFoundError) string {
 	if len(missing.Steps) > 0 {
 		return missing.Error()
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/annotations"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -37,7 +37,7 @@ goes to the --side-file.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !slices.Contains(exportFormats, format):
-				return usage(cmd, "-o %s: unknown format: use %s", format, strings.Join(exportFormats, ", "))
+				return usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(exportFormats, ", "))
 			case side != "" && !results:
 				return usage(cmd, "--side-file has no effect without --results; give both")
 			}
@@ -81,7 +81,7 @@ var exportFormats = []string{"snapshot", "pods"}
 
 // annotated returns the cluster with the results on its pods. What does not fit goes to the side file.
 func annotated(cmd *cobra.Command, result *simulation.Result, step *simulation.Step, side string) (*cluster.State, error) {
-	state, overflow, err := report.Annotated(result, step)
+	state, overflow, err := annotations.Annotate(result, step)
 	if err != nil || len(overflow) == 0 {
 		return state, err
 	}

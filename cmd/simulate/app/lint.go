@@ -7,13 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/ask/lint"
+	asklint "github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/lint"
 )
 
 func newLint(s streams) *cobra.Command {
 	in := input{assume: true}
-	var chosen lint.Options
+	var chosen asklint.Options
 	var failOn string
 	var listed bool
 	var out output
@@ -25,7 +26,7 @@ that would never finish. Some checks read the rules and the nodes. Others run th
 restart. If no nodes are given, nine in three zones are assumed.
 
 The exit code is 3 if a finding is at least as severe as --fail-on, by default an error. To ignore an intended rule, annotate the
-object and give a reason: ` + lint.IgnoreAnnotation + `: "CHECK: reason; CHECK: reason".`,
+object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHECK: reason".`,
 		Example: `  simulate lint scenario.yaml
   simulate lint -f app.yaml
   simulate lint --cluster nodes.yaml -f app.yaml --fail-on warning
@@ -43,7 +44,7 @@ object and give a reason: ` + lint.IgnoreAnnotation + `: "CHECK: reason; CHECK: 
 				if out.format == "sarif" || len(out.reports) > 0 {
 					return usage(cmd, "--list prints text, json or yaml; leave out -o sarif and --report")
 				}
-				return report.WriteLintChecks(s.out, lint.Checks(), out.format)
+				return lint.WriteChecks(s.out, asklint.Checks(), out.format)
 			}
 			result, err := in.run(cmd, s, args)
 			if err != nil {
@@ -53,14 +54,14 @@ object and give a reason: ` + lint.IgnoreAnnotation + `: "CHECK: reason; CHECK: 
 			bar.unit = "workloads"
 			defer bar.done()
 			chosen.Progress = func(done, total int) { bar.update("checks", done, total) }
-			linted, err := lint.Run(cmd.Context(), result, chosen)
+			linted, err := asklint.Run(cmd.Context(), result, chosen)
 			if err != nil {
 				return err
 			}
 			bar.done()
-			found := report.NewLint(linted, version)
+			found := lint.New(linted, version)
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteLint(w, found, format, opts)
+				return lint.Formats.Write(w, found, format, opts)
 			})
 			if err == nil && found.Fails(failOn) {
 				return errUnmet
@@ -72,9 +73,9 @@ object and give a reason: ` + lint.IgnoreAnnotation + `: "CHECK: reason; CHECK: 
 	flags := cmd.Flags()
 	flags.StringSliceVar(&chosen.Only, "only", nil, "run only these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "skip these `CHECKS` (repeatable, or comma-separated)")
-	flags.StringVar(&failOn, "fail-on", string(lint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
+	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
 	flags.BoolVar(&listed, "list", false, "list all checks, and run none")
-	out.register(cmd, report.LintFormats())
+	out.register(cmd, lint.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, on one line")
 	flags.BoolVar(&out.opts.All, "all", false, "also list the ignored findings")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
@@ -85,7 +86,7 @@ object and give a reason: ` + lint.IgnoreAnnotation + `: "CHECK: reason; CHECK: 
 }
 
 // checkLint rejects unknown checks and severities.
-func checkLint(cmd *cobra.Command, chosen lint.Options, failOn string) error {
+func checkLint(cmd *cobra.Command, chosen asklint.Options, failOn string) error {
 	for _, id := range slices.Concat(chosen.Only, chosen.Disable) {
 		if !slices.Contains(checks(), id) {
 			return usage(cmd, "unknown check %q: use one of those listed by simulate lint --list", id)
@@ -99,7 +100,7 @@ func checkLint(cmd *cobra.Command, chosen lint.Options, failOn string) error {
 
 func checks() []string {
 	var ids []string
-	for _, check := range lint.Checks() {
+	for _, check := range asklint.Checks() {
 		ids = append(ids, check.ID)
 	}
 	return ids
@@ -107,7 +108,7 @@ func checks() []string {
 
 func severities() []string {
 	var all []string
-	for _, severity := range lint.Severities {
+	for _, severity := range asklint.Severities {
 		all = append(all, string(severity))
 	}
 	return append(all, "none")

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/ask/outcome"
+	askoutcome "github.com/faultline/faultline/pkg/ask/outcome"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/outcome"
 )
 
 // outcomes are the flags that ask for every outcome, not one.
@@ -78,7 +79,7 @@ func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until floa
 	if trials {
 		in.ties = "random" // so that --seed applies
 	}
-	out.formats = report.OutcomesFormats()
+	out.formats = outcome.Formats.Names()
 	return until, out.check(cmd)
 }
 
@@ -99,23 +100,23 @@ func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, 
 	defer bar.done()
 	bar.unit = "runs"
 	defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
-	opts := outcome.Options{Progress: bar.update}
-	var found *report.OutcomesReport
+	opts := askoutcome.Options{Progress: bar.update}
+	var found *outcome.Report
 	if o.trials > 0 {
-		set, err := outcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts)
+		set, err := askoutcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts)
 		if err != nil {
 			return err
 		}
-		found = report.NewTrialOutcomes(set, version)
+		found = outcome.NewTrials(set, version)
 	} else {
-		exact, err := outcome.RunExact(cmd.Context(), loaded, opts)
+		exact, err := askoutcome.RunExact(cmd.Context(), loaded, opts)
 		if err != nil {
 			return fmt.Errorf("%s: %w", loaded.Name, err)
 		}
-		found = report.NewExactOutcomes(exact, version)
+		found = outcome.NewExact(exact, version)
 	}
 	bar.done()
 	return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-		return report.WriteOutcomes(w, found, format, opts)
+		return outcome.Formats.Write(w, found, format, opts)
 	})
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/outcome"
+	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -30,8 +33,8 @@ Pending, and why. The default is the kind walkthrough of inter-pod anti-affinity
 With --baseline, print the differences from a stored report instead, in the formats of simulate diff. The exit code is then 3
 only if --fail-on asks for it: an expectation that is unmet in both reports is not a difference.
 
-With --outcomes exact, --trials or --until, print every outcome that chance among equal nodes can lead to, as ` +
-			strings.Join(report.OutcomesFormats(), ", ") + `. Expectations are then not checked.`,
+With --outcomes exact, --trials or --until, print every outcome that chance among equal nodes can lead to, as
+` + strings.Join(outcome.Formats.Names(), ", ") + `. Expectations are then not checked.`,
 		Example: `  simulate run
   simulate run scenarios/kind-walkthrough
   simulate run --cluster kind-config.yaml -f deployment.yaml
@@ -58,21 +61,25 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			if err != nil {
 				return err
 			}
-			found := report.New(result, judged, version)
+			found := run.New(result, judged, version)
 			if old != nil {
-				return base.write(s, &out, report.NewDiff(old, found, version))
+				return base.write(s, &out, diff.New(old, found, version))
 			}
-			page := report.Page{Report: found}
+			page := found.Page()
 			if out.has("html") {
-				if page.Blast, err = failuresOf(cmd, s, &in, result); err != nil {
+				failures, err := failuresOf(cmd, s, &in, result)
+				if err != nil {
 					return err
+				}
+				if failures != nil {
+					page.Data.Blast = failures
 				}
 			}
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
-					return report.WriteHTML(w, page)
+					return page.WriteHTML(w)
 				}
-				return report.Write(w, found, format, opts)
+				return run.Formats.Write(w, found, format, opts)
 			})
 			if err != nil {
 				return err
@@ -86,9 +93,9 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
-	base.register(cmd, report.Kind)
+	base.register(cmd, run.Kind)
 	every.register(cmd)
-	out.register(cmd, report.Formats())
+	out.register(cmd, run.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print one line per step")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd

@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/size"
 )
 
 // defaultTries is how many clusters size tries.
@@ -77,9 +78,9 @@ those of a dump, are placed again.`,
 				return err
 			}
 			bar.done()
-			found := report.NewSize(loaded, nodes, sizing, opts, version)
+			found := size.New(loaded, nodes, sizing, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteSize(w, found, format, opts)
+				return size.Formats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -90,7 +91,7 @@ those of a dump, are placed again.`,
 	flags.IntVar(&opts.Most, "tries", defaultTries, "maximum `NUMBER` of clusters to try")
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
-	out.register(cmd, report.SizeFormats())
+	out.register(cmd, size.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the answer")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/sweep"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -71,15 +72,15 @@ collect the reports.`,
 			if job.wanted {
 				return job.write(cmd, s, loaded, shards)
 			}
-			found, err := sweep(cmd, s, loaded, results, shard, shards, opts)
+			found, err := runSweep(cmd, s, loaded, results, shard, shards, opts)
 			if err != nil {
 				return err
 			}
 			if sharded {
-				found.Shard = &report.SweepShard{Index: shard, Count: shards}
+				found.Shard = &sweep.Shard{Index: shard, Count: shards}
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteSweep(w, found, format, opts)
+				return sweep.Formats.Write(w, found, format, opts)
 			})
 		},
 	}
@@ -90,13 +91,13 @@ collect the reports.`,
 	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts to split the sweep into (with --job, default 64, or one per point if there are fewer)")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to run, from 0")
 	job.register(cmd)
-	out.register(cmd, report.SweepFormats())
+	out.register(cmd, sweep.Formats.Names())
 	flags.BoolVar(&out.opts.All, "all", false, "list every point, however many there are")
 	return cmd
 }
 
-// sweep runs the points of a shard.
-func sweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*report.SweepReport, error) {
+// runSweep runs the points of a shard.
+func runSweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*sweep.Report, error) {
 	var store *whatif.Store
 	var err error
 	if results != "" {
@@ -125,7 +126,7 @@ func sweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results str
 	if known > 0 {
 		fmt.Fprintf(s.err, "simulate: %d of %d points were in %s\n", known, to-from, manifest.Clean(results))
 	}
-	return report.NewSweep(base, loaded, from, found, nil, keys.Base(), opts, version), nil
+	return sweep.New(base, loaded, from, found, nil, keys.Base(), opts, version), nil
 }
 
 func newMerge(s streams) *cobra.Command {
@@ -144,28 +145,28 @@ sweep in one run. A shard may be given twice; a missing one is an error.`,
 			if len(args) == 0 {
 				return usage(cmd, "no report given; give those of all shards")
 			}
-			var parts []*report.SweepReport
+			var parts []*sweep.Report
 			for _, file := range args {
 				data, err := manifest.ReadFile(nil, nil, file)
 				if err != nil {
 					return asInput(err)
 				}
-				part, err := report.DecodeSweep(file, data)
+				part, err := report.Decode[sweep.Report](file, data, sweep.Kind)
 				if err != nil {
 					return asInput(err)
 				}
 				parts = append(parts, part)
 			}
-			whole, err := report.MergeSweeps(args, parts)
+			whole, err := sweep.Merge(args, parts)
 			if err != nil {
 				return asInput(err)
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteSweep(w, whole, format, opts)
+				return sweep.Formats.Write(w, whole, format, opts)
 			})
 		},
 	}
-	out.register(cmd, report.SweepFormats())
+	out.register(cmd, sweep.Formats.Names())
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every point, however many there are")
 	return cmd
 }

@@ -14,13 +14,14 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/gate"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -86,7 +87,7 @@ type tested struct {
 	file, path string // path is the folder if the file is its scenario.yaml
 	gate.Case
 	gate.Outcome
-	report *report.Report
+	report *run.Report
 	status int // exit code of this scenario alone
 }
 
@@ -159,7 +160,7 @@ func loadTested(files []string, pattern *regexp.Regexp) ([]*tested, error) {
 		all = append(all, t)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--run %s: none of %s matches", pattern, cluster.Count(len(files), "scenario"))
+		return nil, fmt.Errorf("--run %s: none of %s matches", pattern, words.Count(len(files), "scenario"))
 	}
 	// Sort by the path shown, not by the file's.
 	slices.SortStableFunc(all, func(a, b *tested) int { return cmp.Compare(a.path, b.path) })
@@ -198,7 +199,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 				return fmt.Errorf("--update: %w", err)
 			}
 		}
-		one.report = report.New(one.Result, one.Judged, version)
+		one.report = run.New(one.Result, one.Judged, version)
 		if !one.report.Met() {
 			one.status = exitUnmet
 		}
@@ -207,12 +208,12 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 }
 
 func writeJUnit(file string, all []*tested) error {
-	var scenarios []report.Tested
+	var scenarios []run.Tested
 	for _, one := range all {
-		scenarios = append(scenarios, report.Tested{Path: one.path, Report: one.report, Err: one.Err})
+		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err})
 	}
 	var out bytes.Buffer
-	if err := report.WriteTestedJUnit(&out, scenarios); err != nil {
+	if err := run.WriteJUnit(&out, scenarios); err != nil {
 		return err
 	}
 	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
@@ -236,14 +237,14 @@ func (t *tests) text(all []*tested) string {
 			verdict, summary = "FAIL", "cannot be run"
 		default:
 			total, unmet := one.Counts()
-			expectations := cluster.Count(total, "expectation")
+			expectations := words.Count(total, "expectation")
 			switch {
 			case total == 0:
 				verdict, expectations = "?", "no expectations"
 			case unmet > 0:
 				verdict, expectations = "FAIL", fmt.Sprintf("%d of %s not met", unmet, expectations)
 			}
-			summary = cluster.Count(len(one.report.Steps), "step") + ", " + expectations
+			summary = words.Count(len(one.report.Steps), "step") + ", " + expectations
 		}
 		if verdict == "FAIL" {
 			failed = append(failed, one.path)
@@ -263,18 +264,18 @@ func (t *tests) text(all []*tested) string {
 		}
 	}
 	if len(failed) > 0 {
-		fmt.Fprintf(&out, "FAIL: %d of %s: %s\n", len(failed), cluster.Count(len(all), "scenario"), strings.Join(failed, ", "))
+		fmt.Fprintf(&out, "FAIL: %d of %s: %s\n", len(failed), words.Count(len(all), "scenario"), strings.Join(failed, ", "))
 	} else {
-		fmt.Fprintf(&out, "ok: %s\n", cluster.Count(len(all), "scenario"))
+		fmt.Fprintf(&out, "ok: %s\n", words.Count(len(all), "scenario"))
 	}
 	return printable(out.String())
 }
 
 // step writes the unmet expectations of a step; with -v, all of them.
-func (t *tests) step(out *strings.Builder, step *report.Step) {
+func (t *tests) step(out *strings.Builder, step *run.Step) {
 	shown := step.Expectations
 	if !t.verbose {
-		shown = slices.DeleteFunc(slices.Clone(shown), func(e report.Expectation) bool { return e.Met })
+		shown = slices.DeleteFunc(slices.Clone(shown), func(e run.Expectation) bool { return e.Met })
 	}
 	if len(shown) == 0 && !t.verbose {
 		return
@@ -319,9 +320,9 @@ func conclude(all []*tested) error {
 	}
 	switch {
 	case has(exitFailed) > 0:
-		return fmt.Errorf("%d of %s could not be run", has(exitFailed), cluster.Count(len(all), "scenario"))
+		return fmt.Errorf("%d of %s could not be run", has(exitFailed), words.Count(len(all), "scenario"))
 	case has(exitInput) > 0:
-		return &inputError{err: fmt.Errorf("%d of %s are invalid", has(exitInput), cluster.Count(len(all), "scenario"))}
+		return &inputError{err: fmt.Errorf("%d of %s failed validation", has(exitInput), words.Count(len(all), "scenario"))}
 	case has(exitUnmet) > 0:
 		return errUnmet
 	}

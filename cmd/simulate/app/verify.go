@@ -8,14 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/ask/verify"
+	askverify "github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/verify"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 func newVerify(s streams) *cobra.Command {
 	var opts loader.Options
-	var sources verify.Sources
+	var sources askverify.Sources
 	var least string
 	var out output
 	cmd := &cobra.Command{
@@ -49,23 +50,23 @@ they were, from their scheduling until their deletion.`,
 			if err != nil {
 				return asInput(err)
 			}
-			history, err := verify.ReadHistory(sources)
+			history, err := askverify.ReadHistory(sources)
 			if err != nil {
 				return asInput(err)
 			}
 			bar := newProgress(s.err)
 			defer bar.done()
-			result, err := verify.Run(cmd.Context(), loaded, verify.Options{History: history, Progress: func(done, total int) { bar.update("replay", done, total) }})
-			if errors.Is(err, verify.ErrNothing) || errors.Is(err, verify.ErrForeign) {
+			result, err := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: func(done, total int) { bar.update("replay", done, total) }})
+			if errors.Is(err, askverify.ErrNothing) || errors.Is(err, askverify.ErrForeign) {
 				return asInput(err)
 			}
 			if err != nil {
 				return err
 			}
 			bar.done()
-			found := report.NewVerify(result, asked, version)
+			found := verify.New(result, asked, version)
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return report.WriteVerify(w, found, format, opts)
+				return verify.Formats.Write(w, found, format, opts)
 			})
 			if err == nil && !found.Met() {
 				return errUnmet
@@ -81,7 +82,7 @@ they were, from their scheduling until their deletion.`,
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
 	registerStrict(cmd, &opts.Strict)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the pods with more than one feasible node are on one of the best")
-	out.register(cmd, report.VerifyFormats())
+	out.register(cmd, verify.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict")
 	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd

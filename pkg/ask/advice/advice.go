@@ -1,5 +1,5 @@
-// Package advice tries the rules by which the pods of a workload can keep apart, and ranks them by what each comes to. Nothing in it
-// is a rule of thumb: each candidate is a patch, and what is told of it was found by running the scenario with that patch.
+// Package advice tries the rules that can keep the pods of a workload apart, and ranks them by their results. It uses no rules of thumb:
+// each candidate is a patch, and its figures come from running the scenario with that patch.
 //
 //	workload, nodes ─ candidates ─▶ []Candidate, each with its patch    (candidate.go, patch.go)
 //	scenario + patch ─ evaluate ──▶ placement, failures, a rolling update, trials with random ties   (run.go)
@@ -24,59 +24,61 @@ import (
 
 // Options say how thoroughly candidates are tried.
 type Options struct {
-	// Trials is how often those that no other beats are run with random ties; 0 for never.
+	// Trials is how often the candidates that no other beats are run with random ties; 0 means never.
 	Trials int
-	// Fewer lets there be fewer trials, at least 3, where the cluster is so large that they would take minutes.
+	// Fewer allows fewer trials, at least 3, if the cluster is so large that they would take minutes.
 	Fewer bool
-	// Seed is that of the first trial; each further one has the next.
+	// Seed is the seed of the first trial; each later one uses the next.
 	Seed uint64
-	// Workers is how many candidates are run at once; below 1: one a core. It changes no result.
+	// Workers is how many candidates run at once; below 1 means one per core. It does not change the result.
 	Workers int
-	// Progress, if set, is told how many runs are done, and of how many. It is never called twice at a time.
+	// Progress, if set, is called with the number of runs done and their total, never concurrently.
 	Progress func(what string, done, total int)
 }
 
-// Advice is what was found for one workload.
+// Advice is the advice for one workload.
 type Advice struct {
 	Workload cluster.Ref
-	// Replicas is the number of pods that the workload asks for in the end.
+	// Replicas is the number of replicas of the workload after the last step.
 	Replicas int32
-	// Result is the scenario as it is, carried out.
+	// Result is the run of the scenario as it is.
 	Result *simulation.Result
-	// Candidates are the best first. The workload as it is is one of them.
+	// Candidates are sorted, best first. They include the workload as it is.
 	Candidates []Candidate
 	// LeftOut are the candidates that were not run, and why.
 	LeftOut []string
 }
 
-// Candidate is a rule by which the pods of the workload could keep apart, and what it comes to. Its comments are descriptions in the
-// schema of the report that holds it.
+// Candidate is a rule that could keep the pods of the workload apart, and its results. Its comments are descriptions in the schema of the
+// report that holds it.
 type Candidate struct {
-	// Name is the rule in short, such as "hard zone + soft hostname", with the strategy if it needs another one; "as it is" is no change.
+	// Name is the short name of the rule, such as "hard zone + soft hostname", with the strategy if it needs another one; "as it is" is no
+	// change.
 	Name string `json:"name"`
-	// Rules are the rules by which the pods keep apart then, in words.
+	// Rules are the rules that then keep the pods apart, in words.
 	Rules []string `json:"rules"`
-	// Patch is a JSON merge patch for the workload; missing where nothing changes.
+	// Patch is a JSON merge patch for the workload; missing if nothing changes.
 	Patch json.RawMessage `json:"patch,omitempty" jsonschema:"type=object"`
-	// Strategy is the rolling update's that the patch sets, since with the present one the rollout does not end; empty if it sets none.
+	// Strategy is the rolling update strategy that the patch sets because the rollout does not finish with the present one; empty if it
+	// sets none.
 	Strategy string `json:"strategy,omitempty"`
-	// Stuck says what the present strategy comes to where the patch sets another.
+	// Stuck says what a rollout waits for with the present strategy, if the patch sets another.
 	Stuck string `json:"stuck,omitempty"`
 	whatif.Found
-	// OwnPending is the number of Pending pods of the workload itself, Why the scheduler's message about the first.
+	// OwnPending is the number of Pending pods of the workload itself, and Why the scheduler's message about the first.
 	OwnPending int    `json:"ownPending"`
 	Why        string `json:"why,omitempty"`
-	// Surge is how many pods more than replicas a rolling update may make, for which there has to be room.
+	// Surge is how many pods above its replicas a rolling update may create, for which there must be room.
 	Surge int `json:"surge"`
-	// Rollout is what comes of a further step, a restart of the workload; missing for a ReplicaSet, which has no rollout.
+	// Rollout is the result of restarting the workload in a further step; missing for a ReplicaSet, which has no rollout.
 	Rollout *CandidateRollout `json:"rollout,omitempty"`
-	// Trials are runs with random ties; missing where a candidate is beaten without them.
+	// Trials are runs with random ties; missing if another candidate is better without them.
 	Trials *CandidateTrials `json:"trials,omitempty"`
-	// Front tells that no other candidate is better in one of the figures and worse in none.
+	// Front is true if no other candidate is better in one figure and worse in none.
 	Front bool `json:"front"`
 	// SameAs names the candidate before it with the same figures.
 	SameAs string `json:"sameAs,omitempty"`
-	// BeatenBy names the best candidate that is better in one figure and worse in none, BeatenIn says in which.
+	// BeatenBy names the best candidate that is better in one figure and worse in none, and BeatenIn that figure.
 	BeatenBy string `json:"beatenBy,omitempty"`
 	BeatenIn string `json:"beatenIn,omitempty"`
 
@@ -84,26 +86,26 @@ type Candidate struct {
 	goals      []goal
 }
 
-// CandidateRollout is what comes of restarting the workload.
+// CandidateRollout is the result of restarting the workload.
 type CandidateRollout struct {
-	// Ends tells whether it comes to its end; Waiting says what it waits for if not.
+	// Ends is true if the rollout finishes; otherwise Waiting says what it waits for.
 	Ends    bool   `json:"ends"`
 	Waiting string `json:"waiting,omitempty"`
 	metric.Metrics
 }
 
-// CandidateTrials are runs with random ties, with the seeds from Seed on.
+// CandidateTrials are runs with random ties, with seeds from Seed on.
 type CandidateTrials struct {
 	N    int    `json:"n"`
 	Seed uint64 `json:"seed"`
 	// Pending is about the number of Pending pods.
 	MedianPending int `json:"medianPending"`
 	WorstPending  int `json:"worstPending"`
-	// SomePending is in how many runs a pod is Pending; Low and High are the bounds of the 95% Wilson interval of its probability.
+	// SomePending is the number of runs with a Pending pod; Low and High are the bounds of the 95% Wilson interval of its probability.
 	SomePending int     `json:"somePending"`
 	Low         float64 `json:"low"`
 	High        float64 `json:"high"`
-	// WorstSeed is the first seed of the most Pending pods, and among these of the largest blast radius at the widest level.
+	// WorstSeed is the first seed with the most Pending pods and, among these, the largest blast radius at the widest level.
 	WorstSeed uint64 `json:"worstSeed"`
 	// Radius is the blast radius of each level.
 	Radius []TrialRadius `json:"radius"`
@@ -116,17 +118,16 @@ type TrialRadius struct {
 	Worst       float64 `json:"worst"`
 }
 
-// Changed tells whether the candidate is another than the workload as it is.
+// Changed reports whether the candidate differs from the workload as it is.
 func (c *Candidate) Changed() bool { return c.Patch != nil }
 
-// Kinds are the kinds of workloads for which there is advice. The pods of a Job and of a DaemonSet have a template that cannot change,
-// or a node each.
+// Kinds are the kinds of workloads that advice is available for. A Job's template cannot change, and a DaemonSet has one pod per node.
 var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet"}
 
 // Of tries every candidate for the workload.
 func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {
 	if !slices.Contains(Kinds, owner.Kind) {
-		return nil, fmt.Errorf("%s: there is advice for a Deployment, a StatefulSet or a ReplicaSet", metric.Name(owner))
+		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet or a ReplicaSet", metric.Name(owner))
 	}
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	last := r.result.Steps[len(r.result.Steps)-1]
 	r.workload = find(last.State, owner)
 	if r.workload == nil {
-		return nil, fmt.Errorf("%s is gone after step %q, the last; leave that step out", metric.Name(owner), last.Name)
+		return nil, fmt.Errorf("%s no longer exists after the last step, %q; leave that step out", metric.Name(owner), last.Name)
 	}
 	replicas, _ := cluster.Replicas(r.workload)
 	a := &Advice{Workload: owner, Replicas: replicas, Result: r.result}
@@ -155,7 +156,7 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	return a, nil
 }
 
-// Levels are the topology keys of the levels of which there are figures, widest first.
+// levels returns the topology keys of the levels to compute figures for, widest first.
 func (r *runs) levels() []string {
 	if len(r.scenario.Failures.Levels) == 0 {
 		return topology.Levels(r.scenario.Nodes(), r.scenario.LevelKeys...)
@@ -167,7 +168,7 @@ func (r *runs) levels() []string {
 	return keys
 }
 
-// find returns the workload as the state has it; nil if it has none such.
+// find returns the workload in the state, or nil.
 func find(state *cluster.State, owner cluster.Ref) cluster.Object {
 	is := func(obj cluster.Object) bool {
 		return obj.GetNamespace() == owner.Namespace && obj.GetName() == owner.Name

@@ -24,7 +24,7 @@ import (
 
 var web = cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 
-// world is three zones of so many nodes, on which web has so many replicas and this pod spec.
+// world returns a scenario of three zones with that many nodes, where web has that many replicas and this pod spec.
 func world(t *testing.T, nodes, replicas, spec string) *scenario.Scenario {
 	t.Helper()
 	var source scenario.Source
@@ -44,7 +44,7 @@ func world(t *testing.T, nodes, replicas, spec string) *scenario.Scenario {
 const (
 	hardZone = `"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
 		{"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": "web"}}}]}}, `
-	// cache keeps away from another workload, and likes SSDs, which is not about its own pods.
+	// cache keeps away from another workload and prefers SSDs; neither rule is about its own pods.
 	others = `"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1,
 		"preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}]},
 		"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
@@ -76,9 +76,9 @@ func named(t *testing.T, a *advice.Advice, name string) *advice.Candidate {
 	return nil
 }
 
-// Three replicas, each in one of three zones: the new pod of a rolling update, one too many, finds an old one in every zone, and 25% of
-// 3 that may be missing is none. With one that may be missing it ends; within its own revision it ends, too. Where nothing is
-// required it ends anyhow, and comes back after the loss of a zone.
+// Three replicas, one in each of three zones: the surge pod of a rolling update finds an old pod in every zone, and 25% of 3 unavailable
+// rounds down to none. With maxUnavailable 1 the rollout finishes; within its own revision it does, too. If nothing is required it finishes
+// anyway, and recovers from the loss of a zone.
 func TestRolloutDeadlock(t *testing.T) {
 	a := ask(t, world(t, "1", "3", hardZone), advice.Options{})
 	now := named(t, a, advice.AsItIs)
@@ -105,9 +105,9 @@ func TestRolloutDeadlock(t *testing.T) {
 	}
 }
 
-// Four replicas over three zones: a hard rule leaves one Pending; one that allows one more than elsewhere does not. After the loss of the
-// worst zone one of its two pods is evicted first: the other still counts there, so that a zone may have two, and the first comes back.
-// Then the zone is empty and counts as a domain of no pods, so that no other may have more than one: the second does not come back.
+// Four replicas over three zones: a hard rule leaves one Pending; a rule with skew 1 does not. After the loss of the worst zone, one of its
+// two pods is evicted first: the other still counts there, so each zone may have two, and the first comes back. Then the zone is empty and
+// counts as a domain with no pods, so no other zone may have more than one, and the second does not come back.
 func TestFourReplicasOverThreeZones(t *testing.T) {
 	a := ask(t, world(t, "2", "4", ""), advice.Options{})
 	for _, test := range []struct {
@@ -139,7 +139,7 @@ func TestFourReplicasOverThreeZones(t *testing.T) {
 	}
 }
 
-// One pod is on one node, whatever the rule says.
+// A single pod is on one node, whatever the rule says.
 func TestOneReplica(t *testing.T) {
 	a := ask(t, world(t, "1", "1", ""), advice.Options{Trials: 2, Seed: 1})
 	for _, c := range a.Candidates[1:] {
@@ -149,8 +149,8 @@ func TestOneReplica(t *testing.T) {
 	}
 }
 
-// What is printed is what was run: the patch gives the object exactly that rule and leaves the others, and the scenario varied by it
-// comes to the same figures.
+// What is printed is what was run: the patch gives the object exactly that rule and keeps the others, and the scenario varied by it has the
+// same figures.
 func TestPatches(t *testing.T) {
 	s := world(t, "2", "4", others)
 	a := ask(t, s, advice.Options{})
@@ -209,7 +209,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// On one core and on four the advice is the same, trials included.
+// The advice is the same on one core and on four, including trials.
 func TestWorkers(t *testing.T) {
 	s := world(t, "2", "5", "")
 	opts := advice.Options{Trials: 4, Seed: 7, Workers: 1}
@@ -231,7 +231,7 @@ func TestNoAdvice(t *testing.T) {
 		t.Error("advice for a DaemonSet")
 	}
 	gone := s.Then(scenario.Step{Name: "bye", Delete: &scenario.Delete{Targets: []string{"deployment/web"}}})
-	if _, err := advice.Of(t.Context(), gone, web, advice.Options{}); err == nil || !strings.Contains(err.Error(), `gone after step "bye"`) {
+	if _, err := advice.Of(t.Context(), gone, web, advice.Options{}); err == nil || !strings.Contains(err.Error(), `no longer exists after the last step, "bye"`) {
 		t.Errorf("of a workload that is gone: %v", err)
 	}
 }

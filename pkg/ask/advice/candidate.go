@@ -10,24 +10,24 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// proposal is a rule that is tried.
+// proposal is a rule to try.
 type proposal struct {
 	name       string
 	by         []rule.Apart
 	complexity int
-	asItIs     bool   // the rule that the workload has
-	plain      string // the name of the same rule over all revisions, of one that is per revision
+	asItIs     bool   // the workload's present rule
+	plain      string // for a rule per revision, the name of the same rule over all revisions
 }
 
 func proposalOf(name string, complexity int, by ...rule.Apart) proposal {
 	return proposal{name: name, by: by, complexity: complexity}
 }
 
-// perRevision are the labels by which pods of a Deployment keep apart from those of the same revision alone.
+// perRevision are the labels that restrict a rule to the pods of a Deployment's same revision.
 var perRevision = []string{appsv1.DefaultDeploymentUniqueLabelKey}
 
-// proposals are the rules that make a difference on these nodes: each kind over each level of more than one domain, and pairs of a
-// wider level and the hostname, simple ones first. Over a level of one domain no rule can keep pods apart.
+// proposals returns the rules that make a difference on these nodes: each kind over each level with more than one domain, and pairs of a
+// wider level and the hostname, simple ones first. Over a level with one domain no rule can keep pods apart.
 func proposals(nodes []*v1.Node, further []string, deployment bool) []proposal {
 	var keys []string
 	for _, key := range topology.Levels(nodes, further...) {
@@ -47,7 +47,7 @@ func proposals(nodes []*v1.Node, further []string, deployment bool) []proposal {
 	return all
 }
 
-// single are the rules over one key.
+// single returns the rules over one key.
 func single(key string, deployment bool) []proposal {
 	name := Short(key)
 	all := []proposal{proposalOf("soft "+name, 2, soft(rule.Over{TopologyKey: key}))}
@@ -66,7 +66,7 @@ func single(key string, deployment bool) []proposal {
 	return append(all, revisions(all[1:])...)
 }
 
-// pairs are the mixed rules over a wide key and a narrow one.
+// pairs returns the mixed rules over a wide key and a narrow one.
 func pairs(wide, narrow string, deployment bool) []proposal {
 	w, n := Short(wide), Short(narrow)
 	weighted := func(a, b int32) proposal {
@@ -84,7 +84,7 @@ func pairs(wide, narrow string, deployment bool) []proposal {
 	return all
 }
 
-// revisions are the same rules within a revision alone, so that old pods do not stand in the way of new ones.
+// revisions returns the same rules restricted to one revision, so that old pods do not block new ones.
 func revisions(proposals []proposal) []proposal {
 	var all []proposal
 	for _, p := range proposals {
@@ -108,7 +108,7 @@ func spread(key string, skew int32, required bool) rule.Apart {
 	return rule.Apart{By: rule.EvenlySpread, Over: []rule.Over{{TopologyKey: key}}, MaxSkew: skew, Required: required}
 }
 
-// Short is the well-known topology key's short word, or the key itself.
+// Short returns the short name of a well-known topology key, or the key itself.
 func Short(key string) string {
 	for _, word := range []string{"region", "zone", "hostname"} {
 		if topology.Key(word) == key {
@@ -118,7 +118,7 @@ func Short(key string) string {
 	return key
 }
 
-// named is the name with the strategy that goes with it.
+// named returns the name with the strategy that goes with it.
 func named(name string, s *strategy) string {
 	if s == nil {
 		return name

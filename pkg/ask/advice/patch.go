@@ -14,20 +14,20 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// strategy is a way to carry out rolling updates that lets an old pod go before its successor runs.
+// strategy is a rolling update strategy that lets an old pod go before its successor runs.
 type strategy struct {
 	words          string
 	maxUnavailable intstr.IntOrString
 }
 
-// strategies are tried in this order where a rollout does not end.
+// strategies are tried in this order if a rollout does not finish.
 var strategies = []strategy{
 	{"maxUnavailable 1 and maxSurge 0", intstr.FromInt32(1)},
 	{"maxUnavailable 25% and maxSurge 0", intstr.FromString("25%")},
 }
 
-// patchOf returns the JSON merge patch that gives the workload the rule, and the strategy if there is one; nil where that changes
-// nothing. A strategic merge patch would not do, since it adds to some of the lists instead of replacing them.
+// patchOf returns the JSON merge patch that gives the workload the rule and the strategy, if any; nil if that changes nothing. A strategic
+// merge patch would not work, since it appends to some lists instead of replacing them.
 func patchOf(workload cluster.Object, p *proposal, s *strategy) (json.RawMessage, error) {
 	before, err := manifest.Encode(workload)
 	if err != nil {
@@ -53,14 +53,14 @@ func patchOf(workload cluster.Object, p *proposal, s *strategy) (json.RawMessage
 	return patch, nil
 }
 
-// patchVariant is the scenario's with the patch.
+// patchVariant returns the variant of the scenario with the patch.
 func patchVariant(owner cluster.Ref, name string, patch json.RawMessage) *scenario.Variant {
 	return &scenario.Variant{Name: name, Patches: []scenario.Patch{{
 		Target: scenario.Target{Target: owner.String(), Namespace: owner.Namespace}, Type: "merge", Patch: runtime.RawExtension{Raw: patch},
 	}}}
 }
 
-// rulesAfter are the rules by which the workload's pods keep apart with the patch, in words.
+// rulesAfter describes the rules that keep the workload's pods apart with the patch.
 func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessage) ([]string, error) {
 	if patch != nil {
 		var err error

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 )
 
-// goal is a figure of which less is better. They stand in the order in which they decide.
+// goal is a figure to minimize. Goals are listed in the order in which they decide.
 type goal struct {
 	name  string
 	value float64
@@ -28,7 +28,7 @@ const (
 	radiusGoal    = "radius"
 )
 
-// domain is what one domain of the level is called.
+// domain returns the word for one domain of the level.
 func domain(key string) string {
 	if key == v1.LabelHostname {
 		return "node"
@@ -36,7 +36,7 @@ func domain(key string) string {
 	return Short(key)
 }
 
-// figures are all that counts of the candidate, the most important first.
+// figures returns all figures of the candidate, the most important first.
 func (c *Candidate) figures() []goal {
 	goals := []goal{{pendingGoal, float64(c.Pending)}}
 	if c.Rollout != nil {
@@ -72,7 +72,7 @@ func (c *Candidate) figures() []goal {
 			goals = append(goals, goal{radiusGoal + " of a " + domain(level.TopologyKey) + " in the worst trial", level.Worst})
 		}
 	}
-	// Two that lose as much, and one of them less evenly spread, are not alike.
+	// Two candidates that lose the same differ if one is less evenly spread.
 	for _, level := range c.Levels {
 		goals = append(goals, goal{"skew over " + Short(level.TopologyKey), float64(level.Skew)})
 	}
@@ -84,8 +84,8 @@ func (c *Candidate) figures() []goal {
 	return goals
 }
 
-// rank sorts the candidates, the Pareto front first and in it by the figures in their order, then by moved pods and how simple the rule
-// is, and finds what beats the others.
+// rank sorts the candidates, the Pareto front first and within it by the figures in order, then by moved pods and the simplicity of the
+// rule, and finds what beats the others.
 func rank(candidates []Candidate) {
 	sets := make([]map[string]float64, len(candidates))
 	for i := range candidates {
@@ -123,7 +123,7 @@ func rank(candidates []Candidate) {
 	}
 }
 
-// compare orders by the first figure in which the candidates differ, of those that both have.
+// compare orders by the first figure of both in which the candidates differ.
 func compare(a, b *Candidate) int {
 	other := b.values()
 	for _, g := range a.goals {
@@ -142,7 +142,7 @@ func (c *Candidate) values() map[string]float64 {
 	return values
 }
 
-// beats says in what c is better than the other, if it is worse in nothing; "" if it does not beat it.
+// beats returns in what c is better than the other if it is worse in nothing, or "" if it does not beat it.
 func (c *Candidate) beats(other *Candidate) string {
 	values, better := c.values(), ""
 	for _, g := range other.goals {
@@ -157,7 +157,7 @@ func (c *Candidate) beats(other *Candidate) string {
 	return better
 }
 
-// words are the figure of one candidate against that of another.
+// words describes the figure of one candidate against that of another.
 func (g goal) words(value, other float64) string {
 	say := func(value float64) string { return fmt.Sprintf("%.0f", value) }
 	switch {
@@ -171,7 +171,7 @@ func (g goal) words(value, other float64) string {
 	return fmt.Sprintf("%s (%s against %s)", g.name, say(value), say(other))
 }
 
-// Against says in which figures the candidate is better than the other, and in which worse, the most important first.
+// Against returns in which figures the candidate is better than the other and in which worse, the most important first.
 func (c *Candidate) Against(other *Candidate) (better, worse []string) {
 	values := other.values()
 	for _, g := range c.goals {

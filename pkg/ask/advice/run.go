@@ -15,20 +15,21 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// confidence is that of the intervals.
+// confidence is the level of the intervals.
 const confidence = 0.95
 
-// runs are the runs for one workload.
+// runs makes the runs for one workload.
 type runs struct {
 	scenario *scenario.Scenario
 	owner    cluster.Ref
 	opts     *Options
-	workload cluster.Object // as it is after the last step
+	workload cluster.Object // after the last step
 	result   *simulation.Result
 	vary     sync.Mutex // guards the maker
 	maker    *variant.Maker
@@ -44,7 +45,7 @@ func (r *runs) base(ctx context.Context) error {
 	return err
 }
 
-// evaluate runs the workload as it is and every candidate that is another. It returns them in their order, and in words those that the
+// evaluate runs the workload as it is and every candidate that differs. It returns them in order, and descriptions of those that the
 // workload cannot have.
 func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	deployment, _ := r.workload.(*appsv1.Deployment)
@@ -89,13 +90,12 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	return candidates, append(leftOut, skipped...), nil
 }
 
-// largeWork is how many placements, of all candidates together, are so many that not everything is run.
+// largeWork is the number of placements, of all candidates together, above which some runs are left out.
 const largeWork = 20_000
 
-// pods is the number of pods of the cluster after the last step.
+// pods returns the number of pods of the cluster after the last step.
 func (r *runs) pods() int { return len(r.result.Steps[len(r.result.Steps)-1].State.Pods) }
 
-// all runs the candidates.
 func (r *runs) all(ctx context.Context, tried []*trial) error {
 	return r.each(ctx, "trying candidates", len(tried), func(ctx context.Context, world *simulation.World, i int) error {
 		t, err := r.placed(ctx, world, tried[i])
@@ -106,9 +106,9 @@ func (r *runs) all(ctx context.Context, tried []*trial) error {
 	})
 }
 
-// further runs what the first runs give a reason to: the rule as it is with another strategy, since the strategy alone may be wrong, and
-// of rules per revision those of which a rollout of the plain rule went wrong. Before a rollout there is but one revision, and both
-// are the same rule. The others are told in words.
+// further runs candidates that the first runs give a reason to try: the present rule with another strategy, since the strategy alone may be
+// wrong, and rules per revision if a rollout of the plain rule went wrong. Before a rollout there is only one revision, and both are the
+// same rule. It describes those that it skips.
 func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([]*trial, []string, error) {
 	var further []*trial
 	var skipped []string
@@ -140,7 +140,7 @@ func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([
 	return further, skipped, err
 }
 
-// unharmed tells whether the rollout ends, and everything is as good after it as before.
+// unharmed reports whether the rollout finishes and leaves everything as good as before.
 func (c *Candidate) unharmed() bool {
 	if !c.Rollout.Ends || c.Rollout.Pending > c.Pending {
 		return false
@@ -156,14 +156,14 @@ func (c *Candidate) unharmed() bool {
 // AsItIs is the name of the candidate that changes nothing.
 const AsItIs = "as it is"
 
-// trial is a candidate that is being run.
+// trial is a candidate being run.
 type trial struct {
 	Candidate
 	proposal *proposal
 	scenario *scenario.Scenario
 }
 
-// try returns the candidate of the proposal; nil where that is the workload as it is. The error says why the workload cannot have it.
+// try returns the candidate for the proposal, or nil if it does not change the workload. The error says why the workload cannot have it.
 func (r *runs) try(p *proposal, s *strategy) (*trial, error) {
 	patch, err := patchOf(r.workload, p, s)
 	if err != nil || patch == nil {
@@ -181,7 +181,7 @@ func (r *runs) try(p *proposal, s *strategy) (*trial, error) {
 	return t, err
 }
 
-// varied is the scenario with the candidate's patch.
+// varied returns the scenario with the candidate's patch.
 func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
 	if !c.Changed() {
 		return r.scenario, nil
@@ -195,7 +195,7 @@ func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
 	return varied.Scenario, nil
 }
 
-// placed runs the candidate. Where its rollout does not end, it is one with another strategy, if that ends.
+// placed runs the candidate. If its rollout does not finish, it returns one with another strategy that does, if any.
 func (r *runs) placed(ctx context.Context, world *simulation.World, t *trial) (*trial, error) {
 	if err := r.run(ctx, world, t); err != nil || t.proposal == nil {
 		return t, err
@@ -207,8 +207,8 @@ func (r *runs) placed(ctx context.Context, world *simulation.World, t *trial) (*
 	return other, nil
 }
 
-// otherwise is the proposal with the first strategy with which its rollout ends; nil if it needs none, or there is none, or a Pending
-// pod keeps every rollout from its end.
+// otherwise returns the proposal with the first strategy whose rollout finishes; nil if it needs none, there is none, or a Pending pod
+// blocks every rollout.
 func (r *runs) otherwise(ctx context.Context, world *simulation.World, p *proposal, stuck *Candidate) (*trial, error) {
 	deployment, ok := r.workload.(*appsv1.Deployment)
 	if !ok || stuck.Rollout.Ends || stuck.OwnPending > 0 || deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
@@ -230,7 +230,7 @@ func (r *runs) otherwise(ctx context.Context, world *simulation.World, p *propos
 	return nil, nil
 }
 
-// run finds what the candidate comes to: placement, failures, and a restart.
+// run computes the candidate's results: placement, failures, and a restart.
 func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error {
 	result, err := world.Run(ctx, t.scenario, simulation.Options{Prefix: r.result})
 	if err != nil {
@@ -283,7 +283,7 @@ func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error
 	return nil
 }
 
-// Restart is the step that restarts the workload.
+// Restart returns the step that restarts the workload.
 func Restart(owner cluster.Ref) scenario.Step {
 	return scenario.Step{Name: "restart", Rollout: &scenario.Rollout{
 		Target: scenario.Target{Target: owner.String(), Namespace: owner.Namespace}, Restart: true,
@@ -331,7 +331,7 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	return nil
 }
 
-// sumUp are the median and the worst of the trials. The median of an even number is the larger of the two in the middle.
+// sumUp returns the median and the worst of the trials. The median of an even number is the larger of the middle two.
 func sumUp(found []*metric.Metrics, seed uint64) *CandidateTrials {
 	t := &CandidateTrials{N: len(found), Seed: seed, WorstSeed: seed}
 	var pending []int
@@ -359,7 +359,7 @@ func sumUp(found []*metric.Metrics, seed uint64) *CandidateTrials {
 	return t
 }
 
-// wider tells whether the blast radius of a is the larger one at the widest level at which they differ.
+// wider reports whether a has the larger blast radius at the widest level at which they differ.
 func wider(a, b *metric.Metrics) bool {
 	for i := range a.Levels {
 		if x, y := a.Levels[i].Radius, b.Levels[i].Radius; x != y {
@@ -369,11 +369,12 @@ func wider(a, b *metric.Metrics) bool {
 	return false
 }
 
-// each calls f for 0 to n-1 on all cores, each with a world of its own.
+// each calls f for 0 to n-1 on all cores, each with its own world.
 func (r *runs) each(ctx context.Context, what string, n int, f func(ctx context.Context, world *simulation.World, i int) error) error {
-	return simulation.Each(ctx, r.scenario.Config, r.scenario.Ties, n, r.opts.Workers, f, func(done int) {
+	done := func(done int) {
 		if r.opts.Progress != nil {
 			r.opts.Progress(what, done, n)
 		}
-	})
+	}
+	return simulation.Each(ctx, r.scenario.Config, r.scenario.Ties, n, parallel.Options{Workers: r.opts.Workers, Done: done}, f)
 }

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// calibrate collects the garbage, does a fixed piece of work, about 10 ms of it, and returns the CPU time that it took. Baselines hold these times: work
-// that is changed makes every earlier baseline worthless.
+// calibrate collects the garbage, does about 10 ms of fixed work, and returns its CPU time. Baselines contain these times, so changing the
+// work makes every earlier baseline worthless.
 //
-// A machine that is slower for a while, because its clock is or because others fill its caches, is slower at the scheduler's work
-// too, as far as the two are alike. So this walks nodes as the scheduler's plugins do: labels looked up in maps, pods counted
-// by topology in a map, a list of scores allocated and sorted.
+// A machine that is temporarily slower, because of its clock or because others fill its caches, is also slower at the scheduler's work, as
+// far as the two are alike. So this walks nodes as the scheduler's plugins do: labels looked up in maps, pods counted by topology in a map,
+// a list of scores allocated and sorted.
 func calibrate() time.Duration {
-	runtime.GC()                                     // so that no collection is under way,
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // and none begins: its cost would depend on the scenario in memory
+	runtime.GC()                                     // no collection may be running,
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // or begin: its cost would depend on the scenario in memory
 	began := cpuTime()
 	for pod := range 40 {
-		runtime.KeepAlive(place(pod)) // the compiler shall not leave the work out
+		runtime.KeepAlive(place(pod)) // keep the compiler from removing the work
 	}
 	return cpuTime() - began
 }
@@ -44,7 +44,7 @@ var calibrationNodes = func() []*calibrationNode {
 	return nodes
 }()
 
-// place finds the node whose rack has the fewest pods of the pod's kind.
+// place finds the node whose rack has the fewest pods with the pod's app.
 func place(pod int) int {
 	type topology struct{ key, value string }
 	type score struct {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// cpuTime is what the process has used so far on all cores, for itself and in the kernel.
+// cpuTime returns the CPU time that the process has used so far on all cores, user and system.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // It fails for wrong arguments alone.
+		panic(err) // fails only for wrong arguments
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

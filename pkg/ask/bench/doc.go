@@ -1,4 +1,4 @@
-// Package bench measures how long scenarios take, and tells whether they take longer than they did.
+// Package bench measures how long scenarios take, and detects whether they have become slower.
 //
 //	scenario ─ NewMeter ──▶ Meter      (warmed up; knows how many runs make one measurement)
 //	Meter ─ Sample ───────▶ Sample     (wall and CPU time, allocations, and the calibration's CPU time)
@@ -6,7 +6,7 @@
 //	Samples ─ Write ──────▶ Go's benchmark format ─ Read ──▶ Baseline
 //	Baseline + Meter ─ Compare ▶ Verdict
 //
-// What is judged is the ratio of two CPU times: that of the scenario, and that of a fixed piece of work of the same kind that is
-// done right before and after it. CPU time leaves out most of what other tenants of the machine take; the ratio takes out how
-// fast the machine happens to be. See Compare for when a ratio is called a regression.
+// The figure that is judged is the ratio of two CPU times: that of the scenario, and that of fixed work of the same kind done right before
+// and after it. CPU time excludes most of what other tenants of the machine take; the ratio cancels how fast the machine happens to be. See
+// Compare for when a ratio counts as a regression.
 package bench

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// WriteHead writes what Go's benchmark format has before the results: the machine.
+// WriteHead writes the header of Go's benchmark format, which describes the machine.
 func WriteHead(w io.Writer) error {
 	head := fmt.Sprintf("goos: %s\ngoarch: %s\npkg: faultline\n", runtime.GOOS, runtime.GOARCH)
 	if cpu := CPU(); cpu != "" {
@@ -23,7 +23,7 @@ func WriteHead(w io.Writer) error {
 	return err
 }
 
-// CPU is the processor as Linux calls it, or "".
+// CPU returns the processor's name as Linux reports it, or "".
 func CPU() string {
 	file, err := os.Open("/proc/cpuinfo")
 	if err != nil {
@@ -38,7 +38,7 @@ func CPU() string {
 	return ""
 }
 
-// Name is the scenario's name among benchmarks, which have no spaces in theirs.
+// Name returns the scenario's benchmark name; such names have no spaces.
 func Name(scenario string) string {
 	return "Scenario/" + strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -48,14 +48,14 @@ func Name(scenario string) string {
 	}, scenario)
 }
 
-// The units of the two times whose ratio is judged, and of the pods.
+// Units of the two times whose ratio is judged, and of the pods.
 const (
 	cpuUnit         = "cpu-ns/op"
 	calibrationUnit = "cal-ns/op"
 	podsUnit        = "pods/op"
 )
 
-// Write writes a line of Go's benchmark format for each sample of the scenario. What is there for one pod is left out where there are none.
+// Write writes one line of Go's benchmark format per sample of the scenario. Figures per pod are left out if there are no pods.
 func Write(w io.Writer, scenario string, samples []Sample) error {
 	for i := range samples {
 		s := &samples[i]
@@ -72,7 +72,7 @@ func Write(w io.Writer, scenario string, samples []Sample) error {
 	return nil
 }
 
-// WritePlugins writes one more line for the scenario: the CPU time of each plugin for one pod, its share of the samples' mean.
+// WritePlugins writes one more line for the scenario: each plugin's CPU time per pod, its share of the samples' mean.
 func WritePlugins(w io.Writer, scenario string, samples []Sample, times []PluginTime) error {
 	var cpu time.Duration
 	var pods float64
@@ -95,18 +95,18 @@ func WritePlugins(w io.Writer, scenario string, samples []Sample, times []Plugin
 type Baseline struct {
 	// CPU is the processor on which it was measured, or "".
 	CPU string
-	// Samples are the samples, by the benchmark's name. They have Pods, CPU and Calibration alone.
+	// Samples are the samples by benchmark name. Only Pods, CPU and Calibration are set.
 	Samples map[string][]Sample
 }
 
-// Read reads what Write wrote. Other benchmarks among it are left out.
+// Read reads the output of Write. It skips other benchmarks.
 func Read(r io.Reader, file string) (*Baseline, error) {
 	baseline := &Baseline{Samples: map[string][]Sample{}}
 	reader := benchfmt.NewReader(r, file)
 	for reader.Scan() {
 		switch record := reader.Result().(type) {
 		case *benchfmt.SyntaxError:
-			return nil, fmt.Errorf("%w; give what simulate bench wrote", record)
+			return nil, fmt.Errorf("%w; give the output of simulate bench", record)
 		case *benchfmt.Result:
 			values := map[string]float64{}
 			for _, value := range record.Values {
@@ -131,7 +131,7 @@ func Read(r io.Reader, file string) (*Baseline, error) {
 		return nil, err
 	}
 	if len(baseline.Samples) == 0 {
-		return nil, fmt.Errorf("%s: no benchmark in it has %s and %s; give what simulate bench wrote", file, cpuUnit, calibrationUnit)
+		return nil, fmt.Errorf("%s: no benchmark has %s and %s; give the output of simulate bench", file, cpuUnit, calibrationUnit)
 	}
 	return baseline, nil
 }

@@ -13,7 +13,7 @@ var written = []Sample{
 	{Runs: 3, Pods: 0, Wall: 30 * time.Millisecond, CPU: 36 * time.Millisecond, Calibration: 12 * time.Millisecond},
 }
 
-// TestWrite: 40 pods in 20 ms are 2,000 in a second and 500 µs each. The plugin's quarter of (24 + 36 ms) for 40 pods is 375 µs.
+// TestWrite: 40 pods in 20 ms are 2,000 per second and 500 µs each. The plugin's quarter of (24 + 36 ms) for 40 pods is 375 µs.
 func TestWrite(t *testing.T) {
 	var got strings.Builder
 	if err := Write(&got, "web shop", written); err != nil {
@@ -45,11 +45,11 @@ BenchmarkScenario/web_shop	1	375000 NodePorts-ns/pod	187500 NodeName-ns/pod
 
 func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                           "old.txt: no benchmark in it has cpu-ns/op and cal-ns/op; give what simulate bench wrote",
-		"kind: Deployment":           "old.txt: no benchmark in it has cpu-ns/op and cal-ns/op; give what simulate bench wrote",
-		"BenchmarkOther 1 5 ns/op\n": "old.txt: no benchmark in it has cpu-ns/op and cal-ns/op; give what simulate bench wrote",
-		"BenchmarkScenario/a 1 5 cpu-ns/op 0 cal-ns/op\n": "old.txt: no benchmark in it has cpu-ns/op and cal-ns/op; give what simulate bench wrote",
-		"BenchmarkScenario/a 1 fast cpu-ns/op\n":          "old.txt:1: parsing measurement: invalid syntax; give what simulate bench wrote",
+		"":                           "old.txt: no benchmark has cpu-ns/op and cal-ns/op; give the output of simulate bench",
+		"kind: Deployment":           "old.txt: no benchmark has cpu-ns/op and cal-ns/op; give the output of simulate bench",
+		"BenchmarkOther 1 5 ns/op\n": "old.txt: no benchmark has cpu-ns/op and cal-ns/op; give the output of simulate bench",
+		"BenchmarkScenario/a 1 5 cpu-ns/op 0 cal-ns/op\n": "old.txt: no benchmark has cpu-ns/op and cal-ns/op; give the output of simulate bench",
+		"BenchmarkScenario/a 1 fast cpu-ns/op\n":          "old.txt:1: parsing measurement: invalid syntax; give the output of simulate bench",
 	} {
 		if _, err := Read(strings.NewReader(text), "old.txt"); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)

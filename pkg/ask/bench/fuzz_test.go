@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// FuzzRead looks for baselines that make the reader panic, or that it takes without a measurement.
+// FuzzRead looks for baselines that make the reader panic, or that it accepts without a measurement.
 func FuzzRead(f *testing.F) {
 	var out bytes.Buffer
 	if err := Write(&out, "web shop", []Sample{{Runs: 3, Pods: 40, Wall: 20 * time.Millisecond, CPU: 24 * time.Millisecond, Calibration: time.Millisecond}}); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// BenchmarkGate compares this program with itself and with one that takes 30 % more CPU time, and tells how many of the comparisons
-// raised an alarm: it should be none, and all. -benchtime 20x makes twenty of each.
+// BenchmarkGate compares this program with itself and with one that takes 30 % more CPU time, and counts how many of the comparisons raised
+// an alarm: none should, and all should. -benchtime 20x makes twenty of each.
 func BenchmarkGate(b *testing.B) {
 	loaded, err := loader.Load("../../../scenarios/zone-failure", loader.Options{})
 	if err != nil {
@@ -55,7 +55,7 @@ func BenchmarkGate(b *testing.B) {
 	}
 }
 
-// slowed is busy for that part of the CPU time of each run, once it has ended.
+// slowed keeps busy for that fraction of each run's CPU time once it has ended.
 func slowed(run func(context.Context) (int, error), part float64) func(context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		began := cpuTime()

@@ -9,29 +9,28 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Verdict is what a comparison found.
+// Verdict is the result of a comparison.
 type Verdict struct {
-	// Old and New are the median CPU times of a run, the old one as it would be at the speed that the machine has now, by the
-	// calibration. Change is by how much New is more, as a part of Old.
+	// Old and New are the median CPU times of a run; Old is scaled by the calibration to the present speed of the machine. Change is the
+	// increase from Old to New, as a fraction of Old.
 	Old, New time.Duration
 	Change   float64
-	// OldPods and NewPods are the medians of Sample.Pods. A scenario that has changed is not the same work.
+	// OldPods and NewPods are the medians of Sample.Pods. If they differ, the scenario has changed, and the work is not the same.
 	OldPods, NewPods float64
-	// P is the chance that samples as different as these come from equally fast programs, by the Mann-Whitney U test.
+	// P is the probability that samples this different come from equally fast programs, by the Mann-Whitney U test.
 	P float64
-	// Noise bounds by how much two measurements of this very program differ, as a part: see noise.
+	// Noise is the largest expected difference between two measurements of the same program, as a fraction; see noise.
 	Noise float64
-	// Limit is what a regression must exceed: the larger of what is allowed and Noise.
+	// Limit is what a regression must exceed: the larger of the allowed increase and Noise.
 	Limit float64
-	// Slower tells that the program is slower by more than Limit, significantly so, and that a second round of measurements
-	// said so too.
+	// Slower means that the program is slower by more than Limit, significantly, and that a second round of measurements confirmed it.
 	Slower bool
-	// Rounds is 1, or 2 where the first seemed slower.
+	// Rounds is 1, or 2 if the first seemed slower.
 	Rounds int
 }
 
-// Compare measures the scenario twice count times, and tells whether it is slower than the old samples by more than allowed, a
-// part of at least 0. A regression is told only if
+// Compare measures the scenario twice count times, and decides whether it is slower than the old samples by more than allowed, a fraction
+// of at least 0. It reports a regression only if
 //
 //   - the new scores are significantly above the old ones times 1+limit. That is to say, the lower confidence bound of the
 //     ratio exceeds the limit, for the interval that belongs to the test; a median alone could exceed it by luck.
@@ -41,7 +40,7 @@ func (m *Meter) Compare(ctx context.Context, old []Sample, count int, allowed fl
 	return compare(old, allowed, func() ([]Sample, error) { return m.Samples(ctx, 2*count) })
 }
 
-// rounds must agree that a program is slower.
+// rounds is how many rounds must agree that a program is slower.
 const rounds = 2
 
 func compare(old []Sample, allowed float64, measure func() ([]Sample, error)) (Verdict, error) {
@@ -76,9 +75,9 @@ func judge(old, current []Sample, allowed float64) Verdict {
 
 func significant(p float64) bool { return p < benchmath.DefaultThresholds.CompareAlpha }
 
-// Enough tells whether so many old and new samples could differ significantly at all.
+// Enough reports whether that many old and new samples could differ significantly at all.
 func Enough(old, current int) bool {
-	// The most extreme of all orders, in both directions.
+	// The most extreme of all orders, in either direction.
 	ways := 1.0
 	for i := 1; i <= old; i++ {
 		ways *= float64(current+i) / float64(i)
@@ -86,8 +85,8 @@ func Enough(old, current int) bool {
 	return significant(2 / ways)
 }
 
-// noise is an A/A test: the scores of one program, divided into two halves by lot a thousand times. It returns by how much the
-// halves' medians differ in all but one of twenty of these, as a part.
+// noise is an A/A test: it splits the scores of one program randomly into two halves a thousand times, and returns the fraction by which
+// the halves' medians differ in all but one of twenty splits.
 func noise(scores []float64) float64 {
 	random := rand.New(rand.NewPCG(1, 1))
 	mixed := slices.Clone(scores)
@@ -104,7 +103,7 @@ func noise(scores []float64) float64 {
 	return ratios[len(ratios)*95/100]
 }
 
-// scores are the samples' scores, each times the factor.
+// scores returns the samples' scores, each times the factor.
 func scores(samples []Sample, factor float64) *benchmath.Sample {
 	return sampled(samples, func(s *Sample) float64 { return factor * s.Score() })
 }

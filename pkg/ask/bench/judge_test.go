@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// machines are ways in which the scores of one program's attempts vary, around 1. Each call of a machine is a new session on it,
-// and returns what the next attempt would find.
+// machines are ways in which the scores of one program's attempts vary around 1. Each call of a machine starts a new session on it, and
+// returns a function for the next attempt's score.
 var machines = map[string]func(*rand.Rand) func() float64{
 	"quiet": func(r *rand.Rand) func() float64 {
 		return func() float64 { return 1 + 0.005*r.NormFloat64() }
@@ -18,7 +18,7 @@ var machines = map[string]func(*rand.Rand) func() float64{
 	"gaussian": func(r *rand.Rand) func() float64 {
 		return func() float64 { return 1 + 0.04*r.NormFloat64() }
 	},
-	// One of ten attempts meets another tenant, and takes up to half as long again.
+	// One of ten attempts is disturbed by another tenant, and takes up to half as long again.
 	"heavy tail": func(r *rand.Rand) func() float64 {
 		return func() float64 {
 			score := 1 + 0.02*r.NormFloat64()
@@ -28,12 +28,12 @@ var machines = map[string]func(*rand.Rand) func() float64{
 			return score
 		}
 	},
-	// What the calibration leaves of the difference between two sessions.
+	// What the calibration does not cancel between two sessions.
 	"other session": func(r *rand.Rand) func() float64 {
 		session := 1 + 0.03*max(-2, min(2, r.NormFloat64()))
 		return func() float64 { return session * (1 + 0.03*r.NormFloat64()) }
 	},
-	// It gets slower all the while, by up to 6 % in a session.
+	// It steadily gets slower, by up to 6 % in a session.
 	"drift": func(r *rand.Rand) func() float64 {
 		slope, i := 0.06/24/bestOf*r.Float64(), -1.0
 		return func() float64 {
@@ -43,8 +43,7 @@ var machines = map[string]func(*rand.Rand) func() float64{
 	},
 }
 
-// TestCompareAlarms has 300 sessions on each machine: a program that is the same raises no alarm, and one that takes 30 % longer
-// always does.
+// TestCompareAlarms has 300 sessions on each machine: an unchanged program raises no alarm, and one that takes 30 % longer always does.
 func TestCompareAlarms(t *testing.T) {
 	const sessions = 300
 	for name, machine := range machines {
@@ -62,7 +61,7 @@ func TestCompareAlarms(t *testing.T) {
 	}
 }
 
-// session is a baseline of six samples, and a comparison on another day of a program that is slower by that part.
+// session makes a baseline of six samples, and a comparison on another day of a program that is slower by that fraction.
 func session(t *testing.T, machine func(*rand.Rand) func() float64, seed uint64, slower float64) Verdict {
 	t.Helper()
 	take := func(session func() float64, count int, factor float64) []float64 {
@@ -85,7 +84,7 @@ func session(t *testing.T, machine func(*rand.Rand) func() float64, seed uint64,
 	return verdict
 }
 
-// samples have these scores, on a machine whose calibration takes 10 ms.
+// samples returns samples with these scores, on a machine whose calibration takes 10 ms.
 func samples(scores []float64) []Sample {
 	made := make([]Sample, len(scores))
 	for i, score := range scores {
@@ -118,9 +117,9 @@ func TestCompare(t *testing.T) {
 		"a fifth slower, twice":          {0.1, [][]float64{times(twice(even), 1.2), times(twice(even), 1.2)}, true, 2},
 		"a fifth slower, once":           {0.1, [][]float64{times(twice(even), 1.2), twice(even)}, false, 2},
 		"a fifth slower, and allowed":    {0.25, [][]float64{times(twice(even), 1.2)}, false, 1},
-		"slower than allowed by nothing": {0.1, [][]float64{times(twice(even), 1.11)}, false, 1}, // not significantly so
+		"slower than allowed by nothing": {0.1, [][]float64{times(twice(even), 1.11)}, false, 1}, // not significantly
 		"faster":                         {0, [][]float64{times(twice(even), 0.5)}, false, 1},
-		// Half of the measurements take twice as long as the others: the machine says nothing about a fifth.
+		// Half of the measurements take twice as long as the others: the machine cannot show a fifth.
 		"noise above the regression": {0.1, [][]float64{append(times(even, 1.2), times(even, 2.4)...)}, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,8 +138,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestJudge works the figures out by hand: the median scores are 1.025 and 1.23, and the machine, whose calibration took 10 ms
-// then, takes 20 ms now. All 12 new scores are above all 6 old ones, which is 2 of the 18!/(6!12!) = 18,564 orders.
+// TestJudge has figures computed by hand: the median scores are 1.025 and 1.23, and the machine's calibration, which took 10 ms then, takes
+// 20 ms now. All 12 new scores are above all 6 old ones, which is 2 of the 18!/(6!12!) = 18,564 orders.
 func TestJudge(t *testing.T) {
 	current := samples(times(twice(even), 1.2))
 	for i := range current {
@@ -161,8 +160,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestNoise has samples that do not vary, and two kinds of samples, of which a half can have all of one kind: the median of
-// three ones and that of three twos.
+// TestNoise has samples that do not vary, and two kinds of samples, where one half can have all of one kind: the median of three ones and
+// that of three twos.
 func TestNoise(t *testing.T) {
 	for _, test := range []struct {
 		samples []float64
@@ -177,8 +176,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestEnough: of 3 and 3 samples there are 20 orders, the two most extreme of which have a chance of 0.1; of 3 and 6, 84 orders
-// and 0.02.
+// TestEnough: 3 and 3 samples have 20 orders, the two most extreme of which have a probability of 0.1; 3 and 6 have 84 orders and 0.02.
 func TestEnough(t *testing.T) {
 	for _, test := range []struct {
 		old, current int

@@ -12,35 +12,35 @@ import (
 )
 
 const (
-	// atLeast is how long an attempt at a measurement takes at least. A shorter scenario is run several times in it.
+	// atLeast is the minimum duration of a measurement attempt, in which a shorter scenario runs several times.
 	atLeast = 100 * time.Millisecond
-	// bestOf is how many attempts a measurement has. What other tenants do to caches and memory can only add to CPU time, so
-	// the least of a few varies half as much as one.
+	// bestOf is the number of attempts per measurement. What other tenants do to caches and memory can only add to CPU time, so the minimum
+	// of a few varies half as much as one.
 	bestOf = 3
 )
 
-// Sample is one measurement, the best of three attempts by CPU time. All figures but Runs are those of one run of the scenario,
-// the mean of the attempt's Runs in a row.
+// Sample is one measurement, the best of three attempts by CPU time. All figures except Runs are per run of the scenario, averaged over the
+// attempt's Runs in a row.
 type Sample struct {
 	Runs int
-	// Pods counts the scheduling attempts that ended: in each step, the pods that got a node and still have it at the step's
-	// end, and the pods that are Pending then.
+	// Pods counts the scheduling attempts that finished: in each step, the pods that got a node and still have it at the step's end, and
+	// those that are Pending then.
 	Pods float64
-	// Wall is the time that passed, and CPU what the process used on all cores, the garbage collector included.
+	// Wall is the elapsed time, and CPU the CPU time of the process on all cores, including the garbage collector.
 	Wall, CPU time.Duration
-	// Calibration is the CPU time of the fixed piece of work that is done before and after each attempt, the least of these.
+	// Calibration is the minimum CPU time of the fixed work that is done before and after each attempt.
 	Calibration   time.Duration
 	Bytes, Allocs float64
 }
 
-// Score is the CPU time of a run in units of the calibration's.
+// Score returns the CPU time of a run in units of the calibration's.
 func (s *Sample) Score() float64 { return s.CPU.Seconds() / s.Calibration.Seconds() }
 
 // Meter measures one scenario. It measures the whole process, so nothing else may run meanwhile.
 type Meter struct {
 	run   func(context.Context) (pods int, err error)
 	clock clock
-	runs  int // in one measurement
+	runs  int // per measurement
 }
 
 // clock is what a Meter measures with.
@@ -67,7 +67,7 @@ func newMeter(ctx context.Context, run func(context.Context) (int, error), by cl
 	m := &Meter{run: run, clock: by, runs: 1}
 	by.calibrate()
 	var took time.Duration
-	// The first run of a process takes more than twice as long as the next, and would make measurements too short.
+	// The first run of a process takes more than twice as long as the next, which would make measurements too short.
 	for range 2 {
 		began := by.wall()
 		if _, err := run(ctx); err != nil {
@@ -81,7 +81,7 @@ func newMeter(ctx context.Context, run func(context.Context) (int, error), by cl
 	return m, nil
 }
 
-// attempts counts the scheduling attempts that ended, as Sample.Pods says.
+// attempts counts the scheduling attempts that finished; see Sample.Pods.
 func attempts(result *simulation.Result) int {
 	var pods int
 	for i := range result.Steps {
@@ -113,11 +113,11 @@ func (m *Meter) attempt(ctx context.Context) (Sample, error) {
 	runtime.ReadMemStats(&start)
 	pods, cpu, began := 0, m.clock.cpu(), m.clock.wall()
 	for range m.runs {
-		of, err := m.run(ctx)
+		n, err := m.run(ctx)
 		if err != nil {
 			return Sample{}, err
 		}
-		pods += of
+		pods += n
 	}
 	wall, used := m.clock.wall().Sub(began), m.clock.cpu()-cpu
 	runtime.ReadMemStats(&end)
@@ -132,7 +132,6 @@ func (m *Meter) attempt(ctx context.Context) (Sample, error) {
 	}, nil
 }
 
-// Samples takes that many measurements.
 func (m *Meter) Samples(ctx context.Context, count int) ([]Sample, error) {
 	samples := make([]Sample, count)
 	for i := range samples {

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// TestSchedulerPerf runs each of upstream's cases once: 500 pods, and none stays Pending.
+// TestSchedulerPerf runs each of upstream's cases once: 500 pods, none of which stays Pending.
 func TestSchedulerPerf(t *testing.T) {
 	paths, err := filepath.Glob("../../../scenarios/scheduler_perf/*")
 	if err != nil || len(paths) != 9 {

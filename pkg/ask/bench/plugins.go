@@ -14,18 +14,18 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// PluginTime is the CPU time that a plugin takes in one run.
+// PluginTime is a plugin's share of the CPU time of a run.
 type PluginTime struct {
 	Plugin string
-	// Share is the part of the profile's samples, of 0 to 1, that the plugin is in.
+	// Share is the fraction of the profile's samples, from 0 to 1, that the plugin is in.
 	Share float64
 }
 
-// profiled is how long the scenario is run for a profile: about 100 samples, of which a plugin with a tenth of the time gets 10, give or take 3.
+// profiled is how long the scenario runs for a profile: about 100 samples, of which a plugin with a tenth of the time gets 10 ± 3.
 const profiled = time.Second
 
-// Plugins runs the scenario again, under a CPU profile, and returns the shares of the plugins that were seen, the largest first.
-// Garbage collection is no plugin's, unless the plugin was made to help with it.
+// Plugins runs the scenario again, under a CPU profile, and returns the shares of the plugins seen, the largest first. Garbage collection
+// belongs to no plugin, unless the plugin was made to assist.
 func (m *Meter) Plugins(ctx context.Context) ([]PluginTime, error) {
 	var out bytes.Buffer
 	if err := pprof.StartCPUProfile(&out); err != nil {
@@ -74,10 +74,10 @@ func pluginOf(sample *profile.Sample) string {
 	return ""
 }
 
-// plugins is where upstream has one package a plugin.
+// plugins is the path below which upstream has one package per plugin.
 const plugins = "k8s.io/kubernetes/pkg/scheduler/framework/plugins/"
 
-// pluginName returns the plugin to which a function like ….../plugins/nodeports.(*NodePorts).Filter belongs, or "" if it is no
+// pluginName returns the plugin that a function such as ….../plugins/nodeports.(*NodePorts).Filter belongs to, or "" if it is not a
 // plugin's method.
 func pluginName(function string) string {
 	rest, found := strings.CutPrefix(function, plugins)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// stack is a sample with these functions, the innermost first.
+// stack returns a sample with these functions, the innermost first.
 func stack(nanoseconds int64, functions ...string) *profile.Sample {
 	sample := &profile.Sample{Value: []int64{nanoseconds}}
 	for _, name := range functions {
@@ -16,8 +16,8 @@ func stack(nanoseconds int64, functions ...string) *profile.Sample {
 	return sample
 }
 
-// TestShares: of 100 ns, 40 are in a plugin's method, of which 10 in what another plugin's package does for it and 10 in a
-// goroutine of its own; 20 are in a plugin of another name, and the rest in none.
+// TestShares: of 100 ns, 40 are in a plugin's method, of which 10 are in another plugin's package on its behalf and 10 in its own
+// goroutine; 20 are in a plugin with another name, and the rest in none.
 func TestShares(t *testing.T) {
 	const (
 		run    = "k8s.io/kubernetes/pkg/scheduler/framework/runtime.(*frameworkImpl).RunFilterPlugins"

@@ -7,13 +7,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 )
 
 // Two nodes of one zone have a replica of web each, of 600m. Since they were placed n2 has changed, so that it takes no other replica:
 // what n1 loses is stranded. n1 still has room, and takes what n2 loses. Nodes that differ so must not stand for each other.
 func TestNodesThatDifferAreLookedAtApart(t *testing.T) {
-	base := settle(t, node("n1", "z"), node("n2", "z"), pods("Deployment", "web", 2, "600m", "nodeSelector: {topology.kubernetes.io/zone: z},"))
+	base := settle(t, nodeIn("n1", "z"), nodeIn("n2", "z"), pods("Deployment", "web", 2, "600m", "nodeSelector: {topology.kubernetes.io/zone: z},"))
 	for name, change := range map[string]func(*v1.Node){
 		"a taint":  func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}} },
 		"a cordon": func(n *v1.Node) { n.Spec.Unschedulable = true },
@@ -24,7 +24,7 @@ func TestNodesThatDifferAreLookedAtApart(t *testing.T) {
 			changed := base.Node("n2").DeepCopy()
 			change(changed)
 			got := map[string]outcome{}
-			for _, failure := range recovered(t, base.With(changed), Options{Levels: []string{v1.LabelHostname}, Mode: controller.Deleted}).Levels[0].Failures {
+			for _, failure := range recovered(t, base.With(changed), Options{Levels: []string{v1.LabelHostname}, Mode: node.Deleted}).Levels[0].Failures {
 				got[failure.Nodes[0]] = of(failure.Recovery)
 			}
 			want := map[string]outcome{"n1": {Lost: 1, Stranded: 1}, "n2": {Lost: 1, Recovered: 1}}
@@ -38,11 +38,11 @@ func TestNodesThatDifferAreLookedAtApart(t *testing.T) {
 // Three equal nodes: n1 has a replica of db, which may be nowhere else, and n2 one of web, which may be anywhere. What n1 loses is
 // stranded, what n2 loses is not.
 func TestNodesWithOtherPodsAreLookedAtApart(t *testing.T) {
-	state := settle(t, node("n1", "z"), node("n2", "z"), node("n3", "z"),
+	state := settle(t, nodeIn("n1", "z"), nodeIn("n2", "z"), nodeIn("n3", "z"),
 		pods("Deployment", "db", 1, "2", "nodeSelector: {kubernetes.io/hostname: n1},"), // the whole node
 		pods("Deployment", "web", 1, "1", "nodeSelector: {topology.kubernetes.io/zone: z},"))
 	got := map[string]outcome{}
-	for _, failure := range recovered(t, state, Options{Levels: []string{v1.LabelHostname}, Mode: controller.Deleted}).Levels[0].Failures {
+	for _, failure := range recovered(t, state, Options{Levels: []string{v1.LabelHostname}, Mode: node.Deleted}).Levels[0].Failures {
 		got[failure.Nodes[0]] = of(failure.Recovery)
 	}
 	want := map[string]outcome{"n1": {Lost: 1, Stranded: 1}, "n2": {Lost: 1, Recovered: 1}, "n3": {}}
@@ -57,12 +57,12 @@ func TestNodesWithOtherPodsAreLookedAtApart(t *testing.T) {
 // waits.
 func TestAReplacementThatIsPreemptedIsNotRecovered(t *testing.T) {
 	const there = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [za]}]}}]}},"
-	state := settle(t, node("a", "za"), node("b", "zb"),
+	state := settle(t, nodeIn("a", "za"), nodeIn("b", "zb"),
 		"{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}",
 		pods("Deployment", "firm", 1, "1", "priorityClassName: high, nodeSelector: {topology.kubernetes.io/zone: zb},"),
 		pods("Deployment", "high", 1, "1", "priorityClassName: high, "+there),
 		pods("Deployment", "low", 1, "1", "tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 10}], "+there))
-	failure := recovered(t, state, Options{Levels: []string{zone}, Mode: controller.Unreachable}).Levels[0].Failures[0]
+	failure := recovered(t, state, Options{Levels: []string{zone}, Mode: node.Unreachable}).Levels[0].Failures[0]
 	if diff := cmp.Diff(outcome{Lost: 2, Recovered: 1, Stranded: 1}, of(failure.Recovery)); diff != "" {
 		t.Errorf("recovery (-want +got):\n%s", diff)
 	}
@@ -74,9 +74,9 @@ func TestAReplacementThatIsPreemptedIsNotRecovered(t *testing.T) {
 // Both pods of the StatefulSet were on a. There is no room for either elsewhere: db-0 is made again and stays Pending, and db-1 has to wait
 // for it, so that nobody replaces that one.
 func TestThePodThatIsNotReplaced(t *testing.T) {
-	state := settle(t, node("a", "za"), node("b", "zb"),
+	state := settle(t, nodeIn("a", "za"), nodeIn("b", "zb"),
 		pods("Deployment", "firm", 1, "2", "nodeSelector: {topology.kubernetes.io/zone: zb},"), pods("StatefulSet", "db", 2, "1", ""))
-	got := recovered(t, state, Options{Levels: []string{zone}, Mode: controller.Deleted}).Levels[0].Failures[0].Recovery
+	got := recovered(t, state, Options{Levels: []string{zone}, Mode: node.Deleted}).Levels[0].Failures[0].Recovery
 	if diff := cmp.Diff(outcome{Lost: 2, Stranded: 1, NotReplaced: 1}, of(got)); diff != "" {
 		t.Fatalf("recovery (-want +got):\n%s", diff)
 	}

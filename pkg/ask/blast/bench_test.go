@@ -8,7 +8,9 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/topology"
@@ -17,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// generated is a cluster of 3 regions × 3 zones with Deployments of 100 pods each, ten pods a node, dealt out to the nodes in
-// turn. The scheduler would take minutes to place them, and is not what is measured.
+// generated returns a cluster of 3 regions × 3 zones with Deployments of 100 pods each, ten pods per node, dealt to the nodes in turn.
+// Placing them with the scheduler would take minutes, and is not what is measured.
 func generated(b *testing.B, nodes int) *cluster.State {
 	b.Helper()
 	three := 3
@@ -41,12 +43,12 @@ func generated(b *testing.B, nodes int) *cluster.State {
 	if err != nil {
 		b.Fatal(err)
 	}
-	state, _, err := controller.Admit(&cluster.State{Now: cluster.Epoch}, append(s.Cluster, s.Workloads...)...)
+	state, _, err := admission.Admit(&cluster.State{Now: cluster.Epoch}, append(s.Cluster, s.Workloads...)...)
 	if err != nil {
 		b.Fatal(err)
 	}
 	var controllers controller.Controllers
-	for range 4 { // pods are made, then counted
+	for range 4 { // pods are created, then counted
 		if state, err = controllers.Reconcile(state); err != nil {
 			b.Fatal(err)
 		}
@@ -59,8 +61,8 @@ func generated(b *testing.B, nodes int) *cluster.State {
 	return state
 }
 
-// BenchmarkRecoverZones recovers from the loss of each of nine zones, and tells how many times as long as the scheduler alone
-// takes to place as many pods.
+// BenchmarkRecoverZones recovers from the loss of each of nine zones, and reports how many times as long that takes as placing that many
+// pods with the scheduler alone.
 func BenchmarkRecoverZones(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("%dNodes_%dPods", nodes, 10*nodes), func(b *testing.B) {
@@ -69,7 +71,7 @@ func BenchmarkRecoverZones(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: controller.Deleted}
+			opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: node.Deleted}
 			placed := 0
 			for b.Loop() {
 				analysis, err := Lost(state, opts)
@@ -88,7 +90,7 @@ func BenchmarkRecoverZones(b *testing.B) {
 	}
 }
 
-// BenchmarkPlaceLost places as many pods as a zone has, on a cluster that holds all others: what a recovery costs at least.
+// BenchmarkPlaceLost places as many pods as a zone has, on a cluster with all others: the minimum cost of a recovery.
 func BenchmarkPlaceLost(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {
 		b.Run(fmt.Sprintf("%dNodes_%dPods", nodes, 10*nodes), func(b *testing.B) {
@@ -102,7 +104,7 @@ func BenchmarkPlaceLost(b *testing.B) {
 			for _, node := range domains[0].Nodes {
 				names = append(names, node.Name)
 			}
-			failed, err := controller.Fail(state, controller.Deleted, names...)
+			failed, err := node.Fail(state, node.Deleted, names...)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -14,24 +14,24 @@ import (
 // budget is a PodDisruptionBudget as the disruption controller last saw it.
 type budget struct {
 	namespace, name string
-	// healthy pods there are, and how many there should be. The latter is taken from before the failure: upstream derives it
-	// from the controllers of the pods that it finds, so that a budget whose pods are all gone would ask for none.
+	// healthy is the number of healthy pods, and desired how many there should be, as before the failure: upstream derives desired from the
+	// controllers of the pods that it finds, so a budget whose pods are all gone would ask for none.
 	healthy, desired int
 }
 
-// breaks tells whether the budget is met, and is not without so many of its healthy pods. None is always enough for a budget that
-// asks for none, also where its status is empty.
+// breaks reports whether the budget is met, but not without that many of its healthy pods. A budget that asks for none, or whose status is
+// empty, is always met.
 func (b *budget) breaks(lost int) bool {
 	return b.healthy >= b.desired && max(0, b.healthy-lost) < b.desired
 }
 
-// healthy tells whether budgets count the pod, as countHealthyPods in
+// healthy reports whether budgets count the pod, like countHealthyPods in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go.
 func healthy(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp == nil && podutil.IsPodReady(pod)
 }
 
-// indexBudgets returns the budgets by namespace and name, and a function that finds the positions of those that cover a pod.
+// indexBudgets returns the budgets by namespace and name, and a function that returns the indexes of those that cover a pod.
 func indexBudgets(state *cluster.State) (budgets []budget, covering func(*v1.Pod) []int) {
 	sorted := slices.SortedFunc(slices.Values(state.PodDisruptionBudgets), func(a, b *policyv1.PodDisruptionBudget) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -39,7 +39,7 @@ func indexBudgets(state *cluster.State) (budgets []budget, covering func(*v1.Pod
 	var selectors cluster.Selectors
 	for _, pdb := range sorted {
 		if selectors.Add(pdb.Namespace, pdb.Spec.Selector) != nil {
-			continue // Upstream too skips a selector that it cannot read.
+			continue // upstream also skips invalid selectors
 		}
 		budgets = append(budgets, budget{
 			namespace: pdb.Namespace, name: pdb.Name, healthy: int(pdb.Status.CurrentHealthy), desired: int(pdb.Status.DesiredHealthy),

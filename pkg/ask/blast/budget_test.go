@@ -82,7 +82,7 @@ func TestBudgetsOfAFailure(t *testing.T) {
 	}
 }
 
-// A budget of another namespace, or that no controller has looked at yet, is not broken.
+// A budget in another namespace, or one that no controller has processed yet, is not broken.
 func TestBudgetsThatSayNothing(t *testing.T) {
 	state := settled(t, nodes("a"), map[string]string{"web": "n1"}, app("Deployment", "web", 1, ""),
 		pdb("b", "minAvailable: 1, selector: {matchLabels: {app: web}}"))

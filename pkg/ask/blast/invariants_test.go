@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// generated is a small world: zones of a few nodes, some nodes in none and some empty, and workloads anywhere.
+// generated returns a small world: zones of a few nodes, some nodes in none and some empty, and workloads anywhere.
 func generated(r *rand.Rand) *cluster.State {
 	zones := 1 + r.IntN(5)
 	var in []string
@@ -73,7 +73,7 @@ func TestInvariants(t *testing.T) {
 			check(o.Kind != "DaemonSet" || sum[o] == 0, "%s lost %d", o, sum[o])
 		}
 
-		// More failures never take less, and all domains take everything that stands in one.
+		// More failures never take less, and all domains together take everything that is in one.
 		radius := level.Radius.Share
 		for k := 2; k <= level.Domains; k++ {
 			next := lost(t, state, blast.Options{Levels: []string{zone}, Simultaneous: k}).Levels[0]
@@ -86,7 +86,7 @@ func TestInvariants(t *testing.T) {
 			check(loss.Survivors() == outside[loss.Workload], "%s: %d survive all domains, want %d", loss.Workload, loss.Survivors(), outside[loss.Workload])
 		}
 
-		// An empty domain takes nothing, and takes nothing more together with another.
+		// An empty domain takes nothing, alone or together with another.
 		empty := nodes("empty")[0]
 		empty.Name = "spare"
 		with := state.With(empty)

@@ -14,20 +14,18 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Lost counts what the failure of each domain of each level takes, or of each set of opts.Simultaneous domains, from the state
-// alone: nobody replaces anything yet.
+// Lost counts what the failure of each domain of each level takes, or of each set of opts.Simultaneous domains, from the state alone,
+// without any replacement.
 //
-// A pod counts where it has a node of the state that answers and is active, ready or not. The pods of DaemonSets, bare pods, and static
-// pods, which belong to their node, count in Failure.Pods but are no workload that loses: they live and die with one node, so
-// that each failure would take all of the one pod, or the share of its nodes.
+// A pod counts if it is active, ready or not, on a node of the state that answers. The pods of DaemonSets, bare pods, and static pods,
+// which belong to their node, count in Failure.Pods but not as a workload that loses: they live and die with one node, so each failure
+// would take all of the one pod, or the share of its nodes.
 //
-// The state must be settled, as simulation.World.Settle leaves it: whether a budget is met is read from its status, which the
-// disruption controller fills. A budget whose status is empty, or could not be computed, asks for no healthy pod and so is never
-// broken.
+// The state must be settled, as simulation.World.Settle leaves it: whether a budget is met is read from its status, which the disruption
+// controller fills in. A budget whose status is empty, or could not be computed, asks for no healthy pod and so is never broken.
 //
-// The error tells all at once which levels no node has, which of opts.Levels has fewer domains than fail together, and which
-// quorums are not legal. A level that was not asked for by name and has too few domains has no failures, and Search says why; it
-// is an error when that holds of every level.
+// The error lists all levels that no node has, those of opts.Levels with fewer domains than fail at once, and all invalid quorums. Other
+// levels with too few domains have no failures, and Search says why; it is an error if that is true of every level.
 func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	quorum, err := Quorums(state, opts.Quorum)
 	problems := []error{err}
@@ -56,9 +54,9 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		}
 		switch named := len(opts.Levels) > 0; {
 		case len(domains) == 0:
-			problems = append(problems, fmt.Errorf("level %s: no node has this label; give one that the nodes have%s", key, suchAs(found)))
+			problems = append(problems, fmt.Errorf("level %s: no node has this label; give a label of the nodes%s", key, suchAs(found)))
 		case len(domains) < opts.Simultaneous && named:
-			problems = append(problems, fmt.Errorf("level %s: %d domains cannot fail together where there are %d; let fewer fail, or leave the level out",
+			problems = append(problems, fmt.Errorf("level %s: %d domains cannot fail at once, since there are only %d; let fewer fail, or leave the level out",
 				key, opts.Simultaneous, len(domains)))
 		case len(domains) < opts.Simultaneous:
 			level.Search = fmt.Sprintf("not looked at: %d domains cannot fail together where there are %d", opts.Simultaneous, len(domains))
@@ -76,7 +74,7 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	return analysis, nil
 }
 
-// suchAs lists the levels that there are.
+// suchAs lists the levels of the nodes.
 func suchAs(levels []string) string {
 	if len(levels) == 0 {
 		return ""
@@ -84,19 +82,19 @@ func suchAs(levels []string) string {
 	return ", such as " + strings.Join(levels, ", ")
 }
 
-// contents is what a cluster's nodes hold, indexed once for all levels.
+// contents is what a cluster's nodes contain, indexed once for all levels.
 type contents struct {
 	pods        map[string][]runningPod // by node
 	count       int                     // of pods
 	nodes       int
 	workloads   []counted
 	budgets     []budget
-	cpu, memory float64 // allocatable of all nodes
+	cpu, memory float64 // allocatable resources of all nodes
 }
 
 type runningPod struct {
 	name     string
-	workload int // position in contents.workloads, or -1
+	workload int // index in contents.workloads, or -1
 	budgets  []int
 	healthy  bool
 }
@@ -123,7 +121,7 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int) *contents {
 	for _, pod := range state.Pods {
 		on, known := c.pods[pod.Spec.NodeName]
 		if !known || !cluster.Active(pod) || silent[pod.Spec.NodeName] {
-			continue // A pod that is leaving, or whose node has failed before, is lost already.
+			continue // a terminating pod, or one whose node failed before, is already lost
 		}
 		r := runningPod{name: pod.Name, workload: -1, budgets: covering(pod), healthy: healthy(pod)}
 		if o := owner(pod); !ofNode(o) {
@@ -142,7 +140,7 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int) *contents {
 	return c
 }
 
-// ofNode tells whether the owner's pods live and die with their node. A static pod's owner is the Node.
+// ofNode reports whether the owner's pods live and die with their node. The owner of a static pod is the Node.
 func ofNode(o cluster.Ref) bool {
 	return o.Kind == "DaemonSet" || o.Kind == "Pod" || o.Kind == "Node"
 }
@@ -151,27 +149,27 @@ func allocatable(node *v1.Node) (cpu, memory float64) {
 	return float64(node.Status.Allocatable.Cpu().MilliValue()), float64(node.Status.Allocatable.Memory().Value())
 }
 
-// domain is what one domain of a level holds.
+// domain is what one domain of a level contains.
 type domain struct {
 	value       string
 	nodes       []string
 	pods        int
 	workloads   []part
-	healthy     map[int]int // by budget, the healthy pods that it covers
+	healthy     map[int]int // healthy pods by budget that covers them
 	cpu, memory float64
 }
 
-// part is the pods of a workload that stand in one domain.
+// part is the pods of a workload in one domain.
 type part struct {
 	workload int
 	pods     []string
 	budgets  []int // those that cover one of the pods
 }
 
-func (c *contents) domain(of topology.Domain) domain {
-	d := domain{value: of.Value, healthy: map[int]int{}}
+func (c *contents) domain(from topology.Domain) domain {
+	d := domain{value: from.Value, healthy: map[int]int{}}
 	position := map[int]int{}
-	for _, node := range of.Nodes {
+	for _, node := range from.Nodes {
 		d.nodes = append(d.nodes, node.Name)
 		cpu, memory := allocatable(node)
 		d.cpu += cpu
@@ -204,7 +202,7 @@ func (c *contents) domain(of topology.Domain) domain {
 	return d
 }
 
-// fail adds to the level what its failures take.
+// fail adds the level's failures and what they take.
 func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int) {
 	domains := make([]domain, len(of))
 	for i := range of {
@@ -229,14 +227,14 @@ func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int) {
 		total += share
 	}
 	if search != "" {
-		level.Shares = nil // Those of the worst sets alone would tell nothing of a usual one.
+		level.Shares = nil // the worst sets alone say nothing about a usual one
 		return
 	}
 	level.Mean = total / float64(len(sets))
 	slices.Sort(level.Shares)
 }
 
-// failure adds up the domains of a set; they share no node and so no pod.
+// failure adds up the domains of a set, which share no node and so no pod.
 func (c *contents) failure(domains []domain, set []int) Failure {
 	var f Failure
 	var cpu, memory float64
@@ -295,7 +293,7 @@ func (c *contents) failure(domains []domain, set []int) Failure {
 	return f
 }
 
-// compareLosses puts the greater share first, then more lost pods, then the workload's namespace, kind and name.
+// compareLosses sorts by share, then lost pods, both descending, then by the workload's namespace, kind and name.
 func compareLosses(a, b Loss) int {
 	return cmp.Or(
 		cmp.Compare(b.Share(), a.Share()),

@@ -20,6 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
@@ -28,7 +29,7 @@ const (
 	hostname = v1.LabelHostname
 )
 
-// nodes makes nodes n1, n2, ... of 4 CPUs and 16Gi, one in each of the zones that are listed; "-" stands for none.
+// nodes returns nodes n1, n2, ... of 4 CPUs and 16Gi, one in each of the listed zones; "-" means none.
 func nodes(zones string) []*v1.Node {
 	var all []*v1.Node
 	for i, z := range strings.Fields(zones) {
@@ -45,7 +46,7 @@ func nodes(zones string) []*v1.Node {
 	return all
 }
 
-// app is the manifest of a workload whose pods have the label app.
+// app returns the manifest of a workload whose pods have the label app.
 func app(kind, name string, replicas int, annotations string) string {
 	return fmt.Sprintf(`{apiVersion: apps/v1, kind: %s, metadata: {name: %s, annotations: {%s}}, spec: {replicas: %d, selector: {matchLabels: {app: %[2]s}},
   template: {metadata: {labels: {app: %[2]s}}, spec: {containers: [{name: c, image: c}]}}}}`, kind, name, annotations, replicas)
@@ -55,8 +56,8 @@ func pdb(name, spec string) string {
 	return fmt.Sprintf(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s}, spec: {%s}}`, name, spec)
 }
 
-// settled returns the state that the controllers bring about. The pods of each app go to the nodes listed for it, one after the
-// other; a pod whose node has a "!" is not ready.
+// settled returns the state after the controllers have acted. The pods of each app go to the nodes listed for it, in order; a pod whose
+// node has a "!" is not ready.
 func settled(t *testing.T, nodes []*v1.Node, place map[string]string, manifests ...string) *cluster.State {
 	t.Helper()
 	set, err := manifest.Decode("test.yaml", []byte(strings.Join(manifests, "\n---\n")))
@@ -70,7 +71,7 @@ func settled(t *testing.T, nodes []*v1.Node, place map[string]string, manifests 
 	for _, obj := range set.Objects {
 		objs = append(objs, obj.Object)
 	}
-	state, _, err := controller.Admit(&cluster.State{Now: cluster.Epoch}, objs...)
+	state, _, err := admission.Admit(&cluster.State{Now: cluster.Epoch}, objs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Pods that ended, that wait, or whose node is gone are not there to be lost; those of a static pod's Node are no workload.
+// Pods that have ended, are waiting, or whose node is gone cannot be lost; static pods of a Node are not a workload.
 func TestLostCountsRunningPods(t *testing.T) {
 	state := &cluster.State{Nodes: nodes("a b")}
 	for i, node := range []string{"n1", "n2", "n2", "", "gone", "n1"} {
@@ -212,7 +213,7 @@ func TestRadiusOfEqualShares(t *testing.T) {
 }
 
 func TestSharedFate(t *testing.T) {
-	// db-0 and db-1 share a zone but no node; db-2 and db-3 share both; db-4 stands alone.
+	// db-0 and db-1 share a zone but no node; db-2 and db-3 share both; db-4 is alone.
 	state := settled(t, nodes("a a b c"), map[string]string{"db": "n1 n2 n3 n3 n4"}, app("StatefulSet", "db", 5, ""))
 	for _, test := range []struct {
 		level        string
@@ -247,8 +248,8 @@ func TestLevels(t *testing.T) {
 		{"too small", blast.Options{Simultaneous: 2, LevelKeys: []string{"rack"}},
 			"zone 1 of 2, rack 0 of 1 (not looked at: 2 domains cannot fail together where there are 1), hostname 1 of 2"},
 		{"named and too small, and unknown", blast.Options{Simultaneous: 2, Levels: []string{"rack", "row"}},
-			"level rack: 2 domains cannot fail together where there are 1; let fewer fail, or leave the level out\n" +
-				"level row: no node has this label; give one that the nodes have, such as topology.kubernetes.io/zone, kubernetes.io/hostname"},
+			"level rack: 2 domains cannot fail at once, since there are only 1; let fewer fail, or leave the level out\n" +
+				"level row: no node has this label; give a label of the nodes, such as topology.kubernetes.io/zone, kubernetes.io/hostname"},
 		{"all too small", blast.Options{Simultaneous: 3}, "simultaneous failures: no level has 3 domains; give at most 2"},
 		{"none fails", blast.Options{Levels: []string{"rack"}}, "simultaneous failures: must be at least 1, not 0"},
 	} {
@@ -273,7 +274,6 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// podOf is a ready pod of a workload.
 func podOf(kind, name string, i int, node string) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprintf("%s-%d", name, i), Namespace: "default", Labels: map[string]string{"app": name},
@@ -282,7 +282,7 @@ func podOf(kind, name string, i int, node string) *v1.Pod {
 	return cluster.Bind(pod, node, cluster.Epoch.Time)
 }
 
-// BenchmarkLost looks at all levels of 5,000 nodes with 50,000 pods in 500 Deployments, each with a budget.
+// BenchmarkLost analyzes all levels of 5,000 nodes with 50,000 pods in 500 Deployments, each with a budget.
 func BenchmarkLost(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	state := &cluster.State{Nodes: nodes(strings.Repeat("z ", 5000))}

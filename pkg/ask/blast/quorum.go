@@ -15,23 +15,20 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// voter is a workload whose pods may need a quorum.
 type voter struct {
 	owner      cluster.Ref
 	annotation string
 	annotated  bool
-	// known tells that it belongs to a system whose members are known to vote.
+	// known means that it belongs to a system whose members are known to vote.
 	known bool
-	// wanted is the number of pods that it asks for: a majority is one of these, not of those that happen to run.
+	// wanted is the number of pods that it asks for. A majority is of these, not of those that happen to run.
 	wanted int
 }
 
 func (v voter) majority() int { return v.wanted/2 + 1 }
 
-// knownVoters are the pod labels of StatefulSets whose members elect a leader or commit by majority: etcd by its usual label
-// and as KafScale's operator runs it, and the ensembles, controllers and journals of Stackable's operators. See
-// https://github.com/KafScale/platform/blob/main/pkg/operator/etcd_resources.go and
-// https://github.com/stackabletech/operator-rs/blob/main/crates/stackable-operator/src/kvp/label/mod.rs
+// knownVoters are the pod labels of StatefulSets whose members elect a leader or commit by majority: etcd with its usual label and as
+// KafScale's operator runs it, and the ensembles, controllers and journals of Stackable's operators. See
 var knownVoters = []labels.Set{
 	{"app.kubernetes.io/name": "etcd"},
 	{"app": "kafscale-etcd"},
@@ -40,13 +37,13 @@ var knownVoters = []labels.Set{
 	{"app.kubernetes.io/name": "hdfs", "app.kubernetes.io/component": "journalnode"},
 }
 
-// voters are the workloads that ask for a number of pods: Deployments, StatefulSets, and ReplicaSets that stand alone.
+// voters returns the workloads that have a number of replicas: Deployments, StatefulSets, and ReplicaSets that nothing controls.
 func voters(state *cluster.State) []voter {
 	var all []voter
 	add := func(kind string, obj cluster.Object, replicas *int32, pod map[string]string) {
 		v := voter{owner: cluster.Ref{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 		v.annotation, v.annotated = obj.GetAnnotations()[QuorumAnnotation]
-		v.wanted = int(ptr.Deref(replicas, 1)) // 1 is the API's default.
+		v.wanted = int(ptr.Deref(replicas, 1)) // the API's default
 		v.known = slices.ContainsFunc(knownVoters, func(known labels.Set) bool { return known.AsSelectorPreValidated().Matches(labels.Set(pod)) })
 		all = append(all, v)
 	}
@@ -57,7 +54,7 @@ func voters(state *cluster.State) []voter {
 		add("StatefulSet", set, set.Spec.Replicas, set.Spec.Template.Labels)
 	}
 	for _, rs := range state.ReplicaSets {
-		// The Deployment above a ReplicaSet copies its annotations to it.
+		// a Deployment copies its annotations to its ReplicaSets
 		if metav1.GetControllerOfNoCopy(rs) == nil {
 			add("ReplicaSet", rs, rs.Spec.Replicas, nil)
 		}
@@ -65,9 +62,9 @@ func voters(state *cluster.State) []voter {
 	return all
 }
 
-// Quorums returns how many of its pods each workload needs that says so by its annotation, is named, or belongs to a system whose
-// members are known to vote. A name wins over an annotation, and that over what is known; names and known systems ask for the
-// majority. The error tells every annotation and every name that is not legal.
+// Quorums returns how many of its pods each workload needs if it is annotated, named, or belongs to a system whose members are known to
+// vote. A name takes precedence over an annotation, and an annotation over what is known; names and known systems mean a majority. The
+// error lists every invalid annotation and name.
 func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) {
 	voters := voters(state)
 	quorum := map[cluster.Ref]int{}
@@ -85,7 +82,7 @@ func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) 
 		}
 		n, err := strconv.ParseUint(v.annotation, 10, 31)
 		if err != nil || n == 0 {
-			problems = append(problems, fmt.Errorf("%s: annotation %s: %q is no quorum; give a number from 1, or majority",
+			problems = append(problems, fmt.Errorf("%s: annotation %s: %q is not a quorum; give a number of at least 1, or majority",
 				fullName(v.owner), QuorumAnnotation, v.annotation))
 			continue
 		}
@@ -102,8 +99,8 @@ func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) 
 	return quorum, errors.Join(problems...)
 }
 
-// find returns the workload that kind/name or namespace/kind/name stands for. Without a namespace it must be the only one of
-// that kind and name.
+// find returns the workload that kind/name or namespace/kind/name names. Without a namespace it must be the only one with that kind and
+// name.
 func find(voters []voter, target string) (voter, error) {
 	namespace, rest := "", target
 	if strings.Count(target, "/") == 2 {
@@ -132,7 +129,7 @@ func find(voters []voter, target string) (voter, error) {
 	}
 }
 
-// maxCandidates bounds how many names an error lists.
+// maxCandidates limits how many names an error lists.
 const maxCandidates = 20
 
 func candidates(voters []voter) string {
@@ -147,5 +144,5 @@ func candidates(voters []voter) string {
 	return strings.Join(names, ", ")
 }
 
-// fullName is the owner as namespace/kind/name.
+// fullName returns the owner as namespace/kind/name.
 func fullName(o cluster.Ref) string { return o.Namespace + "/" + o.String() }

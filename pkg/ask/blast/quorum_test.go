@@ -19,7 +19,7 @@ func TestQuorum(t *testing.T) {
 		replicas                      int
 		place                         string // n1 is in zone a, n2 in b, n3 in c
 		quorum                        int
-		lost                          string // the zones whose failure loses it
+		lost                          string // zones whose failure loses it
 	}{
 		{"majority of 3", "StatefulSet", "majority", "", 3, "n1 n2 n3", 2, ""},                   // 3 - 1 = 2
 		{"two of 3 in a zone", "StatefulSet", "majority", "", 3, "n1 n1 n2", 2, "a"},             // 3 - 2 = 1
@@ -64,7 +64,7 @@ func TestQuorumErrors(t *testing.T) {
 			Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](3)},
 		}
 	}
-	// The Deployment controller copies annotations: the ReplicaSet must not be told about again.
+	// The Deployment controller copies annotations: the ReplicaSet must not be reported as well.
 	copied := &appsv1.ReplicaSet{ObjectMeta: deployment("x", "web-1", "half").ObjectMeta}
 	copied.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment", Name: "web", UID: "u", Controller: ptr.To(true)}}
 	state := &cluster.State{
@@ -75,9 +75,9 @@ func TestQuorumErrors(t *testing.T) {
 		ReplicaSets: []*appsv1.ReplicaSet{copied},
 	}
 	_, err := blast.Lost(state, blast.Options{Simultaneous: 1, Quorum: []string{"deploy/web", "x/deployment/api", "web", "/deployment/ok", "service/ok", "deployment/ok", "y/deployment/web"}})
-	want := `x/deployment/web: annotation faultline.dev/quorum: "half" is no quorum; give a number from 1, or majority
-y/deployment/web: annotation faultline.dev/quorum: "0" is no quorum; give a number from 1, or majority
-y/deployment/api: annotation faultline.dev/quorum: "-1" is no quorum; give a number from 1, or majority
+	want := `x/deployment/web: annotation faultline.dev/quorum: "half" is not a quorum; give a number of at least 1, or majority
+y/deployment/web: annotation faultline.dev/quorum: "0" is not a quorum; give a number of at least 1, or majority
+y/deployment/api: annotation faultline.dev/quorum: "-1" is not a quorum; give a number of at least 1, or majority
 quorum: "deploy/web" is in several namespaces; give one of x/deployment/web, y/deployment/web
 quorum: no workload "x/deployment/api"; give one of x/deployment/web, y/deployment/api, y/deployment/ok, y/deployment/web
 quorum: "web": give kind/name or namespace/kind/name, for example statefulset/db
@@ -91,7 +91,7 @@ quorum: no workload "service/ok"; give one of x/deployment/web, y/deployment/api
 	}
 }
 
-// Members of known systems vote without being told to; what the workload says of itself wins.
+// Members of known systems vote by default; a workload's own annotation takes precedence.
 func TestKnownSystemsVote(t *testing.T) {
 	set := func(name, annotation string, podLabels map[string]string) *appsv1.StatefulSet {
 		s := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](5)}}

@@ -11,37 +11,37 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Recover lets the controllers and the scheduler replace what each failure of the analysis takes, and adds what came of it. The
-// failures are looked at each on its own, from the same state, on all cores. Single nodes that differ in nothing but their
-// names, and hold the same mix of pods, are looked at once. Progress, if set, is told how many failures are done, and of how
-// many.
+// Recover lets the controllers and the scheduler replace what each failure of the analysis takes, and adds the result to it. Failures are
+// independent, all from the same state, and run on all cores. Single nodes that differ only in their names, and have the same mix of pods,
+// are simulated once. Progress, if set, is called with the number of failures done and their total.
 func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ties sched.Ties, analysis *Analysis, opts Options, progress func(done, total int)) error {
 	jobs := plan(state, analysis, opts)
 	one := func(ctx context.Context, world *simulation.World, i int) error {
 		world.Record = opts.Record
 		return jobs[i].run(ctx, world, state, opts)
 	}
-	err := simulation.Each(ctx, config, ties, len(jobs), 0, one, func(done int) {
+	done := func(n int) {
 		if progress != nil {
-			progress(done, len(jobs))
+			progress(n, len(jobs))
 		}
-	})
-	if err != nil {
+	}
+	if err := simulation.Each(ctx, config, ties, len(jobs), parallel.Options{Done: done}, one); err != nil {
 		return err
 	}
-	tell(jobs)
+	assign(jobs)
 	return nil
 }
 
-// RecoverIn is Recover in a world that has been built before, one failure after the other: for those who look at many clusters at
-// once. The world is reset.
+// RecoverIn is Recover in an existing world, one failure after another, for callers that examine many clusters at once. It resets the
+// world.
 func RecoverIn(ctx context.Context, world *simulation.World, state *cluster.State, analysis *Analysis, opts Options) error {
 	jobs := plan(state, analysis, opts)
 	for i := range jobs {
@@ -49,11 +49,11 @@ func RecoverIn(ctx context.Context, world *simulation.World, state *cluster.Stat
 			return err
 		}
 	}
-	tell(jobs)
+	assign(jobs)
 	return nil
 }
 
-// job is a recovery to be looked at, and the failures that it is the answer for.
+// job is a recovery to simulate, and the failures that share its result.
 type job struct {
 	level    *Level
 	failures []*Failure
@@ -68,8 +68,8 @@ func (j *job) run(ctx context.Context, world *simulation.World, state *cluster.S
 	return nil
 }
 
-// tell adds to the failures what came back.
-func tell(jobs []job) {
+// assign sets the recovery of each failure.
+func assign(jobs []job) {
 	for i := range jobs {
 		for _, failure := range jobs[i].failures {
 			failure.Recovery = jobs[i].recovery
@@ -77,7 +77,7 @@ func tell(jobs []job) {
 	}
 }
 
-// plan picks the failures whose recovery is looked at, and puts those together that have the same answer.
+// plan selects the failures to recover from, and groups those with the same result.
 func plan(state *cluster.State, analysis *Analysis, opts Options) []job {
 	kind := signatures(state)
 	var jobs []job
@@ -99,7 +99,7 @@ func plan(state *cluster.State, analysis *Analysis, opts Options) []job {
 	return jobs
 }
 
-// worst returns the n failures that take the largest share of a workload, then the most pods, then come first; all for n 0.
+// worst returns the n failures that take the largest share of a workload, then the most pods, then come first; all if n is 0.
 func worst(level *Level, n int) []*Failure {
 	failures := make([]*Failure, len(level.Failures))
 	for i := range level.Failures {
@@ -120,15 +120,15 @@ func worst(level *Level, n int) []*Failure {
 	return failures[:n]
 }
 
-// signatures returns a function that gives nodes the same string if they differ in nothing that a scheduler or a controller
-// looks at but their names: labels, taints, resources, and the owners of their pods.
+// signatures returns a function that maps nodes to the same string if, for schedulers and controllers, they differ only in their names:
+// same labels, taints, resources, and owners of their pods.
 func signatures(state *cluster.State) func(node string) string {
 	pods := map[string][]string{}
 	for _, pod := range state.Pods {
 		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
 			continue
 		}
-		// The pods of a ReplicaSet are alike; any other is only like itself.
+		// The pods of a ReplicaSet are alike; any other pod is unique.
 		of := string(pod.UID)
 		for _, ref := range pod.OwnerReferences {
 			if ref.Kind == "ReplicaSet" && len(pod.Spec.Volumes) == 0 {
@@ -155,7 +155,7 @@ func signatures(state *cluster.State) func(node string) string {
 // recovery fails the nodes and waits until nothing moves any more.
 func recovery(ctx context.Context, world *simulation.World, state *cluster.State, level *Level, failure *Failure, opts Options) (*Recovery, error) {
 	world.Reset()
-	failed, err := controller.Fail(state, opts.Mode, failure.Nodes...)
+	failed, err := node.Fail(state, opts.Mode, failure.Nodes...)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		}
 	}
 	there := map[types.UID]bool{}
-	var ending []cluster.Object // on the failed nodes, for as long as these fail
+	var ending []cluster.Object // on the failed nodes, for as long as they are down
 	for _, pod := range settled.Pods {
 		there[pod.UID] = cluster.Active(pod)
 		if before[pod.UID] && down[pod.Spec.NodeName] && !cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
@@ -217,8 +217,8 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		}
 	}
 	for o, pods := range lost {
-		// Those that are still on their nodes come first: nobody makes others for them. Those whose names have come back, as a
-		// StatefulSet's do, come last.
+		// Pods still on their nodes come first, since nothing replaces them. Those whose names have come back, like a StatefulSet's, come
+		// last.
 		order := func(pod *v1.Pod) int {
 			return rank(names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]) - rank(there[pod.UID])
 		}

@@ -16,14 +16,14 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// settle returns the cluster that comes of the documents once nothing moves any more.
+// settle returns the cluster that the documents lead to once nothing moves any more.
 func settle(t testing.TB, documents ...string) *cluster.State {
 	t.Helper()
 	var nodes, rest scenario.Source
@@ -50,18 +50,18 @@ func settle(t testing.TB, documents ...string) *cluster.State {
 	return result.Steps[0].State
 }
 
-// node is a node of 2 CPUs in a zone.
-func node(name, zone string) string {
+// nodeIn returns a node of 2 CPUs in a zone.
+func nodeIn(name, zone string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Node, metadata: {name: %s, labels: {kubernetes.io/hostname: %[1]s, topology.kubernetes.io/zone: %s}},
 status: {capacity: {cpu: 2, memory: 8Gi, pods: 20}}}`, name, zone)
 }
 
 // three zones of one node each.
 func three() string {
-	return node("a", "za") + "\n---\n" + node("b", "zb") + "\n---\n" + node("c", "zc")
+	return nodeIn("a", "za") + "\n---\n" + nodeIn("b", "zb") + "\n---\n" + nodeIn("c", "zc")
 }
 
-// pods is a controller of n pods that ask for the CPU, with more of a pod's spec.
+// pods returns a controller of n pods that request the CPU, with additional fields of a pod's spec.
 func pods(kind, name string, n int, cpu, spec string) string {
 	extra := ""
 	if kind == "StatefulSet" {
@@ -121,29 +121,29 @@ func TestRecovery(t *testing.T) {
 {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}`
 	for name, c := range map[string]struct {
 		state *cluster.State
-		mode  controller.FailureMode
+		mode  node.FailureMode
 		want  outcome // of the loss of zone za
 	}{
-		// One replica a zone. A hard rule leaves no zone for the third, a soft one does.
-		"hard rule": {settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(true, "web"))), controller.Deleted, outcome{1, 0, 0, 1, 0}},
-		"soft rule": {settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web"))), controller.Deleted, outcome{1, 0, 1, 0, 0}},
+		// One replica per zone. A hard rule leaves no zone for the third, a soft one does.
+		"hard rule": {settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(true, "web"))), node.Deleted, outcome{1, 0, 0, 1, 0}},
+		"soft rule": {settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web"))), node.Deleted, outcome{1, 0, 1, 0, 0}},
 		// Six CPUs, six pods of one CPU: there is no room for the two of za.
-		"capacity": {settle(t, three(), pods("Deployment", "web", 6, "1", "")), controller.Deleted, outcome{2, 0, 0, 2, 0}},
-		// Pods of StatefulSets wait for the node; an administrator who says that it is out of service frees them.
-		"stateful, unreachable":    {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), controller.Unreachable, outcome{1, 0, 0, 0, 1}},
-		"stateful, out of service": {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), controller.OutOfService, outcome{1, 0, 1, 0, 0}},
-		"stateful, deleted":        {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), controller.Deleted, outcome{1, 0, 1, 0, 0}},
-		"deployment, unreachable":  {settle(t, three(), pods("Deployment", "web", 3, "100m", "")), controller.Unreachable, outcome{1, 0, 1, 0, 0}},
-		"daemon set":               {settle(t, three(), pods("DaemonSet", "agent", 0, "100m", "")), controller.Deleted, outcome{1, 0, 0, 0, 1}},
+		"capacity": {settle(t, three(), pods("Deployment", "web", 6, "1", "")), node.Deleted, outcome{2, 0, 0, 2, 0}},
+		// Pods of StatefulSets wait for the node; an administrator who marks it out of service frees them.
+		"stateful, unreachable":    {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), node.Unreachable, outcome{1, 0, 0, 0, 1}},
+		"stateful, out of service": {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), node.OutOfService, outcome{1, 0, 1, 0, 0}},
+		"stateful, deleted":        {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), node.Deleted, outcome{1, 0, 1, 0, 0}},
+		"deployment, unreachable":  {settle(t, three(), pods("Deployment", "web", 3, "100m", "")), node.Unreachable, outcome{1, 0, 1, 0, 0}},
+		"daemon set":               {settle(t, three(), pods("DaemonSet", "agent", 0, "100m", "")), node.Deleted, outcome{1, 0, 0, 0, 1}},
 		"bare pod": {settle(t, three(), "{apiVersion: v1, kind: Pod, metadata: {name: alone}, spec: {nodeName: a, containers: [{name: c, image: c}]}}"),
-			controller.Deleted, outcome{1, 0, 0, 0, 1}},
-		// The claim's volume was made in the zone of its first pod, which is za: the first of equal nodes.
+			node.Deleted, outcome{1, 0, 0, 0, 1}},
+		// The claim's volume was created in the zone of its first pod, which is za: the first of equal nodes.
 		"zonal volume": {settle(t, three(), volume, pods("Deployment", "db", 1, "100m", "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],")),
-			controller.Deleted, outcome{1, 0, 0, 1, 0}},
-		// Every node is full: one important pod and one that is not on each. The important one of za takes the place of an
-		// unimportant one elsewhere, so that two are lost besides the important one: za's and the victim. Both stay Pending.
+			node.Deleted, outcome{1, 0, 0, 1, 0}},
+		// Every node is full, with one important and one unimportant pod. The important one of za replaces an unimportant one elsewhere, so
+		// two are lost besides the important one: za's and the victim. Both stay Pending.
 		"priority": {settle(t, three(), classes, pods("Deployment", "vip", 3, "1", "priorityClassName: high, "+antiAffinityHost("vip")),
-			pods("Deployment", "filler", 3, "1", "priorityClassName: low,")), controller.Deleted, outcome{3, 1, 1, 2, 0}},
+			pods("Deployment", "filler", 3, "1", "priorityClassName: low,")), node.Deleted, outcome{3, 1, 1, 2, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			level := recovered(t, c.state, Options{Levels: []string{zone}, Mode: c.mode}).Levels[0]
@@ -162,11 +162,10 @@ func antiAffinityHost(app string) string {
 	return "affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: " + app + "}}}}]}},"
 }
 
-// Three softly spread replicas: the loss of a zone takes one of three; afterwards two share a zone, so that the next loss takes
-// two of three.
+// Three softly spread replicas: the loss of a zone takes one of three; then two share a zone, so the next loss takes two of three.
 func TestSecondFailureIsWorse(t *testing.T) {
 	state := settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web")))
-	level := recovered(t, state, Options{Levels: []string{zone}, Mode: controller.Deleted}).Levels[0]
+	level := recovered(t, state, Options{Levels: []string{zone}, Mode: node.Deleted}).Levels[0]
 	if level.Radius.Lost != 1 || level.Radius.Replicas != 3 {
 		t.Errorf("first failure takes %d of %d, want 1 of 3", level.Radius.Lost, level.Radius.Replicas)
 	}
@@ -175,11 +174,11 @@ func TestSecondFailureIsWorse(t *testing.T) {
 	}
 }
 
-// Whatever order the failures are looked at in, and on however many cores, each has the same answer.
+// The order in which failures are examined, and the number of cores, do not matter: each has the same result.
 func TestRecoveryIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	var documents []string
 	for i := range 9 {
-		documents = append(documents, node(fmt.Sprintf("n%d", i), fmt.Sprintf("z%d", i%3)))
+		documents = append(documents, nodeIn(fmt.Sprintf("n%d", i), fmt.Sprintf("z%d", i%3)))
 	}
 	for i := range 4 {
 		app := fmt.Sprintf("app%d", i)
@@ -189,7 +188,7 @@ func TestRecoveryIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	answer := func(cores int) []string {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 		var all []string
-		for _, level := range recovered(t, state, Options{Mode: controller.Deleted}).Levels {
+		for _, level := range recovered(t, state, Options{Mode: node.Deleted}).Levels {
 			for _, failure := range level.Failures {
 				for _, placed := range failure.Recovery.Recovered {
 					all = append(all, fmt.Sprint(level.TopologyKey, failure.Domains, placed.Pod.Name, placed.Node))
@@ -209,9 +208,9 @@ func TestRecoveryIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// Nodes that are alike are looked at once, and an empty domain takes nothing.
+// Alike nodes are simulated once, and an empty domain takes nothing.
 func TestAlikeNodesAreLookedAtOnce(t *testing.T) {
-	state := settle(t, node("n1", "z"), node("n2", "z"), node("n3", "z"), pods("Deployment", "web", 3, "100m", antiAffinityHost("web")), node("empty", "elsewhere"))
+	state := settle(t, nodeIn("n1", "z"), nodeIn("n2", "z"), nodeIn("n3", "z"), pods("Deployment", "web", 3, "100m", antiAffinityHost("web")), nodeIn("empty", "elsewhere"))
 	analysis, err := Lost(state, Options{Levels: []string{v1.LabelHostname}, Simultaneous: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +225,7 @@ func TestAlikeNodesAreLookedAtOnce(t *testing.T) {
 	}
 }
 
-// Every lost pod is recovered, stranded or not replaced, whatever the world; and an empty domain loses none.
+// In any world, every lost pod is recovered, stranded or not replaced; and an empty domain loses none.
 func TestRecoveryAccountsForEveryPod(t *testing.T) {
 	var sum outcome
 	for seed := range uint64(60) {
@@ -236,7 +235,7 @@ func TestRecoveryAccountsForEveryPod(t *testing.T) {
 			"{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}",
 		}
 		for i := range 3 + r.IntN(4) {
-			documents = append(documents, node(fmt.Sprintf("n%d", i), fmt.Sprintf("z%d", r.IntN(3))))
+			documents = append(documents, nodeIn(fmt.Sprintf("n%d", i), fmt.Sprintf("z%d", r.IntN(3))))
 		}
 		for i := range 1 + r.IntN(5) {
 			app := fmt.Sprintf("app%d", i)
@@ -245,7 +244,7 @@ func TestRecoveryAccountsForEveryPod(t *testing.T) {
 			documents = append(documents, pods(kind, app, r.IntN(6), []string{"100m", "500m", "1"}[r.IntN(3)], spec))
 		}
 		state := settle(t, documents...)
-		mode := []controller.FailureMode{controller.Deleted, controller.Unreachable, controller.OutOfService}[r.IntN(3)]
+		mode := []node.FailureMode{node.Deleted, node.Unreachable, node.OutOfService}[r.IntN(3)]
 		for _, level := range recovered(t, state, Options{Mode: mode}).Levels {
 			for _, failure := range level.Failures {
 				got := of(failure.Recovery)
@@ -264,19 +263,19 @@ func TestRecoveryAccountsForEveryPod(t *testing.T) {
 	}
 }
 
-// Two nodes in zone za, one of them with the zone's one pod of a hard rule: when that node stops answering the other could take the
+// Zone za has two nodes, one of them with the zone's one pod of a hard rule. When that node stops answering, the other could take the
 // replacement, but for the lost pod, which still counts there. It is evicted 300 s after the node is tainted, and its node is the first.
 // Out of service, the pod is gone, and nothing waits.
 func TestStrandedPodWaitsForTheLostOne(t *testing.T) {
-	nodes := node("a1", "za") + "\n---\n" + node("a2", "za") + "\n---\n" + node("b", "zb")
+	nodes := nodeIn("a1", "za") + "\n---\n" + nodeIn("a2", "za") + "\n---\n" + nodeIn("b", "zb")
 	state := settle(t, nodes, pods("Deployment", "web", 2, "100m", antiAffinity(true, "web")))
-	for mode, want := range map[controller.FailureMode]struct {
+	for mode, want := range map[node.FailureMode]struct {
 		outcome
 		waiting int
 		evicted time.Duration
 	}{
-		controller.Unreachable:  {outcome{1, 0, 0, 1, 0}, 1, 300 * time.Second},
-		controller.OutOfService: {outcome{1, 0, 1, 0, 0}, 0, 0},
+		node.Unreachable:  {outcome{1, 0, 0, 1, 0}, 1, 300 * time.Second},
+		node.OutOfService: {outcome{1, 0, 1, 0, 0}, 0, 0},
 	} {
 		level := recovered(t, state, Options{Levels: []string{v1.LabelHostname}, Mode: mode}).Levels[0]
 		got := level.Failures[0].Recovery
@@ -289,15 +288,15 @@ func TestStrandedPodWaitsForTheLostOne(t *testing.T) {
 	}
 }
 
-// Four nodes of six without zones fail: only the first one's pod is evicted and comes back, the others stay bound and are not replaced,
-// and none of them is a replica that a second failure could take.
+// Four nodes of six without zones fail: only the first one's pod is evicted and comes back; the others stay bound and are not replaced, and
+// none of them is a replica that a second failure could take.
 func TestNobodyEvictsInADisruptedZone(t *testing.T) {
 	var nodes []string
 	for i := range 6 {
 		nodes = append(nodes, fmt.Sprintf("{apiVersion: v1, kind: Node, metadata: {name: n%d, labels: {kubernetes.io/hostname: n%[1]d, rack: r%d}}, status: {allocatable: {cpu: 4, memory: 4Gi, pods: 110}, conditions: [{type: Ready, status: \"True\"}]}}", i, i/4))
 	}
 	state := settle(t, strings.Join(nodes, "\n---\n"), pods("Deployment", "web", 6, "100m", antiAffinityHost("web")))
-	level := recovered(t, state, Options{Levels: []string{"rack"}, Mode: controller.Unreachable}).Levels[0]
+	level := recovered(t, state, Options{Levels: []string{"rack"}, Mode: node.Unreachable}).Levels[0]
 	got := level.Failures[0].Recovery
 	if diff := cmp.Diff(outcome{4, 0, 1, 0, 3}, of(got)); diff != "" {
 		t.Errorf("recovery (-want +got):\n%s", diff)

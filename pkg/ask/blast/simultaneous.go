@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// All sets of domains that can fail together are looked at where they are at most maxSets and, taken together, hold at most
-// maxHeld pods and nodes: each failure lists what it takes, and nobody reads more.
+// All sets of domains that can fail at once are examined if there are at most maxSets and together they contain at most maxHeld pods and
+// nodes: each failure lists what it takes, and nobody reads more.
 const (
 	maxSets = 20_000
 	maxHeld = 2_000_000
 )
 
-// sets returns the sets of k domains whose failure is looked at, each as the domains' positions, in order; and, where these are
-// not all, a text that says so and what holds of the others.
+// sets returns the sets of k domains whose failure is examined, each as sorted indexes of domains. If these are not all, it also returns a
+// text that says so and what is true of the others.
 //
-// The worst sets need no search. Domains of a level share no node, so that what a set takes of a workload is the sum of what its
-// domains hold: the k domains that hold most of its pods are the worst set for it, and the worst of these over all workloads
-// is the blast radius. The same goes for a quorum, and for the healthy pods that a budget covers.
+// The worst sets need no search. Domains of a level share no node, so what a set takes of a workload is the sum of what its domains
+// contain: the k domains with the most of its pods are the worst set for it, and the worst of these over all workloads is the blast radius.
+// The same is true for a quorum, and for the healthy pods that a budget covers.
 func (c *contents) sets(domains []domain, k int) (sets [][]int, search string) {
 	n := len(domains)
 	count := new(big.Int).Binomial(int64(n), int64(k))
@@ -45,7 +45,7 @@ func combinations(n, k int) [][]int {
 	}
 	for {
 		sets = append(sets, slices.Clone(set))
-		// Raise the last number that can be raised, and let those after it follow it closely.
+		// Increment the last number that can be, and let those after it follow closely.
 		i := k - 1
 		for i >= 0 && set[i] == n-k+i {
 			i--
@@ -60,10 +60,10 @@ func combinations(n, k int) [][]int {
 	}
 }
 
-// weight is how much a domain holds of something.
+// weight is how much a domain contains of something.
 type weight struct{ domain, pods int }
 
-// worstSets returns the k domains that hold most of each workload, of the healthy pods of each budget, and of all pods.
+// worstSets returns the k domains with the most pods of each workload, the most healthy pods of each budget, and the most pods of all.
 func (c *contents) worstSets(domains []domain, k int) [][]int {
 	workloads, budgets, pods := make([][]weight, len(c.workloads)), make([][]weight, len(c.budgets)), make([][]weight, 1)
 	for i, d := range domains {
@@ -85,8 +85,8 @@ func (c *contents) worstSets(domains []domain, k int) [][]int {
 	return slices.CompactFunc(sets, slices.Equal)
 }
 
-// heaviest returns the k of n domains that weigh most, in order; those that have no weight weigh nothing. Among equals the first
-// are taken, so that it is the first of all sets that weigh as much.
+// heaviest returns the k of n domains with the most weight, in order; domains without a weight count as 0. Among equals it takes the first,
+// so the result is the first of all sets with that weight.
 func heaviest(weights []weight, n, k int) []int {
 	slices.SortFunc(weights, func(a, b weight) int {
 		return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(a.domain, b.domain))

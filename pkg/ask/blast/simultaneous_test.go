@@ -32,7 +32,7 @@ func TestSimultaneous(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
-	// db before web in b+c: 3 lost pods before 1. The largest shares are 5/6, 1 and 1/2.
+	// db comes before web in b+c: 3 lost pods before 1. The largest shares are 5/6, 1 and 1/2.
 	if diff := cmp.Diff([]float64{1. / 2, 5. / 6, 1}, level.Shares); diff != "" {
 		t.Errorf("shares (-want +got):\n%s", diff)
 	}
@@ -62,8 +62,8 @@ func TestAllSetsInOrder(t *testing.T) {
 }
 
 func TestSearchSaysWhatItLookedAt(t *testing.T) {
-	// 400 choose 2 is 79,800, too many. web is on n1 and n400, db on n2 alone, and goes with n1, the first that holds none. Most
-	// pods are on n3 and n4, agents of a DaemonSet.
+	// 400 choose 2 is 79,800, too many. web is on n1 and n400; db is on n2 alone, and goes with n1, the first without one. Most pods are on
+	// n3 and n4, from a DaemonSet.
 	state := &cluster.State{Nodes: nodes(strings.Repeat("- ", 400))}
 	for i, node := range []string{"n1", "n400"} {
 		state.Pods = append(state.Pods, podOf("StatefulSet", "web", i, node))
@@ -92,7 +92,7 @@ func TestSearchSaysWhatItLookedAt(t *testing.T) {
 	}
 }
 
-// In worlds with too many sets to list, the radius and the broken budgets are those that trying each set finds.
+// In worlds with too many sets to list, the radius and the broken budgets are those found by trying each set.
 func TestWorstSetsAreTheWorst(t *testing.T) {
 	const hosts, k = 30, 4 // 27,405 sets
 	for seed := range uint64(20) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -45,7 +45,7 @@ func TestTheWorstFailuresAreRecovered(t *testing.T) {
 		`{apiVersion: v1, kind: Pod, metadata: {name: one, labels: {app: one}}, spec: {containers: [{name: c, image: c}]}}`)
 	for worst, want := range map[int][]string{0: {"a", "b", "c"}, 1: {"c"}, 2: {"b", "c"}, 3: {"a", "b", "c"}} {
 		var got []string
-		for domain := range recoveries(t, state, blast.Options{Levels: []string{zone}, Mode: controller.Deleted, Worst: worst}) {
+		for domain := range recoveries(t, state, blast.Options{Levels: []string{zone}, Mode: node.Deleted, Worst: worst}) {
 			got = append(got, domain)
 		}
 		slices.Sort(got)
@@ -68,7 +68,7 @@ func TestTerminatingPodsAreNoReplicas(t *testing.T) {
 		}
 		state.Pods = append(state.Pods, pod)
 	}
-	opts := blast.Options{Levels: []string{zone}, Mode: controller.Deleted}
+	opts := blast.Options{Levels: []string{zone}, Mode: node.Deleted}
 	level := lost(t, state, opts).Levels[0]
 	want := blast.Radius{Share: 0.5, Workload: owner("Widget", "db"), Domains: []string{"a"}, Lost: 1, Replicas: 2}
 	if diff := cmp.Diff(want, level.Radius); diff != "" {
@@ -97,7 +97,7 @@ func TestEachFailureDrawsAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	opts := blast.Options{Levels: []string{zone}, Mode: controller.Deleted}
+	opts := blast.Options{Levels: []string{zone}, Mode: node.Deleted}
 	placed := func(failures ...blast.Failure) (all [][]string) {
 		analysis := &blast.Analysis{Levels: []blast.Level{{TopologyKey: zone, Failures: failures}}}
 		if err := blast.RecoverIn(t.Context(), world, state, analysis, opts); err != nil {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// BenchmarkCapacity asks how many more pods of 1,500m fit on empty nodes of 16 cores, ten a node, and how many while any of four zones
-// may fail.
+// BenchmarkCapacity asks how many more pods of 1,500m fit on empty nodes of 16 cores, ten per node, and how many if any of four zones may
+// fail.
 func BenchmarkCapacity(b *testing.B) {
 	for _, nodes := range []int{100, 1000} {
 		for name, levels := range map[string][]string{"Fit": nil, "SurviveZone": {zone}} {
@@ -23,7 +23,7 @@ func BenchmarkCapacity(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					if _, err := capacity.Find(b.Context(), result, mixes, capacity.Options{Survive: levels, Mode: controller.Unreachable}); err != nil {
+					if _, err := capacity.Find(b.Context(), result, mixes, capacity.Options{Survive: levels, Mode: node.Unreachable}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -15,17 +15,17 @@ import (
 type Binding struct {
 	// Kind is cpu, memory, pods, resource, rule, taint, volume, port, node or other.
 	Kind string
-	// What names it: the resource, the rules in words, or kube-scheduler's words.
+	// What names it: the resource, the rules in words, or kube-scheduler's message.
 	What string
-	// Plugin refused Nodes nodes with the message.
+	// Plugin rejected Nodes nodes with the message.
 	Plugin, Message string
 	Nodes           int
 }
 
 const insufficient = "Insufficient "
 
-// bindings say what keeps the pod off the nodes, the most nodes first. So many nodes are lost, which have a taint for that, unless their
-// objects are gone.
+// bindings returns what keeps the pod off the nodes, by descending number of nodes. Lost is the number of failed nodes, which have a taint
+// for that, unless their objects are gone.
 func bindings(pending *placement.Pending, lost int) []Binding {
 	if len(pending.Reasons) == 0 {
 		return []Binding{{Kind: "other", What: pending.Message, Message: pending.Message}}
@@ -78,7 +78,7 @@ func kindOf(reason placement.Reason, pod *v1.Pod) (kind, what string) {
 	return "other", reason.Message
 }
 
-// hard are the pod's hard rules of these kinds in words, or the message where it has none.
+// hard describes the pod's hard rules of these kinds, or returns the message if there are none.
 func hard(pod *v1.Pod, message string, kinds ...rule.Kind) string {
 	var words []string
 	for _, r := range rule.Of(&pod.Spec) {

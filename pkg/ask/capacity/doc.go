@@ -1,8 +1,8 @@
-// Package capacity tells how much more fits on a cluster, and how small a cluster could be.
+// Package capacity computes how much more fits on a cluster, and how small a cluster could be.
 //
-// Find answers how many more replicas of a workload, or of a mix, fit before the first pod stays Pending, and how many while any one
-// domain of a level may fail. Size answers which numbers of nodes are the cheapest on which everything is placed. Each count that is
-// told of was tried on the real scheduler; arithmetic only says where to look first.
+// Find answers how many more replicas of a workload, or of a mix, fit before the first pod stays Pending, and how many if any one domain of
+// a level may fail. Size finds the cheapest numbers of nodes on which everything is placed. Every reported count was tried on the real
+// scheduler; arithmetic only says where to look first.
 //
 //	resources ───▶ a count that cannot fit    (arithmetic: an upper end)
 //	probe(count) ─▶ fits, or by how much not   (a run of the scenario with one step more)

@@ -9,41 +9,41 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Share is a workload and how many of its replicas one unit of a mix holds, at least 1.
+// Share is a workload and how many of its replicas one unit of a mix contains, at least 1.
 type Share struct {
 	Workload   cluster.Ref
 	Proportion int
 }
 
-// Options say which failures are to be survived, and how it is told how far the search is.
+// Options say which failures must be survived, and report progress.
 type Options struct {
-	// Survive are the topology keys of the levels of which any one domain may fail, each level by itself.
+	// Survive are the topology keys of the levels of which any one domain may fail, one level at a time.
 	Survive []string
-	// Mode is how their nodes fail.
-	Mode controller.FailureMode
-	// Progress, if set, is told what is tried and how many counts have been.
+	// Mode is how the nodes fail.
+	Mode node.FailureMode
+	// Progress, if set, is called with what is being tried and the number of counts tried so far.
 	Progress func(what string, done int)
 }
 
 // Answer is how much more of a workload, or of a mix, fits.
 type Answer struct {
-	// Of is the mix, or the one workload with proportion 1; Now are the replicas that they ask for.
+	// Of is the mix, or the one workload with proportion 1; Now are their present replicas.
 	Of  []Share
 	Now []int
-	// Fit is how many more units fit while no node fails; Survive how many do for each level of which a domain may fail.
+	// Fit is how many more units fit while no node fails; Survive is the same for each level of which a domain may fail.
 	Fit     Limit
 	Survive []Limit
-	// Headroom is what becomes of the free resources, cpu and memory and pods first, then others by name.
+	// Headroom says where the free resources are: cpu, memory and pods first, then others by name.
 	Headroom []Headroom
 }
 
-// Name names a mix as Mixes reads it, or its one workload.
+// Name returns the name of a mix in the syntax of Mixes, or of its one workload.
 func Name(mix []Share) string {
 	var names []string
 	for _, share := range mix {
@@ -56,38 +56,38 @@ func Name(mix []Share) string {
 	return strings.Join(names, ",")
 }
 
-// Limit is the largest number of further units that fit, and what keeps the next from it.
+// Limit is the largest number of further units that fit, and what prevents the next.
 type Limit struct {
-	// Level is the topology key of which any one domain may fail; empty: none fails.
+	// Level is the topology key of which any one domain may fail; empty if none fails.
 	Level string
-	// More is the number of units. It is 0 with Short where not even the replicas that are asked for now fit, or survive.
+	// More is the number of units. It is 0 with Short if not even the present replicas fit, or survive.
 	More  int
 	Short bool
-	// Capped tells that More is the end of the search rather than of the room.
+	// Capped means that the search ended, not the room.
 	Capped bool
-	// Domain is the domain whose failure binds first: that which strands the most pods; empty where none fails.
+	// Domain is the domain whose failure is the limit: the one that strands the most pods; empty if none fails.
 	Domain string
-	// Stranded is the number of pods without a node with one unit more.
+	// Stranded is the number of pods without a node with one more unit.
 	Stranded int
-	// Refused is the first of them; nil where something else went wrong, which Words tell. Bindings are its reasons, the most nodes
-	// first.
+	// Refused is the first of them; nil if something else went wrong, which Words describes. Bindings are its reasons, by descending number
+	// of nodes.
 	Refused  *placement.Pending
 	Words    string
 	Bindings []Binding
-	// Unreplaced are the pods for which nobody makes others after some failure with More units, as their nodes only are unreachable,
-	// or nobody owns them: the largest number in one failure. Room for them is not asked for.
+	// Unreplaced is the largest number of pods, in one failure with More units, that nothing replaces, because their nodes are only
+	// unreachable or they have no owner. They need no room.
 	Unreplaced int
-	// Uneven are counts that break the rule that fewer fit where more do.
+	// Uneven are counts that contradict the rule that fewer fit if more do.
 	Uneven []Uneven
-	// Probes is how many counts were tried.
+	// Probes is the number of counts tried.
 	Probes int
 }
 
 // Uneven is a count of units that fits although a smaller one does not.
 type Uneven struct{ Fits, DoesNot int }
 
-// Base is the scenario whose run Find goes on from: the given one up to the named step, or to its end if that is empty, and a step in
-// which nothing is done.
+// Base returns the scenario whose run Find continues: the given one up to the named step, or to its end if that is empty, followed by a
+// step that does nothing.
 func Base(s *scenario.Scenario, step string) *scenario.Scenario {
 	if step != "" {
 		s = s.Until(step)
@@ -95,8 +95,8 @@ func Base(s *scenario.Scenario, step string) *scenario.Scenario {
 	return s.Then(scenario.Step{Name: "capacity"})
 }
 
-// Find tells for each of the mixes how much more of it fits after the last step of the result, which is of a Base. The
-// HorizontalPodAutoscalers of its workloads are not asked.
+// Find returns, for each of the mixes, how much more of it fits after the last step of the result, which must be of a Base. It ignores the
+// HorizontalPodAutoscalers of the workloads.
 func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Options) ([]Answer, error) {
 	world, err := simulation.NewWorld(base.Scenario.Config, base.Scenario.Ties)
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *prober) answer(ctx context.Context) (*Answer, error) {
 	return a, nil
 }
 
-// next tries one unit more on the cluster that is full, so that what every node says of it is kept. It returns the full cluster.
+// next tries one more unit on the full cluster and keeps every node's verdict on it. It returns the full cluster.
 func (p *prober) next(ctx context.Context, limit *Limit) (*cluster.State, error) {
 	if limit.Short {
 		return p.state, nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -20,7 +20,7 @@ import (
 
 const zone = v1.LabelTopologyZone
 
-// workloadOf is a workload whose pods ask for so much; more is put into their spec.
+// workloadOf returns a workload whose pods request that much; more is added to their spec.
 func workloadOf(kind, name string, replicas int, cpu, memory, more string) runtime.RawExtension {
 	return runtime.RawExtension{Raw: []byte(fmt.Sprintf(`{"apiVersion": "apps/v1", "kind": "%[1]s", "metadata": {"name": "%[2]s"}, "spec": {"replicas": %[3]d,
 		"selector": {"matchLabels": {"app": "%[2]s"}}, "template": {"metadata": {"labels": {"app": "%[2]s"}},
@@ -32,7 +32,7 @@ func deployment(name string, replicas int, cpu, memory, more string) runtime.Raw
 	return workloadOf("Deployment", name, replicas, cpu, memory, more)
 }
 
-// scenarioOf is a scenario of a synthetic cluster, given as JSON, and workloads.
+// scenarioOf returns a scenario of a synthetic cluster, given as JSON, and workloads.
 func scenarioOf(t testing.TB, world string, objects ...runtime.RawExtension) *scenario.Scenario {
 	t.Helper()
 	synthetic := scenario.Source{}
@@ -55,7 +55,7 @@ func run(t testing.TB, world string, objects ...runtime.RawExtension) *simulatio
 	return result
 }
 
-// found is an answer in short: how many more fit, what binds first, and the same for each level.
+// found abbreviates an answer: how many more fit, what the limit is, and the same for each level.
 func found(t *testing.T, result *simulation.Result, workloads, mixes []string, opts capacity.Options) []string {
 	t.Helper()
 	asked, err := capacity.Mixes(state(result), workloads, mixes)
@@ -108,25 +108,25 @@ func TestFind(t *testing.T) {
 		levels           []string
 		want             []string
 	}{
-		// 4 / 1.5 is 2 a node, 6 in all, less 1.
+		// 4 / 1.5 is 2 per node, 6 in all, less 1.
 		{name: "cpu", world: three, objects: web(1, "1500m", "1Gi", ""), want: []string{"deployment/web 5 cpu on 3"}},
-		// 16 / 5 is 3 a node, 9 in all, less 1.
+		// 16 / 5 is 3 per node, 9 in all, less 1.
 		{name: "memory", world: three, objects: web(1, "100m", "5Gi", ""), want: []string{"deployment/web 8 memory on 3"}},
 		{name: "pods", world: three, objects: web(2, "1m", "1Mi", ""), want: []string{"deployment/web 28 pods on 3"}},
 		{name: "a rule", world: three, objects: web(2, "1", "1Gi", apart), want: []string{"deployment/web 1 rule on 3"}},
 		{name: "from none", world: three, objects: web(0, "1", "1Gi", ""), want: []string{"deployment/web 12 cpu on 3"}},
 		{name: "not even now", world: three, objects: web(13, "1", "1Gi", ""), want: []string{"deployment/web 0 short cpu on 3"}},
-		// Two nodes hold 8 of 1 core; a ninth pod has no place when any zone fails.
+		// Two nodes hold 8 pods of 1 core; a ninth has no place when any zone fails.
 		{name: "while a zone may fail", world: three, objects: web(3, "1", "1Gi", ""), levels: []string{zone},
 			want: []string{"deployment/web 9 cpu on 3 5 cpu on 2 without a"}},
-		// A hard spread counts the lost zone as an empty one: next to 0 pods in it there may be 1 in each other, so that of three pods one is
-		// stranded already, and no more can be.
+		// A hard spread counts the lost zone as an empty one: with 0 pods there, each other zone may have 1, so of three pods one is
+		// already stranded, and no more fit.
 		{name: "a hard spread while a zone may fail", world: three, objects: web(3, "1", "1Gi", spread), levels: []string{zone},
 			want: []string{"deployment/web 9 cpu on 3 0 short rule on 2 without a"}},
 		// A unit takes 2 + 1 cores; 3 cores are taken, 9 are free, 3 units take all of them; pods of 1 core leave no gap.
 		{name: "a mix", world: three, objects: []runtime.RawExtension{deployment("web", 2, "1", "1Gi", ""), deployment("api", 1, "1", "1Gi", "")},
 			mixes: []string{"deployment/web=2,deployment/api=1"}, want: []string{"deployment/web=2,deployment/api=1 3 cpu on 3"}},
-		// An autoscaler does not keep the workload from the room that there is.
+		// An autoscaler does not keep the workload from using the available room.
 		{name: "an autoscaler", world: three, workloads: []string{"deploy/web"}, objects: append(web(1, "1500m", "1Gi", ""), runtime.RawExtension{Raw: []byte(
 			`{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": {"maxReplicas": 2,
 			"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}`)}), want: []string{"deployment/web 5 cpu on 3"}},
@@ -134,7 +134,7 @@ func TestFind(t *testing.T) {
 			want: []string{"statefulset/db 5 cpu on 3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			opts := capacity.Options{Survive: test.levels, Mode: controller.Unreachable}
+			opts := capacity.Options{Survive: test.levels, Mode: node.Unreachable}
 			if diff := cmp.Diff(test.want, found(t, run(t, test.world, test.objects...), test.workloads, test.mixes, opts)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -142,8 +142,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Two pods of 1500m fit on each node of 4 cores, the one that is there included: 5 more. Of each node 1 core stays, too small for a
-// pod, and its memory and places for pods stay, as cores are short.
+// Two pods of 1500m fit on each node of 4 cores, including the existing one: 5 more. On each node 1 core is left, too small for a pod, and
+// memory and pod slots are left because cores are short.
 func TestHeadroom(t *testing.T) {
 	result := run(t, three, deployment("web", 1, "1500m", "1Gi", ""))
 	asked, err := capacity.Mixes(state(result), nil, nil)
@@ -172,17 +172,17 @@ func TestMixesRefuses(t *testing.T) {
 		got = strings.Split(err.Error(), "\n")
 	}
 	want := []string{
-		"there is no deployment/wbe; there is deployment/web",
-		"daemonset/log: a DaemonSet has a pod on each of its nodes, and no number of replicas; give a Deployment, ReplicaSet or StatefulSet",
-		`mix "deployment/web=0": the proportion of deployment/web is "0"; give a whole number from 1 to 10000`,
-		`mix "deployment/web,deployment/web": deployment/web is in it twice`,
+		"no deployment/wbe; there is deployment/web",
+		"daemonset/log: a DaemonSet has no replicas; give a Deployment, ReplicaSet or StatefulSet",
+		`mix "deployment/web=0": invalid proportion "0" of deployment/web; give a whole number from 1 to 10000`,
+		`mix "deployment/web,deployment/web": deployment/web is given twice`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-// What was found must hold for a scenario of its own: so many fit, and one more does not.
+// The result must hold for a scenario of its own: that many fit, and one more does not.
 func TestFoundHoldsByItself(t *testing.T) {
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 0))

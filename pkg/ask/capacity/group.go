@@ -14,28 +14,28 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Group is a number of nodes that are alike but for their names and their places in the topology.
+// Group is a number of nodes that differ only in their names and their places in the topology.
 type Group struct {
 	Name  string
 	Zones []Zone
-	// Price is what a node costs in an hour; Priced tells that it is known.
+	// Price is a node's price per hour; Priced means that it is known.
 	Price  float64
 	Priced bool
-	// Kept tells that its nodes stay as they are: it is a control plane, or was not asked for.
+	// Kept means that its nodes stay as they are: it is a control plane, or was not asked for.
 	Kept bool
 }
 
-// Zone is a group's nodes in one zone; Name is empty where nodes have none. Nodes are the templates of new ones, which take turns.
+// Zone is a group's nodes in one zone; Name is empty if nodes have none. Nodes are the templates of new ones, used in turn.
 type Zone struct {
 	Name  string
 	Nodes []*v1.Node
 }
 
-// pools are labels by which providers name groups of nodes.
+// pools are labels with which providers name groups of nodes.
 var pools = []string{"eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "karpenter.sh/nodepool",
 	"node-pool", v1.LabelInstanceTypeStable}
 
-// Groups finds the groups among the scenario's nodes, in order. The error tells a price that is none.
+// Groups returns the groups among the scenario's nodes, in order. It is an error if a price is invalid.
 func Groups(s *scenario.Scenario) ([]Group, error) {
 	var groups []Group
 	position := map[string]int{}
@@ -75,7 +75,7 @@ func Groups(s *scenario.Scenario) ([]Group, error) {
 	return groups, nil
 }
 
-// signature is the same for nodes of one group.
+// signature returns the same string for nodes of one group.
 func signature(node *v1.Node, levels []string) string {
 	labels := maps.Clone(node.Labels)
 	maps.DeleteFunc(labels, func(key, value string) bool {
@@ -89,7 +89,7 @@ func signature(node *v1.Node, levels []string) string {
 	return fmt.Sprint(labels, node.Spec.Taints, node.Spec.Unschedulable, allocatable, node.Annotations[topology.PriceAnnotation])
 }
 
-// groupName is the name that the provider gave the group, or the node's without its places and its number.
+// groupName returns the provider's name of the group, or the node's name without its places and number.
 func groupName(node *v1.Node, levels []string) string {
 	for _, key := range pools {
 		if name := node.Labels[key]; name != "" {
@@ -105,7 +105,7 @@ func groupName(node *v1.Node, levels []string) string {
 	return cmp.Or(strings.TrimRight(name, "-0123456789"), name)
 }
 
-// nodes are so many nodes of the group in the zone: those that are there first, then new ones made like them.
+// nodes returns that many nodes of the group in the zone: existing ones first, then new ones created from them.
 func (z *Zone) nodes(group string, count int) []cluster.Object {
 	var all []cluster.Object
 	for i := range count {
@@ -125,8 +125,8 @@ func (z *Zone) nodes(group string, count int) []cluster.Object {
 	return all
 }
 
-// afresh are objects without nodes, and with no pod on any: what is bound is placed again. The pods of DaemonSets and those that
-// kubelets run by themselves follow the nodes. Those of another scheduler are left out, since nobody here could place them.
+// afresh returns the objects without nodes, and with all pods unbound, to be placed again. Pods of DaemonSets and static pods follow the
+// nodes. Those of another scheduler are left out, since nothing here could place them.
 func (z *sizer) afresh(objects []cluster.Object) (left []cluster.Object) {
 	for _, obj := range objects {
 		switch o := obj.(type) {

@@ -14,13 +14,13 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// Headroom is what becomes of a resource that is free. CPU is in thousandths of a core, memory in bytes, others in their own unit.
+// Headroom says where the free part of a resource is. CPU is in thousandths of a core, memory in bytes, others in their own unit.
 type Headroom struct {
 	Resource v1.ResourceName
-	// Allocatable is that of all nodes, Requested what the pods on them ask for, Free the rest, node by node and never negative.
+	// Allocatable is the sum over all nodes, Requested what the pods on them request, and Free the rest, node by node and never negative.
 	Allocatable, Requested, Free int64
-	// Used is what the replicas take that still fit. The rest of Free is on nodes that refuse the next pod: TooSmall where this resource
-	// falls short of one pod, OtherShort where another does, Refused where a rule, a taint or something else refuses it.
+	// Used is what the replicas that still fit take. The rest of Free is on nodes that reject the next pod: TooSmall if this resource is
+	// short of one pod, OtherShort if another is, Refused if a rule, a taint or something else rejects it.
 	Used, TooSmall, OtherShort, Refused int64
 }
 
@@ -31,7 +31,7 @@ type Largest struct {
 	CPU, Memory int64 // thousandths of a core, bytes
 }
 
-// amounts are quantities by resource, as Headroom has them.
+// amounts are quantities by resource, in the units of Headroom.
 type amounts map[v1.ResourceName]int64
 
 func (a amounts) add(list v1.ResourceList, sign int64) {
@@ -57,7 +57,7 @@ func requests(pod *v1.Pod) v1.ResourceList {
 	return list
 }
 
-// free is what is left on each node, and requested what the pods ask for in all.
+// free returns what is left on each node, and the sum of what the pods request.
 func free(state *cluster.State) (left map[string]amounts, requested amounts) {
 	left, requested = make(map[string]amounts, len(state.Nodes)), amounts{}
 	for _, node := range state.Nodes {
@@ -74,8 +74,8 @@ func free(state *cluster.State) (left map[string]amounts, requested amounts) {
 	return left, requested
 }
 
-// headroom compares the cluster as it is with the full one, on which the pod is refused. Where it is not known who refuses it, nothing
-// is said of what is left. Resources that nobody asks for are left out.
+// headroom compares the present cluster with the full one, which rejects the pod. If it is not known which nodes reject it, the rest is not
+// broken down. Resources that nobody requests are left out.
 func headroom(now, full *cluster.State, refused *placement.Pending) []Headroom {
 	left, requested := free(now)
 	total := amounts{}
@@ -104,14 +104,14 @@ func headroom(now, full *cluster.State, refused *placement.Pending) []Headroom {
 		}
 		h.Used = h.Free - unused
 		if h.Requested == 0 && h.Used == 0 && !slices.Contains(always, name) {
-			continue // nobody asks for it
+			continue // nobody requests it
 		}
 		all = append(all, h)
 	}
 	return all
 }
 
-// shortages are the resources that each node lacks for the pod; nodes that refuse it for another reason are not there.
+// shortages returns the resources that each node lacks for the pod, without nodes that reject it for another reason.
 func shortages(refused *placement.Pending) map[string][]v1.ResourceName {
 	short := map[string][]v1.ResourceName{}
 	if refused == nil || refused.Cycle == nil {
@@ -136,10 +136,10 @@ func shortages(refused *placement.Pending) map[string][]v1.ResourceName {
 	return short
 }
 
-// always are the resources that are told of in any case.
+// always are the resources that are always reported.
 var always = []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourcePods}
 
-// resourceNames are those that some node has: cpu, memory and pods, then others by name.
+// resourceNames returns the resources of the nodes: cpu, memory and pods, then others by name.
 func resourceNames(total amounts) []v1.ResourceName {
 	position := func(name v1.ResourceName) int {
 		if i := slices.Index(always, name); i >= 0 {
@@ -159,7 +159,7 @@ func resourceNames(total amounts) []v1.ResourceName {
 	return names
 }
 
-// LargestPods finds the node with the most free CPU, and that with the most free memory, among those that take another pod.
+// LargestPods returns the node with the most free CPU, and the one with the most free memory, among those that accept another pod.
 func LargestPods(state *cluster.State) []Largest {
 	left, _ := free(state)
 	var found []Largest
@@ -181,7 +181,7 @@ func LargestPods(state *cluster.State) []Largest {
 	return found
 }
 
-// ceiling is the number of units for which there are resources: of a single workload node by node, of a mix in all.
+// ceiling returns the number of units that the resources allow: node by node for a single workload, in total for a mix.
 func (p *prober) ceiling() int {
 	left, _ := free(p.state)
 	unit := amounts{}
@@ -212,18 +212,18 @@ func (p *prober) ceiling() int {
 	return int(min(sum, int64(p.most())))
 }
 
-// most is where the search ends in any case: a unit for each pod that the nodes take, as far as there may be so many pods.
+// most returns where the search ends at the latest: one unit per pod that the nodes accept, within the limit on the number of pods.
 func (p *prober) most() int {
 	most := int64(1)
 	for _, node := range p.state.Nodes {
 		most += node.Status.Allocatable.Pods().Value()
 	}
-	// The search looks at up to two units more.
+	// the search looks at up to two more units
 	room := (p.scenario.MaxPods-len(p.state.Pods))/p.size() - 2
 	return int(max(1, min(most, 1<<20, int64(room))))
 }
 
-// request is what a pod of the workload asks for.
+// request returns what a pod of the workload requests.
 func (p *prober) request(owner cluster.Ref) amounts {
 	asks := amounts{v1.ResourcePods: 1}
 	for _, obj := range p.state.Objects() {

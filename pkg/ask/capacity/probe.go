@@ -22,15 +22,15 @@ type prober struct {
 	opts  Options
 	mix   []Share
 	name  string
-	now   []int32 // the replicas that each workload of the mix asks for
+	now   []int32 // present replicas of each workload of the mix
 
-	scenario *scenario.Scenario // as far as it is taken for given: without the autoscalers of the mix
+	scenario *scenario.Scenario // the base, without the autoscalers of the mix
 	state    *cluster.State
-	pending  map[types.UID]bool // the pods that have no node as it is
+	pending  map[types.UID]bool // pods without a node at the start
 	tried    int
 
-	// full is the run of the largest count that is known to fit, of fits units. Larger ones go on from it, as if the workloads had been
-	// scaled twice, so that no pod is placed again.
+	// full is the run of the largest count known to fit, of fits units. Larger ones continue from it, as if the workloads were scaled
+	// twice, so that no pod is placed again.
 	full *simulation.Result
 	fits int
 }
@@ -44,7 +44,7 @@ func newProber(world *simulation.World, base *simulation.Result, mix []Share, op
 		p.pending[pod.UID] = true
 	}
 	s := *base.Scenario
-	s.Steps = s.Steps[:len(s.Steps)-1] // nothing is done in the last
+	s.Steps = s.Steps[:len(s.Steps)-1] // the last step does nothing
 	p.scenario = &s
 	for _, share := range mix {
 		for _, hpa := range p.state.HorizontalPodAutoscalers {
@@ -57,7 +57,7 @@ func newProber(world *simulation.World, base *simulation.Result, mix []Share, op
 	return p
 }
 
-// replicas is the number of pods that the workload asks for.
+// replicas returns the number of replicas of the workload.
 func replicas(state *cluster.State, owner cluster.Ref) int32 {
 	for _, obj := range state.Objects() {
 		if cluster.RefTo(obj) == owner {
@@ -68,7 +68,7 @@ func replicas(state *cluster.State, owner cluster.Ref) int32 {
 	return 0
 }
 
-// scale is the step that gives a workload of the mix the replicas of so many further units.
+// scale returns the step that gives a workload of the mix the replicas of that many further units.
 func (p *prober) scale(i, units int) scenario.Step {
 	share := p.mix[i]
 	return scenario.Step{Name: fmt.Sprintf("%d-more-%s", units, share.Workload.Name), Scale: &scenario.Scale{
@@ -77,7 +77,7 @@ func (p *prober) scale(i, units int) scenario.Step {
 	}}
 }
 
-// scaled is the scenario with so many further units at its end.
+// scaled returns the scenario with that many further units at its end.
 func (p *prober) scaled(s *scenario.Scenario, units int) *scenario.Scenario {
 	for i := range p.mix {
 		s = s.Then(p.scale(i, units))
@@ -90,7 +90,7 @@ func (p *prober) run(ctx context.Context, s *scenario.Scenario, prefix *simulati
 	return p.world.Run(ctx, s, simulation.Options{Prefix: prefix, Record: record})
 }
 
-// verdict is whether so many units fit, and if not, by how many they are too many and what went wrong.
+// verdict says whether that many units fit and, if not, by how many they are too many and what went wrong.
 type verdict struct {
 	units, excess int
 	fits          bool
@@ -102,7 +102,7 @@ type verdict struct {
 	unreplaced    int
 }
 
-// grow is alone, and goes on from the largest count that fits.
+// grow is like alone, but continues from the largest count that fits.
 func (p *prober) grow(ctx context.Context, units int, level string) (*verdict, error) {
 	s, known := p.scenario, p.base
 	if p.full != nil && p.fits < units {
@@ -115,7 +115,7 @@ func (p *prober) grow(ctx context.Context, units int, level string) (*verdict, e
 	return v, err
 }
 
-// alone tells whether so many further units fit, and come back whichever domain of the level fails; "" is none.
+// alone reports whether that many further units fit, and come back whichever domain of the level fails; "" means that none fails.
 func (p *prober) alone(ctx context.Context, units int, level string) (*verdict, error) {
 	v, _, err := p.try(ctx, p.scaled(p.scenario, units), p.base, units, level)
 	return v, err
@@ -142,7 +142,7 @@ func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulatio
 	return failed, result, nil
 }
 
-// size is the number of pods in a unit.
+// size returns the number of pods in a unit.
 func (p *prober) size() int {
 	size := 0
 	for _, share := range p.mix {
@@ -151,10 +151,10 @@ func (p *prober) size() int {
 	return size
 }
 
-// units is how many units hold so many pods, rounded up.
+// units returns how many units that many pods make, rounded up.
 func (p *prober) units(pods int) int { return (pods + p.size() - 1) / p.size() }
 
-// judge tells whether every pod that the workloads ask for has a node, and none lost its own without another.
+// judge checks whether every pod that the workloads ask for has a node, and none lost its own without getting another.
 func (p *prober) judge(result *simulation.Result, units int) *verdict {
 	last := &result.Steps[len(result.Steps)-1]
 	v := &verdict{units: units}
@@ -205,8 +205,8 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 	return v
 }
 
-// survives tells whether every pod that a failure takes comes back, whichever domain of the level fails. A pod that nobody replaces
-// is counted and needs no room: it comes back with its node. Pods of DaemonSets live and die with theirs.
+// survives checks whether every pod that a failure takes comes back, whichever domain of the level fails. A pod that nothing replaces is
+// counted but needs no room: it comes back with its node. Pods of DaemonSets live and die with theirs.
 func survives(ctx context.Context, world *simulation.World, state *cluster.State, level string, opts Options) (*verdict, error) {
 	looked := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: opts.Mode}
 	analysis, err := blast.Lost(state, looked)

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// seeded is how many counts below the one that was found are tried, to see whether fewer always fit.
+	// seeded is how many counts below the result are tried, to check whether fewer always fit.
 	seeded = 3
-	// checked is how many pods are placed for such checks, about. Larger counts go unchecked.
+	// checked is roughly how many pods are placed for these checks. Larger counts go unchecked.
 	checked = 5_000
 )
 
-// limit searches the largest number of units that fit. Where it is known, end is a count that does not.
+// limit searches the largest number of units that fit. If not 0, end is a count known not to fit.
 func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, error) {
 	p.tried, p.full = 0, nil
 	search := &search{
@@ -61,7 +61,7 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 	return limit, nil
 }
 
-// refuse takes over why a count does not fit.
+// refuse records why a count does not fit.
 func (l *Limit) refuse(v *verdict) {
 	l.Domain, l.Stranded, l.Refused, l.Words = v.domain, v.stranded, v.refused, v.words
 	if v.refused != nil {
@@ -69,12 +69,12 @@ func (l *Limit) refuse(v *verdict) {
 	}
 }
 
-// search is which counts fit, as far as they have been tried.
+// search records which counts fit, as far as they have been tried.
 type search struct {
 	known map[int]*verdict
-	// grow may go on from a smaller count, alone does not.
+	// grow may continue from a smaller count, alone does not.
 	grow, alone func(units int) (*verdict, error)
-	size        int // the pods of a unit
+	size        int // pods per unit
 }
 
 func (s *search) at(units int) (*verdict, error) {
@@ -88,7 +88,7 @@ func (s *search) at(units int) (*verdict, error) {
 	return v, err
 }
 
-// largest is the largest known count that fits.
+// largest returns the largest known count that fits.
 func (s *search) largest() int {
 	most := 0
 	for units, v := range s.known {
@@ -99,8 +99,8 @@ func (s *search) largest() int {
 	return most
 }
 
-// end tries what the resources allow and one more, and then doubles that until it does not fit. Beyond the most it gives up, and
-// returns more than that.
+// end tries one more than the resources allow, and then doubles that until it does not fit. Beyond most it gives up, and returns a larger
+// number.
 func (s *search) end(first, most int) (int, error) {
 	for units, next := max(1, first), first+1; ; units, next = min(next, most), 2*next {
 		units = min(units, most)
@@ -117,8 +117,8 @@ func (s *search) end(first, most int) (int, error) {
 	}
 }
 
-// between returns a count that fits where the next does not. A count that does not fit says by how many it was too many, which leads
-// to the answer in a few tries where pods are placed one by one; every third try is the middle, so that it ends in any case.
+// between returns a count that fits while the next does not. A count that does not fit says by how many it was too many, which quickly
+// leads to the answer if pods are placed one by one; every third try is the middle, so that the search always ends.
 func (s *search) between(low, high int) (int, error) {
 	guess := (low + high) / 2
 	if v, err := s.at(high); err != nil {
@@ -144,11 +144,11 @@ func (s *search) between(low, high int) (int, error) {
 	return low, nil
 }
 
-// check tries counts around the one that was found, and some below, each by itself. Where one that is not larger does not fit, the
-// search goes on below that.
+// check tries counts around the result, and some below, each on its own. If one that is not larger does not fit, the search continues below
+// it.
 func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 	var uneven []Uneven
-	tell := func(u Uneven) {
+	report := func(u Uneven) {
 		if !slices.Contains(uneven, u) {
 			uneven = append(uneven, u)
 		}
@@ -176,7 +176,7 @@ func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 			s.known[units] = v
 			if units <= limit.More && !v.fits {
 				if units < limit.More {
-					tell(Uneven{Fits: limit.More, DoesNot: units})
+					report(Uneven{Fits: limit.More, DoesNot: units})
 				}
 				limit.Capped = false
 				if limit.More, err = s.between(0, units); err != nil {
@@ -188,7 +188,7 @@ func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 			if units == limit.More+1 && v.fits && !limit.Capped {
 				limit.More, again = units, true
 			} else if units > limit.More+1 && v.fits {
-				tell(Uneven{Fits: units, DoesNot: limit.More + 1})
+				report(Uneven{Fits: units, DoesNot: limit.More + 1})
 			}
 		}
 	}

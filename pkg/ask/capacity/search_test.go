@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// That fewer fit where more do is checked, not assumed: the answer is below the smallest count that is found not to fit.
+// That fewer fit if more do is checked, not assumed: the answer is below the smallest count found not to fit.
 func TestCheckFindsWhatIsUneven(t *testing.T) {
 	for _, test := range []struct {
 		name  string

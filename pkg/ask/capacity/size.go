@@ -19,34 +19,34 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// SizeOptions say what is searched.
+// SizeOptions are the options of Size.
 type SizeOptions struct {
 	Options
-	// Groups are the names of the groups whose numbers may change; empty: all but control planes.
+	// Groups are the names of the groups that may be resized; if empty, all but control planes.
 	Groups []string
 	// Free lets the number of nodes of a group differ from zone to zone.
 	Free bool
-	// Most is how many clusters are tried at most.
+	// Most is the maximum number of clusters to try.
 	Most int
 }
 
 // Sizing is the cheapest cluster on which everything is placed, or comes back.
 type Sizing struct {
 	Groups []Group
-	// Counts are the nodes by group and zone, in the order of Groups; nil where no numbers do.
+	// Counts are the nodes by group and zone, in the order of Groups; nil if no numbers suffice.
 	Counts [][]int
-	// Priced tells that the cost is that of the annotations on the nodes which may change; otherwise it is their number. Cost is that of
-	// all nodes whose number may change, Before that of those that the scenario has.
+	// Priced means that costs are from the annotations of the nodes that may change; otherwise they are numbers of nodes. Cost is the cost
+	// of all nodes that may change, Before that of the scenario's own.
 	Priced       bool
 	Cost, Before float64
-	// Proven tells that every cheaper cluster was tried, or has too few resources. Tried is how many were.
+	// Proven means that every cheaper cluster was tried, or has too few resources. Tried is the number tried.
 	Proven bool
 	Tried  int
-	// Unbound is the number of pods that had nodes and were placed afresh.
+	// Unbound is the number of pods that had nodes and were placed again.
 	Unbound int
 	// Foreign is the number of pods of schedulers that are not configured, which are left out.
 	Foreign int
-	// Fewer are what happens with one node fewer, for each number that can be lowered. Where no numbers do, it is what happens with the
+	// Fewer is what happens with one node fewer, for each number that can be lowered. If no numbers suffice, it is what happens with the
 	// largest that were tried.
 	Fewer []Fewer
 }
@@ -55,16 +55,16 @@ type Sizing struct {
 type Fewer struct {
 	// Group has one node fewer, in Zone, or in each of its zones if that is empty.
 	Group, Zone string
-	// Level and Domain are the failure that is not survived; empty where pods have no node without one.
+	// Level and Domain are the failure that is not survived; empty if pods have no node even without a failure.
 	Level, Domain string
-	// Stranded is the number of pods without a node, Refused the first of them.
+	// Stranded is the number of pods without a node, and Refused the first of them.
 	Stranded int
 	Refused  *placement.Pending
 }
 
-// Size searches the cheapest numbers of nodes with which every pod of the scenario has a node after its last step, and comes back
-// whichever domain of opts.Survive fails. Without prices the fewest nodes are the cheapest. The error tells groups that there are not,
-// and steps that act on nodes by name.
+// Size finds the cheapest numbers of nodes with which every pod of the scenario has a node after its last step, and comes back whichever
+// domain of opts.Survive fails. Without prices, the fewest nodes are the cheapest. The error lists unknown groups, and steps that act on
+// nodes by name.
 func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing, error) {
 	z := &sizer{scenario: s, opts: opts, known: map[string]*Fewer{}}
 	if err := z.prepare(); err != nil {
@@ -79,10 +79,10 @@ func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing,
 	return z.search(ctx)
 }
 
-// InputError is what is wrong with the scenario or the options, a line a problem.
+// InputError is what is wrong with the scenario or the options, one line per problem.
 type InputError struct{ error }
 
-// number is a number of nodes to be found: those of a group in one zone, or in each of several.
+// number is a number of nodes to find: of a group in one zone, or in each of several.
 type number struct {
 	group int
 	zones []int
@@ -98,7 +98,7 @@ type sizer struct {
 	rest     []cluster.Object
 	sizing   Sizing
 	known    map[string]*Fewer
-	needs    amounts // what the pods ask for in all; nil until a run has shown it
+	needs    amounts // total requests of the pods; nil until a run has shown them
 }
 
 func (z *sizer) prepare() error {
@@ -110,13 +110,13 @@ func (z *sizer) prepare() error {
 			for _, g := range groups {
 				names = append(names, g.Name)
 			}
-			problems = append(problems, fmt.Errorf("there is no group %q of nodes; %s", name, scenario.Choices(name, names)))
+			problems = append(problems, fmt.Errorf("no node group %q; %s", name, scenario.Choices(name, names)))
 		}
 	}
 	for i := range z.scenario.Steps {
 		step := &z.scenario.Steps[i]
 		if step.Cordon != nil || step.Uncordon != nil || step.Drain != nil || step.Fail != nil || step.Restore != nil {
-			problems = append(problems, fmt.Errorf("step %q acts on nodes, whose number is searched; give an earlier one with --step", step.Name))
+			problems = append(problems, fmt.Errorf("step %q acts on nodes by name; give an earlier one with --step", step.Name))
 		}
 	}
 	priced := true
@@ -148,7 +148,7 @@ func (z *sizer) prepare() error {
 		}
 	}
 	if len(z.numbers) == 0 && len(z.opts.Groups) == 0 {
-		problems = append(problems, errors.New("there are no nodes whose number could be searched; give a cluster with a node of each group, in each of its zones"))
+		problems = append(problems, errors.New("no nodes to size; give a cluster with a node of each group, in each of its zones"))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return &InputError{err}
@@ -158,7 +158,7 @@ func (z *sizer) prepare() error {
 	return nil
 }
 
-// afreshAll places afresh what the cluster has, and what the steps bring along: a dump can be either.
+// afreshAll unbinds the pods of the cluster and of the steps, since a dump can be either.
 func (z *sizer) afreshAll() {
 	z.rest = z.afresh(z.scenario.Cluster)
 	s := *z.scenario
@@ -171,7 +171,7 @@ func (z *sizer) afreshAll() {
 	z.scenario = &s
 }
 
-// counts are the nodes by group and zone.
+// counts returns the nodes by group and zone.
 func (z *sizer) counts(point []int) [][]int {
 	counts := make([][]int, len(z.groups))
 	for i, g := range z.groups {
@@ -203,7 +203,7 @@ func (z *sizer) with(point []int) *scenario.Scenario {
 	return &s
 }
 
-// try runs the scenario on a cluster of so many nodes; nil: everything has a node and comes back.
+// try runs the scenario on a cluster with that many nodes. It returns nil if everything has a node and comes back.
 func (z *sizer) try(ctx context.Context, point []int) (*Fewer, error) {
 	key := fmt.Sprint(point)
 	if fewer, found := z.known[key]; found {
@@ -232,7 +232,7 @@ func (z *sizer) run(ctx context.Context, point []int) (*Fewer, error) {
 	}
 	for _, level := range z.opts.Survive {
 		if domains, _ := topology.Domains(last.State.Nodes, level); len(domains) == 0 {
-			continue // these groups have none of the level
+			continue // these groups are not in the level
 		}
 		v, err := survives(ctx, z.world, last.State, level, z.opts.Options)
 		if err != nil {
@@ -245,7 +245,7 @@ func (z *sizer) run(ctx context.Context, point []int) (*Fewer, error) {
 	return nil, nil
 }
 
-// ask adds up what the pods ask for, those of DaemonSets apart, which follow the nodes.
+// ask adds up what the pods request, without those of DaemonSets, which follow the nodes.
 func (z *sizer) ask(state *cluster.State) {
 	if z.needs != nil {
 		return
@@ -262,7 +262,7 @@ func followsNodes(ref metav1.OwnerReference) bool {
 	return ref.Kind == "DaemonSet" || ref.Kind == "Node"
 }
 
-// enough tells whether the nodes have the resources that the pods ask for in all.
+// enough reports whether the nodes have the resources that the pods request in total.
 func (z *sizer) enough(point []int) bool {
 	has := amounts{}
 	for i, counts := range z.counts(point) {
@@ -318,7 +318,7 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 	return &z.sizing, nil
 }
 
-// some doubles all numbers together until they do. It gives up, and tells of the last, once there are more nodes than pods.
+// some doubles all numbers together until they suffice. Once there are more nodes than pods, it gives up and returns the last result.
 func (z *sizer) some(ctx context.Context) ([]int, *Fewer, error) {
 	for n := 1; ; n *= 2 {
 		point := slices.Repeat([]int{n}, len(z.numbers))
@@ -335,7 +335,7 @@ func (z *sizer) some(ctx context.Context) ([]int, *Fewer, error) {
 	}
 }
 
-// lower bisects each number by itself, the dearest first, while the others stay.
+// lower bisects one number after another, the most expensive first, while the others stay.
 func (z *sizer) lower(ctx context.Context, found []int) ([]int, error) {
 	found = slices.Clone(found)
 	order := make([]int, len(found))
@@ -374,13 +374,13 @@ func (z *sizer) cost(point []int) float64 {
 	for i, n := range point {
 		cost += float64(n) * z.numbers[i].cost
 	}
-	return math.Round(cost*1e6) / 1e6 // so that equal costs are equal
+	return math.Round(cost*1e6) / 1e6 // so that equal costs compare as equal
 }
 
-// visited bounds how many clusters are looked at, most of which have too few resources to be tried.
+// visited limits how many clusters are examined, most of which have too few resources to be tried.
 const visited = 200_000
 
-// cheapest tries the clusters that are cheaper than the one that was found, the cheapest first.
+// cheapest tries the clusters that are cheaper than found, the cheapest first.
 func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
 	queue := &points{z: z, all: []point{{at: make([]int, len(z.numbers))}}}
 	for n := 0; queue.Len() > 0; n++ {
@@ -404,7 +404,7 @@ func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
 		if n >= visited {
 			return found, nil
 		}
-		for i := next.last; i < len(next.at); i++ { // each is reached in one way
+		for i := next.last; i < len(next.at); i++ { // reach each point in one way
 			more := slices.Clone(next.at)
 			more[i]++
 			heap.Push(queue, point{at: more, last: i, cost: z.cost(more)})
@@ -414,14 +414,14 @@ func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
 	return found, nil
 }
 
-// point is a number of nodes for each of the sizer's numbers. Those before last stay as they are in the points after it.
+// point is a number of nodes for each of the sizer's numbers. In points derived from it, those before last stay the same.
 type point struct {
 	at   []int
 	last int
 	cost float64
 }
 
-// points is a heap, the cheapest on top; of equals that of fewer nodes, then the first.
+// points is a heap with the cheapest on top; ties go to fewer nodes, then to the first.
 type points struct {
 	z   *sizer
 	all []point

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// A dump is sized alike whether it is the cluster or what is applied: three pods of 1 CPU are placed afresh and fit on one node of 4 CPUs,
-// the pod of a DaemonSet follows the nodes, and that of another scheduler, which would need a second one, is left out.
+// A dump is sized the same whether it is the cluster or is applied: three pods of 1 CPU are placed again and fit on one node of 4 CPUs, the
+// pod of a DaemonSet follows the nodes, and that of another scheduler, which would need a second node, is left out.
 func TestSizeOfADump(t *testing.T) {
 	dump := ""
 	for _, name := range []string{"n1", "n2", "n3"} {

@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
 func size(t *testing.T, s *scenario.Scenario, opts capacity.SizeOptions) *capacity.Sizing {
 	t.Helper()
-	opts.Most, opts.Mode = 300, controller.Unreachable
+	opts.Most, opts.Mode = 300, node.Unreachable
 	sizing, err := capacity.Size(t.Context(), s, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -34,17 +34,17 @@ func TestSize(t *testing.T) {
 		cost        float64
 		fewer       int // pods without a node with one node fewer of the first group that has any
 	}{
-		// 13 pods of 1 core: with 4 a node and as many nodes in each of three zones, 6 nodes hold 24, and 3 hold 12.
+		// 13 pods of 1 core: with 4 per node and the same number of nodes in each of three zones, 6 nodes hold 24, and 3 hold 12.
 		{"the same in all zones", three, 13, "", capacity.SizeOptions{}, [][]int{{2, 2, 2}}, 6, 1},
-		// Each zone by itself: 4 nodes hold 16.
+		// Each zone on its own: 4 nodes hold 16.
 		{"free", three, 13, "", capacity.SizeOptions{Free: true}, [][]int{{4, 0, 0}}, 4, 1},
 		// 9 pods: 3 nodes hold 12, and 8 when one is lost; so there are 6.
 		{"while a zone may fail", three, 9, "", capacity.SizeOptions{Options: capacity.Options{Survive: []string{zone}}}, [][]int{{2, 2, 2}}, 6, 1},
 		// 8 pods: one large and one small are 1.1; four small are 1.2, two large 1.6.
 		{"a mix is the cheapest", two, 8, "", capacity.SizeOptions{}, [][]int{{1}, {1}}, 1.1, 2},
-		// Without the small group the large one of the scenario is kept, and 2 pods are left for the small one.
+		// Without the small group the scenario's large node is kept, and 2 pods are left for the small one.
 		{"one group", two, 8, "", capacity.SizeOptions{Groups: []string{"small"}}, [][]int{{1}, {1}}, 0.3, 2},
-		// A rule asks for a node each, so the small ones are the cheapest.
+		// The rule requires one node per pod, so the small ones are the cheapest.
 		{"a rule", two, 3, apart, capacity.SizeOptions{}, [][]int{{3}, {0}}, 0.9, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -70,11 +70,11 @@ func TestSizeFindsNone(t *testing.T) {
 	}
 }
 
-// A bound that is too low for the proof is told.
+// A bound that is too low for the proof is reported.
 func TestSizeTellsItsBound(t *testing.T) {
 	s := scenarioOf(t, three, deployment("web", 9, "1", "1Gi", ""))
 	sizing, err := capacity.Size(t.Context(), s, capacity.SizeOptions{Most: 1, Free: true,
-		Options: capacity.Options{Survive: []string{zone}, Mode: controller.Unreachable}})
+		Options: capacity.Options{Survive: []string{zone}, Mode: node.Unreachable}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +90,8 @@ func TestSizeRefuses(t *testing.T) {
 	if !errors.As(err, &wrong) {
 		t.Fatalf("error %v; want an InputError", err)
 	}
-	want := "there is no group \"gpu\" of nodes; there is node\n" +
-		"step \"down\" acts on nodes, whose number is searched; give an earlier one with --step"
+	want := "no node group \"gpu\"; there is node\n" +
+		"step \"down\" acts on nodes by name; give an earlier one with --step"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// scalable are the kinds whose replicas can be asked for.
+// scalable are the kinds with replicas.
 var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet"}
 
-// podOf is a pod of the object's template.
+// podOf returns a pod of the object's template.
 func podOf(obj cluster.Object) *v1.Pod {
 	pod := &v1.Pod{}
 	if spec, _ := cluster.PodSpec(obj); spec != nil {
@@ -29,8 +29,8 @@ func podOf(obj cluster.Object) *v1.Pod {
 	return pod
 }
 
-// Workloads are those of the state whose replicas can be asked for, in its order: Deployments, the ReplicaSets that nobody controls,
-// and StatefulSets.
+// Workloads returns the workloads of the state that have replicas, in its order: Deployments, ReplicaSets that nothing controls, and
+// StatefulSets.
 func Workloads(state *cluster.State) []cluster.Ref {
 	var all []cluster.Ref
 	for _, obj := range state.Objects() {
@@ -41,9 +41,8 @@ func Workloads(state *cluster.State) []cluster.Ref {
 	return all
 }
 
-// Mixes reads what is asked for: workloads, each as kind/name or namespace/kind/name, and mixes of them, as deployment/web=2,deployment/api=1.
-// Without any it is each workload of the state by itself. The error tells all at once which workloads there are not, and which
-// cannot be scaled.
+// Mixes parses workloads, each as kind/name or namespace/kind/name, and mixes of them, such as deployment/web=2,deployment/api=1. Without
+// any it returns each workload of the state alone. The error lists all unknown workloads, and those that cannot be scaled.
 func Mixes(state *cluster.State, workloads, mixes []string) ([][]Share, error) {
 	known := Workloads(state)
 	var asked [][]Share
@@ -60,7 +59,7 @@ func Mixes(state *cluster.State, workloads, mixes []string) ([][]Share, error) {
 	}
 	if len(asked) == 0 {
 		if len(known) == 0 {
-			return nil, errors.New("the cluster has no Deployment, ReplicaSet or StatefulSet, of which more replicas could be asked for; give one")
+			return nil, errors.New("the cluster has no Deployment, ReplicaSet or StatefulSet to add replicas to; give one")
 		}
 		for _, owner := range known {
 			asked = append(asked, []Share{{owner, 1}})
@@ -81,12 +80,12 @@ func parseMix(state *cluster.State, known []cluster.Ref, mix string) ([]Share, e
 		if given {
 			var err error
 			if proportion, err = strconv.Atoi(number); err != nil || proportion < 1 || proportion > 10_000 {
-				problems = append(problems, fmt.Errorf("mix %q: the proportion of %s is %q; give a whole number from 1 to 10000", mix, name, number))
+				problems = append(problems, fmt.Errorf("mix %q: invalid proportion %[3]q of %[2]s; give a whole number from 1 to 10000", mix, name, number))
 			}
 		}
 		owner, err := named(state, known, name)
 		if err == nil && slices.ContainsFunc(shares, func(s Share) bool { return s.Workload == owner }) {
-			err = fmt.Errorf("mix %q: %s is in it twice", mix, name)
+			err = fmt.Errorf("mix %q: %s is given twice", mix, name)
 		}
 		problems = append(problems, err)
 		shares = append(shares, Share{owner, proportion})
@@ -94,7 +93,7 @@ func parseMix(state *cluster.State, known []cluster.Ref, mix string) ([]Share, e
 	return shares, errors.Join(problems...)
 }
 
-// named finds the workload of that name.
+// named returns the workload with that name.
 func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref, error) {
 	target, namespace := name, ""
 	if strings.Count(name, "/") == 2 {
@@ -105,10 +104,10 @@ func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref,
 		return cluster.Ref{}, err
 	}
 	if kind == "DaemonSet" {
-		return cluster.Ref{}, fmt.Errorf("%s: a DaemonSet has a pod on each of its nodes, and no number of replicas; give a Deployment, ReplicaSet or StatefulSet", name)
+		return cluster.Ref{}, fmt.Errorf("%s: a DaemonSet has no replicas; give a Deployment, ReplicaSet or StatefulSet", name)
 	}
 	if !slices.Contains(scalable, kind) {
-		return cluster.Ref{}, fmt.Errorf("%s: a %s has no number of replicas; give a Deployment, ReplicaSet or StatefulSet", name, kind)
+		return cluster.Ref{}, fmt.Errorf("%s: a %s has no replicas; give a Deployment, ReplicaSet or StatefulSet", name, kind)
 	}
 	var found []cluster.Ref
 	for _, owner := range known {
@@ -128,16 +127,16 @@ func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref,
 	}
 	for _, rs := range state.ReplicaSets {
 		if owner := metav1.GetControllerOfNoCopy(rs); kind == "ReplicaSet" && rs.Name == short && owner != nil {
-			return cluster.Ref{}, fmt.Errorf("%s: its replicas are set by %s/%s; ask for that", name, strings.ToLower(owner.Kind), owner.Name)
+			return cluster.Ref{}, fmt.Errorf("%s: its replicas are set by %s/%s; give that instead", name, strings.ToLower(owner.Kind), owner.Name)
 		}
 	}
-	return cluster.Ref{}, fmt.Errorf("there is no %s; %s", name, near(name, known))
+	return cluster.Ref{}, fmt.Errorf("no %s; %s", name, near(name, known))
 }
 
-// maxNear is how many names an error lists.
+// maxNear limits how many names an error lists.
 const maxNear = 5
 
-// near names the workloads that are spelled most like the wanted one.
+// near lists the workloads whose names are most like the wanted one.
 func near(wanted string, known []cluster.Ref) string {
 	if len(known) == 0 {
 		return "there is no Deployment, ReplicaSet or StatefulSet"
@@ -157,8 +156,8 @@ func near(wanted string, known []cluster.Ref) string {
 	return "there is " + strings.Join(names[:min(maxNear, len(names))], ", ") + more
 }
 
-// Levels reads the levels of which a domain may fail, as topology keys or the short words of topology.Key. The error tells all at once
-// which of them no node has.
+// Levels parses the levels of which a domain may fail, as topology keys or the short names of topology.Key. The error lists all that no
+// node has.
 func Levels(nodes []*v1.Node, s *scenario.Scenario, words []string) ([]string, error) {
 	var keys []string
 	var problems []error
@@ -170,7 +169,7 @@ func Levels(nodes []*v1.Node, s *scenario.Scenario, words []string) ([]string, e
 			problems = append(problems, fmt.Errorf("level %s: no node has the label %s; the nodes have %s", word, key,
 				strings.Join(topology.Levels(nodes, s.LevelKeys...), ", ")))
 		case len(domains) == 1:
-			problems = append(problems, fmt.Errorf("level %s: there is one domain, %s, and nothing is left when it fails; give a level of two domains or more", word, domains[0].Value))
+			problems = append(problems, fmt.Errorf("level %s: there is one domain, %s, and nothing is left when it fails; give a level with at least two domains", word, domains[0].Value))
 		case !slices.Contains(keys, key):
 			keys = append(keys, key)
 		}

@@ -18,30 +18,30 @@ import (
 // Effect is what one rule of a workload's pods changes in a step: the step as it is, against the step without the rule.
 type Effect struct {
 	Rule rule.Rule
-	// Decides tells whether anything is different without the rule, be it in another workload.
+	// Decides reports whether anything differs without the rule, even in another workload.
 	Decides bool
-	// Moved are the pods of the workload that are elsewhere without the rule, Others those of other workloads. Names change with
-	// the template, so the n-th pod of a workload, in order of arrival, is compared with its n-th pod without the rule.
+	// Moved are the pods of the workload that are elsewhere without the rule, and Others those of other workloads. Names change with the
+	// template, so the n-th pod of a workload, in order of arrival, is compared with its n-th pod without the rule.
 	Moved, Others []Move
-	// SameNodes tells that the workload has as many pods on each node without the rule: any that moved have changed places.
+	// SameNodes means that the workload has the same number of pods on each node without the rule: moved pods only changed places.
 	SameNodes bool
-	// Pending is the number of the step's Pending pods with the rule, PendingWithout that without it.
+	// Pending is the number of the step's Pending pods with the rule, PendingWithout without it.
 	Pending, PendingWithout int
-	// Selected is how many of the workload's own pods anti-affinity or a spread constraint speaks of, by its selector, out of Pods. A
-	// rule that selects none keeps none of them apart. Both are 0 for other rules.
+	// Selected is how many of the workload's own pods, out of Pods, the selector of anti-affinity or a spread constraint matches. A rule
+	// that selects none keeps none apart. Both are 0 for other rules.
 	Selected, Pods int
 }
 
-// Move is a pod that is on another node. An empty node is that of a Pending pod, or of one that is not there.
+// Move is a pod that is on another node. An empty node means that the pod is Pending or does not exist.
 type Move struct {
-	// Pod is the pod's name with the rule, or without it if it is only there then.
+	// Pod is the pod's name with the rule, or without it if it only exists then.
 	Pod      string
 	From, To string
 }
 
-// Effects returns what each rule of the owner's pods does in the step, in the order of the spec: the scenario runs again up to the
-// step, once for each rule, as if its pods had never had the rule. Rules of other pods and the scheduler's default spreading are not
-// among them. Pods without rules have no effects. It is an error if the result has no such step or the step no such pods.
+// Effects returns what each rule of the owner's pods does in the step, in the order of the spec: the scenario runs again up to the step,
+// once per rule, as if its pods had never had the rule. Rules of other pods and the scheduler's default spreading are not included. Pods
+// without rules have no effects. It is an error if the result has no such step or the step no such pods.
 func Effects(ctx context.Context, result *simulation.Result, step string, owner cluster.Ref, opts Options) ([]Effect, error) {
 	with, err := stepOf(result, step)
 	if err != nil {
@@ -81,14 +81,14 @@ func compare(r rule.Rule, owner cluster.Ref, with, without *simulation.Step) Eff
 	return e
 }
 
-// selected counts the pods of which a rule that keeps pods apart speaks.
-func selected(r rule.Rule, pods []*v1.Pod) (selected, of int) {
+// selected counts the pods that a rule for keeping pods apart selects.
+func selected(r rule.Rule, pods []*v1.Pod) (selected, total int) {
 	if r.Kind != rule.AntiAffinity && r.Kind != rule.Spread {
 		return 0, 0
 	}
 	selector, err := labels.Parse(r.Selector)
 	if err != nil {
-		return 0, 0 // it is no selector in one piece
+		return 0, 0 // not a single selector
 	}
 	for _, pod := range pods {
 		if selector.Matches(labels.Set(pod.Labels)) {
@@ -98,14 +98,14 @@ func selected(r rule.Rule, pods []*v1.Pod) (selected, of int) {
 	return selected, len(pods)
 }
 
-// owners returns the owners of either, sorted.
+// owners returns the owners in either map, sorted.
 func owners(before, after map[cluster.Ref][]*v1.Pod) []cluster.Ref {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	return slices.SortedFunc(maps.Keys(all), cluster.Ref.Compare)
 }
 
-// moves compares the n-th pod with the n-th.
+// moves compares n-th pods.
 func moves(before, after []*v1.Pod) []Move {
 	var all []Move
 	for i := range max(len(before), len(after)) {
@@ -123,7 +123,6 @@ func moves(before, after []*v1.Pod) []Move {
 	return all
 }
 
-// perNode counts the pods of each node.
 func perNode(pods []*v1.Pod) map[string]int {
 	counts := map[string]int{}
 	for _, pod := range pods {

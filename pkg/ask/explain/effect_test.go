@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// told is an effect without what repeats itself: each move as from>to.
+// told abbreviates an effect: each move as from>to.
 type told struct {
 	Rule                    string
 	Decides                 bool
@@ -40,10 +40,10 @@ func tell(t *testing.T, result *simulation.Result, step, owner string) []told {
 	return all
 }
 
-// The walkthrough has the workers worker and worker2 in the region west and worker3 in the region east, each in a zone of its own,
-// and equal nodes are taken in that order. So without any rule default spreading puts the pods on worker, worker2, worker3, worker …
-// Region rules send the second pod to worker3, and soft ones leave the third to default spreading: worker2. Zone and hostname rules
-// ask for what default spreading does anyway.
+// In the walkthrough, worker and worker2 are in the region west and worker3 is in the region east, each in its own zone, and equal nodes
+// are taken in that order. So without any rule, default spreading puts the pods on worker, worker2, worker3, worker … Region rules send the
+// second pod to worker3, and soft ones leave the third to default spreading: worker2. Zone and hostname rules ask for what default
+// spreading does anyway.
 func TestEffectsInTheWalkthrough(t *testing.T) {
 	const region, zone, host = "topology.kubernetes.io/region", "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 	want := map[string][]told{
@@ -72,8 +72,8 @@ func TestEffectsInTheWalkthrough(t *testing.T) {
 	}
 }
 
-// Two nodes that take one pod each, and n1 is the first of equal nodes. The node selector of first keeps it off n1, and so decides
-// where second goes, and in the second step, after a patch, that its own second replica has no place.
+// Two nodes take one pod each, and n1 is the first of equal nodes. The node selector of first keeps it off n1, and so decides where second
+// goes and, in the second step, after a patch, that its own second replica has no place.
 const other = `
 cluster:
 - objects:
@@ -150,7 +150,7 @@ func TestEffectsOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// Anti-affinity of web is about other pods than its own; that of the second term is about all of them.
+// The first term of web's anti-affinity selects other pods than its own; the second selects all of them.
 const drifted = `
 apiVersion: faultline/v1alpha1
 kind: Scenario

@@ -1,6 +1,6 @@
-// Package explain tells why pods are where they are (Pods): how the scheduler chose, as it was recorded, and what would have changed
-// that. What would have sent a pod elsewhere (Flips) is found by scheduling it again; what each of its rules does (Effects), and what
-// would place a Pending one (Fixes), by running the scenario again with one thing changed. No answer comes from a rule of thumb.
+// Package explain explains why pods are where they are (Pods): how the scheduler chose, as recorded, and what would have changed that. What
+// would have sent a pod elsewhere (Flips) is found by scheduling it again; what each of its rules does (Effects), and what would place a
+// Pending pod (Fixes), by running the scenario again with one change. No answer comes from a rule of thumb.
 //
 //	result of a run ─ step, workload or pod ─▶ what can be changed
 //	for each change:
@@ -8,8 +8,8 @@
 //	  simulation.Run ────────────────────────▶ the step as it would be
 //	  compare ───────────────────────────────▶ Effect · Fix · tried in vain
 //
-// The runs follow one another, since each sets the feature gates of the process before it begins. With random ties both runs draw
-// from the same seed, but a change can shift what is drawn for whom; then what differs need not be the change's doing.
+// Runs are sequential, since each first sets the feature gates of the process. With random ties both runs draw from the same seed, but a
+// change can shift the draws; differences are then not necessarily due to the change.
 package explain
 
 import (
@@ -24,9 +24,9 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Options are what a question can be given besides what it is about.
+// Options are the options of a question.
 type Options struct {
-	// Progress, if set, is told how many of the changes have been tried, and of how many.
+	// Progress, if set, is called with the number of changes tried and their total.
 	Progress func(done, total int)
 }
 
@@ -36,7 +36,6 @@ func (o Options) progress(done, total int) {
 	}
 }
 
-// stepOf returns the named step.
 func stepOf(result *simulation.Result, name string) (*simulation.Step, error) {
 	i := slices.IndexFunc(result.Steps, func(step simulation.Step) bool { return step.Name == name })
 	if i < 0 {
@@ -54,7 +53,7 @@ func last(ctx context.Context, s *scenario.Scenario) (*simulation.Step, error) {
 	return &result.Steps[len(result.Steps)-1], nil
 }
 
-// specOf returns the spec that the owner's next pod would be made from; that of its newest pod where the owner is not there.
+// specOf returns the spec of the owner's next pod, or of its newest pod if the owner does not exist.
 func specOf(state *cluster.State, owner cluster.Ref) *v1.PodSpec {
 	if obj := objectOf(state, owner); obj != nil {
 		spec, _ := cluster.PodSpec(obj)

@@ -13,7 +13,6 @@ import (
 	"github.com/faultline/faultline/scenarios"
 )
 
-// world runs the scenario of the text.
 func world(t *testing.T, text string) *simulation.Result {
 	t.Helper()
 	var file scenario.File

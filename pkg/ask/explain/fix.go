@@ -17,22 +17,21 @@ import (
 
 // Fix is a single change that places Pending pods of a workload.
 type Fix struct {
-	// Change is what to change, in words.
+	// Change describes the change.
 	Change string
-	// Pending is the number of the step's Pending pods once it is made, and OfWorkload how many of them are of the workload.
+	// Pending is the number of the step's Pending pods after the change, and OfWorkload how many of them belong to the workload.
 	Pending, OfWorkload int
-	// Node is where the pod's place goes: the node of the n-th pod of the workload's latest revision, if the pod is its n-th now. It
-	// is empty if that pod is still Pending, or no longer there.
+	// Node is where the pod's counterpart goes: the node of the n-th pod of the workload's latest revision, if the pod is now its n-th. It
+	// is empty if that pod is still Pending, or does not exist.
 	Node string
 }
 
-// Fixes returns the single changes that help a Pending pod of the step, and in words those that were tried and do not. Each was
-// tried by running the scenario with it up to the step. A change helps if fewer pods of the pod's workload are Pending, no
-// fewer run, and fewer of the step's pods are Pending, so that it does not merely pass on the trouble. It helps a StatefulSet, which
-// makes no pod before the last one runs, also if more pods run and no more are Pending.
+// Fixes returns the single changes that help a Pending pod of the step, and descriptions of those that were tried and do not. Each was
+// tried by running the scenario with it up to the step. A change helps if fewer pods of the pod's workload are Pending, no fewer run, and
+// fewer of the step's pods are Pending, so that it does not merely move the problem. For a StatefulSet, which creates no pod before the
+// previous one runs, it also helps if more pods run and no more are Pending.
 //
-// These are tried, and so are the fixes ordered: first those that leave no pod of the workload Pending; among them the smallest
-// intervention first.
+// Fixes are tried and sorted as follows: first those that leave no pod of the workload Pending; among them the smallest intervention first.
 //
 //  1. Uncordon a node, once the step is over: one of each domain.
 //  2. Soften a hard rule; take it away where it cannot be softened.
@@ -43,9 +42,9 @@ type Fix struct {
 //  6. Add a node like one that would take such pods, there from the start: one for each domain, and one for each key of a
 //     hard rule in a domain of its own.
 //
-// A domain here is the nodes with equal values of the zone's label and of the keys of the pod's hard rules, the hostname aside.
-// At most 12 taints are tried, 12 domains to uncordon a node in and 12 to add one to, and 3 nodes of a domain, or 3 that differ;
-// amounts and replicas are searched by halving. So there are no more than some 150 runs.
+// A domain here is the nodes with equal values of the zone label and of the keys of the pod's hard rules, except the hostname. At most 12
+// taints are tried, 12 domains to uncordon a node in and 12 to add one to, and 3 nodes per domain, or 3 that differ; amounts and replicas
+// are found by bisection. So there are no more than about 150 runs.
 func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.Pod, opts Options) (fixes []Fix, tried []string, err error) {
 	p, err := newPendingPod(result, step, pod)
 	if err != nil {
@@ -58,7 +57,7 @@ func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.
 		var failed *simulation.StepError
 		switch {
 		case errors.As(err, &failed):
-			tried = append(tried, fmt.Sprintf("%s: %s", a.changes[0], failed)) // a later step counts on what is changed
+			tried = append(tried, fmt.Sprintf("%s: %s", a.changes[0], failed)) // a later step depends on what is changed
 		case err != nil:
 			return nil, nil, fmt.Errorf("%s: %w", a.changes[0], err)
 		case fix == nil:
@@ -74,13 +73,13 @@ func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.
 
 // attempt is one way to help.
 type attempt struct {
-	// changes say in words what is tried.
+	// changes describes what is tried.
 	changes []string
-	// try returns what came of it, nil if it does not help.
+	// try returns the result, or nil if it does not help.
 	try func(context.Context) (*Fix, error)
 }
 
-// pendingPod is the pod, and what there is around it.
+// pendingPod is the pod and its context.
 type pendingPod struct {
 	scenario *scenario.Scenario // up to the step
 	step     *simulation.Step
@@ -88,7 +87,7 @@ type pendingPod struct {
 	owner    cluster.Ref
 	spec     *v1.PodSpec // the workload's
 	place    int         // of the pod among those of its revision
-	// running and waiting are how many of the workload's pods have a node, and how many have none.
+	// running and waiting are how many of the workload's pods have a node and how many do not.
 	running, waiting int
 }
 
@@ -111,7 +110,7 @@ func newPendingPod(result *simulation.Result, step string, pod *v1.Pod) (*pendin
 	return nil, fmt.Errorf("pod %s/%s is not Pending after step %q; ask about one of the step's Pending pods", pod.Namespace, pod.Name, step)
 }
 
-// count returns how many pods have a node, and how many have none.
+// count returns how many pods have a node and how many do not.
 func count(pods []*v1.Pod) (running, waiting int) {
 	for _, pod := range pods {
 		if pod.Spec.NodeName == "" {
@@ -123,8 +122,8 @@ func count(pods []*v1.Pod) (running, waiting int) {
 	return running, waiting
 }
 
-// run returns what comes of the scenario, nil if it does not help. At least so many pods of the workload have to run, and never
-// none: nobody makes a pod without a controller again that is placed at first and preempted later.
+// run returns the result of the scenario, or nil if it does not help. At least that many pods of the workload must run, and never none: a
+// pod without a controller that is placed first and preempted later is not created again.
 func (p *pendingPod) run(ctx context.Context, change string, s *scenario.Scenario, least int) (*Fix, error) {
 	step, err := last(ctx, s)
 	if err != nil {
@@ -146,7 +145,7 @@ func (p *pendingPod) run(ctx context.Context, change string, s *scenario.Scenari
 	return fix, nil
 }
 
-// revision returns those of the pods that have the pod's controller: of a Deployment those of one ReplicaSet, otherwise all.
+// revision returns the pods with the pod's controller: of a Deployment those of one ReplicaSet, otherwise all.
 func revision(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
 	controller := func(pod *v1.Pod) types.UID {
 		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
@@ -163,12 +162,12 @@ func revision(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
 	return all
 }
 
-// once is the attempt that runs a scenario.
+// once returns the attempt that runs a scenario.
 func (p *pendingPod) once(change string, s *scenario.Scenario) attempt {
 	return attempt{[]string{change}, func(ctx context.Context) (*Fix, error) { return p.run(ctx, change, s, p.running) }}
 }
 
-// first is the attempt that takes the first of several that helps.
+// first returns the attempt that takes the first of several that helps.
 func first(attempts []attempt) attempt {
 	var changes []string
 	for _, a := range attempts {
@@ -184,8 +183,8 @@ func first(attempts []attempt) attempt {
 	}}
 }
 
-// halve searches between an amount that helps and one that does not, until they are neighbours, and returns what came of the
-// former. An amount helps if what comes of it leaves no more pods of the workload Pending than the first did.
+// halve bisects between an amount that helps and one that does not, and returns the result of the former. An amount helps if it leaves no
+// more pods of the workload Pending than the first did.
 func halve(helps, fails int64, fix *Fix, try func(amount int64) (*Fix, error)) (*Fix, error) {
 	for helps-fails > 1 || fails-helps > 1 {
 		middle := (helps + fails) / 2

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// fixed is a line for each fix: the change, what is Pending after it (and of the workload), and the pod's node.
+// fixed returns a line per fix: the change, what is Pending after it (and of the workload), and the pod's node.
 func fixed(t *testing.T, result *simulation.Result, step string) (fixes, tried []string) {
 	t.Helper()
 	s, err := stepOf(result, step)
@@ -31,14 +31,14 @@ func fixed(t *testing.T, result *simulation.Result, step string) (fixes, tried [
 	return fixes, tried
 }
 
-// node is a node of 4 CPU with further fields of its spec.
+// node returns a node of 4 CPU with further fields in its spec.
 func node(name, zone, spec string) string {
 	return fmt.Sprintf(`  - {apiVersion: v1, kind: Node, metadata: {name: %s, labels: {kubernetes.io/hostname: %s, topology.kubernetes.io/zone: %s}},
      spec: {%s}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}}
 `, name, name, zone, spec)
 }
 
-// workload is a Deployment or a StatefulSet called web with further fields of the pods' spec.
+// workload returns a Deployment or a StatefulSet called web with further fields in the pods' spec.
 func workload(kind string, replicas int, requests, spec string) string {
 	return fmt.Sprintf(`  - apiVersion: apps/v1
     kind: %s
@@ -64,8 +64,8 @@ func TestFixes(t *testing.T) {
 		fixes, tried                   []string
 	}{
 		{
-			// Three workers and a tainted control plane. Once the rule is soft, the fourth pod goes to the zone that has but one. With the
-			// toleration the control plane is the first of four equal nodes, and the last worker is left for the fourth pod.
+			// Three workers and a tainted control plane. With a soft rule, the fourth pod goes to the zone that has only one. With the
+			// toleration, the control plane is the first of four equal nodes, and the last worker is left for the fourth pod.
 			name:     "one too many for the nodes",
 			cluster:  node("cp", "a", taint) + node("w1", "a", "") + node("w2", "b", "") + node("w3", "b", ""),
 			workload: workload("Deployment", 4, "cpu: 100m", apart),
@@ -94,7 +94,7 @@ func TestFixes(t *testing.T) {
 			tried: []string{"request less memory"},
 		},
 		{
-			// As above, but what the pods request is what limits them, and the new request is below the limit.
+			// As above, but the pods' limits set their requests, and the new request is below the limit.
 			name:     "too large by its limits",
 			cluster:  node("n1", "a", ""),
 			workload: strings.Replace(workload("Deployment", 2, "cpu: 2500m", ""), "requests", "limits", 1),
@@ -106,8 +106,8 @@ func TestFixes(t *testing.T) {
 			},
 		},
 		{
-			// 8Gi take two pods of 3Gi; five of at most 1638Mi, since 8192 / 5 = 1638.4. A node more takes two more, which leaves one; the
-			// Pending pod is the third, and goes to n1 after one on each.
+			// 8Gi take two pods of 3Gi; five of at most 1638Mi, since 8192 / 5 = 1638.4. One more node takes two more, which leaves one;
+			// the Pending pod is the third, and goes to n1 after one on each.
 			name:     "several too many",
 			cluster:  node("n1", "a", ""),
 			workload: workload("Deployment", 5, "memory: 3Gi", ""),
@@ -131,8 +131,8 @@ func TestFixes(t *testing.T) {
 			},
 		},
 		{
-			// A soft constraint over the same key keeps the hard one from becoming soft, too. Zone b is empty, since n2 is tainted, so
-			// that zone a takes one pod; another node there is no help, and one in a zone of its own is.
+			// A soft constraint over the same key keeps the hard one from becoming soft, too. Zone b is empty, since n2 is tainted, so zone
+			// a takes one pod; another node there does not help, but one in its own zone does.
 			name:    "removed where it cannot be soft",
 			cluster: node("n1", "a", "") + node("n2", "b", taint),
 			workload: workload("Deployment", 2, "", `, topologySpreadConstraints: [
@@ -157,7 +157,7 @@ func TestFixes(t *testing.T) {
 			tried:    []string{"fewer replicas", "one more node like n1 in topology.kubernetes.io/zone a"},
 		},
 		{
-			// A later step counts on the rule: without it, the patch does not fit.
+			// A later step depends on the rule: without it, the patch does not fit.
 			name:     "a patch of the rule",
 			cluster:  node("n1", "a", ""),
 			workload: workload("Deployment", 1, "", `, nodeSelector: {disktype: hdd}`),
@@ -201,7 +201,7 @@ func TestFixes(t *testing.T) {
 			},
 		},
 		{
-			// With a soft rule the pod runs at first, and is preempted in the second step, for good.
+			// With a soft rule the pod runs at first, and is preempted for good in the second step.
 			name: "placed and preempted",
 			cluster: node("n1", "a", "") + `  - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}
 `,
@@ -219,7 +219,7 @@ func TestFixes(t *testing.T) {
 			},
 		},
 		{
-			// A region of its own comes with a zone of its own, so that both rules are kept.
+			// A region of its own has a zone of its own, so both rules are kept.
 			name:    "two rules",
 			cluster: strings.Replace(node("n1", "a", ""), "labels: {", "labels: {topology.kubernetes.io/region: west, ", 1),
 			workload: workload("Deployment", 2, "", `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [
@@ -270,7 +270,7 @@ func TestFixes(t *testing.T) {
 	}
 }
 
-// A running cluster's objects, as kubectl prints them: two pods are bound and stay where they are, and the third is Pending.
+// The objects of a running cluster, as kubectl prints them: two pods are bound and stay where they are, and the third is Pending.
 func TestFixesOfADump(t *testing.T) {
 	const template = `{metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 3}}}]` + apart + `}}`
 	pod := func(name, node string) string {
@@ -292,11 +292,11 @@ func TestFixesOfADump(t *testing.T) {
 	}, fixes); diff != "" {
 		t.Errorf("fixes (-want +got):\n%s", diff)
 	}
-	// Both the rule and the request keep the pod away, so that one of them by itself is no help.
+	// Both the rule and the request keep the pod away, so neither change helps alone.
 	if diff := cmp.Diff([]string{"make the required anti-affinity over kubernetes.io/hostname preferred", "request less CPU"}, tried); diff != "" {
 		t.Errorf("tried (-want +got):\n%s", diff)
 	}
-	// Nothing has moved: the template that the edit changed is that of the pods, so that there was no rollout.
+	// Nothing has moved: the template that the edit changed is that of the pods, so there was no rollout.
 	effects, err := Effects(context.Background(), result, "workloads", deployment("web"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -306,8 +306,8 @@ func TestFixesOfADump(t *testing.T) {
 	}
 }
 
-// Two regions, and three pods that have to be in different ones. The control plane is in no region, so that it takes any number of
-// them once its taint is tolerated; it comes first among equal nodes, and the third pod to a worker.
+// Two regions, and three pods that must be in different ones. The control plane is in no region, so it takes any number of them once its
+// taint is tolerated; it comes first among equal nodes, and the third pod goes to a worker.
 func TestFixesInTheWalkthrough(t *testing.T) {
 	const region, zone = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 	fixes, tried := fixed(t, walkthrough(t), "hard-region-3")

@@ -26,32 +26,32 @@ const (
 	Capacity Dimension = "capacity"
 )
 
-// Flip is the smallest change of one thing with which a pod would have gone elsewhere: its node is then not among the best any
-// more, however equals are decided. Each was proved by scheduling the pod again, on the cluster as it was.
+// Flip is the smallest change of one thing that would have sent a pod elsewhere: its node is then no longer among the best, however ties
+// are decided. Each was verified by scheduling the pod again, on the cluster as it was.
 type Flip struct {
 	Of Dimension
-	// Subject says what changes, in words; From is its value, To the nearest with which the pod goes elsewhere, or "" if none of
-	// those searched does that.
+	// Subject describes what changes; From is its value, To the nearest value that sends the pod elsewhere, or "" if none of those searched
+	// does.
 	Subject, From, To string
-	// Node is where the pod goes then; "" if it gets none.
+	// Node is where the pod then goes; "" if it gets none.
 	Node string
-	// Searched says which values were looked at.
+	// Searched describes the values that were tried.
 	Searched string
 }
 
 const (
-	// minWeight and maxWeight bound the weight of a preferred term, as the API server does.
+	// minWeight and maxWeight limit the weight of a preferred term, as the API server does.
 	minWeight, maxWeight = 1, 100
-	// probes is how many sizes of a node are looked at before the nearest that moves the pod is closed in on.
+	// probes is how many sizes of a node are tried before bisecting towards the nearest one that moves the pod.
 	probes   = 32
 	mebibyte = 1 << 20
 )
 
-// Flips looks for the smallest changes with which a pod would have gone elsewhere: of the weight of each preferred term of its
-// own, of each plugin's weight, and of the free CPU and memory of its node and of the best other one. The placement's cycle must
-// hold every node, and the cluster before. A pod that was taken without scores has none.
+// Flips finds the smallest changes that would have sent a pod elsewhere: of the weight of each of its own preferred terms, of each plugin's
+// weight, and of the free CPU and memory of its node and of the best other one. The placement's cycle must contain every node, and the
+// cluster before. A pod that was placed without scores has none.
 //
-// A term's weight changes in the pod and in those of the same controller that run already, since they have it from one template.
+// A term's weight changes in the pod and in running pods of the same controller, since they have it from one template.
 func Flips(ctx context.Context, config *sched.Config, placed *placement.Placement) ([]Flip, error) {
 	if placed.Cycle == nil || placed.Cycle.Before == nil {
 		return nil, fmt.Errorf("pod %s/%s: the cycle was not kept with the cluster before it", placed.Pod.Namespace, placed.Pod.Name)
@@ -83,7 +83,7 @@ func Flips(ctx context.Context, config *sched.Config, placed *placement.Placemen
 	return slices.Concat(flips, plugins, sizes), err
 }
 
-// flipper schedules one pod again and again.
+// flipper schedules one pod repeatedly.
 type flipper struct {
 	config *sched.Config
 	engine *sched.Engine
@@ -91,7 +91,7 @@ type flipper struct {
 	pod    *v1.Pod // as it was before
 }
 
-// elsewhere schedules the pod on the state and tells whether its node is no longer among the best, and where it goes.
+// elsewhere schedules the pod on the state and reports whether its node is no longer among the best, and where it goes.
 func (f *flipper) elsewhere(ctx context.Context, engine *sched.Engine, state *cluster.State, pod *v1.Pod) (bool, string, error) {
 	engine.Reset()
 	engine.StartAt(f.placed.Cycle.Start)
@@ -143,7 +143,7 @@ func (f *flipper) terms(ctx context.Context) ([]Flip, error) {
 	return flips, nil
 }
 
-// named is the rule in words, without its weight.
+// named describes the rule without its weight.
 func named(r rule.Rule) string {
 	r.Weight = 0
 	words := r.String()
@@ -175,8 +175,8 @@ func controllerOf(pod *v1.Pod) types.UID {
 	return ""
 }
 
-// plugins finds the nearest weight of each plugin with which another node beats the pod's. Normalised scores do not depend on the
-// weights, so it can be worked out from the scores; a run with the weight then has to agree.
+// plugins finds the nearest weight of each plugin with which another node beats the pod's. Normalised scores do not depend on the weights,
+// so it can be computed from the scores; a run with the weight then must agree.
 func (f *flipper) plugins(ctx context.Context) ([]Flip, error) {
 	candidates := f.placed.Cycle.Candidates
 	chosen := candidates[slices.IndexFunc(candidates, func(c placement.Candidate) bool { return c.Node == f.placed.Node })]
@@ -213,8 +213,8 @@ func (f *flipper) plugins(ctx context.Context) ([]Flip, error) {
 	return flips, nil
 }
 
-// beatsAt returns the weight of at least 0, nearest to the present one, at which ahead + weight×gain > 0. At the present weight the
-// sum is not, as the pod's node is among the best.
+// beatsAt returns the weight of at least 0, nearest to the present one, at which ahead + weight×gain > 0. At the present weight this does
+// not hold, since the pod's node is among the best.
 func beatsAt(ahead, gain int64) (int64, bool) {
 	switch {
 	case gain > 0:
@@ -227,7 +227,7 @@ func beatsAt(ahead, gain int64) (int64, bool) {
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }
 
-// sizes looks for how much smaller the pod's node, and how much larger the best other one, would have to be.
+// sizes finds how much smaller the pod's node, and how much larger the best other one, would have to be.
 func (f *flipper) sizes(ctx context.Context) ([]Flip, error) {
 	var flips []Flip
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
@@ -247,8 +247,8 @@ func (f *flipper) sizes(ctx context.Context) ([]Flip, error) {
 	return flips, nil
 }
 
-// size looks for the smallest change of a node's allocatable, down to nothing or up to twice as much, that moves the pod. Scores do
-// not change evenly with sizes, so it goes through a number of sizes first, and closes in before the first that does it.
+// size finds the smallest change of a node's allocatable, down to nothing or up to twice as much, that moves the pod. Scores are not
+// monotonic in sizes, so it first samples a number of sizes, and then bisects before the first that moves the pod.
 func (f *flipper) size(ctx context.Context, name string, of v1.ResourceName, sign int64) (*Flip, error) {
 	node := f.placed.Cycle.Before.Node(name)
 	unit, now := int64(1), node.Status.Allocatable.Cpu().MilliValue()

@@ -33,7 +33,7 @@ func recorded(t *testing.T, s *scenario.Scenario) *simulation.Result {
 	return result
 }
 
-// flipsOf returns the flips of a step's n-th pod that there are, as "subject: from → to, node".
+// flipsOf returns the flips of a step's n-th pod, as "subject: from → to, node".
 func flipsOf(t *testing.T, s *scenario.Scenario, step string, n int) []string {
 	t.Helper()
 	for _, found := range recorded(t, s).Steps {
@@ -62,15 +62,15 @@ func TestFlipsOfTheWalkthrough(t *testing.T) {
 		pod  int
 		want []string
 	}{
-		// The third pod is on worker2 with 673 points to worker's 605, of which NodeResourcesBalancedAllocation gives worker one more:
-		// -69 + weight > 0 from a weight of 70 on.
+		// The third pod is on worker2 with 673 points to worker's 605, of which NodeResourcesBalancedAllocation gives worker one more: -69
+		// + weight > 0 from a weight of 70.
 		{"soft-region-3", 2, []string{
 			"weight of NodeResourcesBalancedAllocation: 1 → 70, affinity-worker",
 			"allocatable CPU of affinity-worker2: 8 → 53m, affinity-worker",
 			"allocatable memory of affinity-worker2: 16Gi → 138Mi, affinity-worker",
 		}},
-		// The second is on worker3 with 873 points to worker's 605: -269 + weight > 0 from 270 on. No weight of either term alone does
-		// it, as the scores are normalised. The pod asks for 50m and 128Mi, which worker3 has free down to just that.
+		// The second is on worker3 with 873 points to worker's 605: -269 + weight > 0 from 270. No weight of either term alone suffices,
+		// since the scores are normalised. The pod requests 50m and 128Mi, so worker3 keeps it down to exactly that much free.
 		{"weighted-2", 1, []string{
 			"weight of NodeResourcesBalancedAllocation: 1 → 270, affinity-worker",
 			"allocatable CPU of affinity-worker3: 8 → 49m, affinity-worker2",
@@ -83,8 +83,8 @@ func TestFlipsOfTheWalkthrough(t *testing.T) {
 	}
 }
 
-// Two terms pull a pod two ways: away from its like over zones, and to its like over hosts. With weights of 10 and 4 it goes to the
-// other zone; it stays by its like from the moment on at which the pull is the stronger.
+// Two terms pull a pod two ways: away from pods like it over zones, and towards them over hosts. With weights of 10 and 4 it goes to the
+// other zone; it stays with its like once that pull is the stronger.
 func TestFlipOfATermsWeight(t *testing.T) {
 	s := world(t, `
 apiVersion: faultline/v1alpha1
@@ -137,8 +137,8 @@ workloads:
 	}
 }
 
-// Each flip holds where the pod is scheduled again with it, and one step nearer to how it is the pod stays: on every recorded step
-// of a real control plane.
+// Each flip holds if the pod is scheduled again with it, and one step nearer to the present value the pod stays: on every recorded step of
+// a real control plane.
 func TestFlipsHold(t *testing.T) {
 	tried := 0
 	for _, name := range []string{"a-walkthrough", "b-soft-hetero", "e-pod-affinity"} {

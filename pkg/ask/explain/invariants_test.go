@@ -21,8 +21,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// generated is a small world at random in which pods often have no place: nodes in zones, small, tainted or cordoned, and
-// workloads with every kind of hard rule; then one is scaled, and a node is drained.
+// generated returns a small random world in which pods often have no place: nodes in zones, small, tainted or cordoned, and workloads with
+// every kind of hard rule; then one is scaled, and a node is drained.
 func generated(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var b strings.Builder
@@ -50,7 +50,7 @@ func generated(seed uint64) string {
 	return b.String()
 }
 
-// follow does what the words of a fix say, as a reader of them would, to the scenario up to the step.
+// follow applies the words of a fix, as a reader would, to the scenario up to the step.
 func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.Step, owner cluster.Ref) *scenario.Scenario {
 	t.Helper()
 	words := func(pattern string) []string {
@@ -92,8 +92,8 @@ func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.
 	return nil
 }
 
-// Whoever does what a fix says finds as many pods Pending as it says, and fewer of the workload than before, or more running. What
-// the text calls the most is: a little more leaves more Pending.
+// Following a fix gives as many Pending pods as it says, and fewer of the workload than before, or more running. An amount called the most
+// is: a little more leaves more Pending.
 func TestFixesHold(t *testing.T) {
 	kinds, helpless := map[string]int{}, 0
 	for seed := range uint64(20) {

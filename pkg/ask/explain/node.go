@@ -14,11 +14,11 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// What can be changed of the nodes: cordoned ones can be uncordoned, and there can be one more.
+// Changes to the nodes: cordoned ones can be uncordoned, and one can be added.
 
 const (
 	maxEach = 12 // taints, and domains
-	maxLike = 3  // nodes of a domain
+	maxLike = 3  // nodes per domain
 )
 
 func (p *pendingPod) uncordon() []attempt {
@@ -65,7 +65,7 @@ func (p *pendingPod) moreNodes() []attempt {
 	return attempts
 }
 
-// hardKeys are the keys of the pod's hard rules, without the hostname: every new node has a hostname of its own.
+// hardKeys returns the keys of the pod's hard rules, without the hostname: every new node has its own hostname.
 func (p *pendingPod) hardKeys() []string {
 	var keys []string
 	for _, r := range rule.Of(p.spec) {
@@ -76,13 +76,13 @@ func (p *pendingPod) hardKeys() []string {
 	return keys
 }
 
-// domain are nodes with equal values of some keys.
+// domain is the nodes with equal values of some keys.
 type domain struct {
 	keys, values []string
 	nodes        []*v1.Node
 }
 
-// words say where the domain is.
+// words describes where the domain is.
 func (d *domain) words() string {
 	var parts []string
 	for i, key := range d.keys {
@@ -96,7 +96,7 @@ func (d *domain) words() string {
 	return " in " + strings.Join(parts, " and ")
 }
 
-// domains groups the nodes by the zone and the keys of the hard rules, in order of the nodes; no more of them than are tried.
+// domains groups the nodes by zone and by the keys of the hard rules, in order of the nodes, up to the number that is tried.
 func (p *pendingPod) domains(nodes []*v1.Node) []domain {
 	keys := p.hardKeys()
 	if !slices.Contains(keys, v1.LabelTopologyZone) {
@@ -134,7 +134,7 @@ func different(nodes []*v1.Node) []*v1.Node {
 	return all
 }
 
-// like is a new node that is like the other in everything but its identity.
+// like returns a new node that equals the other in everything but its identity.
 func (p *pendingPod) like(node *v1.Node) *v1.Node {
 	name := node.Name + "-more"
 	for p.step.State.Node(name) != nil {

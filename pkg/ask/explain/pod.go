@@ -16,48 +16,48 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Pod is why a pod got its node, or none.
+// Pod explains why a pod got its node, or none.
 type Pod struct {
-	// Step is the step in which the scheduler looked at the pod.
+	// Step is the step in which the scheduler considered the pod.
 	Step  string
 	Owner cluster.Ref
-	// Runs is the node with which the pod came, as those of a dump do, so that it was placed again to see what the scheduler says of it
-	// now; "" for a pod that the scheduler looked at in the step.
+	// Runs is the node that the pod came with, as in a dump, so that it was placed again to get the scheduler's present verdict; "" for a
+	// pod that the scheduler considered in the step.
 	Runs string
-	// Placed is how the pod got its node, with the whole of its cycle; Pending why it got none. One of the two is nil.
+	// Placed is how the pod got its node, with its full cycle; Pending is why it got none. One of them is nil.
 	Placed  *placement.Placement
 	Pending *placement.Pending
-	// Flips are what would have sent it elsewhere, Effects what its rules do in the step.
+	// Flips are what would have sent it elsewhere, and Effects what its rules do in the step.
 	Flips   []Flip
 	Effects []Effect
-	// Fixes are what would place it, and Tried what would not; for the first Pending pod of a workload, as the others have the same.
+	// Fixes are what would place it, and Tried what would not; only for the first Pending pod of a workload, since the others have the
+	// same.
 	Fixes []Fix
 	Tried []string
 	// Notes say what could not be answered, and why.
 	Notes []string
 }
 
-// Question names what is asked about, and where.
+// Question says what is asked about.
 type Question struct {
-	// Ref names a pod, or an outermost owner, whose pods are then asked about.
+	// Ref names a pod, or an outermost owner, which means its pods.
 	cluster.Ref
-	// Step is the step in which the scheduler looked at them. Default: the last one in which it did.
+	// Step is the step in which the scheduler considered them. Default: the last such step.
 	Step string
-	// Most is how many pods are explained: the first ones, the first Pending one among them. 0: all.
+	// Most is how many pods are explained: the first ones, including the first Pending one. 0 means all.
 	Most int
 }
 
 // NotFoundError reports that there is nothing to explain.
 type NotFoundError struct {
 	Question Question
-	// Workloads are the outermost owners that the scheduler looked at pods of, in the step asked for or in any, with a bare pod's
-	// name for itself.
+	// Workloads are the outermost owners of the pods that the scheduler considered, in the given step or in any; a bare pod is its own
+	// owner.
 	Workloads []cluster.Ref
-	// Steps are those that there are, where the one asked for is not among them.
+	// Steps are the existing steps, if the one asked for is not among them.
 	Steps []string
 }
 
-// Error names what is not there.
 func (e *NotFoundError) Error() string {
 	if len(e.Steps) > 0 {
 		return fmt.Sprintf("there is no step %q; %s", e.Question.Step, scenario.Choices(e.Question.Step, e.Steps))
@@ -73,8 +73,8 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("the scheduler considered %s in namespace %s %s", what, e.Question.Namespace, where)
 }
 
-// Pods runs the scenario and tells why the pods got their nodes, or none, in the order in which the scheduler looked at them, and how
-// many more there are than Most. It returns the result of the run, too.
+// Pods runs the scenario and explains why the pods got their nodes, or none, in the order in which the scheduler considered them. It also
+// returns the result of the run, and how many more pods there are than Most.
 func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
 	if result, err = simulation.Run(ctx, s, simulation.Options{}); err != nil {
 		return nil, nil, 0, err
@@ -103,7 +103,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	for _, name := range names {
 		wanted[name] = true
 	}
-	// Once more, since only now it is known which pods of which step: to keep the cycles of all of them would take too much memory.
+	// Run it again, since only now the pods and the step are known: keeping all cycles would take too much memory.
 	again, err := simulation.Run(ctx, s.Until(step.Name), simulation.Options{
 		Record: func(in string, _ cluster.Ref, pod *v1.Pod) *placement.Depth {
 			if in != step.Name || !wanted[cluster.NameOf(pod)] {
@@ -147,7 +147,7 @@ func (of Question) find(result *simulation.Result) (in *simulation.Step, placed,
 	return nil, nil, nil
 }
 
-// asked returns a function that tells whether a pod of the step is asked about.
+// asked returns a function that reports whether a pod of the step is asked about.
 func (of Question) asked(step *simulation.Step) func(*v1.Pod) bool {
 	owner := step.State.Owners()
 	return func(pod *v1.Pod) bool {
@@ -202,7 +202,7 @@ func looked(step *simulation.Step, wanted map[types.NamespacedName]bool) []Pod {
 	return pods
 }
 
-// complete adds what would have changed each pod's fate.
+// complete adds what would have changed each pod's placement.
 func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
 	effects, notes := map[cluster.Ref][]Effect{}, map[cluster.Ref][]string{}
 	fixed := map[cluster.Ref]bool{}
@@ -211,7 +211,7 @@ func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts O
 		if _, known := effects[pod.Owner]; !known {
 			found, err := Effects(ctx, result, pod.Step, pod.Owner, opts)
 			var failed *simulation.StepError
-			if errors.As(err, &failed) { // a step counts on the rule
+			if errors.As(err, &failed) { // a step depends on the rule
 				notes[pod.Owner] = []string{"the effects of the rules are not known: " + err.Error()}
 			} else if err != nil {
 				return err

@@ -13,10 +13,10 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Pods that came with their nodes, as those of a dump do, were placed by nobody here. Each is placed again where it stands: on the
-// cluster as it is after the step, without the one pod.
+// Pods that came with their nodes, as in a dump, were not placed here. Each is placed again where it is: on the cluster after the step,
+// without that one pod.
 
-// running returns the step, the one asked for or the last, and the pods in it that are asked about and came with a node.
+// running returns the step asked for, or the last, and the pods in it that are asked about and came with a node.
 func (of Question) running(result *simulation.Result) (*simulation.Step, []*v1.Pod) {
 	step := &result.Steps[len(result.Steps)-1]
 	if of.Step != "" {
@@ -42,7 +42,7 @@ func (of Question) running(result *simulation.Result) (*simulation.Step, []*v1.P
 	return step, pods
 }
 
-// placeAgain returns what the scheduler would do with each of the pods, were it alone not there.
+// placeAgain returns what the scheduler would do with each of the pods if only it were missing.
 func placeAgain(ctx context.Context, result *simulation.Result, step *simulation.Step, pods []*v1.Pod) ([]Pod, error) {
 	engine, err := sched.NewEngine(result.Scenario.Config, sched.Ties{})
 	if err != nil {

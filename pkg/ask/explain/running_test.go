@@ -12,7 +12,7 @@ import (
 )
 
 // Two pods came with node n1, and n2 is empty. Each is placed again as if it alone had no node: n2 has more room and no pod of the app. The
-// node on which it is stands in the table, second of two, and there it stays.
+// pod's node is in the table, second of two, and the pod stays there.
 func TestPodsThatCameWithTheirNodesArePlacedAgain(t *testing.T) {
 	const pod = `  - {apiVersion: v1, kind: Pod, metadata: {name: NAME, labels: {app: web}}, spec: {nodeName: n1, containers: [{name: c, image: c, resources: {requests: {cpu: 1}}}]}}
 `

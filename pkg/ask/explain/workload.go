@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/variant"
 )
 
-// What can be changed of the workload itself: its rules, its tolerations, its requests, and how many replicas it has.
+// Changes to the workload itself: its rules, tolerations, requests, and replicas.
 
 func (p *pendingPod) soften() []attempt {
 	var attempts []attempt
@@ -31,7 +31,7 @@ func (p *pendingPod) soften() []attempt {
 	return attempts
 }
 
-// softened says how a hard rule becomes a soft one.
+// softened describes how a hard rule becomes soft.
 func softened(r rule.Rule) string {
 	switch r.Kind {
 	case rule.Spread:
@@ -65,7 +65,7 @@ func (p *pendingPod) tolerate() []attempt {
 	return attempts
 }
 
-// unit is the step in which a request is made smaller.
+// unit is the step by which a request is reduced.
 type unit struct {
 	resource v1.ResourceName
 	word     string
@@ -84,7 +84,7 @@ var units = []unit{
 
 func (p *pendingPod) requestLess() []attempt {
 	if p.spec.Resources != nil {
-		return nil // a request of the pod as a whole counts in place of its containers'
+		return nil // a pod-level request takes precedence over its containers'
 	}
 	var attempts []attempt
 	for _, u := range units {
@@ -118,7 +118,7 @@ func (p *pendingPod) requestLess() []attempt {
 	return attempts
 }
 
-// greediest is the container that requests most of the resource, -1 if none requests any.
+// greediest returns the container that requests most of the resource, or -1 if none requests any.
 func (p *pendingPod) greediest(name v1.ResourceName) int {
 	found := -1
 	var most resource.Quantity
@@ -130,7 +130,7 @@ func (p *pendingPod) greediest(name v1.ResourceName) int {
 	return found
 }
 
-// requestOf is what a pod with this container requests for it: its limit where a template says no more.
+// requestOf returns what a pod with this container requests for it: its limit, unless a template says otherwise.
 func requestOf(container *v1.Container, name v1.ResourceName) resource.Quantity {
 	if request, given := container.Resources.Requests[name]; given {
 		return request
@@ -138,7 +138,7 @@ func requestOf(container *v1.Container, name v1.ResourceName) resource.Quantity 
 	return container.Resources.Limits[name]
 }
 
-// atMost lowers the container's request where it is larger.
+// atMost lowers the container's request if it is larger.
 func atMost(spec *v1.PodSpec, container string, name v1.ResourceName, most resource.Quantity) {
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
@@ -158,7 +158,7 @@ func (p *pendingPod) fewerReplicas() []attempt {
 	if obj != nil {
 		replicas, scales = cluster.Replicas(obj)
 	}
-	// A StatefulSet has not even made the pods after the one that waits.
+	// A StatefulSet has not even created the pods after the waiting one.
 	most := min(max(p.waiting, int(replicas)-p.running), int(replicas)-1)
 	if !scales || most < 1 {
 		return nil

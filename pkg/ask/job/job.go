@@ -1,5 +1,5 @@
-// Package job writes what carries out a sweep on a Kubernetes cluster, a shard a pod: a ConfigMap with the scenario's files, and an
-// Indexed Job. It runs nothing.
+// Package job writes the manifest that runs a sweep on a Kubernetes cluster, one shard per pod: a ConfigMap with the scenario's files, and
+// an Indexed Job. It runs nothing itself.
 //
 //	Sweep ─ Objects ─▶ *v1.ConfigMap, *batchv1.Job
 //	      ─ Write ───▶ a manifest for kubectl, with comments on what to do with it
@@ -18,46 +18,44 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Sweep is a sweep that is to be carried out.
+// Sweep is a sweep to run.
 type Sweep struct {
-	// Name is that of the Job, of the ConfigMap, and of the folder of the results; a DNS label (see Name).
+	// Name is the name of the Job, the ConfigMap, and the folder of the results; a DNS label (see Name).
 	Name string
-	// Namespace is where they are; empty: where kubectl applies them.
+	// Namespace is their namespace; if empty, the one that kubectl applies them to.
 	Namespace string
-	// Image holds the program, as its entry point.
+	// Image has the program as its entry point.
 	Image string
-	// Version is that of the program that must be in the image.
+	// Version is the version of the program that the image must have.
 	Version string
-	// Shards is how many pods share the points, 1 or more, and Parallelism how many of them run at once.
+	// Shards is how many pods share the points, at least 1, and Parallelism how many of them run at once.
 	Shards, Parallelism int
-	// Files are what the scenario is read from, the first its own file. Only that one counts if ScenarioClaim, a PersistentVolumeClaim,
-	// holds them.
+	// Files are the scenario's files, its own file first. Only that one is needed if ScenarioClaim, a PersistentVolumeClaim, holds them.
 	Files         []File
 	ScenarioClaim string
-	// Options are further arguments of simulate sweep, those that change its results.
+	// Options are further arguments of simulate sweep that change its results.
 	Options []string
-	// ResultsClaim is the PersistentVolumeClaim that keeps finished points and the reports; empty: reports go to the pods' logs.
+	// ResultsClaim is the PersistentVolumeClaim for finished points and reports; if empty, reports go to the pods' logs.
 	ResultsClaim string
 }
 
-// Scenario is the path of the scenario's file.
+// Scenario returns the path of the scenario's file.
 func (s *Sweep) Scenario() string { return s.Files[0].Path }
 
-// MaxFailed is how many shards may fail before the others are ended. One that fails costs them nothing; if more than an eighth fail, there
-// is one cause, and the others will.
+// MaxFailed returns how many shards may fail before the others are stopped. One that fails does not affect them; if more than an eighth
+// fail, there is a common cause, and the others will fail, too.
 func (s *Sweep) MaxFailed() int { return (s.Shards + 7) / 8 }
 
-// File is a file of the scenario. The path is below the folder of its volume, with slashes.
+// File is a file of the scenario. Its path is relative to the volume's folder, with slashes.
 type File struct {
 	Path string
 	Data []byte
 }
 
-// MaxData is how many bytes the values of a ConfigMap may have in all
-// (https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-object).
+// MaxData is the maximum total size in bytes of the values of a ConfigMap
 const MaxData = v1.MaxSecretSize
 
-// Where the volumes are. What stands at the top of a ConfigMap's volume is a symbolic link, which a walk through a folder does not
+// Mount paths of the volumes. The top-level entries of a ConfigMap's volume are symbolic links, which a walk through a folder does not
 // follow, so its files are one folder further down.
 const (
 	scenarioDir = "/scenario"
@@ -65,23 +63,22 @@ const (
 	resultsDir  = "/results"
 )
 
-// index is replaced by the kubelet with the shard that a pod carries out, from 0: the Job controller gives every container of an Indexed
-// Job this variable (https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/).
+// index is replaced by the kubelet with the pod's shard, from 0: the Job controller gives every container of an Indexed Job this variable
+// (https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/).
 const index = "$(JOB_COMPLETION_INDEX)"
 
 const (
-	// retries of a shard: what fails more often than this is no longer bad luck.
+	// retries of a shard: what fails more often is no longer bad luck.
 	retries = 3
-	// badInput is the exit status of a wrong usage or scenario, and of a step that cannot be carried out.
+	// badInput is the exit code for bad usage or input, and for a step that cannot be carried out.
 	badInput = 2
 	// nobody is the user of the image.
 	nobody = 65532
-	// kept is how many seconds a finished Job is kept, and the logs of its pods with it: a day.
+	// kept is how many seconds a finished Job, and with it its pods' logs, is kept: a day.
 	kept = 24 * 60 * 60
 )
 
-// What a shard may use. Go takes the limit of CPUs for the number of points that it carries out at once; of 5,000 nodes
-// with 1,100 pods, two at once take 0.3 GiB.
+// Resources of a shard. Go runs as many points at once as the CPU limit; with 5,000 nodes and 1,100 pods, two at once take 0.3 GiB.
 var (
 	cpus   = resource.MustParse("2")
 	memory = resource.MustParse("1Gi")
@@ -89,17 +86,17 @@ var (
 
 var illegal = regexp.MustCompile(`[^a-z0-9]+`)
 
-// Name returns a legal name for the Job of that many shards of a scenario, whatever the scenario is called.
+// Name returns a legal name for the Job of that many shards of a scenario, whatever the scenario's name.
 func Name(scenario string, shards int) string {
 	name := "sweep-" + strings.Trim(illegal.ReplaceAllString(strings.ToLower(scenario), "-"), "-")
 	return strings.Trim(name[:min(len(name), MaxName(shards))], "-")
 }
 
-// MaxName is how long the name of a Job of that many shards may be: a pod has it for its host's name, with its index, of 63 characters
-// at most.
+// MaxName returns the maximum length of the name of a Job with that many shards: it is part of the pods' host names, with their index,
+// which have at most 63 characters.
 func MaxName(shards int) int { return 63 - len(fmt.Sprintf("-%d", shards-1)) }
 
-// Objects returns the objects: the ConfigMap, unless a claim holds the scenario, and the Job.
+// Objects returns the ConfigMap, unless a claim holds the scenario, and the Job.
 func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 	meta := metav1.ObjectMeta{Name: s.Name, Namespace: s.Namespace, Labels: map[string]string{"app.kubernetes.io/name": "faultline"}}
 	scenario, workingDir := volume("scenario", s.ScenarioClaim), scenarioDir
@@ -173,8 +170,8 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 	}
 }
 
-// failures says which failed pods are tried again. One that the cluster took away does not count. One that says that its input is wrong
-// will say so again; other shards may not, since it can be about a point.
+// failures returns which failed pods are retried. One that the cluster evicted does not count. One that reports bad input would report it
+// again; other shards may not, since it can concern a single point.
 func failures() *batchv1.PodFailurePolicy {
 	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
 		{
@@ -190,7 +187,7 @@ func failures() *batchv1.PodFailurePolicy {
 	}}
 }
 
-// arguments are those of simulate in the pod.
+// arguments returns the arguments of simulate in the pod.
 func arguments(s *Sweep) []string {
 	args := []string{"sweep"}
 	for _, option := range s.Options {
@@ -206,7 +203,7 @@ func arguments(s *Sweep) []string {
 	return append(args, "--", literal(s.Scenario())) // a name can begin with a dash
 }
 
-// literal keeps the kubelet from replacing variables in an argument.
+// literal keeps the kubelet from expanding variables in an argument.
 func literal(arg string) string { return strings.ReplaceAll(arg, "$", "$$") }
 
 func volume(name, claim string) v1.Volume {
@@ -220,7 +217,7 @@ func volume(name, claim string) v1.Volume {
 
 var notInKeys = regexp.MustCompile(`[^-._a-zA-Z0-9]+`)
 
-// keyOf is the key of the i-th file: keys have no slashes, and the number keeps them apart.
+// keyOf returns the key of the i-th file: keys have no slashes, and the number makes them unique.
 func keyOf(i int, file string) string {
 	key := fmt.Sprintf("%d-%s", i, notInKeys.ReplaceAllString(path.Base(file), "-"))
 	return key[:min(len(key), 253)]

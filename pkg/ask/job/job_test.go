@@ -39,7 +39,7 @@ var sweeps = map[string]*job.Sweep{
 		Files: files[:1], ScenarioClaim: "scenarios", ResultsClaim: "results"},
 }
 
-// The API server must take what is written, as it is written, and find the files in it unchanged.
+// The API server must accept what is written, unchanged, and find the files in it unchanged.
 func TestWrite(t *testing.T) {
 	for name, sweep := range sweeps {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// configMap decodes as strictly as kubectl, and validates as the API server.
+// configMap decodes as strictly as kubectl, and validates like the API server.
 func configMap(t *testing.T, text string) *v1.ConfigMap {
 	t.Helper()
 	codecs := serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict)
@@ -104,7 +104,7 @@ func configMap(t *testing.T, text string) *v1.ConfigMap {
 	return config
 }
 
-// The kubelet replaces the shard in the arguments, and nothing else.
+// The kubelet replaces only the shard in the arguments.
 func TestArguments(t *testing.T) {
 	_, made := job.Objects(sweeps["claim"])
 	var got []string

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The comments say what to do with the manifest; comments fills their braces in. Without --server-side kubectl would keep a copy of the
-// ConfigMap in an annotation, and these hold 256 KiB.
+// The comments explain what to do with the manifest; comments fills in their braces. Without --server-side, kubectl would keep a copy of
+// the ConfigMap in an annotation, and annotations are limited to 256 KiB.
 const (
 	toApply = `# A sweep, {scenario}. Shards: {shards}, a pod each. The image must hold simulate {version}.
 #

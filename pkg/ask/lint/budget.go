@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,12 +34,12 @@ func (s *subject) budgets() []budget {
 	return all
 }
 
-// budgetOwner names a budget as the sources of a scenario do.
+// budgetOwner returns the name of a budget as in a scenario's sources.
 func budgetOwner(pdb *policyv1.PodDisruptionBudget) cluster.Ref {
 	return cluster.Ref{Kind: "PodDisruptionBudget", Namespace: pdb.Namespace, Name: pdb.Name}
 }
 
-// limit is the budget's field that sets how many evictions it allows, with its value.
+// limit returns the budget's field that sets how many evictions it allows, and its value.
 func (b *budget) limit() (field, value string) {
 	if b.Spec.MaxUnavailable != nil {
 		return "maxUnavailable", b.Spec.MaxUnavailable.String()
@@ -58,7 +60,7 @@ func budgetForbids(_ *look, s *subject) []Finding {
 		}
 		field, value := b.limit()
 		f := Finding{Object: b.owner, ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field, Fix: "set maxUnavailable: 1"}
-		f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, cluster.Count(int(status.ExpectedPods), "pod"))
+		f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, words.Count(int(status.ExpectedPods), "pod"))
 		if field == "minAvailable" {
 			f.Fix += " in its place"
 		}
@@ -70,7 +72,7 @@ func budgetForbids(_ *look, s *subject) []Finding {
 	return found
 }
 
-// budgetBroken finds budgets that some zone takes too many pods of.
+// budgetBroken finds budgets that lose too many pods with a zone.
 func budgetBroken(_ *look, s *subject) ([]Finding, error) {
 	budgets := slices.DeleteFunc(s.budgets(), func(b budget) bool { return b.Status.DisruptionsAllowed == 0 })
 	if !s.calm || s.replicas < 2 || len(budgets) == 0 || domainsOf(s.step.State.Nodes, v1.LabelTopologyZone) < 2 {

@@ -6,22 +6,22 @@ import "fmt"
 type Check struct {
 	// ID is stable, in kebab-case.
 	ID string
-	// Severity is the highest that its findings have.
+	// Severity is the highest severity of its findings.
 	Severity Severity
-	// Title says in a few words what it finds.
+	// Title briefly describes what it finds.
 	Title string
-	// Simulated tells that it looks at what comes of the rules, not at the rules alone.
+	// Simulated means that it checks the effect of the rules, not only the rules.
 	Simulated bool
 
 	find func(*look, *subject) ([]Finding, error) // nil: found in annotations; see ignore.go
 }
 
-// Page is the address of the check's page.
+// Page returns the address of the check's page.
 func (c Check) Page() string {
 	return fmt.Sprintf("https://github.com/faultline/faultline/blob/main/docs/lint/%s.md", c.ID)
 }
 
-// Checks are all of them: rules about pods, then budgets, then what comes of them, then annotations.
+// Checks returns all checks: about pods' rules, then budgets, then the effects of rules, then annotations.
 func Checks() []Check {
 	return []Check{
 		{ID: "selector-drift", Severity: Error, Title: "Anti-affinity selects other pods than its own", find: static(selectorDrift)},
@@ -53,7 +53,7 @@ func Checks() []Check {
 	}
 }
 
-// static is a check that cannot fail.
+// static wraps a check that cannot fail.
 func static(find func(*look, *subject) []Finding) func(*look, *subject) ([]Finding, error) {
 	return func(l *look, s *subject) ([]Finding, error) { return find(l, s), nil }
 }

@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// labelMissing finds topology keys that nodes which take the pods do not have.
+// labelMissing finds topology keys that are missing on nodes that accept the pods.
 func labelMissing(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -32,14 +33,14 @@ func labelMissing(l *look, s *subject) []Finding {
 		} else {
 			f.Severity = Warning
 			f.Message = fmt.Sprintf("%d of %s that may run %s lack the label %s of the %s (%s), and %s",
-				len(unlabelled), cluster.Count(len(nodes), "node"), s.said(), t.TopologyKey, t.Rule, nodeNames(unlabelled), t.without())
+				len(unlabelled), words.Count(len(nodes), "node"), s.said(), t.TopologyKey, t.Rule, nodeNames(unlabelled), t.without())
 		}
 		found = append(found, f)
 	}
 	return found
 }
 
-// without says what becomes of a node without the term's topology key.
+// without describes what happens on a node without the term's topology key.
 func (t *term) without() string {
 	switch {
 	case t.Hard && t.Kind == rule.AntiAffinity:
@@ -52,7 +53,8 @@ func (t *term) without() string {
 	return "the rule says nothing of a node without it"
 }
 
-// room is in how many domains required anti-affinity lets one pod each, and whether that is all: a node without the label takes any.
+// room returns in how many domains required anti-affinity allows one pod each, and whether that is the limit: a node without the label
+// takes any number.
 func (l *look) room(t *term) (domains int, limited bool) {
 	all, unlabelled := topology.Domains(l.takes(t.of), t.TopologyKey)
 	return len(all), len(unlabelled) == 0
@@ -68,15 +70,15 @@ func moreReplicas(l *look, s *subject) []Finding {
 		if domains, limited := l.room(&t); limited && s.replicas > domains {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s allows one pod in each domain, and %s take such pods: %s Pending",
-					t.Rule, cluster.Count(domains, "domain"), stay(s.replicas-domains, s.replicas)),
+					t.Rule, words.Count(domains, "domain"), stay(s.replicas-domains, s.replicas)),
 				Fix: fmt.Sprintf("run at most %d replicas, add domains of %s, or spread with topologySpreadConstraints, which allow several pods in a domain", domains, t.TopologyKey)})
 		}
 	}
 	return found
 }
 
-// surge finds rollouts whose additional pods have no domain of their own. That it goes on nevertheless is maxUnavailable's doing; where
-// it does not, rolloutDeadlock finds it.
+// surge finds rollouts whose surge pods have no domain of their own. They only proceed thanks to maxUnavailable; rolloutDeadlock finds
+// those that do not.
 func surge(l *look, s *subject) []Finding {
 	d, ok := s.object.(*appsv1.Deployment)
 	if !ok || d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || d.Spec.Strategy.RollingUpdate == nil || s.replicas < 2 {
@@ -93,19 +95,19 @@ func surge(l *look, s *subject) []Finding {
 		if domains, limited := l.room(&t); limited && s.replicas <= domains && s.replicas+more > domains {
 			found = append(found, Finding{Field: "spec.strategy.rollingUpdate.maxSurge",
 				Message: fmt.Sprintf("during a rollout %s are wanted, and the %s leaves room for %d, so that %s Pending until old pods go",
-					cluster.Count(s.replicas+more, "pod"), t.Rule, domains, waits(s.replicas+more-domains)),
+					words.Count(s.replicas+more, "pod"), t.Rule, domains, waits(s.replicas+more-domains)),
 				Fix: fmt.Sprintf("set maxSurge to %d, or give the rule matchLabelKeys: [%s]", domains-s.replicas, appsv1.DefaultDeploymentUniqueLabelKey)})
 		}
 	}
 	return found
 }
 
-// stay is "1 of 4 replicas stays".
+// stay returns, for example, "1 of 4 replicas stays".
 func stay(pods, of int) string {
 	if pods == 1 {
-		return fmt.Sprintf("1 of %s stays", cluster.Count(of, "replica"))
+		return fmt.Sprintf("1 of %s stays", words.Count(of, "replica"))
 	}
-	return fmt.Sprintf("%d of %s stay", pods, cluster.Count(of, "replica"))
+	return fmt.Sprintf("%d of %s stay", pods, words.Count(of, "replica"))
 }
 
 func waits(pods int) string {
@@ -115,7 +117,7 @@ func waits(pods int) string {
 	return fmt.Sprintf("%d are", pods)
 }
 
-// unusableDomains finds hard spread constraints that wait for pods in domains which take none.
+// unusableDomains finds hard spread constraints that wait for pods in domains that accept none.
 func unusableDomains(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -134,14 +136,14 @@ func unusableDomains(l *look, s *subject) []Finding {
 		if most := usable * int(t.MaxSkew); len(dead) > 0 && s.replicas > most {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s counts %s, which %s no such pod: at most %d of %s get a node",
-					t.Rule, few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], most, cluster.Count(s.replicas, "replica")),
+					t.Rule, few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], most, words.Count(s.replicas, "replica")),
 				Fix: "set nodeTaintsPolicy: Honor and nodeAffinityPolicy: Honor, so that domains count only where the pods may run"})
 		}
 	}
 	return found
 }
 
-// minDomains finds constraints that ask for more domains than there are.
+// minDomains finds constraints that require more domains than exist.
 func minDomains(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -162,7 +164,7 @@ func minDomains(l *look, s *subject) []Finding {
 	return found
 }
 
-// oneReplica finds hard rules by which a single pod keeps apart from itself.
+// oneReplica finds hard rules that keep a single pod apart from itself.
 func oneReplica(_ *look, s *subject) []Finding {
 	d, ok := s.object.(*appsv1.Deployment)
 	if !ok || s.replicas != 1 || s.scaled() {

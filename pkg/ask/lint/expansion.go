@@ -18,7 +18,7 @@ var zonal = []string{
 	"cinder.csi.openstack.org", "kubernetes.io/cinder",
 }
 
-// zonalVolumes finds pods that keep apart over zones, and whose volumes are made in some zone before the pods are scheduled.
+// zonalVolumes finds pods that keep apart over zones but whose volumes are created in some zone before the pods are scheduled.
 func zonalVolumes(_ *look, s *subject) []Finding {
 	set, ok := s.object.(*appsv1.StatefulSet)
 	if !ok || !slices.ContainsFunc(s.terms(), func(t term) bool { return t.apartOverZones() }) {
@@ -39,8 +39,8 @@ func zonalVolumes(_ *look, s *subject) []Finding {
 	return found
 }
 
-// claimWithoutClass finds pods that stay Pending since nothing makes their volumes: bitnami's charts leave the class to the cluster's
-// default, and a scenario has none unless it is given one.
+// claimWithoutClass finds pods that stay Pending because nothing creates their volumes: bitnami's charts leave the class to the cluster's
+// default, and a scenario has none unless it defines one.
 func claimWithoutClass(_ *look, s *subject) []Finding {
 	claims := map[string]*v1.PersistentVolumeClaim{}
 	for _, claim := range s.step.State.PersistentVolumeClaims {
@@ -72,14 +72,14 @@ func claimWithoutClass(_ *look, s *subject) []Finding {
 	return found
 }
 
-// hasClass tells whether there is the StorageClass that the claim names; admission gives a claim that names none the default.
+// hasClass reports whether the StorageClass that the claim names exists; admission gives a claim without a class the default.
 func (s *subject) hasClass(claim *v1.PersistentVolumeClaim) bool {
 	return claim.Spec.StorageClassName != nil && slices.ContainsFunc(s.step.State.StorageClasses, func(class *storagev1.StorageClass) bool {
 		return class.Name == *claim.Spec.StorageClassName
 	})
 }
 
-// claimField is the place of the claim template of that name, or of the volume in the pod's spec.
+// claimField returns the path of the claim template with that name, or of the volume in the pod's spec.
 func (s *subject) claimField(volume string) string {
 	if set, ok := s.object.(*appsv1.StatefulSet); ok {
 		for i := range set.Spec.VolumeClaimTemplates {
@@ -91,8 +91,7 @@ func (s *subject) claimField(volume string) string {
 	return s.field("volumes")
 }
 
-// defaultReplaced finds pods without the anti-affinity that they have by default, since an affinity that says nothing of it took the place
-// of all of it.
+// defaultReplaced finds pods that lost their default anti-affinity because another affinity, without any anti-affinity, replaced all of it.
 func defaultReplaced(_ *look, s *subject) []Finding {
 	if s.replicas < 2 {
 		return nil
@@ -109,8 +108,7 @@ func defaultReplaced(_ *look, s *subject) []Finding {
 	return nil
 }
 
-// globalOverride finds Keycloak without the required anti-affinity that its operator gives it, since a setting for all services ('*')
-// took the rule's place.
+// globalOverride finds Keycloak without its operator's required anti-affinity, because a setting for all services ('*') replaced it.
 func globalOverride(_ *look, s *subject) []Finding {
 	if s.replicas < 2 || !strings.Contains(s.owner.Name, "keycloak") || s.object.GetAnnotations()[operator.OwnerAnnotation] == "" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// IgnoreAnnotation on an object says which findings of it are meant, and why: "id: reason; id2: reason".
+// IgnoreAnnotation on an object says which of its findings are intended, and why: "id: reason; id2: reason".
 const IgnoreAnnotation = "lint.faultline.dev/ignore"
 
 const (
@@ -31,7 +31,7 @@ func entries(annotation string) []entry {
 	return all
 }
 
-// sift takes out the findings that annotations say are meant, and adds those about the annotations.
+// sift separates the findings that annotations declare as intended, and adds findings about the annotations.
 func (l *look) sift(c *collection, made []Check) (findings []Finding, ignored []Ignored) {
 	runs := func(id string) int { return slices.IndexFunc(made, func(check Check) bool { return check.ID == id }) }
 	field := fmt.Sprintf("metadata.annotations[%s]", IgnoreAnnotation)
@@ -89,7 +89,7 @@ func (l *look) sift(c *collection, made []Check) (findings []Finding, ignored []
 	return findings, ignored
 }
 
-// annotated are the objects that may have the annotation: what makes pods, and budgets.
+// annotated returns the objects that may have the annotation: those that create pods, and budgets.
 func (l *look) annotated() []*subject {
 	all := slices.Clone(l.subjects)
 	for i := range l.result.Steps {

@@ -5,7 +5,7 @@
 //	                  ─ checks ─▶ []Finding         (check.go is the table; static ones read, simulated ones run the scenario again)
 //	                  ─ sift ───▶ Result            (ignore.go: what an annotation says is meant)
 //
-// A check speaks only of what it can show on the nodes and the pods of the scenario. That a rule is absent is no finding.
+// A check only reports what it can show on the nodes and pods of the scenario. A missing rule is not a finding.
 package lint
 
 import (
@@ -19,71 +19,68 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Severity says how much a finding matters.
 type Severity string
 
-// The severities, the gravest first.
+// The severities, most severe first.
 const (
 	Error   Severity = "error"   // the rule fails, or makes something else fail
 	Warning Severity = "warning" // the rule does less than it says, or will fail when something happens
 	Note    Severity = "note"    // the rule changes nothing, or not what one expects
 )
 
-// Severities are all of them, the gravest first.
+// Severities lists all severities, most severe first.
 var Severities = []Severity{Error, Warning, Note}
 
-// AtLeast tells whether the severity is as grave as the other.
+// AtLeast reports whether the severity is at least as severe as the other.
 func (s Severity) AtLeast(other Severity) bool {
 	return slices.Index(Severities, s) <= slices.Index(Severities, other)
 }
 
-// Finding is one rule that does not do what it says.
 type Finding struct {
 	// Check is the ID of the check.
 	Check string
-	// Severity is the check's, or a lesser one.
+	// Severity is the check's, or a lower one.
 	Severity Severity
-	// Object is what the rule is written in, and ExpandedFrom the custom resource that it was expanded from, if it was.
+	// Object contains the rule, and ExpandedFrom is the custom resource that it was expanded from, if any.
 	Object       cluster.Ref
 	ExpandedFrom string
-	// Field is the rule's place in the object, such as spec.template.spec.topologySpreadConstraints[0].
+	// Field is the rule's path in the object, such as spec.template.spec.topologySpreadConstraints[0].
 	Field string
-	// Source is where the object stands; nil where no file has it.
+	// Source is where the object is defined; nil if in no file.
 	Source *manifest.Source
-	// Step is the first step in which it was found.
-	Step string
-	// Message says in one sentence what was found, and Fix what to do.
+	Step   string
+	// Message is one sentence about what was found, and Fix says what to do.
 	Message, Fix string
 }
 
-// Ignored is a finding that an annotation says is meant.
+// Ignored is a finding that an annotation declares as intended.
 type Ignored struct {
 	Finding
 	Reason string
 }
 
-// Result is what the checks found.
+// Result is the result of the checks.
 type Result struct {
 	Simulation *simulation.Result
-	// Checks are those that were made.
+	// Checks are the checks that ran.
 	Checks []Check
 	// Findings are in order of their objects' first appearance, then of the checks.
 	Findings []Finding
-	// Ignored are the findings that annotations say are meant.
+	// Ignored are the findings that annotations declare as intended.
 	Ignored []Ignored
-	// Left is how many rules outvoted and term-decides-nothing did not look at, since each takes another run.
+	// Left is how many rules outvoted and term-decides-nothing skipped, since each takes another run.
 	Left int
 }
 
-// Options choose among the checks.
+// Options select the checks.
 type Options struct {
-	// Only are the IDs of the checks to make, and Disable of those to leave out. Empty Only is all of them.
+	// Only are the IDs of the checks to run, and Disable of those to skip. If Only is empty, all run.
 	Only, Disable []string
-	// Progress, if set, is told how many workloads have been looked at, and of how many.
+	// Progress, if set, is called with the number of workloads checked and their total.
 	Progress func(done, total int)
 }
 
-// Run makes the checks on what a run found. Some run the scenario again, to see what a restart does or what comes without a rule. The
+// Run runs the checks on the result of a run. Some run the scenario again, to see what a restart does, or what happens without a rule. The
 // error is that of a run, or the context's.
 func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result, error) {
 	made := chosen(opts)
@@ -120,14 +117,14 @@ func chosen(opts Options) []Check {
 	})
 }
 
-// collection keeps each finding once, however many steps have it.
+// collection keeps each finding once, even if several steps have it.
 type collection struct {
 	scenario *simulation.Result
 	findings []Finding
-	objects  []cluster.Ref // in order of their first appearance, a budget after what it covers
+	objects  []cluster.Ref // in order of first appearance, a budget after what it covers
 }
 
-// add completes a finding of a check.
+// add completes and adds a finding of a check.
 func (c *collection) add(check *Check, s *subject, f Finding) {
 	f.Check, f.Step = check.ID, s.step.Name
 	f.Severity = cmp.Or(f.Severity, check.Severity)
@@ -154,7 +151,7 @@ func (c *collection) add(check *Check, s *subject, f Finding) {
 	}
 }
 
-// sorted returns the findings object by object.
+// sorted returns the findings by object.
 func (c *collection) sorted() []Finding {
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return cmp.Compare(slices.Index(c.objects, a.Object), slices.Index(c.objects, b.Object))

@@ -53,7 +53,7 @@ func linted(t *testing.T, path string, opts lint.Options) *lint.Result {
 	return found
 }
 
-// said is what was found, as a golden file keeps it.
+// said returns the findings in the form of a golden file.
 func said(r *lint.Result) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
@@ -72,7 +72,7 @@ func said(r *lint.Result) string {
 	return b.String()
 }
 
-// Every check finds its example, says so in the very words of the file beside it, and is silent about the example's twin.
+// Every check finds its example, with exactly the words of the file beside it, and is silent about the example's twin.
 func TestChecks(t *testing.T) {
 	for _, check := range lint.Checks() {
 		t.Run(check.ID, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// Further examples begin with the ID of the check that they are about.
+// The names of further examples begin with the ID of their check.
 func TestFurther(t *testing.T) {
 	files, err := filepath.Glob("testdata/err/*.yaml")
 	if err != nil {
@@ -112,7 +112,7 @@ func TestFurther(t *testing.T) {
 	}
 }
 
-// What other linters are known to find wrongly, and what looks wrong and is not: nothing at all is said, notes included.
+// What other linters are known to report wrongly, and what looks wrong but is not: there must be no findings at all, not even notes.
 func TestSilent(t *testing.T) {
 	files, err := filepath.Glob("testdata/silent/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -138,7 +138,7 @@ func TestScenarios(t *testing.T) {
 	golden(t, "testdata/scenarios.txt", all.String())
 }
 
-// Every check has its page, which begins with its ID, and a line in the table of the pages.
+// Every check has a page, which begins with its ID, and a line in the table of the pages.
 func TestPages(t *testing.T) {
 	table := "| check | severity | finds |\n|---|---|---|\n"
 	for _, check := range lint.Checks() {
@@ -177,7 +177,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// example compares the page's example with the one that TestChecks runs, so that what is copied from the page is found.
+// example compares the page's example with the one that TestChecks runs, so that whoever copies it gets the finding.
 func example(t *testing.T, check lint.Check, file, page string) {
 	t.Helper()
 	runs, err := os.ReadFile(filepath.Join("testdata/err", check.ID+".yaml"))

@@ -20,30 +20,30 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// look is what the checks look at.
+// look is the input of the checks.
 type look struct {
 	ctx      context.Context
 	result   *simulation.Result
-	nodes    []*v1.Node // every node that the scenario ever holds, as it was given
+	nodes    []*v1.Node // every node that the scenario ever contains, as it was given
 	subjects []*subject // step by step
 	runs     map[string]*simulation.Step
-	tries    int // how many rules were taken away, or made hard
-	left     int // how many were not, since that would take too long
+	tries    int // how many rules were removed or hardened in a run
+	left     int // how many were not, because it would take too long
 
 	chance []*simulation.Result // the same with random ties
 }
 
-// subject is something that makes pods, as a step leaves it.
+// subject is something that creates pods, as a step leaves it.
 type subject struct {
 	owner  cluster.Ref
 	step   *simulation.Step
 	object cluster.Object
-	// pod is one as its template makes it, and path where its spec stands in the object.
+	// pod is a pod as its template creates it, and path the path of its spec in the object.
 	pod  *v1.Pod
 	path string
-	// replicas is how many it wants; 0 where that is not in its spec, as for a DaemonSet.
+	// replicas is the wanted number; 0 if its spec does not have it, as for a DaemonSet.
 	replicas int
-	// calm tells that no step up to this one takes nodes away, so that where pods are says something about the rules.
+	// calm means that no step so far takes nodes away, so that the pods' places reflect the rules.
 	calm bool
 
 	owned func() map[cluster.Ref][]*v1.Pod // the pods of each owner after the step
@@ -94,7 +94,7 @@ func isTerminal(object cluster.Object) bool {
 	return ok && cluster.Terminal(pod)
 }
 
-// identity are the labels by which the subject's own pods are told from others: its selector's where it has one.
+// identity returns the labels that distinguish the subject's own pods: its selector's, if it has one.
 func (s *subject) identity() labels.Set {
 	if selector := cluster.Selector(s.object); selector != nil && len(selector.MatchLabels) > 0 {
 		return selector.MatchLabels
@@ -102,15 +102,15 @@ func (s *subject) identity() labels.Set {
 	return s.pod.Labels
 }
 
-// pods are those of the subject after the step.
+// pods returns the subject's pods after the step.
 func (s *subject) pods() []*v1.Pod { return s.owned()[s.owner] }
 
-// in is the subject as another step leaves it, of which only its pods are known.
+// in returns the subject in another step, where only its pods are known.
 func (s *subject) in(step *simulation.Step) *subject {
 	return &subject{owner: s.owner, step: step, owned: ownedPods(step)}
 }
 
-// ownedPods tells the pods of each owner after the step, once it is asked.
+// ownedPods lazily returns the pods of each owner after the step.
 func ownedPods(step *simulation.Step) func() map[cluster.Ref][]*v1.Pod {
 	return sync.OnceValue(func() map[cluster.Ref][]*v1.Pod {
 		owner, pods := step.State.Owners(), map[cluster.Ref][]*v1.Pod{}
@@ -125,20 +125,20 @@ func ownedPods(step *simulation.Step) func() map[cluster.Ref][]*v1.Pod {
 
 func (s *subject) labels() labels.Set { return s.pod.Labels }
 
-// field is the place in the object of what stands at the path in the pod's spec.
+// field returns the path in the object of a path in the pod's spec.
 func (s *subject) field(path string) string { return s.path + "." + path }
 
-// said are the subject's pods in a sentence: the pods of deployment/web (app=web).
+// said describes the subject's pods: the pods of deployment/web (app=web).
 func (s *subject) said() string {
 	return fmt.Sprintf("the pods of %s (%s)", s.owner, labels.FormatLabels(s.pod.Labels))
 }
 
-// labelsField is the place in the object of its pods' labels.
+// labelsField returns the path in the object of its pods' labels.
 func (s *subject) labelsField() string {
 	return strings.TrimSuffix(s.path, "spec") + "metadata.labels"
 }
 
-// scaled tells whether an autoscaler sets the replicas.
+// scaled reports whether an autoscaler sets the replicas.
 func (s *subject) scaled() bool {
 	for _, hpa := range s.step.State.HorizontalPodAutoscalers {
 		ref := hpa.Spec.ScaleTargetRef
@@ -149,17 +149,17 @@ func (s *subject) scaled() bool {
 	return false
 }
 
-// others are what makes other pods in the same step.
+// others returns the subjects that create other pods in the same step.
 func (l *look) others(s *subject) []*subject {
 	return slices.DeleteFunc(slices.Clone(l.subjects), func(o *subject) bool { return o.step != s.step || o.owner == s.owner })
 }
 
-// takes are the nodes that a pod of the subject may run on as far as taints, node selector and node affinity go.
+// takes returns the nodes that a pod of the subject may run on, as far as taints, node selector and node affinity go.
 func (l *look) takes(s *subject) []*v1.Node {
 	return slices.DeleteFunc(slices.Clone(l.nodes), func(node *v1.Node) bool { return repels(node, s.pod) || !attracts(node, s.pod) })
 }
 
-// repels tells whether a taint keeps the pod from the node, or that the node is cordoned.
+// repels reports whether the node is cordoned, or has a taint that keeps the pod away.
 func repels(node *v1.Node, pod *v1.Pod) bool {
 	if !node.Spec.Unschedulable {
 		return cluster.Repels(node, pod)
@@ -168,30 +168,30 @@ func repels(node *v1.Node, pod *v1.Pod) bool {
 	return cluster.Repels(&v1.Node{Spec: v1.NodeSpec{Taints: taints}}, pod)
 }
 
-// attracts tells whether the pod's node selector and required node affinity match the node.
+// attracts reports whether the pod's node selector and required node affinity match the node.
 func attracts(node *v1.Node, pod *v1.Pod) bool {
 	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	return err == nil && match
 }
 
-// domainsOf are the domains of the nodes.
+// domainsOf returns the number of domains of the nodes.
 func domainsOf(nodes []*v1.Node, key string) int {
 	domains, _ := topology.Domains(nodes, key)
 	return len(domains)
 }
 
-// with returns the last step of the scenario, up to the subject's, with a step after it. It is run once.
+// with runs the scenario up to the subject's step plus a further step, and returns that step. Results are cached.
 func (l *look) with(s *subject, further scenario.Step) (*simulation.Step, error) {
 	return l.last("then "+further.Name+" "+s.version(), l.result.Scenario.Until(s.step.Name).Then(further))
 }
 
-// mostTries is how many rules are edited in turn, and mostNodes in how large a cluster: each is another run.
+// mostTries is how many rules are edited in turn, and mostNodes the largest cluster for that, since each is another run.
 const (
 	mostTries = 40
 	mostNodes = 1000
 )
 
-// edited returns the subject's step had its pods always had another spec; nil where that would take too long.
+// edited returns the subject's step as if its pods had always had another spec, or nil if that would take too long.
 func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulation.Step, error) {
 	key += " " + s.version()
 	if l.runs[key] == nil {
@@ -205,9 +205,9 @@ func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulati
 }
 
 const (
-	// chances is how many runs with random ties tell what chance can bring: enough for what comes often.
+	// chances is how many runs with random ties are made: enough for what happens often.
 	chances = 10
-	// mostPlaces is how many nodes times pods a scenario may have for that, which is about a second of runs.
+	// mostPlaces is the largest product of nodes and pods for that, which is about a second of runs.
 	mostPlaces = 20_000
 )
 
@@ -259,7 +259,7 @@ func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, e
 	return l.runs[key], nil
 }
 
-// version tells the subject's specs from each other. What cannot be written as JSON is told by its step.
+// version identifies the subject's spec. A spec that cannot be written as JSON is identified by its step.
 func (s *subject) version() string {
 	spec, err := json.Marshal(s.pod.Spec)
 	if err != nil {
@@ -268,7 +268,7 @@ func (s *subject) version() string {
 	return fmt.Sprintf("%s %s %d %s", s.owner.Namespace, s.owner, s.replicas, spec)
 }
 
-// few names up to three of them.
+// few lists up to three names.
 func few(names []string) string {
 	if len(names) > 3 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// complete tells whether the subject's pods all run in the step.
+// complete reports whether the subject's pods all run in the step.
 func complete(s *subject, step *simulation.Step) (controller.Rollout, bool) {
 	i := slices.IndexFunc(step.Rollouts, func(r controller.Rollout) bool {
 		return r.Kind == s.owner.Kind && r.Namespace == s.owner.Namespace && r.Name == s.owner.Name
@@ -28,8 +30,7 @@ func complete(s *subject, step *simulation.Step) (controller.Rollout, bool) {
 	return step.Rollouts[i], step.Rollouts[i].Complete
 }
 
-// restarted returns the step in which the subject is restarted; nil where it is no Deployment that has come to rest under a hard rule
-// about its own pods.
+// restarted returns the step that restarts the subject, or nil if it is not a settled Deployment with a hard rule about its own pods.
 func (l *look) restarted(s *subject) (*simulation.Step, error) {
 	d, ok := s.object.(*appsv1.Deployment)
 	if !ok || !s.calm || s.replicas == 0 || d.Spec.Paused {
@@ -43,7 +44,7 @@ func (l *look) restarted(s *subject) (*simulation.Step, error) {
 	return l.with(s, scenario.Step{Name: "lint-restart", Rollout: &scenario.Rollout{Target: target, Restart: true}})
 }
 
-// rolloutDeadlock finds Deployments whose restart never ends.
+// rolloutDeadlock finds Deployments whose restart never finishes.
 func rolloutDeadlock(l *look, s *subject) ([]Finding, error) {
 	step, err := l.restarted(s)
 	if err != nil || step == nil {
@@ -88,7 +89,6 @@ func skewedByRollout(l *look, s *subject) ([]Finding, error) {
 	return found, nil
 }
 
-// perDomain counts the pods in each domain of the nodes.
 func perDomain(pods []*v1.Pod, nodes []*v1.Node, key string) map[string]int {
 	counts, value := map[string]int{}, map[string]string{}
 	domains, _ := topology.Domains(nodes, key)
@@ -106,7 +106,7 @@ func perDomain(pods []*v1.Pod, nodes []*v1.Node, key string) map[string]int {
 	return counts
 }
 
-// skew is by how many pods the fullest domain is ahead of the emptiest.
+// skew returns by how many pods the fullest domain is ahead of the emptiest.
 func skew(pods []*v1.Pod, nodes []*v1.Node, key string) int {
 	first, least, most := true, 0, 0
 	for _, n := range perDomain(pods, nodes, key) {
@@ -118,11 +118,11 @@ func skew(pods []*v1.Pod, nodes []*v1.Node, key string) int {
 	return most - least
 }
 
-// existingApart is how kube-scheduler says that the anti-affinity of running pods refuses a node; see
+// existingApart is kube-scheduler's message if the anti-affinity of running pods rejects a node; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
 const existingApart = "node(s) didn't satisfy existing pods anti-affinity rules"
 
-// lockedOut finds pods that stay Pending because the anti-affinity of others, not their own, refuses nodes.
+// lockedOut finds pods that stay Pending because the anti-affinity of others, not their own, rejects nodes.
 func lockedOut(_ *look, s *subject) []Finding {
 	if !s.calm {
 		return nil
@@ -145,15 +145,15 @@ func lockedOut(_ *look, s *subject) []Finding {
 				}
 			}
 			return []Finding{{Field: s.labelsField(),
-				Message: fmt.Sprintf("pods stay Pending because the anti-affinity of %s%s refuses %s: it holds in both directions", who, by, cluster.Count(reason.Nodes, "node")),
+				Message: fmt.Sprintf("pods stay Pending because the anti-affinity of %s%s refuses %s: it holds in both directions", who, by, words.Count(reason.Nodes, "node")),
 				Fix:     fmt.Sprintf("let %s select labels that the pods of %s (%s) do not have, or make its rule preferred", who, s.owner, labels.FormatLabels(s.labels()))}}
 		}
 	}
 	return nil
 }
 
-// allInOne finds workloads that one zone's, or one node's, failure takes whole though their pods may run in others, too: as they are, or
-// as they could be had ties among nodes been decided otherwise.
+// allInOne finds workloads that lose all pods with one zone or node although their pods may also run in others: as they are, or as they
+// could be if ties were decided otherwise.
 func allInOne(l *look, s *subject) ([]Finding, error) {
 	if !s.calm || s.replicas < 2 {
 		return nil, nil
@@ -165,10 +165,10 @@ func allInOne(l *look, s *subject) ([]Finding, error) {
 			continue
 		}
 		could := domainsOf(l.takes(s), key)
-		f := Finding{Field: s.path, Message: fmt.Sprintf("all %s run in %s=%s, though they may run in %s", cluster.Count(pods, "pod"), key, domain, cluster.Count(could, "domain")),
+		f := Finding{Field: s.path, Message: fmt.Sprintf("all %s run in %s=%s, though they may run in %s", words.Count(pods, "pod"), key, domain, words.Count(could, "domain")),
 			Fix: s.spreadOver(key)}
 		if could < 2 {
-			f.Message = fmt.Sprintf("all %s run in %s=%s, since no node elsewhere takes them", cluster.Count(pods, "pod"), key, domain)
+			f.Message = fmt.Sprintf("all %s run in %s=%s, since no node elsewhere takes them", words.Count(pods, "pod"), key, domain)
 			f.Fix = fmt.Sprintf("let the node selector, the node affinity or the tolerations admit nodes of another %s", key)
 		}
 		return []Finding{f}, nil
@@ -196,8 +196,8 @@ func (s *subject) spreadOver(key string) string {
 	return fmt.Sprintf("add a topologySpreadConstraint over %s with labelSelector %s", key, matchLabels(s.identity()))
 }
 
-// together returns the one domain of several in which all of the subject's running pods are, two or more, and their number; "" if they
-// are not.
+// together returns the one of several domains in which all of the subject's running pods are, and their number, at least two; "" if they
+// are not in one.
 func (s *subject) together(key string) (domain string, pods int) {
 	running := slices.DeleteFunc(slices.Clone(s.pods()), func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" })
 	counts := perDomain(running, s.step.State.Nodes, key)
@@ -212,7 +212,7 @@ func (s *subject) together(key string) (domain string, pods int) {
 	return "", 0
 }
 
-// gathered tells whether a rule asks for the pods to be together in one domain of the key, or of a narrower one.
+// gathered reports whether a rule asks for the pods to be together in one domain of the key, or of a narrower one.
 func (s *subject) gathered(key string) bool {
 	for _, r := range rule.Of(&s.pod.Spec) {
 		if (r.Kind == rule.NodeSelector || r.Kind == rule.NodeAffinity) && r.Hard && (strings.Contains(r.Selector, key) || strings.Contains(r.Selector, v1.LabelHostname)) {
@@ -222,8 +222,8 @@ func (s *subject) gathered(key string) bool {
 	return slices.ContainsFunc(s.terms(), func(t term) bool { return t.Kind == rule.Affinity && t.own() })
 }
 
-// shared is how many of the pods a preferred rule would have elsewhere: those beyond the first in a domain under anti-affinity, those
-// beyond maxSkew under a spread constraint.
+// shared returns how many of the pods violate a preferred rule: those beyond the first in a domain for anti-affinity, those beyond maxSkew
+// for a spread constraint.
 func (l *look) shared(t *term, pods []*v1.Pod) int {
 	if t.Kind == rule.Spread {
 		return max(0, skew(pods, l.counted(t), t.TopologyKey)-int(t.MaxSkew))
@@ -235,7 +235,7 @@ func (l *look) shared(t *term, pods []*v1.Pod) int {
 	return together
 }
 
-// outvoted finds preferred rules that are broken though all pods would have a node if they were required.
+// outvoted finds preferred rules that are violated although all pods would have a node if they were required.
 func outvoted(l *look, s *subject) ([]Finding, error) {
 	if !s.calm || s.replicas < 2 {
 		return nil, nil
@@ -266,13 +266,13 @@ func outvoted(l *look, s *subject) ([]Finding, error) {
 			by = fmt.Sprintf(" (the scores of %s decided)", strings.Join(plugins, ", "))
 		}
 		found = append(found, Finding{Field: t.field(),
-			Message: fmt.Sprintf("the %s is broken for %s although it could be kept%s: as a hard rule it would be kept, with no further pod Pending", t.Rule, cluster.Count(broken, "pod"), by),
+			Message: fmt.Sprintf("the %s is broken for %s although it could be kept%s: as a hard rule it would be kept, with no further pod Pending", t.Rule, words.Count(broken, "pod"), by),
 			Fix:     "make the rule required, or DoNotSchedule, if it matters more than the other scores"})
 	}
 	return found, nil
 }
 
-// deciders are the plugins that decided for the subject's pods in the step, preferences between pods aside, sorted.
+// deciders returns the plugins that decided for the subject's pods in the step, except for preferences between pods, sorted.
 func (s *subject) deciders() []string {
 	owner := s.step.State.Owners()
 	var plugins []string
@@ -290,7 +290,7 @@ func (s *subject) deciders() []string {
 	return plugins
 }
 
-// harden makes a preferred rule a required one. The spec is changed in place.
+// harden makes a preferred rule required, in place.
 func harden(spec *v1.PodSpec, r rule.Rule) {
 	for _, t := range (&subject{pod: &v1.Pod{Spec: *spec}}).terms() {
 		if t.Path != r.Path || t.Hard {
@@ -308,7 +308,7 @@ func harden(spec *v1.PodSpec, r rule.Rule) {
 	}
 }
 
-// decidesNothing finds preferred rules without which every pod has the node that it has.
+// decidesNothing finds preferred rules without which every pod has the same node.
 func decidesNothing(l *look, s *subject) ([]Finding, error) {
 	if !s.calm || s.replicas < 2 {
 		return nil, nil
@@ -316,10 +316,10 @@ func decidesNothing(l *look, s *subject) ([]Finding, error) {
 	var found []Finding
 	for _, t := range s.terms() {
 		if t.Hard || t.unknown() || !t.own() && !l.known(&t) || domainsOf(l.takes(s), t.TopologyKey) == 0 {
-			continue // other checks say so
+			continue // other checks report it
 		}
 		if t.Kind != rule.Affinity && t.own() && l.shared(&t, s.pods()) > 0 {
-			continue // nothing decides alike: the rule is broken, with it as without it
+			continue // it also decides nothing if the rule is violated with or without it
 		}
 		without, err := l.edited(s, "without "+t.Path, func(spec *v1.PodSpec) { rule.Without(spec, t.Rule) })
 		if err != nil {
@@ -334,7 +334,7 @@ func decidesNothing(l *look, s *subject) ([]Finding, error) {
 	return found, nil
 }
 
-// places are the workloads' pods by node, sorted. Names of pods change with their template, so only owners are told.
+// places lists the workloads' pods by node, sorted. Pods' names change with their template, so only owners are named.
 func places(state *cluster.State) []string {
 	owner := state.Owners()
 	var all []string
@@ -345,7 +345,7 @@ func places(state *cluster.State) []string {
 	return all
 }
 
-// apartOverZones tells whether the term keeps pods apart over zones.
+// apartOverZones reports whether the term keeps pods apart over zones.
 func (t *term) apartOverZones() bool {
 	return t.TopologyKey == v1.LabelTopologyZone && t.Kind != rule.Affinity && t.own()
 }

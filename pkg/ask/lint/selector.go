@@ -13,14 +13,13 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// The recommended labels by which releases of one application are told from each other.
+// The recommended labels that distinguish releases of one application.
 const (
 	labelName     = "app.kubernetes.io/name"
 	labelInstance = "app.kubernetes.io/instance"
 )
 
-// selectorDrift finds anti-affinity that is meant for its own pods, and matches none or only some of them, or those of other releases as
-// well.
+// selectorDrift finds anti-affinity meant for its own pods that matches none or only some of them, or those of other releases as well.
 func selectorDrift(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -46,7 +45,7 @@ func selectorDrift(l *look, s *subject) []Finding {
 			f := Finding{Field: t.field(), Fix: selects}
 			agree, differ := t.compared()
 			f.Message = fmt.Sprintf("the %s selects %s, which matches no pod: its own pods have %s", t.Rule, t.Selector, strings.Join(differ, ","))
-			if len(agree) == 0 && !t.renamed() { // it may be meant for an application that is not in the scenario
+			if len(agree) == 0 && !t.renamed() { // it may be meant for an application outside the scenario
 				f.Severity = Warning
 				f.Fix = selects + ", or, if it is meant for other pods, give them to the scenario, too"
 			}
@@ -56,7 +55,8 @@ func selectorDrift(l *look, s *subject) []Finding {
 	return found
 }
 
-// missed are the workload's pods that the term does not match though it matches what the template makes now: those of other revisions.
+// missed returns the workload's pods that the term does not match although it matches what the template creates now: those of other
+// revisions.
 func (t *term) missed() []*v1.Pod {
 	if len(t.match) > 0 { // it asks for pods of one revision
 		return nil
@@ -64,7 +64,7 @@ func (t *term) missed() []*v1.Pod {
 	return slices.DeleteFunc(slices.Clone(t.of.pods()), func(pod *v1.Pod) bool { return t.about(pod.Namespace, pod.Labels) })
 }
 
-// meantForOwn tells whether the selector asks for labels that the pods have, with other values.
+// meantForOwn reports whether the selector asks for labels that the pods have, with other values.
 func (t *term) meantForOwn() bool {
 	if !t.covers(t.of.owner.Namespace) {
 		return false
@@ -73,7 +73,7 @@ func (t *term) meantForOwn() bool {
 	return len(differ) > 0
 }
 
-// compared tells which labels of the selector the pods have, and which of them with other values, as key=value of the pods.
+// compared returns the labels of the selector that the pods have, and those of them with other values, as key=value of the pods.
 func (t *term) compared() (agree, differ []string) {
 	own := t.of.labels()
 	requirements, _ := t.matches.Requirements()
@@ -88,8 +88,8 @@ func (t *term) compared() (agree, differ []string) {
 	return agree, differ
 }
 
-// renamed tells whether a label that the selector asks for differs from that of the pods in its first part alone, as kafscale-proxy does from
-// foo-proxy: a chart that is given another name puts it before the component's.
+// renamed reports whether a label that the selector asks for differs from the pods' only in its first part, like kafscale-proxy from
+// foo-proxy: a chart with an overridden name puts it before the component's.
 func (t *term) renamed() bool {
 	component := func(value string) string { return value[strings.LastIndex(value, "-")+1:] }
 	own := t.of.labels()
@@ -116,7 +116,7 @@ func (l *look) otherRelease(t *term) string {
 	return ""
 }
 
-// spreadMisses finds spread constraints whose selector does not match the pods that have them.
+// spreadMisses finds spread constraints whose selector does not match their own pods.
 func spreadMisses(_ *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -133,12 +133,12 @@ func spreadMisses(_ *look, s *subject) []Finding {
 	return found
 }
 
-// matchLabels are labels as they are written into a selector.
+// matchLabels formats labels as in a selector.
 func matchLabels(set labels.Set) string {
 	return fmt.Sprintf("{matchLabels: {%s}}", strings.ReplaceAll(strings.ReplaceAll(labels.FormatLabels(set), "=", ": "), ",", ", "))
 }
 
-// referenceToNothing finds affinity to, and anti-affinity against, pods that the scenario does not hold.
+// referenceToNothing finds affinity to, and anti-affinity against, pods that are not in the scenario.
 func referenceToNothing(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -157,7 +157,7 @@ func referenceToNothing(l *look, s *subject) []Finding {
 	return found
 }
 
-// namespaceMissing finds terms that name namespaces which the scenario, where it says which there are, does not hold.
+// namespaceMissing finds terms with namespaces that the scenario, if it defines namespaces, does not contain.
 func namespaceMissing(l *look, s *subject) []Finding {
 	there := map[string]bool{metav1.NamespaceDefault: true, metav1.NamespaceSystem: true, metav1.NamespacePublic: true, v1.NamespaceNodeLease: true}
 	for _, n := range s.step.State.Namespaces {
@@ -181,7 +181,7 @@ func namespaceMissing(l *look, s *subject) []Finding {
 	return found
 }
 
-// jobPods finds rules, budgets and Services that are meant for a workload's pods and select those of a Job, which come and go.
+// jobPods finds rules, budgets and Services meant for a workload's pods that also select those of a Job, which come and go.
 func jobPods(l *look, s *subject) []Finding {
 	if s.replicas == 0 {
 		return nil
@@ -193,7 +193,7 @@ func jobPods(l *look, s *subject) []Finding {
 		}
 		fix := fmt.Sprintf("give the pods of %s another label than %s, or select by one that they lack", o.owner, labels.FormatLabels(s.identity()))
 		for _, t := range s.terms() {
-			// A Job can have the rule, too: then the two are meant to keep apart.
+			// If a Job has the same rule, the two are meant to keep apart.
 			if t.apart() && t.about(o.owner.Namespace, o.labels()) && !slices.ContainsFunc(o.terms(), func(u term) bool { return u.Kind == t.Kind && u.Selector == t.Selector }) {
 				found = append(found, Finding{Field: t.field(), Fix: fix,
 					Message: fmt.Sprintf("the %s, which keeps the pods of %s apart, matches those of %s as well and keeps away from them", t.Rule, s.owner, o.owner)})

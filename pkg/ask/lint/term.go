@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 )
 
-// term is a rule about pods: of affinity, anti-affinity, or spreading.
+// term is a rule about pods: affinity, anti-affinity, or spreading.
 type term struct {
 	rule.Rule
 	of       *subject
@@ -26,7 +26,7 @@ type term struct {
 	spread            *v1.TopologySpreadConstraint // nil for affinity
 }
 
-// terms are the subject's rules about pods, in the order of its spec.
+// terms returns the subject's rules about pods, in the order of its spec.
 func (s *subject) terms() []term {
 	spec := &s.pod.Spec
 	seen := map[string]int{} // rules of a list stand in its order
@@ -58,7 +58,7 @@ func (s *subject) terms() []term {
 		}
 		matches, err := metav1.LabelSelectorAsSelector(t.selector)
 		if err != nil {
-			continue // the API server would have refused it
+			continue // the API server would have rejected it
 		}
 		t.matches = matches
 		all = append(all, t)
@@ -66,7 +66,7 @@ func (s *subject) terms() []term {
 	return all
 }
 
-// generated are labels that controllers give to pods, of which a template says nothing.
+// generated reports whether the label is set on pods by controllers, not by templates.
 func generated(key string) bool {
 	switch key {
 	case appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey, appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel,
@@ -76,20 +76,20 @@ func generated(key string) bool {
 	return strings.HasPrefix(key, "batch.kubernetes.io/")
 }
 
-// unknown tells that the selector asks for labels that only controllers give, so that a template does not tell whom it matches.
+// unknown reports whether the selector asks for labels that only controllers set, so that the template does not show what it matches.
 func (t *term) unknown() bool {
 	requirements, _ := t.matches.Requirements()
 	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return generated(r.Key()) })
 }
 
-// own tells whether the term speaks of the pods that have it.
+// own reports whether the term is about the pods that have it.
 func (t *term) own() bool {
 	return t.covers(t.of.owner.Namespace) && t.matches.Matches(t.of.labels()) && !slices.ContainsFunc(t.mismatch, func(key string) bool {
 		return t.of.labels().Has(key)
 	})
 }
 
-// about tells whether the term speaks of pods of those labels, which another makes.
+// about reports whether the term is about pods with these labels that another workload creates.
 func (t *term) about(namespace string, pod labels.Set) bool {
 	if !t.covers(namespace) || !t.matches.Matches(pod) {
 		return false
@@ -103,7 +103,7 @@ func (t *term) about(namespace string, pod labels.Set) bool {
 	return !slices.ContainsFunc(t.mismatch, func(key string) bool { return own.Has(key) && pod.Has(key) && own[key] == pod[key] })
 }
 
-// covers tells whether the term speaks of pods in the namespace.
+// covers reports whether the term applies to pods in the namespace.
 func (t *term) covers(namespace string) bool {
 	if len(t.namespaces) == 0 && t.namespaceSelector == nil {
 		return namespace == t.of.owner.Namespace
@@ -127,32 +127,32 @@ func (t *term) covers(namespace string) bool {
 	return selector.Matches(set)
 }
 
-// field is the term's place in the object.
+// field returns the term's path in the object.
 func (t *term) field() string { return t.of.field(t.Path) }
 
-// apart tells whether the term keeps the subject's own pods apart, whatever their revision.
+// apart reports whether the term keeps the subject's own pods apart, of any revision.
 func (t *term) apart() bool {
 	return t.Kind == rule.AntiAffinity && t.own() && !t.unknown()
 }
 
-// revised tells whether the term speaks of pods of the same revision alone.
+// revised reports whether the term is only about pods of the same revision.
 func (t *term) revised() bool {
 	return slices.Contains(t.match, appsv1.DefaultDeploymentUniqueLabelKey) || slices.Contains(t.match, appsv1.ControllerRevisionHashLabelKey)
 }
 
-// known tells whether any pod that the scenario ever holds is one that the term speaks of, the subject's own aside.
+// known reports whether the scenario ever contains a pod, other than the subject's own, that the term is about.
 func (l *look) known(t *term) bool {
 	if slices.ContainsFunc(l.subjects, func(o *subject) bool { return o.owner != t.of.owner && t.about(o.owner.Namespace, o.labels()) }) {
 		return true
 	}
-	// Controllers that the scenario does not hold may have pods in it, as in a part of a dump.
+	// Controllers outside the scenario may have pods in it, as in a part of a dump.
 	owner := t.of.step.State.Owners()
 	return slices.ContainsFunc(t.of.step.State.Pods, func(pod *v1.Pod) bool {
 		return t.about(pod.Namespace, pod.Labels) && owner(pod) != t.of.owner
 	})
 }
 
-// counted are the nodes whose domains a spread constraint counts.
+// counted returns the nodes whose domains a spread constraint counts.
 func (l *look) counted(t *term) []*v1.Node {
 	return slices.DeleteFunc(slices.Clone(l.nodes), func(node *v1.Node) bool {
 		c := t.spread

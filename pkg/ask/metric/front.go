@@ -1,8 +1,7 @@
 package metric
 
-// Goals are the numbers of which less is better, each by its name: the Pending pods, the blast radius of each level, what a failure of
-// each level leaves without a node where that was looked at, and the cost where it is known. Skew is none by itself: what it does
-// shows in the blast radius.
+// Goals returns the figures to minimize by name: the Pending pods, the blast radius of each level, what a failure of each level leaves
+// without a node if that was examined, and the cost if it is known. Skew is not a goal: its effect shows in the blast radius.
 func (m *Metrics) Goals() map[string]float64 {
 	goals := map[string]float64{"pending": float64(m.Pending)}
 	for i := range m.Levels {
@@ -18,7 +17,7 @@ func (m *Metrics) Goals() map[string]float64 {
 	return goals
 }
 
-// Front tells of each of the sets of goals whether it is on the Pareto front: no other is better in one of them and worse in none. Sets
+// Front reports for each of the sets of goals whether it is on the Pareto front: no other is better in one of them and worse in none. Sets
 // are compared by the goals that both have.
 func Front(goals []map[string]float64) []bool {
 	front := make([]bool, len(goals))

@@ -17,7 +17,7 @@ func TestFront(t *testing.T) {
 		point(1, 0.5),             // beaten by both
 		point(0, 0.5),             // as good as the first
 		point(2, 0.33),            // beaten by the second
-		{"pending": 1, "cost": 1}, // in what both have the first is better
+		{"pending": 1, "cost": 1}, // in their common goal the first is better
 	}
 	if diff := cmp.Diff([]bool{true, true, false, true, false, false}, metric.Front(goals)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -29,7 +29,7 @@ func TestFront(t *testing.T) {
 	if diff := cmp.Diff(want, m.Goals()); diff != "" {
 		t.Errorf("goals (-want +got)\n%s", diff)
 	}
-	// What only some of the nodes cost is no cost to compare.
+	// A cost of only some of the nodes cannot be compared.
 	m.Unpriced = 1
 	if _, found := m.Goals()["cost"]; found {
 		t.Error("a cost that leaves nodes out is a goal")

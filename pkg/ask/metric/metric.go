@@ -1,4 +1,4 @@
-// Package metric sums a cluster up in the few numbers by which variants, trials and points of a sweep are compared.
+// Package metric sums a cluster up in the few figures by which variants, trials and points of a sweep are compared.
 package metric
 
 import (
@@ -10,60 +10,59 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// The comments of the types below are the descriptions in the schemas of the reports that hold them.
+// The comments of the types below are the descriptions in the schemas of the reports that contain them.
 
-// Metrics are what a cluster comes to after a step.
+// Metrics are the figures of a cluster after a step.
 type Metrics struct {
 	// Pods is the number of pods that have a node or want one, Pending of those without a node.
 	Pods    int `json:"pods"`
 	Pending int `json:"pending"`
-	// Levels are the failure domains that the nodes' labels make, widest first.
+	// Levels are the failure domains of the nodes' labels, widest first.
 	Levels []LevelMetrics `json:"levels"`
-	// Cost is what the nodes cost in an hour, as far as the annotation faultline.dev/price-per-hour tells; missing where no node has one.
+	// Cost is the price per hour of the nodes with the annotation faultline.dev/price-per-hour; missing if no node has it.
 	Cost *float64 `json:"cost,omitempty"`
-	// Unpriced is the number of nodes without a price where others have one.
+	// Unpriced is the number of nodes without a price if others have one.
 	Unpriced int `json:"unpriced,omitempty"`
 }
 
-// LevelMetrics are what the failure domains of one level tell.
+// LevelMetrics are the figures of the failure domains of one level.
 type LevelMetrics struct {
-	// TopologyKey is the node label whose values make the domains, Domains the number of these.
+	// TopologyKey is the node label whose values form the domains, Domains their number.
 	TopologyKey string `json:"topologyKey"`
 	Domains     int    `json:"domains"`
-	// Skew is by how many pods a workload's fullest domain is ahead of its emptiest, for the workload that is spread worst, SkewOf.
+	// Skew is by how many pods a workload's fullest domain is ahead of its emptiest, for the workload with the worst spread, SkewOf.
 	Skew   int    `json:"skew"`
 	SkewOf string `json:"skewOf,omitempty"`
 	// Radius is the blast radius, between 0 and 1: the largest share of any workload, RadiusOf, that the loss of one domain, RadiusIn, takes.
 	Radius   float64 `json:"radius"`
 	RadiusOf string  `json:"radiusOf,omitempty"`
 	RadiusIn string  `json:"radiusIn,omitempty"`
-	// Failures are what comes back after the failure of each domain; missing where that was not looked at. They are fewer than the domains
-	// where it was looked at for some alone, those whose failure takes the largest share of a workload.
+	// Failures are what comes back after the failure of each domain; missing if that was not examined. They are fewer than the domains if
+	// only those whose failure takes the largest share of a workload were examined.
 	Failures []FailureMetrics `json:"failures,omitempty"`
 }
 
 // FailureMetrics are what comes back after the failure of one domain.
 type FailureMetrics struct {
 	Domain string `json:"domain"`
-	// Lost is the number of pods that it takes, Stranded by how many more are Pending once what can come back has come back, and
-	// Unreplaced the lost pods for which no controller makes another, those of DaemonSets apart.
+	// Lost is the number of pods that it takes, Stranded how many more are Pending once everything that can has come back, and Unreplaced
+	// the lost pods for which no controller creates another, without those of DaemonSets.
 	Lost       int `json:"lost"`
 	Stranded   int `json:"stranded"`
 	Unreplaced int `json:"unreplaced"`
 }
 
-// Partly tells whether it was looked at for some of the domains alone what comes back.
+// Partly reports whether recovery was examined only for some of the domains.
 func (l *LevelMetrics) Partly() bool { return len(l.Failures) > 0 && len(l.Failures) < l.Domains }
 
-// Stranded is the largest number of pods that a failure of the level leaves without a node, for good or until nodes come back;
-// false if that was not looked at. Where it
-// was looked at for some domains alone, others can strand more.
+// Stranded returns the largest number of pods that a failure of the level leaves without a node, for good or until nodes come back; false
+// if that was not examined. If only some domains were examined, others may strand more.
 func (l *LevelMetrics) Stranded() (int, bool) {
 	most := 0
 	for _, f := range l.Failures {
@@ -72,7 +71,7 @@ func (l *LevelMetrics) Stranded() (int, bool) {
 	return most, len(l.Failures) > 0
 }
 
-// Level returns the level of the topology key; nil if there is none.
+// Level returns the level with the topology key, or nil.
 func (m *Metrics) Level(key string) *LevelMetrics {
 	i := slices.IndexFunc(m.Levels, func(l LevelMetrics) bool { return l.TopologyKey == key })
 	if i < 0 {
@@ -81,24 +80,25 @@ func (m *Metrics) Level(key string) *LevelMetrics {
 	return &m.Levels[i]
 }
 
-// Options say what is looked at.
+// Options say what to examine.
 type Options struct {
-	// Workloads are those of which skew and blast radius are told; empty: all but DaemonSets and bare pods.
+	// Workloads are the workloads for skew and blast radius; if empty, all except DaemonSets and bare pods.
 	Workloads []cluster.Ref
-	// Levels are the topology keys of the levels; empty: every level that the nodes have.
+	// Levels are the topology keys of the levels; if empty, every level of the nodes.
 	Levels []string
-	// Recover are those of them of which it is told what comes back after a failure.
+	// Recover are the levels for which recovery from a failure is examined.
 	Recover []string
-	// Worst is for how many domains of such a level that is told: those whose failure takes the largest share of a workload. 0: all.
+	// Worst is the number of domains of such a level that are examined: those whose failure takes the largest share of a workload. 0 means
+	// all.
 	Worst int
 }
 
-// DefaultWorst is for how many domains of a level it is looked at what comes back where nobody says otherwise. In a cluster of some thousand
-// pods each takes hundredths of a second.
+// DefaultWorst is the default number of domains of a level whose recovery is examined. In a cluster of some thousand pods each takes
+// hundredths of a second.
 const DefaultWorst = 100
 
-// counts tells whether the skew and the blast radius of the workload count. A DaemonSet has its pods on every node, and a bare pod
-// is as good as its node.
+// counts reports whether the workload counts for skew and blast radius. A DaemonSet has its pods on every node, and a bare pod lives and
+// dies with its node.
 func (o *Options) counts(owner cluster.Ref) bool {
 	if len(o.Workloads) > 0 {
 		return slices.Contains(o.Workloads, owner)
@@ -106,8 +106,8 @@ func (o *Options) counts(owner cluster.Ref) bool {
 	return owner.Kind != "DaemonSet" && owner.Kind != "Pod"
 }
 
-// Of sums up the cluster as it is after a step of the scenario. The world lets the lost pods come back: it is of the scenario's
-// configuration, and nobody else's meanwhile.
+// Of sums up the cluster after a step of the scenario. It uses the world, built for the scenario's configuration, to let the lost pods come
+// back; nothing else may use it meanwhile.
 func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, state *cluster.State, opts Options) (*Metrics, error) {
 	m := &Metrics{}
 	for _, pod := range state.Pods {
@@ -129,9 +129,9 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 	if len(levels) == 0 {
 		return m, nil
 	}
-	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: controller.Unreachable, Worst: opts.Worst}
+	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: node.Unreachable, Worst: opts.Worst}
 	if s.Failures.Mode != "" {
-		looked.Mode = controller.FailureMode(s.Failures.Mode)
+		looked.Mode = node.FailureMode(s.Failures.Mode)
 	}
 	analysis, err := blast.Lost(state, looked)
 	if err != nil {
@@ -160,8 +160,7 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 	return m, nil
 }
 
-// radius finds the largest share of a workload that one failure takes. Of equal shares the one of more lost pods counts, then the
-// first.
+// radius finds the largest share of a workload that one failure takes. Ties go to the larger number of lost pods, then to the first.
 func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool) {
 	lost := 0
 	for _, failure := range found.Failures {
@@ -177,8 +176,8 @@ func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool)
 	}
 }
 
-// recovered sums up what comes back. Pods that were Pending before may get what the failure frees, and others wait in their place: it
-// is the number that counts.
+// recovered sums up what comes back. Pods that were Pending before may get what the failure frees while others wait in their place, so only
+// the number counts.
 func (l *LevelMetrics) recovered(found *blast.Level, pending int) {
 	for _, failure := range found.Failures {
 		if failure.Recovery == nil {
@@ -198,7 +197,7 @@ func ofDaemonSet(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" })
 }
 
-// Name names a workload as kind/name in lower case, with its namespace before it if that is not the default one.
+// Name returns a workload as kind/name in lower case, prefixed with its namespace if that is not the default one.
 func Name(owner cluster.Ref) string {
 	if owner.Namespace == "" || owner.Namespace == v1.NamespaceDefault {
 		return owner.String()

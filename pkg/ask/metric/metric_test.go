@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// world is two zones, a with two nodes and b with one, of which each takes two pods. A node costs 0.5 in a and nobody knows what in b.
+// world has two zones, a with two nodes and b with one, each for two pods. A node costs 0.5 in a and has no price in b.
 const world = `{"zones": [
 	{"name": "a", "nodeGroups": [{"count": 2, "pods": 2, "pricePerHour": 0.5}]},
 	{"name": "b", "nodeGroups": [{"count": 1, "pods": 2}]}]}`
@@ -55,9 +55,9 @@ func runOn(t *testing.T, world string, objects ...runtime.RawExtension) (*simula
 	return w, result
 }
 
-// Of the five pods db has three in zone a, where four fit, and web two, of which one goes to the fourth place or to b, and the other
-// to b in any case, since spreading by default prefers the empty zone; then both are in b, or one is in a. So the loss of a takes all
-// of db, which may not go elsewhere, and the loss of b leaves one place for two pods.
+// Of the five pods, db has three in zone a, where four fit, and web two, one of which takes the fourth place or goes to b, and the other
+// goes to b in any case, since default spreading prefers the empty zone; so both are in b, or one is in a. The loss of a takes all of db,
+// which may not go elsewhere, and the loss of b leaves one place for two pods.
 func TestOf(t *testing.T) {
 	w, result := run(t, deployment("db", "3", inA), deployment("web", "2", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `))
 	got, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{
@@ -89,8 +89,9 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Thirteen nodes have one pod each, the only one of its workload, which finds another node whichever fails; they take all of a workload.
-// Two nodes have five of the ten pods of db, which fit nowhere else: a failure that takes half of a workload is the one that strands.
+// Thirteen nodes have one pod each, the only one of its workload, which finds another node after any failure; these failures take all of a
+// workload. Two nodes have five each of the ten pods of db, which fit nowhere else: the failure that takes half of a workload is the one
+// that strands.
 func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 	const nodes = `{"zones": [{"name": "a", "nodeGroups": [{"count": 13, "pods": 2}]}, {"name": "b", "nodeGroups": [{"count": 2, "pods": 5}]}]}`
 	objects := []runtime.RawExtension{deployment("db", "10", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `)}
@@ -131,11 +132,11 @@ func TestPendingAndMoved(t *testing.T) {
 		t.Errorf("%d pods, %d Pending, want 3 and 0", m.Pods, m.Pending)
 	}
 	before, after := first.Steps[0].State, second.Steps[0].State
-	// Two and one on the nodes of a; of five on three nodes of two places, two and one or more stay there, so none has to move.
+	// Two and one are on the nodes of a; of five on three nodes for two, at least two and one stay there, so none has to move.
 	if got := metric.Moved(before, after); got != 0 {
 		t.Errorf("%d of 3 moved, want 0", got)
 	}
-	// Two on the node of b have to go to a, where one is missing: of three pods one.
+	// Two on the node of b must go to a, where one is missing: one of three pods.
 	_, third := run(t, deployment("web", "3", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `))
 	if got := metric.Moved(before, third.Steps[0].State); got != 2 {
 		t.Errorf("%d moved, want 2: two run in b, and neither ran there before", got)

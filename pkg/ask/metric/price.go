@@ -6,7 +6,6 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// price adds up what the nodes cost.
 func (m *Metrics) price(nodes []*v1.Node) error {
 	sum, priced := 0.0, 0
 	for _, node := range nodes {

@@ -17,7 +17,7 @@ type spread struct {
 	sample *v1.Pod
 }
 
-// spreads returns the workloads that run and count, in order of arrival.
+// spreads returns the running workloads that count, in order of arrival.
 func spreads(state *cluster.State, counts func(cluster.Ref) bool) []*spread {
 	var all []*spread
 	index := map[cluster.Ref]*spread{}
@@ -41,7 +41,7 @@ func spreads(state *cluster.State, counts func(cluster.Ref) bool) []*spread {
 	return all
 }
 
-// skew is that of the workload over the domains.
+// skew returns the workload's skew over the domains.
 func (s *spread) skew(domains []topology.Domain) int {
 	_, skew := Count(domains, s.nodes, s.sample)
 	return skew
@@ -53,9 +53,9 @@ type InDomain struct {
 	Pods   int
 }
 
-// Count returns a workload's pods by domain, given their numbers by node, in the order of the domains, empty ones included, and their
-// skew: the pods in the fullest domain less those in the emptiest. A domain whose nodes all repel such pods as the sample is no empty
-// one, and left out; without a sample none is.
+// Count returns a workload's pods by domain, given their numbers by node, in the order of the domains, including empty ones, and their
+// skew: the pods in the fullest domain minus those in the emptiest. A domain whose nodes all repel pods like the sample does not count as
+// empty and is left out; without a sample all domains count.
 func Count(domains []topology.Domain, onNode map[string]int, sample *v1.Pod) (counts []InDomain, skew int) {
 	for _, domain := range domains {
 		n := 0
@@ -74,8 +74,8 @@ func Count(domains []topology.Domain, onNode map[string]int, sample *v1.Pod) (co
 	return counts, slices.MaxFunc(counts, byPods).Pods - slices.MinFunc(counts, byPods).Pods
 }
 
-// Moved is the number of pods that would have to move to get from one state to the other. Pods of a workload are interchangeable,
-// and those that only one of the states has do not count.
+// Moved returns the number of pods that would have to move to get from one state to the other. Pods of a workload are interchangeable, and
+// those that only one of the states has do not count.
 func Moved(before, after *cluster.State) int {
 	moved := 0
 	was := map[cluster.Ref]*spread{}

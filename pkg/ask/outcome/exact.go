@@ -11,8 +11,8 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -96,7 +96,7 @@ func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, 
 	}
 	fixed := *s
 	fixed.Ties.Random, fixed.RandomArrivals = false, false
-	anchor, _, err := controller.Admit(simulation.Empty(s), s.Cluster...)
+	anchor, _, err := admission.Admit(simulation.Empty(s), s.Cluster...)
 	if err != nil {
 		return nil, err
 	}

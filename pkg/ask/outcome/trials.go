@@ -3,15 +3,14 @@ package outcome
 import (
 	"cmp"
 	"context"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -99,7 +98,7 @@ func RunTrials(ctx context.Context, s *scenario.Scenario, n int, until float64, 
 	set := &TrialSet{Scenario: &random, Seed: s.Ties.Seed, Until: until}
 	crew := &crew{scenario: &random, seen: map[string]*observed{}, trials: make([][]*observed, n), opts: opts}
 	defer crew.close()
-	if err := crew.hire(min(n, cmp.Or(max(opts.Workers, 0), runtime.GOMAXPROCS(0)))); err != nil {
+	if err := crew.hire(parallel.Options{Workers: opts.Workers}.Count(n)); err != nil {
 		return nil, err
 	}
 	for set.N < n && !set.Reached {
@@ -131,7 +130,6 @@ type crew struct {
 
 	mutex sync.Mutex
 	seen  map[string]*observed
-	done  int
 }
 
 func (c *crew) hire(workers int) error {
@@ -153,32 +151,13 @@ func (c *crew) close() {
 
 // run carries out the trials from the first up to the last, which is not one of them.
 func (c *crew) run(ctx context.Context, first, last int) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var taken atomic.Int64
-	var running sync.WaitGroup
-	errs := make([]error, len(c.worlds))
-	for worker, world := range c.worlds {
-		running.Go(func() {
-			for ctx.Err() == nil {
-				trial := first + int(taken.Add(1)) - 1
-				if trial >= last {
-					return
-				}
-				if errs[worker] = c.trial(ctx, world, trial); errs[worker] != nil {
-					stop()
-					return
-				}
-			}
-		})
+	opts := parallel.Options{Workers: len(c.worlds)}
+	if c.opts.Progress != nil {
+		opts.Done = func(n int) { c.opts.Progress("trials", first+n, len(c.trials)) }
 	}
-	running.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
+	return parallel.Each(ctx, last-first, opts, func(ctx context.Context, worker, i int) error {
+		return c.trial(ctx, c.worlds[worker], first+i)
+	})
 }
 
 func (c *crew) trial(ctx context.Context, world *simulation.World, trial int) error {
@@ -195,14 +174,8 @@ func (c *crew) trial(ctx context.Context, world *simulation.World, trial int) er
 		}
 		c.trials[trial] = append(c.trials[trial], o)
 	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	if trial == 0 {
 		c.first = result
-	}
-	c.done++
-	if c.opts.Progress != nil {
-		c.opts.Progress("trials", c.done, len(c.trials))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// level is a Level with the domain that each node is in.
+// level is a Level with the domain of each node.
 type level struct {
 	Level
 	domain map[string]int // by name of the node; nodes without the label are not in it
@@ -67,7 +67,7 @@ type analyzer struct {
 	outcomes []outcome
 }
 
-// outcome is the distribution of the number of pods down: probabilities where it is exact, or else counts of trials.
+// outcome is the distribution of the number of pods down: probabilities if exact, otherwise counts of trials.
 type outcome struct {
 	method Method
 	exact  []float64
@@ -109,7 +109,7 @@ func (a *analyzer) workloads(ctx context.Context, state *cluster.State) error {
 	return nil
 }
 
-// workload returns the index of the workload, which is made if it is new.
+// workload returns the index of the workload, adding it if it is new.
 func (a *analyzer) workload(owner cluster.Ref) int {
 	i, found := a.at[owner]
 	if !found {
@@ -120,8 +120,8 @@ func (a *analyzer) workload(owner cluster.Ref) int {
 	return i
 }
 
-// replica tells whether the pod counts. One that is being deleted does not, as its replacement does already; but a StatefulSet
-// makes none before the pod is gone.
+// replica reports whether the pod counts. A pod that is being deleted does not, since its replacement already does; but a StatefulSet
+// creates none before the pod is gone.
 func replica(pod *v1.Pod) bool {
 	if cluster.Terminal(pod) {
 		return false
@@ -184,7 +184,7 @@ func (a *analyzer) outcome(ctx context.Context, e *exposure) (outcome, error) {
 	return outcome{method: Trials, counts: counts}, err
 }
 
-// between is the probability that at least from and at most to pods are down.
+// between returns the probability that at least from and at most to pods are down.
 func (o outcome) between(from, to int) Probability {
 	most := max(len(o.exact), len(o.counts)) - 1
 	from, to = max(from, 0), min(to, most)
@@ -212,7 +212,7 @@ func (o outcome) between(from, to int) Probability {
 	return Probability{p.Value(), low, high}
 }
 
-// assumptions say what the figures rest on.
+// assumptions lists what the figures depend on.
 func (a *Analysis) assumptions(nodes int) []string {
 	say := []string{
 		"Each domain fails independently of the others at a constant rate, and is down for the mean recovery time of its level; what fails together is a wider domain.",

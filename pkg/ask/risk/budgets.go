@@ -41,7 +41,7 @@ func (a *analyzer) budgets(ctx context.Context, state *cluster.State) error {
 		var found outcome
 		var err error
 		if first := guarded[0]; len(guarded) == 1 && len(pods) == a.Workloads[first].Replicas {
-			found = a.outcomes[first] // all pods of one workload, as most budgets select
+			found = a.outcomes[first] // all pods of one workload, the usual case
 		} else if found, err = a.outcome(ctx, a.expose(pods)); err != nil {
 			return err
 		}

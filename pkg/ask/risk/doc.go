@@ -1,13 +1,13 @@
-// Package risk tells how likely each workload is, at a random moment, to have replicas down, to be below its disruption budgets or
+// Package risk computes how likely each workload is, at a random moment, to have replicas down, or to be below its disruption budgets or
 // its quorum, given how often nodes, zones and regions fail and how long they stay down.
 //
 // # The model
 //
-// A level is a topology key, and its domains are the nodes that share a value of it; every node by itself is a domain of the
-// level node. Each domain of each level fails on its own, at a constant rate λ (a Poisson process while it is up), and is then
-// down for a time whose mean is r. In the long run it is down for the share u = λr/(1+λr) of the time, whatever the
-// distribution of the repair times (an alternating renewal process). A pod is down while its node, or any other domain that its
-// node is in, is down. So failures that take many pods together are those of the wider levels.
+// A level is a topology key, and its domains are the nodes that share a value of it; every single node is a domain of the level node. Each
+// domain of each level fails independently, at a constant rate λ (a Poisson process while it is up), and is then down for a time with mean
+// r. In the long run it is down for the fraction u = λr/(1+λr) of the time, whatever the distribution of the repair times (an alternating
+// renewal process). A pod is down while its node, or any other domain that contains its node, is down. So failures that take many pods
+// together are those of the wider levels.
 //
 // # What this leaves out
 //
@@ -19,13 +19,13 @@
 //
 // # How it is computed
 //
-// Where the domains that hold pods of a workload nest, each within another or apart from it, the distribution of the number of
-// replicas down is exact. From the inside out: what is down in a domain that is itself up is the sum of what is down in its
-// parts, which are independent, so their distributions convolve; with probability u the domain is down with all its pods.
+// If the domains that contain pods of a workload nest, each within another or disjoint from it, the distribution of the number of replicas
+// down is exact. From the inside out: what is down in a domain that is itself up is the sum of what is down in its parts, which are
+// independent, so their distributions convolve; with probability u the domain is down with all its pods.
 //
-// Where they cross, such as racks whose names recur in several zones, the distribution is counted in trials instead, with the
-// 95 % Wilson score interval around each probability. Trials tell little about what is rarer than one in their number: their
-// interval then begins at 0, and its upper end is what is certain.
+// If they cross, such as racks whose names recur in several zones, the distribution is counted in trials instead, with the 95 % Wilson
+// score interval around each probability. Trials say little about events rarer than one in their number: the interval then begins at 0, and
+// its upper end is what is certain.
 //
 // The expected number of replicas down is exact in both cases: it is the sum of the pods' own unavailabilities, however they are
 // correlated.

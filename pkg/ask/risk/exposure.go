@@ -9,13 +9,13 @@ import (
 	"github.com/faultline/faultline/pkg/ask/stats"
 )
 
-// exposure is what can take some pods down: the nodes that hold them and the domains that those nodes are in.
+// exposure is what can take some pods down: their nodes and the domains of those nodes.
 type exposure struct {
 	// pods is the number of the pods on each node.
 	pods []int
 	// levels are the levels that fail.
 	levels []exposedLevel
-	// down is the number of pods that are down whatever fails.
+	// down is the number of pods that are always down.
 	down int
 }
 
@@ -25,7 +25,6 @@ type exposedLevel struct {
 	domains        [][]int
 }
 
-// replicas is the number of pods.
 func (e *exposure) replicas() int {
 	n := e.down
 	for _, pods := range e.pods {
@@ -34,7 +33,7 @@ func (e *exposure) replicas() int {
 	return n
 }
 
-// expectedDown is the expected number of pods down: a node's pods are up if everything that the node is in is up.
+// expectedDown returns the expected number of pods down: a node's pods are up if everything that contains the node is up.
 func (e *exposure) expectedDown() float64 {
 	up := make([]float64, len(e.pods))
 	for node := range up {
@@ -62,7 +61,7 @@ func (e *exposure) distribution() ([]float64, bool) {
 		parent         int
 		down           []float64 // the distribution of the number of pods down in it
 	}
-	// The root is the whole cluster, which does not fail; the others follow so that the larger come first.
+	// The root is the whole cluster, which does not fail; the others follow, larger ones first.
 	domains := []domain{{down: []float64{1}}}
 	for _, level := range e.levels {
 		for _, nodes := range level.domains {
@@ -83,7 +82,7 @@ func (e *exposure) distribution() ([]float64, bool) {
 		}
 	}
 
-	// While nothing fails, all pods are up: each makes room for one more in the distribution.
+	// While nothing fails, all pods are up: each only extends the distribution by one.
 	for node, pods := range e.pods {
 		within := &domains[innermost[node]]
 		within.down = append(within.down, make([]float64, pods)...)
@@ -103,7 +102,7 @@ func (e *exposure) distribution() ([]float64, bool) {
 func (e *exposure) trials(ctx context.Context, n int, seed uint64, workers int) ([]int, error) {
 	downs, err := stats.Trials(ctx, n, seed, workers, func() func(*rand.Rand) int {
 		failed := make([]bool, len(e.pods))
-		var nodes []int // those that are true in failed
+		var nodes []int // nodes that are true in failed
 		return func(r *rand.Rand) int {
 			down := e.down
 			for _, level := range e.levels {

@@ -14,24 +14,24 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Options say what is asked for.
+// Options are the options of an analysis.
 type Options struct {
-	// Quorum is the number of running pods that a workload needs. Workloads that are not in it need none.
+	// Quorum is the number of running pods that a workload needs. Workloads not in it need none.
 	Quorum map[cluster.Ref]int
-	// Trials is the number of trials where domains cross; 0: DefaultTrials.
+	// Trials is the number of trials if domains cross; 0 means DefaultTrials.
 	Trials int
 	// Seed is the seed of the trials.
 	Seed uint64
-	// Workers is the number of trials that run at the same time; 0: one a core. It does not change the result.
+	// Workers is the number of trials that run concurrently; 0 means one per core. It does not change the result.
 	Workers int
-	// TrialsOnly counts trials where the exact distribution can be computed, too.
+	// TrialsOnly counts trials even if the exact distribution can be computed.
 	TrialsOnly bool
 }
 
-// DefaultTrials are the trials where domains cross, unless Options say otherwise.
+// DefaultTrials is the default number of trials if domains cross.
 const DefaultTrials = 100_000
 
-// Confidence of the intervals around probabilities that were counted in trials.
+// Confidence of the intervals around probabilities counted in trials.
 const Confidence = 0.95
 
 // Analysis is how likely workloads are to lose pods.
@@ -40,36 +40,36 @@ type Analysis struct {
 	Levels []Level
 	// Workloads are in the order in which their first pods arrived, then those of Options.Quorum that have none.
 	Workloads []Workload
-	// Trials and Seed are those of every result that was counted in trials.
+	// Trials and Seed apply to every result that was counted in trials.
 	Trials int
 	Seed   uint64
-	// Assumptions say, a sentence each, what the figures rest on.
+	// Assumptions are sentences about what the figures depend on.
 	Assumptions []string
 }
 
 // Level is a topology key whose domains fail.
 type Level struct {
-	// TopologyKey is the label key; kubernetes.io/hostname stands for each node by itself, whatever its labels.
+	// TopologyKey is the label key; kubernetes.io/hostname stands for each single node, whatever its labels.
 	TopologyKey string
-	// Domains is the number of domains, Unlabelled that of the nodes in none, which do not fail at this level.
+	// Domains is the number of domains, Unlabelled of the nodes in none, which do not fail at this level.
 	Domains, Unlabelled int
-	// FailuresPerYear and RecoveryHours are the means for each domain.
+	// FailuresPerYear and RecoveryHours are the means per domain.
 	FailuresPerYear, RecoveryHours float64
-	// Unavailability is the share of the time for which each domain is down, between 0 and 1.
+	// Unavailability is the fraction of the time that each domain is down, between 0 and 1.
 	Unavailability float64
 }
 
 // Workload is how likely a workload is to lose pods, at a random moment.
 type Workload struct {
 	Workload cluster.Ref
-	// Replicas are its pods that have not ended; Down those of them that are down at the start, and stay so: Pending, not ready, or on
-	// a node that is not there.
+	// Replicas is the number of its pods that have not ended; Down of those that are down at the start, and stay so: Pending, not ready, or
+	// on a missing node.
 	Replicas, Down int
 	// Method is how AllUp, AllDown and BelowQuorum were found.
 	Method Method
-	// AllUp and AllDown are the probabilities that no replica and that every replica is down.
+	// AllUp and AllDown are the probabilities that no replica is down and that every replica is.
 	AllUp, AllDown Probability
-	// Quorum is the number of replicas that it needs; 0: none. BelowQuorum is the probability that fewer are up.
+	// Quorum is the number of replicas that it needs; 0 means none. BelowQuorum is the probability that fewer are up.
 	Quorum      int
 	BelowQuorum Probability
 	// Budgets are the PodDisruptionBudgets that select any of its replicas.
@@ -78,15 +78,15 @@ type Workload struct {
 	ExpectedDown float64
 }
 
-// Budget is how likely a PodDisruptionBudget is to be broken. It may guard pods of several workloads, or some of one.
+// Budget is how likely a PodDisruptionBudget is to be violated. It may cover pods of several workloads, or some of one.
 type Budget struct {
-	// Name is the PodDisruptionBudget's, in the namespace of the workload.
+	// Name is the name of the PodDisruptionBudget, in the namespace of the workload.
 	Name string
-	// Pods is the number of pods that it selects, DesiredHealthy how many of them it wants up, from its status.
+	// Pods is the number of pods that it selects, and DesiredHealthy how many of them should be up, from its status.
 	Pods, DesiredHealthy int
 	// Method is how Below was found.
 	Method Method
-	// Below is the probability that fewer of its pods are up than it wants.
+	// Below is the probability that fewer of its pods are up than desired.
 	Below Probability
 }
 
@@ -100,22 +100,21 @@ const (
 	Trials Method = "trials"
 )
 
-// Probability is between 0 and 1.
 type Probability struct {
-	// Value is the probability, or the share of the trials.
+	// Value is the probability, or the fraction of the trials.
 	Value float64
-	// Low and High are the bounds of the interval around a share of trials; both are Value where it is exact.
+	// Low and High are the bounds of the interval around a fraction of trials; both are Value if it is exact.
 	Low, High float64
 }
 
-// HoursPerYear returns the expected hours in a year for which what the probability is of holds, with the bounds.
+// HoursPerYear returns the probability and its bounds as expected hours per year.
 func (p Probability) HoursPerYear() Probability {
 	return Probability{p.Value * scenario.HoursPerYear, p.Low * scenario.HoursPerYear, p.High * scenario.HoursPerYear}
 }
 
-// Analyze computes how likely the workloads of the state are to lose pods at the given rates. The status of the
-// PodDisruptionBudgets must be up to date, as it is once the cluster has settled. Errors are invalid rates or options, all at
-// once, a rate for a label that no node has, and the end of the context.
+// Analyze computes how likely the workloads of the state are to lose pods at the given rates. The status of the PodDisruptionBudgets must
+// be up to date, as it is once the cluster has settled. Errors are invalid rates or options, all at once, a rate for a label that no node
+// has, and cancellation.
 func Analyze(ctx context.Context, state *cluster.State, rates scenario.Rates, opts Options) (*Analysis, error) {
 	if err := check(state, rates, opts); err != nil {
 		return nil, err
@@ -136,7 +135,7 @@ func Analyze(ctx context.Context, state *cluster.State, rates scenario.Rates, op
 	return analysis, nil
 }
 
-// check finds everything that is wrong with the question.
+// check reports everything that is wrong with the question.
 func check(state *cluster.State, rates scenario.Rates, opts Options) error {
 	path := field.NewPath("rates")
 	errs := rates.Validate(path)
@@ -163,7 +162,7 @@ func check(state *cluster.State, rates scenario.Rates, opts Options) error {
 	return errors.Join(all...)
 }
 
-// owners are the keys of the map, sorted.
+// owners returns the keys of the map, sorted.
 func owners(quorum map[cluster.Ref]int) []cluster.Ref {
 	return slices.SortedFunc(maps.Keys(quorum), cluster.Ref.Compare)
 }

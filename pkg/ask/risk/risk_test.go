@@ -80,7 +80,7 @@ func budget(name, app string, desired int32) *policyv1.PodDisruptionBudget {
 	return pdb
 }
 
-// u returns a rate whose unavailability is the share. 1 - share of the time it is up: λr = share / (1 - share).
+// u returns a rate with that unavailability. It is up for 1 - share of the time: λr = share / (1 - share).
 func u(share float64) scenario.Rate {
 	return scenario.Rate{Rate: fmt.Sprintf("%.17g/hour", share/(1-share)), Recovery: "1h"}
 }
@@ -175,13 +175,13 @@ func TestEqualNodesAreBinomial(t *testing.T) {
 	}
 }
 
-// The components of a world are its domains, and its nodes: everything that fails by itself.
+// component is a domain or a node of a world: everything that fails independently.
 type component struct {
 	u     float64
 	nodes []int
 }
 
-// enumerate adds up all subsets of failed components: the probability of each number of pods down.
+// enumerate adds up all subsets of failed components into the probability of each number of pods down.
 func enumerate(pods []int, components []component) []float64 {
 	total := 0
 	for _, n := range pods {
@@ -211,7 +211,7 @@ func enumerate(pods []int, components []component) []float64 {
 	return dist
 }
 
-// random makes a small world: zones in regions, unless they cross, with some labels missing. It has at most 12 components.
+// random returns a small world: zones in regions, unless they cross, with some labels missing. It has at most 12 components.
 func random(r *rand.Rand, cross bool) (state *cluster.State, rates scenario.Rates, pods []int, components []component) {
 	shares := []float64{0.05 + 0.3*r.Float64(), 0.05 + 0.3*r.Float64(), 0.05 + 0.3*r.Float64()}
 	rates = scenario.Rates{"region": u(shares[0]), "zone": u(shares[1]), "node": u(shares[2])}
@@ -276,7 +276,7 @@ func TestExactAgainstAllSubsets(t *testing.T) {
 	}
 }
 
-// Worlds whose zones cross regions: trials come near what all subsets give, and the expected value is exact all the same.
+// In worlds whose zones cross regions, trials come close to the sum over all subsets, and the expected value is still exact.
 func TestTrialsWhereDomainsCross(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	checked, hits := 0, 0
@@ -460,7 +460,7 @@ func TestLevelsAndAssumptions(t *testing.T) {
 			t.Errorf("no %q in the assumptions:\n%s", text, said)
 		}
 	}
-	// One pod is in one rack of one zone, which nest, though racks and zones of the cluster do not.
+	// One pod is in one rack of one zone, which nest, although racks and zones of the cluster do not.
 	state.Pods = state.Pods[:1]
 	if w := analyze(t, state, rates, risk.Options{}).Workloads[0]; w.Method != risk.Exact {
 		t.Errorf("one pod: method %s", w.Method)
@@ -507,7 +507,7 @@ func TestSameOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// large is 500 workloads of 100 pods on 5,000 nodes of 100 racks, 9 zones and 3 regions, each workload with a budget.
+// large returns 500 workloads of 100 pods on 5,000 nodes in 100 racks, 9 zones and 3 regions, each workload with a budget.
 func large(cross bool) (*cluster.State, scenario.Rates, risk.Options) {
 	const nodes, workloads, replicas = 5000, 500, 100
 	state := &cluster.State{Now: cluster.Epoch}
@@ -551,7 +551,7 @@ func BenchmarkTrials(b *testing.B) {
 	}
 }
 
-// BenchmarkDaemonSet is one workload with a pod on each of 5,000 nodes.
+// BenchmarkDaemonSet analyzes one workload with a pod on each of 5,000 nodes.
 func BenchmarkDaemonSet(b *testing.B) {
 	var places []place
 	for range 5000 {

@@ -9,19 +9,19 @@ import (
 // Proportion is how often something happened in a number of independent trials.
 type Proportion struct{ Successes, N int }
 
-// Value is the share of the trials in which it happened, between 0 and 1; N must not be 0.
+// Value returns the fraction of the trials in which it happened, between 0 and 1; N must not be 0.
 func (p Proportion) Value() float64 { return float64(p.Successes) / float64(p.N) }
 
-// Wilson returns the bounds of the Wilson score interval for the probability behind the proportion. Unlike the textbook
-// interval around the mean it holds for rare events too: nothing in n trials does not mean never. The confidence is between 0
-// and 1, such as 0.95. See https://doi.org/10.1080/01621459.1927.10502953.
+// Wilson returns the bounds of the Wilson score interval for the probability behind the proportion. Unlike the textbook interval around the
+// mean, it is also valid for rare events: nothing in n trials does not mean never. The confidence is between 0 and 1, such as 0.95. See
+// https://doi.org/10.1080/01621459.1927.10502953.
 func (p Proportion) Wilson(confidence float64) (low, high float64) {
 	n, share := float64(p.N), p.Value()
 	z := distuv.UnitNormal.Quantile((1 + confidence) / 2)
 	middle := share + z*z/(2*n)
 	reach := z * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
 	low, high = (middle-reach)/(1+z*z/n), (middle+reach)/(1+z*z/n)
-	// Exactly so in theory, and not always after rounding.
+	// Exact in theory, but not always after rounding.
 	if p.Successes == 0 {
 		low = 0
 	}

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// ChiSquared returns the chance that counts of independent draws are as far as these, or farther, from what the probabilities lead
-// to expect: Pearson's test. The probabilities are above 0 and add up to 1. Outcomes that are expected fewer than once in all are
-// counted together, the rarest first, as the test is not valid for them alone. With a single outcome the chance is 1.
+// ChiSquared returns the probability that counts of independent draws deviate at least this much from what the probabilities predict:
+// Pearson's test. The probabilities are above 0 and add up to 1. Outcomes with an expected total count below one are merged, the rarest
+// first, since the test is not valid for them alone. With a single outcome the result is 1.
 func ChiSquared(counts, probabilities []float64) float64 {
 	n := 0.0
 	order := make([]int, len(counts))
@@ -46,18 +46,18 @@ func ChiSquared(counts, probabilities []float64) float64 {
 	return distuv.ChiSquared{K: float64(len(expected) - 1)}.Survival(stat.ChiSquare(observed, expected))
 }
 
-// Quantile returns the smallest value such that the share p of the sorted sample, which is not empty, is no larger.
+// Quantile returns the smallest value of the sorted, non-empty sample such that at least the fraction p of it is no larger.
 func Quantile(sorted []float64, p float64) float64 {
 	return stat.Quantile(p, stat.Empirical, sorted, nil)
 }
 
-// MedianInterval returns an interval that holds the median of what the sorted sample was drawn from, with at least the confidence,
-// such as 0.95, whatever the distribution is: two of the sample's order statistics, of which one draw in two is expected below the
-// median. Samples too small for it give their extremes.
+// MedianInterval returns an interval that contains the median of the distribution behind the sorted sample with at least the confidence,
+// such as 0.95, whatever the distribution is. Its bounds are two order statistics of the sample, where each draw is below the median with
+// probability one half. Samples that are too small give their extremes.
 func MedianInterval(sorted []float64, confidence float64) (low, high float64) {
 	n := len(sorted)
 	below := distuv.Binomial{N: float64(n), P: 0.5}
-	// As many draws or fewer are below the median with at most half of what the confidence leaves.
+	// At most that many draws are below the median with at most half of the remaining probability.
 	k := sort.Search(n, func(k int) bool { return below.CDF(float64(k)) > (1-confidence)/2 })
 	k = min(max(k, 1), (n+1)/2)
 	return sorted[k-1], sorted[n-k]

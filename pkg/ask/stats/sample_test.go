@@ -16,8 +16,8 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// Of ten draws, at most one is below the median with a chance of (1+10)/1024 = 1.1 %, and at most two with one of 5.5 %. So the second
-// and the ninth hold the median with more than 95 %, and the third and the eighth do not.
+// Of ten draws, at most one is below the median with probability (1+10)/1024 = 1.1 %, and at most two with 5.5 %. So the second and the
+// ninth contain the median with more than 95 %, and the third and the eighth do not.
 func TestMedianInterval(t *testing.T) {
 	sample := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	if low, high := stats.MedianInterval(sample, 0.95); low != 2 || high != 9 {
@@ -28,7 +28,7 @@ func TestMedianInterval(t *testing.T) {
 	}
 }
 
-// 60 of 100 tosses of a fair coin are (10² + 10²)/50 = 4 away, which happens with a chance of 4.55 %.
+// 60 of 100 tosses of a fair coin deviate by (10² + 10²)/50 = 4, which has a probability of 4.55 %.
 func TestChiSquared(t *testing.T) {
 	if got := stats.ChiSquared([]float64{60, 40}, []float64{0.5, 0.5}); math.Abs(got-0.0455) > 0.0001 {
 		t.Errorf("got %g, want 0.0455", got)

@@ -98,7 +98,7 @@ func TestTrialsAreTheSameOnAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
-// The first draws of the trials have to be as good as one generator's stream: spread evenly, and none related to the last.
+// The first draws of the trials must be as good as one generator's stream: spread evenly, and unrelated to each other.
 func TestTrialsAreIndependent(t *testing.T) {
 	const n, buckets = 100_000, 10
 	for seed := range uint64(5) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// auditEvent is what matters of an Event of audit.k8s.io/v1.
+// auditEvent contains the relevant fields of an Event of audit.k8s.io/v1.
 type auditEvent struct {
 	Kind      string `json:"kind"`
 	Stage     string `json:"stage"`
@@ -38,11 +38,10 @@ type auditEvent struct {
 	ResponseObject           json.RawMessage  `json:"responseObject"`
 }
 
-// maxLine is the size of the longest line of an audit log that is read: a request to the API server has at most 3 MiB, and the
-// answer is as large.
+// maxLine is the maximum size of a line of an audit log: a request to the API server has at most 3 MiB, and the response may be as large.
 const maxLine = 16 << 20
 
-// decodeAudit reads an audit log: an Event of audit.k8s.io/v1 on each line. Lines about other things than pods are passed over.
+// decodeAudit reads an audit log: an Event of audit.k8s.io/v1 on each line. Lines that are not about pods are skipped.
 func decodeAudit(file string, in io.Reader) ([]fact, error) {
 	var facts []fact
 	pods := false
@@ -77,12 +76,12 @@ func decodeAudit(file string, in io.Reader) ([]fact, error) {
 	case err != nil:
 		return nil, err
 	case !pods:
-		return nil, fmt.Errorf("%s: no request about pods is in it; give the audit log of the API server, with pods and pods/binding", file)
+		return nil, fmt.Errorf("%s: no requests about pods; give an audit log of the API server with pods and pods/binding", file)
 	}
 	return facts, nil
 }
 
-// facts are what the request did to a pod.
+// facts returns what the request did to a pod.
 func (e *auditEvent) facts() []fact {
 	f := fact{
 		exact: true, at: e.StageTimestamp.Time, uid: e.ObjectRef.UID,
@@ -99,7 +98,7 @@ func (e *auditEvent) facts() []fact {
 			f.node = binding.Target.Name
 		}
 		f.what, f.at = wasScheduled, e.RequestReceivedTimestamp.Time
-		f.uid = "" // of the binding, not of the pod
+		f.uid = "" // the binding's, not the pod's
 		if binding.UID != "" {
 			f.uid = binding.UID
 		}
@@ -113,7 +112,7 @@ func (e *auditEvent) facts() []fact {
 	case e.Verb == "delete":
 		f.what = wasAsked
 		var options metav1.DeleteOptions
-		_ = json.Unmarshal(e.RequestObject, &options) // as little as there is, with an audit level that leaves it out
+		_ = json.Unmarshal(e.RequestObject, &options) // may be missing, depending on the audit level
 		now := options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 ||
 			pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 		if now || strings.HasPrefix(e.User.Username, "system:node:") {

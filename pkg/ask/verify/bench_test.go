@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// large is the dump of a cluster of 120 nodes in which workloads of many rules came: 1,485 pods are there, and those of every fifth
+// large returns the dump of a cluster of 120 nodes to which workloads with many rules came: 1,485 pods are there, and those of every fifth
 // workload have left. The facts are when and where all of them were placed.
 func large(tb testing.TB) (*cluster.State, []fact) {
 	tb.Helper()
@@ -72,8 +72,8 @@ func large(tb testing.TB) (*cluster.State, []fact) {
 	return state.Without(left...), facts
 }
 
-// BenchmarkDump is the replay of a dump of which two thirds of the placements diverge, BenchmarkHistory with when and where all pods were
-// placed, and nothing more of those that left.
+// BenchmarkDump replays a dump of which two thirds of the placements diverge, BenchmarkHistory one with the time and place of all
+// placements, but nothing else about the pods that left.
 func BenchmarkDump(b *testing.B)    { benchmarkLarge(b, false) }
 func BenchmarkHistory(b *testing.B) { benchmarkLarge(b, true) }
 

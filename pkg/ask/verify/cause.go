@@ -14,21 +14,20 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// Class is what a divergence could come from. Each is a check that was run, in this order, and the first that holds is told; see
+// Class is the possible cause of a divergence. The classes are checked in this order, and the first that holds is reported; see
 // docs/verify.md.
 type Class string
 
-// The classes.
 const (
-	// SameSecond: at another place among the pods of its second the pod's node is among the best.
+	// SameSecond: at another position among the pods of its second, the pod's node is among the best.
 	SameSecond Class = "same second"
-	// LaterChange: it is without the node's taints, or without the pod's node affinity, or without the images on the nodes.
+	// LaterChange: it is without the node's taints, without the pod's node affinity, or without the images on the nodes.
 	LaterChange Class = "later change"
-	// MissingObject: it is once what the dump lacks is made up for: the pod's owner, or its volumes.
+	// MissingObject: it is once an object that the dump lacks is made up: the pod's owner, or its volumes.
 	MissingObject Class = "missing object"
-	// Sampling: it is if the search for feasible nodes begins at some node, and ends once there are enough.
+	// Sampling: it is if the search for feasible nodes begins at a certain node, and ends once it has found enough.
 	Sampling Class = "sampling"
-	// DeletedPods: it is by the scores of all plugins but those that look at the pods which run.
+	// DeletedPods: it is by the scores of all plugins except those that depend on the running pods.
 	DeletedPods Class = "deleted pods"
 	// Configuration: it is if one plugin's score has no weight.
 	Configuration Class = "configuration"
@@ -36,18 +35,18 @@ const (
 	Unexplained Class = "unexplained"
 )
 
-// cause looks for what a divergence could come from.
+// cause looks for the possible cause of a divergence.
 type cause struct {
 	*replay
 	*life
 	look   *look
 	placed *Placement
-	// earlier are the pods of earlier groups, bound those that were placed before the pod, left the others of its group.
+	// earlier are the pods of earlier groups, bound those placed before the pod, left the others of its group.
 	earlier, bound, left []*life
 	ends                 int
 }
 
-// now is the cluster just before the pod was placed.
+// now returns the cluster just before the pod was placed.
 func (c *cause) now() *cluster.State { return c.before(c.at, c.bound, c.ends) }
 
 // find runs the checks, and keeps the first that holds.
@@ -77,14 +76,14 @@ func (c *cause) find() error {
 	return nil
 }
 
-// best schedules the pod on the state, and tells whether its node is among the best.
+// best schedules the pod on the state, and reports whether its node is among the best.
 func (c *cause) best(state *cluster.State, pod *v1.Pod) (bool, error) {
 	seen, err := c.replay.look(state, pod)
 	return err == nil && seen.has(c.node), err
 }
 
-// sameSecond tries the pod before the others of its second, and after them. Pods that are alike and on one node gain nothing by
-// changing places, so those stay where they are.
+// sameSecond tries the pod before and after the others of its second. Swapping alike pods on one node has no effect, so those stay where
+// they are.
 func (c *cause) sameSecond() (string, error) {
 	same := func(other *life) bool { return alike(other.running) == alike(c.running) && other.node == c.node }
 	first := slices.Clone(c.earlier)
@@ -136,10 +135,10 @@ func (c *cause) laterChange() (string, error) {
 	return "", nil
 }
 
-// without tells whether the node is among the best if the plugin's score has no weight.
+// without reports whether the node is among the best if the plugin's score has no weight.
 func (c *cause) without(plugin string, state *cluster.State) (bool, error) {
 	if c.look.candidate(c.node) == nil {
-		return false, nil // scores refuse no node
+		return false, nil // scores reject no node
 	}
 	engine, err := c.engine(c.pod.Spec.SchedulerName+" without "+plugin, func(config *sched.Config) *sched.Config {
 		return all(config).WithScoreWeight(c.pod.Spec.SchedulerName, plugin, 0)
@@ -195,7 +194,7 @@ func (c *cause) missingOwner() cluster.Object {
 	return nil
 }
 
-// missingVolumes are the pod's volumes of which the dump lacks an object, by name, with that object.
+// missingVolumes returns the pod's volumes for which the dump lacks an object, by name, with that object.
 func (c *cause) missingVolumes() map[string]string {
 	missing := map[string]string{}
 	for _, volume := range c.pod.Spec.Volumes {
@@ -224,12 +223,11 @@ func (c *cause) missingVolumes() map[string]string {
 	return missing
 }
 
-// ofPods are the plugins whose scores depend on the pods that run.
+// ofPods are the plugins whose scores depend on the running pods.
 var ofPods = []string{"NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySpread", "InterPodAffinity"}
 
-// deletedPods compares the scores that do not depend on pods. A node that lacks a pod to be near, or that has too many in its
-// domain, is looked at without those rules first. Where all pods that came and went are recorded, it could only be those of which not
-// everything is known.
+// deletedPods compares the scores that do not depend on pods. If the node lacks a pod to be near, or has too many in its domain, it first
+// drops those rules. If all pods that came and went are recorded, only those that are not fully known could be the cause.
 func (c *cause) deletedPods() (string, error) {
 	others := "others, deleted since, could have been there"
 	if c.complete {

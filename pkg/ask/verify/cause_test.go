@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// node is a node of 4 CPUs in YAML; more goes into its fields, and created into its metadata.
+// node returns a node of 4 CPUs in YAML; more is added to its fields, and created to its metadata.
 func node(name, meta, more string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -27,7 +27,7 @@ metadata: {name: %s%s, labels: {kubernetes.io/hostname: %[1]s, disk: %[1]s}}
 
 const fourCPUs = `status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}`
 
-// runs is a pod of one CPU that got its node in that second of the hour; more goes into its spec.
+// runs returns a pod of one CPU that got its node in that second of the hour; more is added to its spec.
 func runs(name, on string, second int, meta, more string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -38,8 +38,8 @@ status: {phase: Running, conditions: [{type: PodScheduled, status: "True", lastT
 `, name, on, second, meta, more)
 }
 
-// Two nodes of 4 CPUs and pods of 1 CPU: an empty node has more points by NodeResourcesFit than one with a pod, two empty ones are
-// equal. Each world has one pod, or two, on a node that is not the best.
+// Two nodes of 4 CPUs and pods of 1 CPU: NodeResourcesFit gives an empty node more points than one with a pod; two empty ones are equal.
+// Each world has one pod, or two, on a node that is not the best.
 func TestCauses(t *testing.T) {
 	equal := node("n1", "", fourCPUs) + node("n2", "", fourCPUs)
 	replica := `, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: rs, controller: true}]`
@@ -55,7 +55,7 @@ func TestCauses(t *testing.T) {
 		"two of one second on one node": {equal + runs("a", "n1", 1, "", "") + runs("b", "n1", 1, "", ""), []string{
 			"b on n1, best n2, rank 2: same second: before the others of its second it is among the best: the order within a second is not known",
 		}},
-		// They are alike, so that changing places changes nothing.
+		// They are alike, so swapping them changes nothing.
 		"alike ones of one second on one node": {equal + runs("a", "n1", 1, replica, "") + runs("b", "n1", 1, replica, ""), []string{
 			"b on n1, best n2, rank 2: deleted pods: the better nodes are ahead only by scores that depend on the pods which ran: others, deleted since, could have been there",
 		}},
@@ -118,7 +118,7 @@ status: {phase: Bound}
 	}
 }
 
-// Static pods, ended ones and those of another scheduler are counted; the first and the last take their room all the same.
+// Static pods, ended ones and those of another scheduler are counted; the first and the last still take their room.
 func TestSkipped(t *testing.T) {
 	result := verified(t, readDump(t, node("n1", "", fourCPUs)+node("n2", "", fourCPUs)+
 		runs("static", "n1", 1, `, annotations: {kubernetes.io/config.mirror: x}`, "")+
@@ -145,8 +145,8 @@ func TestNothingToVerify(t *testing.T) {
 	}
 }
 
-// 120 nodes, of which the two large ones are the best for every pod. A real search looks at 100 feasible ones and goes on where the
-// last one ended, so that it passes over them now and then; each time that is known to be possible.
+// 120 nodes, of which the two large ones are the best for every pod. A real search stops at 100 feasible ones and continues where the last
+// one ended, so it sometimes skips them; the check must recognize this each time.
 func TestSampling(t *testing.T) {
 	var world strings.Builder
 	for i := range 120 {

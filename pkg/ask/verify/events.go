@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// event is an Event of v1 or of events.k8s.io/v1: the latter calls the same things by other names.
+// event is an Event of v1 or of events.k8s.io/v1, which names the same things differently.
 type event struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -35,8 +35,8 @@ type event struct {
 	Items             []json.RawMessage   `json:"items"`
 }
 
-// decodeEvents reads Events, one by one or in lists, as kubectl get events -A -o json gives them. Other objects are passed over, so
-// that a file may hold them besides.
+// decodeEvents reads Events, single or in lists, as kubectl get events -A -o json prints them. Other objects are skipped, so a file may
+// contain them, too.
 func decodeEvents(file string, data []byte) ([]fact, error) {
 	var facts []fact
 	found := 0
@@ -70,16 +70,16 @@ func decodeEvents(file string, data []byte) ([]fact, error) {
 			err = add(document)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s; give what kubectl get events -A -o json wrote", file, jsonProblem(err))
+			return nil, fmt.Errorf("%s: %s; give the output of kubectl get events -A -o json", file, jsonProblem(err))
 		}
 	}
 	if found == 0 {
-		return nil, fmt.Errorf("%s: no Event is in it; give what kubectl get events -A -o json wrote", file)
+		return nil, fmt.Errorf("%s: no Events; give the output of kubectl get events -A -o json", file)
 	}
 	return facts, nil
 }
 
-// jsonProblem is what is wrong with the JSON, in one line.
+// jsonProblem describes what is wrong with the JSON, in one line.
 func jsonProblem(err error) string {
 	var syntax *json.SyntaxError
 	switch {
@@ -99,7 +99,7 @@ var (
 	marked   = regexp.MustCompile(`^Marking for deletion Pod (\S+)/(\S+)$`)
 )
 
-// facts are what the event says of pods; nothing for most events.
+// facts returns what the event says about pods, usually nothing.
 func (e *event) facts() []fact {
 	about := e.InvolvedObject
 	if about == nil {
@@ -127,9 +127,9 @@ func (e *event) facts() []fact {
 		last := f
 		last.at, last.exact = e.last(), false
 		if !strings.HasPrefix(words, "(combined from similar events)") {
-			return []fact{f, last} // the same words, so a pod of the same name
+			return []fact{f, last} // the same message, so a pod with the same name
 		}
-		// Many events of a kind become one, which has the words of the last.
+		// Similar events are combined into one with the message of the last.
 		last.count, last.first = count, at
 		return []fact{last}
 	}
@@ -165,8 +165,8 @@ func (e *event) facts() []fact {
 	return nil
 }
 
-// at is when the event first was recorded, and whether that is known more finely than to the second. The name of an event ends in that
-// moment, in nanoseconds and hexadecimal; GenerateEventName in
+// at returns when the event was first recorded, and whether that is known more precisely than to the second. The name of an event ends in
+// that time, in nanoseconds and hexadecimal; GenerateEventName in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/client-go/tools/record/util/util.go.
 func (e *event) at() (at time.Time, exact bool) {
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.DeprecatedFirst.Time, e.CreationTimestamp.Time} {
@@ -187,7 +187,7 @@ func (e *event) at() (at time.Time, exact bool) {
 	return at, false
 }
 
-// last is the second in which an event that stands for several was recorded last.
+// last returns the second in which a combined event was last recorded.
 func (e *event) last() time.Time {
 	for _, t := range []time.Time{e.LastTimestamp.Time, e.DeprecatedLast.Time} {
 		if !t.IsZero() {

@@ -16,27 +16,27 @@ import (
 )
 
 const (
-	// maxAmounts is how many amounts of CPU, and of memory, are tried for pods of which nothing is known but where they were.
+	// maxAmounts is how many amounts of CPU, and of memory, are tried for pods of which only the node is known.
 	maxAmounts = 8
-	// maxFitted is how many placements are looked at to find what is not known of pods that are gone.
+	// maxFitted is how many placements are examined to infer what is not known about pods that are gone.
 	maxFitted = 15_000
-	// maxSweeps is how often each of the groups is fitted to the others.
+	// maxSweeps is how often each group is fitted to the others.
 	maxSweeps = 4
-	// maxFirst is how many placements a form is tried on first, and maxBest how many forms then are tried on all.
+	// maxFirst is how many placements a form is first tried on, and maxBest how many forms are then tried on all.
 	maxFirst, maxBest = 48, 6
 )
 
-// unknownPods are pods of one workload that are gone, and nobody has recorded when, or what they were like.
+// unknownPods are pods of one workload that are gone, and of which nobody recorded when they went, or what they were like.
 type unknownPods struct {
 	workload types.NamespacedName
 	lives    []*life // by their scheduling
-	// endless are those of which no end is known. They were there until seen at least.
+	// endless are those without a known end. They existed at least until seen.
 	endless map[*life]bool
 	seen    time.Time
-	// forms are what the pods can have been like; a single one, without requests, if that is known.
+	// forms are what the pods may have been like; if that is known, a single one, without requests.
 	forms []form
-	// form is the position of the form that is assumed, end the placement before which the endless ones are assumed to be gone, start
-	// the first placement after the first of the pods came.
+	// form is the index of the assumed form, end the placement before which the endless ones are assumed to be gone, and start the first
+	// placement after the first of the pods came.
 	form, end, start int
 }
 
@@ -45,12 +45,12 @@ type form struct {
 	pods     map[*life]*v1.Pod
 }
 
-// fit finds what is not known of the pods that are gone: the form and the end with which the most placements are among the best. Few
-// unknowns stand against many placements, and each is on the report.
+// fit infers what is not known about the pods that are gone: the form and the end with which the most placements are among the best. There
+// are few unknowns and many placements, and the report shows each unknown.
 type fit struct {
 	*replay
 	groups []*unknownPods
-	// seen are the lives whose placement is looked at, by their position in the order of all.
+	// seen are the lives whose placement is examined, by their index in the order of all.
 	seen []int
 	memo map[string]bool
 	err  error
@@ -93,7 +93,7 @@ func (r *replay) fit() error {
 	return f.err
 }
 
-// assumed is what was found of the group.
+// assumed returns what was inferred for the group.
 func (f *fit) assumed(g *unknownPods) Assumed {
 	a := Assumed{Workload: g.workload, Pods: len(g.lives), Endless: len(g.endless), Requests: g.forms[g.form].requests}
 	if len(g.endless) > 0 && g.end < len(f.seen) {
@@ -102,7 +102,7 @@ func (f *fit) assumed(g *unknownPods) Assumed {
 	return a
 }
 
-// cost is the number of placements that are not among the best.
+// cost returns the number of placements that are not among the best.
 func (f *fit) cost() int {
 	n := 0
 	for i := range f.seen {
@@ -113,8 +113,8 @@ func (f *fit) cost() int {
 	return n
 }
 
-// improve takes the form and the end of the group with which the fewest placements are not among the best, the others being as they are.
-// The forms that do best on the first placements after the group came are tried on all.
+// improve sets the form and the end of the group with the fewest placements not among the best, with the others fixed. The forms that do
+// best on the first placements after the group came are tried on all.
 func (f *fit) improve(g *unknownPods) int {
 	if len(g.forms) == 1 && !f.gains(g) {
 		return f.cost()
@@ -142,7 +142,7 @@ func (f *fit) improve(g *unknownPods) int {
 	return f.cost()
 }
 
-// gains tells whether any placement that is not among the best would be if the group was there longer, or not so long.
+// gains reports whether any placement that is not among the best would be if the group existed for a longer or shorter time.
 func (f *fit) gains(g *unknownPods) bool {
 	end := g.end
 	defer func() { g.end = end }()
@@ -161,7 +161,7 @@ func (f *fit) gains(g *unknownPods) bool {
 	return false
 }
 
-// best are the forms that do best on the first placements, a few at most.
+// best returns the few forms that do best on the first placements.
 func (f *fit) best(g *unknownPods, order []int) []int {
 	first := min(g.start+maxFirst, len(f.seen))
 	least, best := first-g.start, []int(nil)
@@ -182,8 +182,8 @@ func (f *fit) best(g *unknownPods, order []int) []int {
 
 func (f *fit) spent() bool { return f.err != nil || len(f.memo) >= maxFitted }
 
-// try returns how many of the placements from the first of the group to the given one are not among the best with that form, and
-// before which of them the endless pods can have gone for that; nil if there would be more than the given number.
+// try returns how many placements, from the first of the group to the given one, are not among the best with that form, and before which of
+// them the endless pods may have gone for that; nil if there would be more than the given number.
 func (f *fit) try(g *unknownPods, form, to, most int) (int, []int) {
 	g.form = form
 	without := make([]int, to+1) // from the ith placement on, once the endless pods are gone
@@ -218,7 +218,7 @@ func (f *fit) try(g *unknownPods, form, to, most int) (int, []int) {
 	return least, ends
 }
 
-// longest is the observation before which the most time passed: if all are as likely as another, the end came then.
+// longest returns the observation before which the most time passed: if all are equally likely, the end came then.
 func (f *fit) longest(ends []int) int {
 	at := func(i int) time.Time {
 		return f.past.lives[f.seen[min(max(i, 0), len(f.seen)-1)]].at
@@ -226,7 +226,7 @@ func (f *fit) longest(ends []int) int {
 	return slices.MaxFunc(ends, func(a, b int) int { return cmp.Compare(at(a).Sub(at(a-1)), at(b).Sub(at(b-1))) })
 }
 
-// earliest is the first placement before which the endless pods of the group can be gone: all of them were there.
+// earliest returns the first placement before which the endless pods of the group may be gone: all of them existed.
 func (f *fit) earliest(g *unknownPods) int {
 	last := g.lives[len(g.lives)-1].at
 	if g.seen.After(last) {
@@ -239,7 +239,7 @@ func (f *fit) earliest(g *unknownPods) int {
 	return i
 }
 
-// agrees tells whether the node of the ith placement is among the best, with the unknown pods as they are assumed to be.
+// agrees reports whether the node of the ith placement is among the best, with the assumed unknown pods.
 func (f *fit) agrees(i int) bool {
 	if f.err != nil {
 		return false
@@ -283,13 +283,13 @@ func (f *fit) agrees(i int) bool {
 	return f.memo[key.String()]
 }
 
-// take gives the pod the form that is assumed.
+// take gives the pod the assumed form.
 func (g *unknownPods) take(l *life) {
 	l.running = g.forms[g.form].pods[l]
 	l.ending = l.running
 }
 
-// settle makes of what was found what the replay goes by.
+// settle converts the result into the replay's input.
 func (f *fit) settle() {
 	for _, g := range f.groups {
 		for _, l := range g.lives {
@@ -302,8 +302,8 @@ func (f *fit) settle() {
 	}
 }
 
-// requests are those that pods can have had of which nothing is known: each of the frequent amounts of CPU in the dump with each of
-// memory, the smallest first.
+// requests returns possible requests of unknown pods: each of the frequent amounts of CPU in the dump with each of memory, the smallest
+// first.
 func requests(state *cluster.State) []v1.ResourceList {
 	count := map[v1.ResourceName]map[int64]int{v1.ResourceCPU: {}, v1.ResourceMemory: {}}
 	seen := map[types.UID]bool{}

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Sources are the files that say what happened in a cluster before it was dumped.
+// Sources are files about what happened in a cluster before it was dumped.
 type Sources struct {
 	// Events are files of Events, Audit are audit logs, Earlier are earlier dumps.
 	Events, Audit, Earlier []string
@@ -26,19 +26,18 @@ type History struct {
 	with    []string
 	facts   []fact
 	files   []ofFile
-	earlier *cluster.State // what earlier dumps hold, or nil
+	earlier *cluster.State // from earlier dumps, or nil
 }
 
-// ofFile are the facts of one file.
 type ofFile struct {
 	name  string
 	facts []fact
 }
 
-// ErrForeign says that a file is of another cluster than the dump.
-var ErrForeign = errors.New("nothing in it is about a pod or a node of the dump; give what was recorded in the same cluster")
+// ErrForeign means that a file is from another cluster than the dump.
+var ErrForeign = errors.New("not about any pod or node of the dump; give a record of the same cluster")
 
-// ReadHistory reads the files. Its error has all problems, a line each.
+// ReadHistory reads the files. Its error has one line per problem.
 func ReadHistory(sources Sources) (*History, error) {
 	h := &History{}
 	var errs []error
@@ -78,7 +77,7 @@ func ReadHistory(sources Sources) (*History, error) {
 	return h, errors.Join(errs...)
 }
 
-// readEarlier reads an earlier dump: its pods were there when it was made, on their nodes, and its controllers have their templates.
+// readEarlier reads an earlier dump: its pods were on their nodes when it was made, and its controllers have their templates.
 func (h *History) readEarlier(file string) ([]fact, error) {
 	set, err := manifest.Read(nil, file)
 	if err != nil {
@@ -92,7 +91,7 @@ func (h *History) readEarlier(file string) ([]fact, error) {
 	if before == nil {
 		before = &cluster.State{Now: unknown}
 	}
-	state, _, err := controller.Admit(before, objs...)
+	state, _, err := admission.Admit(before, objs...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -121,7 +120,7 @@ func (h *History) sources() []string {
 	return h.with
 }
 
-// check refuses files of another cluster.
+// check rejects files from another cluster.
 func (h *History) check(state *cluster.State) error {
 	known := map[string]bool{}
 	for _, node := range state.Nodes {
@@ -141,7 +140,7 @@ func (h *History) check(state *cluster.State) error {
 	return errors.Join(errs...)
 }
 
-// covers tells whether the history goes back to the first of the dump's pods, so that no pod can have come and gone unrecorded.
+// covers reports whether the history goes back to the first of the dump's pods, so that no pod can have come and gone unrecorded.
 func (h *History) covers(lives []*life) bool {
 	var first time.Time
 	for _, f := range h.facts {

@@ -37,7 +37,7 @@ func gunzip(t *testing.T, file string) []byte {
 	return data
 }
 
-// history is the recorded history: the dump, and the Events that go with it in a file of their own.
+// recorded returns the recorded history: the dump, and its Events in a separate file.
 func recorded(t *testing.T) (s *scenario.Scenario, events string) {
 	t.Helper()
 	s, err := loader.FromFiles(bytes.NewReader(gunzip(t, "testdata/history/dump.json.gz")), []string{"-"}, nil, loader.Options{Dump: true})
@@ -51,8 +51,8 @@ func recorded(t *testing.T) (s *scenario.Scenario, events string) {
 	return s, events
 }
 
-// A real control plane v1.37.1 created, scaled, restarted and deleted 40 workloads on 60 nodes, one after the other. The dump alone
-// leaves nearly half of the placements open; with the Events that were recorded all are explained.
+// A real control plane v1.37.1 created, scaled, restarted and deleted 40 workloads on 60 nodes, one after another. The dump alone leaves
+// nearly half of the placements open; the recorded Events explain all of them.
 func TestRecordedHistory(t *testing.T) {
 	s, events := recorded(t)
 	alone, err := Run(t.Context(), s, Options{})
@@ -86,7 +86,7 @@ func TestRecordedHistory(t *testing.T) {
 	}
 }
 
-// What is fitted to the placements does not explain just any: pods that are said to be on another node than they were are found, and few
+// What is fitted to the placements does not explain just anything: pods that are reported on another node than they were are found, and few
 // others. They are of the last that came, since each leaves room on the node where it really was.
 func TestMovedPodsOfAHistoryAreFound(t *testing.T) {
 	s, events := recorded(t)
@@ -132,7 +132,7 @@ func TestMovedPodsOfAHistoryAreFound(t *testing.T) {
 	}
 }
 
-// A pod of which nothing is known but where it was stands among those of its half second, also where they diverge.
+// A pod of which only the node is known is sorted among those of its half second, even where they diverge.
 func TestUnknownPodAmongDivergences(t *testing.T) {
 	s := readDump(t, node("n1", "", fourCPUs)+node("n2", "", fourCPUs)+runs("a", "n1", 2, "", "")+
 		strings.ReplaceAll(runs("large", "n1", 2, "", ""), `cpu: "1"`, `cpu: "5"`))
@@ -167,7 +167,7 @@ func TestEventFacts(t *testing.T) {
 		pod + `"firstTimestamp": "2025-03-01T10:00:10Z", "reason": "Killing", "message": "Stopping container c"`:                                 "3 10:00:10 false shop/web-1  0",
 		pod + `"firstTimestamp": "2025-03-01T10:00:10Z", "reason": "Killing", "message": "Container c failed liveness probe, will be restarted"`: "",
 		pod + `"firstTimestamp": "2025-03-01T10:00:10Z", "reason": "Pulled", "message": "x"`:                                                     "",
-		// The name has the nanoseconds: 0x1828a57cae730d00 is 2025-03-01T10:00:10.9Z.
+		// The name contains the nanoseconds: 0x1828a57cae730d00 is 2025-03-01T10:00:10.9Z.
 		set + `"metadata": {"name": "web.1828a57cae730d00"}, "firstTimestamp": "2025-03-01T10:00:10Z", "reason": "SuccessfulDelete", "message": "Deleted pod: web-1"`:                                        "3 10:00:10.9 true shop/web-1  0",
 		set + `"metadata": {"name": "web.1"}, "firstTimestamp": "2025-03-01T10:00:10Z", "reason": "SuccessfulDelete", "message": "Deleted pod: web-1"`:                                                       "3 10:00:10 false shop/web-1  0",
 		set + `"firstTimestamp": "2025-03-01T10:00:10Z", "lastTimestamp": "2025-03-01T10:00:14Z", "count": 3, "reason": "SuccessfulDelete", "message": "(combined from similar events): Deleted pod: web-1"`: "3 10:00:14 false shop/web-1  3",
@@ -187,7 +187,7 @@ func TestEventFacts(t *testing.T) {
 	}
 }
 
-// A pod that is Terminating still holds its room, and its company is still avoided; spreading counts it no more.
+// A Terminating pod still holds its room, and anti-affinity still counts it; spreading no longer does.
 func TestTerminatingPods(t *testing.T) {
 	const apart = `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {app: web}}}]}}`
 	const spread = `, topologySpreadConstraints: [{maxSkew: 1, topologyKey: disk, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]`

@@ -10,20 +10,20 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// look is what the scheduler says of a pod's nodes.
+// look is the scheduler's verdict on a pod's nodes.
 type look struct {
-	// best are the nodes with the top score, feasible is the number of those that were not refused.
+	// best are the nodes with the top score, and feasible is the number of nodes that were not rejected.
 	best     []string
 	feasible int
-	// cycle is what every plugin said, if that was asked for.
+	// cycle is what every plugin decided, if asked for.
 	cycle   *placement.Cycle
 	failure string // why there is no answer
 }
 
-// has tells whether the node is among the best.
+// has reports whether the node is among the best.
 func (l *look) has(node string) bool { return slices.Contains(l.best, node) }
 
-// look schedules the pod on the state, with every node looked at.
+// look schedules the pod on the state, examining every node.
 func (r *replay) look(state *cluster.State, pod *v1.Pod) (*look, error) {
 	engine, err := r.engine("all", all)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *replay) look(state *cluster.State, pod *v1.Pod) (*look, error) {
 	return r.lookBy(engine, state, pod, nil)
 }
 
-// closely is look, and keeps what every plugin said.
+// closely is like look, but keeps what every plugin decided.
 func (r *replay) closely(state *cluster.State, pod *v1.Pod) (*look, error) {
 	engine, err := r.engine("all", all)
 	if err != nil {
@@ -41,8 +41,8 @@ func (r *replay) closely(state *cluster.State, pod *v1.Pod) (*look, error) {
 	return r.lookBy(engine, state, pod, &placement.Depth{})
 }
 
-// lookBy schedules the pod, as it was before it was bound, on the state. It may not preempt: what had to make room for it is not
-// there any more.
+// lookBy schedules the pod, as it was before it was bound, on the state. It must not preempt: whatever had to make room for it is already
+// gone.
 func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod, depth *placement.Depth) (*look, error) {
 	waiting := *pod
 	waiting.DeletionTimestamp = nil
@@ -64,7 +64,7 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod,
 		return nil, r.ctx.Err()
 	}
 	if err != nil {
-		// A plugin cannot answer where it needs an object that is not there; a real scheduler tries such a pod again later.
+		// A plugin fails if an object that it needs is missing; a real scheduler retries such a pod later.
 		seen.failure = err.Error()
 		return seen, nil
 	}
@@ -80,7 +80,7 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod,
 	return seen, nil
 }
 
-// candidate is the node among the feasible ones, or nil.
+// candidate returns the node among the feasible ones, or nil.
 func (l *look) candidate(node string) *placement.Candidate {
 	if l.cycle == nil {
 		return nil
@@ -93,7 +93,7 @@ func (l *look) candidate(node string) *placement.Candidate {
 	return nil
 }
 
-// placement says where the pod's node stands if it is among the best.
+// placement returns where the pod's node ranks, if it is among the best.
 func (l *look) placement(of *life) Placement {
 	p := Placement{Pod: of.pod, At: of.at}
 	if l.has(of.node) {
@@ -102,7 +102,7 @@ func (l *look) placement(of *life) Placement {
 	return p
 }
 
-// divergence says where the node stands that is not among the best.
+// divergence records where a node ranks that is not among the best.
 func (l *look) divergence(p *Placement) {
 	d := &Divergence{}
 	p.Divergence = d
@@ -125,7 +125,7 @@ func (l *look) divergence(p *Placement) {
 	slices.SortStableFunc(d.Ahead, func(a, b Points) int { return int(b.Points - a.Points) })
 }
 
-// refusal is why the node was refused.
+// refusal returns why the node was rejected.
 func (l *look) refusal(node string) *placement.Verdict {
 	if l.failure != "" {
 		return &placement.Verdict{Status: l.failure}

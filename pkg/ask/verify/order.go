@@ -11,8 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// scheduledAt is the second in which the pod got its node: that of its PodScheduled condition, or else of its start, or else of
-// its creation.
+// scheduledAt returns the second in which the pod got its node: that of its PodScheduled condition, or else of its start or its creation.
 func scheduledAt(pod *v1.Pod) time.Time {
 	at := pod.CreationTimestamp
 	if pod.Status.StartTime != nil {
@@ -26,7 +25,7 @@ func scheduledAt(pod *v1.Pod) time.Time {
 	return at.Truncate(time.Second)
 }
 
-// choose sets apart the pods that cannot be scheduled again.
+// choose separates the pods that cannot be scheduled again.
 func (r *replay) choose() {
 	timeless := 0
 	for _, pod := range r.State.Pods {
@@ -49,7 +48,7 @@ func (r *replay) choose() {
 	}
 }
 
-// exempt says why a pod is not scheduled again; "" if it is.
+// exempt returns why a pod is not scheduled again, or "" if it is.
 func (r *replay) exempt(pod *v1.Pod) string {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]

@@ -13,35 +13,35 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// life is a pod on its node: from its scheduling until its deletion, if that has come.
+// life is a pod on its node, from its scheduling until its deletion, if any.
 type life struct {
-	// pod is the pod of the dump, or what its controller made of its template; running is the pod on its node, ending once its
-	// deletion was asked for.
+	// pod is the pod of the dump, or as its controller created it; running is the pod on its node, and ending after its deletion was
+	// requested.
 	pod, running, ending *v1.Pod
 	name                 types.NamespacedName
 	uid                  types.UID
 	node                 string
-	// at is when the scheduler decided, as closely as is known: not before lo and not after hi.
+	// at is when the scheduler decided, as precisely as is known: not before lo and not after hi.
 	at, lo, hi time.Time
-	// present tells that the pod is in the dump, given that no configured scheduler placed it, so that it only takes room.
+	// present means that the pod is in the dump; given means that no configured scheduler placed it, so that it only takes room.
 	present, given bool
-	// asked is when its deletion was asked for, gone when it was no more; nil if it was not, or if nobody knows.
+	// asked is when its deletion was requested, gone when it was gone; nil if it was not, or if nobody knows.
 	asked, gone *end
 	owner       *v1.ObjectReference
-	// object is the pod as a source has it, seen the time at which it was there for certain.
+	// object is the pod in a source, and seen a time at which it certainly existed.
 	object *v1.Pod
 	seen   time.Time
 	exact  bool
-	// version is that of the pod which the scheduler saw, waited tells that it had found no node for it before.
+	// version is the version of the pod that the scheduler saw; waited means that it had found no node for it before.
 	version string
 	waited  bool
-	// Of the ends in their order, terminates is the number after which it is Terminating, ends after which it is no more.
+	// In the order of ends, the pod is Terminating after terminates of them and gone after ends.
 	terminates, ends int
-	// after is the number of ends that certainly came before it: another pod of its name had to be gone.
+	// after is the number of ends that certainly came before it: another pod with its name had to be gone.
 	after int
 }
 
-// end is a moment at which a pod's deletion was asked for, or at which it was gone: not before lo and not after hi.
+// end is a time at which a pod's deletion was requested, or it was gone: not before lo and not after hi.
 type end struct {
 	life       *life
 	gone       bool
@@ -49,24 +49,24 @@ type end struct {
 }
 
 const (
-	// lag is how much later than it happened something may be recorded: a placement is recorded once the pod is bound, and a
-	// deletion once the API server has answered.
+	// lag is how much later than it happened something may be recorded: a placement is recorded once the pod is bound, and a deletion once
+	// the API server has answered.
 	lag = 500 * time.Millisecond
-	// termination is how long a pod takes to end where nothing says when it was gone, unless its grace period is shorter.
+	// termination is how long a pod takes to end if nothing says when it was gone, unless its grace period is shorter.
 	termination = 2 * time.Second
 )
 
-// forever is the number of ends after which a pod is gone that is still there.
+// forever is the number of ends after which a pod that still exists is gone.
 const forever = math.MaxInt
 
-// past is what the dump and the other sources say of the pods that have had a node.
+// past is what the dump and the other sources say about the pods that had a node.
 type past struct {
 	lives []*life
 	byUID map[types.UID]*life
-	named map[types.NamespacedName][]*life // in the order of their scheduling
+	named map[types.NamespacedName][]*life // in order of scheduling
 }
 
-// newPast puts together the lives of all pods: those of the dump, and those that the facts tell of.
+// newPast builds the lives of all pods: those in the dump, and those in the facts.
 func newPast(state *cluster.State, facts []fact) *past {
 	p := &past{byUID: map[types.UID]*life{}, named: map[types.NamespacedName][]*life{}}
 	for _, pod := range state.Pods {
@@ -130,7 +130,7 @@ func (p *past) add(l *life) {
 	}
 }
 
-// schedule notes when a pod got its node; one that is not in the dump is gone.
+// schedule records when a pod got its node; one that is not in the dump is gone.
 func (p *past) schedule(f fact) {
 	l := p.byUID[f.uid]
 	if f.uid == "" {
@@ -154,7 +154,7 @@ func (p *past) schedule(f fact) {
 		l.seen = f.seen
 	}
 	if l.exact && !f.exact || l.exact && l.at.Before(f.at) {
-		return // what was recorded first is the closest
+		return // what was recorded first is the most precise
 	}
 	l.version = cmp.Or(f.version, l.version)
 	l.exact = f.exact
@@ -164,8 +164,8 @@ func (p *past) schedule(f fact) {
 	}
 }
 
-// end notes that the deletion of a pod was asked for, or that it was gone. Of several pods of one name, one after the other, it is the
-// one that was there at that time.
+// end records that the deletion of a pod was requested, or that it was gone. Of several pods with one name, one after another, it is the
+// one that existed at that time.
 func (p *past) end(f fact) {
 	l := p.byUID[f.uid]
 	e := &end{gone: f.what == wasGone, at: f.at, lo: f.at, hi: f.at.Add(time.Second - 1)}
@@ -178,7 +178,7 @@ func (p *past) end(f fact) {
 				continue
 			}
 			if l = same; !f.exact {
-				break // the first of them that has no end
+				break // the first of them without an end
 			}
 		}
 	}
@@ -195,7 +195,7 @@ func (p *past) end(f fact) {
 	}
 }
 
-// endSome notes that the deletion of several pods of a controller was asked for, of which only the last was named. They are those that
+// endSome records that the deletion of several pods of a controller was requested, of which only the last was named. They are those that
 // are gone without a known end, the oldest first.
 func (p *past) endSome(f fact) {
 	left := f.count - 1
@@ -212,8 +212,8 @@ func (p *past) endSome(f fact) {
 	}
 }
 
-// decisions finds when the scheduler decided. It takes pods of one priority in the order in which it sees them, so that one was decided
-// before all those of a later version; its placement may be recorded after theirs, since pods are bound side by side.
+// decisions computes when the scheduler decided. It takes pods of one priority in the order in which it sees them, so a pod was decided
+// before all those of a later version. Its placement may be recorded after theirs, since pods are bound concurrently.
 func (p *past) decisions() {
 	queues := map[int32][]*life{}
 	for _, l := range p.lives {
@@ -256,7 +256,7 @@ func created(l *life) time.Time {
 	return l.pod.CreationTimestamp.Time
 }
 
-// ends completes when the pods were gone, and puts the ends of all of them in their order.
+// ends completes when the pods were gone, and sorts the ends of all of them.
 func (p *past) ends() []*end {
 	var ends []*end
 	for _, l := range p.lives {
@@ -285,8 +285,8 @@ func (p *past) ends() []*end {
 	return ends
 }
 
-// finish says when a pod was gone whose deletion was asked for: at once where its grace period is none, or else after a while, and at
-// the latest when another pod of its name came.
+// finish sets when a pod was gone whose deletion was requested: at once if it has no grace period, otherwise after a while, and at the
+// latest when another pod with its name came.
 func (p *past) finish(l *life) {
 	if l.present {
 		if l.pod.DeletionTimestamp != nil && l.asked == nil {

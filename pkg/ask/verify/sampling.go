@@ -11,11 +11,11 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// minSampled is the number of nodes below which a search always looks at all of them; minFeasibleNodesToFind in
+// minSampled is the number of nodes below which a search always examines all of them; minFeasibleNodesToFind in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
 const minSampled = 100
 
-// sampling begins the search for feasible nodes where it ends before it comes to the better ones.
+// sampling starts the search for feasible nodes where it ends before it reaches the better ones.
 func (c *cause) sampling() (string, error) {
 	state := c.now()
 	mine := c.look.candidate(c.node)
@@ -48,8 +48,8 @@ func (c *cause) sampling() (string, error) {
 	return "", nil
 }
 
-// starts are the first and the last of the nodes, by position, at which a search begins that passes over all nodes with more points,
-// and comes to the pod's own. A search passes over the last feasible nodes, and goes round from the last node to the first.
+// starts returns the first and the last node, by index, at which a search starts that skips all nodes with more points and reaches the
+// pod's own. A search skips the last feasible nodes, and wraps around from the last node to the first.
 func (c *cause) starts(state *cluster.State, points int64, passed int) ([]int, error) {
 	order, err := c.nodeOrder(state)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *cause) starts(state *cluster.State, points int64, passed int) ([]int, e
 	return starts, nil
 }
 
-// nodeOrder is the scheduler's own order of the nodes: that in which it refuses a pod that is for none of them.
+// nodeOrder returns the nodes in the scheduler's own order: the order in which it rejects a pod that fits none of them.
 func (r *replay) nodeOrder(state *cluster.State) ([]string, error) {
 	if len(r.ordered) > 0 && slices.Equal(r.orderOf, state.Nodes) {
 		return r.ordered, nil

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxTried is how many pods, alike ones apart, are tried for each place in the order of a group.
+	// maxTried is how many pods, apart from alike ones, are tried at each position in the order of a group.
 	maxTried = 64
-	// maxSpare is how many attempts a group is given beyond those on its first way.
+	// maxSpare is how many attempts a group gets after its first path.
 	maxSpare = 200
-	// maxGroup is how many pods are put in order together, unless they all came in one second.
+	// maxGroup is how many pods are ordered together, unless they all came in one second.
 	maxGroup = 32
 )
 
-// groups splits the lives, which are in order, where it is certain that one came before the next.
+// groups splits the ordered lives where it is certain that one came before the next.
 func groups(lives []*life) [][]*life {
 	var all [][]*life
 	var latest time.Time
@@ -44,17 +44,18 @@ func groups(lives []*life) [][]*life {
 type search struct {
 	*replay
 	spare  int
-	failed map[string]bool // the pods that were left, and the ends there had been, where there was no way on
+	failed map[string]bool // dead ends: the pods that were left, and the number of ends so far
 }
 
-// taken is the next pod in the order, and after how many ends it was placed. One that no configured scheduler placed has no placement.
+// taken is the next pod in the order, and the number of ends before its placement. A pod that no configured scheduler placed has no
+// placement.
 type taken struct {
 	life      *life
 	ends      int
 	placement *Placement
 }
 
-// arrange returns an order of the pods that are left, or nil if none was found. The order that is the most likely is tried first.
+// arrange returns an order of the pods that are left, or nil if it finds none. It tries the most likely order first.
 func (s *search) arrange(bound, left []*life, ends int) ([]taken, error) {
 	if len(left) == 0 {
 		return []taken{}, nil
@@ -95,7 +96,7 @@ func (s *search) arrange(bound, left []*life, ends int) ([]taken, error) {
 	return nil, nil
 }
 
-// next are the pods that can have been the next: those that did not certainly come after another.
+// next returns the pods that may be next: those that did not certainly come after another.
 func next(left []*life) []*life {
 	first := slices.MinFunc(left, func(a, b *life) int { return a.hi.Compare(b.hi) }).hi
 	n := 1
@@ -105,7 +106,7 @@ func next(left []*life) []*life {
 	return left[:n]
 }
 
-// likely is the number of ends that came before the pod by what was recorded, and not fewer than there have been.
+// likely returns the recorded number of ends before the pod, but at least the number so far.
 func (s *search) likely(l *life, ends int) int {
 	n := max(ends, l.after)
 	for n < len(s.ends) && !s.ends[n].at.After(l.at) {
@@ -114,7 +115,7 @@ func (s *search) likely(l *life, ends int) int {
 	return n
 }
 
-// choices are the numbers of ends that can have come before the pod, the most likely first.
+// choices returns the possible numbers of ends before the pod, the most likely first.
 func (s *search) choices(l *life, ends int) []int {
 	likely := s.likely(l, ends)
 	least, most := likely, likely
@@ -133,7 +134,7 @@ func (s *search) choices(l *life, ends int) []int {
 	return all
 }
 
-// then puts the pod before an order of those that are left.
+// then prepends the pod to an order of those that are left.
 func (s *search) then(next taken, bound, left []*life) ([]taken, error) {
 	rest, err := s.arrange(append(slices.Clip(bound), next.life), left, next.ends)
 	if rest == nil {
@@ -142,7 +143,7 @@ func (s *search) then(next taken, bound, left []*life) ([]taken, error) {
 	return append([]taken{next}, rest...), nil
 }
 
-// looks are what was seen of pods that are alike, each after a number of ends.
+// looks caches looks at alike pods by the number of ends before them.
 type looks map[lookKey]*look
 
 type lookKey struct {
@@ -150,7 +151,7 @@ type lookKey struct {
 	ends  int
 }
 
-// lookOnce looks at pods that are alike once. What is looked at after the first way has come to its end is counted.
+// lookOnce looks at alike pods once. It counts looks after the end of the first path.
 func (s *search) lookOnce(looks looks, bound []*life, l *life, ends int) (*look, error) {
 	key := lookKey{alike(l.running), ends}
 	if seen := looks[key]; seen != nil {
@@ -164,8 +165,8 @@ func (s *search) lookOnce(looks looks, bound []*life, l *life, ends int) (*look,
 	return seen, err
 }
 
-// greedy is the way for a group without such an order: the next pod is the first whose node is among the best by then; if there is
-// none, the first diverges.
+// greedy orders a group without such an order: the next pod is the first whose node is then among the best; if there is none, the first
+// diverges.
 func (s *search) greedy(bound, left []*life, ends int) ([]taken, error) {
 	earlier := bound
 	var order []taken
@@ -199,7 +200,7 @@ func (s *search) greedy(bound, left []*life, ends int) ([]taken, error) {
 	return order, nil
 }
 
-// first is the first pod whose node is among the best, or else the first of all.
+// first returns the first pod whose node is among the best, or else the first of all.
 func (s *search) first(looks looks, bound, left []*life, ends int) (taken, int, *look, error) {
 	for i, l := range next(left) {
 		if l.given {
@@ -225,7 +226,7 @@ func (s *search) first(looks looks, bound, left []*life, ends int) (taken, int, 
 
 func without(lives []*life, i int) []*life { return slices.Concat(lives[:i], lives[i+1:]) }
 
-// key is the same for pods that are alike and on the same nodes.
+// key returns the same string for alike pods on the same nodes.
 func key(lives []*life, ends int) string {
 	names := make([]string, len(lives))
 	for i, l := range lives {
@@ -235,7 +236,7 @@ func key(lives []*life, ends int) string {
 	return fmt.Sprint(ends, " ", strings.Join(names, " "))
 }
 
-// alike is the same for pods that the scheduler cannot tell apart: those of a ReplicaSet or a Job, unless they bring claims of
+// alike returns the same UID for pods that the scheduler cannot distinguish: those of a ReplicaSet or a Job, unless they have claims of
 // their own.
 func alike(pod *v1.Pod) types.UID {
 	ref := metav1.GetControllerOfNoCopy(pod)

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// stand gives all pods the form in which they stood on their nodes. Of those that are gone some are unknown, and the pods of nodes that
-// are gone, too, matter no more.
+// stand sets the form of all pods on their nodes. Some of those that are gone are unknown; the pods of nodes that are also gone no longer
+// matter.
 func (r *replay) stand(h *History) {
 	templates := newTemplates(r.State, h.earlier)
 	deployments := map[types.NamespacedName]string{}
@@ -69,7 +69,7 @@ func (r *replay) stand(h *History) {
 	})
 }
 
-// forms are what the pods of a workload can have been like of which nothing is known.
+// forms returns what the pods of an unknown workload may have been like.
 func (r *replay) forms() []form {
 	var forms []form
 	for _, amounts := range requests(r.State) {
@@ -78,8 +78,8 @@ func (r *replay) forms() []form {
 	return forms
 }
 
-// like is a pod of that life in the nth form: with these requests, and with the labels that the workloads of the dump bear their own
-// names by. Each form has a UID of its own, as a scheduler takes what has the same for the same.
+// like returns a pod of that life in the nth form: with these requests, and with the labels that carry the workload names in the dump. Each
+// form has its own UID, since a scheduler treats pods with the same UID as the same.
 func (r *replay) like(l *life, n int, amounts v1.ResourceList, workload string) *v1.Pod {
 	labels := map[string]string{}
 	for _, key := range r.labelKeys {
@@ -91,8 +91,8 @@ func (r *replay) like(l *life, n int, amounts v1.ResourceList, workload string) 
 	}, l.node, l.at)
 }
 
-// stand makes of the pod what stands on its node, before and after its deletion was asked for. A start time that no other pod has is
-// what a scheduler wants; with it, the same pod need not be looked at again.
+// stand derives from the pod what is on its node, before and after its deletion was requested. The scheduler needs unique start times;
+// setting them here saves looking at the same pod again.
 func (l *life) stand(pod *v1.Pod) {
 	running := *pod
 	start := metav1.NewTime(l.at.Truncate(time.Second).Add(1))
@@ -103,10 +103,10 @@ func (l *life) stand(pod *v1.Pod) {
 	l.running, l.ending = &running, &ending
 }
 
-// hash is the end of a ReplicaSet's name that comes from its template.
+// hash matches the end of a ReplicaSet's name that derives from its template.
 var hash = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{1,10}$`)
 
-// ownerName is the name of the pod's controller, as it was recorded or as the pod's name has it.
+// ownerName returns the name of the pod's controller, as recorded or derived from the pod's name.
 func (l *life) ownerName() string {
 	if l.owner != nil {
 		return l.owner.Name
@@ -114,7 +114,7 @@ func (l *life) ownerName() string {
 	return suffix.ReplaceAllString(l.name.Name, "")
 }
 
-// labelKeys are the labels by which most pods bear the name of their workload.
+// labelKeys returns the labels with which most pods carry the name of their workload.
 func labelKeys(state *cluster.State) []string {
 	count, all := map[string]int{}, 0
 	owner := state.Owners()

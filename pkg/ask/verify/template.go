@@ -16,9 +16,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// templates find what a pod that is gone was like: what its controller makes of its template.
+// templates finds what a pod that is gone was like: what its controller creates from its template.
 type templates struct {
-	states   []*cluster.State                 // the dump, then what is known besides
+	states   []*cluster.State                 // the dump, then other states
 	siblings map[types.NamespacedName]*v1.Pod // a pod of the dump by its owner, for owners that are not in it
 	made     map[string]*v1.Pod
 }
@@ -41,10 +41,10 @@ func newTemplates(states ...*cluster.State) *templates {
 	return t
 }
 
-// suffix is the end of a name that a controller has generated.
+// suffix matches the end of a name that a controller generated.
 var suffix = regexp.MustCompile(`-([bcdfghjklmnpqrstvwxz2456789]{5}|[0-9]+)$`)
 
-// pod returns the pod of that life as its controller made it, or nil if nothing says what that was.
+// pod returns the pod of that life as its controller created it, or nil if unknown.
 func (t *templates) pod(l *life) *v1.Pod {
 	if l.object != nil {
 		return t.placed(l.object, l)
@@ -82,7 +82,7 @@ func (t *templates) from(state *cluster.State, l *life, owner string) *v1.Pod {
 			return t.make(&o.Spec.Template, o, "Job", "", l)
 		}
 	}
-	for _, o := range state.CronJobs { // its Job bears its name and the time
+	for _, o := range state.CronJobs { // its Job's name is the CronJob's and the time
 		if o.Namespace == l.name.Namespace && o.Name == suffix.ReplaceAllString(owner, "") {
 			return t.make(&o.Spec.JobTemplate.Spec.Template, o, "CronJob", "", l)
 		}
@@ -90,7 +90,8 @@ func (t *templates) from(state *cluster.State, l *life, owner string) *v1.Pod {
 	return nil
 }
 
-// revised is the template of a StatefulSet or DaemonSet at the time of that life, as its ControllerRevisions have it, and that one's name.
+// revised returns the template of a StatefulSet or DaemonSet at the time of that life, from its ControllerRevisions, and the revision's
+// name.
 func (t *templates) revised(state *cluster.State, owner cluster.Object, now *v1.PodTemplateSpec, l *life) (*v1.PodTemplateSpec, string) {
 	var then *appsv1.ControllerRevision
 	for _, r := range state.ControllerRevisions {
@@ -115,14 +116,14 @@ func (t *templates) revised(state *cluster.State, owner cluster.Object, now *v1.
 	return &patch.Spec.Template, then.Name
 }
 
-// make returns the pod of that life. All that are made of one template share what they have in common.
+// make returns the pod of that life. All pods of one template share what they have in common.
 func (t *templates) make(template *v1.PodTemplateSpec, owner cluster.Object, kind, revision string, l *life) *v1.Pod {
 	key := strings.Join([]string{kind, owner.GetNamespace(), owner.GetName(), revision}, "/")
 	if t.made[key] == nil {
 		gvk := appsv1.SchemeGroupVersion.WithKind(kind)
 		pod, err := controller.GetPodFromTemplate(template, owner, metav1.NewControllerRef(owner, gvk))
 		if err != nil {
-			return nil // a template without labels; no API server has taken it
+			return nil // a template without labels, which no API server accepts
 		}
 		pod.Namespace = owner.GetNamespace()
 		legacyscheme.Scheme.Default(pod)
@@ -131,7 +132,7 @@ func (t *templates) make(template *v1.PodTemplateSpec, owner cluster.Object, kin
 	return t.placed(t.made[key], l)
 }
 
-// placed returns a pod like the other one with the name, the UID and the node of that life.
+// placed returns a copy of the pod with the name, the UID and the node of that life.
 func (t *templates) placed(like *v1.Pod, l *life) *v1.Pod {
 	pod := cluster.Bind(like, l.node, l.at)
 	pod.Name, pod.GenerateName, pod.UID = l.name.Name, "", l.uid

@@ -12,16 +12,16 @@ import (
 // timeline is the cluster from one placement to the next, as far as it is known.
 type timeline struct {
 	dump *cluster.State
-	// since is when each node was there at the latest: it was made, or the first of its pods was placed on it.
+	// since is the latest time by which each node existed: it was created, or the first of its pods was placed on it.
 	since map[string]time.Time
-	// The same moment in the life of a node gives the same object, and the same nodes the same list: a scheduler that holds them
-	// has nothing to do.
+	// The same moment in the life of a node gives the same object, and the same nodes the same list, so that a scheduler that holds them
+	// has nothing to update.
 	untainted map[moment]*v1.Node
 	nodes     []*v1.Node
 	services  []*v1.Service
 }
 
-// moment is a node without the last of its taints.
+// moment is a node without its last taints.
 type moment struct {
 	node  string
 	later int
@@ -40,8 +40,8 @@ func newTimeline(dump *cluster.State, lives []*life) *timeline {
 	return t
 }
 
-// before is the cluster at that time, as far as is known, with just these pods on their nodes and after that many ends: without the
-// nodes, the services and the taints that came later. All else is as it is in the dump.
+// before returns the cluster at that time, as far as is known, with exactly these pods on their nodes and after that many ends, without the
+// nodes, services and taints that came later. Everything else is as in the dump.
 func (t *timeline) before(at time.Time, bound []*life, ends int) *cluster.State {
 	state := *t.dump
 	t.nodes = unchanged(t.nodes, t.nodesAt(at))
@@ -62,7 +62,7 @@ func (t *timeline) before(at time.Time, bound []*life, ends int) *cluster.State 
 	return &state
 }
 
-// unchanged is the old list if the new one holds the same.
+// unchanged returns the old list if the new one equals it.
 func unchanged[T comparable](old, now []T) []T {
 	if slices.Equal(old, now) {
 		return old
@@ -80,7 +80,7 @@ func (t *timeline) nodesAt(at time.Time) []*v1.Node {
 	return nodes
 }
 
-// nodeAt is the node without the taints that were added later.
+// nodeAt returns the node without the taints that were added later.
 func (t *timeline) nodeAt(node *v1.Node, at time.Time) *v1.Node {
 	later := func(taint v1.Taint) bool { return taint.TimeAdded != nil && taint.TimeAdded.After(at) }
 	n := 0

@@ -1,7 +1,7 @@
-// Package verify tells how true the simulation is to a real cluster: it schedules the pods of a cluster's dump again, each on the
-// cluster as it was just before, and looks where the node that the pod really has stands.
+// Package verify checks how true the simulation is to a real cluster: it schedules the pods of a cluster's dump again, each on the cluster
+// as it was just before, and finds where the pod's real node ranks.
 //
-//	dump ─ loader.FromFiles ─ workload.Admit ──▶ State
+//	dump ─ loader.FromFiles ─ admission.Admit ─▶ State
 //	events, audit logs, earlier dumps ───────────▶ facts: what happened to which pod, and when
 //	  newPast ───────────────────────────────────▶ the lives of all pods, also of those that are gone, in their order
 //	  fit ───────────────────────────────────────▶ what nobody has recorded of those that are gone
@@ -11,8 +11,8 @@
 //	  the pod's node is among the best, or why ──▶ Class: each is a check that was run
 //	  the pod goes where it really is
 //
-// A dump tells little of the past: pods that were deleted, labels that were changed and objects that are gone are not in it. So a
-// divergence is no proof that the simulation is wrong, and each class says what it could be.
+// A dump says little about the past: it lacks deleted pods, earlier labels and objects that are gone. So a divergence does not prove that
+// the simulation is wrong, and each class says what the cause could be.
 package verify
 
 import (
@@ -26,32 +26,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Options are what a verification can be given besides its dump.
+// Options are the options of a verification.
 type Options struct {
-	// History is what is known of the cluster's past besides its dump, or nil.
 	History *History
-	// Progress, if set, is told how many pods have been looked at, and of how many.
+	// Progress, if set, is called with the number of pods examined and their total.
 	Progress func(done, total int)
 }
 
 // Result is how true the simulation is to the cluster.
 type Result struct {
-	// Scenario is the dump as it was read, State the cluster that it holds.
+	// Scenario is the dump as it was read, State the cluster in it.
 	Scenario *scenario.Scenario
 	State    *cluster.State
-	// Notes are what was assumed or added.
-	Notes []string
+	Notes    []string
 	// Placements are the pods that were scheduled again, in the order of the replay.
 	Placements []Placement
 	// With names the sources besides the dump.
 	With []string
-	// Assumed is what was found of pods that are gone, and that nobody has recorded.
+	// Assumed is what was inferred about unrecorded pods that are gone.
 	Assumed []Assumed
 	// Pending are the dump's pods without a node.
 	Pending []Pending
@@ -62,45 +60,45 @@ type Result struct {
 // Placement is a pod of the dump that was scheduled again.
 type Placement struct {
 	Pod *v1.Pod
-	// At is the second in which the pod got its node, as far as the dump tells.
+	// At is the second in which the pod got its node, according to the dump.
 	At time.Time
-	// Rank is 1 if the pod's node is among the best, k if k-1 nodes are better, and 0 if the node was refused.
+	// Rank is 1 if the pod's node is among the best, k if k-1 nodes are better, and 0 if the node was rejected.
 	Rank int
-	// Ties is the number of nodes among the best, where the pod's is one of them; Only tells that there was no other feasible one.
+	// Ties is the number of best nodes, if the pod's is one of them; Only means that no other node was feasible.
 	Ties int
 	Only bool
-	// Reordered tells that the pod was taken before others of the same second which stand before it in the dump.
+	// Reordered means that the pod was taken before others of the same second that come before it in the dump.
 	Reordered bool
-	// Divergence is what is known if the node is not among the best, or nil.
+	// Divergence describes a node that is not among the best; otherwise nil.
 	Divergence *Divergence
 }
 
 // Divergence is a node that is not among the best.
 type Divergence struct {
-	// Best is the best node, by name among equals; "" if every node was refused.
+	// Best is the best node, by name among equals; "" if every node was rejected.
 	Best string
-	// Behind is by how many points Best is ahead of the pod's node, and Ahead by which plugins; of a feasible node.
+	// Behind is by how many points Best is ahead of the pod's node, and Ahead by which plugins, if the node is feasible.
 	Behind int64
 	Ahead  []Points
-	// Refusal is why the node was refused.
+	// Refusal is why the node was rejected.
 	Refusal *placement.Verdict
-	// Class is what could be the cause, and Words what the check found.
+	// Class is the possible cause, and Words what the check found.
 	Class Class
 	Words string
 }
 
-// Assumed is what pods of one workload, which are gone, are taken to have been: with it, the most placements are among the best.
+// Assumed is what the pods of one workload, which are gone, are assumed to have been, so that the most placements are among the best.
 type Assumed struct {
 	Workload types.NamespacedName
-	// Pods is their number, Endless of how many nobody has recorded the end.
+	// Pods is their number, and Endless the number without a recorded end.
 	Pods, Endless int
-	// Requests are those of each pod; nil if its template is known.
+	// Requests are the requests of each pod; nil if its template is known.
 	Requests v1.ResourceList
-	// Until is when those without a recorded end were gone; zero if they were there to the end.
+	// Until is when those without a recorded end were gone; zero if they existed to the end.
 	Until time.Time
 }
 
-// Points are by how much a plugin has a node ahead of another; negative ones speak for the other.
+// Points are by how much a plugin puts a node ahead of another; negative ones favour the other.
 type Points struct {
 	Plugin string
 	Points int64
@@ -109,11 +107,11 @@ type Points struct {
 // Pending is a pod of the dump that has no node.
 type Pending struct {
 	Pod *v1.Pod
-	// Node is where the scheduler would put it, or "": it is Pending in the replay, too.
+	// Node is where the scheduler would put it; "" if it is Pending in the replay, too.
 	Node string
-	// Preempts tells that other pods would have to make room for it.
+	// Preempts means that other pods would have to make room for it.
 	Preempts bool
-	// Message is why it is Pending in the replay, Recorded what the dump has; "" where it has none.
+	// Message is why it is Pending in the replay, and Recorded the message in the dump, or "".
 	Message, Recorded string
 }
 
@@ -123,8 +121,8 @@ type Skipped struct {
 	Pods []types.NamespacedName
 }
 
-// Choices counts the placements of pods that had a choice, and those of them whose node is among the best. One whose node was the only
-// feasible one proves nothing of scores.
+// Choices counts the placements of pods that had a choice, and those among them whose node is among the best. A pod with only one feasible
+// node proves nothing about scores.
 func (r *Result) Choices() (explained, choices int) {
 	for _, p := range r.Placements {
 		if p.Only {
@@ -138,20 +136,20 @@ func (r *Result) Choices() (explained, choices int) {
 	return explained, choices
 }
 
-// ErrNothing says that the dump holds no pod that could be scheduled again.
+// ErrNothing means that no pod in the dump can be scheduled again.
 var ErrNothing = errors.New("no pod in the dump has a node that a configured scheduler gave it, so there is nothing to verify; " +
 	"give a dump of nodes and running pods")
 
-// unknown is the time of what tells none: it has always been there.
+// unknown is the time of what has none: it has always existed.
 var unknown = metav1.Unix(0, 0)
 
-// Run verifies the cluster that the scenario begins with.
+// Run verifies the cluster that the scenario starts with.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
-	// Also when there are none: an earlier run in this process may have left its own.
+	// Also if there are none: an earlier run in this process may have set others.
 	if err := sched.SetFeatureGates(s.FeatureGates); err != nil {
 		return nil, err
 	}
-	state, notes, err := controller.Admit(&cluster.State{Now: unknown}, s.Cluster...)
+	state, notes, err := admission.Admit(&cluster.State{Now: unknown}, s.Cluster...)
 	if err != nil {
 		return nil, err
 	}
@@ -186,19 +184,19 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	return r.Result, r.pending()
 }
 
-// replay is a verification under way.
+// replay is a running verification.
 type replay struct {
 	*Result
 	*timeline
 	ctx  context.Context
 	opts Options
 	past *past
-	// unknown are the pods that are gone at a time, or of a form, that nobody has recorded.
+	// unknown are the pods that are gone at a time, or with a form, that nobody recorded.
 	unknown map[*life]*unknownPods
-	// labelKeys are those of the labels by which workloads bear their names, complete tells that no pod can have come and gone unrecorded.
+	// labelKeys are the labels with which workloads carry their names; complete means that no pod can have come and gone unrecorded.
 	labelKeys []string
 	complete  bool
-	ends      []*end // the ends of pods, in their order
+	ends      []*end // the ends of pods, in order
 	engines   map[string]*sched.Engine
 	// ordered are the names of these nodes in the scheduler's order.
 	ordered []string
@@ -213,8 +211,8 @@ func (r *replay) close() {
 	}
 }
 
-// engine returns the scheduler of that name, which is built from a change of the configuration the first time. It looks at all
-// nodes unless the change says otherwise: the question is whether a node is among the best of all.
+// engine returns the scheduler with that name, built from a changed configuration on first use. It examines all nodes unless the change
+// says otherwise: the question is whether a node is among the best of all.
 func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (*sched.Engine, error) {
 	if engine := r.engines[name]; engine != nil {
 		return engine, nil
@@ -228,7 +226,7 @@ func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (
 
 func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNodesToScore(100) }
 
-// replay schedules the pods, group after group.
+// replay schedules the pods, group by group.
 func (r *replay) replay() error {
 	var bound []*life
 	ends := 0
@@ -260,7 +258,7 @@ func (r *replay) progress() {
 	}
 }
 
-// pending schedules the pods without a node, each alone, on the cluster as the dump has it.
+// pending schedules the pods without a node, each alone, on the cluster in the dump.
 func (r *replay) pending() error {
 	engine, err := r.engine("all", all)
 	if err != nil {
@@ -281,7 +279,7 @@ func (r *replay) pending() error {
 			}
 		}
 		switch {
-		case err != nil: // an object that is not there; see lookBy
+		case err != nil: // a missing object; see lookBy
 			p.Message = err.Error()
 		case len(result.Placed) > 0:
 			p.Node, p.Preempts = result.Placed[0].Node, len(result.Preempted) > 0

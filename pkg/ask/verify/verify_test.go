@@ -66,8 +66,8 @@ func verified(t testing.TB, s *scenario.Scenario) *Result {
 	return result
 }
 
-// scheduled returns the state with its bound pods' times a second apart, in the given order, and with the messages of its Pending
-// pods. Pods that are not in the order are left as they are.
+// scheduled returns the state with its bound pods' times a second apart, in the given order, and with the messages of its Pending pods.
+// Pods that are not in the order are unchanged.
 func scheduled(state *cluster.State, order []types.UID, pending map[types.UID]string) *cluster.State {
 	var changed []cluster.Object
 	for _, pod := range state.Pods {
@@ -91,7 +91,7 @@ func times(pod *v1.Pod, at time.Time) {
 	}
 }
 
-// told is every divergence, and every Pending pod that is not Pending for the same reason.
+// told lists every divergence, and every Pending pod that is not Pending for the same reason.
 func told(r *Result) []string {
 	var all []string
 	for _, p := range r.Placements {
@@ -109,7 +109,7 @@ func told(r *Result) []string {
 
 const groundtruth = "../../simulation/testdata/groundtruth"
 
-// recordedStep is a step of a case as a real control plane v1.37.1 went through it.
+// recordedStep is a step of a case, as recorded on a real control plane v1.37.1.
 type recordedStep struct {
 	Name   string
 	Fresh  bool
@@ -153,8 +153,8 @@ func runOf(t testing.TB, file *scenario.File) *simulation.Result {
 	return result
 }
 
-// Every distribution of one workload's pods that a real control plane was seen to make is made of best nodes, in some order of
-// the pods: they all came in one second. Their Pending pods are Pending with the recorded message.
+// Every recorded distribution of one workload's pods on a real control plane consists of best nodes, in some order of the pods: they all
+// came in one second. Pending pods are Pending with the recorded message.
 func TestRecordedPlacementsAreAmongTheBest(t *testing.T) {
 	placements, pending := 0, 0
 	for _, name := range []string{"a-walkthrough", "b-soft-hetero", "c-rolling-hard-hostname", "e-pod-affinity", "i1-missing-label"} {
@@ -191,7 +191,7 @@ func ofOneController(pods []*v1.Pod) bool {
 	return len(pods) > 0
 }
 
-// distributed gives each node as many of the pods as were seen there, all in one second; the others wait.
+// distributed gives each node as many of the pods as were recorded there, all in one second; the others wait.
 func distributed(t *testing.T, state *cluster.State, nodes map[string]int, messages []string) *cluster.State {
 	t.Helper()
 	var names []string
@@ -216,7 +216,7 @@ func distributed(t *testing.T, state *cluster.State, nodes map[string]int, messa
 	return state.With(changed...)
 }
 
-// history follows the order in which the pods of each step's state got their nodes, and why the others have none.
+// eachState calls do with each step and a dump of its state, with the order in which pods got their nodes, and why the others have none.
 func eachState(result *simulation.Result, do func(step *simulation.Step, dumped *cluster.State)) {
 	var order []types.UID
 	for i := range result.Steps {
@@ -232,7 +232,7 @@ func eachState(result *simulation.Result, do func(step *simulation.Step, dumped 
 	}
 }
 
-// The states of our own run, in the order in which the pods were placed, are all agreement, as long as no pod has left.
+// The states of our own run, in the order in which the pods were placed, agree completely as long as no pod has left.
 func TestOwnRunsAgree(t *testing.T) {
 	for _, name := range []string{"a-walkthrough", "b-soft-hetero", "e-pod-affinity", "i1-missing-label"} {
 		_, run := recordedCase(t, name)
@@ -247,7 +247,7 @@ func TestOwnRunsAgree(t *testing.T) {
 	}
 }
 
-// generated is a world at random in which no pod ever leaves.
+// generated returns a random world in which no pod ever leaves.
 func generated(t *testing.T, seed uint64) *simulation.Result {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -284,7 +284,7 @@ func generated(t *testing.T, seed uint64) *simulation.Result {
 	return runOf(t, file)
 }
 
-// A dump of any simulated run, without deletions, is all agreement.
+// A dump of any simulated run without deletions agrees completely.
 func TestDumpsOfGeneratedWorldsAgree(t *testing.T) {
 	placements, pending, only, ties := 0, 0, 0, 0
 	for seed := range uint64(60) {
@@ -311,7 +311,7 @@ func TestDumpsOfGeneratedWorldsAgree(t *testing.T) {
 	}
 }
 
-// The same dumps with the times of the run, of which many are equal: a round takes one second, whatever is placed in it.
+// The same dumps with the times of the run, many of which are equal: a round takes one second, however many pods it places.
 func TestOrderWithinASecondIsFound(t *testing.T) {
 	reordered, diverging := 0, 0
 	for seed := range uint64(60) {

@@ -9,13 +9,13 @@ package whatif
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -62,87 +62,36 @@ func RunBase(ctx context.Context, s *scenario.Scenario, opts Options) (*Base, er
 
 // Run carries out the versions, and returns what was found in their order. All have the feature gates of the base.
 func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Options) ([]Found, error) {
-	workers := opts.Workers
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	r := &runs{base: base, versions: versions, opts: &opts, found: make([]Found, len(versions))}
+	o := parallel.Options{Workers: opts.Workers}
 	// Neighbours have the most in common, so each worker takes several at a time; many enough that none waits long for the others.
-	r.block = max(1, len(versions)/(workers*8))
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var running sync.WaitGroup
-	for range min(workers, len(versions)) {
-		running.Go(func() {
-			if err := r.work(ctx); err != nil {
-				cancel(err)
-			}
-		})
+	o.Block = len(versions) / (max(1, o.Count(len(versions))) * 8)
+	if opts.Progress != nil {
+		o.Done = func(n int) { opts.Progress(n, len(versions)) }
 	}
-	running.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
+	found := make([]Found, len(versions))
+	workers := make([]worker, o.Count(len(versions)))
+	for i := range workers {
+		workers[i] = worker{opts: &opts, known: []*simulation.Result{base.Result}}
+		defer workers[i].close()
 	}
-	return r.found, nil
-}
-
-// runs are versions under way.
-type runs struct {
-	base     *Base
-	versions []*scenario.Scenario
-	opts     *Options
-	block    int
-
-	mu    sync.Mutex
-	taken int
-	done  int
-	found []Found
-}
-
-// take returns the next versions to be carried out, none at the end.
-func (r *runs) take() (from, to int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	from = r.taken
-	r.taken = min(from+r.block, len(r.versions))
-	return from, r.taken
-}
-
-func (r *runs) work(ctx context.Context) error {
-	w := &worker{opts: r.opts, known: []*simulation.Result{r.base.Result}}
-	defer w.close()
-	for {
-		from, to := r.take()
-		if from == to {
+	var mu sync.Mutex // for Done
+	err := parallel.Each(ctx, len(versions), o, func(ctx context.Context, worker, i int) error {
+		version, err := workers[worker].version(ctx, base, versions[i])
+		if err != nil {
+			return &VersionError{Index: i, Err: err}
+		}
+		found[i] = *version
+		if opts.Done == nil {
 			return nil
 		}
-		for i := from; i < to; i++ {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			found, err := w.version(ctx, r.base, r.versions[i])
-			if err != nil {
-				return &VersionError{Index: i, Err: err}
-			}
-			if err := r.tell(i, found); err != nil {
-				return err
-			}
-		}
+		mu.Lock()
+		defer mu.Unlock()
+		return opts.Done(i, version)
+	})
+	if err != nil {
+		return nil, err
 	}
-}
-
-func (r *runs) tell(i int, found *Found) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.found[i] = *found
-	r.done++
-	if r.opts.Progress != nil {
-		r.opts.Progress(r.done, len(r.versions))
-	}
-	if r.opts.Done == nil {
-		return nil
-	}
-	return r.opts.Done(i, found)
+	return found, nil
 }
 
 // VersionError is a version that could not be carried out.

@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
 )
 
 func budget(name, spec string) string {
@@ -93,13 +94,13 @@ spec: {maxUnavailable: 1, selector: {matchLabels: {job-name: sum}}}
 func TestEvict(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(deployment("web", 3, "a", "") + "---" + budget("web", "maxUnavailable: 1"))
-	next, err := Evict(w.state, w.state.Pods[0])
+	next, err := node.Evict(w.state, w.state.Pods[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.check("pods", len(next.Pods), 2)
-	_, err = Evict(next, next.Pods[0])
-	if !errors.Is(err, ErrBudget) {
+	_, err = node.Evict(next, next.Pods[0])
+	if !errors.Is(err, node.ErrBudget) {
 		t.Errorf("second eviction before the first is made good: %v", err)
 	}
 	const want = "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 2 healthy pods and has 3 currently"
@@ -108,12 +109,12 @@ func TestEvict(t *testing.T) {
 	}
 	w.state = next
 	w.settle()
-	if _, err := Evict(w.state, w.state.Pods[0]); err != nil {
+	if _, err := node.Evict(w.state, w.state.Pods[0]); err != nil {
 		t.Errorf("after the first is made good: %v", err)
 	}
 
 	w.apply(budget("other", "minAvailable: 1"))
-	if _, err := Evict(w.state, w.state.Pods[0]); !errors.Is(err, ErrManyBudgets) {
+	if _, err := node.Evict(w.state, w.state.Pods[0]); !errors.Is(err, node.ErrManyBudgets) {
 		t.Errorf("two budgets: %v", err)
 	}
 }
@@ -134,11 +135,11 @@ func TestEvictUnhealthyPod(t *testing.T) {
 			w.apply(deployment("web", 3, "a", "") + "---" + budget("web", "minAvailable: 2, unhealthyPodEvictionPolicy: "+test.policy))
 			var objs []cluster.Object
 			for _, pod := range w.state.Pods[test.healthy:] {
-				objs = append(objs, withReadiness(pod, v1.ConditionFalse, w.state.Now))
+				objs = append(objs, cluster.WithCondition(pod, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionFalse, LastTransitionTime: w.state.Now}))
 			}
 			w.state = w.state.With(objs...)
 			w.settle()
-			_, err := Evict(w.state, w.state.Pods[2])
+			_, err := node.Evict(w.state, w.state.Pods[2])
 			w.check("allowed", err == nil, test.allowed)
 		})
 	}
@@ -147,7 +148,7 @@ func TestEvictUnhealthyPod(t *testing.T) {
 func TestEvictPendingPodNeedsNoBudget(t *testing.T) {
 	w := newWorld(t, 1, func(*cluster.State, *v1.Pod) string { return "" })
 	w.apply(deployment("web", 1, "a", "") + "---" + budget("web", "minAvailable: 1"))
-	if _, err := Evict(w.state, w.state.Pods[0]); err != nil {
+	if _, err := node.Evict(w.state, w.state.Pods[0]); err != nil {
 		t.Error(err)
 	}
 }

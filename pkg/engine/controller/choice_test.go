@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
 )
 
 // Two ReplicaSets of one owner, as in a rollout: the old one has a pod on n2 and a newer one on n1, the new one has a pod on n2. When the old
@@ -60,13 +61,13 @@ func TestWhichBudgetAllowsAnEviction(t *testing.T) {
 			changed := w.state.PodDisruptionBudgets[0].DeepCopy()
 			changed.Generation++
 			w.state = w.state.With(changed)
-		}, ErrBudget},
+		}, node.ErrBudget},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1, anywhere)
 			w.apply(deployment("web", 3, "a", "") + "---" + budget("web", "maxUnavailable: 1"))
 			test.change(w)
-			if _, err := Evict(w.state, w.state.Pods[0]); !errors.Is(err, test.want) {
+			if _, err := node.Evict(w.state, w.state.Pods[0]); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 		})
@@ -76,7 +77,7 @@ func TestWhichBudgetAllowsAnEviction(t *testing.T) {
 // A volume is made where the class allows it and the node is: of several terms the one that the node meets counts. What is local to a node
 // stays there, whatever zones the class allows. It is kept or deleted as the class says.
 func TestProvisionInTheTermOfTheNode(t *testing.T) {
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{v1.LabelHostname: "h", v1.LabelTopologyZone: "z1", v1.LabelTopologyRegion: "r1"}}}
+	labelled := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{v1.LabelHostname: "h", v1.LabelTopologyZone: "z1", v1.LabelTopologyRegion: "r1"}}}
 	in := func(key, value string) v1.TopologySelectorTerm {
 		return v1.TopologySelectorTerm{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: key, Values: []string{value}}}}
 	}
@@ -84,7 +85,7 @@ func TestProvisionInTheTermOfTheNode(t *testing.T) {
 	for provisioner, want := range map[string]string{"ebs.csi.aws.com": "topology.kubernetes.io/region=r1", "rancher.io/local-path": "kubernetes.io/hostname=h"} {
 		class := &storagev1.StorageClass{Provisioner: provisioner, ReclaimPolicy: &retain,
 			AllowedTopologies: []v1.TopologySelectorTerm{in(v1.LabelTopologyZone, "z2"), in(v1.LabelTopologyRegion, "r1")}}
-		volume, _ := Provision(&v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", UID: "u"}}, class, node)
+		volume, _ := Provision(&v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", UID: "u"}}, class, labelled)
 		if got := affinityOf(volume); got != want {
 			t.Errorf("%s: affinity %q, want %q", provisioner, got, want)
 		}

@@ -68,7 +68,7 @@ type daemonSetSync struct {
 	hash   string
 	pods   []*v1.Pod
 	onNode map[string][]*v1.Pod
-	// shouldRun and shouldStay tell of each node in p.Nodes whether a pod should start there, and whether one may stay.
+	// shouldRun and shouldStay say, for each node in p.Nodes, whether a pod should start there, and whether one may stay.
 	shouldRun, shouldStay []bool
 }
 

@@ -7,6 +7,7 @@ import (
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
 )
 
 // held places a DaemonSet's pod on the node that its affinity holds it to.
@@ -46,7 +47,7 @@ func TestDaemonSetRunsWhereItFits(t *testing.T) {
 	w.check("two of three nodes", nodes(), map[string]int{"n1": 1, "n3": 1})
 
 	var err error
-	if w.state, err = Cordon(w.state, "n1"); err != nil {
+	if w.state, err = node.Cordon(w.state, "n1"); err != nil {
 		t.Fatal(err)
 	}
 	w.settle()

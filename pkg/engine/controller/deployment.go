@@ -187,7 +187,7 @@ func (r *deploymentSync) replace(rs *appsv1.ReplicaSet) {
 	r.put(rs)
 }
 
-// isScalingEvent tells whether spec.replicas has changed since the ReplicaSets were last scaled.
+// isScalingEvent reports whether spec.replicas has changed since the ReplicaSets were last scaled.
 func (r *deploymentSync) isScalingEvent() bool {
 	for _, rs := range controller.FilterActiveReplicaSets(r.sets) {
 		if desired, ok := deploymentutil.GetDesiredReplicasAnnotation(klog.Background(), rs); ok && desired != *r.deployment.Spec.Replicas {

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // sizes tells the replicas of the ReplicaSets, old ones first, as "3+1".
@@ -122,7 +123,7 @@ func TestRecreateWaitsForAPodThatTerminates(t *testing.T) {
 	w.apply(deployment("web", 1, "a", strategy))
 	ending := w.state.Pods[0]
 	w.state.TerminationSeconds = 60
-	w.state = Delete(w.state, ending)
+	w.state = admission.Delete(w.state, ending)
 	w.apply(deployment("web", 1, "b", strategy))
 	w.check("while it is there", images(w.state), ending.Name+"=a")
 	w.wait()

@@ -1,5 +1,8 @@
-// Package workload acts as kube-controller-manager does, and as the admission that new objects meet, on a cluster.State:
-// Deployments become ReplicaSets, ReplicaSets become pods, budgets count what they guard, claims get volumes.
+// Package controller acts as kube-controller-manager does on a cluster.State: Deployments become ReplicaSets, ReplicaSets become pods,
+// budgets count what they guard, claims get volumes. The pods that it makes pass admission, as those of a user do; what happens to nodes
+// comes first, from package node:
+//
+//	node.Reconcile ─▶ ReplicaSets count their pods ─▶ Deployments ─▶ ReplicaSets, StatefulSets, DaemonSets, Jobs ─▶ volumes, budgets
 //
 // Time is logical. One step of a simulation repeats rounds until a round changes nothing:
 //
@@ -7,7 +10,7 @@
 //		next, err := controllers.Reconcile(state)    // one sync of every controller, until nothing changes
 //		next = schedule(next)                        // place what is unscheduled; a placed pod is Running and Ready at once
 //		if next == state {
-//			at, ok := workload.Next(state)           // does anything wait for the clock alone?
+//			at, ok := controller.Next(state)         // does anything wait for the clock alone?
 //			if !ok { break }
 //			next = a copy of state whose Now is at
 //		} else {
@@ -21,8 +24,8 @@
 //
 // Where upstream exports the arithmetic it is used as it is: the StatefulSet controller is upstream's own, Deployments use
 // deployment/util, ReplicaSets rank their pods with controller.ActivePodsWithRanks and Jobs with controller.ActivePods,
-// DaemonSets ask daemon.NodeShouldRunDaemonPod and daemon.Match, drains ask kubectl's filters. What upstream does not export
-// is written again as small as it can be, and links its source.
+// DaemonSets ask daemon.NodeShouldRunDaemonPod and daemon.Match. What upstream does not export is written again as small as it can be,
+// and links its source.
 //
 // What StatefulSets and DaemonSets were before stands in ControllerRevisions, as in a real cluster. A dump that brings them
 // is continued where it was, in the middle of a rollout too. Without them the status of a set says whether its pods are of the

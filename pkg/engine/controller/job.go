@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 var (
@@ -56,7 +57,7 @@ func (p *pass) jobs() error {
 // releaseOrphans lets go of the pods that no Job is going to count: handleSingleOrphanPod.
 func (p *pass) releaseOrphans(counting map[types.UID]bool) {
 	for _, pod := range p.Pods {
-		if !tracked(pod) {
+		if !admission.HasJobTrackingFinalizer(pod) {
 			continue
 		}
 		ref := metav1.GetControllerOfNoCopy(pod)
@@ -69,10 +70,8 @@ func (p *pass) releaseOrphans(counting map[types.UID]bool) {
 // A pod of a Job carries the finalizer batch.kubernetes.io/job-tracking until its Job has counted it. Without it a pod is one
 // that has been counted.
 
-func tracked(pod *v1.Pod) bool { return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) }
-
 func untracked(pod *v1.Pod) *v1.Pod {
-	if !tracked(pod) {
+	if !admission.HasJobTrackingFinalizer(pod) {
 		return pod
 	}
 	counted := *pod
@@ -128,7 +127,7 @@ func RunCronJob(s *cluster.State, cronJob *batchv1.CronJob) (*cluster.State, *ba
 		},
 		Spec: template.Spec,
 	}
-	next, _, err := Admit(s, job)
+	next, _, err := admission.Admit(s, job)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // What a failed pod means to its Job.
 
-// podFailed tells whether the pod counts as failed: isPodFailed in
+// podFailed reports whether the pod counts as failed: isPodFailed in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go. One that is Terminating does at
 // once, unless the Job replaces only pods that have reached the phase Failed.
 func podFailed(job *batchv1.Job, pod *v1.Pod) bool {
@@ -35,7 +35,7 @@ type verdict struct {
 	message string                         // of the action FailJob
 }
 
-// counts tells whether the failure counts towards the limits.
+// counts reports whether the failure counts towards the limits.
 func (v verdict) counts() bool { return v.action != batchv1.PodFailurePolicyActionIgnore }
 
 // judgeFailure finds the first rule that matches: matchPodFailurePolicy in
@@ -84,7 +84,7 @@ func matchingCondition(status *v1.PodStatus, patterns []batchv1.PodFailurePolicy
 	return nil
 }
 
-// restartsExceeded tells whether the containers of pods that restart in place have restarted too often: upstream's
+// restartsExceeded reports whether the containers of pods that restart in place have restarted too often: upstream's
 // pastBackoffLimitOnFailure.
 func restartsExceeded(job *batchv1.Job, pods []*v1.Pod) bool {
 	if job.Spec.Template.Spec.RestartPolicy != v1.RestartPolicyOnFailure {

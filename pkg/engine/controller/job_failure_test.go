@@ -8,6 +8,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 func TestJudgeFailure(t *testing.T) {
@@ -87,11 +90,11 @@ func TestJobLosesPodsOnUnreachableNodes(t *testing.T) {
 			w.check("at first", status(w.state.Jobs[0]), "active 6, failed 0, terminating 0")
 
 			lost := []string{"n1", "n3"}
-			w.fail(Unreachable, lost...)
+			w.fail(node.Unreachable, lost...)
 			w.waitOut()
 			w.check("lost", status(w.state.Jobs[0]), test.lost)
 
-			next, err := Restore(w.state, lost...)
+			next, err := node.Restore(w.state, lost...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +117,7 @@ func TestJobSaysWhichPodFailedIt(t *testing.T) {
 	w.state = w.state.With(pod)
 	w.settle()
 	w.check("message", w.state.Jobs[0].Status.Conditions[1].Message, "Pod default/"+pod.Name+" has condition DisruptionTarget matching FailJob rule at index 0")
-	w.check("a failed pod that nobody deletes stays, counted", tracked(w.state.Pods[0]), false)
+	w.check("a failed pod that nobody deletes stays, counted", admission.HasJobTrackingFinalizer(w.state.Pods[0]), false)
 	w.check("to the user", FailedJobs(before, w.state), []string{
 		"job/sum failed: PodFailurePolicy: " + w.state.Jobs[0].Status.Conditions[1].Message})
 	w.check("once", FailedJobs(w.state, w.state), []string(nil))

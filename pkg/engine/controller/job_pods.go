@@ -202,7 +202,7 @@ func (j *jobSync) remember(succeeded, failed []*v1.Pod) {
 	}
 }
 
-// waits tells whether it is too early for another pod after so many failures in a row: getRemainingTimeForFailuresCount. What
+// waits reports whether it is too early for another pod after so many failures in a row: getRemainingTimeForFailuresCount. What
 // ended in the logical future comes from a dump, and is long ago.
 func (j *jobSync) waits(failures int, last time.Time) bool {
 	const first, longest = 10 * time.Second, 10 * time.Minute

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // jobSync is one sync of one Job: syncJob in
@@ -86,7 +87,7 @@ func (j *jobSync) run() error {
 
 func (j *jobSync) suspended() bool { return ptr.Deref(j.job.Spec.Suspend, false) }
 
-// belongs tells whether the pod is one that the Job counts: in an Indexed Job only those with a valid index are.
+// belongs reports whether the pod is one that the Job counts: in an Indexed Job only those with a valid index are.
 func (j *jobSync) belongs(pod *v1.Pod) bool {
 	if !isIndexed(j.job) {
 		return true
@@ -95,10 +96,10 @@ func (j *jobSync) belongs(pod *v1.Pod) bool {
 	return ok && index < int(*j.job.Spec.Completions)
 }
 
-// uncounted tells whether the pod is yet to be counted when it ends, and not among those before: upstream's
+// uncounted reports whether the pod is yet to be counted when it ends, and not among those before: upstream's
 // getValidPodsWithFilter.
 func (j *jobSync) uncounted(pod *v1.Pod, before []types.UID) bool {
-	return tracked(pod) && j.belongs(pod) && !slices.Contains(before, pod.UID)
+	return admission.HasJobTrackingFinalizer(pod) && j.belongs(pod) && !slices.Contains(before, pod.UID)
 }
 
 func (j *jobSync) tally() {
@@ -236,7 +237,7 @@ func (j *jobSync) track() {
 	before := j.status.UncountedTerminatedPods
 	held := map[types.UID]bool{}
 	for _, pod := range j.pods {
-		if !tracked(pod) {
+		if !admission.HasJobTrackingFinalizer(pod) {
 			continue
 		}
 		if !j.countable(pod) {

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // podsOfJob makes pods of words: the phase, then "ending" (it is to end), "counted" (it has no finalizer), "disrupted", "@1" (its
@@ -129,7 +131,7 @@ func TestJobSync(t *testing.T) {
 						index += "×" + failures
 					}
 					created = append(created, index)
-					w.check("is to be counted", tracked(pod), true)
+					w.check("is to be counted", admission.HasJobTrackingFinalizer(pod), true)
 				}
 			}
 			w.check("created", created, test.created)

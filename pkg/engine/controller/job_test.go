@@ -3,6 +3,8 @@ package controller
 import (
 	"strings"
 	"testing"
+
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 func job(kind, spec string) string {
@@ -49,7 +51,7 @@ func TestJobSuspendedLaterLosesItsPods(t *testing.T) {
 func TestIndexedJob(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(job("Job", "  parallelism: 3\n  completions: 3\n  completionMode: Indexed\n"))
-	w.state = Delete(w.state, w.state.Pods[1])
+	w.state = admission.Delete(w.state, w.state.Pods[1])
 	w.settle()
 	w.waitOut()
 	var hosts []string
@@ -84,6 +86,6 @@ spec:
 	}
 	w.settle()
 	w.check("two runs", len(w.state.Pods), 4)
-	w.state = Delete(w.state, w.state.CronJobs[0])
+	w.state = admission.Delete(w.state, w.state.CronJobs[0])
 	w.check("all goes with the CronJob", []int{len(w.state.Jobs), len(w.state.Pods)}, []int{0, 0})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
@@ -48,7 +49,7 @@ func TestCheckPods(t *testing.T) {
 			}
 			state := &cluster.State{Now: cluster.Epoch}
 			for _, object := range set.Objects {
-				if state, _, err = controller.Admit(state, object.Object); err != nil {
+				if state, _, err = admission.Admit(state, object.Object); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -2,17 +2,15 @@ package controller
 
 import (
 	"fmt"
-	"hash/fnv"
 
-	"github.com/google/uuid"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/kubernetes/pkg/controller"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // prototype is a pod of the template, owned and admitted, that lacks but a name. The pods made from it share all that they
@@ -23,13 +21,18 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 		return nil, err
 	}
 	pod.Namespace = owner.GetNamespace()
-	if p.admission == nil {
-		p.admission = newAdmission(p.State)
-	}
-	if err := p.admission.pod(pod); err != nil {
+	if err := p.admit(pod); err != nil {
 		return nil, err
 	}
 	return pod, nil
+}
+
+// admit lets a new pod pass admission.
+func (p *pass) admit(pod *v1.Pod) error {
+	if p.admission == nil {
+		p.admission = admission.NewPods(p.State)
+	}
+	return p.admission.Admit(pod)
 }
 
 // create makes a pod from a prototype and names it where it has no name. On a node that is no more it makes none: the pod
@@ -41,12 +44,12 @@ func (p *pass) create(prototype *v1.Pod) {
 	if p.names == nil {
 		p.names = make(map[types.NamespacedName]bool, len(p.Pods))
 		for _, pod := range p.Pods {
-			p.names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
+			p.names[cluster.NameOf(pod)] = true
 		}
 	}
 	pod := *prototype
 	for pod.Name == "" {
-		name := generatedName(pod.GenerateName, p.created)
+		name := admission.GenerateName(pod.GenerateName, p.created)
 		if key := (types.NamespacedName{Namespace: pod.Namespace, Name: name}); !p.names[key] {
 			p.names[key] = true
 			pod.Name = name
@@ -70,26 +73,5 @@ func (p *pass) uid(kind, namespace, name string) types.UID {
 	if p.Rand != nil {
 		name = fmt.Sprintf("%s/%d", name, p.Rand.Uint64())
 	}
-	return fixedUID(kind, namespace, name, p.created)
-}
-
-func fixedUID(kind, namespace, name string, created int) types.UID {
-	return types.UID(uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%s/%s/%d", kind, namespace, name, created)).String())
-}
-
-// generatedName appends five characters of Kubernetes' own alphabet to the base, as the API server does for generateName.
-// The nth object with a base gets a name that no other n gives it, up to 27⁵ = 14,348,907 of them.
-func generatedName(base string, n int) string {
-	const alphabet = "bcdfghjklmnpqrstvwxz2456789" // k8s.io/apimachinery/pkg/util/rand
-	const all = 27 * 27 * 27 * 27 * 27
-	const stride = 8_869_961 // prime to 27, so that all names come up before one comes twice
-	hash := fnv.New32a()
-	hash.Write([]byte(base))
-	x := (uint64(hash.Sum32()) + uint64(n)*stride) % all
-	var suffix [5]byte
-	for i := range suffix {
-		suffix[i] = alphabet[x%27]
-		x /= 27
-	}
-	return base[:min(len(base), names.MaxGeneratedNameLength)] + string(suffix[:])
+	return admission.UID(kind, namespace, name, p.created)
 }

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"encoding/json"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,14 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 	labelsutil "k8s.io/kubernetes/pkg/util/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // claimRevisions returns the ControllerRevisions of the StatefulSet or DaemonSet, in order of arrival, after it has adopted
@@ -46,30 +44,11 @@ func (p *pass) addRevision(revision *appsv1.ControllerRevision) {
 	p.put(revision)
 }
 
-// hasRevision tells whether the name is taken.
+// hasRevision reports whether the name is taken.
 func (p *pass) hasRevision(namespace, name string) bool {
 	return slices.ContainsFunc(p.ControllerRevisions, func(r *appsv1.ControllerRevision) bool {
 		return r.Namespace == namespace && r.Name == name
 	})
-}
-
-// templatePatch is what a ControllerRevision holds: getPatch in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go.
-func templatePatch(ds *appsv1.DaemonSet) ([]byte, error) {
-	data, err := json.Marshal(ds)
-	if err != nil {
-		return nil, err
-	}
-	var raw struct {
-		Spec struct {
-			Template map[string]any `json:"template"`
-		} `json:"spec"`
-	}
-	if err := utiljson.Unmarshal(data, &raw); err != nil {
-		return nil, err
-	}
-	raw.Spec.Template["$patch"] = "replace"
-	return json.Marshal(raw)
 }
 
 // daemonHash returns the hash that labels the pods of the DaemonSet's current template. It is that of its ControllerRevision,
@@ -104,7 +83,7 @@ func (p *pass) daemonHash(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRe
 		hash = controller.ComputeHash(&ds.Spec.Template, collisions)
 		collisions = ptr.To(ptr.Deref(collisions, 0) + 1)
 	}
-	patch, err := templatePatch(ds)
+	patch, err := admission.TemplatePatch(ds)
 	if err != nil {
 		return "", err
 	}
@@ -135,29 +114,4 @@ func matchingRevision(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRevisi
 		}
 	}
 	return newest, nil
-}
-
-// revision writes the template in a ControllerRevision of a StatefulSet or a DaemonSet as this version of Kubernetes would.
-// Controllers compare revisions by their bytes, and a dump differs in white space, and perhaps in the defaults of its version.
-func (a *admitting) revision(revision *appsv1.ControllerRevision) {
-	ref := metav1.GetControllerOfNoCopy(revision)
-	if ref == nil || ref.Kind != statefulSetKind.Kind && ref.Kind != daemonSetKind.Kind {
-		return
-	}
-	var ds appsv1.DaemonSet // the two kinds write a template alike
-	if err := json.Unmarshal(revision.Data.Raw, &ds); err != nil {
-		a.problem(revision, "data: %w", err)
-		return
-	}
-	if len(ds.Spec.Template.Spec.Containers) == 0 {
-		a.problem(revision, "data.spec.template.spec.containers: required value")
-		return
-	}
-	legacyscheme.Scheme.Default(&ds)
-	patch, err := templatePatch(&ds)
-	if err != nil {
-		a.problem(revision, "data: %w", err)
-		return
-	}
-	revision.Data.Raw = patch
 }

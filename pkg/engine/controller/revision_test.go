@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/daemon"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // revisionsOf tells each ControllerRevision's number and the image in its template, in order of arrival, as "1=a 2=b".
@@ -56,7 +57,7 @@ func TestRevisions(t *testing.T) {
 				w.check("name", "agent-"+hash, revision.Name)
 			}
 			before := w.born()
-			w.state = Delete(w.state, revision)
+			w.state = admission.Delete(w.state, revision)
 			w.settle()
 			w.check("one that somebody deletes is made again", revisionsOf(t, w.state), "2=b 3=a")
 			w.check("with the same name", slices.ContainsFunc(w.state.ControllerRevisions, func(r *appsv1.ControllerRevision) bool { return r.Name == revision.Name }), true)
@@ -162,7 +163,7 @@ func TestDumpInTheMiddleOfARollout(t *testing.T) {
 	}
 	for _, pod := range again.state.Pods {
 		if pod.Name == "db-0" {
-			again.state = Delete(again.state, pod)
+			again.state = admission.Delete(again.state, pod)
 		}
 	}
 	again.place = spread
@@ -199,27 +200,6 @@ func TestOrphansAreAdopted(t *testing.T) {
 			if metav1.GetControllerOfNoCopy(obj) == nil {
 				t.Errorf("%s %s is still an orphan", cluster.KindOf(obj), obj.GetName())
 			}
-		}
-	}
-}
-
-func TestAdmitRefusesARevisionWithoutTemplate(t *testing.T) {
-	const text = `
-apiVersion: apps/v1
-kind: ControllerRevision
-metadata: {name: db-1, ownerReferences: [{apiVersion: apps/v1, kind: %s, name: db, uid: u, controller: true}]}
-revision: 1
-data: %s
-`
-	tests := []struct{ owner, data, want string }{
-		{"StatefulSet", "{}", "ControllerRevision default/db-1: data.spec.template.spec.containers: required value"},
-		{"DaemonSet", "{spec: 1}", "ControllerRevision default/db-1: data: json: cannot unmarshal number into Go struct field DaemonSet.spec of type v1.DaemonSetSpec"},
-		{"Other", "{spec: 1}", "<nil>"}, // what another controller keeps there is its own affair
-	}
-	for _, test := range tests {
-		_, _, err := Admit(&cluster.State{}, decode(t, fmt.Sprintf(text, test.owner, test.data))...)
-		if got := fmt.Sprint(err); got != test.want {
-			t.Errorf("%s: %s\nwant %s", test.owner, got, test.want)
 		}
 	}
 }

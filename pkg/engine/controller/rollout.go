@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/words"
+
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +21,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Rollout tells how far a Deployment, a StatefulSet or a DaemonSet is from its spec. All numbers are pods.
+// Rollout is how far a Deployment, a StatefulSet or a DaemonSet is from its spec. All numbers are pods.
 type Rollout struct {
 	cluster.Ref
 	// Desired is what the spec asks for; a DaemonSet asks for a pod on each node that it fits.
@@ -128,7 +130,7 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 	case d.Spec.Paused && t.updated < r.Desired:
 		clauses = append(clauses, "the Deployment is paused")
 	case t.old+len(t.ending) > 0 && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
-		clause := fmt.Sprintf("%s must go before a new one is created", cluster.Count(t.old+len(t.ending), "old pod"))
+		clause := fmt.Sprintf("%s must go before a new one is created", words.Count(t.old+len(t.ending), "old pod"))
 		if len(t.ending) > 0 {
 			clause += fmt.Sprintf("; %s is Terminating on node %s, which does not answer", t.ending[0].Name, t.ending[0].Spec.NodeName)
 		}
@@ -196,7 +198,7 @@ func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep
 	clauses := append(nodeGone(s, &set.Spec.Template), waitingClauses(t, set.Spec.MinReadySeconds)...)
 	if len(notCreated) > 0 && len(t.waiting) > 0 {
 		clauses = append(clauses, fmt.Sprintf("%s not created before it is Ready, because podManagementPolicy is %s",
-			strings.Join(notCreated, ", ")+isOrAre(len(notCreated)), set.Spec.PodManagementPolicy))
+			strings.Join(notCreated, ", ")+words.Pick(len(notCreated), " is", " are"), set.Spec.PodManagementPolicy))
 	}
 	switch {
 	case t.old == keep:
@@ -284,19 +286,9 @@ func sentence(clauses []string) string {
 }
 
 func stay(old int) string {
-	if old == 1 {
-		return "1 old pod stays"
-	}
-	return cluster.Count(old, "old pod") + " stay"
+	return words.Count(old, "old pod") + words.Pick(old, " stays", " stay")
 }
 
 func onDelete(old int) string {
 	return fmt.Sprintf("the %s until somebody deletes them, because the update strategy is OnDelete", stay(old))
-}
-
-func isOrAre(n int) string {
-	if n == 1 {
-		return " is"
-	}
-	return " are"
 }

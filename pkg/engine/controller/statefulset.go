@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/statefulset"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
@@ -141,11 +142,8 @@ func (s *statefulSetSync) finish() {
 func (s *statefulSetSync) CreatePod(_ context.Context, pod *v1.Pod, _ *appsv1.StatefulSet) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.admission == nil {
-		s.admission = newAdmission(s.State)
-	}
 	admitted := pod.DeepCopy() // upstream goes on with its own
-	if err := s.admission.pod(admitted); err != nil {
+	if err := s.admit(admitted); err != nil {
 		return err
 	}
 	s.newPods = append(s.newPods, admitted)
@@ -179,7 +177,7 @@ func (s *statefulSetSync) CreateClaim(claim *v1.PersistentVolumeClaim, _ *appsv1
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	created := claim.DeepCopy() // upstream reuses the variable
-	admitClaim(s.State, created)
+	admission.AdmitClaim(s.State, created)
 	s.claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = created
 	s.newClaims = append(s.newClaims, created)
 	return nil

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 func statefulSet(replicas int, image, more string) string {
@@ -137,7 +138,7 @@ func TestStatefulSetPodBelowThePartitionKeepsItsTemplate(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(statefulSet(3, "a", partition))
 	w.apply(statefulSet(3, "b", partition))
-	w.state = Delete(w.state, w.state.Pods[0])
+	w.state = admission.Delete(w.state, w.state.Pods[0])
 	w.settle()
 	w.check("pods", images(w.state), "db-1=a db-2=b db-0=a")
 }
@@ -161,7 +162,7 @@ func TestClaimsOfADeletedStatefulSet(t *testing.T) {
 			w := newWorld(t, 1, anywhere)
 			w.apply(statefulSet(2, "a", claims+"  persistentVolumeClaimRetentionPolicy: {whenDeleted: "+policy+"}\n"))
 			w.check("claims before", len(w.state.PersistentVolumeClaims), 2)
-			w.state = Delete(w.state, w.state.StatefulSets[0])
+			w.state = admission.Delete(w.state, w.state.StatefulSets[0])
 			w.settle()
 			w.check("pods", len(w.state.Pods), 0)
 			w.check("claims", len(w.state.PersistentVolumeClaims), kept)

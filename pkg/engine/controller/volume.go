@@ -14,6 +14,7 @@ import (
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // volumes binds claims to volumes, provisions what a class provides, and reclaims the volumes of deleted claims, as
@@ -112,7 +113,7 @@ func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) erro
 		return p.bind(pv, claim, free)
 	}
 	if !volume.PersistentVolumeClaimHasClass(claim) {
-		if def := defaultClass(p.StorageClasses); def != nil { // a default class that came after the claim
+		if def := admission.DefaultClass(p.StorageClasses); def != nil { // a default class that came after the claim
 			assigned := *claim
 			assigned.Spec.StorageClassName = &def.Name
 			p.put(&assigned)

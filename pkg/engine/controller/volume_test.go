@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 func storageClass(name, more string) string {
@@ -69,7 +71,7 @@ func TestReclaim(t *testing.T) {
 	}
 	w.check("bound", phases(), "Retain Bound, Delete Bound")
 	w.check("name", w.state.PersistentVolumes[1].Name, "pvc-"+string(w.state.PersistentVolumeClaims[0].UID))
-	w.state = Delete(w.state, w.state.PersistentVolumeClaims[0], w.state.PersistentVolumeClaims[1])
+	w.state = admission.Delete(w.state, w.state.PersistentVolumeClaims[0], w.state.PersistentVolumeClaims[1])
 	w.settle()
 	w.check("released", phases(), "Retain Released")
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // refusal is a scheduling cycle that found no node.
@@ -68,7 +68,7 @@ func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 		name := cluster.NameOf(victim)
 		var ending *v1.Pod
 		if e.state.TerminationSeconds > 0 {
-			ending = controller.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
+			ending = admission.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
 			if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), ending); err != nil {
 				return false, err
 			}

@@ -94,7 +94,7 @@ func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string) (*v
 		}
 	}
 	if node == nil || class == nil {
-		return nil, nil, fmt.Errorf("claim %s/%s was assigned node %q, but the node or the claim's class is unknown", claim.Namespace, claim.Name, nodeName)
+		return nil, nil, fmt.Errorf("claim %s/%s has been given node %q, but the node or its class is unknown", claim.Namespace, claim.Name, nodeName)
 	}
 	volume, claim := controller.Provision(claim, class, node)
 	return volume, claim, nil

@@ -41,7 +41,6 @@ func (c *collection) add(o outcome) {
 	c.set.Flaws = append(c.set.Flaws, o.Flaws...)
 	c.set.SchedulerConfigs = append(c.set.SchedulerConfigs, o.SchedulerConfigs...)
 	for _, obj := range o.Objects {
-		kind := kindOf(obj.Object)
 		id := cluster.RefTo(obj.Object)
 		first, found := c.names[id]
 		if !found {
@@ -57,7 +56,7 @@ func (c *collection) add(o outcome) {
 			continue
 		}
 		c.errs = append(c.errs, obj.Source.errorf("%s: already defined in %s; remove or rename one of them",
-			kind.describe(obj.GetNamespace(), obj.GetName()), first.Source))
+			id.Describe(), first.Source))
 	}
 }
 

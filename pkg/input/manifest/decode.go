@@ -14,6 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -37,7 +38,7 @@ func (it item) decode() outcome {
 	if err != nil {
 		return fail("apiVersion %q is not of the form group/version", h.APIVersion)
 	}
-	known, ours := kinds[h.Kind]
+	known := admission.KindNamed(h.Kind)
 	switch {
 	case h.Kind == "Table" && gv.Group == "meta.k8s.io" || h.Kind == "Status" && h.APIVersion == "v1":
 		return fail("%s of %s is an answer of the API server that holds no object; give what kubectl get -o json or -o yaml prints", h.Kind, h.APIVersion)
@@ -47,16 +48,16 @@ func (it item) decode() outcome {
 		return outcome{Set: Set{SchedulerConfigs: []Raw{{Data: it.text, Source: it.source}}}}
 	case gv.Group == "kind.x-k8s.io" && h.Kind == "Cluster":
 		return it.decodeKind()
-	case ours && known.group == gv.Group && slices.Contains(known.versions, gv.Version):
-		return it.decodeObject(known, gv.WithKind(h.Kind))
-	case ours && (gv.Group == "extensions" || groups.Has(gv.Group)):
-		return it.refuse(known.describe(h.Metadata.Namespace, h.Metadata.Name),
-			fmt.Sprintf("apiVersion %s has no %s in Kubernetes 1.37; use %s", h.APIVersion, h.Kind, known.apiVersion()))
-	case legacyscheme.Scheme.IsVersionRegistered(gv) && groups.Has(gv.Group) && !legacyscheme.Scheme.Recognizes(gv.WithKind(h.Kind)):
+	case known != nil && known.Serves(gv):
+		return it.decodeObject(gv.WithKind(h.Kind))
+	case known != nil && (gv.Group == "extensions" || admission.IsGroup(gv.Group)):
+		return it.refuse(h.describe(),
+			fmt.Sprintf("apiVersion %s has no %s in Kubernetes 1.37; use %s", h.APIVersion, h.Kind, known.GroupVersion()))
+	case legacyscheme.Scheme.IsVersionRegistered(gv) && admission.IsGroup(gv.Group) && !legacyscheme.Scheme.Recognizes(gv.WithKind(h.Kind)):
 		return fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, kindsOf(gv)))
 	}
 	ignored := Ignored{APIVersion: h.APIVersion, Ref: h.ref(), Source: it.source}
-	if !groups.Has(gv.Group) {
+	if !admission.IsGroup(gv.Group) {
 		ignored.JSON = slices.Clone(it.json)
 	}
 	return outcome{Set: Set{Ignored: []Ignored{ignored}}}
@@ -78,7 +79,7 @@ func (it item) refuse(subject string, problems ...string) (o outcome) {
 	return o
 }
 
-// dumped tells whether an API server has written the item: nothing else gives objects their resourceVersion.
+// dumped reports whether an API server has written the item: nothing else gives objects their resourceVersion.
 func (it item) dumped() bool { return it.header.Metadata.ResourceVersion != "" }
 
 func (it item) flaw(problem string, aside bool) Flaw {
@@ -97,9 +98,9 @@ func missing(h header) string {
 }
 
 // decodeObject decodes an object of a kind that takes part in scheduling.
-func (it item) decodeObject(k *kind, gvk schema.GroupVersionKind) outcome {
+func (it item) decodeObject(gvk schema.GroupVersionKind) outcome {
 	fail := func(problems []string) outcome {
-		return it.refuse(k.describe(it.header.Metadata.Namespace, it.header.Metadata.Name), problems...)
+		return it.refuse(it.header.describe(), problems...)
 	}
 	obj, err := legacyscheme.Scheme.New(gvk)
 	if err != nil {
@@ -118,7 +119,7 @@ func (it item) decodeObject(k *kind, gvk schema.GroupVersionKind) outcome {
 	if len(unknown) > 0 && !it.dumped() {
 		return fail(unknown)
 	}
-	created, problems := create(k, obj.(cluster.Object), gvk.GroupVersion(), it.source)
+	created, problems := admission.Create(obj.(cluster.Object), gvk.GroupVersion(), it.source.String())
 	if len(problems) > 0 {
 		return fail(problems)
 	}
@@ -143,7 +144,7 @@ func (it item) decodeKind() outcome {
 		o.errs = append(o.errs, it.source.errorf("%s", oneLine(err.Error())))
 	}
 	for _, node := range nodes {
-		created, problems := create(kinds["Node"], node, v1.SchemeGroupVersion, it.source)
+		created, problems := admission.Create(node, v1.SchemeGroupVersion, it.source.String())
 		for _, problem := range problems {
 			o.errs = append(o.errs, it.source.errorf("Node %s: %s", node.Name, oneLine(problem)))
 		}
@@ -178,4 +179,14 @@ func problems(t reflect.Type, value []byte, err error) []string {
 
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+}
+
+// kindsOf lists the kinds of an API version.
+func kindsOf(gv schema.GroupVersion) []string {
+	var names []string
+	for name := range legacyscheme.Scheme.KnownTypes(gv) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -86,7 +88,7 @@ func TestDecode(t *testing.T) {
 func describe(set *Set) string {
 	var b strings.Builder
 	for _, obj := range set.Objects {
-		fmt.Fprintf(&b, "%s (line %d): %s\n", obj.Source, obj.Source.Line, kindOf(obj.Object).describe(obj.GetNamespace(), obj.GetName()))
+		fmt.Fprintf(&b, "%s (line %d): %s\n", obj.Source, obj.Source.Line, cluster.RefTo(obj.Object).Describe())
 	}
 	for _, i := range set.Ignored {
 		fmt.Fprintf(&b, "%s (line %d): ignored: %s %s %s/%s, %d bytes\n", i.Source, i.Source.Line, i.APIVersion, i.Kind, i.Namespace, i.Name, len(i.JSON))

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -43,6 +45,20 @@ func (h header) ref() cluster.Ref {
 	return cluster.Ref{Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
 }
 
+// describe names the object as errors do, in the namespace that it gets.
+func (h header) describe() string {
+	ref := h.ref()
+	switch {
+	case ref.Name == "":
+		return ref.Kind + " without a name"
+	case cluster.Namespaced(ref.Kind):
+		ref.Namespace = cmp.Or(ref.Namespace, metav1.NamespaceDefault)
+	default:
+		ref.Namespace = ""
+	}
+	return ref.Describe()
+}
+
 // expand returns the objects of a document: itself, or those of the List or snapshot that it is.
 func expand(d document) []item {
 	it := item{text: d.text, json: d.json, source: d.source}
@@ -54,7 +70,7 @@ func expand(d document) []item {
 	return it.expandList(0)
 }
 
-// readHeader tells whether the item is an object with a header.
+// readHeader reports whether the item is an object with a header.
 func (it *item) readHeader() bool {
 	if it.json[0] != '{' {
 		it.fail("%s where an object with apiVersion and kind is wanted", jsonType(it.json))
@@ -149,7 +165,7 @@ var snapshotKinds = []struct{ key, apiVersion, kind string }{
 	{"pvs", "v1", "PersistentVolume"},
 }
 
-// expandSnapshot returns the objects of a snapshot of kube-scheduler-simulator, which is told by its keys, and its scheduler
+// expandSnapshot returns the objects of a snapshot of kube-scheduler-simulator, which its keys show it to be, and its scheduler
 // configuration.
 func expandSnapshot(it item) (items []item, ok bool) {
 	var parts map[string]json.RawMessage

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // The items of a list of one kind, as an API server writes it, do not say what they are: it is the list's version and kind without "List".
@@ -18,7 +20,7 @@ func TestItemsOfATypedList(t *testing.T) {
 	}
 	var got []string
 	for _, obj := range set.Objects {
-		got = append(got, kindOf(obj.Object).name+" "+obj.Object.GetName()+" from "+obj.Source.Path)
+		got = append(got, cluster.KindOf(obj.Object)+" "+obj.Object.GetName()+" from "+obj.Source.Path)
 	}
 	if diff := cmp.Diff([]string{"PodDisruptionBudget a from items[0]", "Namespace b from items[1]"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -1,14 +1,13 @@
 // Package manifest turns bytes into Kubernetes objects, as strictly as the API server does.
 //
-// A file goes through four stations, each in a file of its own:
+// A file goes through four stations:
 //
 //	bytes ─ split ──▶ documents        (YAML or JSON, several to a file)          split.go
 //	      ─ expand ─▶ items            (the objects of a List or a snapshot)      expand.go
 //	      ─ decode ─▶ external objects (unknown and duplicate fields are refused) decode.go
-//	      ─ create ─▶ valid objects    (defaults and validation of kube-apiserver) create.go, validate.go
+//	      ─ create ─▶ valid objects    (defaults and validation of kube-apiserver) package admission
 //
-// Decoding, defaults, conversion and validation are upstream's, so an object that this package refuses is refused by a real
-// API server too, in the same words. A dump of a live cluster keeps what the scheduler looks at: the status of nodes, pods and
+// All this is done by upstream's code, so an object that is refused here is refused by a real API server too, in the same words. A dump of a live cluster keeps what the scheduler looks at: the status of nodes, pods and
 // volumes, the node of each pod, and the owners; what cannot be read of it is a flaw of the set, and no error.
 package manifest
 
@@ -144,7 +143,7 @@ func noObjects(file string) error {
 	return Source{File: file}.errorf("no Kubernetes object in it; give a file that has at least one")
 }
 
-// maxErrors is how many problems are told; a dump of a newer cluster can have the same one in each of its pods.
+// maxErrors is how many problems are listed; a dump of a newer cluster can have the same one in each of its pods.
 const maxErrors = 100
 
 // join returns an error of one line for each of the errors, or nil.

@@ -29,14 +29,6 @@ func object[T cluster.Object](t *testing.T, text string) T {
 	return typed
 }
 
-func TestEveryKindIsHeldByAState(t *testing.T) {
-	for _, k := range table {
-		if !cluster.Supports(k.holds) {
-			t.Errorf("cluster.State holds no %s", k.name)
-		}
-	}
-}
-
 func TestDeploymentHasDefaults(t *testing.T) {
 	d := object[*appsv1.Deployment](t, `
 apiVersion: apps/v1

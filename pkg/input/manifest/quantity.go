@@ -50,7 +50,7 @@ func checkQuantity(value []byte) error {
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// mayBeAstronomic tells whether a string or number somewhere in the JSON ends in a large exponent or has very many digits, or
+// mayBeAstronomic reports whether a string or number somewhere in the JSON ends in a large exponent or has very many digits, or
 // may do so behind an escape sequence. It takes a hundredth of the time that decoding takes.
 func mayBeAstronomic(object []byte) bool {
 	digits := 0

@@ -108,7 +108,7 @@ func maxSize(beginning []byte) int {
 	return maxYAML
 }
 
-// parses tells whether the text can be the beginning of JSON.
+// parses reports whether the text can be the beginning of JSON.
 func parses(beginning []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(beginning, []byte("\ufeff"))))
 	for {
@@ -118,7 +118,7 @@ func parses(beginning []byte) bool {
 	}
 }
 
-// isJSON tells whether the text begins as a JSON object does. A YAML mapping may begin with a brace, too.
+// isJSON reports whether the text begins as a JSON object does. A YAML mapping may begin with a brace, too.
 func isJSON(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }
@@ -192,7 +192,7 @@ func (c chunk) documents() (documents []document, problems []string) {
 	return nil, problems
 }
 
-// blank tells whether the text has nothing but white space, comments and YAML directives.
+// blank reports whether the text has nothing but white space, comments and YAML directives.
 func blank(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)

@@ -53,7 +53,7 @@ func (w *walk) domains(path *field.Path, domains *scenario.Domains, nodes []*v1.
 		}
 	}
 	if all, _ := topology.Domains(nodes, domains.TopologyKey); domains.Used != nil && *domains.Used > len(all) {
-		w.Add(path.Child("used"), "%d domains cannot have a pod where there are %d", *domains.Used, len(all))
+		w.Add(path.Child("used"), "%d domains cannot have a pod: there are only %d", *domains.Used, len(all))
 	}
 }
 
@@ -69,6 +69,6 @@ func (w *walk) failureBounds(path *field.Path, f *scenario.FailureBounds, nodes 
 	case len(all) == 0:
 		w.Add(path.Child("level"), "%s", scenario.LabelHint(f.Level, "node", scenario.NodeLabels(nodes)))
 	case f.Simultaneous != nil && *f.Simultaneous > len(all):
-		w.Add(path.Child("simultaneous"), "%d domains cannot fail together where there are %d", *f.Simultaneous, len(all))
+		w.Add(path.Child("simultaneous"), "%d domains cannot fail together: there are only %d", *f.Simultaneous, len(all))
 	}
 }

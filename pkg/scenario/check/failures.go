@@ -23,7 +23,7 @@ func (w *walk) failures(f *scenario.Failures) {
 		case !carried(key):
 			w.Add(path, "%s", scenario.LabelHint(key, "node", nodes))
 		case slices.IndexFunc(f.Levels, func(other string) bool { return topology.Key(other) == topology.Key(key) }) < i:
-			w.Add(path, "%q is there already", key)
+			w.Add(path, "%q is listed twice", key)
 		}
 	}
 	for i, target := range f.Quorum {

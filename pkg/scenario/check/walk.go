@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -52,7 +53,7 @@ func (c *Checker) Check(p *scenario.Problems, s *scenario.Scenario) {
 		}
 	}
 	if len(w.known.pods) == 0 {
-		w.Add(nil, "there is no workload, so nothing is to be placed; give a Pod, a Deployment or another controller of pods")
+		w.Add(nil, "there is no workload, so there is nothing to place; give a Pod, a Deployment or another controller of pods")
 	}
 	if !s.Dump {
 		for _, obj := range s.Objects() {
@@ -73,7 +74,7 @@ func (c *Checker) Check(p *scenario.Problems, s *scenario.Scenario) {
 
 // noNodes reports that the scenario has no nodes, and how to give some.
 func (w *walk) noNodes() {
-	where, besides := "cluster gives no nodes", " or synthetic nodes"
+	where, besides := "the cluster has no nodes", " or synthetic nodes"
 	if w.scenario.File == scenario.CommandLine {
 		where, besides = "there are no nodes", " (--cluster or -f)"
 	}
@@ -85,7 +86,7 @@ func (w *walk) noNodes() {
 
 // apply lets the API server admit the objects.
 func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.Object) {
-	next, _, err := controller.Admit(state, objects...)
+	next, _, err := admission.Admit(state, objects...)
 	if err != nil {
 		w.AddLines(path, err)
 		next = state.With(objects...) // what follows shall not be wrong for this
@@ -138,7 +139,7 @@ func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
 	if step.Fail != nil && step.Fail.Mode == "deleted" {
 		gone := step.Fail.Nodes.Select(w.state.Nodes)
 		w.lost = append(w.lost, gone...)
-		w.state = controller.Delete(w.state, objectsOf(gone)...)
+		w.state = admission.Delete(w.state, objectsOf(gone)...)
 	}
 	if step.Restore != nil {
 		w.selectNodes(path.Child("restore"), step.Restore.Nodes, slices.Concat(w.state.Nodes, w.lost))
@@ -165,7 +166,7 @@ func (w *walk) find(path *field.Path, target scenario.Target) cluster.Object {
 	}
 	switch {
 	case w.known.objects[wanted]:
-		w.Add(path, "%s is not there at this step; it is applied later, or was deleted before", wanted.Describe())
+		w.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
 	case !w.known.mayBeMade(wanted):
 		w.scenario.NotFound(w.Problems, path, wanted)
 	}
@@ -222,7 +223,7 @@ func (w *walk) delete(path *field.Path, step *scenario.LoadedStep) {
 			w.selectNodes(path.Child("pods", "nodes"), *pods.Nodes, w.state.Nodes)
 		}
 	}
-	w.state = controller.Delete(w.state, gone...)
+	w.state = admission.Delete(w.state, gone...)
 }
 
 // selectNodes reports names that no node has, and a selector that matches none.
@@ -233,7 +234,7 @@ func (w *walk) selectNodes(path *field.Path, nodes scenario.Nodes, among []*v1.N
 		}
 		wanted := cluster.Ref{Kind: "Node", Name: name}
 		if w.known.objects[wanted] {
-			w.Add(path.Child("names").Index(i), "%s is not there at this step; it is applied later, or was deleted before", wanted.Describe())
+			w.Add(path.Child("names").Index(i), "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
 			continue
 		}
 		var names []string
@@ -275,7 +276,7 @@ func (w *walk) checkSelector(path *field.Path, text, what string, sets []labels.
 			return
 		}
 	}
-	w.Add(path, "%q matches no %s; each part of it matches some, but no %s all of them", text, what, what)
+	w.Add(path, "%q matches no %s; each requirement matches some, but no %s matches all", text, what, what)
 }
 
 // schedulerName reports pods, and templates of pods, that no profile of the scheduler serves.

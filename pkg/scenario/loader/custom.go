@@ -28,7 +28,7 @@ func (l *reader) customResources(given []scenario.CustomResource) {
 		case err != nil:
 			l.problems.Add(path.Child("apiVersion"), "%q is not of the form group/version", c.APIVersion)
 		case gv.Group == "" || strings.HasSuffix(gv.Group, ".k8s.io") || scheme.Scheme.IsGroupRegistered(gv.Group):
-			l.problems.Add(path, "%s of %s is Kubernetes' own; leave it out, since a workload is taken as it is", c.Kind, c.APIVersion)
+			l.problems.Add(path, "%s of %s is built into Kubernetes; leave it out, since workloads are used as they are", c.Kind, c.APIVersion)
 		case slices.ContainsFunc(programmed(OperatorOptions{}), func(o operator.Operator) bool { return slices.Contains(o.Kinds, gvk.GroupKind()) }):
 			l.problems.Add(path, "%s of %s is expanded already; leave it out", c.Kind, c.APIVersion)
 		default:
@@ -50,7 +50,7 @@ func (l *reader) customResources(given []scenario.CustomResource) {
 		}
 		switch as := cmp.Or(c.As, "Deployment"); {
 		case !slices.Contains(generic.Workloads, as):
-			l.problems.Add(path.Child("as"), "%q is none of %s", c.As, strings.Join(generic.Workloads, ", "))
+			l.problems.Add(path.Child("as"), "%q is not a kind of workload; use %s", c.As, scenario.Or(generic.Workloads))
 		case as == "DaemonSet" && c.ReplicasPath != "":
 			l.problems.Add(path.Child("replicasPath"), "has no effect, since a DaemonSet has a pod on every node; leave it out")
 		}

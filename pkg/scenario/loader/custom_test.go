@@ -81,11 +81,11 @@ workloads: [{objects: [{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {c
 	want := `scenario.yaml: operators.hydrolix.profile: there is no file or folder none.yaml; paths are relative to the folder of the scenario
 scenario.yaml: customResources[1]: Widget of example.com/v2 is in customResources[0] already; keep one
 scenario.yaml: customResources[1].podTemplatePath: "spec..template" has an empty part; give the fields with dots between them, for example spec.template
-scenario.yaml: customResources[2]: Deployment of apps/v1 is Kubernetes' own; leave it out, since a workload is taken as it is
+scenario.yaml: customResources[2]: Deployment of apps/v1 is built into Kubernetes; leave it out, since workloads are used as they are
 scenario.yaml: customResources[3]: HydrolixCluster of hydrolix.io/v1 is expanded already; leave it out
 scenario.yaml: customResources[4].apiVersion: "a/b/c" is not of the form group/version
 scenario.yaml: customResources[4].podTemplatePath: is missing; give the fields with dots between them, for example spec.template
-scenario.yaml: customResources[4].as: "Pod" is none of Deployment, StatefulSet, DaemonSet, Job
+scenario.yaml: customResources[4].as: "Pod" is not a kind of workload; use Deployment, StatefulSet, DaemonSet or Job
 scenario.yaml: customResources[5]: give the apiVersion and the kind of the resources
 scenario.yaml: customResources[5].replicasPath: has no effect, since a DaemonSet has a pod on every node; leave it out
 scenario.yaml: customResources[6]: objects take the place of podTemplatePath, replicasPath and as; leave those out

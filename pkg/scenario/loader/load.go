@@ -312,7 +312,7 @@ func (l *reader) head(file *scenario.File) {
 	switch {
 	case file.APIVersion == scenario.APIVersion && file.Kind == scenario.Kind:
 	case file.Kind == scenario.Kind && strings.HasPrefix(file.APIVersion, "faultline/"):
-		l.problems.Add(nil, "apiVersion %q of a scenario is not known here; give apiVersion: %s", file.APIVersion, scenario.APIVersion)
+		l.problems.Add(nil, "apiVersion %q of a scenario is not supported; give apiVersion: %s", file.APIVersion, scenario.APIVersion)
 	case file.APIVersion == "" || file.Kind == "" || file.Kind == scenario.Kind || strings.HasPrefix(file.APIVersion, "faultline/"):
 		l.problems.Add(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s", file.APIVersion, file.Kind, scenario.APIVersion, scenario.Kind)
 	default:

@@ -126,7 +126,9 @@ func TestOptions(t *testing.T) {
 	}
 	file := func(opts Options) (*scenario.Scenario, error) { return Load("testdata/ok/feature-gates.yaml", opts) }
 	inline := func(opts Options) (*scenario.Scenario, error) { return Load("testdata/ok/scheduler-inline.yaml", opts) }
-	walkthrough := func(opts Options) (*scenario.Scenario, error) { return Load("../../../scenarios/kind-walkthrough", opts) }
+	walkthrough := func(opts Options) (*scenario.Scenario, error) {
+		return Load("../../../scenarios/kind-walkthrough", opts)
+	}
 	flags := func(opts Options) (*scenario.Scenario, error) {
 		return FromFiles(nil, []string{"testdata/files/nodes.yaml"}, []string{"testdata/files/web.yaml"}, opts)
 	}
@@ -171,7 +173,7 @@ func TestFromFiles(t *testing.T) {
 		"no nodes": {files: []string{"testdata/files/web.yaml"},
 			problem: "command line: there are no nodes, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump (--cluster or -f)"},
 		"no workload": {cluster: []string{"testdata/files/nodes.yaml"},
-			problem: "command line: there is no workload, so nothing is to be placed; give a Pod, a Deployment or another controller of pods"},
+			problem: "command line: there is no workload, so there is nothing to place; give a Pod, a Deployment or another controller of pods"},
 		"no such file": {cluster: []string{"none.yaml"}, files: []string{"testdata/files/web.yaml"}, config: "sched.yaml",
 			problem: "command line: --cluster[0]: there is no file or folder none.yaml\ncommand line: --scheduler-config: sched.yaml: no such file or directory"},
 		"refused": {cluster: []string{"testdata/files/nodes.yaml"}, files: []string{"testdata/files/urgent.yaml"},

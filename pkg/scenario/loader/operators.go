@@ -47,7 +47,7 @@ func programmed(opts OperatorOptions) []operator.Operator {
 }
 
 // Expand reads files and returns what operators make of the custom resources in them, after what their charts bring along, and the
-// other objects of the files. "-" is the given standard input. The error tells all that is wrong, a line each.
+// other objects of the files. "-" is the given standard input. The error lists all that is wrong, a line each.
 func Expand(stdin io.Reader, files []string, opts OperatorOptions) (*operator.Result, []manifest.Object, error) {
 	if err := opts.KafScale.Validate(); err != nil {
 		return nil, nil, err
@@ -93,7 +93,7 @@ func (l *reader) kafscale(given *scenario.KafScale) kafscale.Options {
 	path := field.NewPath("operators", "kafscale")
 	opts := kafscale.Options{Release: given.Release, Namespace: given.Namespace, Revision: kafscale.Revision(given.Revision)}
 	if given.Revision != "" && !slices.Contains(kafscale.Revisions, opts.Revision) {
-		l.problems.Add(path.Child("revision"), "%q is none of before, drifted and fixed", given.Revision)
+		l.problems.Add(path.Child("revision"), "%q is not a revision; use before, drifted or fixed", given.Revision)
 	}
 	if given.Values != "" {
 		l.named[given.Values] = true

@@ -31,7 +31,7 @@ type readings struct {
 	cluster, workloads, steps []reading
 }
 
-// holds tells whether the target is a custom resource.
+// holds reports whether the target is a custom resource.
 func (r *readings) holds(target scenario.Target) bool {
 	for _, read := range slices.Concat(r.cluster, r.workloads, r.steps) {
 		if slices.ContainsFunc(read.resources, func(resource manifest.Ignored) bool { return isResource(target, resource) }) {
@@ -41,7 +41,7 @@ func (r *readings) holds(target scenario.Target) bool {
 	return false
 }
 
-// isResource tells whether the target names the resource, as kubectl does: kafkacluster/main, or kafkaclusters.kafka.stackable.tech/main.
+// isResource reports whether the target names the resource, as kubectl does: kafkacluster/main, or kafkaclusters.kafka.stackable.tech/main.
 func isResource(target scenario.Target, resource manifest.Ignored) bool {
 	word, name, found := strings.Cut(target.Target, "/")
 	kind, group, _ := strings.Cut(strings.ToLower(word), ".")

@@ -126,9 +126,9 @@ variants:
 func TestWrongPatchesOfResources(t *testing.T) {
 	for patch, want := range map[string]string{
 		"{target: trinocluster/t, type: strategic, patch: {spec: {}}}":             "scenario.yaml: steps[0].patch.type: strategic is not for custom resources, which the API server patches by merge or json; give one of these",
-		"{target: trinocluster/t, patch: {metadata: {name: u}}}":                   "scenario.yaml: steps[0].patch.patch: the patch makes another object of TrinoCluster.trino.stackable.tech default/t; kind, namespace and name cannot change",
+		"{target: trinocluster/t, patch: {metadata: {name: u}}}":                   "scenario.yaml: steps[0].patch.patch: the patch changes the kind, namespace or name of TrinoCluster.trino.stackable.tech default/t, which cannot change",
 		"{target: trinocluster/t, patch: {spec: {workers: {roleGroups: {a: 3}}}}}": "trino.yaml: TrinoCluster default/t: spec.workers: roleGroups[a]: Invalid value: 3: ",
-		"{target: trinocluster/u, patch: {spec: {}}}":                              `scenario.yaml: steps[0].patch.target: "trinocluster/u" is of no kind that takes part in scheduling`,
+		"{target: trinocluster/u, patch: {spec: {}}}":                              `scenario.yaml: steps[0].patch.target: "trinocluster/u" has a kind that takes no part in scheduling`,
 	} {
 		_, err := LoadFS(fstest.MapFS{
 			FileName: {Data: []byte(customHead + "workloads: [{files: [trino.yaml]}]\nsteps: [{name: p, patch: " + patch + "}]\n")}, "trino.yaml": {Data: []byte(trinoCluster)},

@@ -42,7 +42,7 @@ func (l *reader) clusterSources(sources []scenario.Source) (all []reading) {
 			}
 		}
 		if len(twice) > 0 {
-			l.problems.Add(path.Index(i), "there is a node %q in %s already; give every node a name of its own (%d are there twice)",
+			l.problems.Add(path.Index(i), "node %q is in %s already; give every node its own name (%d names are used twice)",
 				twice[0], path.Index(from[twice[0]]), len(twice))
 		}
 	}
@@ -61,7 +61,7 @@ func (l *reader) source(path *field.Path, source *scenario.Source, nodes bool) r
 	defer func() { l.incomplete = l.incomplete || l.problems.Len() > problems }()
 	switch {
 	case source.Synthetic != nil && !nodes:
-		l.problems.Add(path.Child("synthetic"), "is legal under cluster only; give files or objects here")
+		l.problems.Add(path.Child("synthetic"), "is only allowed under cluster; give files or objects here")
 		return reading{}
 	case given != 1 && nodes:
 		l.problems.Add(path, "give exactly one of files, objects and synthetic")
@@ -130,7 +130,7 @@ func (l *reader) read(path *field.Path, files []string) reading {
 		case file == "":
 			l.problems.Add(path.Index(i), "is empty; give a file, a folder or a glob")
 		case file == manifest.Stdin && l.stdin == nil:
-			l.problems.Add(path.Index(i), "- is the standard input, which has no place in a scenario file; give a file, a folder or a glob")
+			l.problems.Add(path.Index(i), "- is the standard input, which a scenario file cannot read; give a file, a folder or a glob")
 		case file == manifest.Stdin:
 			found = append(found, file)
 		default:

@@ -36,14 +36,14 @@ func (v *varier) sweep(sweep *scenario.Sweep) {
 	used := map[string]bool{}
 	fill(template, func(name string) (scenario.Scalar, bool) {
 		if !used[name] && !slices.Contains(names, name) {
-			v.problems.Add(path, "$(%s) stands for nothing; %s", name, scenario.Choices(name, names))
+			v.problems.Add(path, "$(%s) is not a parameter; %s", name, scenario.Choices(name, names))
 		}
 		used[name] = true
 		return scenario.Scalar{}, false
 	})
 	for _, name := range names {
 		if !used[name] {
-			v.problems.Add(path, "$(%s) is nowhere in it, so that %s would vary nothing", name, name)
+			v.problems.Add(path, "does not use $(%s), so %s would vary nothing", name, name)
 		}
 	}
 	if v.problems.Len() > 0 {

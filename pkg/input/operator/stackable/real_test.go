@@ -212,7 +212,7 @@ func TestADRNodeSelectorOfTheSpec(t *testing.T) {
 	}
 	_, err := expanded(t, Options{ADR: true}, spec("{a: b}", "config: {affinity: {nodeSelector: {c: d}}}"))
 	want := "cr.yaml: ZookeeperCluster data/zk: spec.servers.roleGroups.default: got both the deprecated nodeSelector and affinity.nodeSelector, " +
-		"at which ADR026 has the operator stop; keep affinity.nodeSelector"
+		"which ADR026 forbids; keep affinity.nodeSelector"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -1,0 +1,147 @@
+package controller
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// Controllers act as kube-controller-manager does. The zero value is ready to use. It serves one simulation at a time.
+type Controllers struct {
+	// Rand chooses among equals, such as the pods of equal rank of which a ReplicaSet must delete one, and makes the UIDs of
+	// new pods, by which upstream breaks ties of age. Nil keeps a fixed order: the newest pod goes first.
+	Rand *rand.Rand
+
+	// settled holds, by UID, what a controller looked at when it last found nothing to do. States are immutable, so the same
+	// pointers again mean nothing to do again.
+	settled map[types.UID][]any
+}
+
+// Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
+// The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
+// for instance because its PriorityClass is gone.
+func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
+	next := node.Reconcile(s, c.Rand)
+	owned := ownership(next)
+	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
+	// have spoken. In a real cluster the status arrives by an event in between.
+	syncs := []func(*pass) error{
+		(*pass).autoscalers,
+		(*pass).replicaSetStatuses,
+		(*pass).deployments,
+		(*pass).replicaSets,
+		(*pass).statefulSets,
+		(*pass).daemonSets,
+		(*pass).jobs,
+		(*pass).volumes,
+		(*pass).budgets,
+	}
+	var problems []error
+	for _, sync := range syncs {
+		p := &pass{Controllers: c, State: next, created: next.Created, owned: owned}
+		if err := sync(p); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		next = p.nextState()
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return next, nil
+}
+
+// Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a
+// NoExecute taint runs out, the next node gets one, a kubelet has ended a pod, a pod has been ready for minReadySeconds, or a Job may
+// replace a pod that failed.
+func Next(s *cluster.State) (metav1.Time, bool) {
+	var next metav1.Time
+	consider := func(at time.Time) {
+		if at.After(s.Now.Time) && (next.IsZero() || at.Before(next.Time)) {
+			next = metav1.NewTime(at)
+		}
+	}
+	consider(node.Next(s))
+	minReady := map[types.UID]int32{}
+	for _, rs := range s.ReplicaSets {
+		minReady[rs.UID] = rs.Spec.MinReadySeconds
+	}
+	for _, set := range s.StatefulSets {
+		minReady[set.UID] = set.Spec.MinReadySeconds
+	}
+	for _, ds := range s.DaemonSets {
+		minReady[ds.UID] = ds.Spec.MinReadySeconds
+	}
+	for _, pod := range s.Pods {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil || minReady[ref.UID] == 0 || !podutil.IsPodReady(pod) {
+			continue
+		}
+		ready := podutil.GetPodReadyCondition(pod.Status).LastTransitionTime
+		consider(ready.Add(time.Duration(minReady[ref.UID]) * time.Second))
+	}
+	for _, job := range s.Jobs {
+		consider(s.JobBackoffs[job.UID].Retry)
+	}
+	return next, !next.IsZero()
+}
+
+// pass is one controller's sync of all its objects: what it sees, and what it does to the cluster. The next state is derived
+// once, when it is done.
+type pass struct {
+	*Controllers
+	*cluster.State
+	owned            owners
+	created          int
+	changed, deleted []cluster.Object
+	ending           []*v1.Pod
+	names            map[types.NamespacedName]bool
+	admission        *admission.Pods
+}
+
+// put adds an object to the state, or replaces it.
+func (p *pass) put(obj cluster.Object) { p.changed = append(p.changed, obj) }
+
+// delete asks for the deletion of pods.
+func (p *pass) delete(pods ...*v1.Pod) { p.ending = append(p.ending, pods...) }
+
+// remove takes objects out of the state at once.
+func (p *pass) remove(objs ...cluster.Object) { p.deleted = append(p.deleted, objs...) }
+
+func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) }
+
+// nextState is the state with what the pass has done.
+func (p *pass) nextState() *cluster.State {
+	if p.actions() == 0 {
+		return p.State
+	}
+	next := *admission.Terminate(p.State.With(p.changed...).Without(p.deleted...), "", p.ending...)
+	next.Created = p.created
+	return &next
+}
+
+// unlessSettled syncs an object, unless its last sync saw the very same things and had nothing to do.
+func (p *pass) unlessSettled(uid types.UID, seen []any, sync func() error) error {
+	if slices.Equal(p.settled[uid], seen) {
+		return nil
+	}
+	before := p.actions()
+	if err := sync(); err != nil || p.actions() > before {
+		return err
+	}
+	if p.settled == nil {
+		p.Controllers.settled = map[types.UID][]any{}
+	}
+	p.settled[uid] = seen
+	return nil
+}

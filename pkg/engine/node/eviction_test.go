@@ -1,0 +1,39 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Of several tolerations the one that ends first counts, from the first of the taints on; a taint that nothing tolerates counts at once.
+func TestShortestTolerationCounts(t *testing.T) {
+	added := func(seconds int) *metav1.Time {
+		at := metav1.NewTime(cluster.Epoch.Add(time.Duration(seconds) * time.Second))
+		return &at
+	}
+	taints := []v1.Taint{{Key: "a", Effect: v1.TaintEffectNoExecute, TimeAdded: added(5)}, {Key: "b", Effect: v1.TaintEffectNoExecute, TimeAdded: added(0)}}
+	tolerates := func(key string, seconds int64) v1.Toleration {
+		return v1.Toleration{Key: key, Operator: v1.TolerationOpExists, TolerationSeconds: &seconds}
+	}
+	for name, test := range map[string]struct {
+		tolerations []v1.Toleration
+		want        float64 // seconds; -1: never
+	}{
+		"the shorter first": {[]v1.Toleration{tolerates("a", 30), tolerates("b", 60)}, 30},
+		"the shorter last":  {[]v1.Toleration{tolerates("a", 60), tolerates("b", 30)}, 30},
+		"one of them":       {[]v1.Toleration{tolerates("a", 60)}, 0},
+		"one for ever":      {[]v1.Toleration{tolerates("a", 60), {Key: "b", Operator: v1.TolerationOpExists}}, 60},
+		"for ever":          {[]v1.Toleration{{Operator: v1.TolerationOpExists}}, -1},
+		"not even a second": {[]v1.Toleration{tolerates("a", -5), tolerates("b", 60)}, 0},
+	} {
+		at, leaves := evictionTime(&v1.Pod{Spec: v1.PodSpec{Tolerations: test.tolerations}}, taints)
+		if got := at.Sub(cluster.Epoch.Time).Seconds(); leaves != (test.want >= 0) || leaves && got != test.want {
+			t.Errorf("%s: leaves %v after %v s, want %v", name, leaves, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package node
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	nodeutil "k8s.io/component-helpers/node/util"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// The defaults of kube-controller-manager:
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/config/v1alpha1/defaults.go and
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go.
+const (
+	// NodeMonitorGracePeriod is how long a kubelet may be silent before its node is unreachable. The clock of a simulation starts
+	// after it.
+	NodeMonitorGracePeriod = 50 * time.Second
+	// evictionInterval is the time between two nodes of a zone that get a NoExecute taint: --node-eviction-rate, 0.1 a second.
+	evictionInterval = 10 * time.Second
+	// secondaryInterval is the same in a large zone that is disrupted: --secondary-node-eviction-rate, 0.01 a second.
+	secondaryInterval = 100 * time.Second
+	// largeZone is the number of nodes above which a disrupted zone goes on at that rate: --large-cluster-size-threshold.
+	largeZone = 50
+	// unhealthyShare is the share of a zone's nodes that must be down for it to be disrupted: --unhealthy-zone-threshold.
+	unhealthyShare = 0.55
+)
+
+// taintByConditions taints nodes by their conditions as the node lifecycle controller does,
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/node_lifecycle_controller.go: NoSchedule at
+// once, NoExecute zone by zone at a limited rate, which a disruption of the zone lowers or stops. A node without a Ready condition, as
+// written by hand, is left alone.
+func taintByConditions(s *cluster.State, r *rand.Rand) *cluster.State {
+	var changed []cluster.Object
+	var found []*v1.Node // nodes that are down, and were not so at the last pass
+	down := false
+	for _, node := range s.Nodes {
+		ready := readyCondition(node)
+		if ready == nil {
+			continue
+		}
+		taints := conditionTaints(node, s.Now)
+		isDown := ready.Status != v1.ConditionTrue
+		down = down || isDown
+		if slices.Equal(taints, node.Spec.Taints) {
+			continue
+		}
+		tainted := *node
+		tainted.Spec.Taints = taints
+		changed = append(changed, &tainted)
+		if isDown && !isTainted(node, v1.TaintEffectNoSchedule) {
+			found = append(found, &tainted)
+		}
+	}
+	s = s.With(changed...)
+	if !down {
+		return s
+	}
+	return taintNoExecute(s, found, r)
+}
+
+// taintNoExecute gives the next node of each zone that is due its NoExecute taint. When nodes go down together, the controller taints
+// the first one that it finds before it has seen the others: only then does it know that their zone is disrupted.
+func taintNoExecute(s *cluster.State, found []*v1.Node, r *rand.Rand) *cluster.State {
+	zones := zonesOf(s)
+	var due []cluster.Object
+	add := func(node *v1.Node) {
+		zones.of(node).last = s.Now
+		due = append(due, withNoExecute(node, s.Now))
+	}
+	if len(found) > 0 {
+		if first := oneOf(found, r); !zones.of(first).dueAt(evictionInterval, s.Now).After(s.Now.Time) {
+			add(first)
+		}
+		if zones.stopped() { // upstream takes back the taints of all nodes when it sees the last of them go
+			for _, node := range s.Nodes {
+				if isTainted(node, v1.TaintEffectNoExecute) && readyCondition(node).Status != v1.ConditionTrue {
+					due = append(due, withoutNoExecute(node))
+				}
+			}
+		}
+	}
+	for _, zone := range zones.inOrder {
+		interval, goes := zones.interval(zone)
+		if goes && len(zone.waiting) > 0 && !zone.dueAt(interval, s.Now).After(s.Now.Time) {
+			add(oneOf(zone.waiting, r))
+		}
+	}
+	return s.With(due...)
+}
+
+// oneOf returns the first of the nodes, or one by chance: upstream goes through them in no particular order.
+func oneOf(nodes []*v1.Node, r *rand.Rand) *v1.Node {
+	if r == nil {
+		return nodes[0]
+	}
+	return nodes[r.IntN(len(nodes))]
+}
+
+// nextNoExecute returns the earliest moment after now at which a node gets its NoExecute taint; zero: never.
+func nextNoExecute(s *cluster.State) time.Time {
+	if !slices.ContainsFunc(s.Nodes, waitsForNoExecute) {
+		return time.Time{}
+	}
+	var next time.Time
+	zones := zonesOf(s)
+	for _, zone := range zones.inOrder {
+		interval, goes := zones.interval(zone)
+		if at := zone.dueAt(interval, s.Now); goes && len(zone.waiting) > 0 && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+func readyCondition(node *v1.Node) *v1.NodeCondition {
+	_, ready := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady)
+	return ready
+}
+
+// conditionTaints returns the node's taints as its conditions ask for: doNoScheduleTaintingPass, and markNodeAsReachable where the node
+// is ready.
+func conditionTaints(node *v1.Node, now metav1.Time) []v1.Taint {
+	taints := node.Spec.Taints
+	for _, condition := range node.Status.Conditions {
+		for status, key := range taintKeys[condition.Type] {
+			taint := v1.Taint{Key: key, Effect: v1.TaintEffectNoSchedule, TimeAdded: &now}
+			has := slices.ContainsFunc(taints, func(t v1.Taint) bool { return t.MatchTaint(&taint) })
+			switch {
+			case condition.Status == status && !has:
+				taints = append(slices.Clip(taints), taint)
+			case condition.Status != status && has:
+				taints = slices.DeleteFunc(slices.Clone(taints), func(t v1.Taint) bool { return t.MatchTaint(&taint) })
+			}
+		}
+		if condition.Type == v1.NodeReady {
+			taints = swapNoExecute(taints, taintKeys[v1.NodeReady][condition.Status], now)
+		}
+	}
+	return taints
+}
+
+// swapNoExecute takes the NoExecute taint away that does not go with the node's readiness, and puts the one of that key, if any, in its
+// place at once: processTaintBaseEviction.
+func swapNoExecute(taints []v1.Taint, key string, now metav1.Time) []v1.Taint {
+	i := slices.IndexFunc(taints, func(t v1.Taint) bool { return isNodeControllers(t, v1.TaintEffectNoExecute) && t.Key != key })
+	if i < 0 {
+		return taints
+	}
+	taints = slices.Delete(slices.Clone(taints), i, i+1)
+	right := v1.Taint{Key: key, Effect: v1.TaintEffectNoExecute, TimeAdded: &now}
+	if key != "" && !slices.ContainsFunc(taints, func(t v1.Taint) bool { return t.MatchTaint(&right) }) {
+		taints = append(taints, right)
+	}
+	return taints
+}
+
+// taintKeys are upstream's nodeConditionToTaintKeyStatusMap.
+var taintKeys = map[v1.NodeConditionType]map[v1.ConditionStatus]string{
+	v1.NodeReady: {
+		v1.ConditionFalse:   v1.TaintNodeNotReady,
+		v1.ConditionUnknown: v1.TaintNodeUnreachable,
+	},
+	v1.NodeMemoryPressure:     {v1.ConditionTrue: v1.TaintNodeMemoryPressure},
+	v1.NodeDiskPressure:       {v1.ConditionTrue: v1.TaintNodeDiskPressure},
+	v1.NodeNetworkUnavailable: {v1.ConditionTrue: v1.TaintNodeNetworkUnavailable},
+	v1.NodePIDPressure:        {v1.ConditionTrue: v1.TaintNodePIDPressure},
+}
+
+// isNodeControllers reports whether it is the taint by which the controller marks a node that is down.
+func isNodeControllers(taint v1.Taint, effect v1.TaintEffect) bool {
+	return taint.Effect == effect && (taint.Key == v1.TaintNodeUnreachable || taint.Key == v1.TaintNodeNotReady)
+}
+
+func isTainted(node *v1.Node, effect v1.TaintEffect) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return isNodeControllers(t, effect) })
+}
+
+// waitsForNoExecute reports whether the node is down and has not got its NoExecute taint.
+func waitsForNoExecute(node *v1.Node) bool {
+	ready := readyCondition(node)
+	return ready != nil && ready.Status != v1.ConditionTrue && !isTainted(node, v1.TaintEffectNoExecute)
+}
+
+func withNoExecute(node *v1.Node, now metav1.Time) *v1.Node {
+	tainted := *node
+	key := taintKeys[v1.NodeReady][readyCondition(node).Status]
+	tainted.Spec.Taints = append(slices.Clip(node.Spec.Taints), v1.Taint{Key: key, Effect: v1.TaintEffectNoExecute, TimeAdded: &now})
+	return &tainted
+}
+
+func withoutNoExecute(node *v1.Node) *v1.Node {
+	freed := *node
+	freed.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t v1.Taint) bool {
+		return isNodeControllers(t, v1.TaintEffectNoExecute)
+	})
+	return &freed
+}

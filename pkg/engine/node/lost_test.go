@@ -1,0 +1,68 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// Four nodes of eight are no disruption. Of six they are: those that are excluded do not count for their zone.
+func TestExcludedNodesDoNotCount(t *testing.T) {
+	s := nodesOf(map[string]int{"a": 8, "b": 1})
+	if got, _ := tainted(t, lost(t, s, "a", 4)); got != "a-1 0, a-2 10, a-3 20, a-4 30" {
+		t.Errorf("four of eight: %s", got)
+	}
+	for _, node := range s.Nodes[6:8] {
+		node.Labels[excludeDisruption] = ""
+	}
+	if got, _ := tainted(t, lost(t, s, "a", 4)); got != "a-1 0" {
+		t.Errorf("four of six: %s", got)
+	}
+}
+
+// A slow zone keeps no other one waiting: while one node of a follows the next after 100 s, it takes 10 s in b.
+func TestZonesGoOnEachAtTheirRate(t *testing.T) {
+	s := lost(t, nodesOf(map[string]int{"a": 51, "b": 6}), "a", 29)
+	if got, _ := tainted(t, lost(t, s, "b", 3)); got != slow(29)+", b-1 0, b-2 10, b-3 20" {
+		t.Errorf("tainted %s", got)
+	}
+}
+
+// A node is back. Its pod is ready again, but not the one that was asked to end meanwhile.
+func TestATerminatingPodIsNotReadyAgain(t *testing.T) {
+	s := nodesOf(map[string]int{"a": 2})
+	for _, name := range []string{"stays", "ends"} {
+		s = s.With(cluster.Bind(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}, "a-1", s.Now.Time))
+	}
+	s = lost(t, s, "a", 1)
+	s = admission.Terminate(s, "", s.Pods[1])
+	s, err := Restore(s, "a-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !podutil.IsPodReady(s.Pods[0]) || podutil.IsPodReady(s.Pods[1]) {
+		t.Errorf("ready: the pod that stays %v, the one that ends %v; want true and false", podutil.IsPodReady(s.Pods[0]), podutil.IsPodReady(s.Pods[1]))
+	}
+}
+
+// Of two pods that end after 5 and 9 s, the clock goes on to the first, whatever their order.
+func TestTheNextEndIsTheFirst(t *testing.T) {
+	for _, seconds := range [][]int{{5, 9}, {9, 5}} {
+		s := nodesOf(map[string]int{"a": 1})
+		for i, after := range seconds {
+			pod := cluster.Bind(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: string(rune('a' + i)), Namespace: "default"}}, "a-1", s.Now.Time)
+			end := metav1.NewTime(s.Now.Add(time.Duration(after) * time.Second))
+			pod.DeletionTimestamp = &end
+			s = s.With(pod)
+		}
+		if at := Next(s); at.Sub(s.Now.Time) != 5*time.Second {
+			t.Errorf("ends after %v s: the clock goes on by %v, want 5 s", seconds, at.Sub(s.Now.Time))
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/util/taints"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// FailureMode is how a node fails.
+type FailureMode string
+
+const (
+	// Deleted means that the node object is gone, as when a cloud removes the machine, and its pods with it. Controllers replace them.
+	Deleted FailureMode = "deleted"
+	// Unreachable means that the kubelet no longer answers. Pods are not ready, and are evicted when they no longer tolerate it, by
+	// default after 300 seconds, unless so much of a zone is down that evictions stop. Nobody ends them: they stay Terminating until the
+	// kubelet is back. Those of DaemonSets tolerate it and stay.
+	Unreachable FailureMode = "unreachable"
+	// OutOfService is as Unreachable, and an administrator has tainted the node node.kubernetes.io/out-of-service, so that all
+	// pods are removed at once.
+	OutOfService FailureMode = "out-of-service"
+)
+
+// Cordon makes the nodes unschedulable: spec.unschedulable, and the taint that the node lifecycle controller adds.
+func Cordon(s *cluster.State, names ...string) (*cluster.State, error) {
+	return changeNodes(s, names, func(node *v1.Node) {
+		cluster.Cordon(node, s.Now)
+	})
+}
+
+// Uncordon undoes Cordon.
+func Uncordon(s *cluster.State, names ...string) (*cluster.State, error) {
+	return changeNodes(s, names, func(node *v1.Node) {
+		node.Spec.Unschedulable = false
+		node.Spec.Taints, _ = taints.DeleteTaintsByKey(node.Spec.Taints, v1.TaintNodeUnschedulable)
+	})
+}
+
+// Fail returns the state in which the nodes have failed. What follows from it, Reconcile does. An error names the nodes that
+// do not exist, or a mode that does not.
+func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, error) {
+	if !slices.Contains([]FailureMode{Deleted, Unreachable, OutOfService}, mode) {
+		return nil, fmt.Errorf("failure mode %q: must be one of %q, %q, %q", mode, Deleted, Unreachable, OutOfService)
+	}
+	next, err := changeNodes(s, names, func(node *v1.Node) {
+		if mode == OutOfService {
+			cluster.AddTaint(node, v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute, TimeAdded: &s.Now})
+		}
+		setReady(node, v1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.", s.Now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if mode == Deleted {
+		var nodes []cluster.Object
+		for _, name := range names {
+			nodes = append(nodes, s.Node(name))
+		}
+		return admission.Delete(s, nodes...), nil
+	}
+	return next.With(podsOn(next, names, func(pod *v1.Pod) *v1.Pod { return withReadiness(pod, v1.ConditionFalse, s.Now) })...), nil
+}
+
+// Restore returns the state in which the nodes answer again: they are ready, and so are the pods that stayed. The taint out-of-service
+// goes, and by Reconcile those of the node lifecycle controller. Pods that were Terminating end as on any node. A deleted node comes
+// back by Admit. A cordon stays.
+func Restore(s *cluster.State, names ...string) (*cluster.State, error) {
+	next, err := changeNodes(s, names, func(node *v1.Node) {
+		node.Spec.Taints, _ = taints.DeleteTaintsByKey(node.Spec.Taints, v1.TaintNodeOutOfService)
+		setReady(node, v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status", s.Now)
+		node.Spec.Taints = conditionTaints(node, s.Now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return next.With(podsOn(next, names, func(pod *v1.Pod) *v1.Pod {
+		if pod.DeletionTimestamp != nil {
+			return nil
+		}
+		return withReadiness(pod, v1.ConditionTrue, s.Now)
+	})...), nil
+}
+
+// changeNodes applies the change to a copy of each node.
+func changeNodes(s *cluster.State, names []string, change func(*v1.Node)) (*cluster.State, error) {
+	var changed []cluster.Object
+	var unknown []string
+	for _, name := range names {
+		node := s.Node(name)
+		if node == nil {
+			unknown = append(unknown, name)
+			continue
+		}
+		node = node.DeepCopy()
+		change(node)
+		changed = append(changed, node)
+	}
+	if len(unknown) > 0 {
+		return nil, fmt.Errorf("no node is named %s: use the names that kubectl get nodes shows", strings.Join(unknown, ", "))
+	}
+	return s.With(changed...), nil
+}
+
+// podsOn returns what the change makes of each running pod on the nodes, but where it makes nil of it.
+func podsOn(s *cluster.State, nodes []string, change func(*v1.Pod) *v1.Pod) []cluster.Object {
+	var changed []cluster.Object
+	for _, pod := range s.Pods {
+		if pod.Spec.NodeName != "" && slices.Contains(nodes, pod.Spec.NodeName) && !cluster.Terminal(pod) {
+			if pod = change(pod); pod != nil {
+				changed = append(changed, pod)
+			}
+		}
+	}
+	return changed
+}
+
+func withReadiness(pod *v1.Pod, status v1.ConditionStatus, now metav1.Time) *v1.Pod {
+	return cluster.WithCondition(pod, v1.PodCondition{Type: v1.PodReady, Status: status, LastTransitionTime: now})
+}
+
+func setReady(node *v1.Node, status v1.ConditionStatus, reason, message string, now metav1.Time) {
+	conditions := slices.DeleteFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady })
+	node.Status.Conditions = append(conditions, v1.NodeCondition{Type: v1.NodeReady, Status: status, Reason: reason, Message: message, LastTransitionTime: now})
+}

@@ -1,0 +1,43 @@
+package admission
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/component-helpers/storage/volume"
+	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// AdmitClaim gives a new claim the default class where it names none, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/storage/storageclass/setdefault/admission.go.
+func AdmitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) {
+	if !volume.PersistentVolumeClaimHasClass(claim) {
+		if class := DefaultClass(s.StorageClasses); class != nil {
+			claim.Spec.StorageClassName = &class.Name
+		}
+	}
+	if claim.Status.Phase == "" {
+		claim.Status.Phase = v1.ClaimPending
+	}
+}
+
+// DefaultClass returns the newest of the default classes, the first by name among those of one age; nil: there is none. It is GetDefaultClass in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/storageclass.go, whose package would bring 22 others along.
+func DefaultClass(classes []*storagev1.StorageClass) *storagev1.StorageClass {
+	var defaults []*storagev1.StorageClass
+	for _, class := range classes {
+		if storageutil.IsDefaultAnnotation(class.ObjectMeta) {
+			defaults = append(defaults, class)
+		}
+	}
+	if len(defaults) == 0 {
+		return nil
+	}
+	return slices.MinFunc(defaults, func(a, b *storagev1.StorageClass) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+}

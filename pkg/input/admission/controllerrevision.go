@@ -1,0 +1,54 @@
+package admission
+
+import (
+	"encoding/json"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+)
+
+// TemplatePatch is what a ControllerRevision holds: getPatch in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go.
+func TemplatePatch(ds *appsv1.DaemonSet) ([]byte, error) {
+	data, err := json.Marshal(ds)
+	if err != nil {
+		return nil, err
+	}
+	var raw struct {
+		Spec struct {
+			Template map[string]any `json:"template"`
+		} `json:"spec"`
+	}
+	if err := utiljson.Unmarshal(data, &raw); err != nil {
+		return nil, err
+	}
+	raw.Spec.Template["$patch"] = "replace"
+	return json.Marshal(raw)
+}
+
+// revision writes the template in a ControllerRevision of a StatefulSet or a DaemonSet as this version of Kubernetes would.
+// Controllers compare revisions by their bytes, and a dump differs in white space, and perhaps in the defaults of its version.
+func (a *admitting) revision(revision *appsv1.ControllerRevision) {
+	ref := metav1.GetControllerOfNoCopy(revision)
+	if ref == nil || ref.Kind != "StatefulSet" && ref.Kind != "DaemonSet" {
+		return
+	}
+	var ds appsv1.DaemonSet // the two kinds write a template alike
+	if err := json.Unmarshal(revision.Data.Raw, &ds); err != nil {
+		a.problem(revision, "data: %w", err)
+		return
+	}
+	if len(ds.Spec.Template.Spec.Containers) == 0 {
+		a.problem(revision, "data.spec.template.spec.containers: required value")
+		return
+	}
+	legacyscheme.Scheme.Default(&ds)
+	patch, err := TemplatePatch(&ds)
+	if err != nil {
+		a.problem(revision, "data: %w", err)
+		return
+	}
+	revision.Data.Raw = patch
+}

@@ -1,0 +1,87 @@
+package admission
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Delete removes the objects, matched by kind, namespace and name, and with them what they own, what is in the namespaces
+// among them, and the pods on the nodes among them. Pods on other nodes end in their time; see Terminate. What has another owner left
+// stays. The claims of a StatefulSet stay unless its persistentVolumeClaimRetentionPolicy has made it their owner. Unknown objects
+// are no error.
+func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
+	var pods []*v1.Pod
+	gone := slices.DeleteFunc(withDependents(s, objs), func(obj cluster.Object) bool {
+		pod, ok := obj.(*v1.Pod)
+		if ok {
+			pods = append(pods, pod)
+		}
+		return ok
+	})
+	return Terminate(s.Without(gone...), "", pods...)
+}
+
+// DeleteAndWait is Delete, and then all pods among them have ended, also those on nodes that do not answer.
+func DeleteAndWait(s *cluster.State, objs ...cluster.Object) *cluster.State {
+	return s.Without(withDependents(s, objs)...)
+}
+
+// withDependents returns the objects of the state that are deleted when the given ones are.
+func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
+	doomed := map[cluster.Ref]bool{}
+	for _, obj := range objs {
+		doomed[cluster.RefTo(obj)] = true
+		if node, ok := obj.(*v1.Node); ok { // the CSINode is the node's, though dumps seldom say so
+			doomed[cluster.Ref{Kind: "CSINode", Name: node.Name}] = true
+		}
+	}
+	all := s.Objects()
+	present := make(map[types.UID]bool, len(all))
+	for _, obj := range all {
+		present[obj.GetUID()] = true
+	}
+	var gone []cluster.Object
+	goneUIDs := map[types.UID]bool{}
+	for { // a round for each generation of owners
+		before := len(gone)
+		for _, obj := range all {
+			if goneUIDs[obj.GetUID()] || !dies(obj, doomed, goneUIDs, present) {
+				continue
+			}
+			goneUIDs[obj.GetUID()] = true
+			gone = append(gone, obj)
+		}
+		if len(gone) == before {
+			return gone
+		}
+	}
+}
+
+func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone, present map[types.UID]bool) bool {
+	if doomed[cluster.RefTo(obj)] || obj.GetNamespace() != "" && doomed[cluster.Ref{Kind: "Namespace", Name: obj.GetNamespace()}] {
+		return true
+	}
+	if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && doomed[cluster.Ref{Kind: "Node", Name: pod.Spec.NodeName}] {
+		return true
+	}
+	return orphaned(obj.GetOwnerReferences(), gone, present)
+}
+
+// orphaned reports whether an owner is gone and none is left.
+func orphaned(refs []metav1.OwnerReference, gone, present map[types.UID]bool) bool {
+	lost := false
+	for _, ref := range refs {
+		switch {
+		case gone[ref.UID]:
+			lost = true
+		case present[ref.UID]:
+			return false
+		}
+	}
+	return lost
+}

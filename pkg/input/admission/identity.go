@@ -1,0 +1,55 @@
+package admission
+
+import (
+	"fmt"
+	"hash/fnv"
+
+	"github.com/google/uuid"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apiserver/pkg/storage/names"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// identify gives an object of a file the namespace, name and UID that an API server would give it. They follow from what and where the
+// object is, and are therefore the same in every run.
+func identify(obj cluster.Object, source string) {
+	kind := cluster.KindOf(obj)
+	obj.SetManagedFields(nil) // often more than half of a dump, and of no use
+	if cluster.Namespaced(kind) && obj.GetNamespace() == "" {
+		obj.SetNamespace(v1.NamespaceDefault)
+	}
+	if obj.GetName() == "" && obj.GetGenerateName() != "" {
+		hash := fnv.New32a()
+		hash.Write([]byte(source))
+		obj.SetName(obj.GetGenerateName() + rand.SafeEncodeString(fmt.Sprint(hash.Sum32())))
+	}
+	if obj.GetUID() == "" {
+		what := fmt.Sprintf("%s/%s/%s", kind, obj.GetNamespace(), obj.GetName())
+		obj.SetUID(types.UID(uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String()))
+	}
+}
+
+// UID returns the UID of the object that is created after so many others.
+func UID(kind, namespace, name string, created int) types.UID {
+	return types.UID(uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%s/%s/%d", kind, namespace, name, created)).String())
+}
+
+// GenerateName appends five characters of Kubernetes' own alphabet to the base, as the API server does for generateName.
+// The nth object with a base gets a name that no other n gives it, up to 27⁵ = 14,348,907 of them.
+func GenerateName(base string, n int) string {
+	const alphabet = "bcdfghjklmnpqrstvwxz2456789" // k8s.io/apimachinery/pkg/util/rand
+	const all = 27 * 27 * 27 * 27 * 27
+	const stride = 8_869_961 // prime to 27, so that all names come up before one comes twice
+	hash := fnv.New32a()
+	hash.Write([]byte(base))
+	x := (uint64(hash.Sum32()) + uint64(n)*stride) % all
+	var suffix [5]byte
+	for i := range suffix {
+		suffix[i] = alphabet[x%27]
+		x /= 27
+	}
+	return base[:min(len(base), names.MaxGeneratedNameLength)] + string(suffix[:])
+}

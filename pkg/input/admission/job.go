@@ -1,0 +1,54 @@
+package admission
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	"k8s.io/utils/ptr"
+)
+
+// generateSelector gives a Job the selector and the template labels by which it knows its pods, unless it has its own; see
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/batch/job/strategy.go. A label that is there wins, and validation
+// refuses it if it is wrong.
+func generateSelector(job *batchv1.Job) {
+	if ptr.Deref(job.Spec.ManualSelector, false) {
+		return
+	}
+	job.Spec.Template.Labels = withMissing(job.Spec.Template.Labels, map[string]string{
+		batch.LegacyJobNameLabel:       job.Name,
+		batch.JobNameLabel:             job.Name,
+		batch.LegacyControllerUidLabel: string(job.UID),
+		batch.ControllerUidLabel:       string(job.UID),
+	})
+	if job.Spec.Selector == nil {
+		job.Spec.Selector = &metav1.LabelSelector{}
+	}
+	job.Spec.Selector.MatchLabels = withMissing(job.Spec.Selector.MatchLabels, map[string]string{batch.ControllerUidLabel: string(job.UID)})
+}
+
+// withMissing returns the labels with those that they lack.
+func withMissing(labels, more map[string]string) map[string]string {
+	if labels == nil {
+		return more
+	}
+	for key, value := range more {
+		if _, found := labels[key]; !found {
+			labels[key] = value
+		}
+	}
+	return labels
+}
+
+// keepSelector gives a Job the selector and the labels that the API server made for it, which its manifest can have for another UID.
+func keepSelector(job, was *batchv1.Job) {
+	if ptr.Deref(job.Spec.ManualSelector, false) {
+		return
+	}
+	job.Spec.Selector = was.Spec.Selector
+	for _, key := range []string{batch.LegacyJobNameLabel, batch.JobNameLabel, batch.LegacyControllerUidLabel, batch.ControllerUidLabel} {
+		delete(job.Spec.Template.Labels, key)
+		if value, found := was.Spec.Template.Labels[key]; found {
+			metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, key, value)
+		}
+	}
+}

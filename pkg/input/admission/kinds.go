@@ -1,0 +1,109 @@
+package admission
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
+	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
+	_ "k8s.io/kubernetes/pkg/apis/batch/install"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
+	schedulingvalidation "k8s.io/kubernetes/pkg/apis/scheduling/validation"
+	_ "k8s.io/kubernetes/pkg/apis/storage/install"
+	storagevalidation "k8s.io/kubernetes/pkg/apis/storage/validation"
+	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
+	"k8s.io/kubernetes/pkg/registry/apps/deployment"
+	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
+	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
+	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
+	"k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
+	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
+)
+
+// Kind is a kind of object that a cluster.State holds.
+type Kind struct {
+	name, group string
+	// versions are those that an API server serves; a State holds objects of the first.
+	versions []string
+	// validateCreate prepares and validates an object in its internal version as the PrepareForCreate and Validate of the kind's
+	// strategy do, without resetting the status:
+	// https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry/<group>/<kind>/strategy.go.
+	validateCreate func(internal runtime.Object) field.ErrorList
+	// validateUpdate does the same for an object that takes the place of an older one; nil: any valid one may.
+	validateUpdate func(internal, old runtime.Object) field.ErrorList
+}
+
+var table = []*Kind{
+	{"Namespace", "", []string{"v1"}, onCreate(corevalidation.ValidateNamespace), nil},
+	{"Node", "", []string{"v1"}, onCreate(corevalidation.ValidateNode), nil},
+	{"Pod", "", []string{"v1"}, onCreate(validatePod), onUpdate(validatePodUpdate)},
+	{"Service", "", []string{"v1"}, onCreate(validateService), nil},
+	{"PersistentVolume", "", []string{"v1"}, onCreate(validatePersistentVolume), nil},
+	{"PersistentVolumeClaim", "", []string{"v1"}, onCreate(validatePersistentVolumeClaim), onUpdate(validateClaimUpdate)},
+	{"Deployment", "apps", []string{"v1"}, onCreate(validateDeployment), byStrategy(deployment.Strategy)},
+	{"ReplicaSet", "apps", []string{"v1"}, onCreate(validateReplicaSet), onUpdate(validateReplicaSetUpdate)},
+	{"StatefulSet", "apps", []string{"v1"}, onCreate(validateStatefulSet), byStrategy(statefulset.Strategy)},
+	{"DaemonSet", "apps", []string{"v1"}, onCreate(validateDaemonSet), byStrategy(daemonset.Strategy)},
+	{"ControllerRevision", "apps", []string{"v1"}, onCreate(appsvalidation.ValidateControllerRevisionCreate), nil},
+	{"Job", "batch", []string{"v1"}, onCreate(validateJob), onUpdate(validateJobUpdate)},
+	{"CronJob", "batch", []string{"v1"}, onCreate(validateCronJob), byStrategy(cronjob.Strategy)},
+	{"HorizontalPodAutoscaler", "autoscaling", []string{"v2", "v1"}, onCreate(validateHorizontalPodAutoscaler), nil},
+	{"PodDisruptionBudget", "policy", []string{"v1"}, onCreate(validatePodDisruptionBudget), byStrategy(poddisruptionbudget.Strategy)},
+	{"PriorityClass", "scheduling.k8s.io", []string{"v1"}, onCreate(schedulingvalidation.ValidatePriorityClass), byStrategy(priorityclass.Strategy)},
+	{"StorageClass", "storage.k8s.io", []string{"v1"}, onCreate(storagevalidation.ValidateStorageClass), byStrategy(storageclass.Strategy)},
+	{"CSINode", "storage.k8s.io", []string{"v1"}, onCreate(storagevalidation.ValidateCSINode), nil},
+}
+
+var (
+	kinds  = map[string]*Kind{}
+	groups = sets.New[string]()
+)
+
+func init() {
+	for _, k := range table {
+		kinds[k.name] = k
+		groups.Insert(k.group)
+	}
+}
+
+// KindNamed returns the kind of that name; nil if a State holds no such objects.
+func KindNamed(name string) *Kind { return kinds[name] }
+
+// IsGroup reports whether it is the API group of one of the kinds.
+func IsGroup(name string) bool { return groups.Has(name) }
+
+// Serves reports whether an API server knows the kind under the group and version.
+func (k *Kind) Serves(gv schema.GroupVersion) bool {
+	return k.group == gv.Group && slices.Contains(k.versions, gv.Version)
+}
+
+// GroupVersion is the version that a State holds.
+func (k *Kind) GroupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: k.group, Version: k.versions[0]}
+}
+
+func onCreate[T runtime.Object](validate func(T) field.ErrorList) func(runtime.Object) field.ErrorList {
+	return func(obj runtime.Object) field.ErrorList { return validate(obj.(T)) }
+}
+
+func onUpdate[T runtime.Object](validate func(obj, old T) field.ErrorList) func(obj, old runtime.Object) field.ErrorList {
+	return func(obj, old runtime.Object) field.ErrorList { return validate(obj.(T), old.(T)) }
+}
+
+// byStrategy validates an update by upstream's own strategy. Of some kinds it would bring a whole API server along; theirs are written
+// again in validate_update.go.
+func byStrategy(strategy rest.RESTUpdateStrategy) func(obj, old runtime.Object) field.ErrorList {
+	return func(obj, old runtime.Object) field.ErrorList {
+		strategy.PrepareForUpdate(context.Background(), obj, old)
+		return strategy.ValidateUpdate(context.Background(), obj, old)
+	}
+}

@@ -1,0 +1,203 @@
+package admission
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/controller"
+	labelsutil "k8s.io/kubernetes/pkg/util/labels"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// addNamespaces adds the namespaces that are missing. Those of every cluster are not worth a note.
+func (a *admitting) addNamespaces() {
+	have := map[string]bool{}
+	for _, ns := range a.state.Namespaces {
+		have[ns.Name] = true
+	}
+	for _, obj := range a.objs {
+		if ns, ok := obj.(*v1.Namespace); ok {
+			have[ns.Name] = true
+		}
+	}
+	for _, obj := range a.objs {
+		name := obj.GetNamespace()
+		if name == "" || have[name] {
+			continue
+		}
+		have[name] = true
+		switch name {
+		case metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, v1.NamespaceNodeLease:
+		default:
+			a.notes = append(a.notes, fmt.Sprintf("Namespace %s did not exist and was created", name))
+		}
+		a.add(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+}
+
+// addPriorityClasses adds the PriorityClasses that running pods name and nobody gave.
+func (a *admitting) addPriorityClasses() {
+	have := NewPods(a.state).classes
+	for _, obj := range a.objs {
+		if class, ok := obj.(*schedulingv1.PriorityClass); ok {
+			have[class.Name] = class
+		}
+	}
+	for _, obj := range a.objs {
+		pod, ok := obj.(*v1.Pod)
+		if !ok || pod.Spec.NodeName == "" && !cluster.Dumped(pod) || pod.Spec.Priority == nil || pod.Spec.PriorityClassName == "" || have[pod.Spec.PriorityClassName] != nil {
+			continue
+		}
+		class := &schedulingv1.PriorityClass{
+			ObjectMeta:       metav1.ObjectMeta{Name: pod.Spec.PriorityClassName},
+			Value:            *pod.Spec.Priority,
+			PreemptionPolicy: pod.Spec.PreemptionPolicy,
+		}
+		have[class.Name] = class
+		a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value %d, as %s has it",
+			cluster.RefTo(class).Describe(), class.Value, cluster.RefTo(pod).Describe()))
+		a.add(class)
+	}
+}
+
+// addPriorityClassOf adds the PriorityClass that the template of a dump names, if nobody gave it and no pod says its value.
+func (a *admitting) addPriorityClassOf(owner cluster.Object, name string) {
+	if name == "" || !cluster.Dumped(owner) || a.pods.classes[name] != nil {
+		return
+	}
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	a.add(class)
+	a.pods.classes[name] = class
+	a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value 0, since %s names it and no pod says its value", cluster.RefTo(class).Describe(), cluster.RefTo(owner).Describe()))
+}
+
+// addReplicaSets adds the ReplicaSets that pods name as their owner and nobody gave, where a Deployment of their name is there:
+// otherwise the Deployment would create all its pods a second time.
+func (a *admitting) addReplicaSets() {
+	deployments := map[types.NamespacedName]*appsv1.Deployment{}
+	for _, d := range a.state.Deployments {
+		deployments[types.NamespacedName{Namespace: d.Namespace, Name: d.Name}] = d
+	}
+	for _, obj := range a.objs {
+		if d, ok := obj.(*appsv1.Deployment); ok {
+			deployments[types.NamespacedName{Namespace: d.Namespace, Name: d.Name}] = d
+		}
+	}
+	missing := a.podsOfMissing(deployments)
+	for _, of := range slices.SortedFunc(maps.Keys(missing), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
+		d, revisions := deployments[of], missing[of]
+		current := currentRevision(d, revisions)
+		for _, name := range slices.Sorted(maps.Keys(revisions)) {
+			pods := revisions[name]
+			a.add(missingReplicaSet(d, name, pods, name == current))
+			added := a.objs[len(a.objs)-1]
+			for _, pod := range pods {
+				metav1.GetControllerOfNoCopy(pod).UID = added.GetUID()
+			}
+			a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created for the %d pods that it owns", cluster.RefTo(added).Describe(), len(pods)))
+		}
+	}
+}
+
+// podsOfMissing returns the pods of each of the Deployments by the name of the missing ReplicaSet that owns them.
+func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.Deployment) map[types.NamespacedName]map[string][]*v1.Pod {
+	have := map[cluster.Ref]bool{}
+	for _, obj := range a.objs {
+		have[cluster.RefTo(obj)] = true
+	}
+	missing := map[types.NamespacedName]map[string][]*v1.Pod{}
+	for _, obj := range a.objs {
+		pod, ok := obj.(*v1.Pod)
+		if !ok {
+			continue
+		}
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil || ref.Kind != "ReplicaSet" {
+			continue
+		}
+		key := cluster.Ref{Kind: "ReplicaSet", Namespace: pod.Namespace, Name: ref.Name}
+		name, ok := strings.CutSuffix(ref.Name, "-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
+		of := types.NamespacedName{Namespace: pod.Namespace, Name: name}
+		if !ok || have[key] || a.known[key] != nil || deployments[of] == nil {
+			continue
+		}
+		if missing[of] == nil {
+			missing[of] = map[string][]*v1.Pod{}
+		}
+		missing[of][ref.Name] = append(missing[of][ref.Name], pod)
+	}
+	return missing
+}
+
+// currentRevision names the ReplicaSet whose pods are of the Deployment's present template: that of its hash, else the
+// newest whose containers are the template's, else the newest.
+func currentRevision(d *appsv1.Deployment, revisions map[string][]*v1.Pod) string {
+	byHash := d.Name + "-" + controller.ComputeHash(&d.Spec.Template, d.Status.CollisionCount)
+	if _, ok := revisions[byHash]; ok {
+		return byHash
+	}
+	made := &v1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
+	legacyscheme.Scheme.Default(made) // a pod has defaults that its template does not
+	alike := func(name string) int {
+		if sameContainers(revisions[name][0].Spec.Containers, made.Spec.Containers) {
+			return 1
+		}
+		return 0
+	}
+	return slices.MaxFunc(slices.Sorted(maps.Keys(revisions)), func(a, b string) int {
+		return cmp.Or(alike(a)-alike(b), revisions[a][0].CreationTimestamp.Compare(revisions[b][0].CreationTimestamp.Time))
+	})
+}
+
+// sameContainers compares what pods of one template have in common whatever admission adds.
+func sameContainers(a, b []v1.Container) bool {
+	return slices.EqualFunc(a, b, func(a, b v1.Container) bool {
+		return a.Name == b.Name && a.Image == b.Image && apiequality.Semantic.DeepEqual(a.Resources, b.Resources) &&
+			apiequality.Semantic.DeepEqual(a.Env, b.Env)
+	})
+}
+
+// missingReplicaSet is the ReplicaSet between the Deployment and the pods. The template of an old one is read off a pod.
+func missingReplicaSet(d *appsv1.Deployment, name string, pods []*v1.Pod, current bool) *appsv1.ReplicaSet {
+	hash := pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	template := *d.Spec.Template.DeepCopy()
+	template.Labels = labelsutil.CloneAndAddLabel(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey, hash)
+	if !current {
+		template.Labels = pods[0].Labels
+		template.Spec = *pods[0].Spec.DeepCopy()
+		template.Spec.NodeName = ""
+	}
+	replicas := int32(0)
+	for _, pod := range pods {
+		if controller.IsPodActive(pod) {
+			replicas++
+		}
+	}
+	return &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              name,
+			Namespace:         d.Namespace,
+			UID:               metav1.GetControllerOfNoCopy(pods[0]).UID,
+			CreationTimestamp: pods[0].CreationTimestamp,
+			Labels:            template.Labels,
+			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+		},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas:        &replicas,
+			MinReadySeconds: d.Spec.MinReadySeconds,
+			Selector:        labelsutil.CloneSelectorAndAddLabel(d.Spec.Selector, appsv1.DefaultDeploymentUniqueLabelKey, hash),
+			Template:        template,
+		},
+	}
+}

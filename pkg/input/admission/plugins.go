@@ -1,0 +1,115 @@
+package admission
+
+import (
+	"cmp"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// runPlugins runs the admission plugins of each object's kind, with what the call itself brings in view.
+func (a *admitting) runPlugins() {
+	var context []cluster.Object
+	for _, obj := range a.objs {
+		switch cluster.KindOf(obj) {
+		case "PriorityClass", "StorageClass", "Node":
+			context = append(context, obj)
+		}
+	}
+	view := a.state.With(context...)
+	a.pods, a.nodes = NewPods(view), map[string]bool{}
+	for _, node := range view.Nodes {
+		a.nodes[node.Name] = true
+	}
+	for _, obj := range a.objs {
+		switch o := obj.(type) {
+		case *v1.Namespace:
+			metav1.SetMetaDataLabel(&o.ObjectMeta, v1.LabelMetadataName, o.Name)
+			o.Status.Phase = cmp.Or(o.Status.Phase, v1.NamespaceActive)
+		case *v1.Node:
+			if o.Spec.Unschedulable {
+				cluster.Cordon(o, a.state.Now)
+			}
+		case *v1.Pod:
+			a.pod(o)
+		case *v1.PersistentVolumeClaim:
+			AdmitClaim(view, o)
+		case *appsv1.ControllerRevision:
+			a.revision(o)
+		case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet:
+			a.selector(obj, cluster.Selector(obj))
+			a.template(obj)
+		case *batchv1.Job:
+			a.selector(obj, o.Spec.Selector)
+			a.template(obj)
+		case *batchv1.CronJob:
+			a.template(obj)
+		}
+	}
+}
+
+func (a *admitting) pod(pod *v1.Pod) {
+	if !a.nodeExists(pod, "spec", &pod.Spec) || a.wasAdmitted(pod) {
+		return
+	}
+	if err := a.pods.Admit(pod); err != nil {
+		a.problem(pod, "%w", err)
+		return
+	}
+	if pod.Spec.NodeName != "" {
+		*pod = *cluster.Bind(pod, pod.Spec.NodeName, a.state.Now.Time)
+	}
+}
+
+// wasAdmitted reports whether the pod has passed the admission of the cluster that it comes from: it has run, or the cluster
+// that created it has given it a priority. The phase Pending alone says nothing, since it is the default.
+func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
+	if pod.Status.Phase != "" && pod.Status.Phase != v1.PodPending {
+		return true
+	}
+	return pod.Spec.Priority != nil && !a.uncreated[cluster.RefTo(pod)]
+}
+
+// nodeExists reports whether the node that a pod specification names, if it names one, is there; if not, that is a problem. A pod that
+// has ended takes no room, and its node may be gone.
+func (a *admitting) nodeExists(obj cluster.Object, path string, spec *v1.PodSpec) bool {
+	pod, isPod := obj.(*v1.Pod)
+	if spec.NodeName == "" || a.nodes[spec.NodeName] || isPod && cluster.Terminal(pod) {
+		return true
+	}
+	a.problem(obj, "%s.nodeName: node %q does not exist; give the node too, or leave %s.nodeName out", path, spec.NodeName, path)
+	return false
+}
+
+// selector checks that the workload finds the pods of its own template.
+func (a *admitting) selector(owner cluster.Object, selector *metav1.LabelSelector) {
+	template, path := cluster.Template(owner)
+	matching, err := metav1.LabelSelectorAsSelector(selector)
+	switch {
+	case err != nil:
+		a.problem(owner, "spec.selector: %w", err)
+	case selector == nil:
+		a.problem(owner, "spec.selector: required value")
+	case !matching.Matches(labels.Set(template.Labels)):
+		a.problem(owner, "%s.metadata.labels: `selector` does not match template `labels`", path)
+	}
+}
+
+// template reports at once what would otherwise show when the first pod is created.
+func (a *admitting) template(owner cluster.Object) {
+	template, path := cluster.Template(owner)
+	spec := template.Spec
+	a.addPriorityClassOf(owner, spec.PriorityClassName)
+	if err := a.pods.priority(&spec); err != nil {
+		a.problem(owner, "%s.spec: pods %q is forbidden: %w", path, owner.GetName()+"-", err)
+	}
+	// An owned object is its controller's business, and a dump is as it is: an old ReplicaSet may well name a node that is gone.
+	if metav1.GetControllerOfNoCopy(owner) == nil && !cluster.Dumped(owner) {
+		a.nodeExists(owner, path+".spec", &spec)
+	}
+}

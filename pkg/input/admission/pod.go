@@ -1,0 +1,120 @@
+package admission
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Pods is what every new pod passes, whoever creates it: the API server's defaults of a pod, which a template does not have,
+// and the default plugins Priority and DefaultTolerationSeconds.
+type Pods struct {
+	classes map[string]*schedulingv1.PriorityClass
+	// byDefault is the class of pods that name none; nil: there is no such class.
+	byDefault *schedulingv1.PriorityClass
+}
+
+// NewPods takes the PriorityClasses of the state.
+func NewPods(s *cluster.State) *Pods {
+	p := &Pods{classes: map[string]*schedulingv1.PriorityClass{}}
+	for _, class := range schedulingapiv1.SystemPriorityClasses() {
+		p.classes[class.Name] = class
+	}
+	for _, class := range s.PriorityClasses {
+		p.classes[class.Name] = class
+		if class.GlobalDefault && (p.byDefault == nil || class.Value < p.byDefault.Value) {
+			p.byDefault = class
+		}
+	}
+	return p
+}
+
+// Admit completes a new pod in place. Its containers are its own; what else it shares with others is copied before it is changed.
+func (p *Pods) Admit(pod *v1.Pod) error {
+	legacyscheme.Scheme.Default(pod)
+	if err := p.priority(&pod.Spec); err != nil {
+		return fmt.Errorf("pods %q is forbidden: %w", cmp.Or(pod.Name, pod.GenerateName), err)
+	}
+	pod.Spec.Tolerations = defaultTolerations(pod.Spec.Tolerations)
+	cluster.MergeLabelKeys(pod)
+	if err := defaultPodLevelResources(&pod.Spec); err != nil {
+		return err
+	}
+	pod.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: qos.ComputePodQOS(pod)}
+	return nil
+}
+
+// defaultPodLevelResources fills in what the pod as a whole requests, as PrepareForCreate in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go does, which knows internal types only.
+func defaultPodLevelResources(spec *v1.PodSpec) error {
+	if spec.Resources == nil {
+		return nil
+	}
+	var internal core.Pod
+	if err := corev1.Convert_v1_PodSpec_To_core_PodSpec(spec.DeepCopy(), &internal.Spec, nil); err != nil {
+		return err
+	}
+	podutil.DefaultPodLevelResources(&internal)
+	defaulted := &v1.ResourceRequirements{}
+	if err := corev1.Convert_core_ResourceRequirements_To_v1_ResourceRequirements(internal.Spec.Resources, defaulted, nil); err != nil {
+		return err
+	}
+	spec.Resources = defaulted
+	return nil
+}
+
+// priority is admitPod in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
+func (p *Pods) priority(spec *v1.PodSpec) error {
+	value, policy := int32(scheduling.DefaultPriorityWhenNoDefaultClassExists), v1.PreemptLowerPriority
+	preemption := &policy
+	class := p.byDefault
+	if spec.PriorityClassName != "" {
+		if class = p.classes[spec.PriorityClassName]; class == nil {
+			return fmt.Errorf("no PriorityClass with name %v was found; add it to the input", spec.PriorityClassName)
+		}
+	}
+	if class != nil {
+		spec.PriorityClassName, value, preemption = class.Name, class.Value, class.PreemptionPolicy
+	}
+	if spec.Priority != nil && *spec.Priority != value {
+		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *spec.Priority, value)
+	}
+	spec.Priority = &value
+	if preemption != nil {
+		if spec.PreemptionPolicy != nil && *spec.PreemptionPolicy != *preemption {
+			return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *spec.PreemptionPolicy, *preemption)
+		}
+		spec.PreemptionPolicy = preemption
+	}
+	return nil
+}
+
+// defaultTolerations is
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/defaulttolerationseconds/admission.go.
+func defaultTolerations(tolerations []v1.Toleration) []v1.Toleration {
+	tolerations = slices.Clip(tolerations)
+	given := tolerations
+	for _, key := range []string{v1.TaintNodeNotReady, v1.TaintNodeUnreachable} {
+		if !slices.ContainsFunc(given, func(t v1.Toleration) bool {
+			return (t.Key == key || t.Key == "") && (t.Effect == v1.TaintEffectNoExecute || t.Effect == "")
+		}) {
+			seconds := int64(300)
+			tolerations = append(tolerations, v1.Toleration{
+				Key: key, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+			})
+		}
+	}
+	return tolerations
+}

@@ -1,0 +1,208 @@
+package admission
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// update makes the object one that takes the place of the older one. What the API server would not take of the change is a problem, in
+// its words.
+func (a *admitting) update(obj, old cluster.Object) {
+	if err := prepareForUpdate(obj, old); err != nil {
+		a.problem(obj, "%w", err)
+		return
+	}
+	validate := KindNamed(cluster.KindOf(obj)).validateUpdate
+	if validate == nil {
+		return
+	}
+	internal, err := toInternal(obj)
+	if err != nil {
+		a.problem(obj, "%w", err)
+		return
+	}
+	was, err := toInternal(old)
+	if err != nil {
+		a.problem(obj, "%w", err)
+		return
+	}
+	for _, problem := range messages(validate(internal, was)) {
+		a.problem(obj, "%s", problem)
+	}
+}
+
+// toInternal returns a copy in the version in which the API server validates it. An update must say which version of the object it
+// changes, and here that is always the last.
+func toInternal(obj cluster.Object) (runtime.Object, error) {
+	internal, err := legacyscheme.Scheme.ConvertToVersion(obj, runtime.InternalGroupVersioner)
+	if err != nil {
+		return nil, err
+	}
+	internal.(metav1.Object).SetResourceVersion("1")
+	return internal, nil
+}
+
+// prepareForUpdate gives an object that takes the place of an older one what it keeps of that: its identity, what controllers have
+// written, and its status unless it brings its own. What it must not change is for validateUpdate to find.
+func prepareForUpdate(obj, old cluster.Object) error {
+	created := obj.GetCreationTimestamp()
+	obj.SetUID(old.GetUID())
+	obj.SetCreationTimestamp(old.GetCreationTimestamp())
+	if len(obj.GetOwnerReferences()) == 0 {
+		obj.SetOwnerReferences(old.GetOwnerReferences())
+	}
+	keepControllersAnnotations(obj, old)
+	switch o := obj.(type) {
+	case *v1.Pod:
+		if err := keepPod(o, old.(*v1.Pod), created.IsZero()); err != nil {
+			return err
+		}
+	case *v1.PersistentVolume:
+		was := old.(*v1.PersistentVolume)
+		if o.Spec.ClaimRef == nil {
+			o.Spec.ClaimRef = was.Spec.ClaimRef
+		}
+		if o.Status.Phase == v1.VolumePending { // the default
+			o.Status = was.Status
+		}
+	case *v1.PersistentVolumeClaim:
+		was := old.(*v1.PersistentVolumeClaim)
+		if o.Spec.VolumeName == "" {
+			o.Spec.VolumeName = was.Spec.VolumeName
+		}
+		if o.Spec.StorageClassName == nil {
+			o.Spec.StorageClassName = was.Spec.StorageClassName
+		}
+		if o.Status.Phase == v1.ClaimPending { // the default
+			o.Status = was.Status
+		}
+	case *batchv1.Job:
+		keepSelector(o, old.(*batchv1.Job))
+	case *appsv1.DaemonSet:
+		if err := countTemplates(o, old.(*appsv1.DaemonSet)); err != nil {
+			return err
+		}
+	}
+	now, was := reflect.ValueOf(obj).Elem(), reflect.ValueOf(old).Elem()
+	if status := now.FieldByName("Status"); status.IsValid() && status.IsZero() {
+		status.Set(was.FieldByName("Status"))
+	}
+	generation := old.GetGeneration()
+	if spec := now.FieldByName("Spec"); spec.IsValid() && !apiequality.Semantic.DeepEqual(spec.Interface(), was.FieldByName("Spec").Interface()) {
+		generation++ // by which controllers see that the spec has changed
+	}
+	obj.SetGeneration(generation)
+	return nil
+}
+
+// keepPod gives a pod what the cluster has written into its spec. One that comes from a cluster has it all, but perhaps its node; to one
+// that a manifest describes it is what the manifest does not say, as for kubectl apply, which finds the difference as here. The gates
+// are those that are named: who leaves one out opens it.
+func keepPod(pod, was *v1.Pod, described bool) error {
+	if pod.Spec.NodeName == "" {
+		pod.Spec.NodeName, pod.Status = was.Spec.NodeName, was.Status
+	}
+	if described {
+		merged, err := patched(&v1.Pod{Spec: was.Spec}, &v1.Pod{Spec: pod.Spec})
+		if err != nil {
+			return err
+		}
+		merged.Spec.SchedulingGates = pod.Spec.SchedulingGates
+		pod.Spec = merged.Spec
+		pod.Spec.Tolerations = defaultTolerations(pod.Spec.Tolerations)
+		if err := defaultPodLevelResources(&pod.Spec); err != nil {
+			return err
+		}
+	}
+	pod.Status.ContainerStatuses = resized(pod.Status.ContainerStatuses, pod.Spec.Containers)
+	pod.Status.InitContainerStatuses = resized(pod.Status.InitContainerStatuses, pod.Spec.InitContainers)
+	return nil
+}
+
+// patched returns the pod with what a manifest says of it.
+func patched(pod, manifest *v1.Pod) (*v1.Pod, error) {
+	modified, err := json.Marshal(manifest)
+	if err != nil {
+		return nil, err
+	}
+	current, err := json.Marshal(pod)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := strategicpatch.NewPatchMetaFromStruct(manifest)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := strategicpatch.CreateThreeWayMergePatch(modified, modified, current, meta, true)
+	if err != nil {
+		return nil, err
+	}
+	data, err := strategicpatch.StrategicMergePatchUsingLookupPatchMeta(current, patch, meta)
+	if err != nil {
+		return nil, err
+	}
+	merged := &v1.Pod{}
+	return merged, json.Unmarshal(data, merged)
+}
+
+// resized are the statuses of containers that have what they request: a kubelet takes what it gets, and at once.
+func resized(statuses []v1.ContainerStatus, containers []v1.Container) []v1.ContainerStatus {
+	statuses = slices.Clone(statuses)
+	for i := range statuses {
+		for j := range containers {
+			if containers[j].Name == statuses[i].Name && statuses[i].Resources != nil {
+				statuses[i].Resources = containers[j].Resources.DeepCopy()
+				statuses[i].AllocatedResources = statuses[i].Resources.Requests
+			}
+		}
+	}
+	return statuses
+}
+
+// countTemplates counts the templates of a DaemonSet that is counted at all, which those of dumps are: a pod with the number of the
+// present one is up to date.
+func countTemplates(ds, was *appsv1.DaemonSet) error {
+	generation, err := daemonutil.GetTemplateGeneration(was)
+	if err != nil || generation == nil {
+		return err
+	}
+	if !apiequality.Semantic.DeepEqual(ds.Spec.Template, was.Spec.Template) {
+		*generation++
+	}
+	metav1.SetMetaDataAnnotation(&ds.ObjectMeta, appsv1.DeprecatedTemplateGeneration, strconv.FormatInt(*generation, 10))
+	return nil
+}
+
+// keepControllersAnnotations keeps what controllers, and not the user, have annotated.
+func keepControllersAnnotations(obj, old cluster.Object) {
+	annotations := obj.GetAnnotations()
+	for key, value := range old.GetAnnotations() {
+		isControllers := slices.ContainsFunc(controllersPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+		if _, given := annotations[key]; given || !isControllers {
+			continue
+		}
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[key] = value
+	}
+	obj.SetAnnotations(annotations)
+}
+
+// controllersPrefixes begin the keys of the annotations that controllers write.
+var controllersPrefixes = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"}

@@ -1,0 +1,139 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// A pod is what its manifest says now and what the cluster has written; what must stay is refused in the words of the API server.
+func TestApplyOverPod(t *testing.T) {
+	const gated = ", schedulingGates: [{name: a}, {name: b}]"
+	tests := []struct {
+		name, before, after string
+		err                 string
+		check               func(*v1.Pod) any
+		want                any
+	}{
+		{"the same", gated, gated, "", func(p *v1.Pod) any { return len(p.Spec.SchedulingGates) }, 2},
+		{"a gate less", gated, ", schedulingGates: [{name: b}]", "", func(p *v1.Pod) any { return p.Spec.SchedulingGates }, []v1.PodSchedulingGate{{Name: "b"}}},
+		{"no gate", gated, "", "", func(p *v1.Pod) any { return len(p.Spec.SchedulingGates) }, 0},
+		{"a gate more", "", gated, `Pod default/p: spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a'
+Pod default/p: spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'b'`, nil, nil},
+		{"a toleration", "", ", tolerations: [{key: gpu, operator: Exists}]", "", func(p *v1.Pod) any { return len(p.Spec.Tolerations) }, 3},
+		{"a node selector while gated", gated, gated + ", nodeSelector: {disk: ssd}", "", func(p *v1.Pod) any { return p.Spec.NodeSelector["disk"] }, "ssd"},
+		{"a node selector", "", ", nodeSelector: {disk: ssd}",
+			"Pod default/p: spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
+				"`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` " +
+				"(allow it to be set to 1 if it was previously negative): - \"NodeSelector\": null, + \"NodeSelector\": { + \"disk\": \"ssd\" + },", nil, nil},
+		{"an image", "", "+image: b", "", func(p *v1.Pod) any { return p.Spec.Containers[0].Image }, "b"},
+		{"a label", "", "+label", "", func(p *v1.Pod) any { return p.Labels["app"] }, "web"},
+		{"another scheduler", "", ", schedulerName: other",
+			"Pod default/p: spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
+				"`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` " +
+				`(allow it to be set to 1 if it was previously negative): - "SchedulerName": "default-scheduler", + "SchedulerName": "other",`, nil, nil},
+	}
+	manifest := func(more string) string {
+		switch more {
+		case "+image: b":
+			return strings.Replace(pod(""), "image: a", "image: b", 1)
+		case "+label":
+			return strings.Replace(pod(""), "name: p,", "name: p, labels: {app: web},", 1)
+		}
+		return pod(more)
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, 0)
+			w.admit(decode(t, manifest(test.before))...)
+			before := w.state.Pods[0]
+			next, _, err := Admit(w.state, decode(t, manifest(test.after))...)
+			if test.err != "" {
+				if err == nil || err.Error() != test.err {
+					t.Errorf("error %v\nwant  %s", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := next.Pods[0]
+			if diff := cmp.Diff(test.want, test.check(after)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if after.UID != before.UID || *after.Spec.Priority != 0 || len(after.Spec.Tolerations) < 2 {
+				t.Errorf("the cluster's own was lost: %+v", after)
+			}
+		})
+	}
+}
+
+// A running pod that is resized counts with what it requests now, whatever its kubelet reported before; its class must stay.
+func TestResize(t *testing.T) {
+	requests := func(cpu string) string {
+		return strings.Replace(pod(""), "image: a", "image: a, resources: {requests: {cpu: "+cpu+"}}", 1)
+	}
+	w := newWorld(t, 1)
+	w.admit(decode(t, requests("2"))...)
+	running := cluster.Bind(w.state.Pods[0], "n1", w.state.Now.Time)
+	two := v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
+	running.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", AllocatedResources: two,
+		Resources: &v1.ResourceRequirements{Requests: two}, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}
+	w.state = w.state.With(running)
+	w.admit(decode(t, requests("1"))...)
+	p := w.state.Pods[0]
+	status := p.Status.ContainerStatuses[0]
+	w.check("node, requests, allocated, actual", []string{p.Spec.NodeName, p.Spec.Containers[0].Resources.Requests.Cpu().String(),
+		status.AllocatedResources.Cpu().String(), status.Resources.Requests.Cpu().String()}, []string{"n1", "1", "1", "1"})
+	w.check("before", running.Status.ContainerStatuses[0].AllocatedResources.Cpu().String(), "2")
+
+	_, _, err := Admit(w.state, decode(t, strings.Replace(requests("1"), "requests: {cpu: 1}", "requests: {cpu: 1, example.com/gpu: 1}, limits: {example.com/gpu: 1}", 1))...)
+	if want := "Pod default/p: spec: Forbidden: only cpu and memory resources are mutable"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v\nwant  %s", err, want)
+	}
+}
+
+// What must stay of other objects is refused, too, and not left as it was without a word.
+func TestApplyOverWhatMustStay(t *testing.T) {
+	otherSelector := strings.NewReplacer("matchLabels: {app: web}", "matchLabels: {app: web, tier: a}", "metadata: {labels: {app: web}}", "metadata: {labels: {app: web, tier: a}}")
+	const claims = "  volumeClaimTemplates:\n  - metadata: {name: data}\n    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	suspended := job("  suspend: true\n")
+	tests := []struct{ name, before, after, err string }{
+		{"selector of a Deployment", workload("Deployment", "web", ""), otherSelector.Replace(workload("Deployment", "web", "")),
+			"Deployment default/web: spec.selector: field is immutable"},
+		{"selector of a ReplicaSet", workload("ReplicaSet", "web", ""), otherSelector.Replace(workload("ReplicaSet", "web", "")),
+			"ReplicaSet default/web: spec.selector: field is immutable"},
+		{"claims of a StatefulSet", workload("StatefulSet", "db", ""), workload("StatefulSet", "db", claims),
+			"StatefulSet default/db: spec.volumeClaimTemplates: field is immutable"},
+		{"template of a Job", job(""), strings.Replace(job(""), "image: a", "image: b", 1),
+			"Job default/sum: spec.template: field is immutable"},
+		{"node selector of a suspended Job", suspended, strings.Replace(suspended, "containers:", "nodeSelector: {disk: ssd}, containers:", 1), ""},
+		{"value of a PriorityClass", "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1\n",
+			"apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 2\n",
+			"PriorityClass high: value: Forbidden: may not be changed in an update."},
+		{"provisioner of a StorageClass", storageClass("a.example"), storageClass("b.example"),
+			"StorageClass fast: provisioner: field is immutable"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.admit(decode(t, test.before)...)
+			if _, _, err := Admit(w.state, decode(t, test.before)...); err != nil {
+				t.Fatalf("the same again: %v", err)
+			}
+			said := ""
+			if _, _, err := Admit(w.state, decode(t, test.after)...); err != nil {
+				said = err.Error()
+			}
+			if diff := cmp.Diff(test.err, said); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

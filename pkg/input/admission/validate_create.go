@@ -1,0 +1,127 @@
+package admission
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	jobutil "k8s.io/kubernetes/pkg/api/job"
+	pvutil "k8s.io/kubernetes/pkg/api/persistentvolume"
+	pvcutil "k8s.io/kubernetes/pkg/api/persistentvolumeclaim"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	serviceutil "k8s.io/kubernetes/pkg/api/service"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
+	"k8s.io/kubernetes/pkg/apis/autoscaling"
+	autoscalingvalidation "k8s.io/kubernetes/pkg/apis/autoscaling/validation"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	batchvalidation "k8s.io/kubernetes/pkg/apis/batch/validation"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/core/helper/qos"
+	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
+	"k8s.io/kubernetes/pkg/features"
+	volumevalidation "k8s.io/kubernetes/pkg/volume/validation"
+)
+
+// validatePod follows
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
+func validatePod(pod *core.Pod) field.ErrorList {
+	podutil.DropDisabledPodFields(pod, nil)
+	podutil.DefaultPodLevelResources(pod)
+	if pod.Status.QOSClass == "" {
+		pod.Status.QOSClass = qos.GetPodQOS(pod)
+	}
+	opts := podutil.GetValidationOptionsFromPodSpecAndMeta(&pod.Spec, nil, &pod.ObjectMeta, nil)
+	opts.ResourceIsPod = true
+	return corevalidation.ValidatePodCreate(pod, opts)
+}
+
+// aHealthCheckNodePort is the first port of the default --service-node-port-range. Which one it is has no effect on placement.
+const aHealthCheckNodePort = 30000
+
+// validateService fills in what the API server does before it validates: clusterIPs, by normalizeClusterIPs in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go, and the port at which load
+// balancers ask for local endpoints, by allocHealthCheckNodePort in alloc.go beside it. What else it allocates may be missing.
+func validateService(service *core.Service) field.ErrorList {
+	if service.Spec.ClusterIP != "" && len(service.Spec.ClusterIPs) == 0 {
+		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
+	}
+	if serviceutil.NeedsHealthCheck(service) && service.Spec.HealthCheckNodePort == 0 {
+		service.Spec.HealthCheckNodePort = aHealthCheckNodePort
+	}
+	return corevalidation.ValidateServiceCreate(service)
+}
+
+func validatePersistentVolume(pv *core.PersistentVolume) field.ErrorList {
+	pvutil.DropDisabledSpecFields(&pv.Spec, nil)
+	errs := corevalidation.ValidatePersistentVolume(pv, corevalidation.ValidationOptionsForPersistentVolume(pv, nil))
+	return append(errs, volumevalidation.ValidatePersistentVolume(pv)...)
+}
+
+func validatePersistentVolumeClaim(pvc *core.PersistentVolumeClaim) field.ErrorList {
+	pvcutil.DropDisabledFields(&pvc.Spec, nil)
+	pvcutil.EnforceDataSourceBackwardsCompatibility(&pvc.Spec, nil)
+	pvcutil.NormalizeDataSources(&pvc.Spec)
+	return corevalidation.ValidatePersistentVolumeClaim(pvc, corevalidation.ValidationOptionsForPersistentVolumeClaim(pvc, nil))
+}
+
+func validateDeployment(d *apps.Deployment) field.ErrorList {
+	return appsvalidation.ValidateDeployment(d, templateOptions(&d.Spec.Template))
+}
+
+func validateReplicaSet(rs *apps.ReplicaSet) field.ErrorList {
+	return appsvalidation.ValidateReplicaSet(rs, templateOptions(&rs.Spec.Template))
+}
+
+func validateStatefulSet(s *apps.StatefulSet) field.ErrorList {
+	if s.Spec.UpdateStrategy.RollingUpdate != nil && !utilfeature.DefaultFeatureGate.Enabled(features.MaxUnavailableStatefulSet) {
+		s.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = nil
+	}
+	return appsvalidation.ValidateStatefulSet(s, appsvalidation.StatefulSetValidationOptions{
+		AllowStatefulSetRecreateStrategy: utilfeature.DefaultFeatureGate.Enabled(features.StatefulSetRecreateStrategy),
+	}, templateOptions(&s.Spec.Template))
+}
+
+func validateDaemonSet(ds *apps.DaemonSet) field.ErrorList {
+	ds.Spec.TemplateGeneration = max(ds.Spec.TemplateGeneration, 1)
+	return appsvalidation.ValidateDaemonSet(ds, templateOptions(&ds.Spec.Template))
+}
+
+func validateJob(job *batch.Job) field.ErrorList {
+	jobutil.DropDisabledFields(&job.Spec, nil)
+	return batchvalidation.ValidateJobCreate(job, batchvalidation.JobValidationOptions{
+		PodValidationOptions:  templateOptions(&job.Spec.Template),
+		RequirePrefixedLabels: true,
+	})
+}
+
+func validateCronJob(cronJob *batch.CronJob) field.ErrorList {
+	jobutil.DropDisabledFields(&cronJob.Spec.JobTemplate.Spec, nil)
+	return batchvalidation.ValidateCronJobCreate(cronJob, templateOptions(&cronJob.Spec.JobTemplate.Spec.Template))
+}
+
+func validatePodDisruptionBudget(pdb *policy.PodDisruptionBudget) field.ErrorList {
+	return policyvalidation.ValidatePodDisruptionBudget(pdb, policyvalidation.PodDisruptionBudgetValidationOptions{})
+}
+
+func validateHorizontalPodAutoscaler(hpa *autoscaling.HorizontalPodAutoscaler) field.ErrorList {
+	opts := autoscalingvalidation.HorizontalPodAutoscalerSpecValidationOptions{
+		MinReplicasLowerBound: 1,
+		ScaleTargetRefValidationOptions: autoscalingvalidation.CrossVersionObjectReferenceValidationOptions{
+			RequiredCoveredByDeclarative: true,
+			// The one scalable kind of the core API has no group.
+			AllowEmptyAPIGroup: hpa.Spec.ScaleTargetRef.Kind == "ReplicationController",
+		},
+		ObjectMetricsValidationOptions: autoscalingvalidation.CrossVersionObjectReferenceValidationOptions{AllowEmptyAPIGroup: true},
+	}
+	if utilfeature.DefaultFeatureGate.Enabled(features.HPAScaleToZero) {
+		opts.MinReplicasLowerBound = 0
+	}
+	return autoscalingvalidation.ValidateHorizontalPodAutoscaler(hpa, opts)
+}
+
+// templateOptions drops the fields of disabled features from a pod template and returns how to validate it.
+func templateOptions(template *core.PodTemplateSpec) corevalidation.PodValidationOptions {
+	podutil.DropDisabledTemplateFields(template, nil)
+	return podutil.GetValidationOptionsFromPodTemplate(template, nil)
+}

@@ -1,0 +1,74 @@
+package admission
+
+import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
+	"k8s.io/kubernetes/pkg/apis/batch"
+	batchvalidation "k8s.io/kubernetes/pkg/apis/batch/validation"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+)
+
+// validatePodUpdate takes two requests for one: the resources of the containers change by pods/resize, all else by an update, as in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
+func validatePodUpdate(pod, old *core.Pod) field.ErrorList {
+	options := func(pod, old *core.Pod) corevalidation.PodValidationOptions {
+		opts := podutil.GetValidationOptionsFromPodSpecAndMeta(&pod.Spec, &old.Spec, &pod.ObjectMeta, &old.ObjectMeta)
+		opts.ResourceIsPod = true
+		return opts
+	}
+	if old.Spec.NodeName == "" {
+		old.Spec.NodeName = pod.Spec.NodeName // it was bound, which is no update
+	}
+	var errs field.ErrorList
+	if resized := withResources(old, pod); resized != nil {
+		errs = corevalidation.ValidatePodResize(resized, old, options(resized, old))
+		old = resized
+	}
+	return append(errs, corevalidation.ValidatePodUpdate(pod, old, options(pod, old))...)
+}
+
+// withResources returns the pod with the resources of the other; nil where they are the same, or their containers are not.
+func withResources(pod, other *core.Pod) *core.Pod {
+	resized := pod.DeepCopy()
+	resized.Spec.Resources = other.Spec.Resources
+	for _, pair := range [][2][]core.Container{{resized.Spec.Containers, other.Spec.Containers}, {resized.Spec.InitContainers, other.Spec.InitContainers}} {
+		if len(pair[0]) != len(pair[1]) {
+			return nil
+		}
+		for i := range pair[0] {
+			pair[0][i].Resources, pair[0][i].ResizePolicy = pair[1][i].Resources, pair[1][i].ResizePolicy
+		}
+	}
+	if apiequality.Semantic.DeepEqual(resized.Spec, pod.Spec) {
+		return nil
+	}
+	return resized
+}
+
+func validateReplicaSetUpdate(rs, old *apps.ReplicaSet) field.ErrorList {
+	podutil.DropDisabledTemplateFields(&rs.Spec.Template, &old.Spec.Template)
+	return appsvalidation.ValidateReplicaSetUpdate(rs, old, podutil.GetValidationOptionsFromPodTemplate(&rs.Spec.Template, &old.Spec.Template))
+}
+
+func validateClaimUpdate(claim, old *core.PersistentVolumeClaim) field.ErrorList {
+	return corevalidation.ValidatePersistentVolumeClaimUpdate(claim, old, corevalidation.ValidationOptionsForPersistentVolumeClaim(claim, old))
+}
+
+// validateJobUpdate is the ValidateUpdate of
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/batch/job/strategy.go: a Job that is suspended and runs no pod may
+// change where its pods go, and what they request.
+func validateJobUpdate(job, old *batch.Job) field.ErrorList {
+	podutil.DropDisabledTemplateFields(&job.Spec.Template, &old.Spec.Template)
+	suspended := old.Spec.Suspend != nil && *old.Spec.Suspend && old.Status.Active == 0 &&
+		(old.Status.StartTime == nil || batchvalidation.IsConditionTrue(old.Status.Conditions, batch.JobSuspended))
+	return batchvalidation.ValidateJobUpdate(job, old, batchvalidation.JobValidationOptions{
+		PodValidationOptions:             podutil.GetValidationOptionsFromPodTemplate(&job.Spec.Template, &old.Spec.Template),
+		AllowMutableSchedulingDirectives: suspended,
+		AllowMutablePodResources:         suspended,
+		RequirePrefixedLabels:            true,
+	})
+}

@@ -1,0 +1,264 @@
+// Package reporttest holds what the tests of reports share: golden files, schemas, and texts that try to break a page.
+package reporttest
+
+import (
+	"bytes"
+	_ "embed"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer/html"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Update is set by -update.
+var Update = flag.Bool("update", false, "write the golden files anew")
+
+// Hostile has all that could break a page, or act on it.
+const Hostile = "a|b `c` ``d`` <img src=x onerror=y> </details> *e* _f_ ~~g~~ [h](http://i) https://j.example @k #1 \\| \\` &lt; $l$ !\x1b[2J\n- m\n\n# n"
+
+// Golden compares with a file of testdata, or writes it with -update.
+func Golden(t *testing.T, file, got string) {
+	t.Helper()
+	Generated(t, filepath.Join("testdata", file), got)
+}
+
+// Generated compares with a file, or writes it with -update.
+func Generated(t *testing.T, file, got string) {
+	t.Helper()
+	if *Update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; write it with -update", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got), write it with -update if it should change:\n%s", file, diff)
+	}
+}
+
+// File reads a file.
+func File(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Schema reads the schema of a report from docs.
+func Schema(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	for docs := "docs"; ; docs = filepath.Join("..", docs) {
+		if info, err := os.Stat(docs); err == nil && info.IsDir() {
+			return compile(t, File(t, filepath.Join(docs, name+".schema.json")))
+		}
+	}
+}
+
+//go:embed sarif-schema-2.1.0.json
+var sarif []byte
+
+// SARIF is the standard's own schema: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json.
+func SARIF(t *testing.T) *jsonschema.Schema { return compile(t, sarif) }
+
+func compile(t *testing.T, data []byte) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("schema.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// Validate holds JSON against a schema.
+func Validate(t *testing.T, schema *jsonschema.Schema, data string) error {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(document)
+}
+
+// Rendering is Markdown as GitHub would show it.
+func Rendering(t *testing.T, markdown string) string {
+	t.Helper()
+	var out bytes.Buffer
+	converter := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
+	if err := converter.Convert([]byte(markdown), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+var (
+	element = regexp.MustCompile(`<(/?[a-z0-9]+)[^>]*>`)
+	code    = regexp.MustCompile(`(?s)<code>.*?</code>`)
+	cell    = regexp.MustCompile(`(^|[^\\])\|`)
+)
+
+// Harmless fails the test where a page of Markdown with hostile names in it has an element that is not ours, mentions somebody, or
+// breaks a table.
+func Harmless(t *testing.T, page string) {
+	t.Helper()
+	shown := Rendering(t, page)
+	for _, found := range element.FindAllStringSubmatch(shown, -1) {
+		switch strings.TrimPrefix(found[1], "/") {
+		case "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "h3", "pre", "code", "details", "summary":
+		default:
+			t.Errorf("%s in\n%s", found[0], shown)
+		}
+	}
+	if opened, closed := strings.Count(shown, "<details>"), strings.Count(shown, "</details>"); opened != closed {
+		t.Errorf("%d details are opened and %d closed", opened, closed)
+	}
+	if outside := code.ReplaceAllString(shown, ""); strings.ContainsAny(outside, "@#\x1b") {
+		t.Errorf("a mention or a reference outside of code in\n%s", shown)
+	}
+	if strings.Contains(shown, "<td></td>\n<td></td>\n<td></td>") {
+		t.Errorf("a table breaks in\n%s", shown)
+	}
+	// GitHub's tables drop what is too much, so each row must have as many cells as it has parts.
+	for _, line := range strings.Split(page, "\n") {
+		if cells := cell.FindAllString(line, -1); strings.HasPrefix(line, "| ") && len(cells) < 3 {
+			t.Errorf("a row of few cells: %s", line)
+		}
+	}
+}
+
+// Bounded fails the test where a page of Markdown does not fit a comment on GitHub, or does not count what is left out of these things.
+func Bounded(t *testing.T, page []byte, things ...string) {
+	t.Helper()
+	const most = 65_536
+	if len(page) > most {
+		t.Errorf("%d bytes, want at most %d", len(page), most)
+	}
+	for _, thing := range things {
+		if !regexp.MustCompile(`\nand \d+ more ` + thing).Match(page) {
+			t.Errorf("nothing says that there are more %s", thing)
+		}
+	}
+}
+
+// Nodes are nodes with 4 cores and 8 GiB each, named after their zone: a-1 is in zone a.
+func Nodes(names ...string) []*v1.Node {
+	var nodes []*v1.Node
+	for _, name := range names {
+		zone, _, _ := strings.Cut(name, "-")
+		nodes = append(nodes, &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name, v1.LabelTopologyZone: zone}},
+			Status: v1.NodeStatus{Allocatable: v1.ResourceList{
+				v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("8Gi"), v1.ResourcePods: resource.MustParse("110"),
+			}},
+		})
+	}
+	return nodes
+}
+
+// Result is what a simulation of the scenario shop found, on these nodes: one step for each name, in which nothing happens.
+func Result(t *testing.T, nodes []*v1.Node, steps ...string) *simulation.Result {
+	t.Helper()
+	config, err := sched.DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := &cluster.State{Nodes: nodes}
+	r := &simulation.Result{Scenario: &scenario.Scenario{Name: "shop", Config: config}, Initial: state}
+	for _, name := range steps {
+		r.Steps = append(r.Steps, simulation.Step{Name: name, Action: "apply -f " + name + ".yaml", State: state})
+	}
+	return r
+}
+
+// Write writes a report in a format.
+func Write[R any](t *testing.T, formats report.Formats[R], r *R, format string, opts report.Options) string {
+	t.Helper()
+	var out strings.Builder
+	if err := formats.Write(&out, r, format, opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// Formats writes a report in each of its formats for readers, compares them with golden files of that name, holds its JSON against
+// its schema, and reads JSON and YAML back.
+func Formats[R any](t *testing.T, formats report.Formats[R], r *R, name, schema, kind string) {
+	t.Helper()
+	for _, format := range formats.Names() {
+		out := Write(t, formats, r, format, report.Options{})
+		switch format {
+		case "text":
+			Golden(t, name+".text", out)
+			if quiet := Write(t, formats, r, format, report.Options{Quiet: true}); quiet != out {
+				Golden(t, name+".quiet", quiet)
+			}
+			if all := Write(t, formats, r, format, report.Options{All: true}); all != out {
+				Golden(t, name+".all", all)
+			}
+			Golden(t, name+".color", Write(t, formats, r, format, report.Options{Color: true}))
+		case "markdown", "csv":
+			Golden(t, name+"."+format, out)
+		case "json", "yaml":
+			again, err := report.Decode[R](name, []byte(out), kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(out, Write(t, formats, again, format, report.Options{})); diff != "" {
+				t.Errorf("%s comes back as something else (-want +got):\n%s", format, diff)
+			}
+			if format == "json" {
+				if err := Validate(t, Schema(t, schema), out); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+// Has fails the test where the text lacks a line, wherever it stands and however wide its columns are.
+func Has(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	narrow := func(line string) string { return strings.Join(strings.Fields(line), " ") }
+	has := map[string]bool{}
+	for line := range strings.Lines(text) {
+		has[narrow(line)] = true
+	}
+	for _, line := range lines {
+		if !has[narrow(line)] {
+			t.Errorf("no line %q in\n%s", line, text)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package schematest
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/advice"
+	"github.com/faultline/faultline/pkg/report/blast"
+	"github.com/faultline/faultline/pkg/report/capacity"
+	"github.com/faultline/faultline/pkg/report/compare"
+	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/drain"
+	"github.com/faultline/faultline/pkg/report/explain"
+	"github.com/faultline/faultline/pkg/report/lint"
+	"github.com/faultline/faultline/pkg/report/outcome"
+	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/report/size"
+	"github.com/faultline/faultline/pkg/report/sweep"
+	"github.com/faultline/faultline/pkg/report/verify"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// schemas are the files by the kind of the report.
+var schemas = map[string]struct {
+	model       any
+	file, title string
+}{
+	run.Kind:      {&run.Report{}, "report", "Faultline report"},
+	blast.Kind:    {&blast.Report{}, "blast-report", "Faultline report on failures"},
+	drain.Kind:    {&drain.Report{}, "drain-report", "Faultline report on a drain"},
+	diff.Kind:     {&diff.Report{}, "diff-report", "Faultline report on what differs between two others"},
+	explain.Kind:  {&explain.Report{}, "explain-report", "Faultline report on why pods are where they are"},
+	compare.Kind:  {&compare.Report{}, "compare-report", "Faultline report that sets variants side by side"},
+	sweep.Kind:    {&sweep.Report{}, "sweep-report", "Faultline report on the points of a sweep"},
+	size.Kind:     {&size.Report{}, "size-report", "Faultline report on how few nodes would do"},
+	capacity.Kind: {&capacity.Report{}, "capacity-report", "Faultline report on how much more fits"},
+	outcome.Kind:  {&outcome.Report{}, "outcomes-report", "Faultline report on every outcome of a scenario"},
+	verify.Kind:   {&verify.Report{}, "verify-report", "Faultline report on how true the simulation is to a cluster"},
+	lint.Kind:     {&lint.Report{}, "lint-report", "Faultline report on rules that do not do what they say"},
+	advice.Kind:   {&advice.Report{}, "advice-report", "Faultline report on how the pods of a workload should keep apart"},
+}
+
+// nameOf is what a schema calls a type. Who reads it does not see the packages, so that a Step of outcomes is an OutcomeStep there.
+func nameOf(t reflect.Type) string {
+	folder, within := strings.CutPrefix(t.PkgPath(), "github.com/faultline/faultline/pkg/report/")
+	for kind, about := range schemas {
+		if reflect.TypeOf(about.model).Elem() == t {
+			return kind
+		}
+	}
+	switch {
+	case !within, folder == "diff", folder == "drain", folder == "explain", folder == "run",
+		(folder == "blast" || folder == "outcome") && !slices.Contains([]string{"Level", "Placement", "Step"}, t.Name()):
+		return t.Name()
+	}
+	return strings.ToUpper(folder[:1]) + folder[1:] + t.Name()
+}
+
+// reflected is the schema of a model. Comments are keyed by package and name.
+func reflected(kind string, comments map[string]string) *jsonschema.Schema {
+	about := schemas[kind]
+	reflector := jsonschema.Reflector{
+		ExpandedStruct: true,
+		Namer:          nameOf,
+		LookupComment: func(t reflect.Type, field string) string {
+			text := strings.Join(strings.Fields(comments[t.PkgPath()+"."+strings.TrimSuffix(t.Name()+"."+field, ".")]), " ")
+			if rest, found := strings.CutPrefix(text, t.Name()+" "); found && field == "" {
+				return nameOf(t) + " " + rest
+			}
+			return text
+		},
+		Mapper: func(t reflect.Type) *jsonschema.Schema {
+			if t == reflect.TypeFor[scenario.Scalar]() {
+				return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+			}
+			return nil
+		},
+	}
+	schema := reflector.Reflect(about.model)
+	schema.ID = jsonschema.ID("https://github.com/faultline/faultline/blob/main/docs/" + about.file + ".schema.json")
+	schema.Title = about.title
+	schema.Properties.Value("apiVersion").Const = report.APIVersion
+	schema.Properties.Value("kind").Const = kind
+	return schema
+}
+
+func TestSchemas(t *testing.T) {
+	var reader jsonschema.Reflector
+	for _, dir := range []string{"../../report", "../../ask"} {
+		if err := reader.AddGoComments("github.com/faultline/faultline/pkg/internal/schematest", dir, jsonschema.WithFullComment()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kind, about := range schemas {
+		data, err := json.MarshalIndent(reflected(kind, reader.CommentMap), "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		reporttest.Generated(t, "../../../docs/"+about.file+".schema.json", string(data)+"\n")
+		if !strings.Contains(string(data), `"description": "APIVersion is the version of this model, faultline/v1alpha1."`) {
+			t.Errorf("%s has no comments", about.file)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package advice
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/advice"
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// New puts advice into the model, of which text and Markdown show the top candidates. The version is Faultline's own.
+func New(a *advice.Advice, again Again, top int, version string) *Report {
+	r := &Report{
+		Head: report.NewHead(a.Result, Kind, version), Workload: metric.Name(a.Workload), Replicas: int(a.Replicas),
+		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, top: top, owner: a.Workload, again: again,
+	}
+	ranks, rank := map[string]int{}, 0
+	for i := range a.Candidates {
+		c := Candidate{Candidate: a.Candidates[i]}
+		if c.SameAs != "" {
+			c.Rank = ranks[c.SameAs]
+		} else {
+			rank++
+			c.Rank, ranks[c.Name] = rank, rank
+		}
+		if c.Changed() {
+			c.Apply = r.apply(ShellWord(string(c.Patch)))
+		}
+		c.Costs, c.Unsolved = r.costs(&c), r.unsolved(&c)
+		c.Commands = r.commands(&c, func(words string) string { return ShellWord(words + string(c.Patch)) })
+		r.Candidates = append(r.Candidates, c)
+	}
+	r.Advice = r.verdict()
+	return r
+}
+
+// now is the workload as it is.
+func (r *Report) now() *Candidate {
+	for i := range r.Candidates {
+		if !r.Candidates[i].Changed() {
+			return &r.Candidates[i]
+		}
+	}
+	return nil
+}
+
+// verdict is the advice in a sentence.
+func (r *Report) verdict() string {
+	best, now := &r.Candidates[0], r.now()
+	distinct := 0
+	for _, c := range r.Candidates {
+		distinct = max(distinct, c.Rank)
+	}
+	tried := words.Count(len(r.Candidates)-1, "other candidate")
+	switch {
+	case distinct == 1 && r.Replicas <= 1:
+		return fmt.Sprintf("No rule changes anything here: %s has %s, and %s came to the same.", r.Workload, words.Count(r.Replicas, "replica"), tried)
+	case distinct == 1:
+		return fmt.Sprintf("No rule changes anything here: %s came to the same as %s does as it is.", tried, r.Workload)
+	case best == now:
+		return fmt.Sprintf("Leave %s as it is (%s): it ranks first, and none of %s beats it.", r.Workload, rulesText(now.Rules), tried)
+	}
+	better, worse := best.Against(&now.Candidate)
+	line := fmt.Sprintf("Let the pods of %s keep apart by %s", r.Workload, best.Name)
+	if len(best.Rules) == 0 {
+		line = fmt.Sprintf("Let the pods of %s have no rule to keep apart but the scheduler's own defaults", r.Workload)
+	}
+	if best.Strategy != "" && strings.HasPrefix(best.Name, advice.AsItIs) {
+		line = fmt.Sprintf("Leave the rule of %s as it is, and set %s", r.Workload, best.Strategy)
+	}
+	if len(better) > 0 {
+		line += ": better than now in " + words.And(better[:min(len(better), maxReasons)])
+	}
+	if len(worse) > 0 {
+		line += "; worse in " + words.And(worse[:min(len(worse), maxReasons)])
+	}
+	return line + "."
+}
+
+// maxReasons is how many figures the advice names.
+const maxReasons = 3
+
+func rulesText(rules []string) string {
+	if len(rules) == 0 {
+		return "no rule"
+	}
+	return words.And(rules)
+}
+
+// apply is the command that patches the workload.
+func (r *Report) apply(patch string) string {
+	return fmt.Sprintf("kubectl patch %s -n %s --type merge --patch %s", r.owner, r.owner.Namespace, patch)
+}
+
+// commands are those that run the candidate again. patch makes a word of the shell of a text and the patch after it.
+func (r *Report) commands(c *Candidate, patch func(string) string) []Command {
+	words := func(command, ties string, more ...string) string {
+		line := "simulate " + command
+		if r.again.Input != "" {
+			line += " " + r.again.Input
+		}
+		if c.Changed() {
+			line += " --patch " + patch(r.Workload+"=")
+		}
+		for _, word := range more {
+			line += " " + word
+		}
+		return line + ties
+	}
+	var all []Command
+	if c.Changed() {
+		all = append(all, Command{"the figures, and those of now", words("compare", r.again.Ties, "--workload", r.Workload)})
+	}
+	all = append(all, Command{"what each failure takes and strands, and why", words("blast", r.again.Ties, "--step", ShellWord(r.Step))})
+	if c.Rollout != nil {
+		all = append(all, Command{"the rolling update", words("run", r.again.Ties, "--restart", r.Workload)})
+	}
+	if t := c.Trials; t != nil {
+		command, ties := "blast", " --ties random --seed "+strconv.FormatUint(t.WorstSeed, 10)
+		all = append(all, Command{"the worst trial", words(command, ties, "--recover=false", "--step", ShellWord(r.Step))})
+	}
+	return all
+}
+
+// ShellWord is the text as one word of a POSIX shell.
+func ShellWord(text string) string {
+	safe := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r)
+	}
+	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !safe(r) }) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

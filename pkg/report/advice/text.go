@@ -1,0 +1,216 @@
+package advice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report/format/figures"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// writer renders an AdviceReport as text: the advice, the figures of the best candidates, and each of them with its patch.
+type writer struct {
+	text.Page
+	report *Report
+}
+
+func (t *writer) everything() {
+	r := t.report
+	t.Linef(text.Bold, "%s", r.Advice)
+	t.Linef(text.Plain, "%s", r.about())
+	t.Space()
+	shown, rest := r.shown()
+	t.Table("", r.table(shown)...)
+	for _, c := range shown {
+		t.candidate(c)
+	}
+	if lines := r.beaten(rest); len(lines) > 0 {
+		t.Space()
+		t.Sentences("Not shown:", lines)
+	}
+	if len(r.LeftOut) > 0 {
+		t.Space()
+		t.Sentences("Not run:", r.LeftOut)
+	}
+}
+
+// about says what was tried.
+func (r *Report) about() string {
+	line := fmt.Sprintf("%s of %s (%s) after step %s", words.Count(len(r.Candidates), "candidate"), r.Workload, words.Count(r.Replicas, "replica"), r.Step)
+	if t := r.Candidates[0].Trials; t != nil {
+		line += fmt.Sprintf("; %s with random ties of each that no other beats, seeds %d to %d", words.Count(t.N, "run"), t.Seed, t.Seed+uint64(t.N)-1)
+	}
+	var all []*whatif.Found
+	for i := range r.Candidates {
+		all = append(all, &r.Candidates[i].Found)
+	}
+	return strings.TrimSpace(line + ". An asterisk marks those that are not beaten. " + figures.Partly(all))
+}
+
+// shown are the candidates that are shown, and the others. The workload as it is is among them, since it is what they are compared with.
+func (r *Report) shown() (shown, rest []*Candidate) {
+	all := r.top >= len(r.Candidates)
+	n := 0
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		switch {
+		case c.SameAs == "" && (all || c.Front) && n < r.top:
+			shown = append(shown, c)
+			n++
+		default:
+			rest = append(rest, c)
+		}
+	}
+	return shown, rest
+}
+
+// table is a row for each shown candidate below the titles, and one for the workload as it is.
+func (r *Report) table(shown []*Candidate) [][]text.Cell {
+	now := r.now()
+	if !slices.Contains(shown, now) {
+		shown = append(slices.Clone(shown), now)
+	}
+	var keys []string
+	for _, level := range now.Levels {
+		keys = append(keys, level.TopologyKey)
+	}
+	titles := []string{"RANK", "CANDIDATE", "PENDING", "MOVED", "ROLLOUT"}
+	for _, name := range text.Heads(keys) {
+		titles = append(titles, "RADIUS/"+name, "STRANDED/"+name)
+	}
+	trials := now.Trials != nil
+	if trials {
+		titles = append(titles, "WORST PENDING")
+		for _, name := range text.Heads(keys) {
+			titles = append(titles, "WORST RADIUS/"+name)
+		}
+	}
+	table := [][]text.Cell{text.Bold.Row(titles...)}
+	for _, c := range shown {
+		mark := "  "
+		if c.Front {
+			mark = "* "
+		}
+		cells := []text.Cell{text.Plain.Cellf("%s%d", mark, c.Rank), text.Plain.Cell(c.Name),
+			text.Number(c.Pending, figures.Against(float64(c.Pending), float64(now.Pending))), text.Number(c.Moved, text.Plain), rolloutCell(c)}
+		for _, key := range keys {
+			level, was := c.Level(key), now.Level(key)
+			if level == nil {
+				cells = append(cells, text.Plain.Row(text.None, text.None)...)
+				continue
+			}
+			cells = append(cells, figures.Against(level.Radius, was.Radius).Cell(text.Percent(level.Radius)), figures.StrandedCell(level, was))
+		}
+		if trials {
+			cells = append(cells, trialCells(c, now)...)
+		}
+		table = append(table, cells)
+	}
+	return table
+}
+
+func rolloutCell(c *Candidate) text.Cell {
+	switch {
+	case c.Rollout == nil:
+		return text.Plain.Cell(text.None)
+	case !c.Rollout.Ends:
+		return text.Red.Cell("never ends")
+	}
+	return text.Plain.Cell("ends")
+}
+
+func trialCells(c, now *Candidate) []text.Cell {
+	if c.Trials == nil {
+		return text.Plain.Row(slices.Repeat([]string{text.None}, 1+len(now.Trials.Radius))...)
+	}
+	cells := []text.Cell{text.Number(c.Trials.WorstPending, figures.Against(float64(c.Trials.WorstPending), float64(now.Trials.WorstPending)))}
+	for i, radius := range c.Trials.Radius {
+		cells = append(cells, figures.Against(radius.Worst, now.Trials.Radius[i].Worst).Cell(text.Percent(radius.Worst)))
+	}
+	return cells
+}
+
+// candidate shows one: its rules, its patch, what it costs, what it does not solve, and how to run it again.
+func (t *writer) candidate(c *Candidate) {
+	r := t.report
+	t.Space()
+	t.Linef(text.Bold, "%d. %s", c.Rank, c.Name)
+	for _, line := range r.words(c) {
+		t.Linef(text.Plain, "   %s", line)
+	}
+	if c.Changed() {
+		t.Linef(text.Plain, "   Apply and run again:")
+		t.Linef(text.Plain, "     PATCH=%s", ShellWord(string(c.Patch)))
+		t.Linef(text.Plain, "     %s", r.apply(`"$PATCH"`))
+	} else {
+		t.Linef(text.Plain, "   Run again:")
+	}
+	for _, command := range r.commands(c, func(words string) string { return `"` + words + `$PATCH"` }) {
+		t.Linef(text.Plain, "     %s  # %s", command.Command, command.Shows)
+	}
+}
+
+// words are what there is to say of a candidate in sentences.
+func (r *Report) words(c *Candidate) []string {
+	lines := []string{"Rule: " + rulesText(c.Rules)}
+	if c.BeatenBy != "" {
+		lines = append(lines, fmt.Sprintf("Beaten by %s in %s", c.BeatenBy, c.BeatenIn))
+	}
+	if same := r.sameAs(c.Name); len(same) > 0 {
+		lines = append(lines, "Same result: "+strings.Join(same, "; "))
+	}
+	better, worse := c.Against(&r.now().Candidate)
+	if len(better) > 0 {
+		lines = append(lines, "Better than now: "+strings.Join(better, "; "))
+	}
+	if len(worse) > 0 {
+		lines = append(lines, "Worse than now: "+strings.Join(worse, "; "))
+	}
+	for _, cost := range c.Costs {
+		lines = append(lines, "It costs: "+cost)
+	}
+	for _, unsolved := range c.Unsolved {
+		lines = append(lines, "Not solved: "+unsolved)
+	}
+	return lines
+}
+
+// sameAs are the names of the candidates with the same figures.
+func (r *Report) sameAs(name string) []string {
+	var names []string
+	for _, c := range r.Candidates {
+		if c.SameAs == name {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// beaten counts the candidates that are not shown, by what beats them.
+func (r *Report) beaten(rest []*Candidate) []string {
+	var lines []string
+	var reasons []string
+	names := map[string][]string{}
+	for _, c := range rest {
+		reason := ""
+		switch {
+		case c.BeatenBy != "":
+			reason = fmt.Sprintf("beaten by %s in %s", c.BeatenBy, c.BeatenIn)
+		case c.SameAs != "":
+			continue // named with the one that is shown
+		default:
+			reason = "not beaten, but ranked lower"
+		}
+		if names[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		names[reason] = append(names[reason], c.Name)
+	}
+	for _, reason := range reasons {
+		lines = append(lines, fmt.Sprintf("%d %s: %s", len(names[reason]), reason, strings.Join(names[reason], "; ")))
+	}
+	return lines
+}

@@ -1,0 +1,107 @@
+package advice
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// costs are what has to be paid for the candidate.
+func (r *Report) costs(c *Candidate) []string {
+	var all []string
+	if c.Changed() && strings.Contains(string(c.Patch), `"template"`) {
+		all = append(all, fmt.Sprintf("the patch changes the template: every pod is made anew, and %d of %d would be on other nodes than now", c.Moved, r.Replicas))
+	}
+	if c.Strategy != "" {
+		all = append(all, fmt.Sprintf("a rolling update goes on with %s, so that pods are missing meanwhile; as the strategy is now it never ends: %s", c.Strategy, c.Stuck))
+	}
+	if c.Surge > 0 {
+		all = append(all, fmt.Sprintf("a rolling update needs room for %s more than replicas (maxSurge)", words.Count(c.Surge, "pod")))
+	}
+	return all
+}
+
+// unsolved are what the candidate does not solve.
+func (r *Report) unsolved(c *Candidate) []string {
+	var all []string
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if c.Pending > 0 {
+		line := fmt.Sprintf("%s Pending, %d of them of %s", words.Is(c.Pending, "pod"), c.OwnPending, r.Workload)
+		if c.Why != "" {
+			line += ": " + c.Why
+		}
+		say("%s", line)
+	}
+	if c.Rollout != nil {
+		r.afterRollout(c, say)
+	}
+	for i := range c.Levels {
+		level := &c.Levels[i]
+		name := text.LevelName(level.TopologyKey)
+		if level.Radius > 0 && level.RadiusIn != "" {
+			say("the loss of a %s takes up to %s of it (%s)", name, text.Percent(level.Radius), text.DomainsText([]string{level.RadiusIn}))
+		}
+		var worst *metric.FailureMetrics
+		others := 0
+		for j := range level.Failures {
+			f := &level.Failures[j]
+			if n := f.Stranded + f.Unreplaced; n > 0 && (worst == nil || n > worst.Stranded+worst.Unreplaced) {
+				worst = f
+			}
+			if f.Stranded+f.Unreplaced > 0 {
+				others++
+			}
+		}
+		if worst != nil {
+			line := fmt.Sprintf("the loss of %s %s still strands %s of %d that it takes", name, text.DomainsText([]string{worst.Domain}),
+				words.Count(worst.Stranded+worst.Unreplaced, "pod"), worst.Lost)
+			if others > 1 {
+				line += fmt.Sprintf("; %d of the %d failures looked at strand some", others, len(level.Failures))
+			}
+			say("%s", line)
+		}
+	}
+	if t := c.Trials; t != nil {
+		r.trials(c, say)
+	}
+	return all
+}
+
+func (r *Report) afterRollout(c *Candidate, say func(string, ...any)) {
+	if !c.Rollout.Ends {
+		say("a rolling update never ends: %s", c.Rollout.Waiting)
+		return
+	}
+	if c.Rollout.Pending > c.Pending {
+		say("after a rolling update %s Pending", words.Is(c.Rollout.Pending, "pod"))
+	}
+	for i := range c.Rollout.Levels {
+		after, before := &c.Rollout.Levels[i], c.Level(c.Rollout.Levels[i].TopologyKey)
+		name := text.LevelName(after.TopologyKey)
+		switch {
+		case before == nil:
+		case after.Radius > before.Radius:
+			say("after a rolling update the loss of a %s takes up to %s instead of %s", name, text.Percent(after.Radius), text.Percent(before.Radius))
+		case after.Skew > before.Skew:
+			say("after a rolling update the pods are less evenly spread over the domains of %s: skew %d instead of %d", after.TopologyKey, after.Skew, before.Skew)
+		}
+	}
+}
+
+// trials are what random ties do to it, with the number of runs, the seeds and the interval.
+func (r *Report) trials(c *Candidate, say func(string, ...any)) {
+	t := c.Trials
+	if t.SomePending > 0 {
+		say("with random ties a pod is Pending in %d of %d runs (95%% interval %s to %s, seeds %d to %d)",
+			t.SomePending, t.N, text.Percent(t.Low), text.Percent(t.High), t.Seed, t.Seed+uint64(t.N)-1)
+	}
+	for _, radius := range t.Radius {
+		if level := c.Level(radius.TopologyKey); level != nil && radius.Worst > level.Radius {
+			say("with random ties the loss of a %s takes up to %s in the worst of %d runs, %s in the median", text.LevelName(radius.TopologyKey),
+				text.Percent(radius.Worst), t.N, text.Percent(radius.Median))
+		}
+	}
+}

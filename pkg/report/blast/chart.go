@@ -1,0 +1,54 @@
+package blast
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/report/format/chart"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// drawing has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share whose
+// replacements are stranded.
+func drawing(r *Report) *chart.Chart {
+	words := "the largest share of a workload that a failure takes"
+	if r.Simultaneous > 1 {
+		words = fmt.Sprintf("the largest share of a workload that %d failures together take", r.Simultaneous)
+	}
+	l := &chart.Losses{Title: chart.Title(r.Head, words)}
+	var keys []string
+	for _, step := range r.Steps {
+		for _, level := range step.Levels {
+			if !slices.Contains(keys, level.TopologyKey) {
+				keys = append(keys, level.TopologyKey)
+			}
+		}
+	}
+	for k, short := range text.Shorts(keys) {
+		l.Levels = append(l.Levels, text.DomainNoun(keys[k], short))
+	}
+	for i := range r.Steps {
+		step := chart.LossStep{Name: r.Steps[i].Name, Levels: make([]*chart.LossShare, len(keys))}
+		for j := range r.Steps[i].Levels {
+			level := &r.Steps[i].Levels[j]
+			step.Levels[slices.Index(keys, level.TopologyKey)] = &chart.LossShare{Lost: level.Radius.Share, Stranded: level.strandedShare()}
+		}
+		l.Steps = append(l.Steps, step)
+	}
+	return l.Chart()
+}
+
+// strandedShare is the share of the workload of the blast radius whose replacements stay Pending after that failure.
+func (l *Level) strandedShare() float64 {
+	r := l.Recovery(l.worst())
+	if r == nil {
+		return 0
+	}
+	stranded := 0
+	for _, pod := range r.Stranded {
+		if pod.Namespace == l.Radius.Namespace && pod.Workload == l.Radius.Workload {
+			stranded++
+		}
+	}
+	return min(l.Radius.Share, float64(stranded)/float64(l.Radius.Replicas))
+}

@@ -1,0 +1,57 @@
+package blast
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report"
+)
+
+// lossesCSV has a row for each workload that a failure takes pods of, by step, level and failure, and one without a workload for a
+// failure that takes none. Its head:
+//
+//	step, topologyKey, domains (joined by +), nodes, pods: the failure, with the numbers of its nodes and running pods
+//	namespace, workload (kind/name), replicas, lost, share (lost of replicas, between 0 and 1), gone, quorum, quorumLost,
+//	brokenBudgets (namespace/name, joined by ;): what it takes of the workload
+//	recovered, stranded, notReplaced: the pods of all workloads after the failure
+//
+// The columns of the failure, the last three among them, are the same in each of its rows: do not add them up over workloads.
+// What was not looked at is an empty cell.
+func lossesCSV(r *Report) ([]byte, error) {
+	table := [][]string{{
+		"step", "topologyKey", "domains", "nodes", "pods", "namespace", "workload", "replicas", "lost", "share", "gone", "quorum", "quorumLost",
+		"brokenBudgets", "recovered", "stranded", "notReplaced",
+	}}
+	for _, step := range r.Steps {
+		for i := range step.Levels {
+			level := &step.Levels[i]
+			for j := range level.Failures {
+				f := &level.Failures[j]
+				failure := []string{step.Name, level.TopologyKey, strings.Join(f.Domains, "+"), strconv.Itoa(len(f.Nodes)), strconv.Itoa(f.Pods)}
+				recovery := []string{"", "", ""}
+				if r := level.Recovery(f); r != nil {
+					recovery = []string{strconv.Itoa(len(r.Recovered)), strconv.Itoa(len(r.Stranded)), strconv.Itoa(len(r.NotReplaced))}
+				}
+				if len(f.Workloads) == 0 {
+					table = append(table, slices.Concat(failure, []string{"", "", "", "0", "0", "", "", "", ""}, recovery))
+				}
+				for _, loss := range f.Workloads {
+					table = append(table, slices.Concat(failure, loss.cells(), recovery))
+				}
+			}
+		}
+	}
+	return report.EncodeCSV(table)
+}
+
+func (l Loss) cells() []string {
+	quorum, lost := "", ""
+	if l.Quorum > 0 {
+		quorum, lost = strconv.Itoa(l.Quorum), strconv.FormatBool(l.QuorumLost)
+	}
+	return []string{
+		l.Namespace, strings.ToLower(l.Kind) + "/" + l.Name, strconv.Itoa(l.Replicas), strconv.Itoa(l.Lost), strconv.FormatFloat(l.share(), 'g', -1, 64),
+		strconv.FormatBool(l.Gone), quorum, lost, strings.Join(l.BrokenBudgets, ";"),
+	}
+}

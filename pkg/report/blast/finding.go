@@ -1,0 +1,61 @@
+package blast
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// Findings are what the failures of each level do to each workload, step by step: one finding for each workload and rule, which
+// names the worst failure and counts the others.
+func (r *Report) Findings() []expect.Finding {
+	var found []expect.Finding
+	for i := range r.Steps {
+		for j := range r.Steps[i].Levels {
+			found = append(found, r.Steps[i].findings(j)...)
+		}
+	}
+	return found
+}
+
+// findings are those of one level of the step.
+func (s *Step) findings(level int) []expect.Finding {
+	sources := map[cluster.Ref]*manifest.Source{}
+	facts := expect.Facts{Step: s.Name, Source: func(of cluster.Ref) *manifest.Source { return sources[of] }}
+	l := &s.Levels[level]
+	for i := range l.Failures {
+		f := &l.Failures[i]
+		failure := expect.Failure{Domains: s.failed(level, f)}
+		for _, loss := range f.Workloads {
+			of := cluster.Ref{Kind: strings.ToLower(loss.Kind), Namespace: loss.Namespace, Name: loss.Name}
+			sources[of] = loss.Source.InManifest()
+			failure.Losses = append(failure.Losses, blast.Loss{
+				Workload: of, Replicas: loss.Replicas, Lost: loss.Lost, BrokenBudgets: loss.BrokenBudgets, Quorum: loss.Quorum, QuorumLost: loss.QuorumLost,
+			})
+		}
+		if recovery := l.Recovery(f); recovery != nil {
+			for _, pods := range report.Group(recovery.Stranded, report.StrandedPod.WorkloadOf) {
+				failure.Stranded = append(failure.Stranded, expect.Pods{
+					Workload: pods[0].WorkloadOf(), Messages: report.Each(pods, func(p report.StrandedPod) string { return p.Message }),
+				})
+			}
+		}
+		facts.Failures = append(facts.Failures, failure)
+	}
+	return facts.Findings()
+}
+
+// failed names the failed domains with their level: "zone a", or "zones a + b together".
+func (s *Step) failed(level int, f *Failure) string {
+	name := text.DomainNoun(s.Levels[level].TopologyKey, s.levels()[level])
+	if len(f.Domains) > 1 {
+		return fmt.Sprintf("%ss %s together", name, text.DomainsText(f.Domains))
+	}
+	return name + " " + text.DomainsText(f.Domains)
+}

@@ -1,0 +1,91 @@
+package blast
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// zones is a report on the zones a, b and c. db has 2, 1 and 2 pods there and a quorum of 4; solo is in a alone; web has 1, 2 and 1, of
+// which its budget spares one. After the failure of b, the two pods of web are stranded; after that of c, told of b, too.
+func zones() *Report {
+	db := Loss{Kind: "StatefulSet", Namespace: "data", Name: "db", Replicas: 5, Quorum: 4, Source: &report.Source{File: "db.yaml", Line: 3}}
+	web := Loss{Kind: "Deployment", Namespace: "shop", Name: "web", Replicas: 4}
+	take := func(l Loss, lost int) Loss {
+		l.Lost, l.Gone = lost, lost == l.Replicas
+		l.QuorumLost = l.Quorum > l.Replicas-lost
+		if l.Name == "web" && lost > 1 {
+			l.BrokenBudgets = []string{"shop/web"}
+		}
+		return l
+	}
+	solo := Loss{Kind: "Deployment", Namespace: "shop", Name: "solo", Replicas: 1}
+	stranded := report.StrandedPod{Namespace: "shop", Name: "web-x", Workload: "deployment/web", Message: "0/3 nodes are available: 3 Insufficient cpu."}
+	failure := func(domain string, pods int, losses ...Loss) Failure {
+		return Failure{Domains: []string{domain}, Nodes: []string{"node-" + domain}, Pods: pods, CPU: 1. / 3, Memory: 1. / 3, Workloads: losses}
+	}
+	a, b, c := failure("a", 4, take(solo, 1), take(db, 2), take(web, 1)), failure("b", 3, take(web, 2), take(db, 1)), failure("c", 3, take(db, 2), take(web, 1))
+	a.Recovery = &Recovery{Lost: 4, Recovered: []report.RecoveredPod{{Namespace: "shop", Name: "solo-2", Workload: "deployment/solo", Node: "node-b"}},
+		NotReplaced: []UnreplacedPod{{Namespace: "data", Name: "db-0", Why: "it may still run"}, {Namespace: "data", Name: "db-1", Why: "it may still run"}}, After: Radius{Share: 1}}
+	b.BrokenBudgets = []string{"shop/web"}
+	b.Recovery = &Recovery{Lost: 3, Stranded: []report.StrandedPod{stranded, stranded}, After: Radius{Share: 0.5}}
+	c.LikeDomains = []string{"b"}
+	return &Report{
+		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Version: "v0.1.0", Scenario: "zones", Ties: "upstream", Cluster: report.Cluster{Nodes: 3}},
+		Mode: "unreachable", Simultaneous: 1, Recover: true,
+		Steps: []Step{{Name: "all", Action: "apply -f all.yaml", Running: 10, Levels: []Level{{
+			TopologyKey: text.Zone, Domains: 3, Radius: Radius{Share: 1, Namespace: "shop", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}},
+			Failures: []Failure{a, b, c},
+		}}}},
+	}
+}
+
+func TestBlastFindings(t *testing.T) {
+	want := []expect.Finding{
+		{ID: expect.WorkloadGone, Level: expect.Warning, Message: "the failure of zone a takes 1 of 1 running pod of deployment/solo", Step: "all", Namespace: "shop", Workload: "deployment/solo"},
+		{ID: expect.QuorumLost, Level: expect.Error, Message: "the failure of zone a takes 2 of 5 running pods of statefulset/db, whose quorum is 4 (likewise 1 other failure)",
+			Source: &manifest.Source{File: "db.yaml", Line: 3}, Step: "all", Namespace: "data", Workload: "statefulset/db"},
+		{ID: expect.BudgetBroken, Level: expect.Warning, Message: "the failure of zone b takes 2 of 4 running pods of deployment/web, which breaks PodDisruptionBudget shop/web",
+			Step: "all", Namespace: "shop", Workload: "deployment/web"},
+		{ID: expect.PodsStranded, Level: expect.Warning,
+			Message: "the failure of zone b leaves 2 pods of deployment/web stranded: 0/3 nodes are available: 3 Insufficient cpu. (likewise 1 other failure)",
+			Step:    "all", Namespace: "shop", Workload: "deployment/web"},
+	}
+	if diff := cmp.Diff(want, zones().Findings()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The worst failure is named, not the first.
+func TestBlastFindingsNameTheWorst(t *testing.T) {
+	r := zones()
+	for i, lost := range []int{1, 3, 2} {
+		f := &r.Steps[0].Levels[0].Failures[i]
+		f.Recovery, f.LikeDomains = nil, nil
+		f.Workloads = []Loss{{Kind: "StatefulSet", Name: "db", Replicas: 6, Lost: lost, Quorum: 6, QuorumLost: true}}
+	}
+	got := r.Findings()
+	want := "the failure of zone b takes 3 of 6 running pods of statefulset/db, whose quorum is 6 (likewise 2 other failures)"
+	if len(got) != 1 || got[0].Message != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+// Several domains that fail together are named together, and a level without a word of its own by its key.
+func TestFailed(t *testing.T) {
+	for want, level := range map[string]Level{
+		"zones a + b together": {TopologyKey: text.Zone, Failures: []Failure{{Domains: []string{"a", "b"}}}},
+		"node n1":              {TopologyKey: text.Hostname, Failures: []Failure{{Domains: []string{"n1"}}}},
+		"rack r1":              {TopologyKey: "example.com/rack", Failures: []Failure{{Domains: []string{"r1"}}}},
+	} {
+		s := &Step{Levels: []Level{level}}
+		if got := s.failed(0, &level.Failures[0]); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package blast
+
+import (
+	"fmt"
+
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/report/format/junit"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// failuresJUnit has a suite for each step with a case for each level. It fails where the level has findings of level error, and
+// shows the others on its output.
+func failuresJUnit(r *Report) ([]byte, error) {
+	suites := junit.Suites{Name: text.Clean(r.Scenario)}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		var cases []junit.Case
+		for j, short := range s.levels() {
+			c := junit.Case{Name: "failure of one " + text.DomainNoun(s.Levels[j].TopologyKey, short)}
+			if r.Simultaneous > 1 {
+				c.Name = fmt.Sprintf("failure of %s together", words.Count(r.Simultaneous, text.DomainNoun(s.Levels[j].TopologyKey, short)))
+			}
+			var errors, warnings []string
+			for _, f := range s.findings(j) {
+				line := f.ID + ": " + f.Message
+				if f.Level != expect.Error {
+					warnings = append(warnings, line)
+					continue
+				}
+				if errors = append(errors, line); len(errors) == 1 {
+					c.Failure = &junit.Failure{Message: f.Message, Type: f.ID}
+					if f.Source != nil {
+						c.File, c.Line = f.Source.File, f.Source.Line
+					}
+				}
+			}
+			if c.Failure != nil {
+				c.Failure.Text = junit.CleanLines(errors)
+			}
+			if len(warnings) > 0 {
+				c.Out = &junit.Output{Text: junit.CleanLines(warnings)}
+			}
+			cases = append(cases, c)
+		}
+		suites.Add(s.Name, cases)
+	}
+	return suites.Write()
+}

@@ -1,0 +1,174 @@
+package blast
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Blasted is a step and what failures take from the cluster after it.
+type Blasted struct {
+	Step     *simulation.Step
+	Analysis *blast.Analysis
+	// Risk is nil where no failure rates are given.
+	Risk *Risk
+}
+
+// New puts what failures take into the model. The options are those of the analyses; recovered reports whether recoveries were
+// looked at. The version is Faultline's own.
+func New(result *simulation.Result, steps []Blasted, opts blast.Options, recovered bool, version string) *Report {
+	r := &Report{Head: report.NewHead(result, Kind, version), Mode: string(opts.Mode), Simultaneous: opts.Simultaneous, Recover: recovered}
+	if recovered {
+		r.Worst = opts.Worst
+	}
+	for _, blasted := range steps {
+		r.Steps = append(r.Steps, newStep(blasted, result.Scenario))
+	}
+	return r
+}
+
+func newStep(blasted Blasted, from *scenario.Scenario) Step {
+	step := blasted.Step
+	s := Step{Name: step.Name, Action: step.Action, Risk: blasted.Risk}
+	for _, pod := range step.State.Pods {
+		switch {
+		case !cluster.Active(pod):
+		case pod.Spec.NodeName == "":
+			s.Pending++
+		default:
+			s.Running++
+		}
+	}
+	for i := range blasted.Analysis.Levels {
+		s.Levels = append(s.Levels, newLevel(&blasted.Analysis.Levels[i]))
+	}
+	for i := range s.Levels {
+		for j := range s.Levels[i].Failures {
+			for k := range s.Levels[i].Failures[j].Workloads {
+				loss := &s.Levels[i].Failures[j].Workloads[k]
+				loss.Source = report.SourceOf(from, step.Name, cluster.Ref{Kind: loss.Kind, Namespace: loss.Namespace, Name: loss.Name})
+			}
+		}
+	}
+	return s
+}
+
+func newLevel(level *blast.Level) Level {
+	l := Level{
+		TopologyKey: level.TopologyKey,
+		Domains:     level.Domains,
+		Unlabelled:  level.Unlabelled,
+		Search:      level.Search,
+		Radius:      newRadius(level.Radius),
+	}
+	if level.Search == "" {
+		l.Mean = &level.Mean
+	}
+	for _, share := range level.Shares { // from the smallest
+		if last := len(l.Shares) - 1; last >= 0 && l.Shares[last].Share == share {
+			l.Shares[last].Failures++
+		} else {
+			l.Shares = append(l.Shares, Share{Share: share, Failures: 1})
+		}
+	}
+	first := map[*blast.Recovery][]string{}
+	for i := range level.Failures {
+		failure := &level.Failures[i]
+		f := newFailure(failure)
+		if recovery := failure.Recovery; recovery != nil {
+			if like, told := first[recovery]; told {
+				f.LikeDomains = like
+			} else {
+				first[recovery] = failure.Domains
+				f.Recovery = newRecovery(recovery)
+			}
+		}
+		l.Failures = append(l.Failures, f)
+	}
+	return l
+}
+
+func newRadius(radius blast.Radius) Radius {
+	r := Radius{Share: radius.Share, Lost: radius.Lost, Replicas: radius.Replicas, Domains: radius.Domains}
+	if radius.Replicas > 0 {
+		r.Namespace, r.Workload = radius.Workload.Namespace, radius.Workload.String()
+	}
+	return r
+}
+
+func newFailure(failure *blast.Failure) Failure {
+	f := Failure{
+		Domains: failure.Domains, Nodes: failure.Nodes, Pods: failure.Pods, CPU: failure.CPU, Memory: failure.Memory, BrokenBudgets: failure.BrokenBudgets,
+	}
+	for _, loss := range failure.Workloads {
+		f.Workloads = append(f.Workloads, Loss{
+			Kind: loss.Workload.Kind, Namespace: loss.Workload.Namespace, Name: loss.Workload.Name,
+			Replicas: loss.Replicas, Lost: loss.Lost, Gone: loss.Gone(), BrokenBudgets: loss.BrokenBudgets,
+			Quorum: loss.Quorum, QuorumLost: loss.QuorumLost, SharedFate: loss.SharedFate,
+		})
+	}
+	return f
+}
+
+func newRecovery(recovery *blast.Recovery) *Recovery {
+	r := &Recovery{Lost: recovery.Lost, Preempted: recovery.Preempted, After: newRadius(recovery.After)}
+	owner := recovery.State.Owners()
+	for _, placed := range recovery.Recovered {
+		r.Recovered = append(r.Recovered, report.NewRecovered(placed, owner))
+	}
+	for _, pending := range recovery.Stranded {
+		stranded := report.NewStranded(pending, owner)
+		stranded.Waiting = slices.Contains(recovery.Waiting, pending.Pod.UID)
+		r.Stranded = append(r.Stranded, stranded)
+	}
+	stopped := node.Disruptions(recovery.State)
+	for _, pod := range recovery.NotReplaced {
+		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: whyNotReplaced(pod, recovery.State, stopped)})
+	}
+	if recovery.LastEviction > 0 {
+		r.LastEviction = (node.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
+	}
+	return r
+}
+
+// workloadKind is the kind of the pod's outermost controller.
+func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owners()(pod).Kind }
+
+// whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions
+// have stopped.
+func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption) string {
+	by := metav1.GetControllerOfNoCopy(pod)
+	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
+	stays := i >= 0 && cluster.Active(state.Pods[i])
+	ending := i >= 0 && !stays && !cluster.Terminal(state.Pods[i])
+	switch {
+	case by == nil:
+		return "bare pod: no controller makes another"
+	case by.Kind == "Node":
+		return "static pod: it belongs to its node"
+	case by.Kind == "DaemonSet":
+		return "pod of a DaemonSet: every node has its own"
+	case by.Kind == "StatefulSet" && ending:
+		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
+	case ending:
+		return "stays Terminating until its kubelet is back, and its " + workloadKind(pod, state) + " waits for its end"
+	case stays && slices.ContainsFunc(stopped, func(d node.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):
+		return "stays bound to its node: so many nodes are down that the node lifecycle controller evicts no pods"
+	case stays:
+		return "tolerates the failed node for as long as it fails"
+	case !slices.ContainsFunc(state.Objects(), func(obj cluster.Object) bool { return obj.GetUID() == by.UID }):
+		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
+	}
+	if by.Kind == "StatefulSet" {
+		return "its StatefulSet makes its pods one after the other, and waits for an earlier one"
+	}
+	return "its " + by.Kind + " wants no other"
+}

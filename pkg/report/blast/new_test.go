@@ -1,0 +1,86 @@
+package blast
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/risk"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+func blasted(t testing.TB, file string, opts blast.Options) *Report {
+	t.Helper()
+	s, err := loader.Load(file, loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := simulation.Run(t.Context(), s, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := &result.Steps[len(result.Steps)-1]
+	analysis, err := blast.Lost(step.State, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := blast.Recover(t.Context(), step.State, s.Config, s.Ties, analysis, opts, nil); err != nil {
+		t.Fatal(err)
+	}
+	risks, err := risk.Analyze(t.Context(), step.State, s.Failures.Rates, risk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(result, []Blasted{{Step: step, Analysis: analysis, Risk: NewRisk(risks)}}, opts, true, "v0.1.0")
+}
+
+// The figures of testdata/world.yaml as they were worked out by hand.
+func TestNewBlast(t *testing.T) {
+	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{text.Zone}})
+	level := r.Steps[0].Levels[0]
+	if want := (Radius{Share: 1, Namespace: "default", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}}); !cmp.Equal(want, level.Radius) {
+		t.Errorf("radius %+v, want %+v", level.Radius, want)
+	}
+	// Zone a takes all of solo, the others a third of web and of db.
+	if want := (1 + 1./3 + 1./3) / 3; *level.Mean < want-1e-9 || *level.Mean > want+1e-9 {
+		t.Errorf("mean %v, want %v", *level.Mean, want)
+	}
+	if diff := cmp.Diff([]Share{{1. / 3, 2}, {1, 1}}, level.Shares); diff != "" {
+		t.Errorf("shares (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"cp"}, level.Unlabelled); diff != "" {
+		t.Errorf("unlabelled (-want +got):\n%s", diff)
+	}
+	type figures struct {
+		Pods, Lost, Recovered, Stranded, NotReplaced int
+		Budgets                                      []string
+	}
+	var got []figures
+	for _, f := range level.Failures {
+		got = append(got, figures{f.Pods, f.Recovery.Lost, len(f.Recovery.Recovered), len(f.Recovery.Stranded), len(f.Recovery.NotReplaced), f.BrokenBudgets})
+	}
+	web := []string{"default/web"}
+	if diff := cmp.Diff([]figures{{4, 4, 1, 1, 2, web}, {4, 4, 0, 1, 3, web}, {3, 3, 0, 1, 2, web}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhyNotReplaced(t *testing.T) {
+	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{text.Zone}})
+	got := map[string]string{}
+	for _, pod := range r.Steps[0].Levels[0].Failures[1].Recovery.NotReplaced {
+		name, _, _ := strings.Cut(pod.Name, "-")
+		got[name], _, _ = strings.Cut(pod.Why, ":")
+	}
+	want := map[string]string{
+		"agent": "pod of a DaemonSet", "bare": "bare pod", "db": "pod of a StatefulSet on a node that is only unreachable",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,35 @@
+package blast
+
+import (
+	"testing"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+// renderedBlasts are the reports of which every page and picture has a golden file.
+func renderedBlasts(t *testing.T) map[string]*Report {
+	t.Helper()
+	return map[string]*Report{"zones": zones(), "walkthrough": storedBlast(t)}
+}
+
+func TestBlastRenderedGolden(t *testing.T) {
+	for name, r := range renderedBlasts(t) {
+		for _, format := range []string{"markdown", "csv", "junit", "sarif", "svg"} {
+			t.Run(name+"."+format, func(t *testing.T) {
+				reporttest.Golden(t, "rendered/"+name+"."+format, writeBlast(t, r, format, report.Options{}))
+			})
+		}
+	}
+}
+
+// Nothing to say is said in every format.
+func TestBlastRenderedNothing(t *testing.T) {
+	for _, r := range []*Report{{}, {Steps: []Step{{}}}, {Steps: []Step{{Levels: []Level{{}}}}}, {Steps: []Step{{Levels: []Level{{Failures: []Failure{{}}}}}}}} {
+		for _, format := range Formats.Names() {
+			if out := writeBlast(t, r, format, report.Options{}); out == "" {
+				t.Errorf("%s is empty", format)
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package blast
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// storedBlast is what the failures in the walkthrough take.
+func storedBlast(t testing.TB) *Report {
+	t.Helper()
+	data, err := os.ReadFile("testdata/stored/blast.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Decode("blast.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func writeBlast(t testing.TB, r *Report, format string, opts report.Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Formats.Write(&out, r, format, opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestWriteBlastGolden(t *testing.T) {
+	schema := reporttest.Schema(t, "blast-report")
+	for name, opts := range map[string]blast.Options{
+		"one": {Simultaneous: 1, Mode: node.Unreachable},
+		"two": {Simultaneous: 2, Mode: node.Deleted, Levels: []string{text.Zone}},
+	} {
+		r := blasted(t, "testdata/world.yaml", opts)
+		reporttest.Golden(t, ""+name+".text", writeBlast(t, r, "text", report.Options{}))
+		reporttest.Golden(t, ""+name+".wide", writeBlast(t, r, "wide", report.Options{All: true}))
+		reporttest.Golden(t, ""+name+".quiet", writeBlast(t, r, "text", report.Options{Quiet: true}))
+		written := writeBlast(t, r, "json", report.Options{})
+		reporttest.Golden(t, ""+name+".json", written)
+		if err := reporttest.Validate(t, schema, written); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// many is a report of n nodes that fail one by one. The first 3 hold all of a workload, the next 7 hold half of one, 90 a tenth
+// of one, the others nothing. The recovery of each that loses something is that of the first.
+func many(n int) *Report {
+	level := Level{TopologyKey: text.Hostname, Domains: n, Mean: new(float64), Shares: []Share{{0, n - 100}, {0.1, 90}, {0.5, 7}, {1, 3}}}
+	for i := range n {
+		f := Failure{Domains: []string{fmt.Sprintf("node-%04d", i)}, Nodes: []string{fmt.Sprintf("node-%04d", i)}, Pods: 1}
+		lose := func(lost, replicas int) {
+			f.Workloads = []Loss{{Kind: "Deployment", Namespace: "default", Name: fmt.Sprintf("app-%d", i), Lost: lost, Replicas: replicas, Gone: lost == replicas}}
+			f.LikeDomains = []string{"node-0000"}
+		}
+		switch {
+		case i < 3:
+			lose(1, 1)
+		case i < 10:
+			lose(1, 2)
+		case i < 100:
+			lose(1, 10)
+		}
+		level.Failures = append(level.Failures, f)
+	}
+	level.Failures[0].LikeDomains = nil
+	level.Failures[0].Recovery = &Recovery{Lost: 1, Stranded: []report.StrandedPod{{Namespace: "default", Name: "new", Workload: "deployment/app-0", Message: "no room"}}}
+	level.Radius = Radius{Share: 1, Namespace: "default", Workload: "deployment/app-0", Lost: 1, Replicas: 1, Domains: []string{"node-0000"}}
+	return &Report{
+		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream"}, Mode: "unreachable", Simultaneous: 1, Recover: true,
+		Steps: []Step{{Name: "all", Running: n, Levels: []Level{level}}},
+	}
+}
+
+func TestWriteBlastMany(t *testing.T) {
+	r := many(5000)
+	short := writeBlast(t, r, "text", report.Options{})
+	reporttest.Golden(t, "many.text", short)
+	for _, want := range []string{"3 × 100%, 7 × 50%, 90 × 10%, 4900 × nothing", "the 10 worst of 5000 failures", "or one of 4 more is lost"} {
+		if !strings.Contains(short, want) {
+			t.Errorf("no %q in\n%s", want, short)
+		}
+	}
+	if lines := strings.Count(writeBlast(t, r, "text", report.Options{All: true}), "\n"); lines < 5000 {
+		t.Errorf("--all has %d lines, want one for each of 5000 failures", lines)
+	}
+	written := writeBlast(t, r, "json", report.Options{})
+	if err := reporttest.Validate(t, reporttest.Schema(t, "blast-report"), written); err != nil {
+		t.Error(err)
+	}
+	if len(written) > 2<<20 {
+		t.Errorf("%d bytes of JSON for 5000 failures", len(written))
+	}
+}
+
+// The same name in two namespaces, and of two kinds, is shown apart; what could drive a terminal is not written.
+func TestWriteBlastNames(t *testing.T) {
+	r := many(100)
+	r.Steps[0].Levels[0].Failures[0].Workloads = []Loss{
+		{Kind: "Deployment", Namespace: "a", Name: "db", Lost: 1, Replicas: 1}, {Kind: "StatefulSet", Namespace: "a", Name: "db", Lost: 1, Replicas: 1},
+		{Kind: "StatefulSet", Namespace: "b", Name: "db\x1b[31m", Lost: 1, Replicas: 1}, {Kind: "StatefulSet", Namespace: "b", Name: "x", Lost: 1, Replicas: 1},
+	}
+	got := writeBlast(t, r, "text", report.Options{})
+	if want := `a/deployment/db 1/1, a/statefulset/db 1/1, b/db\x1b[31m 1/1, 1 more`; !strings.Contains(got, want) {
+		t.Errorf("no %s in\n%s", want, got)
+	}
+}
+
+func TestBlastUnknownFormat(t *testing.T) {
+	if err := Formats.Write(new(bytes.Buffer), many(100), "xml", report.Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml, markdown, csv, junit, sarif, svg, png` {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,82 @@
+package capacity
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+func refused(name, message string) *placement.Pending {
+	return &placement.Pending{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, Message: message}
+}
+
+// answers are of every kind: what fits and what binds, nothing more, not even what there is, and the end of the search.
+func answers() []capacity.Answer {
+	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
+	db := cluster.Ref{Kind: "StatefulSet", Namespace: "default", Name: "db"}
+	return []capacity.Answer{
+		{
+			Of: []capacity.Share{{Workload: web, Proportion: 1}}, Now: []int{3},
+			Fit: capacity.Limit{More: 2, Stranded: 1, Refused: refused("web-6", "0/3 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint(s)."), Probes: 5,
+				Bindings: []capacity.Binding{{Kind: "cpu", What: "cpu", Plugin: "NodeResourcesFit", Message: "Insufficient cpu", Nodes: 2}, {Kind: "taint", What: "taint", Nodes: 1}},
+				Uneven:   []capacity.Uneven{{Fits: 5, DoesNot: 4}}},
+			Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, More: 1, Domain: "a", Stranded: 2, Refused: refused("web-5", "no room"), Unreplaced: 1,
+				Bindings: []capacity.Binding{{Kind: "cpu", What: "cpu", Nodes: 1}}}},
+			Headroom: []capacity.Headroom{
+				{Resource: v1.ResourceCPU, Allocatable: 12000, Requested: 4500, Free: 7500, Used: 5000, TooSmall: 1500, OtherShort: 750, Refused: 250},
+				{Resource: v1.ResourceMemory, Allocatable: 24 << 30, Requested: 8 << 30, Free: 16 << 30, Used: 3 << 29, TooSmall: 0, OtherShort: 14 << 30, Refused: 1 << 29},
+			},
+		},
+		{Of: []capacity.Share{{Workload: db, Proportion: 1}}, Now: []int{5}, Fit: capacity.Limit{Short: true, Words: "a pod of it is lost."}, Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, Short: true}}},
+		{Of: []capacity.Share{{Workload: web, Proportion: 2}, {Workload: db, Proportion: 1}}, Now: []int{3, 5}, Fit: capacity.Limit{Capped: true, More: 1000}, Survive: []capacity.Limit{{Level: "rack"}}},
+	}
+}
+
+func asked(t *testing.T) *Report {
+	t.Helper()
+	return New(reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply"), answers(), capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Deleted}, "v0.1.0")
+}
+
+// By hand: 3 replicas and 2 more are 5; the 3rd more does not fit. A unit of the mix holds 2 of web and 1 of db.
+func TestFormats(t *testing.T) {
+	r := asked(t)
+	reporttest.Formats(t, Formats, r, "answers", "capacity-report", Kind)
+	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+		"deployment/web: 2 more replicas fit (5 in all); the 3rd stays Pending: cpu on 2 of 3 nodes, taint on 1.",
+		"  While any zone may fail: 1 more replica fits (4 in all); with the 2nd, the loss of zone a leaves 2 pods without a node: cpu on 1 of 3 nodes.",
+		"  Warning: 5 more fit, but 4 do not: this is below the smallest count that is known not to fit.",
+		"statefulset/db: no more fit: not even the 5 that it asks for now have a node: a pod of it is lost.",
+		"deployment/web=2,statefulset/db=1: at least 1000 more units fit (2003 and 1005 in all); the search ended there.",
+		"  While any rack may fail: no more (3 and 5 in all).",
+		"  cpu        12            4500m       7500m   5             1500m       750m          250m",
+		"  memory     24Gi          8Gi         16Gi    1.5Gi         0           14Gi          512Mi",
+		"    FailedScheduling  no room",
+	)
+}
+
+func TestQuantity(t *testing.T) {
+	for _, c := range []struct {
+		resource string
+		n        float64
+		want     string
+	}{{"cpu", 3.5, "3500m"}, {"cpu", 12, "12"}, {"memory", 1.5 * (1 << 30), "1.5Gi"}, {"memory", 1 << 40, "1Ti"}, {"memory", 100, "100"}, {"hugepages-2Mi", 4 << 20, "4Mi"}, {"example.com/gpu", 2, "2"}} {
+		if got := quantity(c.resource, c.n); got != c.want {
+			t.Errorf("%v of %s is %s, want %s", c.n, c.resource, got, c.want)
+		}
+	}
+}
+
+func TestMarkdownHostile(t *testing.T) {
+	const h = reporttest.Hostile
+	limit := Limit{Level: h, Domain: h, Pod: h, Message: h, Why: h, Stranded: 1, Binds: []Binding{{What: h, Message: h, Nodes: 1}}}
+	r := &Report{Head: report.Head{Scenario: h}, Mixes: []Mix{{Name: h, Fit: limit, Survive: []Limit{limit}, Headroom: []Headroom{{Resource: h}}}, {Name: h}}, Largest: []Pod{{By: h, Node: h}}}
+	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+}

@@ -1,0 +1,254 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// writer renders a report as text: the answers, a table of them, and for each workload what refuses the next pod and
+// what becomes of the free resources.
+type writer struct {
+	text.Page
+	report *Report
+}
+
+func (t *writer) everything(quiet bool) {
+	r := t.report
+	for i := range r.Mixes {
+		for _, line := range r.answers(&r.Mixes[i]) {
+			t.Line(line)
+		}
+	}
+	if quiet {
+		return
+	}
+	if len(r.Mixes) > 1 {
+		t.Space()
+		t.Table("", r.summary()...)
+	}
+	t.UpTo(len(r.Mixes), "workload", "workloads", func(i int) { t.mix(&r.Mixes[i]) })
+	if len(r.Largest) > 0 {
+		t.Space()
+		t.Linef(text.Bold, "Largest pods that fit now:")
+		for _, pod := range r.Largest {
+			t.Linef(text.Plain, "  %s", pod.text())
+		}
+	}
+	t.Space()
+	t.Header(t.report.Head)
+}
+
+// answers are a sentence on what fits, one for each level that may fail, and warnings.
+func (r *Report) answers(m *Mix) []text.Cell {
+	lines := []text.Cell{r.answer(m)}
+	for i := range m.Survive {
+		lines = append(lines, r.survives(m, &m.Survive[i]))
+	}
+	for _, l := range append([]Limit{m.Fit}, m.Survive...) {
+		for _, u := range l.Uneven {
+			lines = append(lines, text.Red.Cellf("  Warning: %s%d more fit, but %d do not: this is below the smallest count that is known not to fit.",
+				whileAny(l.Level, ""), u.Fits, u.DoesNot))
+		}
+		if l.Unreplaced > 0 {
+			lines = append(lines, text.Yellow.Cellf("  Note: %s%s not replaced after a failure (%s), and room for %s is not asked for.", whileAny(l.Level, ""),
+				words.Is(l.Unreplaced, "pod"), r.Mode, words.Pick(l.Unreplaced, "it", "them")))
+		}
+	}
+	return lines
+}
+
+// whileAny is "while any zone may fail, ", or the other text where none does.
+func whileAny(level, otherwise string) string {
+	if level == "" {
+		return otherwise
+	}
+	return "while any " + text.DomainOf(level) + " may fail, "
+}
+
+func (r *Report) answer(m *Mix) text.Cell {
+	l := &m.Fit
+	switch {
+	case l.Short:
+		return text.Red.Cellf("%s: no more fit: not even the %s that %s for now have a node%s.", m.Name, m.nowInAll(), words.Pick(len(m.Workloads), "it asks", "they ask"), r.because(l, ": "))
+	case l.Capped:
+		return text.Green.Cellf("%s: at least %s (%s in all); the search ended there.", m.Name, m.fit(l.More), m.inAll(l.More))
+	case l.More == 0:
+		return text.Yellow.Cellf("%s: no more fit (%s in all)%s.", m.Name, m.inAll(0), r.because(l, "; the next stays Pending: "))
+	}
+	return text.Green.Cellf("%s: %s (%s in all)%s.", m.Name, m.fit(l.More), m.inAll(l.More), r.because(l, "; the "+words.Ordinal(l.More+1)+" stays Pending: "))
+}
+
+func (r *Report) survives(m *Mix, l *Limit) text.Cell {
+	name := text.DomainOf(l.Level)
+	loses := func(before string) string {
+		if l.Domain == "" {
+			return r.because(l, before+"not all have a node: ")
+		}
+		return r.because(l, fmt.Sprintf("%sthe loss of %s %s leaves %s without a node: ", before, name, l.Domain, words.Count(l.Stranded, "pod")))
+	}
+	switch {
+	case l.Short:
+		return text.Red.Cellf("  While any %s may fail: no more, and not even what is there now comes back%s.", name, loses("; "))
+	case l.Capped:
+		return text.Green.Cellf("  While any %s may fail: at least %s (%s in all).", name, m.fit(l.More), m.inAll(l.More))
+	case l.More == 0:
+		return text.Yellow.Cellf("  While any %s may fail: no more (%s in all)%s.", name, m.inAll(0), loses("; with the next, "))
+	}
+	return text.Green.Cellf("  While any %s may fail: %s (%s in all)%s.", name, m.fit(l.More), m.inAll(l.More), loses("; with the "+words.Ordinal(l.More+1)+", "))
+}
+
+// fit is "14 more replicas fit".
+func (m *Mix) fit(more int) string {
+	unit := "more replica"
+	if m.isMix() {
+		unit = "more unit"
+	}
+	return words.Count(more, unit) + words.Pick(more, " fits", " fit")
+}
+
+func (m *Mix) isMix() bool {
+	return len(m.Workloads) > 1 || slices.ContainsFunc(m.Workloads, func(s Share) bool { return s.Proportion > 1 })
+}
+
+// inAll is how many replicas there are with so many units more: "17", or "11 and 6".
+func (m *Mix) inAll(more int) string {
+	var parts []string
+	for _, share := range m.Workloads {
+		parts = append(parts, fmt.Sprint(share.Now+more*share.Proportion))
+	}
+	return strings.Join(parts, " and ")
+}
+
+func (m *Mix) nowInAll() string { return m.inAll(0) }
+
+// because is what binds: "cpu on 4 of 5 nodes, taint on 1".
+func (r *Report) because(l *Limit, before string) string {
+	var parts []string
+	for _, b := range l.Binds {
+		switch {
+		case b.Nodes == 0:
+			parts = append(parts, b.What)
+		default:
+			part := fmt.Sprintf("%s on %d", b.What, b.Nodes)
+			if len(parts) == 0 {
+				part += fmt.Sprintf(" of %s", words.Count(r.Nodes, "node"))
+			}
+			parts = append(parts, part)
+		}
+	}
+	if l.Why != "" {
+		parts = append(parts, l.Why)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return before + strings.TrimSuffix(strings.Join(parts, ", "), ".")
+}
+
+// summary is a row for each workload below the titles.
+func (r *Report) summary() [][]text.Cell {
+	titles := []string{"WORKLOAD", "NOW", "MORE"}
+	if len(r.Mixes) > 0 {
+		for _, l := range r.Mixes[0].Survive {
+			titles = append(titles, "MORE, ANY "+strings.ToUpper(text.DomainOf(l.Level))+" FAILS")
+		}
+	}
+	table := [][]text.Cell{text.Bold.Row(append(titles, "BINDS")...)}
+	for i := range r.Mixes {
+		m := &r.Mixes[i]
+		cells := []text.Cell{text.Plain.Cell(m.Name), text.Plain.Cell(m.inAll(0)), m.Fit.more()}
+		for j := range m.Survive {
+			cells = append(cells, m.Survive[j].more())
+		}
+		table = append(table, append(cells, text.Plain.Cell(text.OrNone(r.because(&m.Fit, "")))))
+	}
+	return table
+}
+
+func (l *Limit) more() text.Cell {
+	switch {
+	case l.Short:
+		return text.Red.Cell("not even now")
+	case l.Capped:
+		return text.Green.Cellf("%d or more", l.More)
+	}
+	return text.Number(l.More, text.Plain)
+}
+
+// mix says what refuses the next pod, and what becomes of the free resources.
+func (t *writer) mix(m *Mix) {
+	t.Space()
+	t.Linef(text.Bold, "%s", m.Name)
+	for _, l := range append([]Limit{m.Fit}, m.Survive...) {
+		if l.Message != "" {
+			t.Linef(text.Plain, "  %s: pod %s", l.when(), l.Pod)
+			t.Linef(text.Plain, "    %s", text.Refused(l.Message))
+		}
+	}
+	if len(m.Headroom) > 0 {
+		t.Space()
+		t.Table("  ", m.headroom()...)
+	}
+}
+
+// when says which try the message is of.
+func (l *Limit) when() string {
+	number := fmt.Sprintf("with %d more", l.More+1)
+	if l.Short {
+		number = "as it is"
+	}
+	if l.Domain != "" {
+		return fmt.Sprintf("%s, %s %s lost", number, text.DomainOf(l.Level), l.Domain)
+	}
+	return number
+}
+
+// headroom is a row for each resource below the titles. What is free is used, or falls to one of the last three.
+func (m *Mix) headroom() [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED")}
+	for _, h := range m.Headroom {
+		cells := []text.Cell{text.Plain.Cell(h.Resource)}
+		for _, n := range []float64{h.Allocatable, h.Requested, h.Free, h.Used, h.TooSmall, h.OtherShort, h.Refused} {
+			cells = append(cells, text.Plain.Cell(quantity(h.Resource, n)))
+		}
+		table = append(table, cells)
+	}
+	return table
+}
+
+// quantity is the amount as Kubernetes writes it, large ones of bytes with one decimal: 3500m, 1.5Gi.
+func quantity(name string, n float64) string {
+	switch v1.ResourceName(name) {
+	case v1.ResourceCPU:
+		return resource.NewMilliQuantity(int64(n*1000+0.5), resource.DecimalSI).String()
+	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return binary(n)
+	}
+	if strings.HasPrefix(name, v1.ResourceHugePagesPrefix) {
+		return binary(n)
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+func binary(n float64) string {
+	for _, unit := range []struct {
+		name string
+		size float64
+	}{{"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10}} {
+		if n >= unit.size {
+			return strings.TrimSuffix(fmt.Sprintf("%.1f", n/unit.size), ".0") + unit.name
+		}
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+func (p Pod) text() string {
+	return fmt.Sprintf("by %s: %s cpu and %s memory, on node %s", p.By, quantity("cpu", p.CPU), binary(float64(p.Memory)), p.Node)
+}

@@ -1,0 +1,20 @@
+package compare
+
+import (
+	"github.com/faultline/faultline/pkg/report/format/chart"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// drawing has a row of bars for each variant, and a panel for each of the numbers of which less is better.
+func drawing(r *Report) *chart.Chart {
+	var versions []chart.Version
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		versions = append(versions, chart.Version{Name: v.Name, Found: &v.Found, Front: v.Front, Baseline: i == 0})
+	}
+	notes := "after step " + chart.Cut(r.Step, 40)
+	if len(r.Workloads) > 0 {
+		notes += "; blast radius of " + words.And(r.Workloads)
+	}
+	return chart.Versions(chart.Title(r.Head, "variants side by side"), notes, versions)
+}

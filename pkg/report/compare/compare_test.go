@@ -1,0 +1,83 @@
+package compare
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// found is a version with so many Pending pods of 6, that skew and radius over 3 zones, and what the loss of zones a and b strands.
+func found(pending, skew int, radius float64, stranded ...int) whatif.Found {
+	zones := metric.LevelMetrics{TopologyKey: v1.LabelTopologyZone, Domains: 3, Skew: skew, SkewOf: "deployment/web", Radius: radius, RadiusOf: "deployment/web", RadiusIn: "a"}
+	for i, n := range stranded {
+		zones.Failures = append(zones.Failures, metric.FailureMetrics{Domain: string(rune('a' + i)), Lost: 3, Stranded: n, Unreplaced: i})
+	}
+	return whatif.Found{Moved: skew, Metrics: metric.Metrics{Pods: 6, Pending: pending, Levels: []metric.LevelMetrics{zones}}}
+}
+
+// compared sets the scenario as it is beside a variant that is better in everything, one that is better in one thing and worse in
+// another, and one that is worse.
+func compared(t *testing.T) *Report {
+	t.Helper()
+	priced := found(0, 2, 0.25, 1, 0)
+	cost := 1.25
+	priced.Cost, priced.Unpriced = &cost, 1
+	base := &whatif.Base{Found: found(1, 1, 0.5, 2, 0), Result: reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply", "later")}
+	variants := []scenario.LoadedVariant{{Name: "soft", Description: "with soft rules"}, {Name: "hard"}, {Name: "none"}}
+	return New(base, variants, []whatif.Found{priced, found(3, 0, 1./6, 0, 0), found(1, 3, 0.5, 2, 1)}, whatif.Options{Step: "apply"}, "v0.1.0")
+}
+
+func TestFormats(t *testing.T) {
+	r := compared(t)
+	reporttest.Formats(t, Formats, r, "variants", "compare-report", Kind)
+	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+		"soft and hard are not beaten: no other variant is better in one thing and as good in the rest.",
+		"  baseline   6      1         1       1           50%           ≥2              <none>",
+		"* soft       6      0         2       2           25%           ≥1              1.25 and 1 node without a price",
+		"soft       zone    a 1 of 3, b 0 of 3 (1 not replaced)",
+		"Variants: soft: with soft rules",
+	)
+}
+
+// By hand: soft has the fewest Pending pods, hard the smallest radius and strands the fewest; the others are beaten by soft.
+func TestFront(t *testing.T) {
+	var front []string
+	for _, v := range compared(t).Variants {
+		if v.Front {
+			front = append(front, v.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"soft", "hard"}, front); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	for want, front := range map[string][]bool{
+		"None of the variants beats another: each is better in one thing and worse in another, or they are alike.": {true, true},
+		"a beats every other variant, or is as good in everything.":                                                {true, false, false},
+		"a and c are not beaten: no other variant is better in one thing and as good in the rest.":                 {true, false, true},
+	} {
+		r := &Report{}
+		for i, unbeaten := range front {
+			r.Variants = append(r.Variants, Variant{Name: string(rune('a' + i)), Front: unbeaten})
+		}
+		if got := r.verdict(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// What variants say of themselves comes from a file, too.
+func TestMarkdownHostile(t *testing.T) {
+	const h = reporttest.Hostile + "\a\u202e"
+	r := &Report{Head: report.Head{Scenario: h}, Variants: []Variant{{Name: "baseline"}, {Name: h, Description: h}}}
+	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+}

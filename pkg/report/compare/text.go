@@ -1,0 +1,181 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report/format/figures"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// writer renders a report as text: who is not beaten, a table of the numbers, and what failures leave behind.
+type writer struct {
+	text.Page
+	report *Report
+}
+
+func (t *writer) everything() {
+	r := t.report
+	t.Linef(text.Bold, "%s", r.verdict())
+	t.Linef(text.Plain, "%s", r.about())
+	t.Space()
+	t.Table("", r.table()...)
+	if failures := r.failures(); len(failures) > 1 {
+		t.Space()
+		t.Linef(text.Bold, "%s", leftBehind)
+		t.Table("", failures...)
+	}
+	if descriptions := r.descriptions(); len(descriptions) > 0 {
+		t.Space()
+		t.Sentences("Variants:", descriptions)
+	}
+}
+
+// verdict says which variants are not beaten by another.
+func (r *Report) verdict() string {
+	var front []string
+	for _, v := range r.Variants {
+		if v.Front {
+			front = append(front, v.Name)
+		}
+	}
+	switch {
+	case len(front) == len(r.Variants):
+		return "None of the variants beats another: each is better in one thing and worse in another, or they are alike."
+	case len(front) == 1:
+		return fmt.Sprintf("%s beats every other variant, or is as good in everything.", front[0])
+	}
+	return fmt.Sprintf("%s are not beaten: no other variant is better in one thing and as good in the rest.", words.And(front))
+}
+
+// about says what is compared.
+func (r *Report) about() string {
+	line := fmt.Sprintf("%s after step %s", words.Count(len(r.Variants), "variant"), r.Step)
+	if len(r.Workloads) > 0 {
+		line += "; skew and blast radius of " + words.And(r.Workloads)
+	}
+	return strings.TrimSpace(line + ". An asterisk marks those that are not beaten. " + figures.Partly(r.found()))
+}
+
+func (r *Report) found() []*whatif.Found {
+	var all []*whatif.Found
+	for i := range r.Variants {
+		all = append(all, &r.Variants[i].Found)
+	}
+	return all
+}
+
+// keys are the topology keys of the levels of all variants, in the order in which they are met.
+func (r *Report) keys() []string {
+	var keys []string
+	for _, v := range r.Variants {
+		for _, level := range v.Levels {
+			if !slices.Contains(keys, level.TopologyKey) {
+				keys = append(keys, level.TopologyKey)
+			}
+		}
+	}
+	return keys
+}
+
+// table is a row for each variant below the titles. What is better than in the baseline is green, what is worse is yellow.
+func (r *Report) table() [][]text.Cell {
+	keys := r.keys()
+	titles := []string{"VARIANT", "PODS", "PENDING", "MOVED"}
+	for _, name := range text.Heads(keys) {
+		titles = append(titles, "SKEW/"+name, "RADIUS/"+name)
+	}
+	stranded, cost := r.looked(keys), slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Cost != nil })
+	for _, key := range stranded {
+		titles = append(titles, "STRANDED/"+text.Heads([]string{key})[0])
+	}
+	if cost {
+		titles = append(titles, "COST/H")
+	}
+	table := [][]text.Cell{text.Bold.Row(titles...)}
+	base := &r.Variants[0]
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		name := v.Name
+		if v.Front {
+			name = "* " + name
+		} else {
+			name = "  " + name
+		}
+		cells := []text.Cell{text.Plain.Cell(name), text.Number(v.Pods, text.Plain), text.Number(v.Pending, figures.Against(float64(v.Pending), float64(base.Pending))), text.Number(v.Moved, text.Plain)}
+		for _, key := range keys {
+			level, was := v.Level(key), base.Level(key)
+			if level == nil {
+				cells = append(cells, text.Plain.Row(text.None, text.None)...)
+				continue
+			}
+			skew, radius := text.Plain, text.Plain
+			if was != nil {
+				skew, radius = figures.Against(float64(level.Skew), float64(was.Skew)), figures.Against(level.Radius, was.Radius)
+			}
+			cells = append(cells, skew.Cell(strconv.Itoa(level.Skew)), radius.Cell(text.Percent(level.Radius)))
+		}
+		for _, key := range stranded {
+			cells = append(cells, figures.StrandedCell(v.Level(key), base.Level(key)))
+		}
+		if cost {
+			cells = append(cells, text.Plain.Cell(figures.CostText(&v.Metrics)))
+		}
+		table = append(table, cells)
+	}
+	return table
+}
+
+// looked are the keys of the levels of which it was looked at what comes back.
+func (r *Report) looked(keys []string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
+		return !slices.ContainsFunc(r.Variants, func(v Variant) bool {
+			level := v.Level(key)
+			return level != nil && len(level.Failures) > 0
+		})
+	})
+}
+
+// leftBehind is the title of failures.
+const leftBehind = "Pods that are without a node after a failure, once all that can come back has come back:"
+
+// failures is a row for each variant and level of which a failure strands pods, or leaves some that nobody replaces.
+func (r *Report) failures() [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("VARIANT", "LEVEL", "STRANDED")}
+	for _, v := range r.Variants {
+		for _, level := range v.Levels {
+			var parts []string
+			for _, f := range level.Failures {
+				part := fmt.Sprintf("%s %d of %d", text.DomainsText([]string{f.Domain}), f.Stranded, f.Lost)
+				if f.Unreplaced > 0 {
+					part += fmt.Sprintf(" (%d not replaced)", f.Unreplaced)
+				}
+				if f.Stranded+f.Unreplaced > 0 {
+					parts = append(parts, part)
+				}
+			}
+			if more := len(parts) - text.MaxDomains; more > 0 {
+				parts = append(parts[:text.MaxDomains], fmt.Sprintf("and %d more", more))
+			}
+			if len(parts) == 0 {
+				continue
+			}
+			table = append(table, text.Plain.Row(v.Name, text.LevelName(level.TopologyKey), strings.Join(parts, ", ")))
+		}
+	}
+	return table
+}
+
+func (r *Report) descriptions() []string {
+	var all []string
+	for _, v := range r.Variants {
+		if v.Description != "" {
+			all = append(all, v.Name+": "+v.Description)
+		}
+	}
+	return all
+}

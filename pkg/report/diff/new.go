@@ -1,0 +1,391 @@
+package diff
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/run"
+)
+
+// New compares two Reports. The version is Faultline's own.
+func New(old, new *run.Report, version string) *Report {
+	d := newDiff(run.Kind, &old.Head, &new.Head, version)
+	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
+	before, after := placesOf(old.Steps), placesOf(new.Steps)
+	pairs := d.pairSteps(report.Each(old.Steps, func(s run.Step) string { return s.Name }), report.Each(new.Steps, func(s run.Step) string { return s.Name }))
+	var earlier []StepDiff
+	for _, at := range pairs {
+		step := stepDiff{StepDiff: StepDiff{Name: new.Steps[at.new].Name}, old: &old.Steps[at.old], new: &new.Steps[at.new]}
+		step.compare(before[:at.old+1], after[:at.new+1])
+		step.since(earlier)
+		earlier = append(earlier, step.StepDiff)
+		if step.empty() {
+			d.Unchanged = append(d.Unchanged, step.Name)
+		} else {
+			d.Steps = append(d.Steps, step.StepDiff)
+		}
+	}
+	d.conclude()
+	return d
+}
+
+// newDiff is the head of a comparison, and what is not alike in how the two came about.
+func newDiff(of string, old, new *report.Head, version string) *Report {
+	d := &Report{
+		APIVersion: report.APIVersion, Kind: Kind, Version: version, Of: of,
+		Old: Compared{Version: old.Version, Scenario: old.Scenario}, New: Compared{Version: new.Version, Scenario: new.Scenario},
+	}
+	d.unlike("scenario", old.Scenario, new.Scenario)
+	d.unlike("Faultline", old.Version, new.Version)
+	d.unlike("kube-scheduler", old.Scheduler.Version, new.Scheduler.Version)
+	d.unlike("profiles", strings.Join(old.Scheduler.Profiles, ", "), strings.Join(new.Scheduler.Profiles, ", "))
+	d.unlike("feature gates", strings.Join(old.Scheduler.FeatureGates, ", "), strings.Join(new.Scheduler.FeatureGates, ", "))
+	d.unlike("ties", text.Ties(*old), text.Ties(*new))
+	d.unlike("cluster", text.ClusterLine(old.Cluster), text.ClusterLine(new.Cluster))
+	return d
+}
+
+func (d *Report) unlike(what, old, new string) {
+	if old != new {
+		d.Conditions = append(d.Conditions, Condition{What: what, Old: cmp.Or(old, "none"), New: cmp.Or(new, "none")})
+	}
+}
+
+// both are the indices of something in two lists.
+type both struct{ old, new int }
+
+// pairSteps finds the steps of the same name, in the new one's order, and notes the others. Of several of one name the n-th is
+// the n-th.
+func (d *Report) pairSteps(old, new []string) []both {
+	pairs, added, removed := pairByKey(old, new)
+	for _, i := range added {
+		d.Added = append(d.Added, new[i])
+	}
+	for _, i := range removed {
+		d.Removed = append(d.Removed, old[i])
+	}
+	return pairs
+}
+
+// pairByKey pairs the n-th of a key with the n-th of the same key, in the new one's order; added and removed are the indices of
+// those that are left.
+func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) {
+	places := map[K][]int{}
+	for i, key := range old {
+		places[key] = append(places[key], i)
+	}
+	for i, key := range new {
+		if left := places[key]; len(left) > 0 {
+			pairs, places[key] = append(pairs, both{left[0], i}), left[1:]
+		} else {
+			added = append(added, i)
+		}
+	}
+	for _, left := range places {
+		removed = append(removed, left...)
+	}
+	slices.Sort(removed)
+	return pairs, added, removed
+}
+
+// podName names a pod in a cluster.
+type podName struct{ namespace, name string }
+
+func nameOf(p run.Pod) podName { return podName{p.Namespace, p.Name} }
+
+// placesOf are the pods of each step by name.
+func placesOf(steps []run.Step) []map[podName]*run.Pod {
+	places := make([]map[podName]*run.Pod, len(steps))
+	for i := range steps {
+		places[i] = make(map[podName]*run.Pod, len(steps[i].Pods))
+		for j := range steps[i].Pods {
+			places[i][nameOf(steps[i].Pods[j])] = &steps[i].Pods[j]
+		}
+	}
+	return places
+}
+
+// placed returns the pod as it was in the last of the steps in which it got the node that it has; nil if it had it from the start.
+func placed(steps []map[podName]*run.Pod, pod *run.Pod) *run.Pod {
+	for _, step := range slices.Backward(steps) {
+		was := step[nameOf(*pod)]
+		if was == nil || was.Node != pod.Node {
+			return nil
+		}
+		if was.Decision != nil {
+			return was
+		}
+	}
+	return nil
+}
+
+// stepDiff is a comparison in the making.
+type stepDiff struct {
+	StepDiff
+	old, new *run.Step
+}
+
+// compare takes the places of the pods up to and with this step.
+func (d *stepDiff) compare(before, after []map[podName]*run.Pod) {
+	d.Pods = change(d.old.Summary.Pods, d.new.Summary.Pods)
+	d.Pending = change(d.old.Summary.Pending, d.new.Summary.Pending)
+	d.NotReady = change(d.old.Summary.NotReady, d.new.Summary.NotReady)
+	d.pods(before, after)
+	d.workloads()
+	d.rollouts()
+	d.expectations()
+}
+
+// change is nil if nothing did.
+func change(old, new int) *Change {
+	if old == new {
+		return nil
+	}
+	return &Change{Old: old, New: new}
+}
+
+// empty reports whether nothing differs.
+func (d *stepDiff) empty() bool {
+	return d.Pods == nil && d.Pending == nil && d.NotReady == nil &&
+		len(d.Moved)+len(d.Added)+len(d.Removed)+len(d.NewlyPending)+len(d.NoLongerPending)+len(d.OtherMessage)+len(d.Workloads)+
+			len(d.NewlyStuck)+len(d.NoLongerStuck)+len(d.NewlyUnmet)+len(d.NoLongerUnmet) == 0
+}
+
+// pods compares the pods, workload by workload in the new report's order, then those of the workloads that are gone.
+func (d *stepDiff) pods(before, after []map[podName]*run.Pod) {
+	of := func(p run.Pod) cluster.Ref { return report.WorkloadOf(p.Namespace, p.Workload, p.Name) }
+	old := map[cluster.Ref][]run.Pod{}
+	for _, group := range report.Group(d.old.Pods, of) {
+		old[of(group[0])] = group
+	}
+	for _, group := range report.Group(d.new.Pods, of) {
+		d.workloadPods(old[of(group[0])], group, before, after)
+		delete(old, of(group[0]))
+	}
+	for _, pod := range d.old.Pods {
+		if group, left := old[of(pod)]; left {
+			d.workloadPods(group, nil, before, after)
+			delete(old, of(pod))
+		}
+	}
+}
+
+func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[podName]*run.Pod) {
+	pairs, added, removed := pairPods(old, new)
+	same := sameNodes(old, new)
+	for _, at := range pairs {
+		from, to := &old[at.old], &new[at.new]
+		switch {
+		case from.Node == "" && to.Node == "" && from.Message != to.Message:
+			d.OtherMessage = append(d.OtherMessage, OtherMessage{Namespace: to.Namespace, Name: to.Name, Workload: to.Workload, Old: from.Message, New: to.Message})
+		case from.Node == to.Node:
+		case to.Node == "":
+			d.NewlyPending = append(d.NewlyPending, newlyPending(to))
+		case from.Node == "":
+			d.NoLongerPending = append(d.NoLongerPending, newDiffPod(to))
+		default:
+			moved := newMoved(from, to, placed(before, from), placed(after, to))
+			moved.SameNodes = same
+			if from.Name != to.Name {
+				moved.OldName, moved.Position = from.Name, at.new+1
+			}
+			d.Moved = append(d.Moved, moved)
+		}
+	}
+	for _, i := range added {
+		d.Added = append(d.Added, newDiffPod(&new[i]))
+		if new[i].Node == "" {
+			d.NewlyPending = append(d.NewlyPending, newlyPending(&new[i]))
+		}
+	}
+	for _, i := range removed {
+		d.Removed = append(d.Removed, newDiffPod(&old[i]))
+		if old[i].Node == "" {
+			d.NoLongerPending = append(d.NoLongerPending, newDiffPod(&old[i]))
+		}
+	}
+}
+
+// pairPods finds which pod of a workload is which, as MovedPod says.
+func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
+	key := func(pods []run.Pod) []podName { return report.Each(pods, nameOf) }
+	kind := ""
+	if len(new) > 0 {
+		kind, _, _ = strings.Cut(new[0].Workload, "/")
+	}
+	switch kind {
+	case "", "statefulset":
+		return pairByKey(key(old), key(new))
+	case "daemonset":
+		node := func(pods []run.Pod) []string { return report.Each(pods, func(p run.Pod) string { return p.Node }) }
+		pairs, added, removed = pairByKey(node(old), node(new))
+		return pairs, added, removed
+	}
+	byName, left, gone := pairByKey(key(old), key(new))
+	for len(left) > 0 && len(gone) > 0 { // their names are new, since the template is, or since other pods were created before
+		byName = append(byName, both{gone[0], left[0]})
+		left, gone = left[1:], gone[1:]
+	}
+	slices.SortFunc(byName, func(a, b both) int { return a.new - b.new })
+	var byPosition []both
+	for i := range min(len(old), len(new)) {
+		byPosition = append(byPosition, both{i, i})
+	}
+	moves := func(pairs []both) (n int) {
+		for _, at := range pairs {
+			if old[at.old].Node != new[at.new].Node {
+				n++
+			}
+		}
+		return n
+	}
+	if moves(byName) <= moves(byPosition) {
+		return byName, left, gone
+	}
+	for i := len(byPosition); i < max(len(old), len(new)); i++ {
+		if i < len(new) {
+			added = append(added, i)
+		} else {
+			removed = append(removed, i)
+		}
+	}
+	return byPosition, added, removed
+}
+
+// sameNodes reports whether both have as many pods on each node.
+func sameNodes(old, new []run.Pod) bool {
+	nodes := func(pods []run.Pod) map[string]int {
+		n := map[string]int{}
+		for _, pod := range pods {
+			n[pod.Node]++
+		}
+		return n
+	}
+	return maps.Equal(nodes(old), nodes(new))
+}
+
+func newDiffPod(p *run.Pod) DiffPod {
+	return DiffPod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload, Node: p.Node}
+}
+
+func newlyPending(p *run.Pod) report.StrandedPod {
+	return report.StrandedPod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload, Message: p.Message, Reasons: p.Reasons}
+}
+
+// newMoved takes the pods as they are, and as they were when they got their nodes.
+func newMoved(from, to, fromPlaced, toPlaced *run.Pod) MovedPod {
+	m := MovedPod{Namespace: to.Namespace, Name: to.Name, Workload: to.Workload, From: from.Node, To: to.Node}
+	m.OldChoice, m.NewChoice = newChoice(fromPlaced), newChoice(toPlaced)
+	m.AmongEquals = m.OldChoice != nil && m.NewChoice != nil && m.OldChoice.Ties > 1 && m.NewChoice.Ties > 1 &&
+		!fromPlaced.Cycle.Below(to.Node) && !toPlaced.Cycle.Below(from.Node)
+	return m
+}
+
+func newChoice(p *run.Pod) *Choice {
+	if p == nil {
+		return nil
+	}
+	d := p.Decision
+	return &Choice{Scored: d.Scored, Ties: d.Ties, Margin: d.Margin, Deciders: d.Deciders}
+}
+
+// since notes of each pod that moved the step since which it has been so.
+func (d *stepDiff) since(earlier []StepDiff) {
+	if len(earlier) == 0 {
+		return
+	}
+	type move struct{ namespace, oldName, name, from, to string }
+	of := func(m MovedPod) move { return move{m.Namespace, cmp.Or(m.OldName, m.Name), m.Name, m.From, m.To} }
+	last := earlier[len(earlier)-1]
+	steps := map[move]string{}
+	for _, m := range last.Moved {
+		steps[of(m)] = cmp.Or(m.Since, last.Name)
+	}
+	for i := range d.Moved {
+		d.Moved[i].Since = steps[of(d.Moved[i])]
+	}
+}
+
+func (d *stepDiff) workloads() {
+	id := func(w run.Workload) string { return w.Namespace + "/" + w.Title() }
+	pairs, added, removed := pairByKey(report.Each(d.old.Workloads, id), report.Each(d.new.Workloads, id))
+	for _, at := range pairs {
+		d.workload(&d.old.Workloads[at.old], &d.new.Workloads[at.new])
+	}
+	none := func(w run.Workload) *run.Workload {
+		return &run.Workload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Source: w.Source}
+	}
+	for _, i := range added {
+		d.workload(none(d.new.Workloads[i]), &d.new.Workloads[i])
+	}
+	for _, i := range removed {
+		d.workload(&d.old.Workloads[i], none(d.old.Workloads[i]))
+	}
+}
+
+// workload leaves out the levels that only one of the reports shows: which levels a report shows follows from the rules of the pods.
+func (d *stepDiff) workload(old, new *run.Workload) {
+	w := WorkloadDiff{
+		Kind: new.Kind, Namespace: new.Namespace, Name: new.Name, Source: new.Source,
+		Desired: change(old.Desired, new.Desired), Running: change(old.Running, new.Running), Pending: change(old.Pending, new.Pending),
+	}
+	key := func(d run.Distribution) string { return d.TopologyKey }
+	keys := report.Each(new.Domains, key)
+	for _, d := range old.Domains {
+		if !slices.Contains(keys, d.TopologyKey) {
+			keys = append(keys, d.TopologyKey)
+		}
+	}
+	for _, key := range keys {
+		before, after := old.Distribution(key), new.Distribution(key)
+		both := before != nil && after != nil
+		if both && !equal(before, after) || !both && (len(old.Domains) == 0 || len(new.Domains) == 0) {
+			w.Levels = append(w.Levels, LevelDiff{TopologyKey: key, Old: completed(before), New: completed(after)})
+		}
+	}
+	if w.Desired != nil || w.Running != nil || w.Pending != nil || len(w.Levels) > 0 {
+		d.Workloads = append(d.Workloads, w)
+	}
+}
+
+// completed has an empty list for a missing one.
+func completed(d *run.Distribution) *run.Distribution {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	c.Counts = report.List(c.Counts)
+	return &c
+}
+
+func equal(d, other *run.Distribution) bool {
+	return d.Empty == other.Empty && d.Unlabelled == other.Unlabelled && d.Skew == other.Skew && slices.Equal(d.Counts, other.Counts)
+}
+
+func (d *stepDiff) rollouts() {
+	id := func(r run.Rollout) string { return r.Namespace + "/" + r.Kind + "/" + r.Name }
+	_, added, removed := pairByKey(report.Each(d.old.Rollouts, id), report.Each(d.new.Rollouts, id))
+	for _, i := range added {
+		d.NewlyStuck = append(d.NewlyStuck, d.new.Rollouts[i])
+	}
+	for _, i := range removed {
+		d.NoLongerStuck = append(d.NoLongerStuck, d.old.Rollouts[i])
+	}
+}
+
+// expectations compares those of the same words. An expectation that one of the reports does not have is met there.
+func (d *stepDiff) expectations() {
+	want := func(e run.Expectation) string { return e.Want }
+	_, added, removed := pairByKey(report.Each(run.Unmet(d.old.Expectations), want), report.Each(run.Unmet(d.new.Expectations), want))
+	for _, i := range added {
+		d.NewlyUnmet = append(d.NewlyUnmet, run.Unmet(d.new.Expectations)[i])
+	}
+	for _, i := range removed {
+		d.NoLongerUnmet = append(d.NoLongerUnmet, run.Unmet(d.old.Expectations)[i])
+	}
+}

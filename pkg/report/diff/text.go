@@ -1,0 +1,492 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/blast"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// writer renders a report as text: the verdict, what may explain it, then step by step what differs.
+type writer struct {
+	text.Page
+	report *Report
+	// namespaced means that names need their namespace.
+	namespaced bool
+}
+
+func newWriter(r *Report, opts report.Options) *writer {
+	t := &writer{Page: text.NewPage(opts), report: r}
+	for _, s := range r.Steps {
+		t.namespaced = t.namespaced ||
+			slices.ContainsFunc(slices.Concat(s.Added, s.Removed, s.NoLongerPending), func(p DiffPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(s.Moved, func(p MovedPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(s.NewlyPending, func(p report.StrandedPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(s.Workloads, func(w WorkloadDiff) bool { return w.Namespace != "default" })
+	}
+	for _, s := range r.Failures {
+		for _, l := range s.Levels {
+			t.namespaced = t.namespaced || l.Radius != nil && (namespaced(l.Radius.Old) || namespaced(l.Radius.New))
+		}
+	}
+	return t
+}
+
+func namespaced(r blast.Radius) bool { return r.Replicas > 0 && r.Namespace != "default" }
+
+func (t *writer) everything() {
+	t.Line(t.verdict())
+	if failed := t.report.Failed(); len(failed) > 0 {
+		t.Linef(text.Red, "Not wanted: %s", strings.Join(failed, ", "))
+	}
+	t.Space()
+	t.Table("", []text.Cell{text.Bold.Cell("Old:"), text.Plain.Cell(t.report.Old.text())}, []text.Cell{text.Bold.Cell("New:"), text.Plain.Cell(t.report.New.text())})
+	if len(t.report.Conditions) > 0 {
+		t.Space()
+		t.Linef(text.Bold, "%s", notAlike)
+		t.Table("  ", t.conditions()...)
+	}
+	for i := range t.report.Steps {
+		t.step(&t.report.Steps[i])
+	}
+	for i := range t.report.Failures {
+		t.failures(&t.report.Failures[i])
+	}
+	t.Space()
+	t.others()
+}
+
+const notAlike = "Not alike, which may explain differences:"
+
+func (t *writer) verdict() text.Cell {
+	s := text.Bold
+	switch r := t.report; {
+	case r.Worse || len(r.Failed()) > 0:
+		s = text.Red
+	case len(r.Differences) == 0:
+		s = text.Green
+	}
+	return s.Cellf("%s", words.UpperFirst(t.report.Verdict))
+}
+
+// text is "old.json, 8 steps of kind-walkthrough".
+func (c Compared) text() string {
+	line := words.Count(c.Steps, "step")
+	if c.Scenario != "" {
+		line += " of " + c.Scenario
+	}
+	if c.File != "" {
+		return c.File + ", " + line
+	}
+	return line
+}
+
+func (t *writer) conditions() [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("WHAT", "OLD", "NEW")}
+	for _, c := range t.report.Conditions {
+		table = append(table, text.Plain.Row(c.What, c.Old, c.New))
+	}
+	return table
+}
+
+// others shows the steps that are not compared, and of those in which nothing differs.
+func (t *writer) others() {
+	r := t.report
+	for _, steps := range []struct {
+		title string
+		names []string
+	}{{"Steps added:", r.Added}, {"Steps removed:", r.Removed}, {"No difference in", r.Unchanged}} {
+		if len(steps.names) > 0 {
+			t.Line(text.Bold.Cell(steps.title), text.Plain.Cell(" "+t.Some(steps.names)))
+		}
+	}
+}
+
+func (t *writer) step(s *StepDiff) {
+	t.heading(s.Name, s.counts())
+	t.newlyPending(s.NewlyPending)
+	t.names(text.Green, "No longer Pending", len(s.NoLongerPending), func(i int) string {
+		p := s.NoLongerPending[i]
+		if p.Node == "" {
+			return t.name(p.Namespace, p.Name) + ", which is no longer there"
+		}
+		return t.name(p.Namespace, p.Name) + " on " + p.Node
+	})
+	t.otherMessages(s.OtherMessage)
+	t.names(text.Red, "Expectations newly unmet", len(s.NewlyUnmet), func(i int) string { return s.NewlyUnmet[i].Failure() })
+	t.names(text.Green, "Expectations no longer unmet", len(s.NoLongerUnmet), func(i int) string { return s.NoLongerUnmet[i].Want })
+	t.names(text.Red, "Rollouts newly stuck", len(s.NewlyStuck), func(i int) string { return t.rollout(s.NewlyStuck[i]) + ": " + s.NewlyStuck[i].Waiting })
+	t.names(text.Green, "Rollouts no longer stuck", len(s.NoLongerStuck), func(i int) string { return t.rollout(s.NoLongerStuck[i]) })
+	t.moved(s)
+	pod := func(pods []DiffPod) func(i int) string {
+		return func(i int) string {
+			where := "Pending"
+			if pods[i].Node != "" {
+				where = "on " + pods[i].Node
+			}
+			return t.name(pods[i].Namespace, pods[i].Name) + " " + where
+		}
+	}
+	t.names(text.Plain, "Pods added", len(s.Added), pod(s.Added))
+	t.names(text.Plain, "Pods removed", len(s.Removed), pod(s.Removed))
+	if table := t.workloads(s.Workloads); len(table) > 1 {
+		t.Linef(text.Bold, "Workloads %d:", len(s.Workloads))
+		t.rows(table, "line", "lines")
+	}
+}
+
+func (t *writer) heading(step string, counts []string) {
+	t.Space()
+	line := "Step " + step
+	if len(counts) > 0 {
+		line += ": " + strings.Join(counts, ", ")
+	}
+	t.Linef(text.Bold, "%s", line)
+}
+
+// counts are "3 → 4 pods" and the like.
+func (s *StepDiff) counts() []string {
+	var parts []string
+	for _, c := range []struct {
+		*Change
+		words string
+	}{{s.Pods, "pods"}, {s.Pending, "Pending"}, {s.NotReady, "not ready"}} {
+		if c.Change != nil {
+			parts = append(parts, c.text()+" "+c.words)
+		}
+	}
+	return parts
+}
+
+func (c *Change) text() string {
+	if c == nil {
+		return text.None
+	}
+	return fmt.Sprintf("%d → %d", c.Old, c.New)
+}
+
+// names writes a line each below a title that counts them.
+func (t *writer) names(s text.Style, title string, n int, name func(i int) string) {
+	if n > 0 {
+		t.Linef(s, "%s %d:", title, n)
+	}
+	t.UpTo(n, "line", "lines", func(i int) { t.Linef(text.Plain, "  %s", name(i)) })
+}
+
+func (t *writer) name(namespace, name string) string {
+	if t.namespaced {
+		return namespace + "/" + name
+	}
+	return name
+}
+
+func (t *writer) rollout(r run.Rollout) string {
+	return t.name(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
+}
+
+func (t *writer) newlyPending(pods []report.StrandedPod) {
+	if len(pods) > 0 {
+		t.Linef(text.Red, "Newly Pending %d:", len(pods))
+	}
+	groups := report.Group(pods, report.StrandedPod.SameReason)
+	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
+		name := t.group(groups[i])
+		if len(groups[i]) == 1 {
+			name = t.name(groups[i][0].Namespace, groups[i][0].Name)
+		}
+		t.Linef(text.Plain, "  %s", name)
+		t.Linef(text.Plain, "    %s", text.Refused(groups[i][0].Message))
+	})
+}
+
+// group counts the pods of one workload; a pod without one has its name.
+func (t *writer) group(pods []report.StrandedPod) string {
+	first := pods[0]
+	switch {
+	case first.Workload != "":
+		return words.Count(len(pods), "pod") + " of " + t.name(first.Namespace, first.Workload)
+	case len(pods) == 1:
+		return t.name(first.Namespace, first.Name)
+	}
+	return words.Count(len(pods), "pod") + " without owner"
+}
+
+func (t *writer) otherMessages(pods []OtherMessage) {
+	if len(pods) > 0 {
+		t.Linef(text.Yellow, "Pending for another reason %d:", len(pods))
+	}
+	t.UpTo(len(pods), "pod", "pods", func(i int) {
+		t.Linef(text.Plain, "  %s", t.name(pods[i].Namespace, pods[i].Name))
+		t.Linef(text.Plain, "    old  %s", cmp.Or(pods[i].Old, expect.NoMessage))
+		t.Linef(text.Plain, "    new  %s", cmp.Or(pods[i].New, expect.NoMessage))
+	})
+}
+
+// moved lists the pods that moved in this step, and counts those that did in an earlier one.
+func (t *writer) moved(s *StepDiff) {
+	if len(s.Moved) == 0 {
+		return
+	}
+	t.Linef(text.Bold, "Moved %d:", len(s.Moved))
+	t.rows(t.moves(s.Moved), "pod", "pods")
+	for _, pods := range report.Group(s.earlier(), func(m MovedPod) string { return m.Since }) {
+		t.Linef(text.Plain, "  %s as in step %s", words.Count(len(pods), "pod"), pods[0].Since)
+	}
+}
+
+// earlier are the pods that moved in an earlier step.
+func (s *StepDiff) earlier() []MovedPod {
+	return slices.DeleteFunc(slices.Clone(s.Moved), func(m MovedPod) bool { return m.Since == "" })
+}
+
+// moves is a row for each pod that moved in this step, below the titles.
+func (t *writer) moves(moved []MovedPod) [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("POD", "FROM", "TO", "DECIDED BEFORE", "DECIDED NOW", "NOTE")}
+	for _, m := range moved {
+		if m.Since == "" {
+			table = append(table, text.Plain.Row(t.pod(m), m.From, m.To, m.OldChoice.text(), m.NewChoice.text(), m.note()))
+		}
+	}
+	return used(table)
+}
+
+// pod is the pod's name, or its place in the workload where its name has changed.
+func (t *writer) pod(m MovedPod) string {
+	if m.Position > 0 {
+		return fmt.Sprintf("%s pod of %s", words.Ordinal(m.Position), t.name(m.Namespace, m.Workload))
+	}
+	return t.name(m.Namespace, m.Name)
+}
+
+// note says what makes a move less than it seems.
+func (m MovedPod) note() string {
+	var notes []string
+	if m.AmongEquals {
+		notes = append(notes, "both were among equal nodes")
+	}
+	if m.SameNodes {
+		notes = append(notes, "pods of the workload changed places")
+	}
+	return text.OrNone(strings.Join(notes, "; "))
+}
+
+// text is "InterPodAffinity by 200", "one of 3 equal nodes".
+func (c *Choice) text() string {
+	switch {
+	case c == nil:
+		return text.None
+	case c.Scored == 0:
+		return "only feasible node"
+	}
+	var parts []string
+	if c.Ties > 1 {
+		parts = append(parts, fmt.Sprintf("one of %d equal nodes", c.Ties))
+	}
+	if deciders := strings.Join(c.Deciders, " and "); deciders != "" {
+		parts = append(parts, fmt.Sprintf("%s by %d", deciders, c.Margin))
+	} else if c.Ties <= 1 {
+		parts = append(parts, fmt.Sprintf("no single score, by %d", c.Margin))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// workloads is a row for each number and level that differs, below the titles.
+func (t *writer) workloads(workloads []WorkloadDiff) [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("WORKLOAD", "PODS", "OLD", "NEW", "SKEW")}
+	for _, w := range workloads {
+		name := t.name(w.Namespace, strings.ToLower(w.Kind)+"/"+w.Name)
+		for _, c := range []struct {
+			*Change
+			words string
+		}{{w.Desired, "desired"}, {w.Running, "running"}, {w.Pending, "Pending"}} {
+			if c.Change != nil {
+				table = append(table, text.Plain.Row(name, c.words, fmt.Sprint(c.Old), fmt.Sprint(c.New), text.None))
+			}
+		}
+		for _, l := range w.Levels {
+			table = append(table, text.Plain.Row(name, "by "+text.LevelName(l.TopologyKey), brief(l.Old), brief(l.New), l.skew()))
+		}
+	}
+	return used(table)
+}
+
+func brief(d *run.Distribution) string {
+	if d == nil {
+		return text.None
+	}
+	return text.OrNone(d.Text(text.MaxCellDomains))
+}
+
+func (l LevelDiff) skew() string {
+	if l.Old == nil || l.New == nil {
+		return text.None
+	}
+	if l.Old.Skew == l.New.Skew {
+		return fmt.Sprint(l.New.Skew)
+	}
+	return fmt.Sprintf("%d → %d", l.Old.Skew, l.New.Skew)
+}
+
+// rows writes a table, and counts the rows that are too many.
+func (t *writer) rows(table [][]text.Cell, one, several string) {
+	if len(table) < 2 {
+		return
+	}
+	if more := len(table) - 1 - text.MaxDetails; more > 0 && !t.All {
+		t.Table("  ", table[:1+text.MaxDetails]...)
+		t.More(more, one, several)
+		return
+	}
+	t.Table("  ", table...)
+}
+
+// failures shows one step of two BlastReports.
+func (t *writer) failures(s *BlastDiff) {
+	var counts []string
+	if s.Pending != nil {
+		counts = append(counts, s.Pending.text()+" Pending")
+	}
+	t.heading(s.Name, counts)
+	if len(s.Added) > 0 {
+		t.Linef(text.Plain, "Levels added: %s", strings.Join(s.Added, ", "))
+	}
+	if len(s.Removed) > 0 {
+		t.Linef(text.Plain, "Levels removed: %s", strings.Join(s.Removed, ", "))
+	}
+	if len(s.Levels) > 0 {
+		t.rows(t.levels(s), "level", "levels")
+	}
+	for i := range s.Levels {
+		l := &s.Levels[i]
+		if len(l.Failures) == 0 {
+			continue
+		}
+		t.Linef(text.Bold, "Failures of one %s:", text.LevelName(l.TopologyKey))
+		t.rows(l.table(), "failure", "failures")
+	}
+}
+
+// levels is a row for each level, below the titles.
+func (t *writer) levels(s *BlastDiff) [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("LEVEL", "DOMAINS", "RADIUS", "TAKES", "STRANDED", "NOT REPLACED")}
+	for _, l := range s.Levels {
+		cells := text.Plain.Row(text.LevelName(l.TopologyKey), l.Domains.text(), text.None, text.None)
+		if l.Radius != nil {
+			cells[2] = l.Radius.cell()
+			cells[3] = text.Plain.Cell(l.Radius.takes(t.namespaced))
+		}
+		table = append(table, append(cells, l.Stranded.cell(), l.NotReplaced.cell()))
+	}
+	return used(table)
+}
+
+// cell is red where the number grew, and green where it shrank.
+func (c *Change) cell() text.Cell {
+	if c == nil {
+		return text.Plain.Cell(text.None)
+	}
+	return worseStyle(float64(c.by())).Cell(c.text())
+}
+
+func (r *RadiusDiff) cell() text.Cell {
+	return worseStyle(r.New.Share - r.Old.Share).Cell(text.Percent(r.Old.Share) + " → " + text.Percent(r.New.Share))
+}
+
+func worseStyle(by float64) text.Style {
+	if by > 0 {
+		return text.Red
+	}
+	return text.Green
+}
+
+// takes is "deployment/web: 1 of 3 in zone-a → 2 of 3 in zone-b".
+func (r *RadiusDiff) takes(namespaced bool) string {
+	alike := r.Old.Namespace == r.New.Namespace && r.Old.Workload == r.New.Workload
+	side := func(radius blast.Radius) string {
+		switch {
+		case radius.Replicas == 0:
+			return "nothing"
+		case alike:
+			return fmt.Sprintf("%d of %d in %s", radius.Lost, radius.Replicas, text.DomainsText(radius.Domains))
+		}
+		return radius.Takes(namespaced) + " in " + text.DomainsText(radius.Domains)
+	}
+	line := side(r.Old) + " → " + side(r.New)
+	if alike && r.New.Workload != "" {
+		name := r.New.Workload
+		if namespaced {
+			name = r.New.Namespace + "/" + name
+		}
+		line = name + ": " + line
+	}
+	return line
+}
+
+// table is a row for each failure, those that grew most first, below the titles.
+func (d *BlastLevelDiff) table() [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("DOMAIN", "TAKES UP TO", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
+	failures := slices.Clone(d.Failures)
+	slices.SortStableFunc(failures, func(a, b FailureDiff) int {
+		return cmp.Or(cmp.Compare(b.Share.by(), a.Share.by()), cmp.Compare(b.Stranded.by(), a.Stranded.by()))
+	})
+	for _, f := range failures {
+		takes := text.Plain.Cell(text.None)
+		if f.Share != nil {
+			takes = worseStyle(f.Share.by()).Cell(text.Percent(f.Share.Old) + " → " + text.Percent(f.Share.New))
+		}
+		table = append(table, []text.Cell{text.Plain.Cell(text.DomainsText(f.Domains)), takes, f.Stranded.cell(), f.NotReplaced.cell(),
+			f.QuorumLost.cell(), f.Gone.cell(), f.BrokenBudgets.cell()})
+	}
+	return used(table)
+}
+
+func (s *ShareDiff) by() float64 {
+	if s == nil {
+		return 0
+	}
+	return s.New - s.Old
+}
+
+func (c *Change) by() int {
+	if c == nil {
+		return 0
+	}
+	return c.New - c.Old
+}
+
+// used leaves out the columns in which nothing stands.
+func used(table [][]text.Cell) [][]text.Cell {
+	rest := make([][]text.Cell, len(table))
+	for i := range table[0] {
+		if !slices.ContainsFunc(table[1:], func(cells []text.Cell) bool { return cells[i].Text != text.None }) {
+			continue
+		}
+		for j := range table {
+			rest[j] = append(rest[j], table[j][i])
+		}
+	}
+	return rest
+}
+
+// cell is "newly default/deployment/web; no longer default/deployment/db".
+func (d *NameDiff) cell() text.Cell {
+	if d == nil {
+		return text.Plain.Cell(text.None)
+	}
+	var parts []string
+	s := text.Green
+	if len(d.Newly) > 0 {
+		parts, s = append(parts, "newly "+strings.Join(d.Newly, ", ")), text.Red
+	}
+	if len(d.NoLonger) > 0 {
+		parts = append(parts, "no longer "+strings.Join(d.NoLonger, ", "))
+	}
+	return s.Cell(strings.Join(parts, "; "))
+}

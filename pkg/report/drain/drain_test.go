@@ -1,0 +1,107 @@
+package drain
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+func TestWriteDrain(t *testing.T) {
+	schema := reporttest.Schema(t, "drain-report")
+	pod := func(name string) BlockedPod { return BlockedPod{Namespace: "default", Name: name, Reason: "because"} }
+	for name, r := range map[string]*Report{
+		"ends": {Ends: true, Nodes: []DrainedNode{
+			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}, Placed: []report.RecoveredPod{{Namespace: "default", Name: "web-2", Node: "n3"}}},
+			{Node: "n2", Ends: true},
+		}},
+		"pending": {Ends: true, Nodes: []DrainedNode{
+			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "shop", Name: "web-1"}}, Pending: []report.StrandedPod{{Namespace: "shop", Name: "web-2", Message: "no room"}}},
+		}},
+		"blocked": {Nodes: []DrainedNode{{Node: "n1", Blocked: []BlockedPod{pod("bare")}}, {Node: "n2", Ends: true}}},
+		"order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}},
+			Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}}},
+		"no-order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}}},
+	} {
+		r.APIVersion, r.Kind, r.Ties = report.APIVersion, Kind, "upstream"
+		for _, format := range Formats.Names() {
+			var out bytes.Buffer
+			if err := Formats.Write(&out, r, format, report.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if format == "json" {
+				if err := reporttest.Validate(t, schema, out.String()); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			} else if format == "text" {
+				reporttest.Golden(t, ""+name+".text", out.String())
+			}
+		}
+	}
+}
+
+// aDrain is a drain of two nodes that does not end in the order given, and does in another.
+func aDrain() *Report {
+	return &Report{
+		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream"}, Searched: true,
+		Nodes: []DrainedNode{
+			{Node: "n1", Refused: []BlockedPod{{Namespace: "default", Name: "web-1", Reason: "Cannot evict pod as it would violate the pod's disruption budget."}}},
+			{Node: "n2", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "db-0", Workload: "statefulset/db"}},
+				Placed:  []report.RecoveredPod{{Namespace: "default", Name: "web-2", Workload: "deployment/web", Node: "n3"}},
+				Pending: []report.StrandedPod{{Namespace: "default", Name: "db-0", Workload: "statefulset/db", Message: "0/3 nodes are available: 3 node(s) were unschedulable."}}},
+		},
+		Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}},
+	}
+}
+
+func TestDrainMarkdown(t *testing.T) {
+	reporttest.Golden(t, "drain.markdown", string(markdownPage(aDrain())))
+}
+
+func hostileDrain() *Report {
+	const h = reporttest.Hostile
+	node := DrainedNode{Node: h, Evicted: []DrainedPod{{h, h, h}}, Blocked: []BlockedPod{{h, h, h, h}}, Refused: []BlockedPod{{h, h, h, h}},
+		Placed: []report.RecoveredPod{{Namespace: h, Name: h, Workload: h, Node: h}}, Pending: []report.StrandedPod{{Namespace: h, Name: h, Message: h}}}
+	return &Report{Head: report.Head{Scenario: h}, Nodes: []DrainedNode{node, node}, Order: []DrainedNode{node}}
+}
+
+func TestDrainMarkdownHostile(t *testing.T) {
+	reporttest.Harmless(t, string(markdownPage(hostileDrain())))
+}
+
+// However much there is to say, it fits a comment, and what is left out is counted.
+func TestDrainMarkdownIsBounded(t *testing.T) {
+	r := hostileDrain()
+	for len(r.Nodes[0].Evicted) < 5000 {
+		r.Nodes[0].Evicted = append(r.Nodes[0].Evicted, r.Nodes[0].Evicted[0])
+	}
+	for len(r.Nodes) < 500 {
+		r.Nodes = append(r.Nodes, r.Nodes[0])
+	}
+	reporttest.Bounded(t, markdownPage(r), "nodes", "lines")
+}
+
+// What is written comes back as it was, and is taken for no other report.
+func TestDrainRoundTrip(t *testing.T) {
+	want := complete(aDrain())
+	for _, format := range []string{"json", "yaml"} {
+		var out bytes.Buffer
+		if err := Formats.Write(&out, want, format, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := report.Decode[Report]("r", out.Bytes(), Kind)
+		if err != nil {
+			t.Fatalf("%s: %v", format, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", format, diff)
+		}
+		if _, err := report.Decode[Report]("r", out.Bytes(), "Report"); err == nil || !strings.Contains(err.Error(), "give a report of apiVersion faultline/v1alpha1 and kind Report") {
+			t.Errorf("%s is taken for a Report: %v", format, err)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package drain
+
+import (
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// New puts what comes of a drain into the model. The state is that before it; order is what comes of another order, or nil.
+// The version is Faultline's own.
+func New(result *simulation.Result, before *cluster.State, drained []simulation.Drained, order []simulation.Drained, searched bool, version string) *Report {
+	r := &Report{Head: report.NewHead(result, Kind, version), Ends: true, Searched: searched}
+	for i := range drained {
+		node := newDrained(&drained[i], before)
+		r.Ends = r.Ends && node.Ends
+		r.Nodes = append(r.Nodes, node)
+	}
+	for i := range order {
+		r.Order = append(r.Order, newDrained(&order[i], before))
+	}
+	return r
+}
+
+func newDrained(drained *simulation.Drained, before *cluster.State) DrainedNode {
+	// The replacements belong to the same controllers, save the ReplicaSets that are made on the way, of which there are none.
+	owner := before.Owners()
+	d := DrainedNode{Node: drained.Node, Ends: drained.Ends()}
+	for _, pod := range drained.Evicted {
+		d.Evicted = append(d.Evicted, DrainedPod{Namespace: pod.Namespace, Name: pod.Name, Workload: report.OwnerName(owner(pod))})
+	}
+	blocked := func(pods []node.Blocked) []BlockedPod {
+		var all []BlockedPod
+		for _, b := range pods {
+			all = append(all, BlockedPod{Namespace: b.Pod.Namespace, Name: b.Pod.Name, Workload: report.OwnerName(owner(b.Pod)), Reason: b.Reason})
+		}
+		return all
+	}
+	d.Blocked, d.Refused = blocked(drained.Blocked), blocked(drained.Refused)
+	for _, placed := range drained.Placed {
+		d.Placed = append(d.Placed, report.NewRecovered(placed, owner))
+	}
+	for _, pending := range drained.Pending {
+		d.Pending = append(d.Pending, report.NewStranded(pending, owner))
+	}
+	return d
+}

@@ -1,0 +1,119 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/explain"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// New puts why pods got their nodes, or none, into the model. more is the number of pods that are not explained; asked are
+// nodes that were asked about. The version is Faultline's own.
+func New(result *simulation.Result, pods []explain.Pod, more int, asked []string, version string) *Report {
+	r := &Report{Head: report.NewHead(result, Kind, version), More: more}
+	for i := range pods {
+		r.Pods = append(r.Pods, newExplanation(&pods[i], asked))
+	}
+	return r
+}
+
+func newExplanation(pod *explain.Pod, asked []string) Explanation {
+	e := Explanation{Step: pod.Step, Workload: report.OwnerName(pod.Owner), Runs: pod.Runs, Tried: pod.Tried, Notes: pod.Notes}
+	var cycle *placement.Cycle
+	var of *v1.Pod
+	if pod.Placed != nil {
+		of, cycle = pod.Placed.Pod, pod.Placed.Cycle
+		e.Node, e.Decision = pod.Placed.Node, report.NewDecision(pod.Placed)
+	} else {
+		of, cycle = pod.Pending.Pod, pod.Pending.Cycle
+		e.Message = pod.Pending.Message
+	}
+	e.Namespace, e.Name = of.Namespace, of.Name
+	e.Cycle = report.NewCycle(cycle, e.Node)
+	if pod.Runs != "" && pod.Runs != e.Node {
+		e.Cycle.Present(pod.Runs)
+		asked = append([]string{pod.Runs}, asked...)
+	}
+	for _, node := range asked {
+		e.Asked = append(e.Asked, Asked{Node: node, Why: e.whyNot(node, cycle)})
+	}
+	for _, flip := range pod.Flips {
+		e.Flips = append(e.Flips, Flip{
+			Of: string(flip.Of), Subject: flip.Subject, From: flip.From, To: flip.To, Node: flip.Node, Searched: flip.Searched,
+		})
+	}
+	for _, effect := range pod.Effects {
+		told := Effect{
+			Rule: effect.Rule.String(), Path: effect.Rule.Path, Decides: effect.Decides, Moved: newMoves(effect.Moved), Others: newMoves(effect.Others),
+			SameNodes: effect.SameNodes, Pending: effect.Pending, PendingWithout: effect.PendingWithout,
+			Selected: effect.Selected, Pods: effect.Pods,
+		}
+		told.Words = told.text()
+		e.Effects = append(e.Effects, told)
+	}
+	for _, fix := range pod.Fixes {
+		e.Fixes = append(e.Fixes, Fix(fix))
+	}
+	e.Story = e.story()
+	return e
+}
+
+func newMoves(given []explain.Move) []Move {
+	var moves []Move
+	for _, move := range given {
+		moves = append(moves, Move(move))
+	}
+	return moves
+}
+
+// whyNot says in a sentence why the pod is not on the node.
+func (e *Explanation) whyNot(node string, cycle *placement.Cycle) string {
+	if cycle == nil {
+		return "no node was looked at"
+	}
+	if node == e.Node {
+		return "the pod is there"
+	}
+	for _, refusal := range cycle.Refusals {
+		if slices.Contains(refusal.Nodes, node) {
+			return fmt.Sprintf("%s refused it: %s", refusal.Plugin, refusal.Message)
+		}
+	}
+	for _, candidate := range e.Cycle.Candidates {
+		if candidate.Node == node {
+			return e.behind(&candidate)
+		}
+	}
+	switch {
+	case cycle.Named != nil:
+		return "the pod is for certain nodes alone, and it is none of them: " + strings.Join(cycle.Named, ", ")
+	case cycle.Searched == 0:
+		return "no node was looked at"
+	}
+	return fmt.Sprintf("it was not looked at: the search ended after %s, as enough had passed", words.Count(cycle.Searched, "node"))
+}
+
+// behind says by what a feasible node was not chosen.
+func (e *Explanation) behind(other *report.Candidate) string {
+	if e.Node == "" {
+		return "it passed every filter, and the pod could not be bound to it"
+	}
+	chosen := e.Cycle.Chosen()
+	if chosen.Total == other.Total {
+		return fmt.Sprintf("it has %d points, too, and %s stands before it in the scheduler's order or was drawn", other.Total, chosen.Node)
+	}
+	var parts []string
+	for i, score := range other.Scores {
+		if d := score.Weighted - chosen.Scores[i].Weighted; d != 0 {
+			parts = append(parts, fmt.Sprintf("%s %+d", score.Plugin, d))
+		}
+	}
+	return fmt.Sprintf("it has %d points, %d fewer than %s: %s", other.Total, chosen.Total-other.Total, chosen.Node, strings.Join(parts, ", "))
+}

@@ -1,0 +1,26 @@
+package explain
+
+import (
+	"github.com/faultline/faultline/pkg/report/format/page"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Page is the page of the report.
+func (r *Report) Page() *page.Page {
+	p := &page.Page{Head: r.Head, Verdict: "Why " + question(r.Pods), Outcome: "open", Data: page.Data{Explain: r}}
+	for _, e := range r.Pods {
+		p.Pods = append(p.Pods, page.Pod{Namespace: e.Namespace, Name: e.Name, Step: e.Step, Node: e.Node, Message: e.Message})
+	}
+	return p
+}
+
+// question is what an explanation answers: "web-0 is on worker-2".
+func question(pods []Explanation) string {
+	switch {
+	case len(pods) != 1:
+		return words.Count(len(pods), "pod") + " are where they are, or Pending"
+	case pods[0].Node == "":
+		return pods[0].Name + " is Pending"
+	}
+	return pods[0].Name + " is on " + pods[0].Node
+}

@@ -1,0 +1,198 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// story is the pod's way through the scheduling cycle, a sentence each.
+func (e *Explanation) story() []string {
+	if e.Cycle == nil {
+		return []string{"The pod was held back before the scheduler looked at any node: " + e.Message}
+	}
+	c := e.Cycle
+	story := e.filtering()
+	switch {
+	case e.Node == "":
+		story = append(story, "No node is left, so the pod stays Pending. The event on the pod reads: "+e.Message)
+		return append(story, e.help()...)
+	case c.Scored == 0:
+		return append(story, fmt.Sprintf("A single node is left, %s, so there is nothing to score, and the pod goes there.", e.Node))
+	}
+	apart, alike := text.Columns(c.Candidates)
+	story = append(story, fmt.Sprintf("Score: each of %s gives every one of the %s points, which are brought to a scale from 0 to 100 and multiplied by the plugin's weight.",
+		words.Count(len(apart)+len(alike), "plugin"), words.Count(c.Scored, "node")))
+	if len(alike) > 0 {
+		var names []string
+		for _, i := range alike {
+			names = append(names, c.Candidates[0].Scores[i].Plugin)
+		}
+		story = append(story, fmt.Sprintf("%s %s the same points for all of them, and so decide%s nothing.",
+			words.And(names), words.Pick(len(names), "has", "have"), words.Pick(len(names), "s", "")))
+	}
+	for _, i := range apart {
+		story = append(story, e.preference(i))
+	}
+	story = append(story, e.verdict())
+	return append(story, e.consequences()...)
+}
+
+// filtering shows the filters.
+func (e *Explanation) filtering() []string {
+	c := e.Cycle
+	for _, verdict := range c.PreFilter {
+		if verdict.Status != "success" && verdict.Status != "skip" {
+			return []string{fmt.Sprintf("PreFilter: %s refuses the pod before any node is looked at: %s.", verdict.Plugin, verdict.Status)}
+		}
+	}
+	refused := 0
+	var parts []string
+	for _, refusal := range c.Refusals {
+		refused += refusal.Count
+		who := words.And(refusal.Nodes[:min(len(refusal.Nodes), text.MaxNamed)])
+		if more := refusal.Count - min(len(refusal.Nodes), text.MaxNamed); more > 0 {
+			who += fmt.Sprintf(" and %d more", more)
+		}
+		parts = append(parts, fmt.Sprintf("%s refuses %s (%s)", refusal.Plugin, who, refusal.Message))
+	}
+	if refused == 0 {
+		return []string{fmt.Sprintf("Filter: the scheduler looks at %s, and no plugin refuses one.", words.Count(c.Searched, "node"))}
+	}
+	return []string{fmt.Sprintf("Filter: the scheduler looks at %s. %s. %s left.",
+		words.Count(c.Searched, "node"), strings.Join(parts, "; "), left(c.Searched-refused))}
+}
+
+func left(n int) string {
+	if n == 0 {
+		return "None is"
+	}
+	return words.Is(n, "node")
+}
+
+// preference says what one plugin prefers, and by which rules.
+func (e *Explanation) preference(plugin int) string {
+	byScore := slices.Clone(e.Cycle.Candidates)
+	slices.SortStableFunc(byScore, func(a, b report.Candidate) int {
+		return cmp.Compare(b.Scores[plugin].Weighted, a.Scores[plugin].Weighted)
+	})
+	best, worst := byScore[0], byScore[len(byScore)-1]
+	score := best.Scores[plugin]
+	top := 0
+	for top < len(byScore) && byScore[top].Scores[plugin].Weighted == score.Weighted {
+		top++
+	}
+	likes := best.Node
+	if top > 1 {
+		likes = fmt.Sprintf("%s and %d more", best.Node, top-1)
+	}
+	sentence := fmt.Sprintf("%s (weight %d) likes %s best, with %d points, and %s least, with %d",
+		score.Plugin, score.Weight, likes, score.Weighted, worst.Node, worst.Scores[plugin].Weighted)
+	if best.Scores[plugin].Weighted == worst.Scores[plugin].Weighted {
+		return fmt.Sprintf("%s (weight %d) sees a difference in raw points, but after scaling gives all of them %d.", score.Plugin, score.Weight, score.Weighted)
+	}
+	if reasons := reasons(best.Scores[plugin].Parts, worst.Scores[plugin].Parts); len(reasons) > 0 {
+		sentence += ": " + words.And(reasons)
+	}
+	return sentence + "."
+}
+
+// reasons says where the rules count differently for two nodes.
+func reasons(best, worst []report.Part) []string {
+	var all []string
+	for _, part := range worst {
+		if part.TopologyKey == "" {
+			continue
+		}
+		i := slices.IndexFunc(best, func(p report.Part) bool { return p.Rule == part.Rule && p.TopologyKey == part.TopologyKey })
+		other := 0
+		if i >= 0 {
+			other = best[i].Count
+		}
+		if other == part.Count {
+			continue
+		}
+		key := text.Shorts([]string{part.TopologyKey})[0]
+		all = append(all, fmt.Sprintf("the %s %s holds %s for %s, that of the best %d",
+			key, cmp.Or(part.Domain, `""`), words.Count(part.Count, "pod"), part.Rule, other))
+	}
+	return all
+}
+
+// verdict says which node wins, and what decided.
+func (e *Explanation) verdict() string {
+	d, chosen := e.Decision, e.Cycle.Chosen()
+	switch {
+	case d.Ties == d.Scored:
+		return fmt.Sprintf("The sum is %d for every node. They are equal, and %s is taken: the first in the scheduler's order, or the one that was drawn.", chosen.Total, e.Node)
+	case d.Ties > 1:
+		return fmt.Sprintf("%d nodes share the highest sum, %d, which is %d more than that of %s. Of those equals %s is taken.", d.Ties, chosen.Total, d.Margin, d.RunnerUp, e.Node)
+	}
+	sentence := fmt.Sprintf("The sum is highest for %s, with %d points; that is %d more than for %s, the next.", e.Node, chosen.Total, d.Margin, d.RunnerUp)
+	if len(d.Deciders) == 0 {
+		return sentence + " Several plugins agree: without any one of them it would be the same node."
+	}
+	return fmt.Sprintf("%s Without the points of %s it would not be this node alone, so %s.", sentence, strings.Join(d.Deciders, " or "), words.Pick(len(d.Deciders), "that decided", "those decided"))
+}
+
+// consequences says what the rules and the weights are worth.
+func (e *Explanation) consequences() []string {
+	var story []string
+	for _, flip := range e.Flips {
+		if flip.To == "" || flip.Of == "capacity" {
+			continue
+		}
+		story = append(story, fmt.Sprintf("Were the %s %s and not %s, the pod would go to %s.", flip.Subject, flip.To, flip.From, text.OrNone(flip.Node)))
+	}
+	for _, effect := range e.Effects {
+		story = append(story, fmt.Sprintf("The rule %s %s.", effect.Rule, effect.Words))
+	}
+	return story
+}
+
+// help says what would place a Pending pod.
+func (e *Explanation) help() []string {
+	var story []string
+	for _, effect := range e.Effects {
+		if effect.PendingWithout < effect.Pending {
+			story = append(story, fmt.Sprintf("The rule %s %s.", effect.Rule, effect.Words))
+		}
+	}
+	if len(e.Fixes) > 0 {
+		story = append(story, "The smallest single change that helps, of those tried: "+e.Fixes[0].Change+".")
+	}
+	return story
+}
+
+// text is "decides: without it 2 pods of the workload are elsewhere, and 0 pods are Pending instead of 1".
+func (e Effect) text() string {
+	if e.Selected < e.Pods {
+		return fmt.Sprintf("%s; its selector matches %d of the workload's %s", e.outcome(), e.Selected, words.Count(e.Pods, "pod"))
+	}
+	return e.outcome()
+}
+
+func (e Effect) outcome() string {
+	if !e.Decides {
+		return "is present and decides nothing: without it every pod of the step is where it is now"
+	}
+	if e.SameNodes && len(e.Others) == 0 && e.Pending == e.PendingWithout {
+		return fmt.Sprintf("decides only which pod is where: without it every node has as many of them, and %s changed places", words.Pick(len(e.Moved), "1 pod has", fmt.Sprintf("%d pods have", len(e.Moved))))
+	}
+	var parts []string
+	if len(e.Moved) > 0 {
+		parts = append(parts, fmt.Sprintf("%s of the workload %s elsewhere", words.Count(len(e.Moved), "pod"), words.Pick(len(e.Moved), "is", "are")))
+	}
+	if len(e.Others) > 0 {
+		parts = append(parts, fmt.Sprintf("%s of other workloads %s elsewhere", words.Count(len(e.Others), "pod"), words.Pick(len(e.Others), "is", "are")))
+	}
+	if e.Pending != e.PendingWithout {
+		parts = append(parts, fmt.Sprintf("%s Pending instead of %d", words.Is(e.PendingWithout, "pod"), e.Pending))
+	}
+	return "decides: without it " + words.And(parts)
+}

@@ -1,0 +1,338 @@
+// Package chart draws the pictures of reports as SVG and PNG, from plain figures.
+package chart
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"image/color"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// palette is that of Okabe and Ito, whose colours can be told apart with any colour vision: https://jfly.uni-koeln.de/color/.
+var palette = [MaxColours]color.Color{
+	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff},
+	color.RGBA{0xcc, 0x79, 0xa7, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0xf0, 0xe4, 0x42, 0xff},
+}
+
+// MaxColours is how many series have a colour of their own.
+const MaxColours = 6
+
+var (
+	vermilion = color.RGBA{0xd5, 0x5e, 0x00, 0xff} // of the same palette; for what is wrong
+	black     = color.RGBA{0x22, 0x22, 0x22, 0xff}
+	grey      = color.RGBA{0x99, 0x99, 0x99, 0xff}
+	pale      = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
+)
+
+const (
+	bodySize  vg.Length = 9
+	titleSize vg.Length = 13
+	margin    vg.Length = 12
+	// dpi is that of a PNG; a plain screen has 96.
+	dpi = 120
+)
+
+// Chart is plots of one size in rows below a title, notes and a legend, and above lines of text.
+type Chart struct {
+	title, notes  string
+	footer        []string
+	legend        plot.Legend
+	entries       int // of the legend
+	plots         []*plot.Plot
+	columns       int
+	width, height vg.Length // of a plot
+}
+
+func newChart(title, notes string) *Chart {
+	c := &Chart{title: title, notes: Cut(notes, 160), legend: plot.NewLegend(), columns: 1}
+	c.legend.TextStyle.Font = sans(bodySize)
+	c.legend.Top, c.legend.Left = true, true
+	c.legend.ThumbnailWidth, c.legend.Padding = 14, 3
+	return c
+}
+
+// sans is the font of every text: Liberation Sans, which is part of the program.
+func sans(size vg.Length) font.Font {
+	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
+}
+
+// explain adds a colour or a sign to the legend.
+func (c *Chart) explain(name string, shown ...plot.Thumbnailer) {
+	c.legend.Add(name, shown...)
+	c.entries++
+}
+
+// Draw returns the chart as a picture: svg or png.
+func (c *Chart) Draw(format string) ([]byte, error) {
+	rows := (len(c.plots) + c.columns - 1) / c.columns
+	head := margin + titleSize + 8
+	if c.notes != "" {
+		head += bodySize + 6
+	}
+	if c.entries > 0 {
+		head += vg.Length(c.entries) * (bodySize + c.legend.Padding)
+	}
+	width := max(480, vg.Length(c.columns)*c.width+2*margin, textWidth(c.title, titleSize)+2*margin, textWidth(c.notes, bodySize)+2*margin)
+	var footer []string
+	for _, words := range c.footer {
+		footer = append(footer, wrapped(words, width-2*margin)...)
+	}
+	foot := margin + vg.Length(len(footer))*(bodySize+4)
+	height := head + vg.Length(rows)*c.height + foot
+
+	var canvas interface {
+		vg.CanvasSizer
+		io.WriterTo
+	}
+	if format == "svg" {
+		canvas = vgsvg.New(width, height)
+	} else {
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))}
+	}
+	page := draw.New(canvas)
+	page.SetColor(color.White)
+	page.Fill(page.Rectangle.Path())
+
+	style := draw.TextStyle{Color: black, Font: sans(titleSize), YAlign: draw.YTop, Handler: plot.DefaultTextHandler}
+	at := vg.Point{X: margin, Y: height - margin}
+	page.FillText(style, at, c.title)
+	at.Y -= titleSize + 8
+	style.Font = sans(bodySize)
+	if c.notes != "" {
+		page.FillText(style, at, c.notes)
+		at.Y -= bodySize + 6
+	}
+	c.legend.Draw(draw.Crop(page, margin, -margin, margin, at.Y-height))
+	if rows > 0 {
+		c.drawPlots(draw.Crop(page, margin, -margin, foot, -head), rows)
+	}
+	at.Y = foot - 4
+	for _, words := range footer {
+		page.FillText(style, at, words)
+		at.Y -= bodySize + 4
+	}
+
+	var out bytes.Buffer
+	if _, err := canvas.WriteTo(&out); err != nil {
+		return nil, err
+	}
+	if format == "svg" {
+		return steadyText(out.Bytes()), nil
+	}
+	return out.Bytes(), nil
+}
+
+// svgText is a text of vgsvg's, up to its end.
+var svgText = regexp.MustCompile(`<text ([^>]*)font-family:Liberation Sans;([^>]*font-size:([0-9]+(?:[.][0-9]+)?)px[^>]*)>([^<]*)<`)
+
+// steadyText gives each text of an SVG the width for which it was laid out. Whoever opens it may not have the font, nor one of its
+// equals in measure, and names would run into bars.
+func steadyText(svg []byte) []byte {
+	return svgText.ReplaceAllFunc(svg, func(found []byte) []byte {
+		parts := svgText.FindSubmatch(found)
+		size, _ := strconv.ParseFloat(string(parts[3]), 64) // the expression matches numbers alone
+		width := textWidth(html.UnescapeString(string(parts[4])), vg.Length(size))
+		return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %sfont-family:Liberation Sans,Arial,Helvetica,sans-serif;%s>%s<`,
+			width.Points(), parts[1], parts[2], parts[4])
+	})
+}
+
+// drawPlots draws the plots row by row, with their axes in line.
+func (c *Chart) drawPlots(page draw.Canvas, rows int) {
+	table := make([][]*plot.Plot, rows)
+	for i := range table {
+		table[i] = make([]*plot.Plot, c.columns)
+		copy(table[i], c.plots[i*c.columns:min(len(c.plots), (i+1)*c.columns)])
+	}
+	page.Max.X = page.Min.X + vg.Length(c.columns)*c.width
+	tiles := plot.Align(table, draw.Tiles{Rows: rows, Cols: c.columns, PadX: 2 * margin, PadY: margin}, page)
+	for i := range table {
+		for j, p := range table[i] {
+			if p != nil {
+				p.Draw(tiles[i][j])
+			}
+		}
+	}
+}
+
+// SVG is the chart of a report as SVG.
+func SVG[R any](of func(*R) *Chart) report.Format[R] {
+	return report.Encoded("svg", func(r *R) ([]byte, error) { return of(r).Draw("svg") })
+}
+
+// PNG is the chart of a report as PNG.
+func PNG[R any](of func(*R) *Chart) report.Format[R] {
+	return report.Encoded("png", func(r *R) ([]byte, error) { return of(r).Draw("png") })
+}
+
+// newPlot has the chart's fonts and a plain look.
+func newPlot(title string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text, p.Title.TextStyle.Font, p.Title.Padding = title, sans(bodySize+2), 4
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Label.TextStyle.Font, axis.Tick.Label.Font = sans(bodySize), sans(bodySize)
+		axis.LineStyle.Color, axis.Tick.LineStyle.Color = grey, grey
+	}
+	p.BackgroundColor = nil
+	return p
+}
+
+// entitle sets a title above the middle of the plot's data, whatever stands beside them. The axes have their ranges.
+func entitle(p *plot.Plot, title string) {
+	l := label((p.X.Min+p.X.Max)/2, p.Y.Max-1e-6*(p.Y.Max-p.Y.Min), vg.Point{Y: 7}, draw.XCenter, sentence(title))
+	l.TextStyle[0].Font = sans(bodySize + 2)
+	p.Add(heading{l})
+}
+
+// heading is a label that takes no width from the plot, which may be narrower.
+type heading struct{ *plotter.Labels }
+
+// GlyphBoxes keeps the height alone.
+func (h heading) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
+	boxes := h.Labels.GlyphBoxes(p)
+	for i := range boxes {
+		boxes[i].Min.X, boxes[i].Max.X = 0, 0
+	}
+	return boxes
+}
+
+// sentence begins with a capital letter.
+func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
+
+// bars are a series of a bar chart. Values that are not there are 0.
+func bars(values []float64, width vg.Length, fill color.Color) *plotter.BarChart {
+	b, err := plotter.NewBarChart(plotter.Values(values), width)
+	if err != nil {
+		panic(err) // no values, or one that is no number
+	}
+	b.Color, b.LineStyle.Width = fill, 0
+	return b
+}
+
+// label is a text at a place of the plot, moved by the offset.
+func label(x, y float64, offset vg.Point, align draw.XAlignment, words string) *plotter.Labels {
+	l, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: y}}, Labels: []string{words}})
+	if err != nil {
+		panic(err) // no number
+	}
+	l.TextStyle[0].Font, l.TextStyle[0].Color, l.TextStyle[0].XAlign = sans(bodySize), black, align
+	l.Offset = offset
+	return l
+}
+
+func textWidth(words string, size vg.Length) vg.Length {
+	return draw.TextStyle{Font: sans(size), Handler: plot.DefaultTextHandler}.Width(words)
+}
+
+// wrapped breaks words into lines of the width; a word that is longer than a line is cut.
+func wrapped(words string, width vg.Length) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text.Clean(words)) {
+		for letters := []rune(word); textWidth(word, bodySize) > width; letters = letters[:len(letters)*9/10] {
+			word = string(letters) + "…"
+		}
+		longer := strings.TrimSpace(line + " " + word)
+		if textWidth(longer, bodySize) > width {
+			lines, longer = append(lines, line), word
+		}
+		line = longer
+	}
+	return append(lines, line)
+}
+
+// shareTicks are at most six round percentages from 0 to the top, which is between 0 and 1.
+func shareTicks(top float64) plot.ConstantTicks {
+	ticks := wholeTicks(100 * top)
+	for i := range ticks {
+		ticks[i].Value /= 100
+		ticks[i].Label += "%"
+	}
+	return ticks
+}
+
+// wholeTicks are at most six whole numbers from 0 to the top.
+func wholeTicks(top float64) plot.ConstantTicks {
+	step := 1.0
+	for _, factor := 0, []float64{2, 2.5, 2}; top/step > 5; factor = append(factor[1:], factor[0]) { // 1, 2, 5, 10, 20, 50, …
+		step *= factor[0]
+	}
+	var ticks plot.ConstantTicks
+	for at := 0.0; at <= math.Ceil(top); at += step {
+		ticks = append(ticks, plot.Tick{Value: at, Label: strconv.FormatFloat(at, 'f', -1, 64)})
+	}
+	return ticks
+}
+
+// abbreviated shortens names to the limit: what all end in from a dot on goes first, as of node-1.example.com, then the middle.
+func abbreviated(names []string, limit int) []string {
+	short := make([]string, len(names))
+	for i, name := range names {
+		short[i] = text.Clean(name)
+	}
+	if end := commonEnd(short); end != "" {
+		for i := range short {
+			short[i] = strings.TrimSuffix(short[i], end)
+		}
+	}
+	for i := range short {
+		if letters := []rune(short[i]); len(letters) > limit {
+			short[i] = string(letters[:limit/2]) + "…" + string(letters[len(letters)-(limit-limit/2-1):])
+		}
+	}
+	return short
+}
+
+// commonEnd is the longest end of all names that begins with a dot.
+func commonEnd(names []string) string {
+	if len(names) < 2 {
+		return ""
+	}
+	for at, letter := range names[0] {
+		if letter != '.' || at == 0 {
+			continue
+		}
+		end, all := names[0][at:], true
+		for _, name := range names {
+			all = all && strings.HasSuffix(name, end) && len(name) > len(end)
+		}
+		if all {
+			return end
+		}
+	}
+	return ""
+}
+
+// Cut shortens a title.
+func Cut(words string, limit int) string {
+	words = text.Clean(words)
+	if utf8.RuneCountInString(words) > limit {
+		words = string([]rune(words)[:limit-1]) + "…"
+	}
+	return words
+}
+
+// Title begins with the scenario's name.
+func Title(h report.Head, words string) string {
+	if h.Scenario == "" {
+		return sentence(words)
+	}
+	return fmt.Sprintf("%s: %s", Cut(h.Scenario, 60), words)
+}

@@ -1,0 +1,150 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot"
+
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// goal is one of the numbers of which less is better: of the whole cluster, or of one level.
+type goal struct {
+	kind goalKind
+	// level is the noun for the level's domains, empty for a number of the whole cluster; place is that of the level, widest first.
+	level string
+	place int
+	of    func(*whatif.Found) (value float64, known bool)
+}
+
+type goalKind int
+
+const (
+	pendingGoal goalKind = iota
+	radiusGoal
+	strandedGoal
+	costGoal
+)
+
+func (k goalKind) String() string {
+	return []string{"Pending pods", "blast radius", "stranded pods", "cost per hour"}[k]
+}
+
+// name says what it is: blast radius by zone.
+func (q *goal) name() string {
+	if q.level == "" {
+		return q.kind.String()
+	}
+	return q.kind.String() + " by " + Cut(q.level, 24)
+}
+
+// text writes a value.
+func (q *goal) text(value float64) string {
+	switch q.kind {
+	case radiusGoal:
+		return text.Percent(value)
+	case costGoal:
+		return fmt.Sprintf("%.2f", value)
+	}
+	return strconv.Itoa(int(value))
+}
+
+// ticks are those of an axis from 0 to the top.
+func (q *goal) ticks(top float64) plot.Ticker {
+	switch {
+	case q.kind == radiusGoal:
+		return shareTicks(top)
+	case q.kind == costGoal && top < 5:
+		ticks := wholeTicks(100 * top)
+		for i := range ticks {
+			ticks[i].Value /= 100
+			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'f', -1, 64)
+		}
+		return ticks
+	}
+	return wholeTicks(top)
+}
+
+// goals are those that are known of any version, kind by kind, and how many levels are left out, since there is no colour for them.
+func goals(versions []*whatif.Found) (known []goal, leftOut int) {
+	var keys []string
+	for _, f := range versions {
+		for i := range f.Levels {
+			if key := f.Levels[i].TopologyKey; !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	short := text.Shorts(keys)
+	if leftOut = max(0, len(keys)-len(palette)); leftOut > 0 {
+		keys = keys[:len(palette)]
+	}
+	all := []goal{{kind: pendingGoal, of: func(f *whatif.Found) (float64, bool) { return float64(f.Pending), true }}}
+	for place, key := range keys {
+		all = append(all, goal{kind: radiusGoal, level: text.DomainNoun(key, short[place]), place: place, of: func(f *whatif.Found) (float64, bool) {
+			level := f.Level(key)
+			if level == nil {
+				return 0, false
+			}
+			return level.Radius, true
+		}})
+	}
+	for place, key := range keys {
+		all = append(all, goal{kind: strandedGoal, level: text.DomainNoun(key, short[place]), place: place, of: func(f *whatif.Found) (float64, bool) {
+			level := f.Level(key)
+			if level == nil {
+				return 0, false
+			}
+			n, looked := level.Stranded()
+			return float64(n), looked
+		}})
+	}
+	all = append(all, goal{kind: costGoal, of: func(f *whatif.Found) (float64, bool) {
+		if f.Cost == nil || f.Unpriced > 0 {
+			return 0, false
+		}
+		return *f.Cost, true
+	}})
+	for _, q := range all {
+		if low, high := q.span(versions); low <= high {
+			known = append(known, q)
+		}
+	}
+	return known, leftOut
+}
+
+// span is from the least to the largest value that is known; from +Inf to -Inf if none is.
+func (q *goal) span(versions []*whatif.Found) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, f := range versions {
+		if value, known := q.of(f); known {
+			low, high = min(low, value), max(high, value)
+		}
+	}
+	return low, high
+}
+
+// panels puts goals of one kind side by side.
+func panels(all []goal) [][]goal {
+	var groups [][]goal
+	for _, q := range all {
+		if last := len(groups) - 1; last >= 0 && groups[last][0].kind == q.kind {
+			groups[last] = append(groups[last], q)
+		} else {
+			groups = append(groups, []goal{q})
+		}
+	}
+	return groups
+}
+
+// panelTitle names what a panel shows; the legend names the levels if there are several.
+func panelTitle(group []goal) string {
+	if len(group) == 1 {
+		return group[0].name()
+	}
+	return group[0].kind.String()
+}

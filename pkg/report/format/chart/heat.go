@@ -1,0 +1,232 @@
+package chart
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	colormap "gonum.org/v1/plot/palette"
+	"gonum.org/v1/plot/palette/moreland"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// maxHeatMaps is up to how many goals have a panel each.
+const maxHeatMaps = 3
+
+// heatMaps draws a panel for each goal, or if these are many for each kind: that of the widest level at which it varies.
+func (s *sweepPicture) heatMaps() {
+	y, x := s.axes[0], s.axes[1]
+	columns, rows := vg.Length(len(x.values)), vg.Length(len(y.values))
+	cell := vg.Point{X: min(44, 270/columns), Y: min(26, 230/rows)}
+	fits := cell.X >= 26 && cell.Y >= bodySize+2
+	xs, turned := x.nominal(cell.X, true)
+	ys, _ := y.nominal(cell.Y, false)
+	var left, below vg.Length
+	for _, tick := range ys {
+		left = max(left, textWidth(tick.Label, bodySize))
+	}
+	for _, tick := range xs {
+		below = max(below, textWidth(tick.Label, bodySize))
+	}
+	if !turned {
+		below = bodySize
+	}
+	s.width, s.height = max(190, columns*cell.X+left+40), max(150, rows*cell.Y+below+56)
+	if !fits {
+		s.width += 44
+	}
+	var elsewhere []string
+	for i := range s.varying {
+		q := &s.varying[i]
+		if len(s.varying) > maxHeatMaps && i > 0 && q.kind == s.varying[i-1].kind {
+			elsewhere = append(elsewhere, q.name())
+			continue
+		}
+		c := s.cells(q, y, x)
+		c.written = fits
+		p := newPlot("")
+		p.Add(c)
+		p.X.Label.Text, p.Y.Label.Text = Cut(x.name, 40), Cut(y.name, 40)
+		p.X.Tick.Marker, p.Y.Tick.Marker = xs, ys
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.5, float64(columns)-0.5, -0.5, float64(rows)-0.5
+		p.X.Padding, p.Y.Padding = 2, 2
+		p.X.Tick.Length, p.Y.Tick.Length, p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0, 0, 0
+		if turned {
+			p.X.Tick.Label.Rotation = math.Pi / 2
+			p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
+		}
+		entitle(p, q.name())
+		s.plots = append(s.plots, p)
+	}
+	if s.beaten() {
+		s.explain("not beaten", frame{})
+	}
+	if len(s.Points) < len(x.values)*len(y.values) {
+		s.footer = append(s.footer, "Where it is white there is no point.")
+	}
+	if len(elsewhere) > 0 {
+		s.footer = append(s.footer, fmt.Sprintf("Not drawn: %s; give --level, or -o csv.", words.And(elsewhere)))
+	}
+}
+
+// nominal are the values with equal distances, as many of them labelled as there is place for, and whether their labels are turned.
+func (a *sweepAxis) nominal(slot vg.Length, along bool) (ticks plot.ConstantTicks, turned bool) {
+	words := a.labels()
+	needs := bodySize + 2
+	if along {
+		var widest vg.Length
+		for _, word := range words {
+			widest = max(widest, textWidth(word, bodySize))
+		}
+		if turned = !a.numeric && widest+6 > slot; !turned {
+			needs = widest + 6
+		}
+	}
+	every := max(1, int(math.Ceil(float64(needs/slot))))
+	for i := 0; i < len(words); i += every {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: words[i]})
+	}
+	return ticks, turned
+}
+
+// cells are a heat map: rows of values from the bottom up, the darker the more. A place without a point is NaN.
+type cells struct {
+	goal   *goal
+	values [][]float64
+	front  [][]bool
+	low    float64
+	high   float64
+	// written means that each cell has its value in it; a scale stands beside them otherwise.
+	written bool
+}
+
+func (s *sweepPicture) cells(q *goal, y, x *sweepAxis) *cells {
+	c := &cells{goal: q, values: make([][]float64, len(y.values)), front: make([][]bool, len(y.values))}
+	for i := range c.values {
+		c.values[i], c.front[i] = make([]float64, len(x.values)), make([]bool, len(x.values))
+		for j := range c.values[i] {
+			c.values[i][j] = math.NaN()
+		}
+	}
+	beaten := s.beaten()
+	for i := range s.Points {
+		p := &s.Points[i]
+		if value, known := q.of(p.Found); known {
+			row, column := y.place[p.Values[y.name]], x.place[p.Values[x.name]]
+			c.values[row][column], c.front[row][column] = value, p.Front && beaten
+		}
+	}
+	c.low, c.high = q.span(s.versions)
+	return c
+}
+
+// heat goes from light to dark evenly, so that it can be read with any colour vision, and in print.
+var heat = func() colormap.ColorMap {
+	scale, err := moreland.NewLuminance([]color.Color{
+		color.RGBA{0x03, 0x23, 0x40, 0xff}, palette[0], color.RGBA{0x8c, 0xc6, 0xe8, 0xff}, color.RGBA{0xe6, 0xf0, 0xf7, 0xff},
+	})
+	if err != nil {
+		panic(err) // the colours are in order
+	}
+	scale.SetMin(0)
+	scale.SetMax(1)
+	return scale
+}()
+
+// fill is the colour of a value, and that of words on it.
+func (c *cells) fill(value float64) (of, words color.Color) {
+	share := (value - c.low) / (c.high - c.low)
+	of, err := heat.At(1 - share)
+	if err != nil {
+		panic(err) // it is between the least and the largest
+	}
+	if share > 0.55 {
+		return of, color.White
+	}
+	return of, color.Black
+}
+
+// Plot draws the cells.
+func (c *cells) Plot(page draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&page)
+	gap := min(1, (x(1)-x(0))/12)
+	style := draw.TextStyle{Font: sans(bodySize), XAlign: draw.XCenter, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+	cell := func(row, column int, gap vg.Length) vg.Rectangle {
+		return vg.Rectangle{
+			Min: vg.Point{X: x(float64(column)-0.5) + gap, Y: y(float64(row)-0.5) + gap},
+			Max: vg.Point{X: x(float64(column)+0.5) - gap, Y: y(float64(row)+0.5) - gap},
+		}
+	}
+	for row := range c.values {
+		for column, value := range c.values[row] {
+			if math.IsNaN(value) {
+				continue
+			}
+			r := cell(row, column, gap/2)
+			fill, words := c.fill(value)
+			page.SetColor(fill)
+			page.Fill(r.Path())
+			if c.written {
+				style.Color = words
+				page.FillText(style, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y + r.Max.Y) / 2}, c.goal.text(value))
+			}
+		}
+	}
+	for row := range c.front {
+		for column, front := range c.front[row] {
+			if front {
+				frame{}.around(&page, cell(row, column, gap/2))
+			}
+		}
+	}
+	if !c.written {
+		c.scale(page)
+	}
+}
+
+// scale draws the colours with the values at its ends and in the middle, right of the map.
+func (c *cells) scale(page draw.Canvas) {
+	const slices = 40
+	left, height := page.Max.X+10, min(page.Max.Y-page.Min.Y, 140)
+	bottom := (page.Min.Y + page.Max.Y - height) / 2
+	for i := range slices {
+		fill, _ := c.fill(c.low + (c.high-c.low)*(float64(i)+0.5)/slices)
+		page.SetColor(fill)
+		page.Fill(vg.Rectangle{
+			Min: vg.Point{X: left, Y: bottom + height*vg.Length(i)/slices},
+			Max: vg.Point{X: left + 9, Y: bottom + height*vg.Length(min(slices, float64(i)+1.2))/slices}, // no seams
+		}.Path())
+	}
+	style := draw.TextStyle{Color: black, Font: sans(bodySize), YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+	for i, value := range []float64{c.low, c.high} {
+		page.FillText(style, vg.Point{X: left + 13, Y: bottom + height*vg.Length(i)}, c.goal.text(value))
+	}
+}
+
+// GlyphBoxes keeps the place for the scale.
+func (c *cells) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
+	if c.written {
+		return nil
+	}
+	width := 26 + max(textWidth(c.goal.text(c.low), bodySize), textWidth(c.goal.text(c.high), bodySize))
+	return []plot.GlyphBox{{X: 1, Y: 0.5, Rectangle: vg.Rectangle{Max: vg.Point{X: width, Y: 1}}}}
+}
+
+// frame marks a cell.
+type frame struct{}
+
+func (frame) around(c *draw.Canvas, r vg.Rectangle) {
+	width := min(1.4, (r.Max.X-r.Min.X)/6)
+	in := width / 2
+	c.StrokeLines(draw.LineStyle{Color: vermilion, Width: width}, []vg.Point{
+		{X: r.Min.X + in, Y: r.Min.Y + in}, {X: r.Max.X - in, Y: r.Min.Y + in}, {X: r.Max.X - in, Y: r.Max.Y - in}, {X: r.Min.X + in, Y: r.Max.Y - in},
+		{X: r.Min.X + in, Y: r.Min.Y},
+	})
+}
+
+// Thumbnail draws it in the legend.
+func (f frame) Thumbnail(c *draw.Canvas) { f.around(c, c.Rectangle) }

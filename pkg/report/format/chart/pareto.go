@@ -1,0 +1,189 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/faultline/faultline/pkg/words"
+)
+
+const (
+	// maxPlaces is how many places of the front have a number.
+	maxPlaces = 8
+	// maxPlaceNames is how many points at one place are named.
+	maxPlaceNames = 3
+)
+
+// pareto draws the points by two goals, as dots that are the larger the more points are there. The line joins the places that no
+// other beats, and lines of text below say what they are. Where only one goal varies, nothing is had for another, and there is
+// no such panel.
+func (s *sweepPicture) pareto() {
+	if len(s.plots) == 0 {
+		return
+	}
+	x, y := s.tradeOff()
+	if x == nil {
+		return
+	}
+	places := s.places(x, y)
+	p := newPlot("")
+	p.X.Label.Text, p.Y.Label.Text = x.name(), y.name()
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = pale, pale
+	line := &plotter.Line{LineStyle: plotter.DefaultLineStyle, StepStyle: plotter.PostStep}
+	line.Color, line.Width = vermilion, 1.5
+	p.Add(grid, line)
+	var front []*place
+	for _, of := range places {
+		if of.front {
+			front = append(front, of)
+			line.XYs = append(line.XYs, of.at)
+		} else {
+			p.Add(of.dot(palette[4]))
+		}
+	}
+	for _, of := range front {
+		p.Add(of.dot(vermilion))
+	}
+	versions := s.versions
+	across, knowsX := x.of(s.Baseline)
+	up, knowsY := y.of(s.Baseline)
+	if knowsX && knowsY {
+		cross := &plotter.Scatter{XYs: plotter.XYs{{X: across, Y: up}}, GlyphStyle: draw.GlyphStyle{Color: black, Radius: 5, Shape: draw.PlusGlyph{}}}
+		p.Add(cross)
+		s.explain("the scenario as it is", cross)
+		versions = append(slices.Clip(versions), s.Baseline)
+	}
+	_, right := x.span(versions)
+	_, top := y.span(versions)
+	p.X.Tick.Marker, p.Y.Tick.Marker = x.ticks(right), y.ticks(top)
+	p.X.Min, p.X.Max = roomy(0, right)
+	p.Y.Min, p.Y.Max = roomy(0, top)
+	s.nameFront(p, front, x, y)
+	entitle(p, "trade-off")
+	s.plots = append(s.plots, p)
+}
+
+// dot is the sign of a place. Nothing of a point is as large as the number of points, so it grows slowly.
+func (p *place) dot(colour color.Color) *plotter.Scatter {
+	radius := min(6, 2.5+0.4*vg.Length(math.Log2(float64(len(p.points)))))
+	return &plotter.Scatter{XYs: plotter.XYs{p.at}, GlyphStyle: draw.GlyphStyle{Color: colour, Radius: radius, Shape: draw.CircleGlyph{}}}
+}
+
+// nameFront numbers the places of the front, and names their points below the plots. Where places are too close for numbers the first
+// has one.
+func (s *sweepPicture) nameFront(p *plot.Plot, front []*place, x, y *goal) {
+	var names []string
+	for _, a := range s.axes {
+		names = append(names, a.name)
+	}
+	var lines []string
+	last := plotter.XY{X: math.Inf(-1), Y: math.Inf(1)}
+	for _, of := range front {
+		if of.at.X-last.X < 0.05*(p.X.Max-p.X.Min) && last.Y-of.at.Y < 0.08*(p.Y.Max-p.Y.Min) || len(lines) == maxPlaces {
+			continue
+		}
+		last = of.at
+		number := strconv.Itoa(len(lines) + 1)
+		p.Add(label(of.at.X, of.at.Y, vg.Point{X: -5, Y: -8}, draw.XRight, number)) // nothing is less in both, so that it is free there
+		lines = append(lines, fmt.Sprintf("%s:  %s, %s: %s", number, x.said(of.at.X), y.said(of.at.Y), of.names(names)))
+	}
+	if more := len(front) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more on the line; see -o csv", more))
+	}
+	head := fmt.Sprintf("Not beaten in %s and %s, from left to right:", x.name(), y.name())
+	if len(front) == 1 {
+		head = fmt.Sprintf("Best in both %s and %s:", x.name(), y.name())
+	}
+	s.footer = append(append(s.footer, head), lines...)
+}
+
+// tradeOff are the two goals that points are compared by: the Pending pods and the blast radius of the level at which it varies
+// most, or what varies in their place; nil if only one does.
+func (s *sweepPicture) tradeOff() (x, y *goal) {
+	most := 0.0
+	for i := range s.varying {
+		q := &s.varying[i]
+		if low, high := q.span(s.versions); q.kind == radiusGoal && high-low > most {
+			y, most = q, high-low
+		}
+	}
+	for i := range s.varying {
+		switch q := &s.varying[i]; {
+		case q == y:
+		case y == nil && i == len(s.varying)-1:
+			y = q
+		case x == nil, x.kind == radiusGoal, x.kind == strandedGoal && q.kind == costGoal: // Pending, or cost, or what is stranded
+			x = q
+		}
+	}
+	if x == nil || y == nil {
+		return nil, nil
+	}
+	return x, y
+}
+
+// place is where points are alike in two goals.
+type place struct {
+	at     plotter.XY
+	points []*Point
+	front  bool
+}
+
+// places are those of the points that know both goals, from the left, those of the same x from below. On the front are those
+// than which none is less in one and not more in the other.
+func (s *sweepPicture) places(x, y *goal) []*place {
+	var all []*place
+	known := map[plotter.XY]*place{}
+	for i := range s.Points {
+		across, knowsX := x.of(s.Points[i].Found)
+		up, knowsY := y.of(s.Points[i].Found)
+		if !knowsX || !knowsY {
+			continue
+		}
+		at := plotter.XY{X: across, Y: up}
+		if known[at] == nil {
+			known[at] = &place{at: at}
+			all = append(all, known[at])
+		}
+		known[at].points = append(known[at].points, &s.Points[i])
+	}
+	slices.SortFunc(all, func(a, b *place) int { return cmp.Or(cmp.Compare(a.at.X, b.at.X), cmp.Compare(a.at.Y, b.at.Y)) })
+	best := math.Inf(1)
+	for _, p := range all {
+		p.front = p.at.Y < best
+		best = min(best, p.at.Y)
+	}
+	return all
+}
+
+// names are the points' values, of many the first.
+func (p *place) names(parameters []string) string {
+	var names []string
+	for _, point := range p.points[:min(len(p.points), maxPlaceNames)] {
+		names = append(names, point.short(parameters))
+	}
+	line := strings.Join(names, "; ")
+	if more := len(p.points) - len(names); more > 0 {
+		line += fmt.Sprintf("; and %s", words.Count(more, "more point"))
+	}
+	return line
+}
+
+// said is a value with what it is of: 3 Pending pods.
+func (q *goal) said(value float64) string {
+	if q.kind == pendingGoal {
+		return words.Count(int(value), "Pending pod")
+	}
+	return q.name() + " " + q.text(value)
+}

@@ -1,0 +1,463 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+const (
+	// maxSweepWidth is up to where plots of a sweep stand beside each other, so that a page of them is legible as wide as a text.
+	maxSweepWidth vg.Length = 780
+	// maxCurves is how many lines have a colour; a reader follows no more.
+	maxCurves = 6
+	// maxPaleCurves is how many further lines are drawn behind them.
+	maxPaleCurves = 200
+)
+
+// Sweep shows what varies by the parameters that vary, in the form that suits them:
+//
+//	two numbers, or two texts, that make a grid   a heat map for each goal
+//	a number, by itself or with others            a curve for each combination of the others
+//	anything else                                 a row of bars for each point
+//
+// and, where one goal can be had for another, all points by these two.
+type Sweep struct {
+	Title, Notes string
+	// Parameters are the names of what varies.
+	Parameters []string
+	// Baseline is the scenario as it is.
+	Baseline *whatif.Found
+	Points   []Point
+}
+
+// Point is a point of a sweep.
+type Point struct {
+	// Values are the point's, by parameter.
+	Values map[string]scenario.Scalar
+	Found  *whatif.Found
+	// Front says that no other point is better in one number and as good in the rest.
+	Front bool
+}
+
+// Chart lays the plots out.
+func (s *Sweep) Chart() *Chart {
+	if len(s.Points) == 0 {
+		return newChart(s.Title, "no points")
+	}
+	return newSweepPicture(s).Chart
+}
+
+// sweepPicture is the chart of a sweep, and what it is made from.
+type sweepPicture struct {
+	*Sweep
+	*Chart
+	versions []*whatif.Found
+	// varying are the goals that differ from point to point, axes the parameters that do.
+	varying []goal
+	axes    []*sweepAxis
+}
+
+func newSweepPicture(sweep *Sweep) *sweepPicture {
+	s := &sweepPicture{Sweep: sweep, Chart: newChart(sweep.Title, sweep.Notes)}
+	for i := range s.Points {
+		s.versions = append(s.versions, s.Points[i].Found)
+	}
+	known, leftOut := goals(s.versions)
+	var same []string
+	for _, q := range known {
+		if low, high := q.span(s.versions); low < high {
+			s.varying = append(s.varying, q)
+		} else {
+			same = append(same, q.said(low))
+		}
+	}
+	for _, name := range s.Parameters {
+		if a := newSweepAxis(s.Points, name); len(a.values) > 1 {
+			s.axes = append(s.axes, a)
+		}
+	}
+	number := slices.IndexFunc(s.axes, func(a *sweepAxis) bool { return a.numeric })
+	barred := false // bars have their names beside the first plot, so that all stand in a row
+	switch {
+	case len(s.varying) == 0 || len(s.axes) == 0:
+		s.bars()
+		return s
+	case s.isGrid():
+		s.heatMaps()
+	case number >= 0:
+		s.curves(s.axes[number])
+	default:
+		s.bars()
+		barred = true
+		s.height = max(s.height, 170)
+	}
+	s.pareto()
+	if s.columns = len(s.plots); !barred {
+		s.columns = max(1, min(s.columns, int(maxSweepWidth/s.width)))
+	}
+	if len(same) > 0 {
+		s.footer = append(s.footer, "The same at every point: "+words.And(same)+".")
+	}
+	if !barred { // bars are explained already
+		s.footer = append(s.footer, aboutGoals(s.varying, leftOut, s.versions)...)
+	}
+	return s
+}
+
+// beaten reports whether any point is: where none is, nothing marks those that are not.
+func (s *sweepPicture) beaten() bool {
+	return slices.ContainsFunc(s.Points, func(p Point) bool { return !p.Front })
+}
+
+// sweepAxis are the values of a parameter: numbers in their order, anything else as it comes.
+type sweepAxis struct {
+	name    string
+	values  []scenario.Scalar
+	numeric bool
+	place   map[scenario.Scalar]int // of a value in values
+}
+
+func newSweepAxis(points []Point, name string) *sweepAxis {
+	a := &sweepAxis{name: name, numeric: true, place: map[scenario.Scalar]int{}}
+	for i := range points {
+		value := points[i].Values[name]
+		if _, known := a.place[value]; !known {
+			a.place[value] = len(a.values)
+			a.values = append(a.values, value)
+			_, number := value.Float()
+			a.numeric = a.numeric && number
+		}
+	}
+	if a.numeric {
+		slices.SortStableFunc(a.values, func(x, y scenario.Scalar) int { return cmp.Compare(float(x), float(y)) })
+		for i, value := range a.values {
+			a.place[value] = i
+		}
+	}
+	return a
+}
+
+// labels are the values in words.
+func (a *sweepAxis) labels() []string {
+	words := make([]string, len(a.values))
+	for i, value := range a.values {
+		words[i] = cmp.Or(value.String(), `""`)
+	}
+	return abbreviated(words, maxName)
+}
+
+func float(value scenario.Scalar) float64 {
+	f, _ := value.Float()
+	return f
+}
+
+// isGrid reports whether there are two parameters that go well on two axes, and whether most places have a point.
+func (s *sweepPicture) isGrid() bool {
+	if len(s.axes) != 2 || 2*len(s.Points) < len(s.axes[0].values)*len(s.axes[1].values) {
+		return false
+	}
+	a, b := s.axes[0], s.axes[1]
+	fewTexts := func(of *sweepAxis) bool { return !of.numeric && len(of.values) <= maxCurves }
+	return a.numeric == b.numeric || !fewTexts(a) && !fewTexts(b)
+}
+
+// bars are for points that no axis puts in order: all if they are few, or those that are not beaten.
+func (s *sweepPicture) bars() {
+	rows := []Version{{Name: "as it is", Found: s.Baseline, Baseline: true}}
+	all := len(s.Points) < maxBarRows
+	if !all {
+		s.footer = append(s.footer, "Only points that are not beaten have bars; see -o csv for all.")
+	}
+	var names []string
+	for _, a := range s.axes {
+		names = append(names, a.name)
+	}
+	for i := range s.Points {
+		p := &s.Points[i]
+		if all || p.Front {
+			rows = append(rows, Version{Name: p.short(names), Found: p.Found, Front: p.Front})
+		}
+	}
+	s.barRows(rows)
+}
+
+// key differs from that of any other point.
+func (p *Point) key(parameters []string) string {
+	values := make([]string, len(parameters))
+	for i, name := range parameters {
+		values[i] = p.Values[name].String()
+	}
+	return fmt.Sprintf("%q", values)
+}
+
+// short is the point's values in words: replicas 3, rule soft.
+func (p *Point) short(parameters []string) string {
+	var parts []string
+	for _, name := range parameters {
+		parts = append(parts, Cut(name, 16)+" "+Cut(cmp.Or(p.Values[name].String(), `""`), 24))
+	}
+	if len(parts) == 0 {
+		return "the only point"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// curve is a line: the points of one combination of the parameters but that of the axis, or of several that come to the same.
+type curve struct {
+	members [][]*Point // by combination
+	points  []*Point   // those of the first
+	front   bool       // has a point that is not beaten
+}
+
+// combinations are the curves over the axis. Of many those with points that are not beaten are first.
+func (s *sweepPicture) combinations(x *sweepAxis) []*curve {
+	var order []string
+	points := map[string][]*Point{}
+	others := s.others(x)
+	for i := range s.Points {
+		p := &s.Points[i]
+		key := p.key(others)
+		if points[key] == nil {
+			order = append(order, key)
+		}
+		points[key] = append(points[key], p)
+	}
+	var curves []*curve
+	alike := map[string]*curve{}
+	for _, key := range order {
+		of := points[key]
+		slices.SortStableFunc(of, func(p, q *Point) int { return cmp.Compare(x.place[p.Values[x.name]], x.place[q.Values[x.name]]) })
+		var course strings.Builder
+		front := false
+		for _, p := range of {
+			front = front || p.Front
+			fmt.Fprint(&course, p.Values[x.name])
+			for k := range s.varying {
+				fmt.Fprintln(&course, k)
+				if value, known := s.varying[k].of(p.Found); known {
+					fmt.Fprint(&course, value)
+				}
+			}
+		}
+		c := alike[course.String()]
+		if c == nil {
+			c = &curve{points: of}
+			alike[course.String()] = c
+			curves = append(curves, c)
+		}
+		c.members, c.front = append(c.members, of), c.front || front
+	}
+	if len(curves) > maxCurves {
+		slices.SortStableFunc(curves, func(a, b *curve) int {
+			switch {
+			case a.front == b.front:
+				return 0
+			case a.front:
+				return -1
+			}
+			return 1
+		})
+	}
+	return curves
+}
+
+// others are the parameters that vary but that of the axis.
+func (s *sweepPicture) others(x *sweepAxis) []string {
+	var names []string
+	for _, a := range s.axes {
+		if a != x {
+			names = append(names, a.name)
+		}
+	}
+	return names
+}
+
+// name is the curve's combinations: "rule none or soft" if that holds for every memory, and each combination where no such words fit.
+func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
+	var parts []string
+	product := 1
+	others := s.others(x)
+	for _, a := range s.axes {
+		if a == x {
+			continue
+		}
+		var here []Point
+		for _, points := range c.members {
+			here = append(here, *points[0])
+		}
+		of := newSweepAxis(here, a.name)
+		product *= len(of.values)
+		if len(of.values) == len(a.values) {
+			continue
+		}
+		labels := of.labels()
+		if more := len(labels) - maxPlaceNames; more > 0 {
+			labels = append(labels[:maxPlaceNames], fmt.Sprintf("%d more", more))
+		}
+		parts = append(parts, Cut(a.name, 16)+" "+words.Or(labels))
+	}
+	if product == len(c.members) && len(parts) > 0 {
+		return strings.Join(parts, ", ")
+	}
+	parts = nil
+	for _, points := range c.members[:min(len(c.members), maxPlaceNames)] {
+		parts = append(parts, points[0].short(others))
+	}
+	if more := len(c.members) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// curves draws a panel for each goal, with a line for each combination of the other parameters. By itself, a parameter has a
+// panel for each kind of goal, with a line for each level.
+func (s *sweepPicture) curves(x *sweepAxis) {
+	s.width, s.height = 330, 190
+	lines := s.combinations(x)
+	if others := s.others(x); len(lines) == 1 && len(others) > 0 {
+		s.footer = append(s.footer, "Alike whatever "+words.And(others)+" is.")
+	}
+	groups := panels(s.varying)
+	if len(lines) > 1 {
+		groups = nil
+		for _, q := range s.varying {
+			groups = append(groups, []goal{q})
+		}
+	}
+	legend := map[string]bool{}
+	explain := func(name string, shown ...plot.Thumbnailer) {
+		if !legend[name] {
+			legend[name] = true
+			s.explain(name, shown...)
+		}
+	}
+	var front *plotter.Scatter
+	for _, group := range groups {
+		p := newPlot("")
+		p.X.Label.Text = Cut(x.name, 40)
+		p.X.Tick.Marker = x.ticks(s.width - 60)
+		top := 0.0
+		for i := range group {
+			_, high := group[i].span(s.versions)
+			top = max(top, high)
+		}
+		p.Y.Tick.Marker = group[0].ticks(top)
+		grid := plotter.NewGrid()
+		grid.Vertical.Width, grid.Horizontal.Color = 0, pale
+		p.Add(grid)
+		if more := len(lines) - maxCurves; more > 0 {
+			for i, of := range lines[maxCurves:min(len(lines), maxCurves+maxPaleCurves)] {
+				line, _ := of.draw(&group[0], x)
+				line.Color, line.Width = pale, 1
+				p.Add(line)
+				if i == 0 {
+					defer explain(words.Count(more, "other combination"), line)
+				}
+			}
+		}
+		coloured := lines[:min(len(lines), maxCurves)]
+		for i, of := range coloured {
+			for k := range group {
+				q := &group[k]
+				line, dots := of.draw(q, x)
+				colour, name, rank := palette[i], s.name(of, x), i
+				if len(lines) == 1 {
+					colour, name, rank = q.colour(), Cut(q.level, 40), k
+				}
+				line.Color, dots.Color = colour, colour
+				line.Width = 1.3 + 0.5*vg.Length(max(len(coloured), len(group))-1-rank) // a line that runs under another shows
+				p.Add(line)
+				if len(x.values) <= 60 {
+					p.Add(dots)
+				}
+				if name != "" && (len(lines) > 1 || len(group) > 1) {
+					explain(name, line)
+				}
+			}
+		}
+		for _, of := range lines {
+			for k := range group {
+				if rings := of.unbeaten(&group[k], x); rings != nil && s.beaten() {
+					front = rings
+					p.Add(rings)
+				}
+			}
+		}
+		low, high := float(x.values[0]), float(x.values[len(x.values)-1])
+		p.X.Min, p.X.Max = roomy(low, high)
+		p.Y.Min, p.Y.Max = roomy(0, top)
+		entitle(p, panelTitle(group))
+		s.plots = append(s.plots, p)
+	}
+	if front != nil {
+		explain("not beaten", front)
+	}
+}
+
+// draw returns the curve's line and dots. Points where the goal is not known are left out.
+func (c *curve) draw(q *goal, x *sweepAxis) (*plotter.Line, *plotter.Scatter) {
+	var at plotter.XYs
+	for _, p := range c.points {
+		if value, known := q.of(p.Found); known {
+			at = append(at, plotter.XY{X: float(p.Values[x.name]), Y: value})
+		}
+	}
+	line, dots := &plotter.Line{XYs: at, LineStyle: plotter.DefaultLineStyle}, &plotter.Scatter{XYs: at}
+	dots.Shape, dots.Radius = draw.CircleGlyph{}, 2.5
+	return line, dots
+}
+
+// unbeaten are rings around the points that are not beaten; nil if there are none.
+func (c *curve) unbeaten(q *goal, x *sweepAxis) *plotter.Scatter {
+	var at plotter.XYs
+	for _, p := range c.points {
+		if value, known := q.of(p.Found); known && p.Front {
+			at = append(at, plotter.XY{X: float(p.Values[x.name]), Y: value})
+		}
+	}
+	if at == nil {
+		return nil
+	}
+	rings := &plotter.Scatter{XYs: at}
+	rings.Shape, rings.Radius, rings.Color = draw.RingGlyph{}, 4.5, black
+	return rings
+}
+
+// roomy is a range with place for the signs at its ends, so that all plots keep as much free beside their axes.
+func roomy(low, high float64) (float64, float64) {
+	if low == high {
+		high++
+	}
+	room := 0.04 * (high - low)
+	return low - room, high + room
+}
+
+// ticks are the parameter's own values, as far as there is place for their labels.
+func (a *sweepAxis) ticks(width vg.Length) plot.ConstantTicks {
+	low, high := float(a.values[0]), float(a.values[len(a.values)-1])
+	var ticks plot.ConstantTicks
+	taken := vg.Length(math.Inf(-1))
+	for i, words := range a.labels() {
+		value := float(a.values[i])
+		at := vg.Length((value-low)/(high-low)) * width
+		half := textWidth(words, bodySize) / 2
+		if at-half < taken {
+			continue
+		}
+		taken = at + half + 6
+		ticks = append(ticks, plot.Tick{Value: value, Label: words})
+	}
+	return ticks
+}

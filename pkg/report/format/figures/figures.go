@@ -1,0 +1,117 @@
+// Package figures writes the numbers by which versions of a scenario are compared: as cells of a table, and as CSV.
+package figures
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Partly says of which levels the recovery was looked at for some failures alone; "" where it was for all, or for none.
+func Partly(all []*whatif.Found) string {
+	var keys, parts []string
+	for _, f := range all {
+		for i := range f.Levels {
+			if level := &f.Levels[i]; level.Partly() && !slices.Contains(keys, level.TopologyKey) {
+				keys = append(keys, level.TopologyKey)
+				parts = append(parts, fmt.Sprintf("%d of %d domains of %s", len(level.Failures), level.Domains, level.TopologyKey))
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("What comes back was looked at for %s, those whose failure takes the largest share of a workload: others can strand more (≥).", strings.Join(parts, ", "))
+}
+
+// MostStranded is the most pods that a failure of the level strands, as far as that was looked at.
+func MostStranded(level *metric.LevelMetrics, s text.Style) text.Cell {
+	if level == nil || len(level.Failures) == 0 {
+		return text.Plain.Cell(text.None)
+	}
+	most, _ := level.Stranded()
+	found := text.Number(most, s)
+	if level.Partly() {
+		found.Text = "≥" + found.Text
+	}
+	return found
+}
+
+func StrandedCell(level, base *metric.LevelMetrics) text.Cell {
+	if level == nil {
+		return text.Plain.Cell(text.None)
+	}
+	colour := text.Plain
+	if base != nil {
+		stranded, _ := level.Stranded()
+		was, _ := base.Stranded()
+		colour = Against(float64(stranded), float64(was))
+	}
+	return MostStranded(level, colour)
+}
+
+// CostText is the cost, marked where it leaves nodes out.
+func CostText(m *metric.Metrics) string {
+	switch {
+	case m.Cost == nil:
+		return text.None
+	case m.Unpriced > 0:
+		return fmt.Sprintf("%.2f and %s without a price", *m.Cost, words.Count(m.Unpriced, "node"))
+	}
+	return fmt.Sprintf("%.2f", *m.Cost)
+}
+
+// Against is the colour of a number of which less is better.
+func Against(value, base float64) text.Style {
+	switch {
+	case value < base:
+		return text.Green
+	case value > base:
+		return text.Yellow
+	}
+	return text.Plain
+}
+
+func WorkloadNames(opts metric.Options) []string {
+	var names []string
+	for _, owner := range opts.Workloads {
+		names = append(names, metric.Name(owner))
+	}
+	return names
+}
+
+// Columns are the names of what metricRows returns.
+var Columns = []string{
+	"pods", "pending", "moved", "cost", "unpriced", "topologyKey", "domains", "skew", "skewOf", "radius", "radiusOf", "radiusIn", "stranded", "unreplaced", "lookedAt",
+}
+
+// Rows are the numbers, a row for each level.
+func Rows(f *whatif.Found) [][]string {
+	cost, unpriced := "", ""
+	if f.Cost != nil {
+		cost, unpriced = strconv.FormatFloat(*f.Cost, 'g', -1, 64), strconv.Itoa(f.Unpriced)
+	}
+	var rows [][]string
+	for _, level := range f.Levels {
+		stranded, unreplaced := "", ""
+		if len(level.Failures) > 0 {
+			most, gone := 0, 0
+			for _, failure := range level.Failures {
+				most, gone = max(most, failure.Stranded), max(gone, failure.Unreplaced)
+			}
+			stranded, unreplaced = strconv.Itoa(most), strconv.Itoa(gone)
+		}
+		rows = append(rows, []string{
+			strconv.Itoa(f.Pods), strconv.Itoa(f.Pending), strconv.Itoa(f.Moved), cost, unpriced,
+			level.TopologyKey, strconv.Itoa(level.Domains), strconv.Itoa(level.Skew), level.SkewOf,
+			strconv.FormatFloat(level.Radius, 'g', -1, 64), level.RadiusOf, level.RadiusIn, stranded, unreplaced, strconv.Itoa(len(level.Failures)),
+		})
+	}
+	return rows
+}

@@ -1,0 +1,46 @@
+package markdown
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+)
+
+// What a cell holds is what a reader sees of it, whatever stands in the text.
+func TestMarkdownShowsTheText(t *testing.T) {
+	tag := regexp.MustCompile(`<[^>]*>`)
+	for _, text := range []string{"a|b", `a\|b`, `\`, "`", "a`b|c", `x\`, "<none>", "&amp;", "1. a_b_c * d", "~/k8s/x.yaml:3", "{key: value}", "a://b"} {
+		for name, markup := range map[string]string{"prose": Prose(text), "code": Code(text)} {
+			table := &Page{}
+			table.Block("%s%s%s", line([]string{"a", "b"}), line([]string{"---", "---"}), strings.TrimSuffix(line([]string{markup, "end"}), "\n"))
+			shown := reporttest.Rendering(t, table.Text())
+			cells := regexp.MustCompile(`(?s)<td>(.*?)</td>`).FindAllStringSubmatch(shown, -1)
+			if len(cells) != 2 {
+				t.Errorf("%s of %q: %d cells in\n%s", name, text, len(cells), shown)
+				continue
+			}
+			if got := unescaped(tag.ReplaceAllString(cells[0][1], "")); got != text {
+				t.Errorf("%s of %q shows %q", name, text, got)
+			}
+			if got := strings.TrimSpace(unescaped(tag.ReplaceAllString(reporttest.Rendering(t, "Text "+markup), ""))); got != "Text "+text {
+				t.Errorf("%s of %q outside of a table shows %q", name, text, got)
+			}
+		}
+	}
+}
+
+func unescaped(html string) string {
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#39;", "'", "&amp;", "&").Replace(html)
+}
+
+func TestShortened(t *testing.T) {
+	if got := shortened(strings.Repeat("é", maxWords)); got != strings.Repeat("é", maxWords) {
+		t.Error("what fits is shortened")
+	}
+	if got, want := shortened(strings.Repeat("é", maxWords+1)), fmt.Sprintf("%s…", strings.Repeat("é", maxWords-1)); got != want {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,256 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+const (
+	// maxCandidates is how many nodes a score table shows before the rest is counted.
+	maxCandidates = 6
+	// MaxNamed is how many names stand in a cell of it.
+	MaxNamed = 3
+)
+
+// Explained is a pod whose scheduling cycle is shown, by the name that it has on the page. The node is empty where it got none.
+type Explained struct {
+	Name, Node string
+	Decision   *report.Decision
+	Cycle      *report.Cycle
+}
+
+// Cycles writes the scheduling cycles of those pods that have one.
+func (p *Page) Cycles(pods []Explained) {
+	told := slices.DeleteFunc(pods, func(e Explained) bool { return e.Cycle == nil })
+	p.UpTo(len(told), "pod", "pods", func(i int) {
+		p.Space()
+		p.Line(Bold.Cell(told[i].Name), Plain.Cell(" "+OutcomeOf(told[i].Node, told[i].Decision)))
+		p.Cycle(told[i].Cycle)
+	})
+}
+
+// Replacements writes the scheduling cycles of pods that took the place of others.
+func (p *Page) Replacements(recovered []report.RecoveredPod, stranded []report.StrandedPod, name func(namespace, name string) string) {
+	var pods []Explained
+	for _, pod := range recovered {
+		pods = append(pods, Explained{Name: name(pod.Namespace, pod.Name), Node: pod.Node, Cycle: pod.Cycle})
+	}
+	for _, pod := range stranded {
+		pods = append(pods, Explained{Name: name(pod.Namespace, pod.Name), Cycle: pod.Cycle})
+	}
+	p.Cycles(pods)
+}
+
+// OutcomeOf is "→ worker-2 by 102 points over worker-3", or how else the node was chosen.
+func OutcomeOf(node string, d *report.Decision) string {
+	switch {
+	case node == "":
+		return "got no node"
+	case d == nil || d.Scored == 0:
+		return "→ " + node
+	case d.Ties == d.Scored:
+		return fmt.Sprintf("→ %s, one of %d equal nodes", node, d.Ties)
+	case d.Ties > 1:
+		return fmt.Sprintf("→ %s, one of %d equal nodes that are %d points ahead of %s", node, d.Ties, d.Margin, d.RunnerUp)
+	}
+	return fmt.Sprintf("→ %s by %d points over %s", node, d.Margin, d.RunnerUp)
+}
+
+// Cycle writes what the plugins said of the nodes: who refused which, a table of the scores, and the parts that rules contributed.
+func (p *Page) Cycle(c *report.Cycle) {
+	p.verdicts(c)
+	p.refusals(c)
+	switch {
+	case c.Scored > 0:
+		p.scores(c)
+	case len(c.Candidates) > 0:
+		p.Linef(Plain, "  %s was the only node left, and was taken without scores.", c.Candidates[0].Node)
+	}
+}
+
+// verdicts shows a PreFilter plugin that refused the pod as a whole.
+func (p *Page) verdicts(c *report.Cycle) {
+	for _, verdict := range c.PreFilter {
+		if verdict.Status != "success" && verdict.Status != "skip" {
+			p.Linef(Red, "  %s refused the pod before any node was looked at: %s", verdict.Plugin, verdict.Status)
+		}
+	}
+}
+
+func (p *Page) refusals(c *report.Cycle) {
+	if len(c.Refusals) == 0 {
+		return
+	}
+	refused := 0
+	for _, refusal := range c.Refusals {
+		refused += refusal.Count
+	}
+	p.Linef(Plain, "  Filters refused %d of %s:", refused, words.Count(c.Searched, "node"))
+	var rows [][]Cell
+	for _, refusal := range c.Refusals {
+		rows = append(rows, []Cell{Plain.Cellf("%d", refusal.Count), Bold.Cell(refusal.Plugin), Plain.Cell(refusal.Message), Plain.Cell(p.Few(refusal.Nodes, refusal.Count))})
+	}
+	p.Table("    ", rows...)
+}
+
+// scores writes the table: a row a node, a column each for the plugins that tell the nodes apart. What all nodes have alike moves
+// nothing, and is one line below.
+func (p *Page) scores(c *report.Cycle) {
+	shown := p.shownOf(c.Candidates)
+	apart, alike := Columns(c.Candidates)
+	head := Bold.Row("NODE", "RANK", "TOTAL")
+	for _, i := range apart {
+		score := c.Candidates[0].Scores[i]
+		head = append(head, Bold.Cellf("%s ×%d", score.Plugin, score.Weight))
+	}
+	p.Linef(Plain, "  %s scored; each score is weighted (raw→normalised), and TOTAL is their sum:", words.Is(c.Scored, "node"))
+	rows := [][]Cell{head}
+	for _, candidate := range shown {
+		s := Plain
+		name := candidate.Node
+		if candidate.Chosen {
+			s, name = Green, "* "+name
+		} else if candidate.Present {
+			s, name = Yellow, "> "+name
+		} else {
+			name = "  " + name
+		}
+		cells := []Cell{s.Cell(name), s.Cellf("%d", candidate.Rank), s.Cellf("%d", candidate.Total)}
+		for _, i := range apart {
+			score := candidate.Scores[i]
+			text := strconv.FormatInt(score.Weighted, 10)
+			if score.Raw != score.Normalised || score.Weight != 1 {
+				text += fmt.Sprintf(" (%s)", origin(score))
+			}
+			cells = append(cells, s.Cell(text))
+		}
+		rows = append(rows, cells)
+	}
+	p.Table("  ", rows...)
+	if more := c.Scored - len(shown); more > 0 {
+		p.Linef(Plain, "    and %d more", more)
+	}
+	if len(alike) > 0 {
+		var equal []string
+		for _, i := range alike {
+			score := c.Candidates[0].Scores[i]
+			text := fmt.Sprintf("%s %d", score.Plugin, score.Weighted)
+			if score.Raw != score.Normalised {
+				text += fmt.Sprintf(" (%s)", origin(score))
+			}
+			equal = append(equal, text)
+		}
+		of := "every node"
+		if c.Scored > len(c.Candidates) {
+			of = "each of the best nodes"
+		}
+		p.Linef(Plain, "  The same for %s: %s", of, strings.Join(equal, ", "))
+	}
+	for _, i := range apart {
+		p.parts(shown, i)
+	}
+}
+
+// shownOf are the candidates that the table shows: the first ones, the chosen one, and the best below the top.
+func (p *Page) shownOf(candidates []report.Candidate) []report.Candidate {
+	if p.All || len(candidates) <= maxCandidates {
+		return candidates
+	}
+	var shown []report.Candidate
+	below := false
+	for i, candidate := range candidates {
+		next := candidate.Rank > 1 && !below // the runner-up, or one of its equals
+		if i < maxCandidates-1 || candidate.Chosen || candidate.Present || next {
+			shown = append(shown, candidate)
+		}
+		below = below || next
+	}
+	return shown
+}
+
+// origin says how a plugin's weighted score came about: "-100→0", or "-100" where it is not normalised.
+func origin(score report.PluginScore) string {
+	if score.Raw == score.Normalised {
+		return strconv.FormatInt(score.Raw, 10)
+	}
+	return fmt.Sprintf("%d→%d", score.Raw, score.Normalised)
+}
+
+// Columns returns the places of the plugins whose scores differ among the nodes, and of those whose do not.
+func Columns(candidates []report.Candidate) (apart, alike []int) {
+	for i, first := range candidates[0].Scores {
+		differs := slices.ContainsFunc(candidates, func(c report.Candidate) bool {
+			return c.Scores[i].Weighted != first.Weighted || c.Scores[i].Raw != first.Raw
+		})
+		if differs {
+			apart = append(apart, i)
+		} else {
+			alike = append(alike, i)
+		}
+	}
+	return apart, alike
+}
+
+// parts writes what each rule contributed to the raw scores of one plugin, a row for each failure domain of the nodes shown.
+func (p *Page) parts(candidates []report.Candidate, plugin int) {
+	type domain struct {
+		report.Part
+		nodes []string
+	}
+	var rows []*domain
+	for _, candidate := range candidates {
+		for _, part := range candidate.Scores[plugin].Parts {
+			i := slices.IndexFunc(rows, func(r *domain) bool {
+				return r.Rule == part.Rule && r.TopologyKey == part.TopologyKey && r.Domain == part.Domain && r.Score == part.Score && slices.Equal(r.Pods, part.Pods)
+			})
+			if i < 0 {
+				i = len(rows)
+				rows = append(rows, &domain{Part: part})
+			}
+			rows[i].nodes = append(rows[i].nodes, candidate.Node)
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	slices.SortStableFunc(rows, func(a, b *domain) int {
+		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.TopologyKey, b.TopologyKey))
+	})
+	p.Line(Bold.Cell("  "+candidates[0].Scores[plugin].Plugin), Plain.Cell(", raw score by rule:"))
+	var table [][]Cell
+	for _, r := range rows {
+		where := p.Few(r.nodes, len(r.nodes))
+		if r.TopologyKey != "" {
+			where = Shorts([]string{r.TopologyKey})[0] + " " + cmp.Or(r.Domain, `""`)
+		}
+		cells := Plain.Row(r.Rule, where, trimmed(r.Score))
+		if r.TopologyKey != "" {
+			cells = append(cells, Plain.Cell(sum(r.Part)))
+		}
+		if len(r.Pods) > 0 {
+			cells = append(cells, Plain.Cell(p.Few(r.Pods, r.Count)))
+		}
+		table = append(table, cells)
+	}
+	p.Table("    ", table...)
+}
+
+// sum is "2 pods × 1.61 + 2": how the score of a rule over domains came about. What is added is a constraint's maxSkew less one.
+func sum(p report.Part) string {
+	text := fmt.Sprintf("%s × %s", words.Count(p.Count, "pod"), trimmed(p.Weight))
+	if more := p.Score - float64(p.Count)*p.Weight; more > 0.5 {
+		text += " + " + trimmed(more)
+	}
+	return text
+}
+
+// trimmed writes a number with as many as two decimals.
+func trimmed(x float64) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(x, 'f', 2, 64), "0"), ".")
+}

@@ -1,0 +1,121 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Header says what the run was about.
+func (p *Page) Header(h report.Head) {
+	var about Fields
+	about.Add("Scenario:", OrNone(h.Scenario))
+	if description := strings.TrimSpace(h.Description); description != "" {
+		about.Add("Description:", strings.Split(description, "\n")...)
+	}
+	about.Add("Cluster:", ClusterLine(h.Cluster))
+	about.Add("Scheduler:", SchedulerLine(h))
+	about.Add("Ties:", OrNone(Ties(h)))
+	if len(h.Scheduler.FeatureGates) > 0 {
+		about.Add("Feature gates:", strings.Join(h.Scheduler.FeatureGates, ", "))
+	}
+	if len(h.Ignored) > 0 {
+		about.Add("Ignored:", IgnoredLines(h.Ignored, p.All)...)
+	}
+	about.Add("Notes:", h.Notes...)
+	p.Table("", about...)
+}
+
+func Ties(h report.Head) string {
+	if h.Ties == "random" {
+		return fmt.Sprintf("random, seed %d", h.Seed)
+	}
+	return h.Ties
+}
+
+// ClusterLine is "4 nodes, 2 regions (1 node without), 3 zones (1 node without)". Hosts are nodes, and go without saying.
+func ClusterLine(c report.Cluster) string {
+	parts := []string{words.Count(c.Nodes, "node")}
+	for _, level := range c.Levels {
+		if level.TopologyKey == Hostname {
+			continue
+		}
+		part := words.Count(level.Domains, Noun(level.TopologyKey))
+		if Noun(level.TopologyKey) == "domain" {
+			part += " of " + level.TopologyKey
+		}
+		if level.Unlabelled > 0 {
+			part += fmt.Sprintf(" (%s without)", words.Count(level.Unlabelled, "node"))
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func SchedulerLine(h report.Head) string {
+	line := "kube-scheduler " + h.Scheduler.Version
+	if profiles := h.Scheduler.Profiles; len(profiles) > 0 && !slices.Equal(profiles, []string{"default-scheduler"}) {
+		line += ", profiles " + strings.Join(profiles, ", ")
+	}
+	if h.Version != "" {
+		line += ", in Faultline " + h.Version
+	}
+	return line
+}
+
+// IgnoredLines count the ignored objects by kind, the most frequent first, and list them below that if all is wanted.
+func IgnoredLines(objects []report.Ignored, all bool) []string {
+	var kinds []string
+	number := map[string]int{}
+	for _, object := range objects {
+		if number[object.Kind] == 0 {
+			kinds = append(kinds, object.Kind)
+		}
+		number[object.Kind]++
+	}
+	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(number[b], number[a]) })
+	parts := make([]string, len(kinds))
+	for i, kind := range kinds {
+		parts[i] = fmt.Sprintf("%d %s", number[kind], kind)
+	}
+	verb := "take"
+	if len(objects) == 1 {
+		verb = "takes"
+	}
+	lines := []string{fmt.Sprintf("%s that %s no part in scheduling: %s", words.Count(len(objects), "object"), verb, strings.Join(parts, ", "))}
+	if custom := customKinds(objects); len(custom) > 0 {
+		lines = append(lines, "give customResources with a podTemplatePath in the scenario if one holds a pod template: "+strings.Join(custom, ", "))
+	}
+	if all {
+		for _, object := range objects {
+			lines = append(lines, ignoredText(object))
+		}
+	}
+	return lines
+}
+
+// customKinds are the kinds of the objects whose group is not Kubernetes' own, which may be custom resources, sorted. Kubernetes' groups
+// have no dot, or end in k8s.io.
+func customKinds(objects []report.Ignored) []string {
+	var kinds []string
+	for _, object := range objects {
+		if group, _, _ := strings.Cut(object.APIVersion, "/"); strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+			kinds = append(kinds, object.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// ignoredText says which object it is and where it stands: "ConfigMap kafka/settings of v1 in kafka.yaml".
+func ignoredText(i report.Ignored) string {
+	name := i.Name
+	if i.Namespace != "" {
+		name = i.Namespace + "/" + i.Name
+	}
+	return fmt.Sprintf("%s %s of %s in %s", i.Kind, name, i.APIVersion, i.Source)
+}

@@ -1,0 +1,153 @@
+// Package report is what all reports share: the head that each begins with, what is said of a pod and of its scheduling cycle, the table of formats,
+// and reading a report back. Each report has a folder below with its model, its making from an answer and its formats; each kind of
+// format has one in format. The model is versioned: a consumer can rely on the fields of an apiVersion, and docs has its JSON Schemas.
+package report
+
+import (
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// APIVersion is the version of the model of every report.
+const APIVersion = "faultline/v1alpha1"
+
+// Head is what every report begins with.
+type Head struct {
+	// APIVersion is the version of this model, faultline/v1alpha1.
+	APIVersion string `json:"apiVersion"`
+	// Kind says which report it is.
+	Kind string `json:"kind"`
+	// Version is the version of Faultline that wrote the report.
+	Version string `json:"version"`
+	// Scheduler is the scheduler that decided.
+	Scheduler Scheduler `json:"scheduler"`
+	// Scenario is the name of the scenario.
+	Scenario string `json:"scenario"`
+	// Description is the scenario's own, in its words.
+	Description string `json:"description,omitempty"`
+	// Ties says how equals were decided: upstream or random.
+	Ties string `json:"ties" jsonschema:"enum=upstream,enum=random"`
+	// Seed is the seed of every random choice; it has no effect where ties is upstream.
+	Seed uint64 `json:"seed"`
+	// Cluster is the cluster before the first step.
+	Cluster Cluster `json:"cluster"`
+	// Ignored are the objects of kinds that take no part in scheduling.
+	Ignored []Ignored `json:"ignored,omitempty"`
+	// Notes are what Faultline assumed or added on its own, a sentence each.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Scheduler is what decided.
+type Scheduler struct {
+	// Version is the Kubernetes release of the scheduler's code.
+	Version string `json:"version"`
+	// Profiles are the names that pods can give as schedulerName.
+	Profiles []string `json:"profiles"`
+	// FeatureGates are those that differ from the release's defaults, as Name=value.
+	FeatureGates []string `json:"featureGates,omitempty"`
+}
+
+// Cluster is a cluster in numbers.
+type Cluster struct {
+	// Nodes is the number of nodes.
+	Nodes int `json:"nodes"`
+	// Levels are the failure domains that the nodes' labels make, widest first.
+	Levels []Level `json:"levels"`
+}
+
+// Level is one kind of failure domain.
+type Level struct {
+	// TopologyKey is the node label whose values make the domains.
+	TopologyKey string `json:"topologyKey"`
+	// Domains is the number of its values.
+	Domains int `json:"domains"`
+	// Unlabelled is the number of nodes without the label.
+	Unlabelled int `json:"unlabelled,omitempty"`
+}
+
+// Ignored is an object that takes no part in scheduling.
+type Ignored struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name,omitempty"`
+	// Source is the file and document that it stands in.
+	Source string `json:"source"`
+}
+
+// Source is a place in a file.
+type Source struct {
+	// File is the path as it was given.
+	File string `json:"file"`
+	// Line is the line, from 1.
+	Line int `json:"line"`
+}
+
+// NewHead is what every report on the simulation begins with.
+func NewHead(result *simulation.Result, kind, version string) Head {
+	s := result.Scenario
+	h := Head{
+		APIVersion:  APIVersion,
+		Kind:        kind,
+		Version:     version,
+		Scenario:    s.Name,
+		Description: s.Description,
+		Scheduler:   Scheduler{Version: sched.Version, Profiles: s.Config.SchedulerNames(), FeatureGates: sched.FeatureGates()},
+		Ties:        "upstream",
+		Seed:        s.Ties.Seed,
+		Cluster:     Cluster{Nodes: len(result.Initial.Nodes)},
+		Notes:       result.Notes,
+	}
+	if s.Ties.Random {
+		h.Ties = "random"
+	}
+	for _, key := range topology.Levels(result.Initial.Nodes, s.LevelKeys...) {
+		domains, unlabelled := topology.Domains(result.Initial.Nodes, key)
+		h.Cluster.Levels = append(h.Cluster.Levels, Level{TopologyKey: key, Domains: len(domains), Unlabelled: len(unlabelled)})
+	}
+	for _, ignored := range s.Ignored {
+		h.Ignored = append(h.Ignored, Ignored{
+			APIVersion: ignored.APIVersion, Kind: ignored.Kind, Namespace: ignored.Namespace, Name: ignored.Name, Source: ignored.Source.String(),
+		})
+	}
+	return h
+}
+
+func CompleteHead(h Head) Head {
+	h.Scheduler.Profiles = List(h.Scheduler.Profiles)
+	h.Cluster.Levels = List(h.Cluster.Levels)
+	return h
+}
+
+// SourceOf is where a workload's object stands; nil where no file has it.
+func SourceOf(from *scenario.Scenario, step string, owner cluster.Ref) *Source {
+	source, found := from.Source(step, owner)
+	if !found {
+		return nil
+	}
+	return NewSource(source)
+}
+
+func NewSource(source manifest.Source) *Source {
+	return &Source{File: source.File, Line: max(1, source.Line)}
+}
+
+// OwnerName is kind/name in lower case; empty for a pod without an owner.
+func OwnerName(o cluster.Ref) string {
+	if o.Kind == "Pod" {
+		return ""
+	}
+	return o.String()
+}
+
+// InManifest is the source as it was read; nil stays nil.
+func (s *Source) InManifest() *manifest.Source {
+	if s == nil {
+		return nil
+	}
+	return &manifest.Source{File: s.File, Line: s.Line}
+}

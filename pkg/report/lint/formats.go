@@ -1,0 +1,47 @@
+package lint
+
+import (
+	"io"
+
+	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// Formats are the ways to write the report. Quiet is the verdict alone, and All lists ignored findings, too.
+var Formats = report.Formats[Report]{
+	report.Text("text", func(r *Report, opts report.Options) []byte {
+		t := &writer{Page: text.NewPage(opts), report: r}
+		t.everything(opts.Quiet)
+		return t.Bytes()
+	}),
+	report.JSON(complete),
+	report.YAML(complete),
+	report.Encoded("sarif", (*Report).sarif),
+}
+
+// complete puts an empty list in the place of each missing one that the schema requires.
+func complete(r *Report) *Report {
+	c := *r
+	c.Head, c.Findings, c.Checks = report.CompleteHead(r.Head), report.List(r.Findings), report.List(r.Checks)
+	return &c
+}
+
+var checkFormats = report.Formats[[]lint.Check]{
+	report.Plain("text", func(checks *[]lint.Check) []byte {
+		var p text.Page
+		rows := [][]text.Cell{text.Plain.Row("CHECK", "SEVERITY", "FINDS")}
+		for _, c := range *checks {
+			rows = append(rows, text.Plain.Row(c.ID, string(c.Severity), c.Title))
+		}
+		p.Table("", rows...)
+		return p.Bytes()
+	}),
+	report.Encoded("json", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeJSON(NewChecks(*checks)) }),
+	report.Encoded("yaml", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeYAML(NewChecks(*checks)) }),
+}
+
+// WriteChecks lists checks: as a table in text, and as they are in a LintReport else.
+func WriteChecks(w io.Writer, checks []lint.Check, format string) error {
+	return checkFormats.Write(w, &checks, format, report.Options{})
+}

@@ -1,0 +1,99 @@
+package lint
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+// aLint has findings of every severity, of two objects, and texts from elsewhere.
+func aLint(name string) *Report {
+	finding := func(check, severity, kind, field string) Finding {
+		return Finding{Check: check, Severity: severity, Namespace: "shop", Kind: kind, Name: name, Field: field, Step: "workloads",
+			Source:  &Source{Source: report.Source{File: name + ".yaml", Line: 12}, Document: 2},
+			Message: "the rule selects app=" + name, Fix: "select app=web", Page: lint.Check{ID: check}.Page()}
+	}
+	made := finding("selector-drift", expect.Error, "StatefulSet", "spec.template.spec.affinity")
+	made.ExpandedFrom, made.Source = "KafscaleCluster shop/"+name, nil
+	return &Report{
+		Head:    report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream", Scenario: "shop", Cluster: report.Cluster{Nodes: 3}, Notes: []string{"A note."}},
+		Summary: Summary{Errors: 1, Warnings: 1, Notes: 1},
+		Findings: []Finding{
+			finding("selector-drift", expect.Warning, "Deployment", "spec.template.spec.affinity"), finding("outvoted", "note", "Deployment", "spec.template.spec.affinity"), made,
+		},
+		IgnoredFindings: []Ignored{{finding("rollout-deadlock", expect.Error, "Deployment", "spec.strategy"), "nodes are added by " + name}},
+		Checks:          NewChecks(lint.Checks()),
+	}
+}
+
+func lintIn(t *testing.T, r *Report, format string, opts report.Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Formats.Write(&out, r, format, opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestWriteLint(t *testing.T) {
+	r := aLint("web")
+	reporttest.Golden(t, "mixed.text", lintIn(t, r, "text", report.Options{}))
+	reporttest.Golden(t, "mixed.all", lintIn(t, r, "text", report.Options{All: true}))
+	reporttest.Golden(t, "mixed.sarif", lintIn(t, r, "sarif", report.Options{}))
+	if quiet := lintIn(t, r, "text", report.Options{Quiet: true}); strings.Count(quiet, "\n") != 1 {
+		t.Errorf("-q is more than the verdict:\n%s", quiet)
+	}
+	if color := lintIn(t, r, "text", report.Options{Color: true}); !strings.Contains(color, "\x1b[31merror\x1b[0m") || !strings.Contains(color, "\x1b[33mwarning\x1b[0m") {
+		t.Errorf("severities have no colour:\n%q", color)
+	}
+	schema := reporttest.Schema(t, "lint-report")
+	least := &Report{Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream"}}
+	for name, r := range map[string]*Report{"mixed": r, "least": least} {
+		if err := reporttest.Validate(t, schema, lintIn(t, r, "json", report.Options{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := reporttest.Validate(t, reporttest.SARIF(t), lintIn(t, r, "sarif", report.Options{})); err != nil {
+			t.Errorf("%s as SARIF: %v", name, err)
+		}
+	}
+	if err := Formats.Write(new(bytes.Buffer), r, "wide", report.Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, sarif` {
+		t.Errorf("wide: %v", err)
+	}
+}
+
+// What comes from elsewhere drives no terminal and makes no link.
+func TestLintHostile(t *testing.T) {
+	const hostile = "\x1b[31m](evil)\n# h"
+	for _, format := range Formats.Names() {
+		if out := lintIn(t, aLint(hostile), format, report.Options{All: true}); strings.ContainsRune(out, '\x1b') || strings.Contains(out, "\n# h") {
+			t.Errorf("%s lets control characters through:\n%s", format, out)
+		}
+	}
+}
+
+func TestLintFails(t *testing.T) {
+	of := func(severities ...string) *Report {
+		r := &Report{}
+		for _, severity := range severities {
+			r.Findings = append(r.Findings, Finding{Severity: severity})
+		}
+		return r
+	}
+	for _, c := range []struct {
+		r    *Report
+		on   string
+		want bool
+	}{
+		{of("error"), "error", true}, {of("warning", "note"), "error", false}, {of("note", "warning"), "warning", true}, {of("error"), "warning", true},
+		{of("note"), "warning", false}, {of("note"), "note", true}, {of(), "note", false}, {of("error"), "none", false},
+	} {
+		if got := c.r.Fails(c.on); got != c.want {
+			t.Errorf("%v fails on %s: %t", c.r.Findings, c.on, got)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/faultline/faultline/pkg/report/format/sarif"
+)
+
+// sarif is the report as SARIF. Ignored findings are left out.
+func (r *Report) sarif() ([]byte, error) {
+	var rules []sarif.Rule
+	for _, c := range r.Checks {
+		rules = append(rules, sarif.Rule{ID: c.ID, Level: c.Severity, Short: c.Title, Page: c.Page})
+	}
+	var results []sarif.Result
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		result := sarif.Result{
+			Rule: f.Check, Level: f.Severity, Message: fmt.Sprintf("%s: %s. Fix: %s.", f.object(), f.Message, f.Fix),
+			Place: f.Step + "/" + f.Namespace + "/" + f.object() + "/" + f.Field,
+		}
+		if f.Source != nil {
+			result.Source = f.Source.InManifest()
+		}
+		results = append(results, result)
+	}
+	return sarif.Encode(r.Version, rules, results)
+}

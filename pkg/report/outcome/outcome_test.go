@@ -1,0 +1,99 @@
+package outcome
+
+import (
+	"math/big"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/outcome"
+	"github.com/faultline/faultline/pkg/ask/stats"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+// placed has the pods of web on these nodes.
+func placed(pending int, nodes map[string]int) outcome.Placement {
+	return outcome.Placement{Workloads: []outcome.Workload{{Owner: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Nodes: nodes, Pending: pending}}}
+}
+
+func figures(pending, skew int, radius float64) *metric.Metrics {
+	return &metric.Metrics{Pending: pending, Levels: []metric.LevelMetrics{{TopologyKey: v1.LabelTopologyZone, Skew: skew, Radius: radius}}}
+}
+
+// exact is a step of three placements: two alike of 3/8 each, and one of 1/4 that leaves a pod Pending.
+func exact(t *testing.T) *Report {
+	t.Helper()
+	return NewExact(&outcome.Exact{
+		First: reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply"), Runs: 7, States: 3, Notes: []string{"Arrivals were held fixed."},
+		Steps: []outcome.ExactStep{
+			{Name: "apply", Action: "apply -f web.yaml", Classes: []outcome.Class{
+				{Placement: placed(0, map[string]int{"a-1": 2, "b-1": 1}), Ways: big.NewInt(2), Each: big.NewRat(3, 8), Metrics: figures(0, 1, 2./3)},
+				{Ways: big.NewInt(1), Each: big.NewRat(1, 4), Placements: []outcome.Placement{placed(1, map[string]int{"a-1": 1, "b-1": 1})}, Metrics: figures(1, 0, 0.5)},
+			}},
+			{Name: "delete", Classes: []outcome.Class{{Ways: big.NewInt(1), Each: big.NewRat(1, 1), Placements: []outcome.Placement{{}}, Metrics: figures(0, 0, 0)}}},
+		},
+	}, "v0.1.0")
+}
+
+// trials are 8 of 10 trials with one placement and 2 with another.
+func trials(t *testing.T) *Report {
+	t.Helper()
+	spread := outcome.Spread{Median: 1, Low: 0, High: 1, P95: 2, Worst: 2, Seed: 9}
+	return NewTrials(&outcome.TrialSet{
+		First: reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply"), N: 10, Seed: 5, Until: 0.01,
+		Steps: []outcome.TrialStep{{
+			Name: "apply", AnyPending: stats.Proportion{Successes: 2, N: 10}, Pending: spread, Different: 3,
+			Levels: []outcome.LevelSpread{{TopologyKey: v1.LabelTopologyZone, Skew: spread, Radius: outcome.Spread{Median: 0.5, Low: 0.5, High: 0.5, P95: 0.5, Worst: 1, Seed: 6}}},
+			Placements: []outcome.Frequency{
+				{Placement: placed(0, map[string]int{"a-1": 2, "b-1": 1}), Seen: stats.Proportion{Successes: 8, N: 10}, Seed: 5},
+				{Placement: placed(2, map[string]int{"b-1": 1}), Seen: stats.Proportion{Successes: 1, N: 10}, Seed: 9},
+			},
+		}},
+	}, "v0.1.0")
+}
+
+// By hand: 2 · 3/8 + 1/4 are all; the median has no pod Pending, and the worst has one.
+func TestExact(t *testing.T) {
+	r := exact(t)
+	reporttest.Formats(t, Formats, r, "exact", "outcomes-report", Kind)
+	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+		"Outcomes:    exact: every way to decide the ties among nodes, from 7 runs through 3 states",
+		"3 placements are possible; the likeliest has 37.5% (3/8). In 25% (1/4) a pod is Pending.",
+		"37.5%   3/8           ×2     0         a-1 2, b-1 1",
+		"25%     1/4           ×1     1         a-1 1, b-1 1",
+		"Pending pods         0        1     1",
+		"skew over zones      1        1     1",
+		"radius of a zone     66.7%    66.7%   66.7%",
+		"There are no pods.",
+	)
+}
+
+// By hand: the interval of 8 of 10 is that of Wilson, 49.0 % to 94.3 %. The third placement has the trial that is left.
+func TestTrials(t *testing.T) {
+	r := trials(t)
+	reporttest.Formats(t, Formats, r, "trials", "outcomes-report", Kind)
+	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+		"Outcomes:    10 trials, seeds 5 to 14; intervals of 95%, of which some are wider than ±1%; give more --trials",
+		"80%     49%    94.3%   0         5      a-1 2, b-1 1",
+		"10%     1.8%   40.4%   2         9      b-1 1",
+		"and 1 more, with 10% together",
+	)
+}
+
+func TestOdds(t *testing.T) {
+	for share, want := range map[float64]string{0: "0%", 1: "100%", 1. / 3: "33.3%", 0.5: "50%", 0.0012: "0.12%", 0.001: "0.1%", 0.00001: "1.0e-03%", 0.9999: "99.99%"} {
+		if got := odds(share); got != want {
+			t.Errorf("odds(%v) is %s, want %s", share, got, want)
+		}
+	}
+}
+
+func TestMarkdownHostile(t *testing.T) {
+	const h = reporttest.Hostile
+	r := &Report{Head: report.Head{Scenario: h, Notes: []string{h}}, Exact: &ExactMethod{}, Nodes: []report.Node{{Name: h}}, Steps: []Step{{Name: h, Different: "1",
+		Levels: []LevelVariation{{TopologyKey: h}}, Placements: []Placement{{Workloads: []PlacedWorkload{{Namespace: h, Workload: h, Nodes: map[string]int{h: 1}}}}}}}}
+	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+}

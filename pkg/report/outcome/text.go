@@ -1,0 +1,367 @@
+package outcome
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// maxPlacements is how many placements of a step text lists unless all are wanted; maxParts into how many nodes or domains it
+// divides the pods of one.
+const (
+	maxPlacements = 10
+	maxParts      = 12
+)
+
+// writer renders an OutcomesReport as text: for each step a sentence, the placements, and how the numbers vary.
+type writer struct {
+	text.Page
+	report *Report
+}
+
+func newWriter(r *Report, opts report.Options) *writer {
+	return &writer{Page: text.NewPage(opts), report: r}
+}
+
+func (t *writer) everything() {
+	t.header()
+
+	for i := range t.report.Steps {
+		t.step(i)
+	}
+}
+
+// header is that of a run, without the ties, which are what this report is about.
+func (t *writer) header() {
+	r := t.report
+	var about text.Fields
+	about.Add("Scenario:", text.OrNone(r.Scenario))
+	about.Add("Cluster:", text.ClusterLine(r.Cluster))
+	about.Add("Scheduler:", text.SchedulerLine(r.Head))
+	about.Add("Outcomes:", t.method())
+	about.Add("Notes:", r.Notes...)
+	t.Table("", about...)
+}
+
+// method says what the shares are shares of.
+func (t *writer) method() string {
+	r := t.report
+	if e := r.Exact; e != nil {
+		return fmt.Sprintf("exact: every way to decide the ties among nodes, from %s through %s", words.Count(e.Runs, "run"), words.Count(e.States, "state"))
+	}
+	n := r.Trials
+	line := fmt.Sprintf("%s, seeds %d to %d; intervals of %s", words.Count(n.N, "trial"), n.Seed, n.Seed+uint64(n.N)-1, odds(n.Confidence))
+	switch {
+	case n.Until > 0 && n.Reached:
+		line += fmt.Sprintf(", the shares within ±%s", odds(n.Until))
+	case n.Until > 0:
+		line += fmt.Sprintf(", of which some are wider than ±%s; give more --trials", odds(n.Until))
+	}
+	return line
+}
+
+func (t *writer) step(i int) {
+	s := &t.report.Steps[i]
+	heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), s.Name)
+	if s.Action != "" {
+		heading += ": " + s.Action
+	}
+	t.Space()
+	t.Linef(text.Bold, "%s", heading)
+	t.Space()
+	style := text.Plain
+	if s.AnyPending.Share > 0 {
+		style = text.Yellow
+	}
+	t.Line(style.Cell(t.headline(s)))
+	t.Space()
+	table, left := t.placements(s)
+	t.Table("", table...)
+	if left != "" {
+		t.Linef(text.Plain, "%s", left)
+	}
+	t.Space()
+	t.Table("", t.numbers(s)...)
+}
+
+// headline says how many placements there are, and whether a pod is Pending.
+func (t *writer) headline(s *Step) string {
+	if s.pods() == 0 {
+		return "There are no pods."
+	}
+	var line string
+	first := &s.Placements[0]
+	exact := t.report.Exact != nil
+	switch {
+	case s.Different == "1" && exact:
+		line = "A single placement is possible."
+	case s.Different == "1":
+		line = fmt.Sprintf("All %d trials have the same placement.", t.report.Trials.N)
+	case exact && len(s.Placements) == int(big10(s.Different).Int64()) && first.Share == s.Placements[len(s.Placements)-1].Share:
+		line = fmt.Sprintf("%s placements are possible, each with %s.", s.Different, first.Chance.text())
+	case exact:
+		line = fmt.Sprintf("%s placements are possible; the likeliest has %s.", s.Different, first.Chance.text())
+	default:
+		line = fmt.Sprintf("The trials came to %s different placements, to the most frequent one in %s.", s.Different, first.Chance.text())
+	}
+	switch pending := s.AnyPending; {
+	case pending.Share == 0 && exact:
+		line += " No pod is ever Pending."
+	case pending.Share == 0:
+		line += fmt.Sprintf(" No trial leaves a pod Pending: fewer than %s of all runs do, with 95%% confidence.", odds(*pending.High))
+	case pending.Share == 1 && exact:
+		line += fmt.Sprintf(" %s always Pending.", pendingPods(s.Pending))
+	case pending.Share == 1:
+		line += fmt.Sprintf(" %s Pending in every trial.", pendingPods(s.Pending))
+	default:
+		line += fmt.Sprintf(" In %s a pod is Pending.", pending.text())
+	}
+	return line
+}
+
+func pendingPods(v Variation) string {
+	if v.Median == v.Worst {
+		return words.Is(int(v.Worst), "pod")
+	}
+	return "Pods are"
+}
+
+func big10(text string) *big.Int {
+	n, ok := new(big.Int).SetString(text, 10)
+	if !ok {
+		return new(big.Int)
+	}
+	return n
+}
+
+func (s *Step) pods() int {
+	if len(s.Placements) == 0 {
+		return 0
+	}
+	pods := s.Placements[0].Pending
+	for _, w := range s.Placements[0].Workloads {
+		for _, n := range w.Nodes {
+			pods += n
+		}
+	}
+	return pods
+}
+
+// text is "33.3% (1/3)", or "34.2% (31.3% to 37.2%)".
+func (c Chance) text() string {
+	switch {
+	case c.Low != nil:
+		return fmt.Sprintf("%s (%s to %s)", odds(c.Share), odds(*c.Low), odds(*c.High))
+	case c.fraction() != "" && c.Share > 0 && c.Share < 1:
+		return fmt.Sprintf("%s (%s)", odds(c.Share), c.fraction())
+	}
+	return odds(c.Share)
+}
+
+// fraction is the exact probability where it is easy to read.
+func (c Chance) fraction() string {
+	if len(c.Probability) > len("9999/99999") {
+		return ""
+	}
+	return c.Probability
+}
+
+// odds is "33.3%": two digits of those below 1 %, so that what is rare is not none.
+func odds(share float64) string {
+	switch p := 100 * share; {
+	case p == 0 || p == 100:
+		return strconv.Itoa(int(p)) + "%"
+	case p < 0.0095:
+		return strconv.FormatFloat(p, 'e', 1, 64) + "%"
+	case p < 1:
+		return strings.TrimSuffix(strconv.FormatFloat(p, 'f', 2, 64), "0") + "%"
+	case p > 99.9:
+		return strconv.FormatFloat(p, 'f', 2, 64) + "%"
+	default:
+		return strings.TrimSuffix(strconv.FormatFloat(p, 'f', 1, 64), ".0") + "%"
+	}
+}
+
+// placements is a row for each of the likeliest below the titles, and what is said of the others.
+func (t *writer) placements(s *Step) (table [][]text.Cell, left string) {
+	if s.pods() == 0 {
+		return nil, ""
+	}
+	exact := t.report.Exact != nil
+	titles := []string{"SHARE", "FROM", "TO", "PENDING", "SEED", "PODS"}
+	if exact {
+		titles = []string{"SHARE", "PROBABILITY", "PENDING", "PODS"}
+	}
+	ways := slices.ContainsFunc(s.Placements, func(p Placement) bool { return p.Ways != "" })
+	if ways {
+		titles = slices.Insert(titles, 2, "WAYS")
+	}
+	table = append(table, text.Bold.Row(titles...))
+	listed := s.Placements
+	if !t.All {
+		listed = listed[:min(len(listed), maxPlacements)]
+	}
+	key := t.dividedBy(listed)
+	shown, standing := 0.0, new(big.Int)
+	for _, p := range listed {
+		n := big.NewInt(1)
+		if p.Ways != "" {
+			n = big10(p.Ways)
+		}
+		standing.Add(standing, n)
+		number1, _ := new(big.Float).SetInt(n).Float64()
+		shown += p.Share * number1
+		cells := []text.Cell{text.Plain.Cell(odds(p.Share))}
+		if exact {
+			cells = append(cells, text.Plain.Cell(text.OrNone(p.fraction())))
+		} else {
+			cells = append(cells, text.Plain.Cell(odds(*p.Low)), text.Plain.Cell(odds(*p.High)))
+		}
+		if ways {
+			cells = append(cells, text.Plain.Cell("×"+n.String()))
+		}
+		cells = append(cells, text.Number(p.Pending, text.Yellow))
+		if !exact {
+			cells = append(cells, text.Plain.Cell(strconv.FormatUint(*p.Seed, 10)))
+		}
+		table = append(table, append(cells, text.Plain.Cell(t.pods(&p, key))))
+	}
+	if rest := new(big.Int).Sub(big10(s.Different), standing); rest.Sign() > 0 {
+		left = fmt.Sprintf("and %s more, with %s together", rest, odds(max(1-shown, 0)))
+		if len(listed) < len(s.Placements) {
+			left += "; use --all to list them"
+		}
+	}
+	if ways {
+		left = strings.TrimPrefix(left+"\n", "\n")
+		left += "A row with ×N stands for N placements, each with that share, in which nodes that nothing tells apart change places."
+	}
+	return table, left
+}
+
+// dividedBy is the topology key by whose domains pods are counted: the hosts, unless some placement has too many.
+func (t *writer) dividedBy(placements []Placement) string {
+	for _, p := range placements {
+		nodes := map[string]bool{}
+		for _, w := range p.Workloads {
+			for node := range w.Nodes {
+				nodes[node] = true
+			}
+		}
+		if len(nodes) <= maxParts {
+			continue
+		}
+		levels := t.report.Cluster.Levels
+		for i := len(levels) - 1; i >= 0; i-- {
+			if levels[i].TopologyKey != text.Hostname && levels[i].Domains <= maxParts {
+				return levels[i].TopologyKey
+			}
+		}
+	}
+	return text.Hostname
+}
+
+// pods says where the pods of a placement are, in order of the nodes: "web: a 1, b 2; db: c 1".
+func (t *writer) pods(p *Placement, key string) string {
+	var parts []string
+	for _, w := range p.Workloads {
+		var order []string
+		counts := map[string]int{}
+		add := func(value string, n int) {
+			if n == 0 {
+				return
+			}
+			if counts[value] == 0 {
+				order = append(order, value)
+			}
+			counts[value] += n
+		}
+		left := map[string]bool{}
+		for node := range w.Nodes {
+			left[node] = true
+		}
+		for _, node := range t.report.Nodes {
+			value := node.Name
+			if key != text.Hostname {
+				value = text.OrNone(node.Topology[key])
+			}
+			add(value, w.Nodes[node.Name])
+			delete(left, node.Name)
+		}
+		for _, node := range report.SortedKeys(left) { // that came later
+			add(node, w.Nodes[node])
+		}
+		var texts []string
+		for _, value := range order[:min(len(order), 2*maxParts)] {
+			texts = append(texts, fmt.Sprintf("%s %d", value, counts[value]))
+		}
+		if more := len(order) - 2*maxParts; more > 0 {
+			texts = append(texts, fmt.Sprintf("… %d more", more))
+		}
+		if len(texts) == 0 {
+			texts = []string{"none has a node"}
+		}
+		part := strings.Join(texts, ", ")
+		if len(p.Workloads) > 1 {
+			part = strings.TrimPrefix(w.Workload, "deployment/") + ": " + part
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// numbers is a row for each number that varies over the placements; one that is the same in all of them says so by itself.
+func (t *writer) numbers(s *Step) [][]text.Cell {
+	if s.pods() == 0 {
+		return nil
+	}
+	exact := t.report.Exact != nil
+	titles := []string{"NUMBER", "MEDIAN", "95%", "WORST"}
+	if !exact {
+		titles = append(titles, "SEED")
+	}
+	table := [][]text.Cell{text.Bold.Row(titles...)}
+	add := func(name string, v Variation, format func(float64) string) {
+		median := format(v.Median)
+		if v.Low != nil && (*v.Low != v.Median || *v.High != v.Median) {
+			median += fmt.Sprintf(" (%s to %s)", format(*v.Low), format(*v.High))
+		}
+		cells := []text.Cell{text.Plain.Cell(name), text.Plain.Cell(median), text.Plain.Cell(format(v.P95)), text.Plain.Cell(format(v.Worst))}
+		if !exact {
+			cells = append(cells, text.Plain.Cell(strconv.FormatUint(*v.Seed, 10)))
+		}
+		table = append(table, cells)
+	}
+	whole := func(f float64) string { return strconv.Itoa(int(f)) }
+	add("Pending pods", s.Pending, whole)
+	for _, level := range s.Levels {
+		add("skew over "+text.LevelName(level.TopologyKey)+"s", level.Skew, whole)
+	}
+	for _, level := range s.Levels {
+		add("radius of a "+text.LevelName(level.TopologyKey), level.Radius, odds)
+	}
+	return table
+}
+
+// summary is a row for each step below the titles.
+func (t *writer) summary() [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("NAME", "PLACEMENTS", "LIKELIEST", "PENDING")}
+	for i := range t.report.Steps {
+		s := &t.report.Steps[i]
+		likeliest, style := text.None, text.Plain
+		if s.pods() > 0 {
+			likeliest = s.Placements[0].Chance.text()
+		}
+		if s.AnyPending.Share > 0 {
+			style = text.Yellow
+		}
+		table = append(table, []text.Cell{text.Plain.Cell(text.OrNone(s.Name)), text.Plain.Cell(s.Different), text.Plain.Cell(likeliest), style.Cell(s.AnyPending.text())})
+	}
+	return table
+}

@@ -1,0 +1,192 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/chart"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// drawing has a plot for each step: how many pods are in each failure domain of each level, by workload, and how many are in none.
+func drawing(r *Report) *chart.Chart {
+	s := &chart.Stacks{Title: chart.Title(r.Head, "pods by failure domain after each step"), Levels: stackLevels(r)}
+	series := newPodSeries(r.Steps)
+	s.Series, s.Pending = series.list, series.pending >= 0
+	topologies := nodeTopologies(r)
+	for i := range r.Steps {
+		s.Steps = append(s.Steps, chart.StackStep{Name: r.Steps[i].Name, Values: series.count(&r.Steps[i], s.Levels, topologies[i])})
+	}
+	return s.Chart()
+}
+
+// stackLevels are the levels whose domains have bars, widest first.
+func stackLevels(r *Report) []chart.StackLevel {
+	var keys []string
+	for _, step := range r.Steps {
+		for _, w := range step.Workloads {
+			for _, d := range w.Domains {
+				if !slices.Contains(keys, d.TopologyKey) {
+					keys = append(keys, d.TopologyKey)
+				}
+			}
+		}
+	}
+	rank := func(key string) int {
+		i := slices.IndexFunc(r.Cluster.Levels, func(l report.Level) bool { return l.TopologyKey == key })
+		if i < 0 {
+			return len(r.Cluster.Levels)
+		}
+		return i
+	}
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	var levels []chart.StackLevel
+	for i, short := range text.Shorts(keys) {
+		levels = append(levels, chart.StackLevel{Key: keys[i], Noun: text.DomainNoun(keys[i], short), Domains: domainsOf(r, keys[i])})
+	}
+	return levels
+}
+
+// domainsOf are the values of the key, in order: those of nodes that keep no ordinary pod away, and those where pods are all the
+// same. The empty one stands for nodes without the label.
+func domainsOf(r *Report, key string) []string {
+	found := map[string]bool{}
+	add := func(nodes []report.Node) {
+		for _, node := range nodes {
+			repels := slices.ContainsFunc(node.Taints, func(t string) bool { return !strings.HasSuffix(t, ":PreferNoSchedule") })
+			if value, labelled := node.Topology[key]; labelled && !repels {
+				found[value] = true
+			}
+		}
+	}
+	add(r.Nodes)
+	topologies := nodeTopologies(r)
+	for i, step := range r.Steps {
+		add(step.Nodes)
+		for _, pod := range step.Pods {
+			if domain, known := podDomain(pod, key, topologies[i]); known {
+				found[domain] = true
+			}
+		}
+	}
+	return report.SortedKeys(found)
+}
+
+// nodeTopologies are the labels of the nodes after each step, by their names.
+func nodeTopologies(r *Report) []map[string]map[string]string {
+	all := make([]map[string]map[string]string, len(r.Steps))
+	of := func(nodes []report.Node) map[string]map[string]string {
+		labels := make(map[string]map[string]string, len(nodes))
+		for _, node := range nodes {
+			labels[node.Name] = node.Topology
+		}
+		return labels
+	}
+	last := of(r.Nodes)
+	for i, step := range r.Steps {
+		if step.Nodes != nil {
+			last = of(step.Nodes)
+		}
+		all[i] = last
+	}
+	return all
+}
+
+// podDomain is the pod's failure domain of the level, empty where its node has no label, and whether it is known: a report need not
+// hold its nodes, and its pods have the labels of the step's topology keys alone.
+func podDomain(pod Pod, key string, topologies map[string]map[string]string) (string, bool) {
+	if topology, found := topologies[pod.Node]; found {
+		return topology[key], true
+	}
+	value, found := pod.Topology[key]
+	return value, found
+}
+
+// podSeries are the parts that bars are put together from: the largest workloads, all others, pods that are not ready, Pending.
+type podSeries struct {
+	list     []chart.StackSeries
+	position map[[2]string]int // of a workload; of any other, others
+	others   int
+	notReady int
+	pending  int
+}
+
+func newPodSeries(steps []Step) *podSeries {
+	const absent = -1
+	s := &podSeries{position: map[[2]string]int{}, others: absent, notReady: absent, pending: absent}
+	var order [][2]string
+	pods := map[[2]string]int{}
+	var notReady, pending, namespaced bool
+	for i := range steps {
+		for _, pod := range steps[i].Pods {
+			of := [2]string{pod.Namespace, pod.Workload}
+			if pods[of]++; pods[of] == 1 {
+				order = append(order, of)
+			}
+			pending = pending || pod.Node == ""
+			notReady = notReady || pod.Node != "" && pod.Status != "Running"
+			namespaced = namespaced || pod.Namespace != "default"
+		}
+	}
+	slices.SortStableFunc(order, func(a, b [2]string) int { return cmp.Compare(pods[b], pods[a]) })
+	add := func(name string, role chart.Role) int {
+		s.list = append(s.list, chart.StackSeries{Name: name, Role: role})
+		return len(s.list) - 1
+	}
+	for i, of := range order {
+		if i == chart.MaxColours {
+			s.others = add(words.Count(len(order)-i, "other workload"), chart.OtherWorkloads)
+			break
+		}
+		name := cmp.Or(of[1], "pods without owner")
+		if namespaced {
+			name = of[0] + "/" + name
+		}
+		s.position[of] = add(name, chart.OneWorkload)
+	}
+	if notReady {
+		s.notReady = add("not ready", chart.NotReady)
+	}
+	if pending {
+		s.pending = add("Pending", chart.Pending)
+	}
+	return s
+}
+
+// count returns the pods of the step by series and bar.
+func (s *podSeries) count(step *Step, levels []chart.StackLevel, topologies map[string]map[string]string) [][]float64 {
+	places := make([]map[string]int, len(levels)) // of the domains of each level
+	pending := 0
+	for i, level := range levels {
+		places[i] = make(map[string]int, len(level.Domains))
+		for _, domain := range level.Domains {
+			places[i][domain] = pending
+			pending++
+		}
+	}
+	values := make([][]float64, len(s.list))
+	for k := range values {
+		values[k] = make([]float64, pending+1)
+	}
+	for _, pod := range step.Pods {
+		k, known := s.position[[2]string{pod.Namespace, pod.Workload}]
+		switch {
+		case pod.Node == "":
+			k = s.pending
+			values[k][pending]++
+		case pod.Status != "Running":
+			k = s.notReady
+		case !known:
+			k = s.others
+		}
+		for i, level := range levels {
+			if domain, known := podDomain(pod, level.Key, topologies); known {
+				values[k][places[i][domain]]++
+			}
+		}
+	}
+	return values
+}

@@ -1,0 +1,70 @@
+package run
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/chart"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// The figures behind the bars of the walkthrough's fourth step, three pods on three nodes and a fourth that waits.
+func TestPodSeries(t *testing.T) {
+	r := storedReport(t)
+	levels := stackLevels(r)
+	var domains [][]string
+	for _, level := range levels {
+		domains = append(domains, level.Domains)
+	}
+	want := [][]string{{"east", "west"}, {"east-1b", "west-1a", "west-1c"}, {"affinity-worker", "affinity-worker2", "affinity-worker3"}}
+	if diff := cmp.Diff(want, domains); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	series := newPodSeries(r.Steps)
+	if diff := cmp.Diff([]chart.StackSeries{{Name: "deployment/lorem-ipsum-deployment", Role: chart.OneWorkload}, {Name: "Pending", Role: chart.Pending}}, series.list); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got := series.count(&r.Steps[3], levels, nodeTopologies(r)[3])
+	if diff := cmp.Diff([][]float64{{1, 2, 1, 1, 1, 1, 1, 1, 0}, {0, 0, 0, 0, 0, 0, 0, 0, 1}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Beyond the palette workloads are one series, and pods that are not ready are shown apart.
+func TestPodSeriesOfMany(t *testing.T) {
+	var want []chart.StackSeries
+	for i := range 6 {
+		want = append(want, chart.StackSeries{Name: fmt.Sprintf("shop/deployment/service-%d", i), Role: chart.OneWorkload})
+	}
+	want = append(want, chart.StackSeries{Name: "3 other workloads", Role: chart.OtherWorkloads}, chart.StackSeries{Name: "not ready", Role: chart.NotReady}, chart.StackSeries{Name: "Pending", Role: chart.Pending})
+	if diff := cmp.Diff(want, newPodSeries(racks().Steps).list); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// racks is a report of 38 nodes with long names in 9 racks of 3 zones, and of 9 workloads; one pod waits, one is not ready.
+func racks() *Report {
+	keys := []string{text.Region, text.Zone, "example.com/rack", text.Hostname}
+	r := &Report{Head: report.Head{Scenario: "racks"}}
+	s := Step{Name: "all", Workloads: []Workload{{}}}
+	for _, key := range keys {
+		r.Cluster.Levels = append(r.Cluster.Levels, report.Level{TopologyKey: key})
+		s.Workloads[0].Domains = append(s.Workloads[0].Domains, Distribution{TopologyKey: key})
+	}
+	for i := range 38 {
+		name := fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", i/8, i*7)
+		r.Nodes = append(r.Nodes, report.Node{Name: name, Topology: map[string]string{
+			text.Region: "eu-central-1", text.Zone: fmt.Sprintf("eu-central-1%c", 'a'+i%3), "example.com/rack": fmt.Sprintf("r%d", i%9), text.Hostname: name,
+		}})
+		for j := range i % 5 {
+			s.Pods = append(s.Pods, Pod{Namespace: "shop", Name: fmt.Sprint(i, j), Workload: fmt.Sprintf("deployment/service-%d", (i+j)%9), Node: name, Status: "Running"})
+		}
+	}
+	s.Pods = append(s.Pods, Pod{Namespace: "shop", Name: "x", Workload: "deployment/service-0"},
+		Pod{Namespace: "shop", Name: "y", Node: r.Nodes[3].Name, Workload: "deployment/service-0", Status: "NotReady"})
+	r.Steps = []Step{s}
+	return r
+}

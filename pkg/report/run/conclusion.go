@@ -1,0 +1,87 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// maxTroubles is how many steps the last line names.
+const maxTroubles = 5
+
+// conclusion says how the whole went: in which steps not every pod runs, and which expectations were not met.
+func (t *writer) conclusion() {
+	steps := t.report.Steps
+	if len(steps) == 0 {
+		t.Line(text.Bold.Cell("No steps."))
+		return
+	}
+	var parts []string
+	clean, empty := 0, 0
+	for _, s := range steps {
+		trouble := troubles(s)
+		switch {
+		case trouble != "":
+			parts = append(parts, trouble+" in "+s.Name)
+		case len(s.Pods) == 0:
+			empty++
+		default:
+			clean++
+		}
+	}
+	if more := len(parts) - maxTroubles; more > 0 && !t.All {
+		parts = append(parts[:maxTroubles:maxTroubles], "and more in "+words.Count(more, "other step"))
+	}
+	if empty > 0 {
+		parts = append([]string{fmt.Sprintf("%d without pods", empty)}, parts...)
+	}
+	switch {
+	case clean == len(steps):
+		parts = []string{"every pod running"}
+	case clean > 0:
+		parts = append([]string{fmt.Sprintf("%d with every pod running", clean)}, parts...)
+	}
+	t.Linef(text.Bold, "%s: %s", words.Count(len(steps), "step"), strings.Join(parts, ", "))
+	t.verdict()
+}
+
+// troubles says what is not as it should be after the step; "" if nothing.
+func troubles(s Step) string {
+	var parts []string
+	if n := s.Summary.Pending; n > 0 {
+		parts = append(parts, words.Count(n, "pod")+" pending")
+	}
+	if n := s.Summary.NotReady; n > 0 {
+		parts = append(parts, words.Count(n, "pod")+" not ready")
+	}
+	if n := s.Summary.Terminating; n > 0 {
+		parts = append(parts, words.Count(n, "pod")+" Terminating on lost nodes")
+	}
+	if n := len(s.Rollouts); n > 0 {
+		parts = append(parts, words.Count(n, "rollout")+" stuck")
+	}
+	return strings.Join(parts, " and ")
+}
+
+func (t *writer) verdict() {
+	total, failed := 0, 0
+	for _, s := range t.report.Steps {
+		total += len(s.Expectations)
+		failed += len(Unmet(s.Expectations))
+	}
+	switch {
+	case total == 0:
+		return
+	case failed == 0:
+		t.Linef(text.Green, "Expectations: %d of %d met", total, total)
+		return
+	}
+	t.Linef(text.Red, "Expectations: %d of %d failed", failed, total)
+	for _, s := range t.report.Steps {
+		for _, e := range Unmet(s.Expectations) {
+			t.Linef(text.Red, "  %s: %s", s.Name, e.Failure())
+		}
+	}
+}

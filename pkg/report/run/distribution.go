@@ -1,0 +1,173 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// maxSizes is how many different counts of pods are shown apart where domains are not named.
+const maxSizes = 4
+
+// workloads is a table of workloads with a column for each level.
+func (t *writer) workloads(s *stepText, workloads []Workload) {
+	var keys []string
+	for _, key := range s.keys {
+		if slices.ContainsFunc(workloads, func(w Workload) bool { return w.Distribution(key) != nil }) {
+			keys = append(keys, key)
+		}
+	}
+	titles := append([]string{"NAME", "DESIRED", "RUNNING", "PENDING"}, text.Heads(keys)...)
+	if s.namespaced {
+		titles = append([]string{"NAMESPACE"}, titles...)
+	}
+	table := [][]text.Cell{text.Bold.Row(titles...)}
+	for _, w := range workloads {
+		var cells []text.Cell
+		if s.namespaced {
+			cells = append(cells, text.Plain.Cell(text.OrNone(w.Namespace)))
+		}
+		cells = append(cells, text.Plain.Cell(w.Title()), text.Number(w.Desired, text.Plain), text.Number(w.Running, text.Plain), text.Number(w.Pending, text.Yellow))
+		for _, key := range keys {
+			pods := text.None
+			if d := w.Distribution(key); d != nil && d.used() {
+				pods = fmt.Sprintf("%s (skew %d)", d.Text(text.MaxCellDomains), d.Skew)
+			}
+			cells = append(cells, text.Plain.Cell(pods))
+		}
+		table = append(table, cells)
+	}
+	t.Table("", table...)
+}
+
+// distributions writes a line for each level of one workload.
+func (t *writer) distributions(s *stepText, w Workload) {
+	var table [][]text.Cell
+	for _, key := range s.keys {
+		if d := w.Distribution(key); d != nil && d.used() {
+			table = append(table, text.Plain.Row(key, d.Text(text.MaxDomains), fmt.Sprintf("(skew %d)", d.Skew)))
+		}
+	}
+	t.Table("", table...)
+}
+
+// Text names the domains and their pods, "east 1, west 2, 1 region empty", if there are no more domains than the limit;
+// otherwise it counts domains by their number of pods, "300 nodes: 298 with 1 pod, 1 with 2, 1 empty".
+func (d Distribution) Text(limit int) string {
+	var parts []string
+	domains := len(d.Counts) + d.Empty
+	if domains <= limit {
+		for _, c := range d.Counts {
+			parts = append(parts, fmt.Sprintf("%s %d", c.Domain, c.Pods))
+		}
+		if d.Empty > 0 && len(parts) > 0 {
+			parts = append(parts, words.Count(d.Empty, text.Noun(d.TopologyKey))+" empty")
+		}
+	} else if len(d.Counts) > 0 {
+		parts = d.sizes()
+		parts[0] = words.Count(domains, text.Noun(d.TopologyKey)) + ": " + parts[0]
+		if d.Empty > 0 {
+			parts = append(parts, fmt.Sprintf("%d empty", d.Empty))
+		}
+	}
+	if d.Unlabelled > 0 {
+		parts = append(parts, fmt.Sprintf("%d on nodes without the label", d.Unlabelled))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sizes counts the domains by their number of pods, the fewest pods first.
+func (d Distribution) sizes() []string {
+	counts := slices.Clone(d.Counts)
+	slices.SortFunc(counts, func(a, b Count) int { return cmp.Compare(a.Pods, b.Pods) })
+	var parts []string
+	for first := 0; first < len(counts); {
+		pods, last := counts[first].Pods, first
+		for last < len(counts) && counts[last].Pods == pods {
+			last++
+		}
+		size := strconv.Itoa(pods)
+		if first == 0 {
+			size = words.Count(pods, "pod")
+		}
+		parts = append(parts, fmt.Sprintf("%d with %s", last-first, size))
+		first = last
+	}
+	if len(parts) > maxSizes {
+		return []string{fmt.Sprintf("%d with %d to %d pods", len(counts), counts[0].Pods, counts[len(counts)-1].Pods)}
+	}
+	return parts
+}
+
+// rows are the workloads with all pods that have no owner as one for each namespace, in the place of the first.
+func rows(workloads []Workload) []Workload {
+	bare := map[string][]Workload{}
+	for _, w := range workloads {
+		if w.Kind == "Pod" {
+			bare[w.Namespace] = append(bare[w.Namespace], w)
+		}
+	}
+	var all []Workload
+	for _, w := range workloads {
+		switch group := bare[w.Namespace]; {
+		case w.Kind != "Pod" || len(group) == 1:
+			all = append(all, w)
+		case w.Name == group[0].Name:
+			all = append(all, merge(group))
+		}
+	}
+	return all
+}
+
+// merge adds up pods without an owner.
+func merge(pods []Workload) Workload {
+	sum := Workload{Namespace: pods[0].Namespace, Name: fmt.Sprintf("%d pods without owner", len(pods))}
+	var keys []string
+	for _, w := range pods {
+		sum.Desired += w.Desired
+		sum.Running += w.Running
+		sum.Pending += w.Pending
+		for _, d := range w.Domains {
+			if !slices.Contains(keys, d.TopologyKey) {
+				keys = append(keys, d.TopologyKey)
+			}
+		}
+	}
+	for _, key := range keys {
+		sum.Domains = append(sum.Domains, mergeDomains(pods, key))
+	}
+	return sum
+}
+
+func mergeDomains(pods []Workload, key string) Distribution {
+	sum, domains, byName := Distribution{TopologyKey: key}, 0, map[string]int{}
+	for _, w := range pods {
+		d := w.Distribution(key)
+		if d == nil {
+			continue
+		}
+		domains = max(domains, len(d.Counts)+d.Empty)
+		sum.Unlabelled += d.Unlabelled
+		for _, c := range d.Counts {
+			byName[c.Domain] += c.Pods
+		}
+	}
+	for name, n := range byName {
+		sum.Counts = append(sum.Counts, Count{Domain: name, Pods: n})
+	}
+	slices.SortFunc(sum.Counts, func(a, b Count) int { return cmp.Compare(a.Domain, b.Domain) })
+	sum.Empty = max(0, domains-len(sum.Counts))
+	if len(sum.Counts) > 0 {
+		byPods := func(a, b Count) int { return cmp.Compare(a.Pods, b.Pods) }
+		sum.Skew = slices.MaxFunc(sum.Counts, byPods).Pods
+		if sum.Empty == 0 {
+			sum.Skew -= slices.MinFunc(sum.Counts, byPods).Pods
+		}
+	}
+	return sum
+}

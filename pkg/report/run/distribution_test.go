@@ -1,0 +1,67 @@
+package run
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// spread is a distribution over domains with these numbers of pods.
+func spread(empty int, pods ...int) Distribution {
+	d := Distribution{TopologyKey: text.Zone, Empty: empty}
+	for i, n := range pods {
+		d.Counts = append(d.Counts, Count{Domain: fmt.Sprintf("zone-%c", 'a'+i), Pods: n})
+	}
+	return d
+}
+
+func TestDistributionText(t *testing.T) {
+	tests := map[string]struct {
+		d    Distribution
+		want string
+	}{
+		"named":          {spread(0, 17, 17, 16), "zone-a 17, zone-b 17, zone-c 16"},
+		"empty domain":   {spread(1, 2, 1), "zone-a 2, zone-b 1, 1 zone empty"},
+		"at the limit":   {spread(2, 1, 1), "zone-a 1, zone-b 1, 2 zones empty"},
+		"too many":       {spread(0, 1, 1, 1, 1, 2), "5 zones: 4 with 1 pod, 1 with 2"},
+		"many and empty": {spread(298, 3, 2, 2), "301 zones: 2 with 2 pods, 1 with 3, 298 empty"},
+		"many sizes":     {spread(1, 9, 2, 3, 7, 5), "6 zones: 5 with 2 to 9 pods, 1 empty"},
+		"no pod":         {spread(3), ""},
+		"no pod, many":   {spread(30), ""},
+		"unlabelled":     {Distribution{Unlabelled: 2, Empty: 1}, "2 on nodes without the label"},
+		"both":           {Distribution{Counts: []Count{{"a", 1}}, Unlabelled: 1}, "a 1, 1 on nodes without the label"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.d.Text(4); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRowsMergeBarePods(t *testing.T) {
+	pod := func(namespace, name, domain string) Workload {
+		return Workload{
+			Kind: "Pod", Namespace: namespace, Name: name, Desired: 1, Running: 1,
+			Domains: []Distribution{{TopologyKey: text.Zone, Counts: []Count{{domain, 1}}, Empty: 2, Skew: 1}},
+		}
+	}
+	web := Workload{Kind: "Deployment", Namespace: "default", Name: "web", Desired: 3, Running: 3}
+	waiting := Workload{Kind: "Pod", Namespace: "default", Name: "c", Desired: 1, Pending: 1, Domains: []Distribution{{TopologyKey: text.Zone, Empty: 3}}}
+	got := rows([]Workload{pod("default", "a", "east"), web, pod("default", "b", "north"), pod("kafka", "a", "east"), waiting, pod("default", "d", "north")})
+	want := []Workload{
+		{
+			Namespace: "default", Name: "4 pods without owner", Desired: 4, Running: 3, Pending: 1,
+			Domains: []Distribution{{TopologyKey: text.Zone, Counts: []Count{{"east", 1}, {"north", 2}}, Empty: 1, Skew: 2}},
+		},
+		web,
+		pod("kafka", "a", "east"),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

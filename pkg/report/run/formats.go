@@ -1,0 +1,74 @@
+package run
+
+import (
+	"slices"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/chart"
+	"github.com/faultline/faultline/pkg/report/format/sarif"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// Formats are the ways to write the report. Quiet is one line a step, and All lists every pod.
+var Formats = report.Formats[Report]{
+	report.Text("text", func(r *Report, opts report.Options) []byte { return textPage(r, opts, false) }),
+	report.Text("wide", func(r *Report, opts report.Options) []byte { return textPage(r, opts, true) }),
+	report.JSON(complete),
+	report.YAML(complete),
+	report.Plain("markdown", markdownPage),
+	report.Encoded("html", func(r *Report) ([]byte, error) { return r.Page().HTML() }),
+	report.Encoded("csv", podsCSV),
+	report.Encoded("junit", expectationsJUnit),
+	report.Encoded("sarif", func(r *Report) ([]byte, error) { return sarif.Findings(r.Head, r.Findings()) }),
+	chart.SVG(drawing),
+	chart.PNG(drawing),
+	report.Plain("name", names),
+}
+
+func textPage(r *Report, opts report.Options, wide bool) []byte {
+	t := writer{Page: text.NewPage(opts), report: r, wide: wide}
+	if opts.Quiet {
+		t.quiet()
+	} else {
+		t.everything()
+	}
+	return t.Bytes()
+}
+
+// complete returns the report with an empty list for each missing one that the schema requires, since a consumer that
+// loops over steps should not have to guard against null.
+func complete(r *Report) *Report {
+	c := *r
+	c.Head = report.CompleteHead(c.Head)
+	c.Steps = report.List(slices.Clone(c.Steps))
+	for i := range c.Steps {
+		workloads := slices.Clone(c.Steps[i].Workloads)
+		for j := range workloads {
+			workloads[j].Domains = slices.Clone(workloads[j].Domains)
+			for k := range workloads[j].Domains {
+				workloads[j].Domains[k].Counts = report.List(workloads[j].Domains[k].Counts)
+			}
+		}
+		c.Steps[i].Workloads = workloads
+	}
+	return &c
+}
+
+// names are the pods after the last step, a line each, as "kubectl get pods -o name" prints them. Where they stand in several
+// namespaces, which kubectl would leave out, the namespace goes between: pod/kafka/broker-0.
+func names(r *Report) []byte {
+	if len(r.Steps) == 0 {
+		return nil
+	}
+	pods := r.Steps[len(r.Steps)-1].Pods
+	several := slices.ContainsFunc(pods, func(pod Pod) bool { return pod.Namespace != pods[0].Namespace })
+	var p text.Page
+	for _, pod := range pods {
+		if several {
+			p.Linef(text.Plain, "pod/%s/%s", pod.Namespace, pod.Name)
+		} else {
+			p.Linef(text.Plain, "pod/%s", pod.Name)
+		}
+	}
+	return p.Out.Bytes()
+}

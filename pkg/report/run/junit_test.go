@@ -1,0 +1,60 @@
+package run
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/junit"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+func decodeJUnit(t *testing.T, data string) junit.Suites {
+	t.Helper()
+	var suites junit.Suites
+	if err := xml.Unmarshal([]byte(data), &suites); err != nil {
+		t.Fatalf("%v in\n%s", err, data)
+	}
+	suites.XMLName = xml.Name{}
+	return suites
+}
+
+func TestExpectationsJUnit(t *testing.T) {
+	r := sourced()
+	r.Steps = append(r.Steps, Step{Name: "wait"})
+	want := junit.Suites{Name: "shop", Tests: 4, Failures: 2, Time: "0", Suites: []junit.Suite{
+		{Name: "new-image", Tests: 3, Failures: 2, Time: "0", Cases: []junit.Case{
+			{Name: "0 pods Pending", Classname: "shop.new-image", File: "scenario.yaml", Line: 12, Time: "0", Failure: &junit.Failure{
+				Message: "want 0 pods Pending, got 4 pods Pending", Type: expect.NotMet,
+				Text: "want 0 pods Pending\ngot  4 pods Pending\nwhy  deployment/web: no node has room.\n2 pods of shop/deployment/web Pending: no room\n" +
+					"1 pod of shop/deployment/web Pending: no zone\n1 pod of shop/pod/bare Pending: kube-scheduler gave no message",
+			}},
+			{Name: "1 pod in each zone", Classname: "shop.new-image", File: "scenario.yaml", Line: 13, Time: "0"},
+			{Name: "rollouts end", Classname: "shop.new-image", Time: "0", Failure: &junit.Failure{
+				Message: "want rollouts end, got deployment/web", Type: expect.NotMet,
+				Text: "want rollouts end\ngot  deployment/web\nwhy  deployment/web: no node has room.\n2 pods of shop/deployment/web Pending: no room\n" +
+					"1 pod of shop/deployment/web Pending: no zone\n1 pod of shop/pod/bare Pending: kube-scheduler gave no message",
+			}},
+		}},
+		{Name: "wait", Tests: 1, Time: "0", Cases: []junit.Case{{Name: "runs", Classname: "shop.wait", Time: "0"}}},
+	}}
+	if diff := cmp.Diff(want, decodeJUnit(t, write(t, r, "junit", report.Options{}))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What XML cannot hold, and what would end a section of characters, comes through as it is shown elsewhere.
+func TestJUnitHostile(t *testing.T) {
+	const hostile = "a\x00\x1b]]>\n<b>&\ufffe\xff"
+	r := &Report{Head: report.Head{Scenario: hostile}, Steps: []Step{{Name: hostile, Why: []string{hostile},
+		Expectations: []Expectation{{Want: hostile, Got: hostile, Source: &report.Source{File: hostile, Line: 1}}}}}}
+	got := decodeJUnit(t, write(t, r, "junit", report.Options{}))
+	c := got.Suites[0].Cases[0]
+	if shown := text.Clean(hostile); got.Name != shown || c.Name != shown || c.File != shown || !strings.Contains(c.Failure.Text, "why  "+shown) {
+		t.Errorf("%+v", c)
+	}
+}

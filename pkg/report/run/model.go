@@ -1,0 +1,212 @@
+// Package run is the report on a run: where the pods are after each step, why, and which expectations were met.
+package run
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+// Kind is the kind of a report on a run.
+const Kind = "Report"
+
+// Report is what a simulation found, step by step.
+type Report struct {
+	report.Head
+	// Nodes are the cluster's nodes before the first step, in its order.
+	Nodes []report.Node `json:"nodes,omitempty"`
+	// Steps are what happened, in order.
+	Steps []Step `json:"steps"`
+}
+
+// Met tells whether every expectation of every step was met.
+func (r *Report) Met() bool {
+	for _, step := range r.Steps {
+		for _, expectation := range step.Expectations {
+			if !expectation.Met {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Step is one step and the cluster after it.
+type Step struct {
+	// Name is the step's name.
+	Name string `json:"name"`
+	// Action says in a few words what was done, as kubectl would be asked to.
+	Action string `json:"action"`
+	// Summary counts the pods after the step.
+	Summary Summary `json:"summary"`
+	// Nodes are the nodes after the step, where they are not the same as before it.
+	Nodes []report.Node `json:"nodes,omitempty"`
+	// TopologyKeys are the node labels by which the rules of these pods spread or gather them, widest first.
+	TopologyKeys []string `json:"topologyKeys,omitempty"`
+	// Workloads are the controllers (and bare pods) with their pods' distribution, in order of arrival.
+	Workloads []Workload `json:"workloads,omitempty"`
+	// Pods are all pods after the step, workload by workload, in order of arrival.
+	Pods []Pod `json:"pods,omitempty"`
+	// Preempted are the pods that had to make room in this step.
+	Preempted []Preemption `json:"preempted,omitempty"`
+	// Rollouts are the updates that have not come to their end, and the controllers that hold pods back. Pods of a first
+	// revision that wait for a node are only Pending.
+	Rollouts []Rollout `json:"rollouts,omitempty"`
+	// Why says in a sentence each what decided this step.
+	Why []string `json:"why,omitempty"`
+	// Notes are what Faultline assumed, added or could not do in this step.
+	Notes []string `json:"notes,omitempty"`
+	// Expectations are what the scenario expected of the step, and whether it came so.
+	Expectations []Expectation `json:"expectations,omitempty"`
+}
+
+// Summary counts pods.
+type Summary struct {
+	// Pods is the number of pods, without those that are being deleted; Running, Pending and NotReady (running, on a node that is lost) add
+	// up to it.
+	Pods     int `json:"pods"`
+	Running  int `json:"running"`
+	Pending  int `json:"pending"`
+	NotReady int `json:"notReady,omitempty"`
+	// Terminating is the number of pods that are being deleted, and whose kubelet has not ended them.
+	Terminating int `json:"terminating,omitempty"`
+	// Placed is the number that got their node in this step.
+	Placed int `json:"placed"`
+	// Preempted is the number that lost it to others in this step.
+	Preempted int `json:"preempted,omitempty"`
+}
+
+// Workload is a set of pods with one owner.
+type Workload struct {
+	// Kind is that of the outermost owner (Deployment, StatefulSet, …), or Pod for a pod without one.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Desired is the number of pods that its spec asks for.
+	Desired int `json:"desired"`
+	// Running is the number of its pods that have a node, Pending of those that have none.
+	Running int `json:"running"`
+	Pending int `json:"pending"`
+	// NotCreated are the pods that its controller has not made, with the reason in Rollout.
+	NotCreated []string `json:"notCreated,omitempty"`
+	// Source is where its object stands; missing where no file has it.
+	Source *report.Source `json:"source,omitempty"`
+	// Domains are its running pods counted by failure domain, one entry a level, widest first.
+	Domains []Distribution `json:"domains,omitempty"`
+}
+
+// Title is the workload as kubectl names it: deployment/web. The row of several pods without an owner has words instead.
+func (w Workload) Title() string {
+	if w.Kind == "" {
+		return w.Name
+	}
+	return strings.ToLower(w.Kind) + "/" + w.Name
+}
+
+func (w Workload) Distribution(key string) *Distribution {
+	i := slices.IndexFunc(w.Domains, func(d Distribution) bool { return d.TopologyKey == key })
+	if i < 0 {
+		return nil
+	}
+	return &w.Domains[i]
+}
+
+// Distribution counts pods by failure domain of one level.
+type Distribution struct {
+	TopologyKey string `json:"topologyKey"`
+	// Counts are the pods in each domain that has one, in order of the domain's name.
+	Counts []Count `json:"counts"`
+	// Empty is the number of domains without a pod, those apart whose nodes all have a taint that such pods do not tolerate.
+	Empty int `json:"empty"`
+	// Unlabelled is the number of pods on nodes without the label.
+	Unlabelled int `json:"unlabelled,omitempty"`
+	// Skew is the largest count less the smallest, empty domains included.
+	Skew int `json:"skew"`
+}
+
+// used tells whether any pod runs.
+func (d Distribution) used() bool { return len(d.Counts)+d.Unlabelled > 0 }
+
+// Count is a number of pods in a domain.
+type Count struct {
+	Domain string `json:"domain"`
+	Pods   int    `json:"pods"`
+}
+
+// Pod is a pod and where it stands.
+type Pod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
+	Workload string `json:"workload,omitempty"`
+	// Ready is kubectl's READY column: ready containers of all.
+	Ready string `json:"ready"`
+	// Status is kubectl's STATUS column: Running, Pending, SchedulingGated, Terminating, ….
+	Status string `json:"status"`
+	// Node is the pod's node; empty while it is Pending.
+	Node string `json:"node,omitempty"`
+	// Nominated is the node that preemption has reserved for the pod.
+	Nominated string `json:"nominated,omitempty"`
+	// Topology holds the node's values for the step's topologyKeys; a missing key is a label that the node lacks.
+	Topology map[string]string `json:"topology,omitempty"`
+	// Message is kube-scheduler's FailedScheduling text for a Pending pod, or the API server's for one that has scheduling gates.
+	Message string `json:"message,omitempty"`
+	// Gates are the pod's scheduling gates while it is Pending.
+	Gates []string `json:"gates,omitempty"`
+	// Reasons count the nodes by refusing plugin for a Pending pod.
+	Reasons []report.Reason `json:"reasons,omitempty"`
+	// Decision is how the node was chosen, for a pod that was placed in this step.
+	Decision *report.Decision `json:"decision,omitempty"`
+	// Cycle is what every plugin said of the nodes, for a pod that the scheduler looked at in this step, where that was asked for.
+	Cycle *report.Cycle `json:"cycle,omitempty"`
+}
+
+// Preemption is a pod that made room for another.
+type Preemption struct {
+	// Victim and For are namespace/name.
+	Victim string `json:"victim"`
+	For    string `json:"for"`
+	Node   string `json:"node"`
+}
+
+// Rollout is a rollout that has not come to its end.
+type Rollout struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Desired   int    `json:"desired"`
+	// Updated is the number of pods of the new revision, Old of earlier ones, Ready of both.
+	Updated int `json:"updated"`
+	Old     int `json:"old"`
+	Ready   int `json:"ready"`
+	// NotCreated are pods that the controller holds back.
+	NotCreated []string `json:"notCreated,omitempty"`
+	// Waiting says in one sentence which pod waits for what.
+	Waiting string `json:"waiting"`
+}
+
+// Expectation is what a scenario expected, and what it saw.
+type Expectation struct {
+	// Want is the expectation in words; Got is what was seen.
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	Met  bool   `json:"met"`
+	// Why says in one line what is behind an expectation that is not met: the pods concerned, and kube-scheduler's messages.
+	Why string `json:"why,omitempty"`
+	// Source is where the expectation stands; missing where no file has it.
+	Source *report.Source `json:"source,omitempty"`
+}
+
+func (e Expectation) Failure() string { return expect.Expectation{Want: e.Want, Got: e.Got}.String() }
+
+func Unmet(expectations []Expectation) []Expectation {
+	var failed []Expectation
+	for _, e := range expectations {
+		if !e.Met {
+			failed = append(failed, e)
+		}
+	}
+	return failed
+}

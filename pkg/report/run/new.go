@@ -1,0 +1,328 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// New puts what a simulation found into the model, with the judged expectations of each step. The version is Faultline's own.
+func New(result *simulation.Result, judged [][]expect.Expectation, version string) *Report {
+	r := &Report{Head: report.NewHead(result, Kind, version)}
+	levels := topology.Levels(result.Initial.Nodes, result.Scenario.LevelKeys...)
+	r.Nodes = report.NewNodes(result.Initial.Nodes, levels)
+	before := result.Initial
+	for i := range result.Steps {
+		step := newStep(&result.Steps[i], judged[i], result.Scenario)
+		if after := result.Steps[i].State; !slices.Equal(before.Nodes, after.Nodes) {
+			step.Nodes = report.NewNodes(after.Nodes, levels)
+		}
+		before = result.Steps[i].State
+		r.Steps = append(r.Steps, step)
+	}
+	return r
+}
+
+func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.Scenario) Step {
+	s := Step{Name: step.Name, Action: step.Action, Why: step.Why(), Notes: step.Notes}
+	view := newView(step, from.LevelKeys)
+	s.TopologyKeys = view.keys
+	s.Pods = view.pods()
+	s.Workloads = view.workloads(s.Pods)
+	for i := range s.Pods {
+		if s.Pods[i].Status == statusTerminating {
+			s.Summary.Terminating++
+			continue
+		}
+		s.Summary.Pods++
+		switch {
+		case s.Pods[i].Node == "":
+			s.Summary.Pending++
+		case s.Pods[i].Status == string(v1.PodRunning):
+			s.Summary.Running++
+		default:
+			s.Summary.NotReady++
+		}
+	}
+	s.Summary.Placed, s.Summary.Preempted = len(step.Placed), len(step.Preempted)
+	for _, p := range step.Preempted {
+		s.Preempted = append(s.Preempted, Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node})
+	}
+	for _, rollout := range step.Rollouts {
+		if !rollout.Stuck() {
+			continue
+		}
+		s.Rollouts = append(s.Rollouts, Rollout{
+			Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name, Desired: rollout.Desired, Updated: rollout.Updated,
+			Old: rollout.Old, Ready: rollout.Ready, NotCreated: rollout.NotCreated, Waiting: rollout.Waiting,
+		})
+	}
+	for _, e := range judged {
+		expectation := Expectation{Want: e.Want, Got: e.Got, Met: e.Met, Why: e.Why}
+		if e.Source != nil {
+			expectation.Source = report.NewSource(*e.Source)
+		}
+		s.Expectations = append(s.Expectations, expectation)
+	}
+	for i := range s.Workloads {
+		w := &s.Workloads[i]
+		w.Source = report.SourceOf(from, step.Name, cluster.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
+	}
+	return s
+}
+
+// view is a step's state, prepared for looking things up.
+type view struct {
+	step    *simulation.Step
+	keys    []string // the topology keys that the pods' rules mention, widest first
+	levels  []string // those whose distribution is shown: keys, or all that the nodes have
+	nodes   map[string]*v1.Node
+	domains map[string][]topology.Domain // by topology key, for all workloads
+	owner   func(*v1.Pod) cluster.Ref
+	placed  map[types.UID]*placement.Placement
+	pending map[types.UID]*placement.Pending
+}
+
+func newView(step *simulation.Step, levelKeys []string) *view {
+	v := &view{
+		step:    step,
+		nodes:   step.State.NodesByName(),
+		domains: map[string][]topology.Domain{},
+		owner:   step.State.Owners(),
+		placed:  make(map[types.UID]*placement.Placement, len(step.Placed)),
+		pending: make(map[types.UID]*placement.Pending, len(step.Pending)),
+	}
+	for i := range step.Placed {
+		v.placed[step.Placed[i].Pod.UID] = &step.Placed[i]
+	}
+	for i := range step.Pending {
+		v.pending[step.Pending[i].Pod.UID] = &step.Pending[i]
+	}
+	v.keys = topologyKeys(step.State)
+	v.levels = v.keys
+	if len(v.levels) == 0 {
+		v.levels = topology.Levels(step.State.Nodes, levelKeys...)
+	}
+	return v
+}
+
+// pods returns the pods, workload by workload in order of arrival.
+func (v *view) pods() []Pod {
+	order := map[cluster.Ref]int{}
+	var live []*v1.Pod
+	for _, pod := range v.step.State.Pods {
+		if cluster.Terminal(pod) {
+			continue
+		}
+		live = append(live, pod)
+		// Bare pods are one another's company: they stay in order of arrival.
+		if o := v.owner(pod); order[o] == 0 {
+			order[o] = len(order) + 1
+		}
+	}
+	slices.SortStableFunc(live, func(a, b *v1.Pod) int { return cmp.Compare(order[v.owner(a)], order[v.owner(b)]) })
+	pods := make([]Pod, 0, len(live))
+	for _, pod := range live {
+		pods = append(pods, v.pod(pod))
+	}
+	return pods
+}
+
+// What kubectl prints of pods besides their phases.
+const (
+	statusGated       = v1.PodReasonSchedulingGated
+	statusTerminating = "Terminating"
+)
+
+func (v *view) pod(pod *v1.Pod) Pod {
+	p := Pod{
+		Namespace: pod.Namespace,
+		Name:      pod.Name,
+		Status:    string(v1.PodPending),
+		Ready:     fmt.Sprintf("0/%d", len(pod.Spec.Containers)),
+		Node:      pod.Spec.NodeName,
+	}
+	if o := v.owner(pod); o.Kind != "Pod" {
+		p.Workload = o.String()
+	}
+	if node := v.nodes[pod.Spec.NodeName]; node != nil {
+		for _, key := range v.keys {
+			if value, found := node.Labels[key]; found {
+				if p.Topology == nil {
+					p.Topology = map[string]string{}
+				}
+				p.Topology[key] = value
+			}
+		}
+	}
+	switch {
+	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) > 0:
+		p.Status = statusGated
+		for _, gate := range pod.Spec.SchedulingGates {
+			p.Gates = append(p.Gates, gate.Name)
+		}
+	case pod.Spec.NodeName != "" && pod.DeletionTimestamp != nil:
+		p.Status = statusTerminating
+	case pod.Spec.NodeName != "" && notReady(pod):
+		p.Status = "NotReady"
+	case pod.Spec.NodeName != "":
+		p.Status = string(v1.PodRunning)
+		p.Ready = fmt.Sprintf("%d/%[1]d", len(pod.Spec.Containers))
+	}
+	if pending := v.pending[pod.UID]; pending != nil && pod.Spec.NodeName == "" {
+		p.Message, p.Nominated = pending.Message, pending.Nominated
+		p.Reasons = report.NewReasons(pending.Reasons)
+		p.Cycle = report.NewCycle(pending.Cycle, "")
+	}
+	if placed := v.placed[pod.UID]; placed != nil {
+		p.Decision = report.NewDecision(placed)
+		p.Cycle = report.NewCycle(placed.Cycle, placed.Node)
+	}
+	return p
+}
+
+// notReady reports whether the pod's condition says so; pods of manifests that are bound already may have none.
+func notReady(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status != v1.ConditionTrue
+	})
+}
+
+// workloads sums the pods up by owner; bare pods are each their own.
+func (v *view) workloads(pods []Pod) []Workload {
+	wanted := v.step.State.Desired()
+	notCreated := map[cluster.Ref][]string{}
+	for _, rollout := range v.step.Rollouts {
+		notCreated[cluster.Ref{Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name}] = rollout.NotCreated
+	}
+	var workloads []*Workload
+	index := map[cluster.Ref]*Workload{}
+	nodes := map[cluster.Ref][]string{}
+	sample := map[cluster.Ref]*v1.Pod{}
+	add := func(o cluster.Ref) *Workload {
+		w := index[o]
+		if w == nil {
+			w = &Workload{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, NotCreated: notCreated[o]}
+			index[o] = w
+			workloads = append(workloads, w)
+		}
+		return w
+	}
+	byName := make(map[types.NamespacedName]*v1.Pod, len(v.step.State.Pods))
+	for _, pod := range v.step.State.Pods {
+		byName[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
+	}
+	for i := range pods {
+		pod := byName[types.NamespacedName{Namespace: pods[i].Namespace, Name: pods[i].Name}]
+		o := v.owner(pod)
+		w := add(o)
+		sample[o] = pod
+		if pods[i].Status == statusTerminating {
+			continue // its controller no longer counts it
+		}
+		w.Desired++
+		if pods[i].Node == "" {
+			w.Pending++
+			continue
+		}
+		w.Running++
+		nodes[o] = append(nodes[o], pods[i].Node)
+	}
+	for _, o := range slices.SortedFunc(maps.Keys(wanted), cluster.Ref.Compare) {
+		add(o).Desired = wanted[o]
+	}
+	summed := make([]Workload, len(workloads))
+	for i, w := range workloads {
+		o := cluster.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+		for _, key := range v.levels {
+			w.Domains = append(w.Domains, v.distribution(key, nodes[o], sample[o]))
+		}
+		summed[i] = *w
+	}
+	return summed
+}
+
+// distribution counts the nodes of a workload's pods by domain. A domain whose nodes all repel such pods is no empty one.
+func (v *view) distribution(key string, nodes []string, pod *v1.Pod) Distribution {
+	d := Distribution{TopologyKey: key}
+	onNode := map[string]int{}
+	for _, name := range nodes {
+		if node := v.nodes[name]; node != nil {
+			if _, found := node.Labels[key]; found {
+				onNode[name]++
+				continue
+			}
+		}
+		d.Unlabelled++
+	}
+	domains, found := v.domains[key]
+	if !found {
+		domains, _ = topology.Domains(v.step.State.Nodes, key)
+		v.domains[key] = domains
+	}
+	var counts []metric.InDomain
+	counts, d.Skew = metric.Count(domains, onNode, pod)
+	for _, c := range counts {
+		if c.Pods == 0 {
+			d.Empty++
+		} else {
+			d.Counts = append(d.Counts, Count(c))
+		}
+	}
+	return d
+}
+
+// topologyKeys returns the keys by which the pods' rules spread or gather them, in the order of topology.Levels, others last.
+func topologyKeys(state *cluster.State) []string {
+	var keys []string
+	add := func(key string) {
+		if key != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	seen := map[types.UID]bool{}
+	for _, pod := range state.Pods {
+		// The pods of one controller share their rules.
+		for _, ref := range pod.OwnerReferences {
+			if seen[ref.UID] {
+				continue
+			}
+			seen[ref.UID] = true
+		}
+		rules := rule.Of(&pod.Spec)
+		for _, r := range rules { // spread constraints first
+			if r.Kind == rule.Spread {
+				add(r.TopologyKey)
+			}
+		}
+		for _, r := range rules {
+			add(r.TopologyKey)
+		}
+	}
+	levels := topology.Levels(state.Nodes, keys...)
+	slices.SortStableFunc(keys, func(a, b string) int {
+		return cmp.Compare(rank(levels, a), rank(levels, b))
+	})
+	return keys
+}
+
+func rank(levels []string, key string) int {
+	if i := slices.Index(levels, key); i >= 0 {
+		return i
+	}
+	return len(levels)
+}

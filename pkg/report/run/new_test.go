@@ -1,0 +1,141 @@
+package run
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/simulation"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// world is the result of one step on nodes a-1, a-2, b-1 and n-1, which has no zone and a taint: web, a Deployment of 5, has pods on a-1,
+// a-1 and b-1, one that waits, and one that is being deleted on a-2; a bare pod runs on n-1, one is gated, and one has ended.
+func world(t *testing.T) *simulation.Result {
+	t.Helper()
+	nodes := reporttest.Nodes("a-1", "a-2", "b-1", "n-1")
+	delete(nodes[3].Labels, v1.LabelTopologyZone)
+	nodes[3].Spec = v1.NodeSpec{Unschedulable: true, Taints: []v1.Taint{{Key: "dedicated", Value: "batch", Effect: v1.TaintEffectNoSchedule}}}
+	nodes[3].Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
+	r := reporttest.Result(t, nodes, "apply")
+	r.Notes = []string{"A note of the run."}
+
+	replicas, yes := int32(5), true
+	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "web"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas}}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-1", UID: "set", OwnerReferences: []metav1.OwnerReference{{Kind: "Deployment", Name: "web", UID: "web", Controller: &yes}}}}
+	pod := func(name, node, owner string) *v1.Pod {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}, Spec: v1.PodSpec{NodeName: node, Containers: make([]v1.Container, 2)}}
+		if owner != "" {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: owner, UID: "set", Controller: &yes}}
+			p.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{TopologyKey: v1.LabelTopologyZone, MaxSkew: 1}}
+		}
+		return p
+	}
+	ending := pod("web-1-e", "a-2", "web-1")
+	ending.DeletionTimestamp = &metav1.Time{}
+	gated := pod("gated", "", "")
+	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/quota"}}
+	ended := pod("ended", "a-1", "")
+	ended.Status.Phase = v1.PodSucceeded
+	lost := pod("bare", "n-1", "")
+	lost.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse}}
+	pods := []*v1.Pod{pod("web-1-a", "a-1", "web-1"), lost, pod("web-1-b", "a-1", "web-1"), pod("web-1-c", "b-1", "web-1"), pod("web-1-d", "", "web-1"), ending, gated, ended}
+
+	step := &r.Steps[0]
+	step.State = &cluster.State{Nodes: nodes, Deployments: []*appsv1.Deployment{web}, ReplicaSets: []*appsv1.ReplicaSet{set}, Pods: pods}
+	step.Placed = []placement.Placement{
+		{Pod: pods[0], Node: "a-1", Feasible: 3, Scored: 3, Ties: 1, Margin: 40, RunnerUp: &placement.NodeScore{Node: "b-1", Scores: []placement.Score{{Plugin: "Fit", Weighted: 60}, {Plugin: "Spread", Weighted: 100}}},
+			Scores: []placement.Score{{Plugin: "Fit", Weighted: 50}, {Plugin: "Spread", Weighted: 150}}, Deciders: []placement.Decider{{Plugin: "Spread"}}},
+		{Pod: pods[2], Node: "a-1", Feasible: 1},
+	}
+	step.Pending = []placement.Pending{{Pod: pods[4], Message: "0/4 nodes are available: 4 Insufficient cpu.", Reasons: []placement.Reason{{Plugin: "NodeResourcesFit", Message: "Insufficient cpu", Nodes: 4}}}}
+	step.Preempted = []placement.Preemption{{Victim: pod("old", "b-1", ""), For: pods[3], Node: "b-1"}}
+	step.Rollouts = []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Desired: 5, Updated: 3, Old: 1, Ready: 3, NotCreated: []string{"web-1-f"}, Waiting: "web-1-d waits for a node"}}
+	step.Notes = []string{"A note of the step."}
+	return r
+}
+
+func newReport(t *testing.T) *Report {
+	t.Helper()
+	judged := [][]expect.Expectation{{
+		{Want: "0 pods Pending", Got: "1 pod Pending", Why: "no room", Source: &manifest.Source{File: "scenario.yaml", Line: 9}},
+		{Want: "web runs", Got: "it does", Met: true},
+	}}
+	return New(world(t), judged, "v0.1.0")
+}
+
+// By hand: of the 7 pods that have not ended one is being deleted; 3 run, 2 wait, and 1 is on a node that is lost.
+func TestNew(t *testing.T) {
+	r := newReport(t)
+	reporttest.Golden(t, "new/report.json", reporttest.Write(t, Formats, r, "json", report.Options{}))
+	reporttest.Golden(t, "new/report.text", reporttest.Write(t, Formats, r, "wide", report.Options{All: true}))
+	s := r.Steps[0]
+	if want := (Summary{Pods: 6, Running: 3, Pending: 2, NotReady: 1, Terminating: 1, Placed: 2, Preempted: 1}); s.Summary != want {
+		t.Errorf("%+v, want %+v", s.Summary, want)
+	}
+	if diff := cmp.Diff([]string{v1.LabelTopologyZone}, s.TopologyKeys); diff != "" {
+		t.Errorf("topology keys (-want +got):\n%s", diff)
+	}
+	type row struct{ Name, Ready, Status, Node, Workload, Zone string }
+	var got []row
+	for _, p := range s.Pods {
+		got = append(got, row{p.Name, p.Ready, p.Status, p.Node, p.Workload, p.Topology[v1.LabelTopologyZone]})
+	}
+	want := []row{ // workload by workload, in order of arrival
+		{"web-1-a", "2/2", "Running", "a-1", "deployment/web", "a"}, {"web-1-b", "2/2", "Running", "a-1", "deployment/web", "a"},
+		{"web-1-c", "2/2", "Running", "b-1", "deployment/web", "b"}, {"web-1-d", "0/2", "Pending", "", "deployment/web", ""},
+		{"web-1-e", "0/2", "Terminating", "a-2", "deployment/web", "a"}, {"bare", "0/2", "NotReady", "n-1", "", ""},
+		{"gated", "0/2", "SchedulingGated", "", "", ""},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+	web := s.Workloads[0]
+	if web.Desired != 5 || web.Running != 3 || web.Pending != 1 || !cmp.Equal(web.NotCreated, []string{"web-1-f"}) {
+		t.Errorf("%+v", web)
+	}
+	if diff := cmp.Diff([]Distribution{{TopologyKey: v1.LabelTopologyZone, Counts: []Count{{"a", 2}, {"b", 1}}, Skew: 1}}, web.Domains); diff != "" {
+		t.Errorf("distribution (-want +got):\n%s", diff)
+	}
+	decision := &report.Decision{Feasible: 3, Scored: 3, Ties: 1, Margin: 40, RunnerUp: "b-1", Deciders: []string{"Spread"},
+		Scores: []report.Score{{Plugin: "Fit", Weighted: 50, Ahead: -10}, {Plugin: "Spread", Weighted: 150, Ahead: 50}}}
+	if diff := cmp.Diff(decision, s.Pods[0].Decision); diff != "" {
+		t.Errorf("decision (-want +got):\n%s", diff)
+	}
+	if n := r.Nodes[3]; !n.Unschedulable || !n.NotReady || n.CPU != 4 || n.Memory != 8<<30 || !cmp.Equal(n.Taints, []string{"dedicated=batch:NoSchedule"}) {
+		t.Errorf("%+v", n)
+	}
+	if diff := cmp.Diff(report.Cluster{Nodes: 4, Levels: []report.Level{{TopologyKey: v1.LabelTopologyZone, Domains: 2, Unlabelled: 1}, {TopologyKey: v1.LabelHostname, Domains: 4}}}, r.Cluster); diff != "" {
+		t.Errorf("cluster (-want +got):\n%s", diff)
+	}
+	if r.Met() || s.Nodes != nil {
+		t.Error("an unmet expectation is met, or nodes are listed that did not change")
+	}
+}
+
+// Rules about domains of the same rank keep their order: spread constraints, then affinity.
+func TestTopologyKeys(t *testing.T) {
+	term := func(key string) v1.PodAffinityTerm { return v1.PodAffinityTerm{TopologyKey: key} }
+	p := &v1.Pod{Spec: v1.PodSpec{
+		TopologySpreadConstraints: []v1.TopologySpreadConstraint{{TopologyKey: "unknown"}, {TopologyKey: v1.LabelHostname}},
+		Affinity: &v1.Affinity{
+			PodAffinity:     &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term("other")}},
+			PodAntiAffinity: &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{{PodAffinityTerm: term(v1.LabelTopologyZone)}, {PodAffinityTerm: term("other")}}},
+		},
+	}}
+	got := topologyKeys(&cluster.State{Nodes: reporttest.Nodes("a-1"), Pods: []*v1.Pod{p}})
+	if diff := cmp.Diff([]string{v1.LabelTopologyZone, v1.LabelHostname, "unknown", "other"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,64 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/faultline/faultline/pkg/report/format/page"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Page is the page of the report. What failures take can be added to its data.
+func (r *Report) Page() *page.Page {
+	p := &page.Page{Head: r.Head, Data: page.Data{Report: r}}
+	p.Verdict, p.Outcome = verdict(r.Steps)
+	for _, step := range r.Steps {
+		s := page.Step{Name: step.Name, Action: step.Action, Running: step.Summary.Running, Pending: step.Summary.Pending}
+		for _, e := range step.Expectations {
+			s.Expectations = append(s.Expectations, page.Expectation{Want: e.Want, Got: e.Got, Met: e.Met})
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	return p
+}
+
+// verdict is one sentence: whether the expectations were met, and whether every pod runs.
+func verdict(steps []Step) (sentence, outcome string) {
+	if len(steps) == 0 {
+		return "The scenario has no steps.", "open"
+	}
+	total, failed := 0, 0
+	for _, step := range steps {
+		total += len(step.Expectations)
+		failed += len(Unmet(step.Expectations))
+	}
+	switch {
+	case total == 0:
+		sentence, outcome = "Nothing was expected", "open"
+	case failed == 0:
+		sentence, outcome = fmt.Sprintf("%d of %s met", total, words.Count(total, "expectation")), "met"
+	default:
+		sentence, outcome = fmt.Sprintf("%d of %s not met", failed, words.Count(total, "expectation")), "failed"
+	}
+	last := steps[len(steps)-1].Summary
+	switch {
+	case last.Pods == 0:
+		sentence += "; after the last step there are no pods"
+	case last.Running == last.Pods:
+		sentence += "; after the last step every pod runs (" + fmt.Sprint(last.Pods) + ")"
+	default:
+		sentence += fmt.Sprintf("; after the last step %d of %s running, %d Pending", last.Running, words.Count(last.Pods, "pod"), last.Pending)
+		if last.NotReady > 0 {
+			sentence += fmt.Sprintf(", %d on lost nodes", last.NotReady)
+		}
+	}
+	waiting := 0
+	for _, step := range steps[:len(steps)-1] {
+		if step.Summary.Pending > 0 {
+			waiting++
+		}
+	}
+	if waiting > 0 {
+		sentence += fmt.Sprintf("; pods stayed Pending in %s before it", words.Count(waiting, "step"))
+	}
+	return sentence + ".", outcome
+}

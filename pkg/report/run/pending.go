@@ -1,0 +1,112 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// refusals are the step's Pending pods, those of one workload with the same message together.
+func (s *Step) refusals() [][]Pod {
+	return report.Group(s.pendingPods(), func(pod Pod) [4]string { return [4]string{pod.Namespace, pod.Workload, pod.Message, pod.Nominated} })
+}
+
+func (s *Step) pendingPods() []Pod {
+	return slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Node != "" })
+}
+
+// pending says of each Pending pod what kube-scheduler said. Pods of one workload with the same message are shown once; the
+// message is never wrapped or shortened.
+func (t *writer) pending(s *stepText) {
+	groups := s.refusals()
+	if len(groups) == 0 {
+		return
+	}
+	t.Linef(text.Yellow, "Pending %d:", len(s.pendingPods()))
+	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
+		first := groups[i][0]
+		t.Linef(text.Plain, "  %s", s.waiting(groups[i]))
+		t.Linef(text.Plain, "    %s", text.Refused(first.Message))
+		if len(first.Gates) > 0 {
+			t.Linef(text.Plain, "    Gates: %s", strings.Join(first.Gates, ", "))
+		}
+		if first.Nominated != "" {
+			t.Linef(text.Plain, "    Nominated to %s, where preemption makes room", first.Nominated)
+		}
+		if t.wide {
+			t.reasons(first.Reasons)
+		}
+	})
+}
+
+// waiting names one pod, or counts several of one workload.
+func (s *stepText) waiting(pods []Pod) string {
+	first := pods[0]
+	if len(pods) == 1 {
+		return s.qualified(first.Namespace, first.Name)
+	}
+	line := words.Count(len(pods), "pod") + " without owner"
+	if first.Workload != "" {
+		line = words.Count(len(pods), "pod") + " of " + first.Workload
+	}
+	if s.namespaced {
+		line += " in namespace " + first.Namespace
+	}
+	return line
+}
+
+// reasons are the message once more, by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
+func (t *writer) reasons(reasons []report.Reason) {
+	var table [][]text.Cell
+	for _, r := range reasons {
+		table = append(table, text.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))
+	}
+	t.Table("    ", table...)
+}
+
+func (t *writer) preempted(s *stepText) {
+	if len(s.Preempted) > 0 {
+		t.Linef(text.Yellow, "Preempted %d:", len(s.Preempted))
+	}
+	t.UpTo(len(s.Preempted), "pod", "pods", func(i int) {
+		p := s.Preempted[i]
+		t.Linef(text.Plain, "  %s made room on %s for %s", s.short(p.Victim), p.Node, s.short(p.For))
+	})
+}
+
+// short leaves the namespace out of namespace/name where names need none.
+func (s *stepText) short(name string) string {
+	if s.namespaced {
+		return name
+	}
+	return strings.TrimPrefix(name, "default/")
+}
+
+func (t *writer) rollouts(s *stepText) {
+	for _, r := range s.Rollouts {
+		name := s.qualified(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
+		t.Line(text.Yellow.Cell("Rollout stuck:"), text.Plain.Cellf(" %s: %d of %d updated, %d old, %d ready", name, r.Updated, r.Desired, r.Old, r.Ready))
+		if r.Waiting != "" {
+			t.Linef(text.Plain, "  %s", r.Waiting)
+		}
+		if len(r.NotCreated) > 0 {
+			t.Linef(text.Plain, "  Not created: %s", t.Some(r.NotCreated))
+		}
+	}
+}
+
+// notCreated names the pods that controllers hold back without a rollout that says so.
+func (t *writer) notCreated(s *stepText) {
+	for _, w := range s.Workloads {
+		told := slices.ContainsFunc(s.Rollouts, func(r Rollout) bool {
+			return r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name
+		})
+		if len(w.NotCreated) > 0 && !told {
+			t.Line(text.Yellow.Cell("Not created:"), text.Plain.Cellf(" %s: %s", s.qualified(w.Namespace, w.Title()), t.Some(w.NotCreated)))
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package run
+
+import (
+	"testing"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+// rendered are the reports of which every page and picture has a golden file.
+func rendered(t *testing.T) map[string]*Report {
+	t.Helper()
+	return map[string]*Report{"sourced": sourced(), "mixed": fixtures(t)["mixed"], "walkthrough": storedReport(t)}
+}
+
+func TestRenderedGolden(t *testing.T) {
+	for name, r := range rendered(t) {
+		for _, format := range []string{"markdown", "csv", "junit", "sarif", "svg"} {
+			t.Run(name+"."+format, func(t *testing.T) {
+				reporttest.Golden(t, "rendered/"+name+"."+format, write(t, r, format, report.Options{}))
+			})
+		}
+	}
+}
+
+// Nothing to say is said in every format.
+func TestRenderedNothing(t *testing.T) {
+	for _, r := range []*Report{{}, {Steps: []Step{{}}}, {Steps: []Step{{Name: "empty", Pods: []Pod{{Name: "a"}}}}}} {
+		for _, format := range Formats.Names() {
+			if out := write(t, r, format, report.Options{}); out == "" && format != "name" {
+				t.Errorf("%s is empty", format)
+			}
+		}
+	}
+}

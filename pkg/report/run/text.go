@@ -1,0 +1,141 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// writer renders text and wide: what the run was about, each step, and one line on the whole.
+type writer struct {
+	text.Page
+	report *Report
+	wide   bool
+}
+
+func (t *writer) everything() {
+	t.Header(t.report.Head)
+	for i := range t.report.Steps {
+		t.step(i)
+	}
+	t.Space()
+	t.conclusion()
+}
+
+// step writes one step: the pods, or a table of their workloads if they are many, then what is worth knowing about them.
+func (t *writer) step(i int) {
+	s := t.stepText(i)
+	heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), s.Name)
+	if s.Action != "" {
+		heading += ": " + s.Action
+	}
+	t.Space()
+	t.Linef(text.Bold, "%s", heading)
+	t.Space()
+
+	workloads := rows(s.Workloads)
+	listed := t.All || len(s.Pods) <= text.MaxPods
+	switch {
+	case len(s.Pods) == 0:
+		t.Linef(text.Plain, "No pods.")
+	case listed:
+		t.pods(s)
+		if t.wide {
+			t.decisions(s)
+		}
+		var pods []text.Explained
+		for _, pod := range s.Pods {
+			pods = append(pods, text.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle})
+		}
+		t.Cycles(pods)
+	default:
+		t.Linef(text.Plain, "%s. Use --all to list every pod.", s.Summary.text())
+	}
+	t.Space()
+	if len(workloads) > 1 || !listed {
+		t.workloads(s, workloads)
+		t.Space()
+	} else if len(workloads) == 1 && len(s.Pods) > 0 {
+		t.distributions(s, workloads[0])
+	}
+	t.pending(s)
+	t.preempted(s)
+	t.rollouts(s)
+	t.notCreated(s)
+	t.Sentences("Why:", s.Why)
+	t.Sentences("Notes:", s.Notes)
+	t.expectations(s)
+}
+
+// text is "50 pods: 48 running, 2 pending; 50 placed in this step".
+func (s Summary) text() string {
+	line := fmt.Sprintf("%s: %d running, %d pending", words.Count(s.Pods, "pod"), s.Running, s.Pending)
+	if s.NotReady > 0 {
+		line += fmt.Sprintf(", %d not ready", s.NotReady)
+	}
+	if s.Terminating > 0 {
+		line += fmt.Sprintf(", and %d more Terminating", s.Terminating)
+	}
+	line += fmt.Sprintf("; %d placed", s.Placed)
+	if s.Preempted > 0 {
+		line += fmt.Sprintf(" and %d preempted", s.Preempted)
+	}
+	return line + " in this step"
+}
+
+// expectations counts those that were met, and shows the others.
+func (t *writer) expectations(s *stepText) {
+	if len(s.Expectations) == 0 {
+		return
+	}
+	failed := Unmet(s.Expectations)
+	result := text.Green.Cellf(" %d of %d met", len(s.Expectations)-len(failed), len(s.Expectations))
+	if len(failed) > 0 {
+		result.Style = text.Red
+	}
+	t.Line(text.Bold.Cell("Expectations:"), result)
+	for _, e := range failed {
+		t.Linef(text.Red, "  FAILED  %s", e.Failure())
+		if e.Why != "" {
+			t.Linef(text.Plain, "          why  %s", e.Why)
+		}
+	}
+}
+
+// quiet writes a line a step.
+func (t *writer) quiet() {
+	if len(t.report.Steps) == 0 {
+		t.Linef(text.Plain, "No steps.")
+		return
+	}
+	t.Table("", t.steps()...)
+}
+
+// steps is a row for each step below the titles.
+func (t *writer) steps() [][]text.Cell {
+	notReady := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 })
+	heads := []string{"NAME", "RUNNING", "PENDING"}
+	if notReady {
+		heads = append(heads, "NOT READY")
+	}
+	table := [][]text.Cell{text.Bold.Row(append(heads, "EXPECTATIONS")...)}
+	for _, s := range t.report.Steps {
+		cells := []text.Cell{text.Plain.Cell(text.OrNone(s.Name)), text.Number(s.Summary.Running, text.Plain), text.Number(s.Summary.Pending, text.Yellow)}
+		if notReady {
+			cells = append(cells, text.Number(s.Summary.NotReady, text.Red))
+		}
+		failed := len(Unmet(s.Expectations))
+		switch {
+		case len(s.Expectations) == 0:
+			cells = append(cells, text.Plain.Cell(text.None))
+		case failed == 0:
+			cells = append(cells, text.Green.Cell("ok"))
+		default:
+			cells = append(cells, text.Red.Cellf("%d of %d failed", failed, len(s.Expectations)))
+		}
+		table = append(table, cells)
+	}
+	return table
+}

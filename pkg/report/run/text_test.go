@@ -1,0 +1,283 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// fixtures are the stored reports by name.
+func fixtures(t testing.TB) map[string]*Report {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no reports in testdata: %v", err)
+	}
+	reports := map[string]*Report{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Decode(file, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports[strings.TrimSuffix(filepath.Base(file), ".json")] = r
+	}
+	return reports
+}
+
+func write(t testing.TB, r *Report, format string, opts report.Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Formats.Write(&out, r, format, opts); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestWriteGolden(t *testing.T) {
+	for name, r := range fixtures(t) {
+		t.Run(name, func(t *testing.T) {
+			reporttest.Golden(t, name+".text", write(t, r, "text", report.Options{}))
+			reporttest.Golden(t, name+".wide", write(t, r, "wide", report.Options{All: true}))
+			reporttest.Golden(t, name+".quiet", write(t, r, "text", report.Options{Quiet: true}))
+			reporttest.Golden(t, name+".name", write(t, r, "name", report.Options{}))
+			reporttest.Golden(t, name+".json", write(t, r, "json", report.Options{}))
+		})
+	}
+	r := fixtures(t)["mixed"]
+	reporttest.Golden(t, "mixed.yaml", write(t, r, "yaml", report.Options{}))
+	reporttest.Golden(t, "mixed.color", write(t, r, "text", report.Options{Color: true}))
+}
+
+func TestWriteLarge(t *testing.T) {
+	r := large()
+	short := write(t, r, "text", report.Options{})
+	reporttest.Golden(t, "large.text", short)
+	reporttest.Golden(t, "large.quiet", write(t, r, "text", report.Options{Quiet: true}))
+	all := write(t, r, "text", report.Options{All: true})
+	for _, pod := range r.Steps[0].Pods {
+		if !strings.Contains(all, pod.Name+" ") {
+			t.Fatalf("--all does not list %s", pod.Name)
+		}
+	}
+	if lines := strings.Count(all, "\n"); lines < 3000 {
+		t.Errorf("--all has %d lines, want one for each of 3000 pods", lines)
+	}
+	if lines := strings.Count(short, "\n"); lines > 80 {
+		t.Errorf("%d lines for 3000 pods, want a page", lines)
+	}
+}
+
+// large is a report of 3,000 pods: 10 workloads of 300 pods on 300 nodes of 3 zones. Pod i of each workload is on node i; the
+// last 10 pods of workload 9 wait, and 3 of workload 0 share the node of another.
+func large() *Report {
+	const nodes, size = 300, 300
+	r := &Report{
+		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Version: "v0.1.0", Scenario: "large", Ties: "upstream",
+			Scheduler: report.Scheduler{Version: "v1.37.1", Profiles: []string{"default-scheduler"}},
+			Cluster: report.Cluster{Nodes: nodes, Levels: []report.Level{
+				{TopologyKey: text.Region, Domains: 1}, {TopologyKey: text.Zone, Domains: 3}, {TopologyKey: text.Hostname, Domains: nodes},
+			}},
+		}}
+	s := Step{
+		Name: "all", Action: "kubectl apply -f all.yaml", TopologyKeys: []string{text.Zone, text.Hostname},
+		Summary: Summary{Pods: 3000, Running: 2990, Pending: 10, Placed: 2990},
+	}
+	zoneOf := func(node int) string { return "zone-" + string(rune('a'+node%3)) }
+	for w := range 10 {
+		name := fmt.Sprintf("service-%d", w)
+		perZone, perNode := make([]int, 3), make([]int, nodes)
+		for i := range size {
+			pod := Pod{Namespace: "default", Name: fmt.Sprintf("%s-%03d", name, i), Workload: "deployment/" + name, Ready: "1/1", Status: "Running"}
+			node := i
+			if w == 0 && i < 3 {
+				node = i + 100
+			}
+			if w == 9 && i >= size-10 {
+				pod.Ready, pod.Status, pod.Message = "0/1", "Pending", "0/300 nodes are available: 300 Insufficient cpu."
+			} else {
+				pod.Node = fmt.Sprintf("node-%03d", node)
+				pod.Topology = map[string]string{text.Zone: zoneOf(node), text.Hostname: pod.Node}
+				perZone[node%3]++
+				perNode[node]++
+			}
+			s.Pods = append(s.Pods, pod)
+		}
+		workload := Workload{Kind: "Deployment", Namespace: "default", Name: name, Desired: size, Running: size}
+		if w == 9 {
+			workload.Running, workload.Pending = size-10, 10
+		}
+		zones, hosts := Distribution{TopologyKey: text.Zone}, Distribution{TopologyKey: text.Hostname}
+		for i, n := range perZone {
+			zones.Counts = append(zones.Counts, Count{Domain: zoneOf(i), Pods: n})
+		}
+		zones.Skew = max(perZone[0], perZone[1], perZone[2]) - min(perZone[0], perZone[1], perZone[2])
+		for i, n := range perNode {
+			hosts.Skew = max(hosts.Skew, n)
+			if n == 0 {
+				hosts.Empty++
+			} else {
+				hosts.Counts = append(hosts.Counts, Count{Domain: fmt.Sprintf("node-%03d", i), Pods: n})
+			}
+		}
+		if hosts.Empty == 0 {
+			hosts.Skew--
+		}
+		workload.Domains = []Distribution{zones, hosts}
+		s.Workloads = append(s.Workloads, workload)
+	}
+	r.Steps = []Step{s}
+	return r
+}
+
+// Colour changes no column, and no control character of a report reaches the terminal.
+func TestWriteColor(t *testing.T) {
+	sequence := regexp.MustCompile("\x1b\\[[0-9]*m")
+	for name, r := range fixtures(t) {
+		for _, opts := range []report.Options{{}, {Quiet: true}, {All: true}} {
+			for _, format := range []string{"text", "wide"} {
+				uncoloured := write(t, r, format, opts)
+				if i := strings.IndexFunc(strings.ReplaceAll(uncoloured, "\n", ""), report.Invisible); i >= 0 {
+					t.Errorf("%s %s %+v: control character in the output", name, format, opts)
+				}
+				colored := opts
+				colored.Color = true
+				painted := write(t, r, format, colored)
+				if diff := cmp.Diff(uncoloured, sequence.ReplaceAllString(painted, "")); diff != "" {
+					t.Errorf("%s %s %+v: colour changes the layout:\n%s", name, format, opts, diff)
+				}
+				if painted == uncoloured && uncoloured != "No steps.\n" {
+					t.Errorf("%s %s %+v: no colour", name, format, opts)
+				}
+			}
+		}
+	}
+}
+
+func TestWriteMessageUnaltered(t *testing.T) {
+	message := "0/4 nodes are available: " + strings.Repeat("1 node(s) had untolerated taint(s),   ", 50) + "end."
+	r := &Report{Steps: []Step{{Pods: []Pod{{Namespace: "default", Name: "a", Status: "Pending", Message: message}}}}}
+	if out := write(t, r, "text", report.Options{}); !strings.Contains(out, "FailedScheduling  "+message+"\n") {
+		t.Errorf("the message was altered:\n%s", out)
+	}
+}
+
+func TestWriteUnknownFormat(t *testing.T) {
+	err := Formats.Write(&bytes.Buffer{}, &Report{}, "xml", report.Options{})
+	want := `unknown output format "xml"; use one of text, wide, json, yaml, markdown, html, csv, junit, sarif, svg, png, name`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestWriteKnownFormats(t *testing.T) {
+	for _, format := range Formats.Names() {
+		if err := Formats.Write(&bytes.Buffer{}, &Report{}, format, report.Options{}); err != nil {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestWriteTellsOfTheWriter(t *testing.T) {
+	if err := Formats.Write(brokenWriter{}, &Report{}, "text", report.Options{}); err == nil || err.Error() != "disk full" {
+		t.Errorf("got %v, want disk full", err)
+	}
+}
+
+// Lists that nobody filled are empty lists, and the given report stays as it is.
+func TestWriteNoNull(t *testing.T) {
+	r := &Report{Steps: []Step{{Workloads: []Workload{{Domains: []Distribution{{}}}}}}}
+	for _, given := range []*Report{r, {}} {
+		if out := write(t, given, "json", report.Options{}); strings.Contains(out, "null") {
+			t.Errorf("null in\n%s", out)
+		}
+	}
+	if r.Steps[0].Workloads[0].Domains[0].Counts != nil || r.Cluster.Levels != nil {
+		t.Error("Write changed the report")
+	}
+}
+
+func TestConclusion(t *testing.T) {
+	running := Step{Name: "run", Pods: []Pod{{}}}
+	waiting := func(n int) Step { return Step{Name: "wait", Pods: []Pod{{}}, Summary: Summary{Pending: n}} }
+	tests := map[string]struct {
+		steps []Step
+		want  string
+	}{
+		"none":      {nil, "No steps.\n"},
+		"one":       {[]Step{running}, "1 step: every pod running\n"},
+		"all":       {[]Step{running, running}, "2 steps: every pod running\n"},
+		"empty":     {[]Step{{}, running}, "2 steps: 1 with every pod running, 1 without pods\n"},
+		"pending":   {[]Step{running, waiting(1), waiting(2)}, "3 steps: 1 with every pod running, 1 pod pending in wait, 2 pods pending in wait\n"},
+		"not ready": {[]Step{{Name: "lost", Summary: Summary{NotReady: 1, Pending: 2}}}, "1 step: 2 pods pending and 1 pod not ready in lost\n"},
+		"stuck":     {[]Step{{Name: "new", Rollouts: make([]Rollout, 1)}}, "1 step: 1 rollout stuck in new\n"},
+		"many": {[]Step{waiting(1), waiting(1), waiting(1), waiting(1), waiting(1), waiting(1)}, "6 steps: " +
+			strings.Repeat("1 pod pending in wait, ", 5) + "and more in 1 other step\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			out := writer{report: &Report{Steps: test.steps}}
+			out.conclusion()
+			if diff := cmp.Diff(test.want, string(out.Bytes())); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDetailsShortened(t *testing.T) {
+	s := Step{Pods: []Pod{{Namespace: "default", Name: "runs", Node: "node", Workload: "deployment/db"}}}
+	for i := range text.MaxDetails + 1 {
+		name := fmt.Sprintf("web-%d", i)
+		s.Pods = append(s.Pods, Pod{Namespace: "default", Name: name, Message: name})
+		s.Preempted = append(s.Preempted, Preemption{Victim: "default/" + name, For: "default/runs", Node: "node"})
+		if len(s.Workloads) == 0 {
+			s.Workloads = []Workload{{Kind: "StatefulSet", Namespace: "default", Name: "db"}}
+		}
+		s.Workloads[0].NotCreated = append(s.Workloads[0].NotCreated, fmt.Sprintf("db-%d", i))
+	}
+	r := &Report{Steps: []Step{s}}
+	short, all := write(t, r, "text", report.Options{}), write(t, r, "text", report.Options{All: true})
+	for _, want := range []string{"  and 1 more group of pods; use --all to list them\n", "  and 1 more pod; use --all to list them\n", "db-19 and 1 more; use --all to list them\n"} {
+		if !strings.Contains(short, want) {
+			t.Errorf("%q is missing in\n%s", want, short)
+		}
+	}
+	for _, want := range []string{"FailedScheduling  web-20\n", "web-20 made room on node for runs\n", "db-19, db-20\n"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is missing in\n%s", want, all)
+		}
+	}
+}
+
+// storedReport is the walkthrough's.
+func storedReport(t testing.TB) *Report {
+	t.Helper()
+	data, err := os.ReadFile("testdata/stored/report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Decode("report.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,72 @@
+// Package size is the report on how few nodes would do.
+package size
+
+import (
+	"github.com/faultline/faultline/pkg/report"
+)
+
+// Kind is the kind of a report on how few nodes would do.
+const Kind = "SizeReport"
+
+// Report is the cheapest cluster on which everything is placed, and comes back after the failures that were asked for.
+type Report struct {
+	report.Head
+	// Found tells whether there is one. If not, Fewer holds what happens on the largest that was tried.
+	Found bool `json:"found"`
+	// Survive are the topology keys of which any one domain may fail, Mode is how.
+	Survive []string `json:"survive,omitempty"`
+	Mode    string   `json:"mode,omitempty"`
+	// Groups are the groups of nodes.
+	Groups []Group `json:"groups"`
+	// Nodes is the number of nodes whose number was searched, Before how many the scenario has.
+	Nodes  int `json:"nodes"`
+	Before int `json:"before"`
+	// Cost is what these cost in an hour, CostBefore what those of the scenario do; missing where not all have a price, and the fewest
+	// nodes were searched.
+	Cost       *float64 `json:"cost,omitempty"`
+	CostBefore *float64 `json:"costBefore,omitempty"`
+	// Proven tells that all cheaper clusters were tried or have too few resources. Otherwise the search reached its bound.
+	Proven bool `json:"proven"`
+	// Tried is how many clusters were run.
+	Tried int `json:"tried"`
+	// Unbound is the number of pods that had a node and were placed afresh.
+	Unbound int `json:"unbound,omitempty"`
+	// Foreign is the number of pods of schedulers that are not configured, which are left out.
+	Foreign int `json:"foreign,omitempty"`
+	// Fewer are what goes wrong with one node fewer.
+	Fewer []Fewer `json:"fewer,omitempty"`
+}
+
+// Group is a number of nodes that are alike.
+type Group struct {
+	Name string `json:"name"`
+	// Kept tells that its number was not searched.
+	Kept bool `json:"kept,omitempty"`
+	// Price is what a node costs in an hour; missing where that is not known.
+	Price *float64 `json:"price,omitempty"`
+	// Zones are its nodes by zone.
+	Zones []Zone `json:"zones"`
+}
+
+// Zone are the nodes of a group in a zone.
+type Zone struct {
+	// Zone is empty for nodes without one.
+	Zone string `json:"zone,omitempty"`
+	// Nodes is the number found, Before that of the scenario.
+	Nodes  int `json:"nodes"`
+	Before int `json:"before"`
+}
+
+// Fewer is what goes wrong on a smaller cluster.
+type Fewer struct {
+	// Group has one node fewer, in Zone, or in each of its zones where that is missing.
+	Group string `json:"group,omitempty"`
+	Zone  string `json:"zone,omitempty"`
+	// Level and Domain are the failure that is not survived; missing where pods have no node without one.
+	Level  string `json:"level,omitempty"`
+	Domain string `json:"domain,omitempty"`
+	// Stranded is the number of pods without a node, Pod the first of them as namespace/name, Message kube-scheduler's text.
+	Stranded int    `json:"stranded"`
+	Pod      string `json:"pod"`
+	Message  string `json:"message,omitempty"`
+}

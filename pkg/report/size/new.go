@@ -1,0 +1,53 @@
+package size
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// New puts a sizing of the scenario, which has these nodes, into the model. The version is Faultline's own.
+func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, opts capacity.SizeOptions, version string) *Report {
+	r := &Report{
+		Head:  report.NewHead(&simulation.Result{Scenario: s, Initial: &cluster.State{Nodes: nodes}}, Kind, version),
+		Found: sizing.Counts != nil, Survive: opts.Survive, Proven: sizing.Proven, Tried: sizing.Tried, Unbound: sizing.Unbound, Foreign: sizing.Foreign,
+	}
+	if len(opts.Survive) > 0 {
+		r.Mode = string(opts.Mode)
+	}
+	if sizing.Priced {
+		r.CostBefore = &sizing.Before
+		if r.Found {
+			r.Cost = &sizing.Cost
+		}
+	}
+	for i := range sizing.Groups {
+		given := &sizing.Groups[i]
+		g := Group{Name: given.Name, Kept: given.Kept}
+		if given.Priced {
+			g.Price = &given.Price
+		}
+		for j, zone := range given.Zones {
+			z := Zone{Zone: zone.Name, Before: len(zone.Nodes)}
+			if r.Found {
+				z.Nodes = sizing.Counts[i][j]
+			}
+			if !g.Kept {
+				r.Nodes += z.Nodes
+				r.Before += z.Before
+			}
+			g.Zones = append(g.Zones, z)
+		}
+		r.Groups = append(r.Groups, g)
+	}
+	for _, given := range sizing.Fewer {
+		f := Fewer{Group: given.Group, Zone: given.Zone, Level: given.Level, Domain: given.Domain, Stranded: given.Stranded}
+		f.Pod, f.Message = report.RefusedPod(given.Refused)
+		r.Fewer = append(r.Fewer, f)
+	}
+	return r
+}

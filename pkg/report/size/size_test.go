@@ -1,0 +1,61 @@
+package size
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+// sized is a group of 5 nodes in two zones, of which 3 will do, and a control plane that is kept.
+func sized(t *testing.T, counts [][]int) *Report {
+	t.Helper()
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-3"}}
+	return New(reporttest.Result(t, nil).Scenario, reporttest.Nodes("a-1", "a-2", "a-3", "b-1", "b-2", "cp-1"), &capacity.Sizing{
+		Counts: counts, Priced: true, Cost: 0.75, Before: 1.25, Proven: counts != nil, Tried: 12, Unbound: 1, Foreign: 2,
+		Groups: []capacity.Group{
+			{Name: "small", Priced: true, Price: 0.25, Zones: []capacity.Zone{{Name: "a", Nodes: reporttest.Nodes("a-1", "a-2", "a-3")}, {Name: "b", Nodes: reporttest.Nodes("b-1", "b-2")}}},
+			{Name: "control plane", Kept: true, Zones: []capacity.Zone{{Nodes: reporttest.Nodes("cp-1")}}},
+		},
+		Fewer: []capacity.Fewer{
+			{Group: "small", Zone: "a", Stranded: 1, Refused: &placement.Pending{Pod: pod, Message: "0/3 nodes are available: 3 Insufficient cpu."}},
+			{Group: "small", Level: v1.LabelTopologyZone, Domain: "b", Stranded: 2, Refused: &placement.Pending{Pod: pod}},
+		},
+	}, capacity.SizeOptions{Options: capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Unreachable}}, "v0.1.0")
+}
+
+// By hand: 2 of 3 nodes in zone a and 1 of 2 in zone b are 3 of 5. The control plane's is not counted.
+func TestFormats(t *testing.T) {
+	r := sized(t, [][]int{{2, 1}, {1}})
+	reporttest.Formats(t, Formats, r, "found", "size-report", Kind)
+	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+		"3 nodes at 0.75 an hour will do: every pod has a node, also after the loss of any zone. The scenario has 5 at 1.25.",
+		"1 pod had a node and was placed afresh.",
+		"2 pods of other schedulers are left out.",
+		"small                  a        2       3        0.25",
+		"control plane (kept)   <none>   1       1        <none>",
+		"With one small fewer in zone a, 1 pod has no node; the first is web-3",
+		"With one small fewer in each zone, after the loss of zone b, 2 pods have no node; the first is web-3",
+	)
+}
+
+func TestNothingWillDo(t *testing.T) {
+	r := sized(t, nil)
+	reporttest.Formats(t, Formats, r, "none", "size-report", Kind)
+	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}), "small                  a        <none>   3        0.25")
+	if r.Found || r.Nodes != 0 || r.Before != 5 || r.Cost != nil {
+		t.Errorf("found %t, %d of %d nodes at %v", r.Found, r.Nodes, r.Before, r.Cost)
+	}
+}
+
+func TestMarkdownHostile(t *testing.T) {
+	const h = reporttest.Hostile
+	r := &Report{Head: report.Head{Scenario: h}, Survive: []string{h}, Groups: []Group{{Name: h, Zones: []Zone{{Zone: h}}}}, Fewer: []Fewer{{Group: h, Zone: h, Level: h, Domain: h, Pod: h, Message: h}}}
+	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+}

@@ -1,0 +1,91 @@
+package size
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// verdict is the answer, and what is to be known of it.
+func (r *Report) verdict() []text.Cell {
+	goal := "every pod has a node"
+	for _, level := range r.Survive {
+		goal += ", also after the loss of any " + text.DomainOf(level)
+	}
+	var lines []text.Cell
+	switch {
+	case !r.Found:
+		return append(lines, text.Red.Cellf("No number of these nodes was found with which %s.", goal))
+	case r.Cost != nil:
+		lines = append(lines, text.Green.Cellf("%s at %s an hour will do: %s. The scenario has %d at %s.", words.Count(r.Nodes, "node"), price(r.Cost), goal, r.Before, price(r.CostBefore)))
+	default:
+		lines = append(lines, text.Green.Cellf("%s will do: %s. The scenario has %d.", words.Count(r.Nodes, "node"), goal, r.Before))
+	}
+	if !r.Proven {
+		lines = append(lines, text.Yellow.Cellf("After %d clusters the search ended at its bound, and there may be a cheaper one; give more --tries, or fewer groups with --group.", r.Tried))
+	}
+	if r.Unbound > 0 {
+		lines = append(lines, text.Plain.Cellf("%s had a node and %s placed afresh.", words.Count(r.Unbound, "pod"), words.Pick(r.Unbound, "was", "were")))
+	}
+	if r.Foreign > 0 {
+		lines = append(lines, text.Plain.Cellf("%s of other schedulers %s left out.", words.Count(r.Foreign, "pod"), words.Pick(r.Foreign, "is", "are")))
+	}
+	return lines
+}
+
+func price(p *float64) string {
+	if p == nil {
+		return text.None
+	}
+	return fmt.Sprint(float64(int64(*p*1e4+0.5)) / 1e4)
+}
+
+func (r *Report) rest(t *text.Page) {
+	t.Space()
+	t.Table("", r.table()...)
+	t.Space()
+	for _, f := range r.Fewer {
+		t.Linef(text.Bold, "%s", f.text())
+		t.Linef(text.Plain, "  %s", text.Refused(f.Message))
+	}
+	t.Space()
+	t.Header(r.Head)
+}
+
+// table is a row for each group and zone below the titles.
+func (r *Report) table() [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
+	for _, g := range r.Groups {
+		for _, z := range g.Zones {
+			name := g.Name
+			if g.Kept {
+				name += " (kept)"
+			}
+			nodes := text.None
+			if r.Found {
+				nodes = fmt.Sprint(z.Nodes)
+			}
+			table = append(table, text.Plain.Row(name, text.OrNone(z.Zone), nodes, fmt.Sprint(z.Before), price(g.Price)))
+		}
+	}
+	return table
+}
+
+// text says what goes wrong, and where.
+func (f Fewer) text() string {
+	var on string
+	switch {
+	case f.Group == "":
+		on = "On the largest cluster that was tried"
+	case f.Zone == "":
+		on = "With one " + f.Group + " fewer in each zone"
+	default:
+		on = "With one " + f.Group + " fewer in zone " + f.Zone
+	}
+	if f.Domain != "" {
+		on += ", after the loss of " + text.DomainOf(f.Level) + " " + f.Domain
+	}
+	return fmt.Sprintf("%s, %s no node; the first is %s", on, words.Count(f.Stranded, "pod")+words.Pick(f.Stranded, " has", " have"), strings.TrimPrefix(f.Pod, "default/"))
+}

@@ -1,0 +1,33 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/figures"
+)
+
+// figuresCSV has a row for each point and level, and a head:
+//
+//	point, and a column for each parameter: the point's place, from 0, and its values
+//	front: whether the point is not beaten
+//	pods, pending, moved, cost, unpriced: the same in each row of a point
+//	topologyKey, domains, skew, skewOf, radius (between 0 and 1), radiusOf, radiusIn: the level
+//	stranded, unreplaced: the most that a failure of the level leaves so; empty where that was not looked at
+//	lookedAt: for how many of the level's domains it was
+func figuresCSV(r *Report) ([]byte, error) {
+	table := [][]string{slices.Concat([]string{"point"}, r.Parameters, []string{"front"}, figures.Columns)}
+	for i := range r.Points {
+		point := &r.Points[i]
+		head := []string{fmt.Sprint(point.Index)}
+		for _, name := range r.Parameters {
+			head = append(head, point.Values[name].String())
+		}
+		head = append(head, fmt.Sprint(point.Front))
+		for _, cells := range figures.Rows(&point.Found) {
+			table = append(table, slices.Concat(head, cells))
+		}
+	}
+	return report.EncodeCSV(table)
+}

@@ -1,0 +1,70 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Merge returns the whole sweep of which the reports are parts, in any order; a part may be there twice. files are the reports'
+// names. The error says all that does not fit together, and which points are missing.
+func Merge(files []string, parts []*Report) (*Report, error) {
+	whole := *parts[0]
+	whole.Points, whole.Shard = nil, nil
+	if whole.Total < 1 || whole.Total > scenario.MaxPoints {
+		return nil, fmt.Errorf("%s: total: %d is not between 1 and %d; write the report anew", files[0], whole.Total, scenario.MaxPoints)
+	}
+	var problems []error
+	points := map[int]*Point{}
+	for i, part := range parts {
+		if !sameSweep(part, &whole) {
+			problems = append(problems, fmt.Errorf("%s: is of another sweep than %s; give shards of the same scenario, seed, options and versions", files[i], files[0]))
+			continue
+		}
+		for j := range part.Points {
+			point := part.Points[j]
+			point.Front = false // of all points it is shown anew
+			known := points[point.Index]
+			switch {
+			case point.Index < 0 || point.Index >= whole.Total:
+				problems = append(problems, fmt.Errorf("%s: points[%d].index: %d is not between 0 and %d; write the report anew", files[i], j, point.Index, whole.Total-1))
+			case known == nil:
+				points[point.Index] = &point
+			case !reflect.DeepEqual(known, &point):
+				problems = append(problems, fmt.Errorf("%s: point %s is not the same as in another shard, and should be; delete the reports and run the shards again", files[i], point.name(whole.Parameters)))
+			}
+		}
+	}
+	var missing []string
+	for i := range whole.Total {
+		if points[i] == nil {
+			missing = append(missing, fmt.Sprint(i))
+		} else {
+			whole.Points = append(whole.Points, *points[i])
+		}
+	}
+	if len(missing) > 0 && len(problems) == 0 {
+		more := ""
+		if len(missing) > text.MaxDomains {
+			more = fmt.Sprintf(" and %d more", len(missing)-text.MaxDomains)
+		}
+		problems = append(problems, fmt.Errorf("%d of %d points are missing: %s%s; give the reports of all shards, and run those again that have failed",
+			len(missing), whole.Total, strings.Join(missing[:min(len(missing), text.MaxDomains)], ", "), more))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	whole.front()
+	return &whole, nil
+}
+
+// sameSweep reports whether two reports are parts of one sweep.
+func sameSweep(a, b *Report) bool {
+	x, y := *a, *b
+	x.Points, x.Shard, y.Points, y.Shard = nil, nil, nil, nil
+	return reflect.DeepEqual(x, y)
+}

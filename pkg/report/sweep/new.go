@@ -1,0 +1,41 @@
+package sweep
+
+import (
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/figures"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// New puts what the points of a sweep come to into the model; from is the place of the first, and shard nil for all of them. The
+// key is that of the sweep, and the version Faultline's own.
+func New(base *whatif.Base, s *scenario.Scenario, from int, found []whatif.Found, shard *Shard, key string, opts whatif.Options, version string) *Report {
+	r := &Report{
+		Head: report.NewHead(base.Result, Kind, version), Key: key, Step: opts.Step, Workloads: figures.WorkloadNames(opts.Metric),
+		Parameters: s.Parameters, Total: len(s.Points), Shard: shard, Baseline: base.Found,
+	}
+	if r.Step == "" {
+		r.Step = base.Result.Steps[len(base.Result.Steps)-1].Name
+	}
+	for i := range found {
+		point := Point{Index: from + i, Values: map[string]scenario.Scalar{}, Found: found[i]}
+		for j, value := range s.Points[from+i].Values {
+			point.Values[s.Parameters[j]] = value
+		}
+		r.Points = append(r.Points, point)
+	}
+	r.front()
+	return r
+}
+
+// front shows each point whether it is on the Pareto front.
+func (r *Report) front() {
+	goals := make([]map[string]float64, len(r.Points))
+	for i := range r.Points {
+		goals[i] = r.Points[i].Goals()
+	}
+	for i, front := range metric.Front(goals) {
+		r.Points[i].Front = front
+	}
+}

@@ -1,0 +1,171 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report/format/figures"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// writer renders a report as text: which points are not beaten, and a table of those, or of all if they are few.
+type writer struct {
+	text.Page
+	report *Report
+}
+
+// maxPoints is how many points are listed where nobody asks for all.
+const maxPoints = 24
+
+func (t *writer) everything() {
+	r := t.report
+	t.Linef(text.Bold, "%s", r.verdict())
+	t.Linef(text.Plain, "%s", r.about())
+	t.Space()
+	shown, title := r.shown(t.All)
+	t.Table("", r.table(shown)...)
+	if title != "" {
+		t.Linef(text.Plain, "%s", title)
+	}
+}
+
+// verdict says how many points place everything, and which of them are not beaten.
+func (r *Report) verdict() string {
+	placed, front := 0, 0
+	for i := range r.Points {
+		if r.Points[i].Pending == 0 {
+			placed++
+		}
+		if r.Points[i].Front {
+			front++
+		}
+	}
+	return fmt.Sprintf("%d of %s leave no pod Pending; %d are not beaten by another in %s.",
+		placed, words.Count(len(r.Points), "point"), front, words.And(r.goals()))
+}
+
+// goals are the numbers of which less is better, in words.
+func (r *Report) goals() []string {
+	stranded, cost := false, false
+	for i := range r.Points {
+		for j := range r.Points[i].Levels {
+			stranded = stranded || len(r.Points[i].Levels[j].Failures) > 0
+		}
+		cost = cost || r.Points[i].Cost != nil
+	}
+	goals := []string{"Pending pods", "blast radius"}
+	if stranded {
+		goals = append(goals, "stranded pods")
+	}
+	if cost {
+		goals = append(goals, "cost")
+	}
+	return goals
+}
+
+func (r *Report) about() string {
+	line := fmt.Sprintf("Sweep over %s, after step %s", words.And(r.Parameters), r.Step)
+	if r.Shard != nil {
+		line += fmt.Sprintf("; shard %d of %d, with %d of %s", r.Shard.Index, r.Shard.Count, len(r.Points), words.Count(r.Total, "point"))
+	}
+	if len(r.Workloads) > 0 {
+		line += "; skew and blast radius of " + words.And(r.Workloads)
+	}
+	return strings.TrimSpace(line + ". An asterisk marks what is not beaten. " + figures.Partly(r.found()))
+}
+
+func (r *Report) found() []*whatif.Found {
+	all := []*whatif.Found{&r.Baseline}
+	for i := range r.Points {
+		all = append(all, &r.Points[i].Found)
+	}
+	return all
+}
+
+// shown are the points that are listed, and what is said of the others.
+func (r *Report) shown(all bool) ([]*Point, string) {
+	var every, front []*Point
+	for i := range r.Points {
+		every = append(every, &r.Points[i])
+		if r.Points[i].Front {
+			front = append(front, &r.Points[i])
+		}
+	}
+	if all || len(every) <= maxPoints {
+		return every, ""
+	}
+	front = front[:min(len(front), maxPoints)]
+	return front, fmt.Sprintf("… and %s; see --all, or -o csv", words.Count(len(every)-len(front), "more point"))
+}
+
+// table is a row for each point below the titles, after one for the scenario as it is.
+func (r *Report) table(points []*Point) [][]text.Cell {
+	var keys []string
+	stranded, cost := false, r.Baseline.Cost != nil
+	look := func(f *whatif.Found) {
+		cost = cost || f.Cost != nil
+		for i := range f.Levels {
+			stranded = stranded || len(f.Levels[i].Failures) > 0
+			if !slices.Contains(keys, f.Levels[i].TopologyKey) {
+				keys = append(keys, f.Levels[i].TopologyKey)
+			}
+		}
+	}
+	look(&r.Baseline)
+	for _, point := range points {
+		look(&point.Found)
+	}
+	titles := []string{""}
+	for _, name := range r.Parameters {
+		titles = append(titles, strings.ToUpper(name))
+	}
+	titles = append(titles, "PODS", "PENDING", "MOVED")
+	for _, name := range text.Heads(keys) {
+		titles = append(titles, "SKEW/"+name, "RADIUS/"+name)
+		if stranded {
+			titles = append(titles, "STRANDED/"+name)
+		}
+	}
+	if cost {
+		titles = append(titles, "COST/H")
+	}
+	cells := func(f *whatif.Found) []text.Cell {
+		row := []text.Cell{text.Number(f.Pods, text.Plain), text.Number(f.Pending, text.Yellow), text.Number(f.Moved, text.Plain)}
+		for _, key := range keys {
+			level := f.Level(key)
+			if level == nil {
+				level = &metric.LevelMetrics{}
+			}
+			row = append(row, text.Plain.Cell(fmt.Sprint(level.Skew)), text.ShareStyle(level.Radius).Cell(text.Percent(level.Radius)))
+			if stranded {
+				row = append(row, figures.MostStranded(level, text.Yellow))
+			}
+		}
+		if cost {
+			row = append(row, text.Plain.Cell(figures.CostText(&f.Metrics)))
+		}
+		return row
+	}
+	base := []text.Cell{text.Plain.Cell("")}
+	for range r.Parameters {
+		base = append(base, text.Plain.Cell("as it is"))
+	}
+	table := [][]text.Cell{text.Bold.Row(titles...), append(base, cells(&r.Baseline)...)}
+	for _, point := range points {
+		mark := ""
+		if point.Front {
+			mark = "*"
+		}
+		line := []text.Cell{text.Plain.Cell(mark)}
+		for _, name := range r.Parameters {
+			line = append(line, text.Plain.Cell(cmp.Or(point.Values[name].String(), `""`)))
+		}
+		table = append(table, append(line, cells(&point.Found)...))
+	}
+	return table
+}

@@ -1,0 +1,241 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// writer renders a report as text: the verdict, the divergences, the Pending pods, and what was left out.
+type writer struct {
+	text.Page
+	report *Report
+}
+
+func (t *writer) everything(quiet bool) {
+	for _, line := range t.report.verdict() {
+		t.Line(line)
+	}
+	if quiet {
+		return
+	}
+	if len(t.report.Divergences) > 0 {
+		t.Space()
+		rows := t.report.divergences()
+		shown := len(rows) - 1
+		if !t.All {
+			shown = min(shown, text.MaxPods)
+		}
+		t.Table("", rows[:shown+1]...)
+		if shown < len(rows)-1 {
+			t.More(len(rows)-1-shown, "divergence", "divergences")
+		}
+		t.Space()
+		for _, line := range t.report.words() {
+			t.Linef(text.Plain, "%s", line)
+		}
+	}
+	t.assumed()
+	t.pending()
+	t.leftOut()
+}
+
+// verdict is how many choices are explained, what these are worth, and whether that is enough.
+func (r *Report) verdict() []text.Cell {
+	from := "From the dump alone"
+	if len(r.With) > 0 {
+		from = "With its " + words.And(r.With)
+	}
+	if r.Choices == 0 {
+		return append([]text.Cell{text.Yellow.Cellf("%s, there is nothing to explain: none of %s had a choice.", from, words.Count(r.Placements, "pod"))}, r.classes()...)
+	}
+	first := text.Green.Cellf("%s, %s of %s %s explained (95%% interval %s to %s).", from, tenths(r.Agreement), words.Count(r.Choices, "choice"),
+		words.Pick(r.Choices, "is", "are"), tenths(r.Interval.Low), tenths(r.Interval.High))
+	if r.Explained < r.Choices {
+		first.Style = text.Yellow
+	}
+	second := fmt.Sprintf("%d of %s that had a choice %s on one of the best nodes", r.Explained, words.Count(r.Choices, "pod"), words.Pick(r.Choices, "is", "are"))
+	var parts []string
+	add := func(n int, words string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, words))
+		}
+	}
+	add(r.Tied, "by a tie")
+	add(r.Reordered, "in another order than recorded")
+	if len(parts) > 0 {
+		second += " (" + strings.Join(parts, ", ") + ")"
+	}
+	if r.Only > 0 {
+		second += fmt.Sprintf("; %s had one feasible node and %s not counted", words.Count(r.Only, "more pod"), words.Pick(r.Only, "is", "are"))
+	}
+	return append([]text.Cell{first, text.Plain.Cellf("%s.", second)}, r.classes()...)
+}
+
+// tenths is a percentage with one digit after the point, and 100%% only where it is that.
+func tenths(percent float64) string {
+	if percent == 100 || percent == 0 {
+		return fmt.Sprintf("%.0f%%", percent)
+	}
+	return fmt.Sprintf("%.1f%%", min(max(percent, 0.1), 99.9))
+}
+
+// classes are how many divergences there are of each class, and whether the agreement is too low.
+func (r *Report) classes() []text.Cell {
+	var lines []text.Cell
+	var classes []string
+	number := map[string]int{}
+	for _, d := range r.Divergences {
+		if number[d.Class] == 0 {
+			classes = append(classes, d.Class)
+		}
+		number[d.Class]++
+	}
+	for i, class := range classes {
+		classes[i] = fmt.Sprintf("%s %d", class, number[class])
+	}
+	if len(classes) > 0 {
+		lines = append(lines, text.Plain.Cellf("%s: %s.", words.Count(len(r.Divergences), "divergence"), strings.Join(classes, ", ")))
+	}
+	if !r.Met() {
+		lines = append(lines, text.Red.Cellf("The agreement is %s, and at least %g%% is asked for.", tenths(r.Agreement), *r.MinAgreement))
+	}
+	return lines
+}
+
+// divergences is a row for each divergence below the titles.
+func (r *Report) divergences() [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE")}
+	for _, d := range r.Divergences {
+		rank, behind, because := "refused", text.None, d.Refused
+		if d.Rank > 0 {
+			rank, behind, because = fmt.Sprint(d.Rank), fmt.Sprint(d.Behind), d.ahead()
+		}
+		style := text.Plain
+		if d.Class == "unexplained" {
+			style = text.Red
+		}
+		table = append(table, []text.Cell{text.Plain.Cell(d.Namespace + "/" + d.Name), text.Plain.Cell(d.Node), text.Plain.Cell(text.OrNone(d.Best)), text.Plain.Cell(rank), text.Plain.Cell(behind),
+			style.Cell(d.Class), text.Plain.Cell(because)})
+	}
+	return table
+}
+
+// ahead is "PodTopologySpread +68, NodeResourcesFit -1".
+func (d Divergence) ahead() string {
+	parts := make([]string, len(d.Ahead))
+	for i, points := range d.Ahead {
+		parts[i] = fmt.Sprintf("%s %+d", points.Plugin, points.Points)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// words say once what was found by each check, with the pods.
+func (r *Report) words() []string {
+	var lines []string
+	for _, same := range report.Group(r.Divergences, func(d Divergence) string { return d.Class + d.Words }) {
+		who := words.Count(len(same), "pod")
+		if len(same) == 1 {
+			who = same[0].Name
+		}
+		lines = append(lines, fmt.Sprintf("%s, %s: %s.", same[0].Class, who, same[0].Words))
+	}
+	return lines
+}
+
+func (t *writer) assumed() {
+	if len(t.report.Assumed) == 0 {
+		return
+	}
+	t.Space()
+	t.Linef(text.Bold, "%s", assumedVerdict)
+	t.UpTo(len(t.report.Assumed), "workload", "workloads", func(i int) {
+		t.Linef(text.Plain, "  %s", t.report.Assumed[i].text())
+	})
+}
+
+const assumedVerdict = "Not all is recorded of pods that are gone. Taken to have been so, they leave the fewest choices unexplained:"
+
+// text is "shop/web: 12 pods of 250m CPU and 1Gi each; 3 of them gone by 2025-03-01T10:00:00Z".
+func (a Assumed) text() string {
+	text := fmt.Sprintf("%s/%s: %s", a.Namespace, a.Workload, words.Count(a.Pods, "pod"))
+	if a.CPU != "" {
+		text += fmt.Sprintf(" with requests of %s CPU and %s memory", a.CPU, a.Memory)
+		if a.Pods > 1 {
+			text += " each"
+		}
+	}
+	switch {
+	case a.Endless == 0:
+	case a.Until == "":
+		text += fmt.Sprintf("; %d there to the end", a.Endless)
+	default:
+		text += fmt.Sprintf("; %d gone by %s", a.Endless, a.Until)
+	}
+	return text
+}
+
+func (t *writer) pending() {
+	if len(t.report.Pending) == 0 {
+		return
+	}
+	t.Space()
+	t.Linef(text.Bold, "%s", t.report.pendingVerdict())
+	t.UpTo(len(t.report.Pending), "Pending pod", "Pending pods", func(i int) {
+		p := t.report.Pending[i]
+		t.Linef(text.Plain, "  %s/%s: %s", p.Namespace, p.Name, p.text())
+		if p.Node == "" && p.Recorded != "" && p.Recorded != p.Message {
+			t.Linef(text.Plain, "    dump    %s", p.Recorded)
+			t.Linef(text.Plain, "    replay  %s", p.Message)
+		}
+	})
+}
+
+func (r *Report) pendingVerdict() string {
+	agree := 0
+	for _, p := range r.Pending {
+		if p.Node == "" {
+			agree++
+		}
+	}
+	return fmt.Sprintf("%d of %s %s Pending in the replay, too.", agree, words.Count(len(r.Pending), "Pending pod"), words.Pick(len(r.Pending), "is", "are"))
+}
+
+// text says whether the pod is Pending in the replay, and for the same reason.
+func (p Pending) text() string {
+	switch {
+	case p.Preempts:
+		return "would go to " + p.Node + ", where others would make room for it"
+	case p.Node != "":
+		return "would go to " + p.Node
+	case p.Recorded == "":
+		return "Pending; the dump says nothing of why"
+	case p.Recorded == p.Message:
+		return "Pending, with the same message"
+	}
+	return "Pending, with another message"
+}
+
+// leftOut says which pods and objects took no part, and on what the replay ran.
+func (t *writer) leftOut() {
+	var about text.Fields
+	var skipped []string
+	for _, s := range t.report.Skipped {
+		skipped = append(skipped, fmt.Sprintf("%s: %s", words.Count(s.Count, "pod"), s.Why))
+		if t.All {
+			skipped = append(skipped, "  "+strings.Join(s.Pods, ", "))
+		}
+	}
+	about.Add("Skipped:", skipped...)
+	if len(t.report.Ignored) > 0 {
+		about.Add("Ignored:", text.IgnoredLines(t.report.Ignored, t.All)...)
+	}
+	about.Add("Cluster:", text.ClusterLine(t.report.Cluster))
+	about.Add("Scheduler:", text.SchedulerLine(t.report.Head)+", all nodes looked at")
+	about.Add("Notes:", t.report.Notes...)
+	t.Space()
+	t.Table("", about...)
+}
