@@ -55,7 +55,7 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(step st
 		for _, j := range judges {
 			j.judgeStep(step)
 		}
-		f := &failures{scenario: result.Scenario, step: step, progress: progress, looked: map[look]*looked{}}
+		f := &failures{scenario: result.Scenario, step: step, progress: progress, known: map[failureSet]*analyzed{}}
 		for _, j := range judges {
 			if err := j.judgeFailures(ctx, f); err != nil {
 				return nil, fmt.Errorf("step %q: %w", step.Name, err)

@@ -17,23 +17,23 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// failures are the failures after one step. Each level is looked at once, however many expectations ask about it.
+// failures are the failures after one step. Each set of them is analyzed once, however many expectations bound it.
 type failures struct {
 	scenario *scenario.Scenario
 	step     *simulation.Step
 	progress func(step string, done, total int)
-	looked   map[look]*looked
+	known    map[failureSet]*analyzed
 }
 
-// look says which failures are looked at.
-type look struct {
+// failureSet is all failures of a level of one kind.
+type failureSet struct {
 	level        string
 	simultaneous int
 	mode         node.FailureMode
 }
 
-// looked is what they take, and, where recovered is set, what comes back after each.
-type looked struct {
+// analyzed is what they take and, where recovered is set, what comes back after each.
+type analyzed struct {
 	opts      blast.Options
 	analysis  *blast.Analysis
 	recovered bool
@@ -51,18 +51,18 @@ func (j *judge) judgeFailures(ctx context.Context, f *failures) error {
 	return nil
 }
 
-// bounded looks at the failures that are bounded.
+// bounded finds what the bounded failures take.
 func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) (*bounded, error) {
-	which := look{level: topology.Key(bounds.Level), simultaneous: bounds.Count(&f.scenario.Failures), mode: f.mode(bounds)}
-	b := &bounded{FailureBounds: bounds, look: which, step: f.step, found: &blast.Level{}}
-	if domains, _ := topology.Domains(f.step.State.Nodes, which.level); len(domains) < which.simultaneous {
-		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", words.Count(len(domains), "domain"), which.simultaneous)
+	set := failureSet{level: topology.Key(bounds.Level), simultaneous: bounds.Count(&f.scenario.Failures), mode: f.mode(bounds)}
+	b := &bounded{FailureBounds: bounds, failureSet: set, step: f.step, found: &blast.Level{}}
+	if domains, _ := topology.Domains(f.step.State.Nodes, set.level); len(domains) < set.simultaneous {
+		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", words.Count(len(domains), "domain"), set.simultaneous)
 		if len(domains) == 0 {
-			b.missing = "after this step no node has the label " + which.level
+			b.missing = "after this step no node has the label " + set.level
 		}
 		return b, nil
 	}
-	found, err := f.look(ctx, which, bounds.Stranded != nil || bounds.Unreplaced != nil)
+	found, err := f.analyze(ctx, set, bounds.Stranded != nil || bounds.Unreplaced != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -80,22 +80,22 @@ func (f *failures) mode(bounds *scenario.FailureBounds) node.FailureMode {
 	return node.Unreachable
 }
 
-// look lets the failures happen, if that has not been done yet.
-func (f *failures) look(ctx context.Context, which look, recover bool) (*looked, error) {
-	state, found := f.step.State, f.looked[which]
+// analyze lets the failures happen, and recovers from them if asked to, unless that has been done before.
+func (f *failures) analyze(ctx context.Context, set failureSet, recover bool) (*analyzed, error) {
+	state, found := f.step.State, f.known[set]
 	if found == nil {
-		// A workload with a quorum may not be there yet, or not any more.
+		// A workload with a quorum may not exist yet, or no longer.
 		quorum := slices.DeleteFunc(slices.Clone(f.scenario.Failures.Quorum), func(name string) bool {
 			_, err := blast.Quorums(state, []string{name})
 			return err != nil
 		})
-		// Worst is 0: every failure is recovered, so that the bounds hold of each.
-		found = &looked{opts: blast.Options{Levels: []string{which.level}, Simultaneous: which.simultaneous, Mode: which.mode, Quorum: quorum}}
+		// Worst is 0, which recovers from every failure, so that the bounds hold for each.
+		found = &analyzed{opts: blast.Options{Levels: []string{set.level}, Simultaneous: set.simultaneous, Mode: set.mode, Quorum: quorum}}
 		var err error
 		if found.analysis, err = blast.Lost(state, found.opts); err != nil {
 			return nil, err
 		}
-		f.looked[which] = found
+		f.known[set] = found
 	}
 	if recover && !found.recovered {
 		var progress func(done, total int)
@@ -110,10 +110,10 @@ func (f *failures) look(ctx context.Context, which look, recover bool) (*looked,
 	return found, nil
 }
 
-// bounded is the failures of a level, and their bounds.
+// bounded is the failures of a level and their bounds.
 type bounded struct {
 	*scenario.FailureBounds
-	look
+	failureSet
 	step    *simulation.Step
 	found   *blast.Level
 	missing string // why there are no failures
@@ -143,7 +143,7 @@ func (b *bounded) judge(add func(field string, e Expectation)) {
 	}
 }
 
-// any is "the failure of any zone", or "of any 2 zones together", and how they fail where that is not the usual.
+// any is "the failure of any zone", or "of any 2 zones together", and how they fail if not in the usual way.
 func (b *bounded) any() string {
 	text := "the failure of any " + b.Level
 	if b.simultaneous > 1 {
@@ -160,7 +160,7 @@ func (b *bounded) of(f *blast.Failure) string {
 	return b.Level + " " + strings.Join(f.Domains, " + ")
 }
 
-// radius looks for the largest share of a workload, the first of equal ones.
+// radius judges the largest share that a failure takes of a workload, the first of equal ones.
 func (b *bounded) radius() Expectation {
 	whose := b.Workload
 	if whose == "" {
@@ -184,12 +184,12 @@ func (b *bounded) radius() Expectation {
 	return e
 }
 
-// percent is a share without a loss: 50%, 33.3%.
+// percent writes a share to a tenth of a percent: 50%, 33.3%.
 func percent(share float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0") + "%"
 }
 
-// most looks for the failure with the most pods of some kind, the first of equal ones.
+// most judges the failure with the most pods of some kind, the first of equal ones.
 func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (n int, why string)) Expectation {
 	whose := ""
 	if b.Workload != "" {

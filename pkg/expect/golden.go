@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Golden is where the pods of a scenario were after each step when somebody last looked and found it right.
+// Golden is where the pods of a scenario were after each step when its golden file was written.
 type Golden struct {
 	Steps []GoldenStep `json:"steps"`
 }
@@ -53,7 +53,7 @@ func NewGolden(result *simulation.Result) *Golden {
 		owner := step.State.Owners()
 		for _, pod := range step.State.Pods {
 			of := owner(pod)
-			// A StatefulSet holds on to a pod that is Terminating: no other takes its place.
+			// A StatefulSet keeps a pod that is Terminating: no other takes its place.
 			if holds := of.Kind == "StatefulSet" && !cluster.Terminal(pod); pod.Spec.NodeName == "" || !cluster.Active(pod) && !holds {
 				continue
 			}
@@ -71,7 +71,7 @@ func NewGolden(result *simulation.Result) *Golden {
 	return g
 }
 
-// ReadGolden reads a golden file; it is nil if there is none.
+// ReadGolden reads a golden file. It returns nil if the file does not exist.
 func ReadGolden(file string) (*Golden, error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -97,8 +97,8 @@ func (g *Golden) Write(file string) error {
 	return os.WriteFile(file, append([]byte(head), data...), 0o644)
 }
 
-// Judge returns the expectation of each step that its placements are as in the golden file of that name. Steps that the file alone
-// has are listed with the last step.
+// Judge returns the expectation of each step that its placements are as in the golden file of that name. Steps that only
+// the file has are listed with the last step.
 func (g *Golden) Judge(result *simulation.Result, file string) []Expectation {
 	now := NewGolden(result)
 	judged := make([]Expectation, len(result.Steps))
@@ -121,7 +121,7 @@ func (g *Golden) Judge(result *simulation.Result, file string) []Expectation {
 	return judged
 }
 
-// gone are the steps that are in the file alone.
+// gone lists the steps that only the file has.
 func (g *Golden) gone(now *Golden) []string {
 	var gone []string
 	for _, was := range g.Steps {

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// judgeStep judges what can be seen of the step itself.
+// judgeStep judges what the step alone shows.
 func (j *judge) judgeStep(step *simulation.Step) {
 	pending := len(step.Pending)
 	if j.Pending != nil {
@@ -138,7 +138,7 @@ func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(fiel
 		got = "no such domain is left"
 	}
 	of := about(expect.Selector, "pods") + " by " + expect.TopologyKey
-	// why names the domains of these sizes, and what keeps further pods from them.
+	// why names the domains of these sizes, and what keeps more pods out of them.
 	why := func(concerned func(pods int) bool, lacks bool) string {
 		var parts []string
 		for _, d := range domains {
@@ -262,7 +262,7 @@ func matching(pending []placement.Pending, selector string) []placement.Pending 
 	return slices.DeleteFunc(slices.Clone(pending), func(p placement.Pending) bool { return !matches.Matches(labels.Set(p.Pod.Labels)) })
 }
 
-// parse reads a selector of a scenario; loading has made sure that it parses.
+// parse reads a selector of a scenario. Loading has checked that it parses.
 func parse(selector string) labels.Selector {
 	matches, err := labels.Parse(selector)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 // Case is a scenario to be tested. All of a set are loaded before any is run: the process has their feature gates while they are read.
 type Case struct {
 	Scenario *scenario.Scenario
-	// Golden is what its placements are compared with, and GoldenFile where that stands; nil: nothing.
+	// Golden is what its placements are compared with, and GoldenFile the file that it is from; nil for nothing.
 	Golden     *expect.Golden
 	GoldenFile string
 }
 
-// Outcome is what came of a case: a result and the judged expectations of each of its steps, or what kept it from one.
+// Outcome is the result of a case with the judged expectations of each step, or why there is none.
 type Outcome struct {
 	Result *simulation.Result
 	Judged [][]expect.Expectation
