@@ -3,12 +3,12 @@ package sched
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
@@ -45,7 +45,7 @@ func (e *Engine) refusedAlike(pod *v1.Pod) (placement.Pending, bool) {
 func alike(a, b *v1.Pod) bool {
 	return a.Namespace == b.Namespace && maps.Equal(a.Labels, b.Labels) && !individual(a) && !individual(b) &&
 		equality.Semantic.DeepEqual(withoutConditions(a.Status), withoutConditions(b.Status)) &&
-		(equality.Semantic.DeepEqual(&a.Spec, &b.Spec) || equality.Semantic.DeepEqual(withoutToken(a.Spec), withoutToken(b.Spec)))
+		(equality.Semantic.DeepEqual(&a.Spec, &b.Spec) || equality.Semantic.DeepEqual(cluster.WithoutToken(a.Spec), cluster.WithoutToken(b.Spec)))
 }
 
 // individual reports whether the pod has a nominated node, or claims named after it.
@@ -58,23 +58,4 @@ func individual(pod *v1.Pod) bool {
 func withoutConditions(status v1.PodStatus) v1.PodStatus {
 	status.Conditions = nil
 	return status
-}
-
-// withoutToken returns the spec without the volume, uniquely named per pod, that the API server adds for the service account token:
-func withoutToken(spec v1.PodSpec) v1.PodSpec {
-	const prefix = "kube-api-access-"
-	spec.Volumes = slices.DeleteFunc(slices.Clone(spec.Volumes), func(volume v1.Volume) bool {
-		return volume.Projected != nil && strings.HasPrefix(volume.Name, prefix)
-	})
-	mounting := func(containers []v1.Container) []v1.Container {
-		containers = slices.Clone(containers)
-		for i := range containers {
-			containers[i].VolumeMounts = slices.DeleteFunc(slices.Clone(containers[i].VolumeMounts), func(mount v1.VolumeMount) bool {
-				return strings.HasPrefix(mount.Name, prefix)
-			})
-		}
-		return containers
-	}
-	spec.Containers, spec.InitContainers = mounting(spec.Containers), mounting(spec.InitContainers)
-	return spec
 }

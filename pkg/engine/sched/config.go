@@ -32,10 +32,19 @@ const Version = "v1.37.1"
 type Config struct {
 	api   *schedulerapi.KubeSchedulerConfiguration
 	gates string
+	plain bool
 }
 
 // FeatureGates are the gates under which the configuration was read, as kube-scheduler takes them: "A=true,B=false".
 func (c *Config) FeatureGates() string { return c.gates }
+
+// Plain returns a copy of the configuration whose engines ask the plugins everything anew for each pod, as kube-scheduler does. The answers
+// are the same; they take longer.
+func (c *Config) Plain() *Config {
+	plain := *c
+	plain.plain = true
+	return &plain
+}
 
 // DefaultConfig returns the configuration of a kube-scheduler that is started without one.
 func DefaultConfig() (*Config, error) {
@@ -198,7 +207,7 @@ func (c *Config) WithScoreWeight(schedulerName, plugin string, weight int32) *Co
 			score.Enabled = append(score.Enabled, schedulerapi.Plugin{Name: plugin, Weight: weight})
 		}
 	}
-	return &Config{api: api}
+	return &Config{api: api, gates: c.gates, plain: c.plain}
 }
 
 // WithPercentageOfNodesToScore returns a copy of the configuration in which every profile's search for feasible nodes ends once that
@@ -209,7 +218,7 @@ func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 	for i := range api.Profiles {
 		api.Profiles[i].PercentageOfNodesToScore = &percentage
 	}
-	return &Config{api: api}
+	return &Config{api: api, gates: c.gates, plain: c.plain}
 }
 
 // Samples reports whether the scheduler, in a cluster of that many nodes, stops searching for feasible nodes before it has examined all:

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/memo"
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
@@ -47,6 +47,7 @@ type Engine struct {
 	Choose func(*Tie) (int, error)
 
 	scheduler *scheduler.Scheduler
+	memo      *memo.Memo // nil: the plugins are asked everything anew
 	snapshot  *internalcache.Snapshot
 	profiles  map[string]*profile
 	less      fwk.LessFunc
@@ -115,25 +116,21 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	}
 	sortVolumes(e.informers)
 	captureWrites(e)
-	// One worker: sixteen would race to fill the list of feasible nodes.
-	s, err := scheduler.New(ctx, client, e.informers, nil,
-		func(string) events.EventRecorderLogger { return discardEvents{} },
-		scheduler.WithProfiles(config.api.Profiles...),
-		scheduler.WithComponentConfigVersion(config.api.APIVersion),
-		scheduler.WithPercentageOfNodesToScore(config.api.PercentageOfNodesToScore),
-		scheduler.WithParallelism(1),
-		scheduler.WithNodeInfoSnapshot(e.snapshot))
+	profiles, err := e.build(config)
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("building kube-scheduler: %w", err)
 	}
-	e.scheduler = s
 	for _, profile := range config.api.Profiles {
-		p := newProfile(s.Profiles[profile.SchedulerName], e, profile)
+		real := profiles[profile.SchedulerName]
+		if e.memo != nil {
+			real = e.memo.Framework(real, func() bool { return len(e.nominees) > 0 })
+		}
+		p := newProfile(real, e, profile)
 		p.attach()
 		e.profiles[profile.SchedulerName] = p
 	}
-	e.less = s.Profiles[config.api.Profiles[0].SchedulerName].QueueSortFunc()
+	e.less = profiles[config.api.Profiles[0].SchedulerName].QueueSortFunc()
 	e.Reset()
 	return e, nil
 }
@@ -154,7 +151,7 @@ func (e *Engine) Reset() {
 func (e *Engine) ResetTo(ties Ties) error {
 	if ties != e.ties {
 		for name := range e.timed {
-			if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), e.bound[name]); err != nil {
+			if err := e.removePod(e.bound[name]); err != nil {
 				return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
 			}
 			delete(e.bound, name)
@@ -374,12 +371,12 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	}
 	cycle := profile.cycle(next.PodInfo, chosen.SuggestedHost) // before the scheduler sees the pod on its node
 	bound := cluster.Bind(next.Pod, chosen.SuggestedHost, e.startTime())
-	if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), bound); err != nil {
+	if err := e.addPod(bound); err != nil {
 		return false, nil, err
 	}
 	if status := profile.RunReservePluginsReserve(e.ctx, state, bound, chosen.SuggestedHost); !status.IsSuccess() {
 		profile.RunReservePluginsUnreserve(e.ctx, state, bound, chosen.SuggestedHost)
-		if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), bound); err != nil {
+		if err := e.removePod(bound); err != nil {
 			return false, nil, err
 		}
 		if !status.IsRejected() {

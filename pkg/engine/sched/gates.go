@@ -134,3 +134,6 @@ func FeatureGates() []string {
 	slices.Sort(changed)
 	return changed
 }
+
+// keeps reports whether engines keep what plugins have answered. That it changes no answer is shown for the gates' defaults alone.
+func (c *Config) keeps() bool { return !c.plain && len(FeatureGates()) == 0 }

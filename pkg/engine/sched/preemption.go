@@ -62,14 +62,14 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 	plugin.Evaluator.Interface = candidates{Interface: plugin.Evaluator.Interface, engine: e}
 	plugin.Executor.PreemptPod = func(_ context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
-		if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), victim); err != nil {
+		if err := e.removePod(victim); err != nil {
 			return false, err
 		}
 		name := cluster.NameOf(victim)
 		var ending *v1.Pod
 		if e.state.TerminationSeconds > 0 {
 			ending = admission.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
-			if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), ending); err != nil {
+			if err := e.addPod(ending); err != nil {
 				return false, err
 			}
 			e.bound[name] = ending

@@ -35,6 +35,14 @@ func (e *Engine) sync(next *cluster.State) error {
 			return err
 		}
 	}
+	if e.memo != nil {
+		if !same(before.Namespaces, next.Namespaces) {
+			e.memo.NamespacesChanged()
+		}
+		if !same(before.Services, next.Services) || !same(before.ReplicaSets, next.ReplicaSets) || !same(before.StatefulSets, next.StatefulSets) {
+			e.memo.OwnersChanged(next.Services)
+		}
+	}
 	bindings := e.changed // the engine itself has bound volumes since
 	e.changed = false
 	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()
@@ -83,6 +91,9 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 			e.scheduler.Cache.AddNode(logger, node)
 		case before[i] != node:
 			e.scheduler.Cache.UpdateNode(logger, before[i], node)
+			if e.memo != nil {
+				e.memo.NodeUpdated(before[i], node)
+			}
 		}
 	}
 	return nil
@@ -90,7 +101,6 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 
 // syncPods updates the bound pods in the cache.
 func (e *Engine) syncPods(pods []*v1.Pod) error {
-	logger := klog.FromContext(e.ctx)
 	present := make(map[types.NamespacedName]bool, len(pods))
 	for i, pod := range pods {
 		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
@@ -103,7 +113,7 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 			continue
 		}
 		if found {
-			if err := e.scheduler.Cache.RemovePod(logger, was); err != nil {
+			if err := e.removePod(was); err != nil {
 				return fmt.Errorf("replacing pod %s in the scheduler's cache: %w", name, err)
 			}
 		}
@@ -111,7 +121,7 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 		if pod = e.withStartTime(pod, i); pod != given {
 			e.timed[name] = true
 		}
-		if err := e.scheduler.Cache.AddPod(logger, pod); err != nil {
+		if err := e.addPod(pod); err != nil {
 			return fmt.Errorf("adding pod %s to the scheduler's cache: %w", name, err)
 		}
 		e.bound[name] = pod
@@ -120,11 +130,33 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 		if present[name] {
 			continue
 		}
-		if err := e.scheduler.Cache.RemovePod(logger, pod); err != nil {
+		if err := e.removePod(pod); err != nil {
 			return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
 		}
 		delete(e.bound, name)
 		delete(e.timed, name)
+	}
+	return nil
+}
+
+// addPod adds a pod on a node to the scheduler's cache.
+func (e *Engine) addPod(pod *v1.Pod) error {
+	if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), pod); err != nil {
+		return err
+	}
+	if e.memo != nil {
+		e.memo.PodAdded(pod)
+	}
+	return nil
+}
+
+// removePod removes a pod from the scheduler's cache.
+func (e *Engine) removePod(pod *v1.Pod) error {
+	if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), pod); err != nil {
+		return err
+	}
+	if e.memo != nil {
+		e.memo.PodRemoved(pod)
 	}
 	return nil
 }

@@ -1,0 +1,283 @@
+package memo
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// nodeLocal are the plugins whose Filter and Score read nothing but the pod's template and the NodeInfo, with what they read. The pod's
+// part is in their cycle state, which PreFilter and PreScore write anew in each cycle. A plugin that is not listed is asked each time: it
+// reads other nodes and their pods (InterPodAffinity, PodTopologySpread), or claims and volumes (VolumeBinding and its like,
+// DynamicResources), or nobody has looked.
+var nodeLocal = sets.New(
+	names.NodeUnschedulable,               // node.spec.unschedulable; tolerations
+	names.NodeName,                        // the node's name; spec.nodeName
+	names.TaintToleration,                 // node.spec.taints; tolerations
+	names.NodeAffinity,                    // the node's labels and name; nodeSelector, node affinity, the profile's arguments
+	names.NodePorts,                       // the ports used on the node; host ports
+	names.NodeResourcesFit,                // allocatable, requested and number of pods; requests, the profile's arguments
+	names.NodeResourcesBalancedAllocation, // likewise
+	names.ImageLocality,                   // the images on the node, their spread and the number of nodes (see arrange and NodeUpdated); images
+)
+
+// Framework is a profile that asks plugins only what they have not answered before.
+type Framework struct {
+	framework.Framework
+	// Kept and Plain count the cycles of pods that were spared questions, and of the others.
+	Kept, Plain int
+
+	memo      *Memo
+	nominated func() bool
+	filters   []filter
+	scores    []score
+
+	// Of the current pod.
+	answers  *answers // nil: ask everything
+	asked    []int    // filters to ask about every node
+	feasible []int    // slots of the nodes that passed, in the order in which they were examined
+	next     int      // the slot of the node that is probably examined next
+	list     []fwk.NodeScore
+	raw, all []fwk.PluginScore
+	nodes    []fwk.NodePluginScores
+}
+
+type filter struct {
+	fwk.FilterPlugin
+	name  string
+	local bool
+}
+
+type score struct {
+	fwk.ScorePlugin
+	name   string
+	weight int64
+	local  int // its place among the node-local ones; -1: it is none
+}
+
+// answers are what the node-local plugins have said about the nodes for the pods of a template, by slot.
+type answers struct {
+	verdicts []verdict
+	scores   []int64 // all plugins' for one node, then for the next
+}
+
+type verdict struct {
+	generation int64 // of the node that the filters have seen; 0: none
+	scored     int64 // of the node that the scores have seen
+	rejected   int   // the filter that rejected the node; if none did, the number of filters
+	status     *fwk.Status
+}
+
+// Framework returns the profile, whose plugins have been built with the memo's registry. Nominated reports whether any pod without a node
+// has a nominated one: filters then also see it on that node.
+func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Framework {
+	f := &Framework{Framework: profile, memo: m, nominated: nominated}
+	plugins, locals := profile.ListPlugins(), 0
+	for _, enabled := range plugins.Filter.Enabled {
+		plugin := m.plugins[profile][enabled.Name].(fwk.FilterPlugin)
+		f.filters = append(f.filters, filter{plugin, enabled.Name, nodeLocal.Has(enabled.Name)})
+	}
+	for _, enabled := range plugins.Score.Enabled {
+		plugin := m.plugins[profile][enabled.Name].(fwk.ScorePlugin)
+		s := score{plugin, enabled.Name, int64(enabled.Weight), -1}
+		if nodeLocal.Has(enabled.Name) {
+			s.local = locals
+			locals++
+		}
+		f.scores = append(f.scores, s)
+	}
+	return f
+}
+
+// RunPreFilterPlugins finds the pod's template. Pods for which PreFilter names the nodes ask everything: it names others for each.
+func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+	f.memo.begin(pod)
+	result, status, plugins := f.Framework.RunPreFilterPlugins(ctx, state, pod)
+	f.answers, f.asked, f.feasible = nil, f.asked[:0], f.feasible[:0]
+	if f.memo.template == nil || !result.AllNodes() {
+		f.Plain++
+		return result, status, plugins
+	}
+	f.Kept++
+	f.answers = f.memo.template.answersFor(f)
+	for i, filter := range f.filters {
+		if !filter.local && !state.GetSkipFilterPlugins().Has(filter.name) {
+			f.asked = append(f.asked, i)
+		}
+	}
+	return result, status, plugins
+}
+
+func (t *template) answersFor(f *Framework) *answers {
+	a := t.answers[f]
+	if a == nil {
+		nodes := len(f.memo.infos)
+		locals := 0
+		for _, score := range f.scores {
+			if score.local >= 0 {
+				locals++
+			}
+		}
+		a = &answers{verdicts: make([]verdict, nodes), scores: make([]int64, nodes*locals)}
+		t.answers[f] = a
+	}
+	return a
+}
+
+// RunFilterPluginsWithNominatedPods asks the node-local filters only about nodes that have changed.
+func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	slot := f.slotOf(node)
+	if f.answers == nil || f.nominated() && len(f.NominatedPodsForNode(node.Node().Name)) > 0 {
+		status := f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
+		if status.IsSuccess() {
+			f.feasible = append(f.feasible, slot)
+		}
+		return status
+	}
+	v := &f.answers.verdicts[slot]
+	if generation := node.GetGeneration(); v.generation != generation {
+		v.rejected, v.status = len(f.filters), nil
+		for i, filter := range f.filters {
+			if !filter.local || state.GetSkipFilterPlugins().Has(filter.name) {
+				continue
+			}
+			if status := filter.Filter(ctx, state, pod, node); !status.IsSuccess() {
+				if !status.IsRejected() {
+					return f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
+				}
+				status.SetPlugin(filter.name)
+				v.rejected, v.status = i, status
+				break
+			}
+		}
+		v.generation = generation
+	}
+	for _, i := range f.asked {
+		if i > v.rejected {
+			break
+		}
+		if status := f.filters[i].Filter(ctx, state, pod, node); !status.IsSuccess() {
+			if !status.IsRejected() {
+				return f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
+			}
+			status.SetPlugin(f.filters[i].name)
+			return status
+		}
+	}
+	if v.status == nil {
+		f.feasible = append(f.feasible, slot)
+	}
+	return v.status
+}
+
+// slotOf returns the slot of a node. Nodes are examined in the order of their slots, from anywhere.
+func (f *Framework) slotOf(node fwk.NodeInfo) int {
+	infos := f.memo.infos
+	if f.next >= len(infos) {
+		f.next = 0
+	}
+	if infos[f.next] != node {
+		f.next = f.memo.slots[node.Node().Name]
+	}
+	f.next++
+	return f.next - 1
+}
+
+// RunPreScorePlugins lets PodTopologySpread know the slots of the nodes.
+func (f *Framework) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	f.memo.feasible = f.feasible
+	return f.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
+}
+
+// RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's does, in memory that the next
+// call uses again.
+func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
+	if f.answers == nil {
+		return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
+	}
+	var plugins []*score
+	for i := range f.scores {
+		if !state.GetSkipScorePlugins().Has(f.scores[i].name) {
+			plugins = append(plugins, &f.scores[i])
+		}
+	}
+	raw, all, scored := f.memory(len(nodes), len(plugins))
+	slots := f.memo.slotsOf(nodes)
+	if !f.ask(ctx, state, pod, nodes, slots, plugins, raw) {
+		return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
+	}
+	width := len(plugins)
+	copy(all, raw)
+	for p, plugin := range plugins {
+		extensions := plugin.ScoreExtensions()
+		if extensions == nil {
+			continue
+		}
+		list := f.list[:len(nodes)]
+		for i, node := range nodes {
+			list[i] = fwk.NodeScore{Name: node.Node().Name, Score: raw[i*width+p].Score}
+		}
+		if status := extensions.NormalizeScore(ctx, state, pod, list); !status.IsSuccess() {
+			return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
+		}
+		for i := range list {
+			all[i*width+p].Score = list[i].Score
+		}
+	}
+	for i, node := range nodes {
+		total := int64(0)
+		own := all[i*width : (i+1)*width : (i+1)*width]
+		for p, plugin := range plugins {
+			if own[p].Score > fwk.MaxScore || own[p].Score < fwk.MinScore {
+				return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
+			}
+			own[p].Score *= plugin.weight
+			total += own[p].Score
+		}
+		scored[i] = fwk.NodePluginScores{Name: node.Node().Name, RawScores: raw[i*width : (i+1)*width : (i+1)*width], Scores: own, TotalScore: total}
+	}
+	return scored, nil
+}
+
+// ask fills in the raw scores, and reports whether all plugins gave one.
+func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, slots []int, plugins []*score, raw []fwk.PluginScore) bool {
+	locals := len(f.answers.scores) / len(f.answers.verdicts)
+	for i, node := range nodes {
+		slot := slots[i]
+		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*locals:(slot+1)*locals]
+		generation := node.GetGeneration()
+		for p, plugin := range plugins {
+			score := &raw[i*len(plugins)+p]
+			score.Name = plugin.name
+			if plugin.local >= 0 && v.scored == generation {
+				score.Score = kept[plugin.local]
+				continue
+			}
+			points, status := plugin.Score(ctx, state, pod, node)
+			if !status.IsSuccess() {
+				return false
+			}
+			score.Score = points
+			if plugin.local >= 0 {
+				kept[plugin.local] = points
+			}
+		}
+		v.scored = generation
+	}
+	return true
+}
+
+// memory returns room for the scores of the nodes.
+func (f *Framework) memory(nodes, plugins int) (raw, all []fwk.PluginScore, scored []fwk.NodePluginScores) {
+	if cap(f.raw) < nodes*plugins {
+		f.raw, f.all = make([]fwk.PluginScore, nodes*plugins), make([]fwk.PluginScore, nodes*plugins)
+	}
+	if cap(f.nodes) < nodes {
+		f.nodes, f.list = make([]fwk.NodePluginScores, nodes), make([]fwk.NodeScore, nodes)
+	}
+	return f.raw[:nodes*plugins], f.all[:nodes*plugins], f.nodes[:nodes]
+}

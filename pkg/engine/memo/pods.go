@@ -1,0 +1,194 @@
+package memo
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// pods are the pods on nodes, in classes that no rule tells apart, and the log of those that came and went.
+type pods struct {
+	bound   map[types.NamespacedName]*bound
+	classes map[looks]*class
+	all     []*class // by id
+
+	// keys are the label keys that some selector reads, sorted. A new one makes the classes stale.
+	keys  []string
+	stale bool
+
+	affinities map[*v1.Affinity]string
+	parsed     map[string]bool // affinities whose selectors' keys are in keys
+
+	log   []change
+	first int // position of the first entry of log: older ones have been dropped
+	era   int // counts the times that the classes were made anew
+}
+
+// looks is everything about a pod that rules between pods read.
+type looks struct {
+	namespace string
+	labels    string // those in keys
+	affinity  string // pod affinity and pod anti-affinity, encoded
+	ending    bool
+}
+
+// class is a set of pods that look the same.
+type class struct {
+	id    int
+	looks looks
+	info  fwk.PodInfo    // of one of them
+	nodes map[string]int // how many of them are on each node
+}
+
+type bound struct {
+	pod   *v1.Pod
+	class *class // nil while stale
+}
+
+// change says that a pod of the class came to the node or left it.
+type change struct {
+	class *class
+	node  string
+	delta int
+}
+
+func newPods() *pods {
+	return &pods{
+		bound: map[types.NamespacedName]*bound{}, classes: map[looks]*class{}, affinities: map[*v1.Affinity]string{}, parsed: map[string]bool{},
+	}
+}
+
+func nameOf(pod *v1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+}
+
+func (p *pods) add(pod *v1.Pod) {
+	b := &bound{pod: pod}
+	p.bound[nameOf(pod)] = b
+	p.affinityOf(pod)
+	if !p.stale {
+		p.classify(b)
+		p.note(b, 1)
+	}
+}
+
+func (p *pods) remove(pod *v1.Pod) {
+	b := p.bound[nameOf(pod)]
+	delete(p.bound, nameOf(pod))
+	if !p.stale {
+		p.note(b, -1)
+	}
+}
+
+func (p *pods) classify(b *bound) {
+	l := p.looksOf(b.pod)
+	c := p.classes[l]
+	if c == nil {
+		// The error is about terms that do not parse; upstream ignores it in pods on nodes.
+		info, _ := framework.NewPodInfo(b.pod)
+		c = &class{id: len(p.all), looks: l, info: info, nodes: map[string]int{}}
+		p.classes[l] = c
+		p.all = append(p.all, c)
+	}
+	b.class = c
+}
+
+func (p *pods) note(b *bound, delta int) {
+	node := b.pod.Spec.NodeName
+	b.class.nodes[node] += delta
+	if b.class.nodes[node] == 0 {
+		delete(b.class.nodes, node)
+	}
+	p.log = append(p.log, change{class: b.class, node: node, delta: delta})
+	// A state so far behind is as quickly made anew.
+	if most := 4*len(p.bound) + 1<<12; len(p.log) > 2*most {
+		drop := len(p.log) - most
+		p.log = slices.Delete(p.log, 0, drop)
+		p.first += drop
+	}
+}
+
+// settle makes the classes anew if a selector reads another label than before.
+func (p *pods) settle() {
+	if !p.stale {
+		return
+	}
+	p.stale = false
+	p.era++
+	p.classes, p.all = map[looks]*class{}, nil
+	p.first += len(p.log)
+	p.log = nil
+	for _, b := range p.bound {
+		p.classify(b)
+		b.class.nodes[b.pod.Spec.NodeName]++
+	}
+}
+
+// end is the position after the newest change.
+func (p *pods) end() int { return p.first + len(p.log) }
+
+// since returns the changes from that position on, and whether all of them are still known.
+func (p *pods) since(position int) ([]change, bool) {
+	if position < p.first {
+		return nil, false
+	}
+	return p.log[position-p.first:], true
+}
+
+func (p *pods) looksOf(pod *v1.Pod) looks {
+	var kept strings.Builder
+	for _, key := range p.keys {
+		if value, found := pod.Labels[key]; found {
+			kept.WriteString(key)
+			kept.WriteByte('=')
+			kept.WriteString(value)
+			kept.WriteByte(',')
+		}
+	}
+	return looks{namespace: pod.Namespace, labels: kept.String(), affinity: p.affinityOf(pod), ending: pod.DeletionTimestamp != nil}
+}
+
+// affinityOf returns the pod's rules about other pods in one string, and sees to it that the classes differ in the labels which these read.
+func (p *pods) affinityOf(pod *v1.Pod) string {
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
+		return ""
+	}
+	encoded, found := p.affinities[affinity]
+	if found {
+		return encoded
+	}
+	encoded = (&v1.Affinity{PodAffinity: affinity.PodAffinity, PodAntiAffinity: affinity.PodAntiAffinity}).String()
+	p.affinities[affinity] = encoded
+	if !p.parsed[encoded] {
+		p.parsed[encoded] = true
+		info, _ := framework.NewPodInfo(pod)
+		for _, term := range slices.Concat(info.GetRequiredAffinityTerms(), info.GetRequiredAntiAffinityTerms()) {
+			p.reads(term.Selector)
+		}
+		for _, term := range slices.Concat(info.GetPreferredAffinityTerms(), info.GetPreferredAntiAffinityTerms()) {
+			p.reads(term.Selector)
+		}
+	}
+	return encoded
+}
+
+// reads sees to it that the classes differ in the labels that the selector reads.
+func (p *pods) reads(selector labels.Selector) {
+	requirements, _ := selector.Requirements() // a selector of nothing has none
+	for _, r := range requirements {
+		p.readsKey(r.Key())
+	}
+}
+
+func (p *pods) readsKey(key string) {
+	if at, found := slices.BinarySearch(p.keys, key); !found {
+		p.keys = slices.Insert(p.keys, at, key)
+		p.stale = true
+	}
+}

@@ -1,0 +1,122 @@
+package memo
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// template stands for pods that differ in nothing that the plugins kept here read: their names, their claims, and labels that no rule reads.
+type template struct {
+	pod  *v1.Pod // one of them
+	spec *v1.PodSpec
+	used int // the cycle in which it was last used
+
+	spreads map[*spread]*spreadState
+	answers map[*Framework]*answers
+}
+
+// templates are the templates in use. Each may keep answers about every node, so that only some are kept.
+type templates struct {
+	byLooks map[templateKey][]*template
+	number  int
+	cycle   int
+}
+
+type templateKey struct {
+	looks     looks
+	scheduler string
+	owner     types.UID // whose selector spreads the pods by default
+}
+
+// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 70 bytes.
+const mostAnswers = 2_000_000
+
+// templateOf returns the pod's template, or nil for a pod that is bound to a node by name, as those of a DaemonSet are.
+func (m *Memo) templateOf(pod *v1.Pod) *template {
+	if namesNode(pod) {
+		return nil
+	}
+	t := &m.templates
+	t.cycle++
+	key := templateKey{looks: m.looks, scheduler: pod.Spec.SchedulerName}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		key.owner = owner.UID
+	}
+	spec := shared(&pod.Spec)
+	for _, template := range t.byLooks[key] {
+		if equality.Semantic.DeepEqual(template.spec, spec) {
+			template.used = t.cycle
+			return template
+		}
+	}
+	if (t.number+1)*len(m.infos) > mostAnswers {
+		t.forget()
+	}
+	if t.byLooks == nil {
+		t.byLooks = map[templateKey][]*template{}
+	}
+	new := &template{pod: pod, spec: spec, used: t.cycle, spreads: map[*spread]*spreadState{}, answers: map[*Framework]*answers{}}
+	t.byLooks[key] = append(t.byLooks[key], new)
+	t.number++
+	return new
+}
+
+// forget drops the older half of the templates.
+func (t *templates) forget() {
+	var used []int
+	for _, templates := range t.byLooks {
+		for _, template := range templates {
+			used = append(used, template.used)
+		}
+	}
+	if len(used) == 0 {
+		return
+	}
+	slices.Sort(used)
+	oldest := used[len(used)/2]
+	t.number = 0
+	for key, templates := range t.byLooks {
+		kept := slices.DeleteFunc(templates, func(template *template) bool { return template.used <= oldest })
+		t.number += len(kept)
+		if len(kept) == 0 {
+			delete(t.byLooks, key)
+		} else {
+			t.byLooks[key] = kept
+		}
+	}
+}
+
+func namesNode(pod *v1.Pod) bool {
+	if pod.Spec.NodeName != "" {
+		return true
+	}
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		if len(term.MatchFields) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// shared returns the part of the spec that the plugins kept here read: no name, and of the volumes only images (ImageLocality).
+func shared(spec *v1.PodSpec) *v1.PodSpec {
+	s := cluster.WithoutToken(*spec)
+	s.Hostname, s.Subdomain = "", ""
+	s.Volumes = nil
+	for _, volume := range spec.Volumes {
+		if volume.Image != nil {
+			s.Volumes = append(s.Volumes, volume)
+		}
+	}
+	return &s
+}

@@ -1,0 +1,84 @@
+package sched
+
+import (
+	"fmt"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/events"
+	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	schedulerprofile "k8s.io/kubernetes/pkg/scheduler/profile"
+	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
+
+	"github.com/faultline/faultline/pkg/engine/memo"
+)
+
+// build sets the engine's scheduler, and returns its schedulerprofile. scheduler.New takes no plugins in place of upstream's own, so that it gets a
+// profile with as good as none, and the profiles are built as it would build them.
+func (e *Engine) build(config *Config) (schedulerprofile.Map, error) {
+	recorder := func(string) events.EventRecorderLogger { return discardEvents{} }
+	// One worker: sixteen would race to fill the list of feasible nodes.
+	const workers = 1
+	bare := schedulerapi.KubeSchedulerProfile{SchedulerName: config.api.Profiles[0].SchedulerName, Plugins: &schedulerapi.Plugins{
+		QueueSort: schedulerapi.PluginSet{Enabled: []schedulerapi.Plugin{{Name: names.PrioritySort}}},
+		Bind:      schedulerapi.PluginSet{Enabled: []schedulerapi.Plugin{{Name: names.DefaultBinder}}},
+	}}
+	s, err := scheduler.New(e.ctx, e.client, e.informers, nil, recorder,
+		scheduler.WithProfiles(bare),
+		scheduler.WithComponentConfigVersion(config.api.APIVersion),
+		scheduler.WithPercentageOfNodesToScore(config.api.PercentageOfNodesToScore),
+		scheduler.WithParallelism(workers),
+		scheduler.WithNodeInfoSnapshot(e.snapshot))
+	if err != nil {
+		return nil, err
+	}
+	e.scheduler = s
+	registry := plugins.NewInTreeRegistry()
+	if config.keeps() {
+		e.memo = memo.New(e.snapshot, e.informers)
+		registry = e.memo.Registry(registry)
+	}
+	// Devices have informers of their own, since the tracker that scheduler.New has started indexes the others.
+	devices := informers.NewSharedInformerFactory(e.client, 0)
+	claims := assumecache.NewAssumeCache(klog.FromContext(e.ctx), devices.Resource().V1().ResourceClaims().Informer(), "ResourceClaim", "", nil)
+	slices, err := resourceslicetracker.StartTracker(e.ctx, resourceslicetracker.Options{
+		EnableDeviceTaintRules:   utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaintRules),
+		EnableConsumableCapacity: utilfeature.DefaultFeatureGate.Enabled(features.DRAConsumableCapacity),
+		SliceInformer:            devices.Resource().V1().ResourceSlices(),
+		TaintInformer:            devices.Resource().V1().DeviceTaintRules(),
+		KubeClient:               e.client,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting the tracker of resource slices: %w", err)
+	}
+	built, err := schedulerprofile.NewMap(e.ctx, config.api.Profiles, registry, recorder,
+		frameworkruntime.WithComponentConfigVersion(config.api.APIVersion),
+		frameworkruntime.WithClientSet(e.client),
+		frameworkruntime.WithInformerFactory(e.informers),
+		frameworkruntime.WithSharedDRAManager(dynamicresources.NewDRAManager(e.ctx, claims, slices, devices)),
+		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(e.informers.Storage().V1().CSINodes().Lister())),
+		frameworkruntime.WithSnapshotSharedLister(e.snapshot),
+		frameworkruntime.WithMutableSnapshotLister(e.snapshot),
+		frameworkruntime.WithParallelism(workers),
+		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
+		frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()),
+		frameworkruntime.WithPodGroupManager(s.Cache),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("initializing profiles: %w", err)
+	}
+	for _, profile := range built {
+		profile.SetPodNominator(s.SchedulingQueue)
+		profile.SetPodActivator(s.SchedulingQueue)
+	}
+	return built, nil
+}
