@@ -56,7 +56,8 @@ type score struct {
 	fwk.ScorePlugin
 	name   string
 	weight int64
-	local  int // its place among the node-local ones; -1: it is none
+	local  int  // its place among the node-local ones; -1: it is none
+	skips  bool // whether it is node-local only while its filter is skipped
 }
 
 // answers are what the node-local plugins have said about the nodes for the pods of a template, by slot.
@@ -83,8 +84,10 @@ func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Fr
 	}
 	for _, enabled := range plugins.Score.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.ScorePlugin)
-		s := score{plugin, enabled.Name, int64(enabled.Weight), -1}
-		if nodeLocal.Has(enabled.Name) {
+		s := score{ScorePlugin: plugin, name: enabled.Name, weight: int64(enabled.Weight), local: -1}
+		// VolumeBinding skips its filter for pods without claims, and gives every node 0 then.
+		s.skips = enabled.Name == names.VolumeBinding
+		if nodeLocal.Has(enabled.Name) || s.skips {
 			s.local = locals
 			locals++
 		}
@@ -199,11 +202,15 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 	if f.answers == nil {
 		return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
 	}
-	var plugins []*score
-	for i := range f.scores {
-		if !state.GetSkipScorePlugins().Has(f.scores[i].name) {
-			plugins = append(plugins, &f.scores[i])
+	var plugins []score
+	for _, plugin := range f.scores {
+		if state.GetSkipScorePlugins().Has(plugin.name) {
+			continue
 		}
+		if plugin.skips && !state.GetSkipFilterPlugins().Has(plugin.name) {
+			plugin.local = -1
+		}
+		plugins = append(plugins, plugin)
 	}
 	raw, all, scored := f.memory(len(nodes), len(plugins))
 	slots := f.memo.slotsOf(nodes)
@@ -244,7 +251,7 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 }
 
 // ask fills in the raw scores, and reports whether all plugins gave one.
-func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, slots []int, plugins []*score, raw []fwk.PluginScore) bool {
+func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, slots []int, plugins []score, raw []fwk.PluginScore) bool {
 	locals := len(f.answers.scores) / len(f.answers.verdicts)
 	for i, node := range nodes {
 		slot := slots[i]

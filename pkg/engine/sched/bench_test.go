@@ -44,34 +44,39 @@ var sizes = []struct{ nodes, init, measured int }{
 func BenchmarkPlace(b *testing.B) {
 	for _, c := range perfCases {
 		for _, size := range sizes {
-			b.Run(fmt.Sprintf("%s/%dNodes_%dPods", c.name, size.nodes, size.measured), func(b *testing.B) {
-				for b.Loop() {
-					b.StopTimer()
-					engine, state := perfWorld(b, c, size.nodes, size.init)
-					pods := perfPods(c.measured, "sched-1", size.measured)
-					state = with(state, pods)
-					b.StartTimer()
-					result, err := engine.Place(context.Background(), state, pods)
-					if err != nil {
-						b.Fatal(err)
+			for _, way := range []string{"kept", "plain"} {
+				b.Run(fmt.Sprintf("%s/%dNodes_%dPods/%s", c.name, size.nodes, size.measured, way), func(b *testing.B) {
+					for b.Loop() {
+						b.StopTimer()
+						engine, state := perfWorld(b, c, way, size.nodes, size.init)
+						pods := perfPods(c.measured, "sched-1", size.measured)
+						state = with(state, pods)
+						b.StartTimer()
+						result, err := engine.Place(context.Background(), state, pods)
+						if err != nil {
+							b.Fatal(err)
+						}
+						if len(result.Placed) != len(pods) {
+							b.Fatalf("%d of %d pods placed", len(result.Placed), len(pods))
+						}
+						engine.Close()
 					}
-					if len(result.Placed) != len(pods) {
-						b.Fatalf("%d of %d pods placed", len(result.Placed), len(pods))
-					}
-					engine.Close()
-				}
-				b.ReportMetric(float64(size.measured*b.N)/b.Elapsed().Seconds(), "pods/s")
-			})
+					b.ReportMetric(float64(size.measured*b.N)/b.Elapsed().Seconds(), "pods/s")
+				})
+			}
 		}
 	}
 }
 
 // perfWorld returns an engine and its cluster, with the nodes and the initial pods.
-func perfWorld(b *testing.B, c perfCase, nodes, init int) (*Engine, *cluster.State) {
+func perfWorld(b *testing.B, c perfCase, way string, nodes, init int) (*Engine, *cluster.State) {
 	b.Helper()
 	config, err := DefaultConfig()
 	if err != nil {
 		b.Fatal(err)
+	}
+	if way == "plain" {
+		config = config.Plain()
 	}
 	engine, err := NewEngine(config, Ties{})
 	if err != nil {
@@ -191,7 +196,7 @@ func BenchmarkRecord(b *testing.B) {
 					b.StopTimer()
 					shape := c
 					shape.zones = max(shape.zones, 3)
-					engine, state := perfWorld(b, shape, nodes, 0)
+					engine, state := perfWorld(b, shape, "kept", nodes, 0)
 					if record {
 						engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{Nodes: 10} }
 					}

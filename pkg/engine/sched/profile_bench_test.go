@@ -10,7 +10,7 @@ import (
 func BenchmarkSoftAntiAffinity(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
-		engine, state := perfWorld(b, perfCase{}, 1000, 0)
+		engine, state := perfWorld(b, perfCase{}, "kept", 1000, 0)
 		pods := perfPods(avoiding, "sched-1", 2000)
 		state = with(state, pods)
 		b.StartTimer()
