@@ -19,9 +19,11 @@ type affinity struct {
 	*interpodaffinity.InterPodAffinity
 	memo   *Memo
 	args   *schedulerapi.InterPodAffinityArgs
+	lens   *lens
 	states map[looks]*affinityState
 	era    int
 	layout int
+	scored *affinityState // of the current pod; nil if upstream's PreScore has made its own
 }
 
 // affinityState is what the plugin knows of pods that look alike to rules between pods, at a position of the log.
@@ -41,12 +43,24 @@ type filterState struct {
 	state *framework.CycleState // nil if the plugin is skipped
 }
 
-// scoreState is the result of PreScore.
+// scoreState is the result of PreScore, and the scores that nodes have by it.
 type scoreState struct {
 	known bool
 	data  fwk.StateData               // nil if the plugin is skipped
 	sums  map[string]map[string]int64 // of data: by topology key and value
 	terms int                         // number of pods' terms that are in sums. Without any, the plugin is skipped.
+
+	clock  int       // counts the changes of sums, from 1
+	keys   []keySums // of sums
+	scores []int64   // by slot
+	asked  []int     // by slot: when the score was asked for; 0: never
+}
+
+// keySums says when the sums of a topology key have changed last.
+type keySums struct {
+	*domains
+	key     string
+	changed []int // by domain
 }
 
 // effect is what a pod of some class changes for the pods of a state.
@@ -69,7 +83,10 @@ func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.
 	}
 	s.update(ctx, a)
 	if !s.filter.known {
-		result, status := a.InterPodAffinity.PreFilter(ctx, cycle, pod, nodes)
+		var result *fwk.PreFilterResult
+		var status *fwk.Status
+		matter := a.memo.nodesOf(func(c *class) bool { e := s.effectOf(a, c); return e.refuses || e.counts })
+		a.lens.through(matter, func() { result, status = a.InterPodAffinity.PreFilter(ctx, cycle, pod, matter) })
 		switch {
 		case status.IsSkip():
 			s.filter = filterState{known: true}
@@ -99,13 +116,16 @@ func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.
 
 // PreScore is upstream's the first time, and brings its result up to date from then on.
 func (a *affinity) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	a.scored = nil
 	s := a.stateOf(pod)
 	if s == nil || a.args.IgnorePreferredTermsOfExistingPods && !s.preferred() {
 		return a.InterPodAffinity.PreScore(ctx, cycle, pod, nodes)
 	}
 	s.update(ctx, a)
 	if !s.score.known {
-		status := a.InterPodAffinity.PreScore(ctx, cycle, pod, nodes)
+		var status *fwk.Status
+		matter := a.memo.nodesOf(func(c *class) bool { return len(s.effectOf(a, c).weights) > 0 })
+		a.lens.through(matter, func() { status = a.InterPodAffinity.PreScore(ctx, cycle, pod, nodes) })
 		switch {
 		case status.IsSkip():
 			s.score = scoreState{known: true}
@@ -114,13 +134,18 @@ func (a *affinity) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.P
 			if err != nil {
 				return fwk.AsStatus(err)
 			}
-			s.score = scoreState{known: true, data: data, sums: sumsOf(data), terms: s.count(a)}
+			s.score = scoreState{known: true, data: data, sums: sumsOf(data), terms: s.count(a), clock: 1}
+			s.score.scores, s.score.asked = make([]int64, len(a.memo.infos)), make([]int, len(a.memo.infos))
+			for key := range s.score.sums {
+				s.score.reads(a.memo, key)
+			}
 		}
 		return status
 	}
 	if s.score.terms == 0 {
 		return fwk.NewStatus(fwk.Skip)
 	}
+	a.scored = s
 	cycle.Write(affinityScoreKey, s.score.data)
 	return nil
 }
@@ -131,7 +156,7 @@ func (a *affinity) stateOf(pod *v1.Pod) *affinityState {
 	if pod != m.current {
 		return nil
 	}
-	if a.era != m.pods.era || a.layout != m.layout || a.states == nil {
+	if a.era != m.pods.era || a.layout != m.layout || a.states == nil || len(a.states)*len(m.infos) > mostAnswers {
 		a.states, a.era, a.layout = map[looks]*affinityState{}, m.pods.era, m.layout
 	}
 	s := a.states[m.looks]
@@ -196,15 +221,15 @@ func (s *affinityState) update(ctx context.Context, a *affinity) {
 		if !e.refuses && !e.counts && len(e.weights) == 0 {
 			continue
 		}
-		info, err := a.memo.nodes.Get(change.node)
-		if err != nil {
+		slot, found := a.memo.slots[change.node]
+		if !found {
 			continue // a pod on a node that is gone, which no walk meets
 		}
 		if s.filter.known {
-			s.filter.change(ctx, a, s, e, change, info)
+			s.filter.change(ctx, a, s, e, change, a.memo.infos[slot])
 		}
 		if s.score.known {
-			s.score.change(e, change, info.Node())
+			s.score.change(a.memo, e, change, slot)
 		}
 	}
 }
@@ -226,7 +251,8 @@ func (f *filterState) change(ctx context.Context, a *affinity, s *affinityState,
 	}
 }
 
-func (f *scoreState) change(e *effect, c change, node *v1.Node) {
+func (f *scoreState) change(m *Memo, e *effect, c change, slot int) {
+	node := m.infos[slot].Node()
 	for _, w := range e.weights {
 		value, found := node.Labels[w.topologyKey]
 		if !found {
@@ -239,9 +265,44 @@ func (f *scoreState) change(e *effect, c change, node *v1.Node) {
 		f.terms += c.delta
 		if f.sums[w.topologyKey] == nil {
 			f.sums[w.topologyKey] = map[string]int64{}
+			f.reads(m, w.topologyKey)
 		}
 		f.sums[w.topologyKey][value] += w.weight * int64(c.delta)
+		f.clock++
+		for _, key := range f.keys {
+			if key.key == w.topologyKey {
+				key.changed[key.number[slot]] = f.clock
+			}
+		}
 	}
+}
+
+// reads adds a topology key on which scores depend.
+func (f *scoreState) reads(m *Memo, key string) {
+	domains := m.domainsOf(key)
+	f.keys = append(f.keys, keySums{domains: domains, key: key, changed: make([]int, len(domains.values))})
+	clear(f.asked)
+}
+
+// Score is upstream's, asked again when a sum that it reads has changed.
+func (a *affinity) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	if a.scored == nil {
+		return a.InterPodAffinity.Score(ctx, cycle, pod, node)
+	}
+	f := &a.scored.score
+	slot := a.memo.slotOf(node, a.memo.asked)
+	fresh := f.asked[slot] > 0
+	for _, key := range f.keys {
+		fresh = fresh && key.changed[key.number[slot]] <= f.asked[slot]
+	}
+	if fresh {
+		return f.scores[slot], nil
+	}
+	score, status := a.InterPodAffinity.Score(ctx, cycle, pod, node)
+	if status.IsSuccess() {
+		f.scores[slot], f.asked[slot] = score, f.clock
+	}
+	return score, status
 }
 
 // count returns the number of pods' terms that are in the sums.
@@ -253,12 +314,12 @@ func (s *affinityState) count(a *affinity) int {
 			continue
 		}
 		for name, pods := range class.nodes {
-			info, err := a.memo.nodes.Get(name)
-			if err != nil {
+			slot, found := a.memo.slots[name]
+			if !found {
 				continue
 			}
 			for _, w := range e.weights {
-				if _, found := info.Node().Labels[w.topologyKey]; found {
+				if _, found := a.memo.infos[slot].Node().Labels[w.topologyKey]; found {
 					terms += pods
 				}
 			}

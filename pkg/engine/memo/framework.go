@@ -133,8 +133,12 @@ func (t *template) answersFor(f *Framework) *answers {
 
 // RunFilterPluginsWithNominatedPods asks the node-local filters only about nodes that have changed.
 func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	slot := f.slotOf(node)
-	if f.answers == nil || f.nominated() && len(f.NominatedPodsForNode(node.Node().Name)) > 0 {
+	// Nodes are examined in the order of their slots, from anywhere.
+	slot := f.memo.slotOf(node, f.next)
+	if f.next = slot + 1; f.next == len(f.memo.infos) {
+		f.next = 0
+	}
+	if f.answers == nil || f.nominated() && len(f.NominatedPodsForNode(f.memo.names[slot])) > 0 {
 		status := f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 		if status.IsSuccess() {
 			f.feasible = append(f.feasible, slot)
@@ -142,7 +146,7 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 		return status
 	}
 	v := &f.answers.verdicts[slot]
-	if generation := node.GetGeneration(); v.generation != generation {
+	if generation := f.memo.generations[slot]; v.generation != generation {
 		v.rejected, v.status = len(f.filters), nil
 		for i, filter := range f.filters {
 			if !filter.local || state.GetSkipFilterPlugins().Has(filter.name) {
@@ -175,19 +179,6 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 		f.feasible = append(f.feasible, slot)
 	}
 	return v.status
-}
-
-// slotOf returns the slot of a node. Nodes are examined in the order of their slots, from anywhere.
-func (f *Framework) slotOf(node fwk.NodeInfo) int {
-	infos := f.memo.infos
-	if f.next >= len(infos) {
-		f.next = 0
-	}
-	if infos[f.next] != node {
-		f.next = f.memo.slots[node.Node().Name]
-	}
-	f.next++
-	return f.next - 1
 }
 
 // RunPreScorePlugins lets PodTopologySpread know the slots of the nodes.
@@ -225,8 +216,8 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 			continue
 		}
 		list := f.list[:len(nodes)]
-		for i, node := range nodes {
-			list[i] = fwk.NodeScore{Name: node.Node().Name, Score: raw[i*width+p].Score}
+		for i, slot := range slots {
+			list[i] = fwk.NodeScore{Name: f.memo.names[slot], Score: raw[i*width+p].Score}
 		}
 		if status := extensions.NormalizeScore(ctx, state, pod, list); !status.IsSuccess() {
 			return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
@@ -235,7 +226,7 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 			all[i*width+p].Score = list[i].Score
 		}
 	}
-	for i, node := range nodes {
+	for i, slot := range slots {
 		total := int64(0)
 		own := all[i*width : (i+1)*width : (i+1)*width]
 		for p, plugin := range plugins {
@@ -245,7 +236,7 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 			own[p].Score *= plugin.weight
 			total += own[p].Score
 		}
-		scored[i] = fwk.NodePluginScores{Name: node.Node().Name, RawScores: raw[i*width : (i+1)*width : (i+1)*width], Scores: own, TotalScore: total}
+		scored[i] = fwk.NodePluginScores{Name: f.memo.names[slot], RawScores: raw[i*width : (i+1)*width : (i+1)*width], Scores: own, TotalScore: total}
 	}
 	return scored, nil
 }
@@ -256,7 +247,8 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	for i, node := range nodes {
 		slot := slots[i]
 		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*locals:(slot+1)*locals]
-		generation := node.GetGeneration()
+		generation := f.memo.generations[slot]
+		f.memo.asked = slot
 		for p, plugin := range plugins {
 			score := &raw[i*len(plugins)+p]
 			score.Name = plugin.name

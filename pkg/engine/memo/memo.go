@@ -24,8 +24,16 @@ type Memo struct {
 	pods      *pods
 	plugins   map[fwk.Handle]map[string]fwk.Plugin // by profile and name
 
-	infos  []fwk.NodeInfo // in the snapshot's order: a node's place in it is its slot
-	slots  map[string]int
+	// The nodes in the snapshot's order: a node's place in it is its slot. Plain slices, since following pointers to thousands of nodes
+	// takes longer than what is asked of them.
+	infos       []fwk.NodeInfo
+	names       []string
+	generations []int64
+	slots       map[string]int
+	empty       []fwk.NodeInfo      // without their pods
+	domains     map[string]*domains // by topology key
+	changed     []string            // nodes whose generation has changed
+
 	layout int // counts the times that nodes came, went, or changed their labels or images
 	taints int // counts the times that nodes changed their taints
 	owners int // counts the times that Services or the owners of pods changed
@@ -35,6 +43,7 @@ type Memo struct {
 	template  *template // its template; nil if it shares its answers with no other pod
 	looks     looks     // what it looks like to the rules of other pods
 	feasible  []int     // the slots of its feasible nodes
+	asked     int       // the slot of the node about which a plugin is asked
 	buffer    []int
 }
 
@@ -47,21 +56,26 @@ func New(snapshot fwk.SharedLister, factory informers.SharedInformerFactory) *Me
 func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Registry {
 	wrapped := maps.Clone(registry)
 	for name, factory := range registry {
-		wrapped[name] = func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-			plugin, err := factory(ctx, args, handle)
+		wrapped[name] = func(ctx context.Context, args runtime.Object, profile fwk.Handle) (fwk.Plugin, error) {
+			seen := &lens{SharedLister: profile.SnapshotSharedLister()}
+			given := profile
+			if name == names.InterPodAffinity || name == names.PodTopologySpread {
+				given = handle{profile, seen}
+			}
+			plugin, err := factory(ctx, args, given)
 			if err != nil {
 				return nil, err
 			}
 			switch real := plugin.(type) {
 			case *interpodaffinity.InterPodAffinity:
-				plugin = &affinity{InterPodAffinity: real, memo: m, args: args.(*schedulerapi.InterPodAffinityArgs)}
+				plugin = &affinity{InterPodAffinity: real, memo: m, args: args.(*schedulerapi.InterPodAffinityArgs), lens: seen}
 			case *podtopologyspread.PodTopologySpread:
-				plugin = &spread{PodTopologySpread: real, memo: m}
+				plugin = &spread{PodTopologySpread: real, memo: m, lens: seen}
 			}
-			if m.plugins[handle] == nil {
-				m.plugins[handle] = map[string]fwk.Plugin{}
+			if m.plugins[profile] == nil {
+				m.plugins[profile] = map[string]fwk.Plugin{}
 			}
-			m.plugins[handle][name] = plugin
+			m.plugins[profile][name] = plugin
 			return plugin, nil
 		}
 	}
@@ -69,13 +83,20 @@ func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Reg
 }
 
 // PodAdded reports that the scheduler's cache has a pod more.
-func (m *Memo) PodAdded(pod *v1.Pod) { m.pods.add(pod) }
+func (m *Memo) PodAdded(pod *v1.Pod) {
+	m.pods.add(pod)
+	m.changed = append(m.changed, pod.Spec.NodeName)
+}
 
 // PodRemoved reports that the scheduler's cache no longer has the pod.
-func (m *Memo) PodRemoved(pod *v1.Pod) { m.pods.remove(pod) }
+func (m *Memo) PodRemoved(pod *v1.Pod) {
+	m.pods.remove(pod)
+	m.changed = append(m.changed, pod.Spec.NodeName)
+}
 
 // NodeUpdated reports that a node has changed. Nodes that come and go are seen in the snapshot.
 func (m *Memo) NodeUpdated(before, after *v1.Node) {
+	m.changed = append(m.changed, after.Name)
 	switch {
 	case !maps.Equal(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.Status.Images, after.Status.Images):
 		m.infos = nil
@@ -113,14 +134,54 @@ func (m *Memo) begin(pod *v1.Pod) {
 func (m *Memo) arrange() {
 	infos, err := m.nodes.List()
 	if err != nil || len(infos) > 0 && len(infos) == len(m.infos) && &infos[0] == &m.infos[0] {
+		for _, name := range m.changed {
+			if slot, found := m.slots[name]; found {
+				m.generations[slot] = m.infos[slot].GetGeneration()
+			}
+		}
+		m.changed = m.changed[:0]
 		return
 	}
-	m.infos, m.slots = infos, make(map[string]int, len(infos))
+	m.infos, m.changed = infos, m.changed[:0]
+	m.names, m.generations, m.slots = make([]string, len(infos)), make([]int64, len(infos)), make(map[string]int, len(infos))
 	for slot, info := range infos {
-		m.slots[info.Node().Name] = slot
+		name := info.Node().Name
+		m.names[slot], m.generations[slot], m.slots[name] = name, info.GetGeneration(), slot
+	}
+	m.domains, m.empty = map[string]*domains{}, make([]fwk.NodeInfo, len(infos))
+	for slot, info := range infos {
+		m.empty[slot] = empty{info}
 	}
 	m.layout++
 	m.templates = templates{}
+}
+
+// domains are the values of a topology key, numbered.
+type domains struct {
+	values []string // by number; "" is also that of the nodes without the key
+	number []int    // by slot
+	absent []bool   // by slot: nodes without the key
+}
+
+func (m *Memo) domainsOf(key string) *domains {
+	d := m.domains[key]
+	if d != nil {
+		return d
+	}
+	d = &domains{number: make([]int, len(m.infos)), absent: make([]bool, len(m.infos))}
+	m.domains[key] = d
+	numbers := map[string]int{}
+	for slot, info := range m.infos {
+		value, found := info.Node().Labels[key]
+		number, known := numbers[value]
+		if !known {
+			number = len(d.values)
+			numbers[value] = number
+			d.values = append(d.values, value)
+		}
+		d.number[slot], d.absent[slot] = number, !found
+	}
+	return d
 }
 
 // slotsOf returns the slots of feasible nodes.
@@ -134,6 +195,34 @@ func (m *Memo) slotsOf(nodes []fwk.NodeInfo) []int {
 		}
 	}
 	return m.buffer
+}
+
+// nodesOf returns the nodes that have pods of such classes, each once.
+func (m *Memo) nodesOf(matters func(*class) bool) []fwk.NodeInfo {
+	slots := map[int]bool{}
+	for _, class := range m.pods.all {
+		if !matters(class) {
+			continue
+		}
+		for node := range class.nodes {
+			if slot, found := m.slots[node]; found { // no walk meets pods on a node that is gone
+				slots[slot] = true
+			}
+		}
+	}
+	nodes := make([]fwk.NodeInfo, 0, len(slots))
+	for slot := range slots {
+		nodes = append(nodes, m.infos[slot])
+	}
+	return nodes
+}
+
+// slotOf returns the slot of a node, which is probably the given one.
+func (m *Memo) slotOf(node fwk.NodeInfo, probably int) int {
+	if probably < len(m.infos) && m.infos[probably] == node {
+		return probably
+	}
+	return m.slots[node.Node().Name]
 }
 
 // stateKeys are upstream's, which it does not export.

@@ -24,7 +24,9 @@ import (
 // those of PreScore by the selectors of its constraints. Upstream's states have unexported types with exported fields.
 type spread struct {
 	*podtopologyspread.PodTopologySpread
-	memo *Memo
+	memo   *Memo
+	lens   *lens
+	scored *spreadState // of the current pod; nil if upstream's PreScore has made its own
 }
 
 // spreadState is what the plugin knows of the pods of a template, at a position of the log.
@@ -70,14 +72,34 @@ type spreadScore struct {
 	data    fwk.StateData       // nil if the plugin is skipped
 	pods    []map[string]*int64 // of data: by constraint and domain
 	weights []float64           // of data: by constraint
-	ignored []bool              // by slot: nodes that miss a topology key
-	counts  [][]*int64          // by constraint and slot: the count of the node's domain, nil if pods on the node do not count
-	domains [][]int             // by constraint and slot: the number of the node's domain
-	seen    [][]int             // by constraint and domain: the last cycle in which one of its nodes was feasible
+	ignored []bool              // by slot: nodes that miss a topology key; nil: none
+	where   []place             // by constraint
 	cycle   int
+
+	// Nodes of the same domains, with the same number of matching pods of their own, have the same score. groups are those scores, if
+	// there are not too many combinations.
+	groups []groupScore
 }
 
-// PreFilter is upstream's the first time, and brings its result up to date from then on.
+// place is where a constraint counts pods.
+type place struct {
+	*domains
+	counts []*int64 // by domain, of data; nil for hostnames, which upstream counts when it scores a node
+	uses   []bool   // by slot: whether pods on the node count for its domain; nil: all do
+	here   []int    // by slot: matching pods on the node; nil unless the key is hostname
+	most   int      // of here, ever
+	seen   []int    // by domain: the last cycle in which one of its nodes was feasible
+}
+
+type groupScore struct {
+	cycle int // in which it was asked for
+	score int64
+}
+
+// mostGroups bounds the combinations for which scores are kept.
+const mostGroups = 1 << 14
+
+// PreFilter is upstream's the first time, without pods, which are then added, and brings its result up to date from then on.
 func (p *spread) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	s := p.stateOf(pod)
 	if s == nil {
@@ -91,7 +113,7 @@ func (p *spread) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		cycle.Write(spreadFilterKey, s.filter.data)
 		return nil, nil
 	}
-	result, status := p.PodTopologySpread.PreFilter(ctx, cycle, pod, nodes)
+	result, status := p.PodTopologySpread.PreFilter(ctx, cycle, pod, p.memo.empty)
 	switch {
 	case status.IsSkip():
 		s.filter = spreadFilter{known: true}
@@ -100,15 +122,19 @@ func (p *spread) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		if err != nil {
 			return nil, fwk.AsStatus(err)
 		}
-		s.filter = newSpreadFilter(data)
-		p.memo.reads(s.filter.constraints)
+		s.filter = p.memo.newSpreadFilter(data)
+		if !s.filter.known {
+			return p.PodTopologySpread.PreFilter(ctx, cycle, pod, nodes)
+		}
+		s.filter.fill(ctx, p, pod)
 	}
 	return result, status
 }
 
-// PreScore is upstream's the first time, for all nodes at once, and brings its result up to date from then on. What depends on the nodes
-// that are feasible this time is the weight of each constraint.
+// PreScore is upstream's the first time, for all nodes at once and without pods, which are then added, and brings its result up to date
+// from then on. What depends on the nodes that are feasible this time is the weight of each constraint.
 func (p *spread) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	p.scored = nil
 	s := p.stateOf(pod)
 	if s == nil {
 		return p.PodTopologySpread.PreScore(ctx, cycle, pod, nodes)
@@ -116,7 +142,8 @@ func (p *spread) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod
 	s.update(ctx, p)
 	if !s.score.known {
 		scratch := framework.NewCycleState()
-		status := p.PodTopologySpread.PreScore(ctx, scratch, pod, p.memo.infos)
+		var status *fwk.Status
+		p.lens.through(p.memo.empty[:1], func() { status = p.PodTopologySpread.PreScore(ctx, scratch, pod, p.memo.infos) })
 		switch {
 		case status.IsSkip():
 			s.score = spreadScore{known: true}
@@ -126,14 +153,15 @@ func (p *spread) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod
 				return fwk.AsStatus(err)
 			}
 			s.score = p.memo.newSpreadScore(data, pod)
-			p.memo.reads(s.score.constraints)
-		default:
-			return status
+		}
+		if !s.score.known {
+			return p.PodTopologySpread.PreScore(ctx, cycle, pod, nodes)
 		}
 	}
 	if s.score.data == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
+	p.scored = s
 	s.score.weigh(p.memo.slotsOf(nodes))
 	cycle.Write(spreadScoreKey, s.score.data)
 	return nil
@@ -182,15 +210,8 @@ func (m *Memo) defaultSelector(pod *v1.Pod) string {
 	return selector.String()
 }
 
-// reads sees to it that the classes differ in the labels that the constraints read.
-func (m *Memo) reads(c constraints) {
-	for _, selector := range c.selectors {
-		m.pods.reads(selector)
-	}
-}
-
-// newConstraints reads the constraints of a state.
-func newConstraints(data reflect.Value) constraints {
+// constraintsOf reads the constraints of a state. It reports false if the classes of pods do not differ yet in a label that these read.
+func (m *Memo) constraintsOf(data reflect.Value) (constraints, bool) {
 	c := constraints{matches: map[*class]uint64{}}
 	all := data.FieldByName("Constraints")
 	for i := range all.Len() {
@@ -200,7 +221,10 @@ func newConstraints(data reflect.Value) constraints {
 		c.affinity = append(c.affinity, v1.NodeInclusionPolicy(field("NodeAffinityPolicy").String()) == v1.NodeInclusionPolicyHonor)
 		c.taints = append(c.taints, v1.NodeInclusionPolicy(field("NodeTaintsPolicy").String()) == v1.NodeInclusionPolicyHonor)
 	}
-	return c
+	for _, selector := range c.selectors {
+		m.pods.reads(selector)
+	}
+	return c, !m.pods.stale
 }
 
 // matching returns the constraints that count the pods of the class, as a set of bits: see countPodsMatchSelector in
@@ -221,13 +245,17 @@ func (c *constraints) matching(other *class, namespace string) uint64 {
 	return bits
 }
 
-func newSpreadFilter(data fwk.StateData) spreadFilter {
+// mostConstraints is how many fit into a set of bits.
+const mostConstraints = 64
+
+func (m *Memo) newSpreadFilter(data fwk.StateData) spreadFilter {
 	value := reflect.ValueOf(data).Elem()
-	f := spreadFilter{known: true, constraints: newConstraints(value), state: framework.NewCycleState(), data: data}
+	constraints, ready := m.constraintsOf(value)
 	// AddPod counts for an empty selector, which upstream's walk does not.
-	if len(f.selectors) > 64 || slices.ContainsFunc(f.selectors, labels.Selector.Empty) {
+	if !ready || len(constraints.keys) > mostConstraints || slices.ContainsFunc(constraints.selectors, labels.Selector.Empty) {
 		return spreadFilter{}
 	}
+	f := spreadFilter{known: true, constraints: constraints, state: framework.NewCycleState(), data: data}
 	f.state.Write(spreadFilterKey, data)
 	f.pods = value.FieldByName("TpValueToMatchNum").Interface().([]map[string]int)
 	least := value.FieldByName("CriticalPaths")
@@ -239,50 +267,70 @@ func newSpreadFilter(data fwk.StateData) spreadFilter {
 
 func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
 	value := reflect.ValueOf(data).Elem()
+	constraints, ready := m.constraintsOf(value)
+	if !ready || len(constraints.keys) > mostConstraints {
+		return spreadScore{}
+	}
 	s := spreadScore{
-		known: true, constraints: newConstraints(value), data: data,
+		known: true, constraints: constraints, data: data,
 		pods:    value.FieldByName("TopologyValueToPodCounts").Interface().([]map[string]*int64),
 		weights: value.FieldByName("TopologyNormalizingWeight").Interface().([]float64),
 	}
-	ignored := value.FieldByName("IgnoredNodes").Interface().(sets.Set[string])
-	s.ignored = make([]bool, len(m.infos))
-	for slot, info := range m.infos {
-		s.ignored[slot] = ignored.Has(info.Node().Name)
+	if ignored := value.FieldByName("IgnoredNodes").Interface().(sets.Set[string]); len(ignored) > 0 {
+		s.ignored = make([]bool, len(m.infos))
+		for slot, name := range m.names {
+			s.ignored[slot] = ignored.Has(name)
+		}
 	}
-	required := nodeaffinity.GetRequiredNodeAffinity(pod)
-	comparing := utilfeature.DefaultFeatureGate.Enabled(features.TaintTolerationComparisonOperators)
 	for i, key := range s.keys {
-		counts, domains, numbers := make([]*int64, len(m.infos)), make([]int, len(m.infos)), map[string]int{}
-		for slot, info := range m.infos {
-			node := info.Node()
-			domain := node.Labels[key]
-			if _, found := numbers[domain]; !found {
-				numbers[domain] = len(numbers)
+		p := place{domains: m.domainsOf(key)}
+		if key == v1.LabelHostname {
+			p.here = make([]int, len(m.infos))
+		} else {
+			for _, domain := range p.values {
+				p.counts = append(p.counts, s.pods[i][domain])
 			}
-			domains[slot] = numbers[domain]
-			if !s.ignored[slot] && s.includes(i, pod, node, required, comparing) {
-				counts[slot] = s.pods[i][domain]
+			p.uses, p.seen = s.includes(i, m.infos, pod), make([]int, len(p.values))
+		}
+		s.where = append(s.where, p)
+	}
+	for _, class := range m.pods.all {
+		if matching := s.matching(class, pod.Namespace); matching != 0 {
+			for node, pods := range class.nodes {
+				if slot, found := m.slots[node]; found {
+					s.change(matching, pods, slot)
+				}
 			}
 		}
-		s.counts, s.domains, s.seen = append(s.counts, counts), append(s.domains, domains), append(s.seen, make([]int, len(numbers)))
 	}
 	return s
 }
 
-// includes reports whether the i-th constraint counts pods on the node: matchNodeInclusionPolicies in
+// includes returns the slots of the nodes whose pods the i-th constraint counts, or nil for all: matchNodeInclusionPolicies in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/common.go
-func (c *constraints) includes(i int, pod *v1.Pod, node *v1.Node, required nodeaffinity.RequiredNodeAffinity, comparing bool) bool {
-	if c.affinity[i] {
-		if match, _ := required.Match(node); !match {
-			return false
-		}
+func (c *constraints) includes(i int, infos []fwk.NodeInfo, pod *v1.Pod) []bool {
+	selects := len(pod.Spec.NodeSelector) > 0 || pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil
+	if !c.taints[i] && !(c.affinity[i] && selects) {
+		return nil
 	}
-	if c.taints[i] {
-		if _, untolerated := corehelpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, helper.DoNotScheduleTaintsFilterFunc(), comparing); untolerated {
-			return false
+	required := nodeaffinity.GetRequiredNodeAffinity(pod)
+	comparing := utilfeature.DefaultFeatureGate.Enabled(features.TaintTolerationComparisonOperators)
+	included := make([]bool, len(infos))
+	for slot, info := range infos {
+		node := info.Node()
+		if c.affinity[i] {
+			if match, _ := required.Match(node); !match {
+				continue
+			}
 		}
+		if c.taints[i] {
+			if _, untolerated := corehelpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, helper.DoNotScheduleTaintsFilterFunc(), comparing); untolerated {
+				continue
+			}
+		}
+		included[slot] = true
 	}
-	return true
+	return included
 }
 
 // update brings the state up to date with the log.
@@ -312,16 +360,30 @@ func (s *spreadState) update(ctx context.Context, p *spread) {
 		if filters != 0 {
 			spoiled |= s.filter.change(ctx, p, s.pod, change, info)
 		}
-		for i := range s.score.counts {
-			if count := s.score.counts[i][slot]; scores&(1<<i) != 0 && count != nil {
-				*count += int64(change.delta)
-			}
-		}
+		s.score.change(scores, change.delta, slot)
 	}
 	for i := range s.filter.least {
 		if spoiled&(1<<i) != 0 {
 			s.filter.findLeast(i)
 		}
+	}
+}
+
+// fill adds the pods to a state without any.
+func (f *spreadFilter) fill(ctx context.Context, p *spread, pod *v1.Pod) {
+	for _, class := range p.memo.pods.all {
+		if f.matching(class, pod.Namespace) == 0 {
+			continue
+		}
+		for node, pods := range class.nodes {
+			slot, found := p.memo.slots[node]
+			for ; found && pods > 0; pods-- {
+				f.change(ctx, p, pod, change{class: class, delta: 1}, p.memo.infos[slot])
+			}
+		}
+	}
+	for i := range f.least {
+		f.findLeast(i)
 	}
 }
 
@@ -358,27 +420,99 @@ func (f *spreadFilter) findLeast(i int) {
 	*f.least[i] = least
 }
 
+// change moves a pod that the constraints match.
+func (s *spreadScore) change(matching uint64, delta, slot int) {
+	for i := range s.where {
+		p := &s.where[i]
+		switch {
+		case matching&(1<<i) == 0:
+		case p.here != nil:
+			p.here[slot] += delta
+			p.most = max(p.most, p.here[slot])
+		case s.ignored != nil && s.ignored[slot] || p.uses != nil && !p.uses[slot]:
+		default:
+			*p.counts[p.number[slot]] += int64(delta)
+		}
+	}
+}
+
 // weigh sets the weights as initPreScoreState does for the feasible nodes, in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go
 func (s *spreadScore) weigh(feasible []int) {
 	s.cycle++
-	nodes := 0
-	for _, slot := range feasible {
-		if !s.ignored[slot] {
-			nodes++
+	nodes := len(feasible)
+	if s.ignored != nil {
+		for _, slot := range feasible {
+			if s.ignored[slot] {
+				nodes--
+			}
 		}
 	}
-	for i, key := range s.keys {
+	combinations := 1
+	for i := range s.where {
+		p := &s.where[i]
 		size := nodes
-		if key != v1.LabelHostname {
+		if p.here == nil {
 			size = 0
 			for _, slot := range feasible {
-				if domain := s.domains[i][slot]; !s.ignored[slot] && s.seen[i][domain] != s.cycle {
-					s.seen[i][domain] = s.cycle
+				if number := p.number[slot]; p.seen[number] != s.cycle && (s.ignored == nil || !s.ignored[slot]) {
+					p.seen[number] = s.cycle
 					size++
 				}
 			}
 		}
 		s.weights[i] = math.Log(float64(size + 2))
+		combinations = min(combinations*p.base(), mostGroups+1)
 	}
+	if combinations > mostGroups {
+		s.groups = nil
+	} else if len(s.groups) < combinations {
+		s.groups = make([]groupScore, combinations)
+	}
+}
+
+// base is the number of different values that a node's place can have.
+func (p *place) base() int {
+	if p.here != nil {
+		return 2 * (p.most + 1)
+	}
+	return 2 * len(p.values)
+}
+
+// Score is upstream's, asked once for all nodes of which it reads the same.
+func (p *spread) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	s := p.scored
+	if s == nil || s.score.groups == nil {
+		return p.PodTopologySpread.Score(ctx, cycle, pod, node)
+	}
+	slot := p.memo.slotOf(node, p.memo.asked)
+	if s.score.ignored != nil && s.score.ignored[slot] {
+		return p.PodTopologySpread.Score(ctx, cycle, pod, node)
+	}
+	group := &s.score.groups[s.score.groupOf(slot)]
+	if group.cycle == s.score.cycle {
+		return group.score, nil
+	}
+	score, status := p.PodTopologySpread.Score(ctx, cycle, pod, node)
+	if status.IsSuccess() {
+		group.cycle, group.score = s.score.cycle, score
+	}
+	return score, status
+}
+
+func (s *spreadScore) groupOf(slot int) int {
+	group := 0
+	for i := range s.where {
+		p := &s.where[i]
+		value := p.number[slot]
+		if p.here != nil {
+			value = p.here[slot]
+		}
+		value *= 2
+		if p.absent[slot] {
+			value++
+		}
+		group = group*p.base() + value
+	}
+	return group
 }
