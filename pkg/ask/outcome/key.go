@@ -28,7 +28,7 @@ import (
 type keyer struct {
 	*symmetry
 	anchor map[string]*corev1.Node // the nodes as they were before the first step
-	// byClass tells for each step, from beforeSteps on, whether pods count by class.
+	// byClass says for each step, from beforeSteps on, whether pods count by class.
 	byClass []bool
 	samples bool
 
@@ -228,7 +228,7 @@ func (k *keyer) token(pod *corev1.Pod, byClass bool) string {
 	return class + ending
 }
 
-// identities are the labels that tell the pods of a StatefulSet apart.
+// identities are the labels that distinguish the pods of a StatefulSet.
 var identities = []string{"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"}
 
 // others is everything in the state but pods that have a node or wait for one, and nodes that are as they were: also what the Job
@@ -260,7 +260,7 @@ func textOf(obj any) string {
 	return string(data)
 }
 
-// alike tells, for each step from beforeSteps on, whether it does not matter until the next fresh step which pod of a class is where.
+// alike reports, for each step from beforeSteps on, whether the pods of a class are interchangeable until the next fresh step.
 func alike(s *scenario.Scenario) []bool {
 	steps := simulation.StepsOf(s)
 	byClass := make([]bool, len(steps)+1)
@@ -295,8 +295,7 @@ func alike(s *scenario.Scenario) []bool {
 	return byClass
 }
 
-// changesPods tells whether the step's action could do something to pods that are there already. What an apply changes is looked at
-// apart.
+// changesPods reports whether the step's action could affect existing pods. What an apply changes is checked separately.
 func changesPods(step *scenario.LoadedStep) bool {
 	return step.Patch != nil || step.Scale != nil || step.Delete != nil || step.Rollout != nil || step.Trigger != nil ||
 		step.Drain != nil || step.Fail != nil || step.Restore != nil
@@ -306,7 +305,7 @@ func idOf(obj cluster.Object) string {
 	return cluster.KindOf(obj) + "/" + obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// choosesPods tells whether a pod could have to go, or a pod's identity count, even where no step deletes anything.
+// choosesPods reports whether a pod could be deleted, or a pod's identity could matter, even where no step deletes anything.
 func choosesPods(s *scenario.Scenario) bool {
 	if preempts(s) {
 		return true
@@ -339,7 +338,7 @@ func choosesPods(s *scenario.Scenario) bool {
 	return orphans && controllers // a controller may adopt one, and have one too many
 }
 
-// preempts tells whether some pod could make room for another.
+// preempts reports whether some pod could be preempted by another.
 func preempts(s *scenario.Scenario) bool {
 	for _, obj := range everything(s) {
 		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault {
@@ -357,7 +356,7 @@ func preempts(s *scenario.Scenario) bool {
 	return false
 }
 
-// claims tells whether the pods of the object bring volumes that are bound to places.
+// claims reports whether the pods of the object have volumes that are bound to places.
 func claims(obj cluster.Object) bool {
 	spec, _ := cluster.PodSpec(obj)
 	return spec != nil && slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) ||
