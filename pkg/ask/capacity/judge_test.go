@@ -44,6 +44,7 @@ func TestJudge(t *testing.T) {
 		"the first is named":      {pods: []*v1.Pod{web("a", "n"), web("b", ""), web("c", "")}, want: verdicts{Stranded: 2, Excess: 2, Refused: "b"}},
 		"one waited before":       {pods: []*v1.Pod{web("a", "n"), web("b", "n"), web("c", "n"), pod("old", "", "", v1.PodPending)}, want: verdicts{Fits: true}},
 		"its own waited before":   {pods: []*v1.Pod{web("a", "n"), web("b", "n"), pod("other", "", "", v1.PodPending), web("old", "")}, want: verdicts{Stranded: 1, Excess: 1, Refused: "old"}},
+		"another loses its node":  {pods: []*v1.Pod{web("a", "n"), web("b", "n"), web("c", "n"), pod("lost", "", "", v1.PodPending)}, want: verdicts{Stranded: 1, Excess: 1, Refused: "lost"}},
 		"one is not made":         {pods: []*v1.Pod{web("a", "n"), web("b", "n")}, want: verdicts{Stranded: 1, Excess: 1, Words: "1 of the pods asked for are not made"}},
 		"one has ended":           {pods: []*v1.Pod{web("a", "n"), web("b", "n"), ended}, want: verdicts{Stranded: 1, Excess: 1, Words: "1 of the pods asked for are not made"}},
 		"a bare pod makes room":   {pods: []*v1.Pod{web("a", "n"), web("b", "n"), web("c", "n")}, preempted: []*v1.Pod{pod("bare", "", "n", v1.PodRunning)}, want: verdicts{Excess: 1, Words: "pod bare, which nobody replaces, makes room by preemption"}},
@@ -71,7 +72,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A zone takes a pod that nobody replaces, which needs no room, and pods that live and die with its node.
+// A zone takes two pods that nothing replaces, which need no room, and pods that live and die with its node.
 func TestSurvives(t *testing.T) {
 	config, err := sched.DefaultConfig()
 	if err != nil {
@@ -82,7 +83,8 @@ func TestSurvives(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	state := &cluster.State{Pods: []*v1.Pod{pod("bare", "", "a", v1.PodRunning), pod("agent", "DaemonSet", "a", v1.PodRunning), pod("static", "Node", "a", v1.PodRunning)}}
+	state := &cluster.State{Pods: []*v1.Pod{pod("bare", "", "a", v1.PodRunning), pod("agent", "DaemonSet", "a", v1.PodRunning), pod("static", "Node", "a", v1.PodRunning),
+		pod("db", "StatefulSet", "a", v1.PodRunning)}}
 	for _, name := range []string{"a", "b"} {
 		state.Nodes = append(state.Nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelTopologyZone: name}}})
 	}
@@ -90,8 +92,8 @@ func TestSurvives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !v.fits || v.unreplaced != 1 {
-		t.Errorf("fits %t, %d not replaced; want true, and the bare pod alone", v.fits, v.unreplaced)
+	if !v.fits || v.unreplaced != 2 {
+		t.Errorf("fits %t, %d not replaced; want true, and the bare pod and that of the StatefulSet", v.fits, v.unreplaced)
 	}
 }
 
@@ -133,18 +135,18 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// Each node has 4 free cores, 3 pods and 2 of two other resources. One more pod of 1 core came to n1, and nobody asks for b.example.com.
+// Each node has 4 free cores, 3 pods and 2 of three other resources, of which a pod on n3 takes some. One more pod of 1 core came to n1.
 func TestHeadroomByNode(t *testing.T) {
 	worker := func(name string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
-			"cpu": resource.MustParse("4"), "pods": resource.MustParse("3"), "b.example.com": resource.MustParse("2"), "a.example.com": resource.MustParse("2"), "c.example.com": {}}}}
+			"cpu": resource.MustParse("4"), "pods": resource.MustParse("3"), "b.example.com": resource.MustParse("2"), "a.example.com": resource.MustParse("2"), "c.example.com": {}, "d.example.com": resource.MustParse("2")}}}
 	}
 	asks := func(of *v1.Pod, list v1.ResourceList) *v1.Pod {
 		of.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: list}}}
 		return of
 	}
 	now := &cluster.State{Nodes: []*v1.Node{worker("n1"), worker("n2"), worker("n3")}, Pods: []*v1.Pod{
-		asks(pod("a", "", "n3", v1.PodRunning), v1.ResourceList{"a.example.com": resource.MustParse("1")})}}
+		asks(pod("a", "", "n3", v1.PodRunning), v1.ResourceList{"a.example.com": resource.MustParse("1"), "b.example.com": resource.MustParse("1")})}}
 	full := now.With(asks(pod("b", "", "n1", v1.PodRunning), v1.ResourceList{"cpu": resource.MustParse("1")}))
 	refused := &placement.Pending{Cycle: &placement.Cycle{Refusals: []placement.Refusal{
 		{Plugin: "NodeResourcesFit", Message: "Insufficient cpu", Nodes: []string{"n1"}},
@@ -155,6 +157,7 @@ func TestHeadroomByNode(t *testing.T) {
 		{Resource: "cpu", Allocatable: 12000, Free: 12000, Used: 1000, TooSmall: 3000, OtherShort: 4000, Refused: 4000},
 		{Resource: "pods", Allocatable: 9, Requested: 1, Free: 8, Used: 1, TooSmall: 3, OtherShort: 2, Refused: 2},
 		{Resource: "a.example.com", Allocatable: 6, Requested: 1, Free: 5, TooSmall: 2, OtherShort: 2, Refused: 1},
+		{Resource: "b.example.com", Allocatable: 6, Requested: 1, Free: 5, OtherShort: 4, Refused: 1},
 	}
 	if diff := cmp.Diff(want, headroom(now, full, refused)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -76,7 +76,7 @@ func TestSizeFindsNone(t *testing.T) {
 }
 
 // A bound that is too low for the proof is reported.
-func TestSizeTellsItsBound(t *testing.T) {
+func TestSizeReportsItsBound(t *testing.T) {
 	s := scenarioOf(t, three, deployment("web", 9, "1", "1Gi", ""))
 	sizing, err := capacity.Size(t.Context(), s, capacity.SizeOptions{Most: 1, Free: true,
 		Options: capacity.Options{Survive: []string{zone}, Mode: node.Unreachable}})
