@@ -93,6 +93,14 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// Rules that come close to what these checks find.
+func TestNear(t *testing.T) {
+	r := linted(t, "testdata/ok/near.yaml", lint.Options{Only: []string{"more-replicas-than-domains", "rollout-needs-more-domains", "unusable-domains"}})
+	if len(r.Findings) > 0 {
+		t.Error(said(r))
+	}
+}
+
 // The names of further examples begin with the ID of their check.
 func TestFurther(t *testing.T) {
 	files, err := filepath.Glob("testdata/err/*.yaml")

@@ -27,7 +27,7 @@ import (
 type keyer struct {
 	*symmetry
 	anchor map[string]*corev1.Node // the nodes as they were before the first step
-	// byClass tells for each step, from beforeSteps on, whether pods count by class.
+	// byClass says for each step, from beforeSteps on, whether pods count by class.
 	byClass []bool
 	samples bool
 
@@ -217,7 +217,7 @@ func others(state *cluster.State) string {
 	return digest(parts...)
 }
 
-// interchangeable tells, for each step from beforeSteps on, whether it does not matter until the next fresh step which pod of a class is where.
+// interchangeable reports, for each step from beforeSteps on, whether the pods of a class are interchangeable until the next fresh step.
 func interchangeable(s *scenario.Scenario) []bool {
 	steps := simulation.StepsOf(s)
 	byClass := make([]bool, len(steps)+1)
@@ -252,8 +252,7 @@ func interchangeable(s *scenario.Scenario) []bool {
 	return byClass
 }
 
-// changesPods tells whether the step's action could do something to pods that are there already. What an apply changes is looked at
-// apart.
+// changesPods reports whether the step's action could affect existing pods. What an apply changes is checked separately.
 func changesPods(step *scenario.LoadedStep) bool {
 	return step.Patch != nil || step.Scale != nil || step.Delete != nil || step.Rollout != nil || step.Trigger != nil ||
 		step.Drain != nil || step.Fail != nil || step.Restore != nil
@@ -263,7 +262,7 @@ func idOf(obj cluster.Object) string {
 	return cluster.KindOf(obj) + "/" + obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// choosesPods tells whether a pod could have to go, or a pod's identity count, even where no step deletes anything.
+// choosesPods reports whether a pod could be deleted, or a pod's identity could matter, even where no step deletes anything.
 func choosesPods(s *scenario.Scenario) bool {
 	if preempts(s) {
 		return true
@@ -296,7 +295,7 @@ func choosesPods(s *scenario.Scenario) bool {
 	return orphans && controllers // a controller may adopt one, and have one too many
 }
 
-// preempts tells whether some pod could make room for another.
+// preempts reports whether some pod could be preempted by another.
 func preempts(s *scenario.Scenario) bool {
 	if alike.Preempt(everything(s)) {
 		return true
@@ -309,7 +308,7 @@ func preempts(s *scenario.Scenario) bool {
 	return false
 }
 
-// claims tells whether the pods of the object bring volumes that are bound to places.
+// claims reports whether the pods of the object have volumes that are bound to places.
 func claims(obj cluster.Object) bool {
 	spec, _ := cluster.PodSpec(obj)
 	return spec != nil && slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) ||

@@ -33,7 +33,7 @@ type symmetry struct {
 
 // domain is a set of nodes that fail together, or a single node.
 type domain struct {
-	look     string // what tells it apart, the children aside
+	look     string // what distinguishes it, apart from its children
 	node     string // the name, of a node
 	children []*domain
 }
@@ -61,7 +61,7 @@ func newSymmetry(s *scenario.Scenario, nodes []*v1.Node, merge bool) *symmetry {
 	return &symmetry{&domain{children: leaves}}
 }
 
-// ordersNodes tells whether the order of the nodes could count, beside names and labels.
+// ordersNodes reports whether the order of the nodes could matter, apart from their names and labels.
 func ordersNodes(s *scenario.Scenario, nodes int) bool {
 	config, err := s.Config.Encode()
 	if err != nil || strings.Contains(string(config), "addedAffinity") || s.Config.FeatureGates() != "" || s.Config.Samples(nodes) || preempts(s) {

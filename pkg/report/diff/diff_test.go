@@ -446,7 +446,7 @@ func hostileFailure(lost int) *blast.Report {
 	}}}}}
 }
 
-// changed is the report with other pods, numbers and a name for everything that Markdown tells of.
+// changed is the report with other pods, numbers and a name for everything that Markdown shows.
 func changed(r *run.Report) *run.Report {
 	r.Version, r.Scenario = r.Version+"2", r.Scenario+"2"
 	s := &r.Steps[0]
