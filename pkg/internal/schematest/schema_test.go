@@ -9,7 +9,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/internal/golden"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/advice"
 	"github.com/faultline/faultline/pkg/report/blast"
@@ -103,7 +103,7 @@ func TestSchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reporttest.Generated(t, "../../../docs/"+about.file+".schema.json", string(data)+"\n")
+		golden.Compare(t, "../../../docs/"+about.file+".schema.json", string(data)+"\n")
 		if !strings.Contains(string(data), `"description": "APIVersion is the version of this model, faultline/v1alpha1."`) {
 			t.Errorf("%s has no comments", about.file)
 		}
