@@ -354,7 +354,7 @@ func TestDiffSchema(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(d, got); diff != "" {
+			if diff := cmp.Diff(report.Complete(d), got); diff != "" {
 				t.Errorf("%s %s (-want +got):\n%s", name, format, diff)
 			}
 		}
