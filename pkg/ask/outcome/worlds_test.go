@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -131,7 +130,7 @@ func TestTrialsAgreeWithExact(t *testing.T) {
 			if set.Steps[i].Different > frequent {
 				continue // the others are not listed one by one
 			}
-			if chance := stats.ChiSquared(observed, expected); chance < 0.0001 {
+			if chance := chiSquared(observed, expected); chance < 0.0001 {
 				t.Errorf("seed %d, step %s: counts %v under %v have chance %g", seed, found.Steps[i].Name, observed, expected, chance)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 // The figures behind the bars of the walkthrough's fourth step, three pods on three nodes and a fourth that waits.
 func TestPodSeries(t *testing.T) {
-	r := storedReport(t)
+	r := fixtures(t)["walkthrough"]
 	levels := stackLevels(r)
 	var domains [][]string
 	for _, level := range levels {

@@ -343,17 +343,3 @@ func TestDetailsShortened(t *testing.T) {
 		}
 	}
 }
-
-// storedReport is the walkthrough's.
-func storedReport(t testing.TB) *Report {
-	t.Helper()
-	data, err := os.ReadFile("testdata/stored/report.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Decode("report.json", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
