@@ -21,7 +21,8 @@ import (
 )
 
 // Recover lets the controllers and the scheduler replace what each failure of the analysis takes, and adds the result to it. Failures are
-// independent, all from the same state, and run on all cores. Single nodes that nothing but their names tells apart are simulated once. Progress, if set, is called with the number of failures done and their total.
+// independent, all from the same state, and run on all cores. Single nodes that differ in nothing but their names are simulated once.
+// Progress, if set, is called with the number of failures done and their total.
 func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ties sched.Ties, analysis *Analysis, opts Options, progress func(done, total int)) error {
 	jobs, err := plan(state, config, analysis, opts)
 	if err != nil {

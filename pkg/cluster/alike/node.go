@@ -1,4 +1,4 @@
-// Package alike finds nodes and pods that nothing tells apart, so that what comes of one comes of the other.
+// Package alike finds nodes and pods that are interchangeable, so that what comes of one comes of the other.
 //
 // The plugins of the scheduler compare values of topology labels with each other, and never look at what they are, unless a rule names one;
 // names of nodes they look at only if a rule, a volume or a pod names one. So every object is searched for the names of nodes and the values

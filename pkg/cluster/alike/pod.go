@@ -27,7 +27,7 @@ type template struct {
 	revision  string
 }
 
-// Identities are the labels that tell the pods of a StatefulSet apart.
+// Identities are the labels that distinguish the pods of a StatefulSet.
 var Identities = []string{appsv1.PodIndexLabel, appsv1.StatefulSetPodNameLabel}
 
 // Class returns the short name of the pod's class. A pod without a controller is the only one of its class.
