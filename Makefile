@@ -32,7 +32,7 @@ lint: ## run golangci-lint, if it is installed
 	golangci-lint run
 
 generate: ## write the generated files under docs/ and the golden files anew
-	$(GO) test -timeout 30m $$(grep -rlE 'flag.Bool\("update"|internal/reporttest"$$' --include='*_test.go' pkg cmd | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
+	$(GO) test -timeout 30m $$(grep -rlE 'flag.Bool\("update"|internal/(golden|reporttest)"$$' --include='*_test.go' pkg cmd | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./pkg/...

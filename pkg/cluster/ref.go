@@ -18,6 +18,25 @@ func RefTo(obj Object) Ref { return Ref{KindOf(obj), obj.GetNamespace(), obj.Get
 // String returns the name as kubectl writes it: deployment/web.
 func (r Ref) String() string { return strings.ToLower(r.Kind) + "/" + r.Name }
 
+// Qualified returns the name as kubectl writes it, after its namespace if that is not the default one: prod/deployment/web.
+func (r Ref) Qualified() string { return Qualify(r.Namespace, r.String()) }
+
+// Qualify puts the namespace before the name if it is not the default one.
+func Qualify(namespace, name string) string {
+	if namespace == "" || namespace == v1.NamespaceDefault {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// Argument is the name as a command takes it, with the flag for its namespace if that is not the default one: deployment/web -n prod.
+func Argument(namespace, name string) string {
+	if namespace == "" || namespace == v1.NamespaceDefault {
+		return name
+	}
+	return name + " -n " + namespace
+}
+
 // Describe returns the name as errors write it: Deployment default/web, Node n1.
 func (r Ref) Describe() string {
 	if r.Namespace == "" {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -62,4 +63,27 @@ func (s *Selectors) Matching(pod *v1.Pod) []int {
 	}
 	slices.Sort(matching)
 	return matching
+}
+
+// Selecting returns a function that finds the objects whose selectors match a pod, in order. Like upstream it skips those whose selectors
+// are invalid.
+func Selecting[T Object](objs []T, selector func(T) *metav1.LabelSelector) func(*v1.Pod) []T {
+	var selectors Selectors
+	var valid []T
+	for _, obj := range objs {
+		if selectors.Add(obj.GetNamespace(), selector(obj)) == nil {
+			valid = append(valid, obj)
+		}
+	}
+	return func(pod *v1.Pod) (matching []T) {
+		for _, i := range selectors.Matching(pod) {
+			matching = append(matching, valid[i])
+		}
+		return matching
+	}
+}
+
+// Budgets returns a function that finds the PodDisruptionBudgets that guard a pod.
+func (s *State) Budgets() func(*v1.Pod) []*policyv1.PodDisruptionBudget {
+	return Selecting(s.PodDisruptionBudgets, func(pdb *policyv1.PodDisruptionBudget) *metav1.LabelSelector { return pdb.Spec.Selector })
 }

@@ -14,14 +14,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/words"
-
-	v1 "k8s.io/api/core/v1"
-
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Expectation is what a scenario expects of a step, what was seen, and whether that meets it.
@@ -93,14 +89,6 @@ func judgeFindings(most int, facts *Facts) Expectation {
 		lines = append(lines, f.ID+": "+strings.TrimSuffix(f.Message, "."))
 	}
 	return Expectation{Want: atMost(most, "finding"), Got: fmt.Sprint(len(lines)), Met: len(lines) <= most, Why: some(lines, "; ")}
-}
-
-// nameOf is the pod's name, with its namespace if that is not the default one.
-func nameOf(pod *v1.Pod) string {
-	if pod.Namespace == v1.NamespaceDefault {
-		return pod.Name
-	}
-	return cluster.NameOf(pod).String()
 }
 
 // atMost is "no pod", "at most 1 pod" or "at most 2 pods".

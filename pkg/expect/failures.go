@@ -251,7 +251,7 @@ func (b *bounded) unreplaced(f *blast.Failure) (int, string) {
 	var names []string
 	for _, pod := range f.Recovery.NotReplaced {
 		if o := owner(pod); b.Covers(o) {
-			names = append(names, fmt.Sprintf("%s (%s)", nameOf(pod), o))
+			names = append(names, fmt.Sprintf("%s (%s)", cluster.Qualify(pod.Namespace, pod.Name), o))
 		}
 	}
 	return len(names), fmt.Sprintf("after the failure of %s, no controller makes another of %s", b.of(f), some(names, ", "))
@@ -288,7 +288,7 @@ func (b *bounded) podsOn(f *blast.Failure, of func(cluster.Ref) bool) []string {
 	var names []string
 	for _, pod := range b.step.State.Pods {
 		if slices.Contains(f.Nodes, pod.Spec.NodeName) && cluster.Active(pod) && of(owner(pod)) {
-			names = append(names, nameOf(pod))
+			names = append(names, cluster.Qualify(pod.Namespace, pod.Name))
 		}
 	}
 	return names

@@ -64,7 +64,7 @@ func Rules() []Rule {
 		{
 			ID: NotMet, Level: Error, Short: "An expectation was not met",
 			Full: "The scenario says what should be so after a step, and it is not.",
-			Help: "Look at the step with simulate run: Why tells what decided. Change the workload, or the expectation if it is out of date.",
+			Help: "Look at the step with simulate run: its Why line shows what decided. Change the workload, or the expectation if it is out of date.",
 		}, {
 			ID: PodsPending, Level: Warning, Short: "Pods stay Pending",
 			Full: "kube-scheduler finds no node for some of the workload's pods. The message is its own and counts the nodes by reason.",

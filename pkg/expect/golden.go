@@ -12,7 +12,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario/loader"
@@ -57,7 +56,7 @@ func NewGolden(result *simulation.Result) *Golden {
 			if holds := of.Kind == "StatefulSet" && !cluster.Terminal(pod); pod.Spec.NodeName == "" || !cluster.Active(pod) && !holds {
 				continue
 			}
-			name := metric.Name(of)
+			name := of.Qualified()
 			if golden.Workloads == nil {
 				golden.Workloads = map[string]map[string]int{}
 			}

@@ -60,7 +60,7 @@ func waiting(pending []placement.Pending) string {
 		if pods[p.Message] == nil {
 			messages = append(messages, p.Message)
 		}
-		pods[p.Message] = append(pods[p.Message], nameOf(p.Pod))
+		pods[p.Message] = append(pods[p.Message], cluster.Qualify(p.Pod.Namespace, p.Pod.Name))
 	}
 	parts := make([]string, len(messages))
 	for i, message := range messages {
@@ -197,7 +197,7 @@ func occupy(state *cluster.State, key, selector string) []occupied {
 	}
 	for _, pod := range running(state, selector) {
 		if i, found := at[pod.Spec.NodeName]; found {
-			domains[i].pods = append(domains[i].pods, nameOf(pod))
+			domains[i].pods = append(domains[i].pods, cluster.Qualify(pod.Namespace, pod.Name))
 		}
 	}
 	slices.SortFunc(domains, func(a, b occupied) int { return strings.Compare(a.name, b.name) })
@@ -220,7 +220,7 @@ func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.S
 	for _, pod := range running(state, selector) {
 		all++
 		if among[pod.Spec.NodeName] != on {
-			wrong = append(wrong, fmt.Sprintf("%s is on %s", nameOf(pod), pod.Spec.NodeName))
+			wrong = append(wrong, fmt.Sprintf("%s is on %s", cluster.Qualify(pod.Namespace, pod.Name), pod.Spec.NodeName))
 		}
 	}
 	e := Expectation{Want: fmt.Sprintf("all %s on %s", about(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: words.Few(wrong)}

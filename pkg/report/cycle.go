@@ -45,9 +45,9 @@ type Candidate struct {
 	Node string `json:"node"`
 	// Rank is 1 for the nodes with the top score; nodes of the same score have the same rank. It is 0 where nothing was scored.
 	Rank int `json:"rank,omitempty"`
-	// Chosen tells that it is the pod's node.
+	// Chosen means that it is the pod's node.
 	Chosen bool `json:"chosen,omitempty"`
-	// Present tells that the pod runs there, and would be sent elsewhere now.
+	// Present means that the pod runs there, and would be placed elsewhere now.
 	Present bool `json:"present,omitempty"`
 	// Total is the sum of the weighted scores.
 	Total int64 `json:"total"`
@@ -160,7 +160,7 @@ func (c *Cycle) Chosen() *Candidate {
 	return nil
 }
 
-// Below tells that the node is known to have had less than the top score, or to have been refused.
+// Below reports whether the node is known to have scored less than the top, or to have been refused.
 func (c *Cycle) Below(node string) bool {
 	if c == nil {
 		return false

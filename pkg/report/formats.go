@@ -74,14 +74,14 @@ func Encoded[R any](name string, render func(r *R) ([]byte, error)) Format[R] {
 	return Format[R]{name, func(r *R, _ Options) ([]byte, error) { return render(r) }}
 }
 
-// JSON is the model as JSON. complete puts an empty list in the place of each missing one that the schema requires.
-func JSON[R any](complete func(*R) *R) Format[R] {
-	return Encoded("json", func(r *R) ([]byte, error) { return EncodeJSON(complete(r)) })
+// JSON is the model as JSON, complete.
+func JSON[R any]() Format[R] {
+	return Encoded("json", func(r *R) ([]byte, error) { return EncodeJSON(Complete(r)) })
 }
 
-// YAML is the model as YAML, completed as in JSON.
-func YAML[R any](complete func(*R) *R) Format[R] {
-	return Encoded("yaml", func(r *R) ([]byte, error) { return EncodeYAML(complete(r)) })
+// YAML is the model as YAML, complete.
+func YAML[R any]() Format[R] {
+	return Encoded("yaml", func(r *R) ([]byte, error) { return EncodeYAML(Complete(r)) })
 }
 
 func EncodeJSON(model any) ([]byte, error) {
@@ -123,13 +123,6 @@ func Escape(data []byte) []byte {
 
 // Invisible reports whether a page of text should not have the character.
 func Invisible(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
-
-func List[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
-}
 
 // EncodeCSV writes the table as RFC 4180 has it, but with the line ends of every other format. Names of objects, values of labels and
 // kube-scheduler's messages cannot begin as a formula does; a step's name can, and gets an apostrophe before it, which a

@@ -117,12 +117,6 @@ func NewHead(result *simulation.Result, kind, version string) Head {
 	return h
 }
 
-func CompleteHead(h Head) Head {
-	h.Scheduler.Profiles = List(h.Scheduler.Profiles)
-	h.Cluster.Levels = List(h.Cluster.Levels)
-	return h
-}
-
 // SourceOf is where a workload's object stands; nil where no file has it.
 func SourceOf(from *scenario.Scenario, step string, owner cluster.Ref) *Source {
 	source, found := from.Source(step, owner)

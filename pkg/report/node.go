@@ -17,7 +17,7 @@ type Node struct {
 	Pods   int64   `json:"pods"`
 	// Taints are its taints, as kubectl taint takes them: key=value:effect.
 	Taints []string `json:"taints,omitempty"`
-	// Unschedulable tells that it is cordoned, NotReady that its Ready condition is not True.
+	// Unschedulable means that it is cordoned, NotReady that its Ready condition is not True.
 	Unschedulable bool `json:"unschedulable,omitempty"`
 	NotReady      bool `json:"notReady,omitempty"`
 }

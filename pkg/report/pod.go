@@ -64,7 +64,7 @@ type StrandedPod struct {
 	Message string `json:"message,omitempty"`
 	// Reasons count the nodes by refusing plugin.
 	Reasons []Reason `json:"reasons,omitempty"`
-	// Waiting tells that the pod gets a node as soon as the lost pods are gone that stay Terminating on the failed nodes.
+	// Waiting means that the pod gets a node as soon as the lost pods that stay Terminating on the failed nodes are gone.
 	Waiting bool `json:"waiting,omitempty"`
 	// Cycle is what every plugin said of the nodes, where that was asked for.
 	Cycle *Cycle `json:"cycle,omitempty"`

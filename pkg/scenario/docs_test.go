@@ -10,6 +10,8 @@ import (
 
 	"github.com/invopop/jsonschema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/internal/golden"
 )
 
 const docs = "../../docs/scenario.md"
@@ -103,7 +105,7 @@ func TestDocsReference(t *testing.T) {
 	if !found || !ended {
 		t.Fatalf("%s lacks the lines\n%s%s", docs, begin, end)
 	}
-	golden(t, docs, []byte(before+begin+reference(reflectSchema(readComments(t)))+end+after))
+	golden.Compare(t, docs, before+begin+reference(reflectSchema(readComments(t)))+end+after)
 }
 
 var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")

@@ -69,7 +69,7 @@ func complaint(path *field.Path, value string, err error) *field.Error {
 	return field.Invalid(path, value, err.Error())
 }
 
-// Keys are the topology keys of the rates, widest first as far as keys tell: region, zone, others by name, node.
+// Keys are the topology keys of the rates, widest first as far as that is known: region, zone, others by name, node.
 func (r Rates) Keys() []string {
 	order := map[string]int{v1.LabelTopologyRegion: -2, v1.LabelTopologyZone: -1, v1.LabelHostname: 1}
 	var keys []string

@@ -34,10 +34,10 @@ type Scenario struct {
 	File string
 	// Named are the files, folders and globs that the file and its variants name, as they name them.
 	Named []string
-	// Dump tells that the objects are the dump of a real cluster, whatever they look like, and Strict that nothing of a dump is set aside.
+	// Dump means that the objects are the dump of a real cluster, whatever they look like, and Strict that nothing of a dump is set aside.
 	Dump, Strict bool
 	Ties         sched.Ties
-	// RandomArrivals tells that the workloads that are applied together arrive in an order drawn from the seed of the ties.
+	// RandomArrivals means that workloads applied together arrive in an order drawn from the seed of the ties.
 	RandomArrivals bool
 	// TerminationSeconds is how long kubelets take to end a pod; see cluster.State.
 	TerminationSeconds int64

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"flag"
 	"go/doc/comment"
 	"os"
 	"path/filepath"
@@ -9,30 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the generated files and the golden files anew")
-
-// golden compares a file with what it should be, and writes it with -update.
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with -update", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is out of date, write it with -update (-want +got):\n%s", file, diff)
-	}
-}
 
 // readComments finds the Go comments of the types of a scenario file in the source.
 func readComments(t *testing.T) func(typ reflect.Type, field string) string {
@@ -66,7 +47,7 @@ func TestSchemaFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "../../docs/scenario.schema.json", data)
+	golden.Compare(t, "../../docs/scenario.schema.json", string(data))
 }
 
 // Every field, ours and Kubernetes', says what it means.

@@ -45,11 +45,8 @@ type Range struct {
 	Step *int `json:"step,omitempty" jsonschema:"minimum=1"`
 }
 
-// Scalar is a text, a number or a truth value.
+// Scalar is a text, a number or a truth value: a string, a json.Number or a bool.
 type Scalar struct{ Value any }
-
-// NewScalar returns the scalar of a string, a json.Number or a bool.
-func NewScalar(value any) Scalar { return Scalar{value} }
 
 // UnmarshalJSON accepts a text, a number, or true or false.
 func (s *Scalar) UnmarshalJSON(data []byte) error {

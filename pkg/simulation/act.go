@@ -53,7 +53,7 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 	case spec.Patch != nil:
 		return r.patch(state, spec, step)
 	case spec.Scale != nil:
-		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", argument(spec.Scale.Target), spec.Scale.Replicas), func(obj cluster.Object) {
+		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", cluster.Argument(spec.Scale.Target.Namespace, spec.Scale.Target.Target), spec.Scale.Replicas), func(obj cluster.Object) {
 			replicas := spec.Scale.Replicas
 			switch o := obj.(type) {
 			case *appsv1.Deployment:
@@ -74,7 +74,7 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 			return nil, "", err
 		}
 		next, _, err := controller.RunCronJob(state, obj.(*batchv1.CronJob))
-		return next, "create job --from=" + argument(*spec.Trigger), err
+		return next, "create job --from=" + cluster.Argument(spec.Trigger.Namespace, spec.Trigger.Target), err
 	case spec.Cordon != nil:
 		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", node.Cordon)
 	case spec.Uncordon != nil:
@@ -146,7 +146,7 @@ func (r *run) patch(state *cluster.State, spec *scenario.LoadedStep, step *Step)
 	step.Notes = append(step.Notes, notes...)
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is valid JSON
-	return next, fmt.Sprintf("patch %s -p '%s'", argument(patch.Target), compact.String()), err
+	return next, fmt.Sprintf("patch %s -p '%s'", cluster.Argument(patch.Target.Namespace, patch.Target.Target), compact.String()), err
 }
 
 func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
@@ -182,9 +182,9 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 }
 
 func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Step) (*cluster.State, string, error) {
-	action := "rollout restart " + argument(rollout.Target)
+	action := "rollout restart " + cluster.Argument(rollout.Target.Namespace, rollout.Target.Target)
 	if !rollout.Restart {
-		action = "set image " + argument(rollout.Target)
+		action = "set image " + cluster.Argument(rollout.Target.Namespace, rollout.Target.Target)
 		for _, container := range slices.Sorted(maps.Keys(rollout.Images)) {
 			action += " " + container + "=" + rollout.Images[container]
 		}
@@ -286,7 +286,7 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 			return obj, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is not there at this step", argument(target))
+	return nil, fmt.Errorf("%s is not there at this step", cluster.Argument(target.Namespace, target.Target))
 }
 
 // selectNodes returns the selected nodes in kubectl's order: named ones as given, then by name, as the API server lists the matches of a
@@ -340,14 +340,6 @@ func applied(spec *scenario.LoadedStep) string {
 		return "-f " + strings.Join(spec.Apply.Files, " -f ")
 	}
 	return words.Count(len(spec.Objects), "object")
-}
-
-// argument is the target as an argument of kubectl.
-func argument(target scenario.Target) string {
-	if target.Namespace == "" || target.Namespace == v1.NamespaceDefault {
-		return target.Target
-	}
-	return target.Target + " -n " + target.Namespace
 }
 
 // list names a few nodes, or counts many.

@@ -43,6 +43,9 @@ func NewWorld(config *sched.Config, ties sched.Ties) (*World, error) {
 	return w, nil
 }
 
+// Config is the configuration of the world's scheduler.
+func (w *World) Config() *sched.Config { return w.config }
+
 // Reset makes the world forget what it has done, so that it next answers like a new one.
 func (w *World) Reset() {
 	w.engine.Reset()

@@ -125,18 +125,10 @@ func nothingToExplain(missing *askexplain.NotFoundError) string {
 	}
 	var names []string
 	for _, w := range missing.Workloads[:min(maxNames, len(missing.Workloads))] {
-		names = append(names, named(w))
+		names = append(names, cluster.Argument(w.Namespace, w.String()))
 	}
 	if len(missing.Workloads) > maxNames {
 		names = append(names, "…")
 	}
 	return fmt.Sprintf("%s; it considered pods of %s", missing, strings.Join(names, ", "))
-}
-
-// named returns the owner as the command line takes it, with its namespace if not the default one.
-func named(o cluster.Ref) string {
-	if o.Namespace == v1.NamespaceDefault {
-		return o.String()
-	}
-	return o.String() + " -n " + o.Namespace
 }

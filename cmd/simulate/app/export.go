@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/annotations"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 func newExport(s streams) *cobra.Command {
@@ -86,9 +87,12 @@ func annotated(cmd *cobra.Command, result *simulation.Result, step *simulation.S
 		return state, err
 	}
 	if side == "" {
-		first := overflow[0]
-		return nil, usage(cmd, "--results: pod %s/%s and %d more have results above 256 KiB, the limit of annotations; give --side-file FILE",
-			first.Namespace, first.Name, len(overflow)-1)
+		var names []string
+		for _, pod := range overflow {
+			names = append(names, pod.Namespace+"/"+pod.Name)
+		}
+		return nil, usage(cmd, "--results: the results of %s %s exceed 256 KiB, the limit of annotations; give --side-file FILE",
+			words.Pick(len(names), "pod", "pods"), words.Few(names))
 	}
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)

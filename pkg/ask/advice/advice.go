@@ -126,7 +126,7 @@ var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet"}
 // Of tries every candidate for the workload.
 func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {
 	if !slices.Contains(Kinds, owner.Kind) {
-		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet or a ReplicaSet", metric.Name(owner))
+		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet or a ReplicaSet", owner.Qualified())
 	}
 	r := &runs{scenario: s, maker: variant.NewMaker(s), owner: owner, opts: &opts}
 	if err := r.base(ctx); err != nil {
@@ -135,7 +135,7 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	last := r.result.Steps[len(r.result.Steps)-1]
 	r.workload = find(last.State, owner)
 	if r.workload == nil {
-		return nil, fmt.Errorf("%s no longer exists after the last step, %q; leave that step out", metric.Name(owner), last.Name)
+		return nil, fmt.Errorf("%s no longer exists after the last step, %q; leave that step out", owner.Qualified(), last.Name)
 	}
 	replicas, _ := cluster.Replicas(r.workload)
 	a := &Advice{Workload: owner, Replicas: replicas, Result: r.result}

@@ -1,13 +1,19 @@
 package blast
 
 import (
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
 // Two nodes of one zone have a replica of web each, of 600m. Since they were placed n2 has changed, so that it takes no other replica:
@@ -82,5 +88,159 @@ func TestThePodThatIsNotReplaced(t *testing.T) {
 	}
 	if name := got.NotReplaced[0].Name; name != "db-1" {
 		t.Errorf("%s is not replaced, want db-1", name)
+	}
+}
+
+// What comes of the loss of n1 is not what comes of the loss of n2, though they have pods of the same ReplicaSets, labels, taints and room:
+// neither may stand for the other. Each world has three nodes of 2 CPUs in a zone, and pods where place puts them.
+func TestNodesThatOnlyADetailTellsApart(t *testing.T) {
+	const high = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}"
+	affinity := func(term string) string {
+		return "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [" + term + "]}}},"
+	}
+	// The pod of vip that is lost preempts db on n3, and then db has room on the other node, if it may be there: on n1, and not on n2.
+	evicted := func(spec string, more ...string) []string {
+		return append(more, high, pods("Deployment", "vip", 2, "1500m", "priorityClassName: high,"),
+			pods("Deployment", "firm", 1, "500m", "priorityClassName: high,"), pods("Deployment", "db", 1, "500m", spec))
+	}
+	evictedFrom := map[string]string{"vip": "n1 n2", "firm": "n3", "db": "n3"}
+	// The room that is left on n3 is for big, if small is on n1, where it would rather be.
+	roomy := func(spec string) []string {
+		return []string{pods("Deployment", "small", 2, "500m", spec), pods("Deployment", "big", 2, "1", ""), pods("Deployment", "firm", 1, "1", "")}
+	}
+	roomyOn := map[string]string{"small": "n1 n2", "big": "n1 n2", "firm": "n3"}
+	change := func(name string, do func(*v1.Node)) func(*cluster.State) []cluster.Object {
+		return func(s *cluster.State) []cluster.Object {
+			changed := s.Node(name).DeepCopy()
+			do(changed)
+			return []cluster.Object{changed}
+		}
+	}
+	changePod := func(app, on string, do func(*v1.Pod)) func(*cluster.State) []cluster.Object {
+		return func(s *cluster.State) (changed []cluster.Object) {
+			for _, pod := range s.Pods {
+				if pod.Labels["app"] == app && pod.Spec.NodeName == on {
+					pod = pod.DeepCopy()
+					do(pod)
+					changed = append(changed, pod)
+				}
+			}
+			return changed
+		}
+	}
+
+	// The pod of vip that is lost preempts one of low on the other node or the one of other on n3, which has room on n4 as well.
+	const elsewhere = `{apiVersion: v1, kind: Node, metadata: {name: n4, labels: {kubernetes.io/hostname: n4, topology.kubernetes.io/zone: z}},
+spec: {taints: [{key: dedicated, effect: NoSchedule}]}, status: {capacity: {cpu: 2, memory: 8Gi, pods: 20}}}`
+	rivals := []string{elsewhere, high, pods("Deployment", "vip", 2, "1", "priorityClassName: high,"), pods("Deployment", "firm", 1, "1", "priorityClassName: high,"),
+		pods("Deployment", "low", 3, "1", ""), pods("Deployment", "other", 1, "1", "tolerations: [{key: dedicated, operator: Exists}],")}
+	rivalsOn := map[string]string{"vip": "n1 n2", "firm": "n3", "low": "n1 n2 n4", "other": "n3"}
+	since := func(seconds int) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.Status.StartTime = new(metav1.NewTime(cluster.Epoch.Add(time.Duration(seconds) * time.Second)))
+		}
+	}
+
+	for name, world := range map[string]struct {
+		documents []string
+		place     map[string]string
+		change    func(*cluster.State) []cluster.Object
+		config    string
+	}{
+		"a node selector":  {documents: evicted("nodeSelector: {kubernetes.io/hostname: n1},"), place: evictedFrom},
+		"a node affinity":  {documents: evicted(affinity("{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n1, n3]}]}")), place: evictedFrom},
+		"a field selector": {documents: evicted(affinity("{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}")), place: evictedFrom},
+		"a number": {documents: evicted(affinity(`{matchExpressions: [{key: kubernetes.io/hostname, operator: Lt, values: ["15"]}]}`)), place: evictedFrom,
+			change: func(s *cluster.State) []cluster.Object {
+				number := func(name, hostname string) cluster.Object {
+					return change(name, func(n *v1.Node) { n.Labels[v1.LabelHostname] = hostname })(s)[0]
+				}
+				return []cluster.Object{number("n1", "10"), number("n2", "20")}
+			}},
+		"a volume": {documents: evicted("volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],",
+			`{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk}, spec: {storageClassName: "", capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce],
+hostPath: {path: /disk}, claimRef: {namespace: default, name: data}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n1, n3]}]}]}}}}`,
+			`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: "", volumeName: disk, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`),
+			place: evictedFrom},
+		"the scheduler's configuration": {documents: evicted(""), place: evictedFrom,
+			config: `profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution:
+  {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: NotIn, values: [n2]}]}]}}}}]}]`},
+		"a preference": {documents: roomy("affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n1]}]}}]}},"),
+			place: roomyOn},
+		"an image": {documents: roomy("topologySpreadConstraints: [{maxSkew: 5, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: none}}}],"), place: roomyOn,
+			change: change("n1", func(n *v1.Node) {
+				n.Status.Images = []v1.ContainerImage{{Names: []string{"c:latest"}, SizeBytes: 1 << 33}}
+			})},
+		"a kubelet that is silent": {documents: []string{pods("Deployment", "web", 2, "1", "")}, place: map[string]string{"web": "n1 n2"},
+			change: change("n2", func(n *v1.Node) {
+				n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
+			})},
+		"a pod that is being deleted": {documents: []string{pods("Deployment", "web", 2, "1", "")}, place: map[string]string{"web": "n1 n2"},
+			change: changePod("web", "n1", func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(cluster.Epoch.Add(time.Hour))) })},
+		"a label of a pod": {documents: []string{pods("Deployment", "firm", 1, "2", ""), pods("Deployment", "web", 2, "500m", ""), pods("Deployment", "shy", 2, "500m",
+			"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {role: leader}}}]}},")},
+			place:  map[string]string{"web": "n1 n2", "shy": "n1 n2", "firm": "n3"},
+			change: changePod("web", "n1", func(p *v1.Pod) { p.Labels["role"] = "leader" })},
+		"a pod that was resized": {documents: []string{pods("Deployment", "firm", 1, "2", ""), pods("Deployment", "web", 2, "1200m", "")}, place: map[string]string{"web": "n1 n2", "firm": "n3"},
+			change: changePod("web", "n1", func(p *v1.Pod) {
+				p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("500m")
+			})},
+		"the time when a pod started": {documents: rivals, place: rivalsOn, change: func(s *cluster.State) []cluster.Object {
+			return slices.Concat(changePod("low", "n1", since(10))(s), changePod("other", "n3", since(20))(s), changePod("low", "n2", since(30))(s))
+		}},
+		"a pod that is not ready": {documents: append(rivals, "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: low}, spec: {minAvailable: 1, selector: {matchLabels: {app: low}}}}"),
+			place: rivalsOn, change: func(s *cluster.State) []cluster.Object {
+				unready := func(p *v1.Pod) { since(30)(p); p.Status.Conditions = nil }
+				return slices.Concat(changePod("low", "n1", unready)(s), changePod("other", "n3", since(20))(s), changePod("low", "n2", since(30))(s))
+			}},
+		"an ended pod": {documents: []string{"{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {template: {metadata: {labels: {app: once}}, spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}"},
+			place: map[string]string{"once": "n1"}, change: changePod("once", "n1", func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := settle(t, append([]string{nodeIn("n1", "z"), nodeIn("n2", "z"), nodeIn("n3", "z")}, world.documents...)...)
+			left := map[string][]string{}
+			for app, nodes := range world.place {
+				left[app] = strings.Fields(nodes)
+			}
+			var bound []cluster.Object
+			for _, pod := range state.Pods {
+				if app := pod.Labels["app"]; len(left[app]) > 0 {
+					bound = append(bound, cluster.Bind(pod, left[app][0], cluster.Epoch.Time))
+					left[app] = left[app][1:]
+				}
+			}
+			state = state.With(bound...)
+			if world.change != nil {
+				state = state.With(world.change(state)...)
+			}
+			config, err := sched.LoadConfig("test.yaml", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+world.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts := Options{Levels: []string{v1.LabelHostname}, Simultaneous: 1, Mode: node.Deleted}
+			recover := func(pick func(failures []Failure) []Failure) (got []outcome) {
+				analysis, err := Lost(state, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				level := &analysis.Levels[0]
+				level.Failures = pick(level.Failures)
+				if err := Recover(t.Context(), state, config, sched.Ties{}, analysis, opts, nil); err != nil {
+					t.Fatal(err)
+				}
+				for _, failure := range level.Failures {
+					got = append(got, of(failure.Recovery))
+				}
+				return got
+			}
+			together := recover(func(failures []Failure) []Failure { return failures[:2] })
+			alone := append(recover(func(failures []Failure) []Failure { return failures[:1] }), recover(func(failures []Failure) []Failure { return failures[1:2] })...)
+			if alone[0] == alone[1] {
+				t.Fatalf("both losses end in %+v: the world shows nothing", alone[0])
+			}
+			if diff := cmp.Diff(alone, together); diff != "" {
+				t.Errorf("n1 and n2 (-alone +together):\n%s", diff)
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,10 +21,13 @@ import (
 )
 
 // Recover lets the controllers and the scheduler replace what each failure of the analysis takes, and adds the result to it. Failures are
-// independent, all from the same state, and run on all cores. Single nodes that differ only in their names, and have the same mix of pods,
-// are simulated once. Progress, if set, is called with the number of failures done and their total.
+// independent, all from the same state, and run on all cores. Single nodes that differ in nothing but their names are simulated once.
+// Progress, if set, is called with the number of failures done and their total.
 func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ties sched.Ties, analysis *Analysis, opts Options, progress func(done, total int)) error {
-	jobs := plan(state, analysis, opts)
+	jobs, err := plan(state, config, analysis, opts)
+	if err != nil {
+		return err
+	}
 	one := func(ctx context.Context, world *simulation.World, i int) error {
 		world.Record = opts.Record
 		return jobs[i].run(ctx, world, state, opts)
@@ -43,7 +47,10 @@ func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ti
 // RecoverIn is Recover in an existing world, one failure after another, for callers that examine many clusters at once. It resets the
 // world.
 func RecoverIn(ctx context.Context, world *simulation.World, state *cluster.State, analysis *Analysis, opts Options) error {
-	jobs := plan(state, analysis, opts)
+	jobs, err := plan(state, world.Config(), analysis, opts)
+	if err != nil {
+		return err
+	}
 	for i := range jobs {
 		if err := jobs[i].run(ctx, world, state, opts); err != nil {
 			return err
@@ -78,25 +85,29 @@ func assign(jobs []job) {
 }
 
 // plan selects the failures to recover from, and groups those with the same result.
-func plan(state *cluster.State, analysis *Analysis, opts Options) []job {
-	kind := signatures(state)
+func plan(state *cluster.State, config *sched.Config, analysis *Analysis, opts Options) ([]job, error) {
+	kind := sync.OnceValues(func() (func(string) string, error) { return kinds(state, config) })
 	var jobs []job
 	for i := range analysis.Levels {
 		level := &analysis.Levels[i]
 		same := map[string]int{}
 		for _, failure := range worst(level, opts.Worst) {
 			if len(failure.Nodes) == 1 {
-				signature := kind(failure.Nodes[0])
-				if j, found := same[signature]; found {
+				kindOf, err := kind()
+				if err != nil {
+					return nil, err
+				}
+				of := kindOf(failure.Nodes[0])
+				if j, found := same[of]; found {
 					jobs[j].failures = append(jobs[j].failures, failure)
 					continue
 				}
-				same[signature] = len(jobs)
+				same[of] = len(jobs)
 			}
 			jobs = append(jobs, job{level: level, failures: []*Failure{failure}})
 		}
 	}
-	return jobs
+	return jobs, nil
 }
 
 // worst returns the n failures that take the largest share of a workload, then the most pods, then come first; all if n is 0.
@@ -118,38 +129,6 @@ func worst(level *Level, n int) []*Failure {
 		return cmp.Or(cmp.Compare(share(b), share(a)), cmp.Compare(b.Pods, a.Pods))
 	})
 	return failures[:n]
-}
-
-// signatures returns a function that maps nodes to the same string if, for schedulers and controllers, they differ only in their names:
-// same labels, taints, resources, and owners of their pods.
-func signatures(state *cluster.State) func(node string) string {
-	pods := map[string][]string{}
-	for _, pod := range state.Pods {
-		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
-			continue
-		}
-		// The pods of a ReplicaSet are alike; any other pod is unique.
-		of := string(pod.UID)
-		for _, ref := range pod.OwnerReferences {
-			if ref.Kind == "ReplicaSet" && len(pod.Spec.Volumes) == 0 {
-				of = string(ref.UID)
-			}
-		}
-		pods[pod.Spec.NodeName] = append(pods[pod.Spec.NodeName], of)
-	}
-	nodes := state.NodesByName()
-	return func(name string) string {
-		node := nodes[name]
-		labels := make([]string, 0, len(node.Labels))
-		for key, value := range node.Labels {
-			if key != v1.LabelHostname {
-				labels = append(labels, key+"="+value)
-			}
-		}
-		slices.Sort(labels)
-		slices.Sort(pods[name])
-		return fmt.Sprint(labels, node.Spec.Taints, node.Spec.Unschedulable, node.Status.Allocatable, pods[name])
-	}
 }
 
 // recovery fails the nodes and waits until nothing moves any more.

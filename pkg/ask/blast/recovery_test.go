@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
@@ -208,20 +209,48 @@ func TestRecoveryIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// Alike nodes are simulated once, and an empty domain takes nothing.
+// Alike nodes are simulated once, an empty one apart. A pod that waits for room on n2, or n3, sets it apart, too.
 func TestAlikeNodesAreLookedAtOnce(t *testing.T) {
-	state := settle(t, nodeIn("n1", "z"), nodeIn("n2", "z"), nodeIn("n3", "z"), pods("Deployment", "web", 3, "100m", antiAffinityHost("web")), nodeIn("empty", "elsewhere"))
-	analysis, err := Lost(state, Options{Levels: []string{v1.LabelHostname}, Simultaneous: 1})
-	if err != nil {
-		t.Fatal(err)
+	state := settle(t, nodeIn("n1", "z"), nodeIn("n2", "z"), nodeIn("n3", "z"), nodeIn("empty", "elsewhere"),
+		pods("Deployment", "web", 3, "100m", "nodeSelector: {topology.kubernetes.io/zone: z}, "+antiAffinityHost("web")))
+	jobs := func(state *cluster.State) [][]string {
+		analysis, err := Lost(state, Options{Levels: []string{v1.LabelHostname}, Simultaneous: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := sched.DefaultConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := plan(state, config, analysis, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all [][]string
+		for _, j := range jobs {
+			var nodes []string
+			for _, failure := range j.failures {
+				nodes = append(nodes, failure.Nodes...)
+			}
+			all = append(all, nodes)
+		}
+		return all
 	}
-	jobs := plan(state, analysis, Options{})
-	total := 0
-	for _, j := range jobs {
-		total += len(j.failures)
+	waits := func(node string, owners ...metav1.OwnerReference) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "waits", UID: "waits", OwnerReferences: owners}, Status: v1.PodStatus{NominatedNodeName: node}}
 	}
-	if total != 4 || len(jobs) >= total {
-		t.Errorf("%d recoveries are looked at for %d failures, want fewer than 4", len(jobs), total)
+	of := metav1.OwnerReference{Kind: "ReplicaSet", UID: "set", Controller: new(true)}
+	for _, c := range []struct {
+		state *cluster.State
+		want  [][]string
+	}{
+		{state, [][]string{{"empty"}, {"n1", "n2", "n3"}}},
+		{state.With(waits("n2")), [][]string{{"empty"}, {"n1", "n3"}, {"n2"}}},
+		{state.With(waits("n3", of)), [][]string{{"empty"}, {"n1", "n2"}, {"n3"}}},
+	} {
+		if diff := cmp.Diff(c.want, jobs(c.state)); diff != "" {
+			t.Errorf("jobs (-want +got):\n%s", diff)
+		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -47,7 +46,7 @@ type Answer struct {
 func Name(mix []Share) string {
 	var names []string
 	for _, share := range mix {
-		name := metric.Name(share.Workload)
+		name := share.Workload.Qualified()
 		if len(mix) > 1 || share.Proportion > 1 {
 			name = fmt.Sprintf("%s=%d", name, share.Proportion)
 		}

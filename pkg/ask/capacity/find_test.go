@@ -126,6 +126,8 @@ func TestFind(t *testing.T) {
 		// A unit takes 2 + 1 cores; 3 cores are taken, 9 are free, 3 units take all of them; pods of 1 core leave no gap.
 		{name: "a mix", world: three, objects: []runtime.RawExtension{deployment("web", 2, "1", "1Gi", ""), deployment("api", 1, "1", "1Gi", "")},
 			mixes: []string{"deployment/web=2,deployment/api=1"}, want: []string{"deployment/web=2,deployment/api=1 3 cpu on 3"}},
+		// 10 cores are free, and a unit takes two.
+		{name: "two at a time", world: three, objects: web(2, "1", "1Gi", ""), mixes: []string{"deployment/web=2"}, want: []string{"deployment/web=2 5 cpu on 3"}},
 		// An autoscaler does not keep the workload from using the available room.
 		{name: "an autoscaler", world: three, workloads: []string{"deploy/web"}, objects: append(web(1, "1500m", "1Gi", ""), runtime.RawExtension{Raw: []byte(
 			`{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": {"maxReplicas": 2,
@@ -161,6 +163,20 @@ func TestHeadroom(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, answers[0].Headroom); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// The base ends with the named step, or with the last.
+func TestBase(t *testing.T) {
+	s := (&scenario.Scenario{}).Then(scenario.Step{Name: "first"}).Then(scenario.Step{Name: "second"})
+	for step, want := range map[string][]string{"first": {"first", "capacity"}, "": {"first", "second", "capacity"}} {
+		var got []string
+		for _, of := range capacity.Base(s, step).Steps {
+			got = append(got, of.Name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", step, diff)
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ func TestGroups(t *testing.T) {
 }
 
 // The largest pod fits on the plain node, of which 3 of 4 CPUs are taken, one by a pod that has ended: 2 are left. The others are larger, and take
-// none: one is tainted, one is cordoned, and one has a place for no further pod.
+// none: one is tainted, one is cordoned, and one has a place for no further pod. Of two with the most memory the first is named.
 func TestLargestPods(t *testing.T) {
 	node := func(name, cpu, pods string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
@@ -70,7 +70,7 @@ func TestLargestPods(t *testing.T) {
 	tainted, cordoned := node("tainted", "16", "10"), node("cordoned", "16", "10")
 	tainted.Spec.Taints = []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}
 	cordoned.Spec.Unschedulable = true
-	state := (&cluster.State{}).With(tainted, cordoned, node("crowded", "16", "1"), node("plain", "4", "10"),
+	state := (&cluster.State{}).With(tainted, cordoned, node("crowded", "16", "1"), node("plain", "4", "2"), node("twin", "1", "2"),
 		pod("a", "plain", "2", v1.PodRunning), pod("b", "plain", "1", v1.PodSucceeded), pod("c", "crowded", "1", v1.PodRunning))
 	want := []capacity.Largest{
 		{By: v1.ResourceCPU, Node: "plain", CPU: 2000, Memory: 4 << 30},

@@ -42,6 +42,21 @@ func TestCheckFindsWhatIsUneven(t *testing.T) {
 	}
 }
 
+// The end is a count that does not fit, or beyond the most that is tried.
+func TestEnd(t *testing.T) {
+	for fits := range 12 {
+		try := func(units int) (*verdict, error) { return &verdict{units: units, fits: units <= fits}, nil }
+		s := &search{known: map[int]*verdict{}, grow: try}
+		got, err := s.end(2, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fits >= 8 && got != 9 || fits < 8 && (got <= fits || got > 8) {
+			t.Errorf("the end is %d, where %d fit", got, fits)
+		}
+	}
+}
+
 // A search on counts alone ends one below the first that does not fit, however wrong the guesses are.
 func TestBetween(t *testing.T) {
 	for most := range 40 {

@@ -2,6 +2,8 @@ package capacity_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +46,9 @@ func TestSize(t *testing.T) {
 		{"a mix is the cheapest", two, 8, "", capacity.SizeOptions{}, [][]int{{1}, {1}}, 1.1, 2},
 		// Without the small group the scenario's large node is kept, and 2 pods are left for the small one.
 		{"one group", two, 8, "", capacity.SizeOptions{Groups: []string{"small"}}, [][]int{{1}, {1}}, 0.3, 2},
+		// Where a price is missing, nodes are counted; the price of a group that is kept does not matter.
+		{"an unknown price", strings.Replace(two, `, "pricePerHour": 0.3`, "", 1), 8, "", capacity.SizeOptions{}, [][]int{{1}, {1}}, 2, 2},
+		{"an unknown price is kept", strings.Replace(two, `, "pricePerHour": 0.8`, "", 1), 8, "", capacity.SizeOptions{Groups: []string{"small"}}, [][]int{{1}, {1}}, 0.3, 2},
 		// The rule requires one node per pod, so the small ones are the cheapest.
 		{"a rule", two, 3, apart, capacity.SizeOptions{}, [][]int{{3}, {0}}, 0.9, 1},
 	} {
@@ -71,7 +76,7 @@ func TestSizeFindsNone(t *testing.T) {
 }
 
 // A bound that is too low for the proof is reported.
-func TestSizeTellsItsBound(t *testing.T) {
+func TestSizeReportsItsBound(t *testing.T) {
 	s := scenarioOf(t, three, deployment("web", 9, "1", "1Gi", ""))
 	sizing, err := capacity.Size(t.Context(), s, capacity.SizeOptions{Most: 1, Free: true,
 		Options: capacity.Options{Survive: []string{zone}, Mode: node.Unreachable}})
@@ -84,15 +89,23 @@ func TestSizeTellsItsBound(t *testing.T) {
 }
 
 func TestSizeRefuses(t *testing.T) {
-	s := scenarioOf(t, three, deployment("web", 1, "1", "1Gi", "")).Then(scenario.Step{Name: "down", Fail: &scenario.Fail{}})
+	s, want := scenarioOf(t, three, deployment("web", 1, "1", "1Gi", "")), `no node group "gpu"; there is node`
+	nodes := &scenario.NodesInTurn{}
+	for _, step := range []scenario.Step{{Name: "cordon", Cordon: nodes}, {Name: "uncordon", Uncordon: nodes}, {Name: "drain", Drain: &scenario.Drain{}},
+		{Name: "fail", Fail: &scenario.Fail{}}, {Name: "restore", Restore: nodes}} {
+		s = s.Then(step)
+		want += fmt.Sprintf("\nstep %q acts on nodes by name; give an earlier one with --step", step.Name)
+	}
 	_, err := capacity.Size(t.Context(), s, capacity.SizeOptions{Groups: []string{"gpu"}})
 	var wrong *capacity.InputError
 	if !errors.As(err, &wrong) {
 		t.Fatalf("error %v; want an InputError", err)
 	}
-	want := "no node group \"gpu\"; there is node\n" +
-		"step \"down\" acts on nodes by name; give an earlier one with --step"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+	_, err = capacity.Size(t.Context(), &scenario.Scenario{}, capacity.SizeOptions{})
+	if err == nil || !strings.HasPrefix(err.Error(), "no nodes to size") {
+		t.Errorf("without nodes: %v", err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
@@ -144,7 +143,7 @@ func near(wanted string, known []cluster.Ref) string {
 	var names []string
 	distance := map[string]int{}
 	for _, owner := range known {
-		name := metric.Name(owner)
+		name := owner.Qualified()
 		names = append(names, name)
 		distance[name] = levenshtein.Distance(wanted, name, nil)
 	}

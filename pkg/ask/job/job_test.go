@@ -2,8 +2,6 @@ package job_test
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
@@ -20,9 +18,8 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/job"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 var files = []job.File{
 	{Path: "my sweep/scenario.yaml", Data: []byte("cluster: []\nsweep: $(n) $$\n")},
@@ -47,7 +44,7 @@ func TestWrite(t *testing.T) {
 			if err := job.Write(&out, sweep); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "testdata/"+name+".yaml", out.String())
+			golden.Compare(t, "testdata/"+name+".yaml", out.String())
 			set, err := manifest.Decode("job.yaml", out.Bytes()) // with the API server's own validation
 			if err != nil {
 				t.Fatal(err)
@@ -131,21 +128,5 @@ func TestName(t *testing.T) {
 		if got != want || len(validation.IsDNS1123Label(got+"-63")) > 0 {
 			t.Errorf("%q: got %q, want %q", scenario, got, want)
 		}
-	}
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got); go test -update writes it anew:\n%s", file, diff)
 	}
 }

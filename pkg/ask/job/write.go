@@ -40,7 +40,7 @@ const (
 #     simulate merge shard-*.json
 #
 `
-	toTryAgain = `# Merge tells which points are missing, if a shard has failed; kubectl logs of its pod says why. Exit status 2, bad input, is not tried
+	toTryAgain = `# Merge lists which points are missing, if a shard has failed; kubectl logs of its pod says why. Exit status 2, bad input, is not tried
 # again. More failed shards than {maxFailed} end the Job.
 `
 	ofScenarioClaim = `# The claim {scenarioClaim} holds the scenario's folder: {scenario} is where it is in the volume, and what it names is beside it.

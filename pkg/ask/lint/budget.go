@@ -4,47 +4,24 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/faultline/faultline/pkg/words"
-
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/words"
 )
 
-// budget is a PodDisruptionBudget that covers a subject's pods.
-type budget struct {
-	*policyv1.PodDisruptionBudget
-	owner   cluster.Ref
-	matches labels.Selector
-}
-
-func (s *subject) budgets() []budget {
-	var all []budget
-	for _, pdb := range s.step.State.PodDisruptionBudgets {
-		matches, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
-		if err == nil && pdb.Namespace == s.owner.Namespace && matches.Matches(s.labels()) {
-			all = append(all, budget{pdb, budgetOwner(pdb), matches})
-		}
-	}
-	return all
-}
-
-// budgetOwner returns the name of a budget as in a scenario's sources.
-func budgetOwner(pdb *policyv1.PodDisruptionBudget) cluster.Ref {
-	return cluster.Ref{Kind: "PodDisruptionBudget", Namespace: pdb.Namespace, Name: pdb.Name}
-}
+// budgets returns the PodDisruptionBudgets that cover the subject's pods.
+func (s *subject) budgets() []*policyv1.PodDisruptionBudget { return s.guards(s.pod) }
 
 // limit returns the budget's field that sets how many evictions it allows, and its value.
-func (b *budget) limit() (field, value string) {
-	if b.Spec.MaxUnavailable != nil {
-		return "maxUnavailable", b.Spec.MaxUnavailable.String()
+func limit(pdb *policyv1.PodDisruptionBudget) (field, value string) {
+	if pdb.Spec.MaxUnavailable != nil {
+		return "maxUnavailable", pdb.Spec.MaxUnavailable.String()
 	}
-	return "minAvailable", b.Spec.MinAvailable.String()
+	return "minAvailable", pdb.Spec.MinAvailable.String()
 }
 
 // budgetForbids finds budgets that allow no eviction although every pod runs.
@@ -58,8 +35,8 @@ func budgetForbids(_ *look, s *subject) []Finding {
 		if status.ExpectedPods == 0 || status.CurrentHealthy < status.ExpectedPods || status.DisruptionsAllowed > 0 {
 			continue
 		}
-		field, value := b.limit()
-		f := Finding{Object: b.owner, ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field, Fix: "set maxUnavailable: 1"}
+		field, value := limit(b)
+		f := Finding{Object: cluster.RefTo(b), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field, Fix: "set maxUnavailable: 1"}
 		f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, words.Count(int(status.ExpectedPods), "pod"))
 		if field == "minAvailable" {
 			f.Fix += " in its place"
@@ -74,7 +51,7 @@ func budgetForbids(_ *look, s *subject) []Finding {
 
 // budgetBroken finds budgets that lose too many pods with a zone.
 func budgetBroken(_ *look, s *subject) ([]Finding, error) {
-	budgets := slices.DeleteFunc(s.budgets(), func(b budget) bool { return b.Status.DisruptionsAllowed == 0 })
+	budgets := slices.DeleteFunc(s.budgets(), func(b *policyv1.PodDisruptionBudget) bool { return b.Status.DisruptionsAllowed == 0 })
 	if !s.calm || s.replicas < 2 || len(budgets) == 0 || domainsOf(s.step.State.Nodes, v1.LabelTopologyZone) < 2 {
 		return nil, nil
 	}
@@ -90,8 +67,8 @@ func budgetBroken(_ *look, s *subject) ([]Finding, error) {
 				continue
 			}
 			loss := failure.Workloads[i]
-			field, value := b.limit()
-			found = append(found, Finding{Object: b.owner, ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field,
+			field, value := limit(b)
+			found = append(found, Finding{Object: cluster.RefTo(b), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field,
 				Message: fmt.Sprintf("zone %s holds %d of the %d pods of %s, and without them the budget (%s %s) is broken: no drain goes on until they are back",
 					failure.Domains[0], loss.Lost, loss.Replicas, s.owner, field, value),
 				Fix: fmt.Sprintf("spread %s over more zones, run more replicas, or let the budget allow %d to be missing", s.owner, loss.Lost)})

@@ -136,7 +136,7 @@ func unusableDomains(l *look, s *subject) []Finding {
 		if most := usable * int(t.MaxSkew); len(dead) > 0 && s.replicas > most {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s counts %s, which %s no such pod: at most %d of %s get a node",
-					t.Rule, few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], most, words.Count(s.replicas, "replica")),
+					t.Rule, words.Few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], most, words.Count(s.replicas, "replica")),
 				Fix: "set nodeTaintsPolicy: Honor and nodeAffinityPolicy: Honor, so that domains count only where the pods may run"})
 		}
 	}

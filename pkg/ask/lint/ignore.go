@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
@@ -95,7 +96,7 @@ func (l *look) annotated() []*subject {
 	for i := range l.result.Steps {
 		step := &l.result.Steps[i]
 		for _, pdb := range step.State.PodDisruptionBudgets {
-			all = append(all, &subject{owner: budgetOwner(pdb), step: step, object: pdb})
+			all = append(all, &subject{owner: cluster.RefTo(pdb), step: step, object: pdb})
 		}
 	}
 	return all

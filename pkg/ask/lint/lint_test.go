@@ -3,7 +3,6 @@ package lint_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,30 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/internal/golden"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
-
-var update = flag.Bool("update", false, "write golden files")
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with -update", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
 
 func linted(t *testing.T, path string, opts lint.Options) *lint.Result {
 	t.Helper()
@@ -84,12 +64,20 @@ func TestChecks(t *testing.T) {
 			} else if !check.Severity.AtLeast(r.Findings[i].Severity) {
 				t.Errorf("%s: %s is graver than the check's %s", file, r.Findings[i].Severity, check.Severity)
 			}
-			golden(t, file+".txt", said(r))
+			golden.Compare(t, file+".txt", said(r))
 			twin := filepath.Join("testdata/ok", check.ID+".yaml")
 			if got := linted(t, twin, lint.Options{Only: []string{check.ID}}); len(got.Findings) > 0 {
 				t.Errorf("%s:\n%s", twin, said(got))
 			}
 		})
+	}
+}
+
+// Rules that come close to what these checks find.
+func TestNear(t *testing.T) {
+	r := linted(t, "testdata/ok/near.yaml", lint.Options{Only: []string{"more-replicas-than-domains", "rollout-needs-more-domains", "unusable-domains"}})
+	if len(r.Findings) > 0 {
+		t.Error(said(r))
 	}
 }
 
@@ -108,7 +96,7 @@ func TestFurther(t *testing.T) {
 		if !slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return strings.HasPrefix(name, f.Check+"-") }) {
 			t.Errorf("%s: nothing is found of its check\n%s", file, said(r))
 		}
-		golden(t, file+".txt", said(r))
+		golden.Compare(t, file+".txt", said(r))
 	}
 }
 
@@ -135,7 +123,7 @@ func TestScenarios(t *testing.T) {
 	for _, file := range files {
 		fmt.Fprintf(&all, "%s\n%s\n", strings.TrimPrefix(file, "../../../"), said(linted(t, file, lint.Options{})))
 	}
-	golden(t, "testdata/scenarios.txt", all.String())
+	golden.Compare(t, "testdata/scenarios.txt", all.String())
 }
 
 // Every check has a page, which begins with its ID, and a line in the table of the pages.
@@ -170,7 +158,7 @@ func TestPages(t *testing.T) {
 	if !found || !ended {
 		t.Fatalf("%s has no table between %s and %s", index, begin, end)
 	}
-	golden(t, index, before+begin+table+end+after)
+	golden.Compare(t, index, before+begin+table+end+after)
 	pages, err := filepath.Glob("../../../docs/lint/*.md")
 	if err != nil || len(pages) != len(lint.Checks())+1 {
 		t.Errorf("%d pages for %d checks (%v)", len(pages), len(lint.Checks()), err)
@@ -192,7 +180,7 @@ func example(t *testing.T, check lint.Check, file, page string) {
 		t.Errorf("%s has no YAML between **Example.** and **Fix.**", file)
 		return
 	}
-	golden(t, file, before+begin+string(runs)+end+after)
+	golden.Compare(t, file, before+begin+string(runs)+end+after)
 }
 
 func TestOnlyAndDisable(t *testing.T) {

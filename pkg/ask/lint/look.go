@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -18,6 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // look is the input of the checks.
@@ -46,7 +48,9 @@ type subject struct {
 	// calm means that no step so far takes nodes away, so that the pods' places reflect the rules.
 	calm bool
 
-	owned func() map[cluster.Ref][]*v1.Pod // the pods of each owner after the step
+	owned  func() map[cluster.Ref][]*v1.Pod              // the pods of each owner after the step
+	guards func(*v1.Pod) []*policyv1.PodDisruptionBudget // the budgets that cover a pod
+	serves func(*v1.Pod) []*v1.Service                   // the Services that select a pod
 }
 
 func newLook(ctx context.Context, result *simulation.Result) *look {
@@ -70,7 +74,13 @@ func newLook(ctx context.Context, result *simulation.Result) *look {
 
 func subjectsOf(step *simulation.Step, calm bool) []*subject {
 	var all []*subject
-	owned := ownedPods(step)
+	owned, guards := ownedPods(step), step.State.Budgets()
+	serves := cluster.Selecting(step.State.Services, func(s *v1.Service) *metav1.LabelSelector {
+		if len(s.Spec.Selector) == 0 {
+			return nil // its endpoints are written by hand
+		}
+		return &metav1.LabelSelector{MatchLabels: s.Spec.Selector}
+	})
 	for _, object := range step.State.Objects() {
 		spec, path := cluster.PodSpec(object)
 		if spec == nil || metav1.GetControllerOfNoCopy(object) != nil || isTerminal(object) {
@@ -78,7 +88,7 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 		}
 		s := &subject{
 			owner: cluster.RefTo(object),
-			step:  step, object: object, path: path, calm: calm, owned: owned,
+			step:  step, object: object, path: path, calm: calm, owned: owned, guards: guards, serves: serves,
 			pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Labels: cluster.PodLabels(object)}, Spec: *spec},
 		}
 		if replicas, ok := cluster.Replicas(object); ok {
@@ -268,18 +278,10 @@ func (s *subject) version() string {
 	return fmt.Sprintf("%s %s %d %s", s.owner.Namespace, s.owner, s.replicas, spec)
 }
 
-// few lists up to three names.
-func few(names []string) string {
-	if len(names) > 3 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
-	}
-	return strings.Join(names, ", ")
-}
-
 func nodeNames(nodes []*v1.Node) string {
 	var names []string
 	for _, node := range nodes {
 		names = append(names, node.Name)
 	}
-	return few(names)
+	return words.Few(names)
 }

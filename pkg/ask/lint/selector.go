@@ -9,8 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // The recommended labels that distinguish releases of one application.
@@ -174,7 +176,7 @@ func namespaceMissing(l *look, s *subject) []Finding {
 		missing := slices.DeleteFunc(slices.Clone(t.namespaces), func(n string) bool { return there[n] })
 		if len(missing) > 0 {
 			found = append(found, Finding{Field: t.field() + ".namespaces",
-				Message: fmt.Sprintf("the %s looks for pods in %s, and the scenario has no such namespace", t.Rule, few(missing)),
+				Message: fmt.Sprintf("the %s looks for pods in %s, and the scenario has no such namespace", t.Rule, words.Few(missing)),
 				Fix:     fmt.Sprintf("name a namespace that there is, or add the Namespace %s", missing[0])})
 		}
 	}
@@ -202,15 +204,15 @@ func jobPods(l *look, s *subject) []Finding {
 		if o.owner.Namespace != s.owner.Namespace {
 			continue
 		}
+		budgets, services := o.budgets(), s.serves(o.pod)
 		for _, b := range s.budgets() {
-			if b.matches.Matches(o.labels()) {
-				found = append(found, Finding{Object: b.owner, ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec.selector", Fix: fix,
+			if slices.Contains(budgets, b) {
+				found = append(found, Finding{Object: cluster.RefTo(b), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec.selector", Fix: fix,
 					Message: fmt.Sprintf("the budget of %s counts the pods of %s, too, and allows another number of evictions while they run", s.owner, o.owner)})
 			}
 		}
-		for _, service := range s.step.State.Services {
-			selector := labels.SelectorFromSet(service.Spec.Selector)
-			if service.Namespace == s.owner.Namespace && len(service.Spec.Selector) > 0 && selector.Matches(s.labels()) && selector.Matches(o.labels()) {
+		for _, service := range s.serves(s.pod) {
+			if slices.Contains(services, service) {
 				found = append(found, Finding{Field: s.labelsField(), Fix: fix,
 					Message: fmt.Sprintf("Service %s of %s sends requests to the pods of %s, too, and the default spreading counts them", service.Name, s.owner, o.owner)})
 			}

@@ -144,7 +144,7 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 		domains, _ := topology.Domains(state.Nodes, found.TopologyKey)
 		for _, s := range spreads {
 			if skew := s.skew(domains); skew > level.Skew {
-				level.Skew, level.SkewOf = skew, Name(s.owner)
+				level.Skew, level.SkewOf = skew, s.owner.Qualified()
 			}
 		}
 		level.radius(found, opts.counts)
@@ -169,7 +169,7 @@ func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool)
 				continue
 			}
 			if share := loss.Share(); share > l.Radius || share == l.Radius && loss.Lost > lost {
-				l.Radius, l.RadiusOf, l.RadiusIn = share, Name(loss.Workload), failure.Domains[0]
+				l.Radius, l.RadiusOf, l.RadiusIn = share, loss.Workload.Qualified(), failure.Domains[0]
 				lost = loss.Lost
 			}
 		}
@@ -195,12 +195,4 @@ func (l *LevelMetrics) recovered(found *blast.Level, pending int) {
 
 func ofDaemonSet(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" })
-}
-
-// Name returns a workload as kind/name in lower case, prefixed with its namespace if that is not the default one.
-func Name(owner cluster.Ref) string {
-	if owner.Namespace == "" || owner.Namespace == v1.NamespaceDefault {
-		return owner.String()
-	}
-	return owner.Namespace + "/" + owner.String()
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // maxReplays bounds the runs of a step that Exact makes in all. One takes about a millisecond in a small cluster, and some in a rolling
-// update, so this is half a minute at most, after which a thousand trials tell more than the wait for the rest.
+// update, so this is half a minute at most, after which a thousand trials are worth more than waiting for the rest.
 const maxReplays = 10_000
 
 // maxLooks bounds the work otherwise, where pods and nodes are many: the ties of all runs, times the nodes of the cluster. It is some
@@ -60,7 +60,7 @@ type ExactStep struct {
 	Classes []Class
 }
 
-// Class is a distribution, together with those that it turns into when nodes change places that nothing can tell apart.
+// Class is a distribution, together with those that it turns into when interchangeable nodes change places.
 type Class struct {
 	// Placement is one of them, and Ways their number.
 	Placement Placement
@@ -80,7 +80,7 @@ func (c *Class) All() *big.Rat {
 
 // Options are what Exact and Trials can be given besides the scenario.
 type Options struct {
-	// Progress, if set, is told how far the work is, and of how much.
+	// Progress, if set, is called with the work done so far and the total.
 	Progress func(step string, done, total int)
 	// Workers is the number of trials that run at the same time; below 1: one a core.
 	Workers int
@@ -282,7 +282,7 @@ func (w *walker) name(step int) string {
 	return simulation.StepsOf(w.exact.Scenario)[step].Name
 }
 
-// ended is the key of an end: what the next steps depend on, and what the report tells.
+// ended is the key of an end: what the next steps depend on, and what is reported.
 func (w *walker) ended(result *simulation.Result) string {
 	placement := PlacementOf(stateOf(result))
 	pods := placement.withoutNodes()

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
@@ -132,7 +131,7 @@ func TestExactAgreesWithARealControlPlane(t *testing.T) {
 				if name == "a-walkthrough" && len(want) != len(all) {
 					t.Errorf("%s: %d outcomes, and %d were seen", step.Name, len(all), len(want))
 				}
-				if chance := stats.ChiSquared(counts, shares); chance <= 0.001 {
+				if chance := chiSquared(counts, shares); chance <= 0.001 {
 					t.Errorf("%s: counts %v under probabilities %v have chance %g", step.Name, counts, shares, chance)
 				}
 			}

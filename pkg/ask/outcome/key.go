@@ -1,7 +1,6 @@
 package outcome
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -9,10 +8,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/alike"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -28,26 +27,18 @@ import (
 type keyer struct {
 	*symmetry
 	anchor map[string]*corev1.Node // the nodes as they were before the first step
-	// byClass tells for each step, from beforeSteps on, whether pods count by class.
+	// byClass says for each step, from beforeSteps on, whether pods count by class.
 	byClass []bool
 	samples bool
 
-	classes map[string]string // what a class looks like → its short name
-	known   map[template]string
+	pods    alike.Pods
 	changes map[*corev1.Node]string // how a node differs from the one before the first step; "" not at all
-}
-
-// template finds the class of a pod again within a run: pods of one template share its containers.
-type template struct {
-	container *corev1.Container
-	owner     string
-	revision  string
 }
 
 func newKeyer(s *scenario.Scenario, anchor *cluster.State, merge bool) *keyer {
 	k := &keyer{
 		symmetry: newSymmetry(s, anchor.Nodes, merge), anchor: map[string]*corev1.Node{},
-		byClass: alike(s), samples: s.Config.Samples(len(anchor.Nodes)), classes: map[string]string{},
+		byClass: interchangeable(s), samples: s.Config.Samples(len(anchor.Nodes)),
 	}
 	for _, node := range anchor.Nodes {
 		k.anchor[node.Name] = node
@@ -56,13 +47,16 @@ func newKeyer(s *scenario.Scenario, anchor *cluster.State, merge bool) *keyer {
 }
 
 // begin forgets what holds for one run alone.
-func (k *keyer) begin() { k.known, k.changes = map[template]string{}, map[*corev1.Node]string{} }
+func (k *keyer) begin() {
+	k.pods.Release()
+	k.changes = map[*corev1.Node]string{}
+}
 
 // change is what a node has become; "" if it is as it was.
 func (k *keyer) change(node *corev1.Node) string {
 	change, found := k.changes[node]
 	if !found && !reflect.DeepEqual(node, k.anchor[node.Name]) {
-		change = textOf(node)
+		change = alike.Text(node)
 	}
 	k.changes[node] = change
 	return change
@@ -193,43 +187,14 @@ func (k *keyer) token(pod *corev1.Pod, byClass bool) string {
 	if !byClass {
 		whole := *pod
 		whole.Spec.NodeName = ""
-		return textOf(&whole)
-	}
-	owner := ""
-	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-		owner = string(ref.UID)
-	}
-	id := template{owner: owner, revision: pod.Labels["controller-revision-hash"]}
-	if len(pod.Spec.Containers) > 0 {
-		id.container = &pod.Spec.Containers[0]
+		return alike.Text(&whole)
 	}
 	ending := ""
 	if pod.DeletionTimestamp != nil {
 		ending = fmt.Sprint(" until ", pod.DeletionTimestamp.Unix())
 	}
-	if class, found := k.known[id]; found && owner != "" {
-		return class + ending
-	}
-	kept := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Labels: maps.Clone(pod.Labels)}, Spec: pod.Spec}
-	for _, identity := range identities {
-		delete(kept.Labels, identity)
-	}
-	kept.Spec.NodeName, kept.Spec.Hostname = "", ""
-	if owner == "" {
-		kept.Name = pod.Name
-	}
-	look := owner + textOf(&kept)
-	class, found := k.classes[look]
-	if !found {
-		class = fmt.Sprintf("class %d", len(k.classes))
-		k.classes[look] = class
-	}
-	k.known[id] = class
-	return class + ending
+	return k.pods.Class(pod) + ending
 }
-
-// identities are the labels that tell the pods of a StatefulSet apart.
-var identities = []string{"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"}
 
 // others is everything in the state but pods that have a node or wait for one, and nodes that are as they were: also what the Job
 // controller remembers.
@@ -238,30 +203,22 @@ func others(state *cluster.State) string {
 	rest.Nodes, rest.Pods = nil, nil
 	var parts []string
 	for _, obj := range rest.Objects() {
-		parts = append(parts, cluster.KindOf(obj), textOf(obj))
+		parts = append(parts, cluster.KindOf(obj), alike.Text(obj))
 	}
 	for _, pod := range state.Pods { // the order of arrival
 		parts = append(parts, pod.Namespace+"/"+pod.Name)
 		if cluster.Terminal(pod) {
-			parts = append(parts, textOf(pod))
+			parts = append(parts, alike.Text(pod))
 		}
 	}
 	if len(state.JobBackoffs) > 0 {
-		parts = append(parts, textOf(state.JobBackoffs))
+		parts = append(parts, alike.Text(state.JobBackoffs))
 	}
 	return digest(parts...)
 }
 
-func textOf(obj any) string {
-	data, err := json.Marshal(obj)
-	if err != nil {
-		panic(err) // every Kubernetes object has a JSON
-	}
-	return string(data)
-}
-
-// alike tells, for each step from beforeSteps on, whether it does not matter until the next fresh step which pod of a class is where.
-func alike(s *scenario.Scenario) []bool {
+// interchangeable reports, for each step from beforeSteps on, whether the pods of a class are interchangeable until the next fresh step.
+func interchangeable(s *scenario.Scenario) []bool {
 	steps := simulation.StepsOf(s)
 	byClass := make([]bool, len(steps)+1)
 	if choosesPods(s) {
@@ -295,8 +252,7 @@ func alike(s *scenario.Scenario) []bool {
 	return byClass
 }
 
-// changesPods tells whether the step's action could do something to pods that are there already. What an apply changes is looked at
-// apart.
+// changesPods reports whether the step's action could affect existing pods. What an apply changes is checked separately.
 func changesPods(step *scenario.LoadedStep) bool {
 	return step.Patch != nil || step.Scale != nil || step.Delete != nil || step.Rollout != nil || step.Trigger != nil ||
 		step.Drain != nil || step.Fail != nil || step.Restore != nil
@@ -306,7 +262,7 @@ func idOf(obj cluster.Object) string {
 	return cluster.KindOf(obj) + "/" + obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// choosesPods tells whether a pod could have to go, or a pod's identity count, even where no step deletes anything.
+// choosesPods reports whether a pod could be deleted, or a pod's identity could matter, even where no step deletes anything.
 func choosesPods(s *scenario.Scenario) bool {
 	if preempts(s) {
 		return true
@@ -332,22 +288,17 @@ func choosesPods(s *scenario.Scenario) bool {
 		case "Job", "CronJob", "HorizontalPodAutoscaler", "PersistentVolume", "PersistentVolumeClaim", "ControllerRevision":
 			return true
 		}
-		if text := textOf(obj); claims(obj) || strings.Contains(text, identities[0]) || strings.Contains(text, identities[1]) {
+		if text := alike.Text(obj); claims(obj) || strings.Contains(text, alike.Identities[0]) || strings.Contains(text, alike.Identities[1]) {
 			return true
 		}
 	}
 	return orphans && controllers // a controller may adopt one, and have one too many
 }
 
-// preempts tells whether some pod could make room for another.
+// preempts reports whether some pod could be preempted by another.
 func preempts(s *scenario.Scenario) bool {
-	for _, obj := range everything(s) {
-		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault {
-			return true
-		}
-		if spec, _ := cluster.PodSpec(obj); spec != nil && (spec.PriorityClassName != "" || spec.Priority != nil && *spec.Priority != 0) {
-			return true
-		}
+	if alike.Preempt(everything(s)) {
+		return true
 	}
 	for i := range s.Steps {
 		if patch := s.Steps[i].Patch; patch != nil && strings.Contains(string(patch.Patch.Raw), "riority") {
@@ -357,9 +308,9 @@ func preempts(s *scenario.Scenario) bool {
 	return false
 }
 
-// claims tells whether the pods of the object bring volumes that are bound to places.
+// claims reports whether the pods of the object have volumes that are bound to places.
 func claims(obj cluster.Object) bool {
 	spec, _ := cluster.PodSpec(obj)
 	return spec != nil && slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) ||
-		cluster.KindOf(obj) == "StatefulSet" && strings.Contains(textOf(obj), `"volumeClaimTemplates":[{`)
+		cluster.KindOf(obj) == "StatefulSet" && strings.Contains(alike.Text(obj), `"volumeClaimTemplates":[{`)
 }

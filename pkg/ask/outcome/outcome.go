@@ -1,11 +1,11 @@
-// Package outcome tells every outcome of a scenario, where chance decides among several.
+// Package outcome finds every outcome of a scenario in which chance decides among several.
 //
 // Where several nodes share the top score, a kube-scheduler takes one of them at random, each with the same chance. Exact walks the
 // tree of these ties, and gives each distribution of pods over nodes with its exact probability. Trials runs the scenario with one
 // seed after the other, and gives frequencies with intervals; it also covers what else is left to chance.
 //
 //	scenario ─ Begin, Next with Choose ─▶ a tie ─ keyer ─▶ known? merged : gone on from          (exact.go, key.go)
-//	nodes ─ symmetry ─▶ nodes that nothing tells apart; one of them stands for all               (symmetry.go)
+//	nodes ─ symmetry ─▶ nodes that are interchangeable; one of them stands for all               (symmetry.go)
 //	scenario ─ World.Run, a seed each ─▶ observations ─ package stats ─▶ shares and intervals    (trials.go)
 package outcome
 
@@ -97,7 +97,7 @@ func (p Placement) key() string {
 	return b.String()
 }
 
-// on tells what of the placement is on a node.
+// on returns the part of the placement that is on a node.
 func (p Placement) on(node string) string {
 	var b strings.Builder
 	for i, w := range p.Workloads {
@@ -139,7 +139,7 @@ func stateOf(result *simulation.Result) *cluster.State {
 	return result.Initial
 }
 
-// withoutNodes is what of the placement no node tells: the workloads and what of them is Pending.
+// withoutNodes is the part of the placement that is on no node: the workloads and their Pending pods.
 func (p Placement) withoutNodes() string {
 	var b strings.Builder
 	for _, w := range p.Workloads {

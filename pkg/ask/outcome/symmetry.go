@@ -3,7 +3,6 @@ package outcome
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/json"
 	"math/big"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/alike"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -20,23 +20,20 @@ import (
 // children of the same shape can change places.
 //
 // Why merging by it is sound. Let G be the permutations of the nodes that move whole domains onto whole domains of every level, and
-// each node onto one that is equal in all but its name, the values of the levels' labels, and what describes the machine (addresses,
-// provider ID, UID). The plugins of the scheduler compare values of topology labels with each other, and never look at what they
-// are, unless a rule names one; names of nodes they look at only if a rule, a volume or a bound pod names one. So every object and
-// every step is searched for the names of nodes and the values of levels, and what is found anywhere as a text is pinned: it is part
-// of the look of its nodes. What would make the order of the nodes count is not merged at all: preemption, which takes the first of
-// equal candidates; samples of the nodes in large clusters; DaemonSets, whose pods are made node by node; volumes and CSINodes;
-// other feature gates or arguments of plugins. Under these conditions the run from a state g(s) is g applied to the run from s, for
-// each g in G, and chance is fair among the tied nodes. The cluster before the first step looks the same to every g, so by induction
-// P(g(s)) = P(s) at every tie and after every step. States that some g turns into each other can thus be followed as one, and in the
-// end each of them has the same part of their common probability.
+// each node onto one that package alike finds to look the same; every object and every step is searched for names. What would make
+// the order of the nodes count is not merged at all: preemption, which takes the first of equal candidates; samples of the nodes in
+// large clusters; DaemonSets, whose pods are made node by node; volumes and CSINodes; other feature gates or arguments of plugins.
+// Under these conditions the run from a state g(s) is g applied to the run from s, for each g in G, and chance is fair among the tied
+// nodes. The cluster before the first step looks the same to every g, so by induction P(g(s)) = P(s) at every tie and after every
+// step. States that some g turns into each other can thus be followed as one, and in the end each of them has the same part of their
+// common probability.
 type symmetry struct {
 	root *domain
 }
 
 // domain is a set of nodes that fail together, or a single node.
 type domain struct {
-	look     string // what tells it apart, the children aside
+	look     string // what distinguishes it, apart from its children
 	node     string // the name, of a node
 	children []*domain
 }
@@ -44,18 +41,12 @@ type domain struct {
 // newSymmetry finds what can be renamed in the scenario, on the nodes that the cluster begins with. With merge false nothing is.
 func newSymmetry(s *scenario.Scenario, nodes []*v1.Node, merge bool) *symmetry {
 	levels := topology.Levels(nodes, s.LevelKeys...)
-	pinned := pinnedBy(s, nodes)
-	// Gt and Lt compare values as numbers, and need not name them.
-	merge = merge && !ordersNodes(s, len(nodes)) && !pinned.texts["Gt"] && !pinned.texts["Lt"]
+	names := mentioned(s, nodes, levels)
+	merge = merge && !ordersNodes(s, len(nodes)) && !names.Compares()
 	var leaves []*domain
 	for _, node := range nodes {
-		leaf := &domain{node: node.Name, look: look(node, levels)}
-		for _, key := range levels {
-			if value, labelled := node.Labels[key]; labelled && pinned.texts[value] {
-				leaf.look += "\x00" + key + "=" + value
-			}
-		}
-		if !merge || pinned.nodes[node.Name] || pinned.texts[node.Name] {
+		leaf := &domain{node: node.Name, look: names.Look(node)}
+		if !merge {
 			leaf.look += "\x00" + node.Name
 		}
 		leaves = append(leaves, leaf)
@@ -70,7 +61,7 @@ func newSymmetry(s *scenario.Scenario, nodes []*v1.Node, merge bool) *symmetry {
 	return &symmetry{&domain{children: leaves}}
 }
 
-// ordersNodes tells whether the order of the nodes could count, beside names and labels.
+// ordersNodes reports whether the order of the nodes could matter, apart from their names and labels.
 func ordersNodes(s *scenario.Scenario, nodes int) bool {
 	config, err := s.Config.Encode()
 	if err != nil || strings.Contains(string(config), "addedAffinity") || s.Config.FeatureGates() != "" || s.Config.Samples(nodes) || preempts(s) {
@@ -101,30 +92,12 @@ func ordersNodes(s *scenario.Scenario, nodes int) bool {
 	return false
 }
 
-// look is the node as the scheduler sees it, without its name and the values of the levels.
-func look(node *v1.Node, levels []string) string {
-	plain := node.DeepCopy()
-	meta := &plain.ObjectMeta
-	meta.Name, meta.UID, meta.ResourceVersion, meta.ManagedFields = "", "", "", nil
-	meta.CreationTimestamp.Reset()
-	plain.Spec.ProviderID, plain.Spec.PodCIDR, plain.Spec.PodCIDRs = "", "", nil
-	plain.Status.Addresses, plain.Status.NodeInfo = nil, v1.NodeSystemInfo{}
-	for _, key := range levels {
-		if _, labelled := plain.Labels[key]; labelled {
-			plain.Labels[key] = ""
-		}
-	}
-	return textOf(plain)
-}
-
-// pins are the nodes that steps select, and the texts that stand anywhere.
-type pins struct{ nodes, texts map[string]bool }
-
-func pinnedBy(s *scenario.Scenario, nodes []*v1.Node) pins {
-	p := pins{nodes: map[string]bool{}, texts: map[string]bool{}}
+// mentioned are the names of the nodes, and which of them stand anywhere in the scenario. A node that a step selects is named by it.
+func mentioned(s *scenario.Scenario, nodes []*v1.Node, levels []string) *alike.Names {
+	names := alike.NewNames(nodes, levels...)
 	for _, obj := range everything(s) {
 		if _, isNode := obj.(*v1.Node); !isNode {
-			p.add([]byte(textOf(obj)))
+			names.Mention(alike.Text(obj))
 		}
 	}
 	for i := range s.Steps {
@@ -144,7 +117,7 @@ func pinnedBy(s *scenario.Scenario, nodes []*v1.Node) pins {
 		if step.Delete != nil {
 			for _, target := range step.Delete.Targets {
 				if kind, name, _ := scenario.ParseTarget(target); kind == "Node" {
-					p.nodes[name] = true
+					names.Mention(name)
 				}
 			}
 			if step.Delete.Pods != nil {
@@ -154,29 +127,15 @@ func pinnedBy(s *scenario.Scenario, nodes []*v1.Node) pins {
 		for _, which := range selected {
 			if which != nil {
 				for _, node := range which.Select(nodes) {
-					p.nodes[node.Name] = true
+					names.Mention(node.Name)
 				}
 			}
 		}
 		if step.Patch != nil {
-			p.add(step.Patch.Patch.Raw)
+			names.Mention(string(step.Patch.Patch.Raw))
 		}
 	}
-	return p
-}
-
-// add keeps every text in the JSON, the keys of objects among them.
-func (p pins) add(data []byte) {
-	decoder := json.NewDecoder(strings.NewReader(string(data)))
-	for {
-		token, err := decoder.Token()
-		if err != nil {
-			return // the end: the objects have been encoded just now, and the patches have been decoded before
-		}
-		if text, ok := token.(string); ok {
-			p.texts[text] = true
-		}
-	}
+	return names
 }
 
 // everything is all that the scenario holds at some time.

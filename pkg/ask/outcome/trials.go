@@ -21,7 +21,7 @@ const (
 	// checkEvery is after how many trials it is looked whether the intervals are narrow enough: at these counts alone, so that the
 	// answer does not depend on which worker is how fast.
 	checkEvery = 500
-	// frequent is how many placements of a step are told, the most frequent ones.
+	// frequent is how many placements of a step are kept, the most frequent ones.
 	frequent = 10
 )
 
@@ -33,8 +33,8 @@ type TrialSet struct {
 	// N is the number of trials; trial i ran with seed Seed+i, so that anyone can repeat it.
 	N    int
 	Seed uint64
-	// Until is how wide the intervals may be, on each side, between 0 and 1; 0: that was not asked for. Reached tells whether they
-	// are as narrow.
+	// Until is how far the intervals may reach to each side, between 0 and 1; 0 means no limit. Reached says whether they reach no
+	// further.
 	Until   float64
 	Reached bool
 	Steps   []TrialStep
@@ -200,7 +200,7 @@ func (c *crew) observe(ctx context.Context, world *simulation.World, step int, r
 	return known, nil
 }
 
-// conditions tells the taints of the nodes and which are there: the same placement counts otherwise on other nodes.
+// conditions returns the nodes that exist, with their taints: on other nodes the same placement is another outcome.
 func conditions(state *cluster.State) string {
 	var text []byte
 	for _, node := range state.Nodes {
@@ -278,7 +278,7 @@ func spread(seed uint64, trials [][]*observed, value func([]*observed) float64) 
 	return s
 }
 
-// narrow tells whether every share is known as well as was asked for.
+// narrow reports whether every share is known as precisely as requested.
 func (t *TrialSet) narrow() bool {
 	enough := func(p stats.Proportion) bool {
 		low, high := p.Wilson(Confidence)

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -129,9 +128,9 @@ func TestTrialsAgreeWithExact(t *testing.T) {
 				t.Errorf("seed %d, step %s: %d trials came to %s, which is not possible", seed, found.Steps[i].Name, n, key)
 			}
 			if set.Steps[i].Different > frequent {
-				continue // the others are not told one by one
+				continue // the others are not listed one by one
 			}
-			if chance := stats.ChiSquared(observed, expected); chance < 0.0001 {
+			if chance := chiSquared(observed, expected); chance < 0.0001 {
 				t.Errorf("seed %d, step %s: counts %v under %v have chance %g", seed, found.Steps[i].Name, observed, expected, chance)
 			}
 		}
@@ -154,7 +153,7 @@ func TestByHand(t *testing.T) {
 	if found.Runs != 2 { // one for the cluster, one for the step: each tie is among nodes that stand for each other
 		t.Errorf("%d runs, want 2", found.Runs)
 	}
-	// A rule that names a zone tells the zones apart.
+	// A rule that names a zone makes the zones different.
 	named := `"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {"matchExpressions": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z-2"]}]}}]}},`
 	found = exact(t, world(t, zones, apply("named", false, deployment("a", 1, "100m", named))), Options{})
 	for _, p := range found.Steps[0].Classes[0].Placements {

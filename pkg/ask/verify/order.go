@@ -44,7 +44,7 @@ func (r *replay) choose() {
 		}
 	}
 	if timeless > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d pods tell no time at which they got their nodes, and count as if all had got them in one second", timeless))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d pods do not say when they got their nodes, and count as if all had got them in the same second", timeless))
 	}
 }
 

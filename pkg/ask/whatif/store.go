@@ -142,8 +142,8 @@ type kept struct {
 	Found *Found
 }
 
-// Get returns what was found of the version, nil if nobody knows yet. A file that is cut short, as a machine that fails may leave it on
-// some file systems, tells nothing. The error tells a file that no Store has written.
+// Get returns what was found of the version, or nil if that is not known yet. A file that is cut short, as a crash may leave it on some file
+// systems, counts as missing. A file that no Store has written is an error.
 func (s *Store) Get(key string) (*Found, error) {
 	info, err := os.Stat(s.file(key))
 	if errors.Is(err, fs.ErrNotExist) {

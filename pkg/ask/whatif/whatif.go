@@ -28,7 +28,7 @@ type Options struct {
 	Metric metric.Options
 	// Workers is how many versions are carried out at once; below 1: one a core. It changes no result.
 	Workers int
-	// Progress, if set, is told after each version how many are done, and of how many. It is never called twice at a time.
+	// Progress, if set, is called after each version with the number done and the total. It is never called twice at a time.
 	Progress func(done, total int)
 	// Done, if set, is given what was found of the i-th version as soon as it is known. It is never called twice at a time; its error
 	// ends the run.

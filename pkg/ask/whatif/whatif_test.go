@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,6 +135,58 @@ func TestRunNamesTheVersionThatFails(t *testing.T) {
 	_, err = whatif.Run(t.Context(), base, []*scenario.Scenario{s}, whatif.Options{Done: func(int, *whatif.Found) error { return os.ErrClosed }})
 	if !errors.Is(err, os.ErrClosed) {
 		t.Errorf("error %v, want that of Done", err)
+	}
+}
+
+// The step db is the first: there is one pod then, whatever the version does to web.
+func TestRunUpToAStep(t *testing.T) {
+	s := load(t)
+	for _, found := range run(t, s, whatif.Options{Step: "db"}) {
+		if found.Pods != 1 {
+			t.Errorf("%d pods after step db, want 1", found.Pods)
+		}
+	}
+	if _, err := whatif.RunBase(t.Context(), s, whatif.Options{Step: "none"}); err == nil || err.Error() != `there is no step "none"` {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A sweep runs the points that its store does not know, finds the same as without one, and names the point that fails.
+func TestSweep(t *testing.T) {
+	s := load(t)
+	base, err := whatif.RunBase(t.Context(), s, whatif.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := whatif.NewKeys(s, whatif.Options{}, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := whatif.OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := run(t, s, whatif.Options{})
+	for _, sweep := range []struct {
+		points []scenario.Point
+		store  *whatif.Store
+		known  int
+	}{{s.Points, nil, 0}, {s.Points[2:5], store, 0}, {s.Points, store, 3}, {s.Points, store, len(s.Points)}} {
+		done := 0
+		opts := whatif.Options{Progress: func(int, int) { done++ }}
+		found, known, err := whatif.Sweep(t.Context(), base, sweep.points, keys, sweep.store, opts)
+		if err != nil || known != sweep.known || done != len(sweep.points)-known {
+			t.Errorf("%d known, %d done, %v; want %d known", known, done, err, sweep.known)
+		}
+		if diff := cmp.Diff(want, found); diff != "" && len(found) == len(want) {
+			t.Errorf("with %d known (-want +got)\n%s", known, diff)
+		}
+	}
+	broken := s.Points[0]
+	broken.Name, broken.Scenario = "broken", s.Then(scenario.Step{Name: "more", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/api"}}})
+	_, _, err = whatif.Sweep(t.Context(), base, []scenario.Point{s.Points[2], broken}, keys, store, whatif.Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "point broken: ") {
+		t.Errorf("error %v, want that of the point broken", err)
 	}
 }
 

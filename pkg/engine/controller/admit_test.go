@@ -37,7 +37,7 @@ func TestApplyKeepsWhatIsTheClusters(t *testing.T) {
 	w.check("pods", len(w.state.Pods), 5)
 }
 
-// born tells each pod's node and when it was created: one that was made again is younger.
+// born returns each pod's node and creation time: a pod that was made again is younger.
 func (w *world) born() map[string]string {
 	all := map[string]string{}
 	for _, pod := range w.state.Pods {

@@ -84,7 +84,7 @@ func (w *world) apply(manifests string) {
 	w.settle()
 }
 
-// step does one round, and tells whether anything changed.
+// step runs one round and reports whether anything changed.
 func (w *world) step() bool {
 	w.t.Helper()
 	next, err := w.controllers.Reconcile(w.state)

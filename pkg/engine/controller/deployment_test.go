@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// sizes tells the replicas of the ReplicaSets, old ones first, as "3+1".
+// sizes returns the replicas of the ReplicaSets, old ones first, as "3+1".
 func sizes(s *cluster.State) string {
 	var all []string
 	for _, rs := range s.ReplicaSets {

@@ -97,11 +97,7 @@ func FailedJobs(before, now *cluster.State) []string {
 	var failed []string
 	for _, job := range now.Jobs {
 		if condition := jobFailure(job); condition != nil && !known[job.UID] {
-			name := "job/" + job.Name
-			if job.Namespace != metav1.NamespaceDefault {
-				name = job.Namespace + "/" + name
-			}
-			failed = append(failed, fmt.Sprintf("%s failed: %s: %s", name, condition.Reason, condition.Message))
+			failed = append(failed, fmt.Sprintf("%s failed: %s: %s", cluster.RefTo(job).Qualified(), condition.Reason, condition.Message))
 		}
 	}
 	return failed

@@ -39,7 +39,7 @@ func failing(t *testing.T) *world {
 	return w
 }
 
-// where tells the nodes of each app's pods, in order of arrival; "!" marks those that end.
+// where returns the nodes of each app's pods, in order of arrival; "!" marks those that end.
 func (w *world) where() map[string]string {
 	all := map[string]string{}
 	for _, pod := range w.state.Pods {

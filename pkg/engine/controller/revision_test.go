@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// revisionsOf tells each ControllerRevision's number and the image in its template, in order of arrival, as "1=a 2=b".
+// revisionsOf returns each ControllerRevision's number and the image in its template, in order of arrival, as "1=a 2=b".
 func revisionsOf(t *testing.T, s *cluster.State) string {
 	t.Helper()
 	var all []string

@@ -38,7 +38,7 @@ type Rollout struct {
 	Waiting string
 }
 
-// Stuck tells whether pods of an old revision stay, or pods are held back: a first revision whose pods wait is only Pending.
+// Stuck reports whether pods of an old revision remain, or pods are held back. A first revision whose pods wait is only Pending.
 func (r *Rollout) Stuck() bool { return !r.Complete && (r.Old > 0 || len(r.NotCreated) > 0) }
 
 // Rollouts returns the state of every rollout: Deployments, StatefulSets, DaemonSets, each in order of arrival.

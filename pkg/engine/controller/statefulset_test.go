@@ -21,7 +21,7 @@ const claims = `  volumeClaimTemplates:
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
 
-// images tells each pod's name and image, in order of arrival.
+// images returns each pod's name and image, in order of arrival.
 func images(s *cluster.State) string {
 	var all []string
 	for _, pod := range s.Pods {

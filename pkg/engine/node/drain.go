@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -94,16 +93,7 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 	if cluster.Terminal(pod) || pod.Status.Phase == v1.PodPending || pod.DeletionTimestamp != nil {
 		return evicted(s), nil
 	}
-	var guards []*policyv1.PodDisruptionBudget
-	for _, pdb := range s.PodDisruptionBudgets {
-		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
-		if err != nil || pdb.Namespace != pod.Namespace {
-			continue // like upstream, which skips a selector that it cannot read
-		}
-		if selector.Matches(labels.Set(pod.Labels)) {
-			guards = append(guards, pdb)
-		}
-	}
+	guards := s.Budgets()(pod)
 	switch len(guards) {
 	case 0:
 		return evicted(s), nil

@@ -166,7 +166,7 @@ func TestWeightedTermsDecideByAMarginOf102(t *testing.T) {
 	}
 }
 
-func TestPendingTellsUpstreamsWords(t *testing.T) {
+func TestPendingHasUpstreamsWords(t *testing.T) {
 	set, pods := replicas("web", 4, hard("web", hostname))
 	result := place(t, Ties{}, walkthrough(), set, pods)
 	want := []placement.Pending{{

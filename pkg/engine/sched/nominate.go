@@ -12,8 +12,8 @@ func (e *Engine) waiting() cache.Indexer {
 	return e.informers.Core().V1().Pods().Informer().GetIndexer()
 }
 
-// reserve tells the scheduler the nodes nominated for pods of the queue, and for no others, before it tries any: a real scheduler has read
-// all pods when it starts.
+// reserve gives the scheduler the nominated nodes of the queue's pods, and of no others, before it tries any: a real scheduler reads all pods
+// when it starts.
 func (e *Engine) reserve(queue []*entry) error {
 	for _, obj := range e.waiting().List() {
 		if err := e.forget(obj.(*v1.Pod)); err != nil {

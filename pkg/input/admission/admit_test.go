@@ -121,7 +121,7 @@ func TestAdmitLeavesPodsOfAClusterAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestAdmitTellsAllProblemsAtOnce(t *testing.T) {
+func TestAdmitReportsAllProblemsAtOnce(t *testing.T) {
 	s := &cluster.State{}
 	_, _, err := Admit(s, decode(t, pod(", nodeName: gone")+"---"+
 		workload("Deployment", "web", "")+"---"+

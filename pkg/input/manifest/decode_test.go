@@ -1,36 +1,15 @@
 package manifest
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares the text with that of the file.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got); go test -update writes it anew:\n%s", file, diff)
-	}
-}
 
 // inputs lists the input files of a folder of testdata.
 func inputs(t *testing.T, folder string) []string {
@@ -67,7 +46,7 @@ func TestDecodeRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatalf("no error; got %d objects", len(set.Objects))
 			}
-			golden(t, file+".txt", err.Error()+"\n")
+			golden.Compare(t, file+".txt", err.Error()+"\n")
 		})
 	}
 }
@@ -79,7 +58,7 @@ func TestDecode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, file+".txt", describe(set))
+			golden.Compare(t, file+".txt", describe(set))
 		})
 	}
 }

@@ -83,7 +83,7 @@ func (c *dump) pod(meta metav1.ObjectMeta, spec v1.PodSpec, node string, newer .
 	if free := c.free[node]; free != nil {
 		free.take(&spec)
 	}
-	if c.pods%400 == 399 { // it has been told to end, and still runs
+	if c.pods%400 == 399 { // its deletion was requested, and it still runs
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(age(9000)), ptr.To[int64](30)
 	}
 	c.add("v1", "Pod", pod, newer...)

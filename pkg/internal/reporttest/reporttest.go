@@ -4,7 +4,6 @@ package reporttest
 import (
 	"bytes"
 	_ "embed"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,13 +21,11 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/internal/golden"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
-
-// Update is set by -update.
-var Update = flag.Bool("update", false, "write the golden files anew")
 
 // Hostile has all that could break a page, or act on it.
 const Hostile = "a|b `c` ``d`` <img src=x onerror=y> </details> *e* _f_ ~~g~~ [h](http://i) https://j.example @k #1 \\| \\` &lt; $l$ !\x1b[2J\n- m\n\n# n"
@@ -36,27 +33,7 @@ const Hostile = "a|b `c` ``d`` <img src=x onerror=y> </details> *e* _f_ ~~g~~ [h
 // Golden compares with a file of testdata, or writes it with -update.
 func Golden(t *testing.T, file, got string) {
 	t.Helper()
-	Generated(t, filepath.Join("testdata", file), got)
-}
-
-// Generated compares with a file, or writes it with -update.
-func Generated(t *testing.T, file, got string) {
-	t.Helper()
-	if *Update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with -update", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), write it with -update if it should change:\n%s", file, diff)
-	}
+	golden.Compare(t, filepath.Join("testdata", file), got)
 }
 
 // File reads a file.

@@ -2,6 +2,7 @@ package advice
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,7 +42,7 @@ func advised(t *testing.T, top int) *Report {
 	best := candidate("soft zone", `{"spec":{"template":{"note":"it's"}}}`, counted(0, 0.5, 0, 0), seen(0, 0, 0.75))
 	best.Surge = 1
 	same := best
-	same.Name, same.SameAs, same.Front = "soft zone + soft hostname", "soft zone", false
+	same.Name, same.SameAs, same.Front, same.Rollout, same.Trials = "soft zone + soft hostname", "soft zone", false, nil, nil
 	stuck := candidate("hard zone", `{"spec":{}}`, counted(2, 0.5, 1, 2), seen(10, 3, 0.5))
 	stuck.OwnPending, stuck.Why, stuck.Rollout = 1, "0/2 nodes are available.", &advice.CandidateRollout{Waiting: "web-1 waits for a node"}
 	now := candidate("as it is", "", counted(1, 1, 2, 0), seen(50, 1, 1))
@@ -78,6 +79,82 @@ func TestFormats(t *testing.T) {
 	)
 }
 
+// The workload as it is has nothing to apply, and is not compared with itself.
+func TestAllShown(t *testing.T) {
+	r := advised(t, 4)
+	out := reporttest.Write(t, Formats, r, "text", report.Options{})
+	reporttest.Has(t, out,
+		"   Beaten by soft zone in Pending pods",
+		"   Not solved: after a rolling update 2 pods are Pending",
+		"   Not solved: the loss of zone a still strands 2 pods of 3 that it takes",
+		"   Run again:",
+		"     simulate blast shop.yaml --step last --seed 3  # what each failure takes and strands, and why")
+	if strings.Count(out, "as it is") != 3 || strings.Count(out, "simulate compare") != 2 {
+		t.Errorf("as it is stands in the table, in its title and in its rule, and two others are compared with it; got\n%s", out)
+	}
+	if soft, now := r.Candidates[0], r.Candidates[3]; soft.Apply == "" || now.Apply != "" {
+		t.Errorf("soft zone is applied by %q, as it is by %q", soft.Apply, now.Apply)
+	}
+}
+
+// A candidate that another beats was run without trials, a ReplicaSet has no rollout, and new nodes may bring a level.
+func TestUnknownFigures(t *testing.T) {
+	var got []string
+	for _, cell := range advised(t, 1).table([]*Candidate{{}})[1] {
+		got = append(got, cell.Text)
+	}
+	want := []string{"  0", "", "0", "0", "<none>", "<none>", "<none>", "<none>", "<none>"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The first of the worst failures is named, and a rolling update by what gets worse.
+func TestUnsolved(t *testing.T) {
+	level := func(key string, radius float64, skew int, stranded ...int) metric.LevelMetrics {
+		of := metric.LevelMetrics{TopologyKey: key, Radius: radius, RadiusIn: "x", Skew: skew}
+		for i, n := range stranded {
+			of.Failures = append(of.Failures, metric.FailureMetrics{Domain: string(rune('a' + i)), Lost: 3, Stranded: n})
+		}
+		return of
+	}
+	c := &Candidate{Candidate: advice.Candidate{
+		Patch: json.RawMessage("{}"), Strategy: "maxUnavailable 1", Stuck: "web-1 waits", OwnPending: 1,
+		Found: whatif.Found{Metrics: metric.Metrics{Pending: 1, Levels: []metric.LevelMetrics{
+			level("region", 0.5, 1), level("zone", 0, 1, 1, 2, 2, 1), level("rack", 0.5, 1, 2, 1), level("hall", 0.5, 1, 0, 1)}}},
+		Rollout: &advice.CandidateRollout{Ends: true, Metrics: metric.Metrics{Pending: 1, Levels: []metric.LevelMetrics{
+			level("region", 0.75, 2), level("zone", 0, 2), level("rack", 0.5, 1), level("row", 1, 3)}}},
+		Trials: &advice.CandidateTrials{N: 9, Radius: []advice.TrialRadius{{TopologyKey: "row", Worst: 1}}},
+	}}
+	c.Levels[0].RadiusIn = ""
+	r := &Report{Workload: "deployment/web"}
+	want := []string{
+		"a rolling update goes on with maxUnavailable 1, so that pods are missing meanwhile; as the strategy is now it never ends: web-1 waits",
+		"1 pod is Pending, 1 of them of deployment/web",
+		"after a rolling update the loss of a region takes up to 75% instead of 50%",
+		"after a rolling update the pods are less evenly spread over the domains of zone: skew 2 instead of 1",
+		"the loss of zone b still strands 2 pods of 3 that it takes; 4 of the 4 failures looked at strand some",
+		"the loss of a rack takes up to 50% of it (x)",
+		"the loss of rack a still strands 2 pods of 3 that it takes; 2 of the 2 failures looked at strand some",
+		"the loss of a hall takes up to 50% of it (x)",
+		"the loss of hall b still strands 1 pod of 3 that it takes",
+	}
+	if diff := cmp.Diff(want, append(r.costs(c), r.unsolved(c)...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBeaten(t *testing.T) {
+	beaten := func(name, by string) *Candidate {
+		return &Candidate{Candidate: advice.Candidate{Name: name, BeatenBy: by, BeatenIn: "Pending"}}
+	}
+	got := (&Report{}).beaten([]*Candidate{beaten("a", "x"), beaten("b", "y"), beaten("c", "x"), {Candidate: advice.Candidate{Name: "d"}}})
+	want := []string{"2 beaten by x in Pending: a; c", "1 beaten by y in Pending: b", "1 not beaten, but ranked lower: d"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Candidates with the same figures share their rank.
 func TestRanks(t *testing.T) {
 	var ranks []int
@@ -106,10 +183,23 @@ func TestVerdict(t *testing.T) {
 		}
 		return c
 	}
+	one := base(of(1, "soft zone", "{}"), of(1, "as it is", ""))
+	one.Replicas = 1
+	none, strategy, both := of(1, "none", "{}"), of(1, "as it is, maxUnavailable 1", "{}"), of(1, "soft zone, maxUnavailable 1", "{}")
+	none.Rules, strategy.Strategy, both.Strategy = nil, "maxUnavailable 1", "maxUnavailable 1"
+	free := base(none, of(2, "as it is", ""))
+	free.Replicas = 1
+	bare := of(1, "as it is", "")
+	bare.Rules = nil
 	for want, r := range map[string]*Report{
-		"No rule changes anything here: 1 other candidate came to the same as deployment/web does as it is.": base(of(1, "soft zone", "{}"), of(1, "as it is", "")),
-		"Leave deployment/web as it is (as it is): it ranks first, and none of 1 other candidate beats it.":  base(of(1, "as it is", ""), of(2, "soft zone", "{}")),
-		"Let the pods of deployment/web keep apart by soft zone.":                                            base(of(1, "soft zone", "{}"), of(2, "as it is", "")),
+		"No rule changes anything here: deployment/web has 1 replica, and 1 other candidate came to the same.": one,
+		"Let the pods of deployment/web have no rule to keep apart but the scheduler's own defaults.":          free,
+		"Leave the rule of deployment/web as it is, and set maxUnavailable 1.":                                 base(strategy, of(2, "as it is", "")),
+		"Let the pods of deployment/web keep apart by soft zone, maxUnavailable 1.":                            base(both, of(2, "as it is", "")),
+		"Leave deployment/web as it is (no rule): it ranks first, and none of 1 other candidate beats it.":     base(bare, of(2, "soft zone", "{}")),
+		"No rule changes anything here: 1 other candidate came to the same as deployment/web does as it is.":   base(of(1, "soft zone", "{}"), of(1, "as it is", "")),
+		"Leave deployment/web as it is (as it is): it ranks first, and none of 1 other candidate beats it.":    base(of(1, "as it is", ""), of(2, "soft zone", "{}")),
+		"Let the pods of deployment/web keep apart by soft zone.":                                              base(of(1, "soft zone", "{}"), of(2, "as it is", "")),
 	} {
 		if got := r.verdict(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -118,7 +208,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestShellWord(t *testing.T) {
-	for text, want := range map[string]string{"a-b_c./:=,+@%1": "a-b_c./:=,+@%1", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'"} {
+	for text, want := range map[string]string{"azAZ09-_./:=,+@%": "azAZ09-_./:=,+@%", "[": "'['", "{": "'{'", ";": "';'", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'"} {
 		if got := ShellWord(text); got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
 		}

@@ -12,28 +12,7 @@ var Formats = report.Formats[Report]{
 		t.everything()
 		return t.Bytes()
 	}),
-	report.JSON(complete),
-	report.YAML(complete),
+	report.JSON[Report](),
+	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
-}
-
-// complete puts an empty list in the place of each missing one that the schema requires.
-func complete(r *Report) *Report {
-	c := *r
-	c.Head, c.Candidates = report.CompleteHead(r.Head), report.List(r.Candidates)
-	for i := range c.Candidates {
-		candidate := &c.Candidates[i]
-		candidate.Rules, candidate.Levels, candidate.Commands = report.List(candidate.Rules), report.List(candidate.Levels), report.List(candidate.Commands)
-		if candidate.Rollout != nil {
-			rollout := *candidate.Rollout
-			rollout.Levels = report.List(rollout.Levels)
-			candidate.Rollout = &rollout
-		}
-		if candidate.Trials != nil {
-			trials := *candidate.Trials
-			trials.Radius = report.List(trials.Radius)
-			candidate.Trials = &trials
-		}
-	}
-	return &c
 }

@@ -10,7 +10,7 @@ import (
 // Kind is the kind of a report on how the pods of a workload should keep apart.
 const Kind = "AdviceReport"
 
-// Report tells by which rule the pods of a workload should keep apart.
+// Report says which rule should keep the pods of a workload apart.
 type Report struct {
 	report.Head
 	// Advice is what to do, in a sentence.
@@ -43,7 +43,7 @@ type Candidate struct {
 	Commands []Command `json:"commands"`
 }
 
-// Command is a command that shows what is told of a candidate.
+// Command is a command that shows what the report says of a candidate.
 type Command struct {
 	// Shows says what.
 	Shows   string `json:"shows"`

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/advice"
-	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -14,7 +13,7 @@ import (
 // New puts advice into the model, of which text and Markdown show the top candidates. The version is Faultline's own.
 func New(a *advice.Advice, again Again, top int, version string) *Report {
 	r := &Report{
-		Head: report.NewHead(a.Result, Kind, version), Workload: metric.Name(a.Workload), Replicas: int(a.Replicas),
+		Head: report.NewHead(a.Result, Kind, version), Workload: a.Workload.Qualified(), Replicas: int(a.Replicas),
 		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, top: top, owner: a.Workload, again: again,
 	}
 	ranks, rank := map[string]int{}, 0

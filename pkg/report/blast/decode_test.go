@@ -11,7 +11,7 @@ import (
 
 // What DecodeBlast accepts can be rendered in every format.
 func FuzzDecodeBlast(f *testing.F) {
-	data, err := report.EncodeJSON(complete(storedBlast(f)))
+	data, err := report.EncodeJSON(report.Complete(storedBlast(f)))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func FuzzDecodeBlast(f *testing.F) {
 
 // What is written comes back as it was.
 func TestBlastRoundTrip(t *testing.T) {
-	want := complete(storedBlast(t))
+	want := report.Complete(storedBlast(t))
 	for _, format := range []string{"json", "yaml"} {
 		got, err := Decode("r", []byte(writeBlast(t, want, format, report.Options{})))
 		if err != nil {

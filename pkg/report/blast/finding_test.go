@@ -12,7 +12,7 @@ import (
 )
 
 // zones is a report on the zones a, b and c. db has 2, 1 and 2 pods there and a quorum of 4; solo is in a alone; web has 1, 2 and 1, of
-// which its budget spares one. After the failure of b, the two pods of web are stranded; after that of c, told of b, too.
+// which its budget spares one. After the failure of b, the two pods of web are stranded; after that of c, those of b, too.
 func zones() *Report {
 	db := Loss{Kind: "StatefulSet", Namespace: "data", Name: "db", Replicas: 5, Quorum: 4, Source: &report.Source{File: "db.yaml", Line: 3}}
 	web := Loss{Kind: "Deployment", Namespace: "shop", Name: "web", Replicas: 4}

@@ -33,7 +33,7 @@ func TestBlastVerdict(t *testing.T) {
 		"Failure of one zone takes up to 100% of a workload; up to 2 pods stranded":                                    zones(),
 		"Failure of one zone takes up to 100% of a workload; no pod stranded":                                          stays,
 		"Failure of 2 zones together takes up to 100% of a workload":                                                   two,
-		"Failure of one region takes up to 70% of a workload, of one zone 50%, of one node 50%; up to 2 pods stranded": storedBlast(t),
+		"Failure of one region takes up to 67% of a workload, of one zone 50%, of one node 50%; up to 2 pods stranded": storedBlast(t),
 	} {
 		if got := r.verdict(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

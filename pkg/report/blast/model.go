@@ -15,7 +15,7 @@ type Report struct {
 	Mode string `json:"mode" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
 	// Simultaneous is the number of domains of a level that fail together.
 	Simultaneous int `json:"simultaneous" jsonschema:"minimum=1"`
-	// Recover tells whether recoveries were looked at.
+	// Recover says whether recoveries were simulated.
 	Recover bool `json:"recover"`
 	// Worst is how many failures of a level were recovered, the worst ones, where it has more; 0: all.
 	Worst int `json:"worst,omitempty"`
@@ -113,11 +113,11 @@ type Loss struct {
 	// Replicas are its running pods before, Lost those on the failed nodes.
 	Replicas int `json:"replicas"`
 	Lost     int `json:"lost"`
-	// Gone tells that nothing is left.
+	// Gone means that nothing is left.
 	Gone bool `json:"gone,omitempty"`
 	// BrokenBudgets are the PodDisruptionBudgets that cover one of the lost pods, and are met before and not after.
 	BrokenBudgets []string `json:"brokenBudgets,omitempty"`
-	// Quorum is the number of pods that it needs. QuorumLost tells that it had as many before, and has fewer after.
+	// Quorum is the number of pods that it needs. QuorumLost means that it had as many before, and has fewer after.
 	Quorum     int  `json:"quorum,omitempty"`
 	QuorumLost bool `json:"quorumLost,omitempty"`
 	// SharedFate are the lost pods' names where there are two or more in one failed domain.

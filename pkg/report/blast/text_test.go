@@ -14,14 +14,15 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
-// storedBlast is what the failures in the walkthrough take.
+// storedBlast is what the failures in three steps of the walkthrough take: one in which a pod waits, one whose rule is hard, and one
+// whose rule is soft.
 func storedBlast(t testing.TB) *Report {
 	t.Helper()
-	data, err := os.ReadFile("testdata/stored/blast.json")
+	data, err := os.ReadFile("testdata/walkthrough.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Decode("blast.json", data)
+	r, err := Decode("walkthrough.json", data)
 	if err != nil {
 		t.Fatal(err)
 	}

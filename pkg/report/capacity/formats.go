@@ -1,8 +1,6 @@
 package capacity
 
 import (
-	"slices"
-
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
@@ -14,17 +12,7 @@ var Formats = report.Formats[Report]{
 		t.everything(opts.Quiet)
 		return t.Bytes()
 	}),
-	report.JSON(complete),
-	report.YAML(complete),
+	report.JSON[Report](),
+	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
-}
-
-// complete puts an empty list in the place of each missing one that the schema requires.
-func complete(r *Report) *Report {
-	c := *r
-	c.Head, c.Mixes = report.CompleteHead(r.Head), report.List(slices.Clone(r.Mixes))
-	for i := range c.Mixes {
-		c.Mixes[i].Workloads = report.List(c.Mixes[i].Workloads)
-	}
-	return &c
 }

@@ -53,7 +53,7 @@ type Limit struct {
 	// More is the number of units. It is 0 with Short where not even the replicas that are asked for now fit, or come back.
 	More  int  `json:"more"`
 	Short bool `json:"short,omitempty"`
-	// Capped tells that the search ended at More, while more might fit.
+	// Capped means that the search ended at More, and more might fit.
 	Capped bool `json:"capped,omitempty"`
 	// Domain is the domain whose failure binds first; Stranded is how many pods have no node with one unit more.
 	Domain   string `json:"domain,omitempty"`

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,6 +57,41 @@ func TestFront(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"soft", "hard"}, front); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What was not looked at is not shown: levels that a variant lacks, failures that strand nothing, descriptions. A failure too many is counted.
+func TestSparse(t *testing.T) {
+	level := func(key string, radius float64, domains string) whatif.Found {
+		of := metric.LevelMetrics{TopologyKey: key, Skew: 2, Radius: radius}
+		for _, domain := range domains {
+			of.Failures = append(of.Failures, metric.FailureMetrics{Domain: string(domain), Lost: 3, Stranded: 1})
+		}
+		return whatif.Found{Metrics: metric.Metrics{Levels: []metric.LevelMetrics{of}}}
+	}
+	base := &whatif.Base{Found: level("rack", 0.5, ""), Result: reporttest.Result(t, nil, "first", "last")}
+	same := level("hall", 0.5, "a")
+	same.Levels[0].Failures[0].Stranded = 0
+	variants := []scenario.LoadedVariant{{Name: "twelve"}, {Name: "thirteen"}, {Name: "same"}}
+	r := New(base, variants, []whatif.Found{level("zone", 0.25, "abcdefghijkl"), level("zone", 0.25, "abcdefghijklm"), same}, whatif.Options{}, "v0.1.0")
+	r.Workloads = []string{"deployment/web", "deployment/api"}
+	out := reporttest.Write(t, Formats, r, "text", report.Options{})
+	twelve := "zone a 1 of 3, b 1 of 3, c 1 of 3, d 1 of 3, e 1 of 3, f 1 of 3, g 1 of 3, h 1 of 3, i 1 of 3, j 1 of 3, k 1 of 3, l 1 of 3"
+	reporttest.Has(t, out,
+		"4 variants after step last; skew and blast radius of deployment/web and deployment/api. An asterisk marks those that are not beaten.",
+		"VARIANT PODS PENDING MOVED SKEW/RACK RADIUS/RACK SKEW/ZONE RADIUS/ZONE SKEW/HALL RADIUS/HALL STRANDED/ZONE STRANDED/HALL",
+		"* baseline 0 0 0 2 50% <none> <none> <none> <none> <none> <none>",
+		"* twelve 0 0 0 <none> <none> 2 25% <none> <none> 1 <none>",
+		"twelve "+twelve, "thirteen "+twelve+", and 1 more")
+	if strings.Contains(out, "Variants:") || len(r.failures()) != 3 {
+		t.Errorf("two variants strand pods, and none has a description; got\n%s", out)
+	}
+	if svg := reporttest.Write(t, Formats, r, "svg", report.Options{}); !strings.Contains(svg, "blast radius of deployment/web and deployment/api") {
+		t.Error("the picture does not name the workloads")
+	}
+	r.Variants = r.Variants[3:]
+	if out := reporttest.Write(t, Formats, r, "text", report.Options{}); strings.Contains(out, leftBehind) {
+		t.Errorf("no failure strands pods; got\n%s", out)
 	}
 }
 

@@ -13,20 +13,10 @@ var Formats = report.Formats[Report]{
 		t.everything()
 		return t.Bytes()
 	}),
-	report.JSON(complete),
-	report.YAML(complete),
+	report.JSON[Report](),
+	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
 	report.Encoded("csv", figuresCSV),
 	chart.SVG(drawing),
 	chart.PNG(drawing),
-}
-
-// complete puts an empty list in the place of each missing one that the schema requires.
-func complete(r *Report) *Report {
-	c := *r
-	c.Head, c.Variants = report.CompleteHead(r.Head), report.List(r.Variants)
-	for i := range c.Variants {
-		c.Variants[i].Levels = report.List(c.Variants[i].Levels)
-	}
-	return &c
 }

@@ -17,7 +17,7 @@ type Report struct {
 	report.Head
 	// Step is the step after which the clusters are compared.
 	Step string `json:"step"`
-	// Workloads are those of which skew and blast radius are told, as kind/name in lower case; empty: all but DaemonSets and bare pods.
+	// Workloads are those whose skew and blast radius are reported, as kind/name in lower case; empty: all but DaemonSets and bare pods.
 	Workloads []string `json:"workloads,omitempty"`
 	// Variants are the scenario as it is, called baseline, and its variants.
 	Variants []Variant `json:"variants"`
@@ -28,7 +28,7 @@ type Variant struct {
 	Name string `json:"name"`
 	// Description is the variant's own, in its words.
 	Description string `json:"description,omitempty"`
-	// Front tells that no other variant is better in one of these and worse in none: Pending pods, the blast radius of each level, what
+	// Front means that no other variant is better in one of these and worse in none: Pending pods, the blast radius of each level, what
 	// a failure of each level leaves without a node, cost.
 	Front bool `json:"front"`
 	whatif.Found

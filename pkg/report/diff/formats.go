@@ -15,7 +15,7 @@ var Formats = report.Formats[Report]{
 		}
 		return t.Bytes()
 	}),
-	report.Encoded("json", func(r *Report) ([]byte, error) { return report.EncodeJSON(r) }),
-	report.Encoded("yaml", func(r *Report) ([]byte, error) { return report.EncodeYAML(r) }),
+	report.JSON[Report](),
+	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
 }

@@ -34,7 +34,7 @@ type Report struct {
 	Differences []string `json:"differences,omitempty"`
 	// FailOn are the kinds of differences that were not wanted, in the order asked for.
 	FailOn []string `json:"failOn,omitempty"`
-	// Worse tells that something got worse: more Pending or not ready pods, a rollout that is newly stuck, an expectation that is newly
+	// Worse means that something got worse: more Pending or not ready pods, a rollout that is newly stuck, an expectation that is newly
 	// unmet, a larger radius, more stranded or unreplaced pods, a workload that newly loses its quorum, its budget or everything.
 	Worse bool `json:"worse"`
 	// Conditions are what is not alike in how the two reports came about, which may be all there is to explain the differences.
@@ -122,10 +122,10 @@ type MovedPod struct {
 	// OldChoice and NewChoice are how the nodes were chosen; missing for a pod that has had its node from the start.
 	OldChoice *Choice `json:"oldChoice,omitempty"`
 	NewChoice *Choice `json:"newChoice,omitempty"`
-	// AmongEquals tells that the node was one of several with the top score in both reports, so that chance may have moved the pod.
+	// AmongEquals means that the node was one of several with the top score in both reports, so that chance may have moved the pod.
 	// Where a report keeps the scores of the nodes, neither node is below the best there.
 	AmongEquals bool `json:"amongEquals,omitempty"`
-	// SameNodes tells that the workload has as many pods on each node in both reports: its pods have changed places.
+	// SameNodes means that the workload has as many pods on each node in both reports: its pods have changed places.
 	SameNodes bool `json:"sameNodes,omitempty"`
 	// Since is the earlier step since which it has been so; missing where it is this one.
 	Since string `json:"since,omitempty"`

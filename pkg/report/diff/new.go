@@ -345,22 +345,12 @@ func (d *stepDiff) workload(old, new *run.Workload) {
 		before, after := old.Distribution(key), new.Distribution(key)
 		both := before != nil && after != nil
 		if both && !equal(before, after) || !both && (len(old.Domains) == 0 || len(new.Domains) == 0) {
-			w.Levels = append(w.Levels, LevelDiff{TopologyKey: key, Old: completed(before), New: completed(after)})
+			w.Levels = append(w.Levels, LevelDiff{TopologyKey: key, Old: before, New: after})
 		}
 	}
 	if w.Desired != nil || w.Running != nil || w.Pending != nil || len(w.Levels) > 0 {
 		d.Workloads = append(d.Workloads, w)
 	}
-}
-
-// completed has an empty list for a missing one.
-func completed(d *run.Distribution) *run.Distribution {
-	if d == nil {
-		return nil
-	}
-	c := *d
-	c.Counts = report.List(c.Counts)
-	return &c
 }
 
 func equal(d, other *run.Distribution) bool {

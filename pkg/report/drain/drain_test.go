@@ -87,7 +87,7 @@ func TestDrainMarkdownIsBounded(t *testing.T) {
 
 // What is written comes back as it was, and is taken for no other report.
 func TestDrainRoundTrip(t *testing.T) {
-	want := complete(aDrain())
+	want := report.Complete(aDrain())
 	for _, format := range []string{"json", "yaml"} {
 		var out bytes.Buffer
 		if err := Formats.Write(&out, want, format, report.Options{}); err != nil {

@@ -11,14 +11,7 @@ var Formats = report.Formats[Report]{
 		t.everything()
 		return t.Bytes()
 	}),
-	report.JSON(complete),
-	report.YAML(complete),
+	report.JSON[Report](),
+	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
-}
-
-// complete puts an empty list in the place of each missing one that the schema requires.
-func complete(r *Report) *Report {
-	c := *r
-	c.Head, c.Nodes = report.CompleteHead(r.Head), report.List(r.Nodes)
-	return &c
 }

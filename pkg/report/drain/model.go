@@ -11,7 +11,7 @@ const Kind = "DrainReport"
 // Report is what kubectl drain would do with nodes, and what keeps it from its end.
 type Report struct {
 	report.Head
-	// Ends tells whether the drain of every node comes to its end in the order given.
+	// Ends says whether the drain of every node ends, in the order given.
 	Ends bool `json:"ends"`
 	// Nodes are what comes of each node, in the order given. Where a drain does not end, the next node's turn comes as if kubectl
 	// had been given a --timeout.
@@ -19,14 +19,14 @@ type Report struct {
 	// Order is what comes of an order in which the drain of every node ends, where the one given is none. It is empty if none
 	// was found.
 	Order []DrainedNode `json:"order,omitempty"`
-	// Searched tells that another order was looked for. It is not if a node is blocked, as that holds in every order.
+	// Searched means that another order was searched for. It is not if a node is blocked, since that holds in every order.
 	Searched bool `json:"searched,omitempty"`
 }
 
 // DrainedNode is what comes of draining one node.
 type DrainedNode struct {
 	Node string `json:"node"`
-	// Ends tells whether the drain of the node comes to its end.
+	// Ends says whether the drain of the node ends.
 	Ends bool `json:"ends"`
 	// Evicted are the pods that leave the node, in order of their eviction.
 	Evicted []DrainedPod `json:"evicted,omitempty"`

@@ -12,14 +12,7 @@ var Formats = report.Formats[Report]{
 		t.everything(opts.Quiet)
 		return t.Bytes()
 	}),
-	report.JSON(complete),
-	report.YAML(complete),
+	report.JSON[Report](),
+	report.YAML[Report](),
 	report.Encoded("html", func(r *Report) ([]byte, error) { return r.Page().HTML() }),
-}
-
-// complete puts an empty list in the place of each missing one that the schema requires.
-func complete(r *Report) *Report {
-	c := *r
-	c.Head, c.Pods = report.CompleteHead(r.Head), report.List(r.Pods)
-	return &c
 }

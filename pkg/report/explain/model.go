@@ -46,7 +46,7 @@ type Explanation struct {
 	Tried []string `json:"tried,omitempty"`
 	// Notes say what could not be answered.
 	Notes []string `json:"notes,omitempty"`
-	// Story tells the pod's way through the cycle, a sentence each.
+	// Story describes the pod's way through the cycle, in sentences.
 	Story []string `json:"story"`
 }
 
@@ -77,13 +77,13 @@ type Effect struct {
 	Path string `json:"path"`
 	// Words say what the rule comes to.
 	Words string `json:"words"`
-	// Decides tells whether anything is different without the rule, be it in another workload.
+	// Decides says whether anything is different without the rule, even in another workload.
 	Decides bool `json:"decides"`
 	// Moved are the pods of the workload that are elsewhere without the rule, and Others those of other workloads; the n-th pod
 	// with it is compared with the n-th without.
 	Moved  []Move `json:"moved,omitempty"`
 	Others []Move `json:"others,omitempty"`
-	// SameNodes tells that the workload has as many pods on each node without the rule: any that moved have changed places.
+	// SameNodes means that the workload has as many pods on each node without the rule: any that moved have changed places.
 	SameNodes bool `json:"sameNodes"`
 	// Pending is the number of the step's Pending pods with the rule, PendingWithout that without it.
 	Pending        int `json:"pending"`

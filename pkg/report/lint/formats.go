@@ -15,16 +15,9 @@ var Formats = report.Formats[Report]{
 		t.everything(opts.Quiet)
 		return t.Bytes()
 	}),
-	report.JSON(complete),
-	report.YAML(complete),
+	report.JSON[Report](),
+	report.YAML[Report](),
 	report.Encoded("sarif", (*Report).sarif),
-}
-
-// complete puts an empty list in the place of each missing one that the schema requires.
-func complete(r *Report) *Report {
-	c := *r
-	c.Head, c.Findings, c.Checks = report.CompleteHead(r.Head), report.List(r.Findings), report.List(r.Checks)
-	return &c
 }
 
 var checkFormats = report.Formats[[]lint.Check]{

@@ -41,7 +41,7 @@ type Check struct {
 	Severity string `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
 	// Title says in a few words what it finds.
 	Title string `json:"title"`
-	// Simulated tells that it looks at what comes of the rules, not at the rules alone.
+	// Simulated means that it examines the placements, not the rules alone.
 	Simulated bool `json:"simulated,omitempty"`
 	// Page is the address of its page.
 	Page string `json:"page"`
@@ -88,7 +88,7 @@ type Ignored struct {
 	Reason string `json:"reason"`
 }
 
-// Fails tells whether a finding is at least as grave as the severity; "none" is graver than all.
+// Fails reports whether any finding has at least that severity; no finding has "none".
 func (r *Report) Fails(on string) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool {
 		return slices.Contains(lint.Severities, lint.Severity(on)) && lint.Severity(f.Severity).AtLeast(lint.Severity(on))

@@ -1,8 +1,6 @@
 package outcome
 
 import (
-	"slices"
-
 	"github.com/faultline/faultline/pkg/report"
 )
 
@@ -17,22 +15,8 @@ var Formats = report.Formats[Report]{
 		}
 		return t.Bytes()
 	}),
-	report.JSON(complete),
-	report.YAML(complete),
+	report.JSON[Report](),
+	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
 	report.Encoded("csv", placementsCSV),
-}
-
-// complete puts an empty list in the place of each missing one that the schema requires.
-func complete(r *Report) *Report {
-	c := *r
-	c.Head, c.Steps = report.CompleteHead(r.Head), report.List(slices.Clone(r.Steps))
-	for i := range c.Steps {
-		c.Steps[i].Placements = report.List(slices.Clone(c.Steps[i].Placements))
-		for j := range c.Steps[i].Placements {
-			p := &c.Steps[i].Placements[j]
-			p.Workloads = report.List(p.Workloads)
-		}
-	}
-	return &c
 }

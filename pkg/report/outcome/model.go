@@ -37,7 +37,7 @@ type TrialsMethod struct {
 	Seed uint64 `json:"seed"`
 	// Confidence is that of every interval, such as 0.95.
 	Confidence float64 `json:"confidence"`
-	// Until is how far the intervals of shares may reach to each side, between 0 and 1, where that was asked for. Reached tells whether
+	// Until is how far the intervals of shares may reach to each side, between 0 and 1, where that was asked for. Reached says whether
 	// those of a Pending pod, and of each placement listed, reach no further.
 	Until   float64 `json:"until,omitempty"`
 	Reached bool    `json:"reached,omitempty"`
@@ -78,8 +78,8 @@ type Chance struct {
 // Placement is a distribution of pods over nodes.
 type Placement struct {
 	Chance
-	// Ways is the number of placements that this one stands for, each with the same chance, where nodes that nothing tells apart
-	// change places; missing where it stands for itself.
+	// Ways is the number of placements that this one stands for, each with the same chance, where interchangeable
+	// nodes change places; missing where it stands for itself.
 	Ways string `json:"ways,omitempty"`
 	// Seed is the lowest that shows it; missing where chances are exact.
 	Seed *uint64 `json:"seed,omitempty"`

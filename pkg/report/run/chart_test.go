@@ -13,7 +13,7 @@ import (
 
 // The figures behind the bars of the walkthrough's fourth step, three pods on three nodes and a fourth that waits.
 func TestPodSeries(t *testing.T) {
-	r := storedReport(t)
+	r := fixtures(t)["walkthrough"]
 	levels := stackLevels(r)
 	var domains [][]string
 	for _, level := range levels {
@@ -42,6 +42,38 @@ func TestPodSeriesOfMany(t *testing.T) {
 	want = append(want, chart.StackSeries{Name: "3 other workloads", Role: chart.OtherWorkloads}, chart.StackSeries{Name: "not ready", Role: chart.NotReady}, chart.StackSeries{Name: "Pending", Role: chart.Pending})
 	if diff := cmp.Diff(want, newPodSeries(racks().Steps).list); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Pods of the workloads beyond the palette are counted together.
+func TestCountOthers(t *testing.T) {
+	r := racks()
+	levels, series, want := stackLevels(r), newPodSeries(r.Steps), 0.0
+	for _, pod := range r.Steps[0].Pods {
+		if _, own := series.position[[2]string{pod.Namespace, pod.Workload}]; !own && pod.Status == "Running" {
+			want++
+		}
+	}
+	others := series.count(&r.Steps[0], levels, nodeTopologies(r)[0])[series.others]
+	if region := others[0]; region != want || want == 0 {
+		t.Errorf("%v pods of other workloads in the region, want %v", region, want)
+	}
+}
+
+// A node that keeps ordinary pods away is no empty domain, and nodes are those that the step leaves.
+func TestDomainsOf(t *testing.T) {
+	node := func(name, zone string, taints ...string) report.Node {
+		return report.Node{Name: name, Topology: map[string]string{text.Zone: zone}, Taints: taints}
+	}
+	r := &Report{Nodes: []report.Node{node("n1", "a"), node("n2", "b", "x:NoSchedule"), node("n3", "c", "x:PreferNoSchedule"), {Name: "n4"}},
+		Steps: []Step{{}, {Nodes: []report.Node{node("n1", "d")}}}}
+	if diff := cmp.Diff([]string{"a", "c", "d"}, domainsOf(r, text.Zone)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for step, want := range []string{"a", "d"} {
+		if got := nodeTopologies(r)[step]["n1"][text.Zone]; got != want {
+			t.Errorf("n1 is in %s after step %d, want %s", got, step, want)
+		}
 	}
 }
 

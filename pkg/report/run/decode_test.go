@@ -28,7 +28,7 @@ func TestDecodeRoundTrip(t *testing.T) {
 				t.Errorf("%s %s: %v", name, format, err)
 				continue
 			}
-			if diff := cmp.Diff(complete(r), got); diff != "" {
+			if diff := cmp.Diff(report.Complete(r), got); diff != "" {
 				t.Errorf("%s %s (-want +got):\n%s", name, format, diff)
 			}
 		}

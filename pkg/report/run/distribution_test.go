@@ -28,6 +28,7 @@ func TestDistributionText(t *testing.T) {
 		"at the limit":   {spread(2, 1, 1), "zone-a 1, zone-b 1, 2 zones empty"},
 		"too many":       {spread(0, 1, 1, 1, 1, 2), "5 zones: 4 with 1 pod, 1 with 2"},
 		"many and empty": {spread(298, 3, 2, 2), "301 zones: 2 with 2 pods, 1 with 3, 298 empty"},
+		"four sizes":     {spread(0, 4, 1, 2, 3, 4), "5 zones: 1 with 1 pod, 1 with 2, 1 with 3, 2 with 4"},
 		"many sizes":     {spread(1, 9, 2, 3, 7, 5), "6 zones: 5 with 2 to 9 pods, 1 empty"},
 		"no pod":         {spread(3), ""},
 		"no pod, many":   {spread(30), ""},
@@ -40,6 +41,17 @@ func TestDistributionText(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// Pods in all domains are as uneven as the fullest is ahead of the emptiest; a pod that lacks a level counts in the others.
+func TestMergeDomains(t *testing.T) {
+	in := func(domain string, pods, empty int) Workload {
+		return Workload{Domains: []Distribution{{TopologyKey: text.Zone, Counts: []Count{{domain, pods}}, Empty: empty}}}
+	}
+	want := Distribution{TopologyKey: text.Zone, Counts: []Count{{"a", 3}, {"b", 1}}, Skew: 2}
+	if diff := cmp.Diff(want, mergeDomains([]Workload{in("a", 1, 1), in("b", 1, 1), in("a", 2, 1), {}}, text.Zone)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

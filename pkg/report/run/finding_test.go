@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -41,6 +42,18 @@ func sourced() *Report {
 				{Want: "rollouts end", Got: "deployment/web"},
 			},
 		}},
+	}
+}
+
+func TestWorkload(t *testing.T) {
+	s := &Step{Workloads: []Workload{{Kind: "Deployment", Namespace: "shop", Name: "web"}}}
+	for of, want := range map[cluster.Ref]bool{
+		{Kind: "deployment", Namespace: "shop", Name: "web"}: true, {Kind: "StatefulSet", Namespace: "shop", Name: "web"}: false,
+		{Kind: "Deployment", Namespace: "other", Name: "web"}: false, {Kind: "Deployment", Namespace: "shop", Name: "api"}: false,
+	} {
+		if got := s.workload(of) != nil; got != want {
+			t.Errorf("%v: found %t, want %t", of, got, want)
+		}
 	}
 }
 

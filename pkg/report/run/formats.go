@@ -13,8 +13,8 @@ import (
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte { return textPage(r, opts, false) }),
 	report.Text("wide", func(r *Report, opts report.Options) []byte { return textPage(r, opts, true) }),
-	report.JSON(complete),
-	report.YAML(complete),
+	report.JSON[Report](),
+	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
 	report.Encoded("html", func(r *Report) ([]byte, error) { return r.Page().HTML() }),
 	report.Encoded("csv", podsCSV),
@@ -33,25 +33,6 @@ func textPage(r *Report, opts report.Options, wide bool) []byte {
 		t.everything()
 	}
 	return t.Bytes()
-}
-
-// complete returns the report with an empty list for each missing one that the schema requires, since a consumer that
-// loops over steps should not have to guard against null.
-func complete(r *Report) *Report {
-	c := *r
-	c.Head = report.CompleteHead(c.Head)
-	c.Steps = report.List(slices.Clone(c.Steps))
-	for i := range c.Steps {
-		workloads := slices.Clone(c.Steps[i].Workloads)
-		for j := range workloads {
-			workloads[j].Domains = slices.Clone(workloads[j].Domains)
-			for k := range workloads[j].Domains {
-				workloads[j].Domains[k].Counts = report.List(workloads[j].Domains[k].Counts)
-			}
-		}
-		c.Steps[i].Workloads = workloads
-	}
-	return &c
 }
 
 // names are the pods after the last step, a line each, as "kubectl get pods -o name" prints them. Where they stand in several

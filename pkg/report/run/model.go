@@ -21,7 +21,7 @@ type Report struct {
 	Steps []Step `json:"steps"`
 }
 
-// Met tells whether every expectation of every step was met.
+// Met reports whether every expectation of every step was met.
 func (r *Report) Met() bool {
 	for _, step := range r.Steps {
 		for _, expectation := range step.Expectations {
@@ -126,7 +126,7 @@ type Distribution struct {
 	Skew int `json:"skew"`
 }
 
-// used tells whether any pod runs.
+// used reports whether any pod runs.
 func (d Distribution) used() bool { return len(d.Counts)+d.Unlabelled > 0 }
 
 // Count is a number of pods in a domain.

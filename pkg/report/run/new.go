@@ -294,15 +294,7 @@ func topologyKeys(state *cluster.State) []string {
 			keys = append(keys, key)
 		}
 	}
-	seen := map[types.UID]bool{}
 	for _, pod := range state.Pods {
-		// The pods of one controller share their rules.
-		for _, ref := range pod.OwnerReferences {
-			if seen[ref.UID] {
-				continue
-			}
-			seen[ref.UID] = true
-		}
 		rules := rule.Of(&pod.Spec)
 		for _, r := range rules { // spread constraints first
 			if r.Kind == rule.Spread {

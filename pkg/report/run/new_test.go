@@ -124,6 +124,49 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// What kubectl would print of a pod by its node, its conditions and its deletion.
+func TestPodStatus(t *testing.T) {
+	condition := func(kind v1.PodConditionType, status v1.ConditionStatus) []v1.PodCondition {
+		return []v1.PodCondition{{Type: kind, Status: status}}
+	}
+	for name, test := range map[string]struct {
+		node       string
+		conditions []v1.PodCondition
+		deleted    bool
+		want       string
+	}{
+		"ready":               {"a-1", condition(v1.PodReady, v1.ConditionTrue), false, "Running"},
+		"unknown":             {"a-1", condition(v1.PodReady, v1.ConditionUnknown), false, "NotReady"},
+		"another condition":   {"a-1", condition(v1.ContainersReady, v1.ConditionFalse), false, "Running"},
+		"waiting":             {"", condition(v1.PodReady, v1.ConditionFalse), false, "Pending"},
+		"waiting and deleted": {"", nil, true, "Pending"},
+	} {
+		pod := &v1.Pod{Spec: v1.PodSpec{NodeName: test.node}, Status: v1.PodStatus{Conditions: test.conditions}}
+		if test.deleted {
+			pod.DeletionTimestamp = &metav1.Time{}
+		}
+		v := newView(&simulation.Step{State: &cluster.State{Nodes: reporttest.Nodes("a-1"), Pods: []*v1.Pod{pod}}}, nil)
+		v.keys = []string{v1.LabelTopologyZone, v1.LabelHostname}
+		got := v.pod(pod)
+		if got.Status != test.want || (len(got.Topology) == 2) != (test.node != "") {
+			t.Errorf("%s: %s in %v, want %s, and the labels of its node", name, got.Status, got.Topology, test.want)
+		}
+	}
+}
+
+// Pods without rules are counted over all levels; nodes are listed where they changed, and rollouts where they are stuck.
+func TestNewWithoutRules(t *testing.T) {
+	nodes := reporttest.Nodes("a-1", "b-1")
+	r := reporttest.Result(t, nodes, "apply")
+	r.Steps[0].State = &cluster.State{Nodes: nodes[:1], Pods: []*v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: v1.PodSpec{NodeName: "a-1"}}}}
+	r.Steps[0].Rollouts = []controller.Rollout{{Desired: 1, Updated: 1, Ready: 1, Complete: true}}
+	report := New(r, [][]expect.Expectation{{{Met: true}}}, "v0.1.0")
+	step := report.Steps[0]
+	if len(step.Nodes) != 1 || len(step.Rollouts) != 0 || len(step.Workloads[0].Domains) != 2 || !report.Met() {
+		t.Errorf("met %t; want 1 node, no rollout and 2 levels in\n%+v", report.Met(), step)
+	}
+}
+
 // Rules about domains of the same rank keep their order: spread constraints, then affinity.
 func TestTopologyKeys(t *testing.T) {
 	term := func(key string) v1.PodAffinityTerm { return v1.PodAffinityTerm{TopologyKey: key} }

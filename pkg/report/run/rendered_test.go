@@ -10,7 +10,8 @@ import (
 // rendered are the reports of which every page and picture has a golden file.
 func rendered(t *testing.T) map[string]*Report {
 	t.Helper()
-	return map[string]*Report{"sourced": sourced(), "mixed": fixtures(t)["mixed"], "walkthrough": storedReport(t)}
+	stored := fixtures(t)
+	return map[string]*Report{"sourced": sourced(), "mixed": stored["mixed"], "walkthrough": stored["walkthrough"]}
 }
 
 func TestRenderedGolden(t *testing.T) {

@@ -196,7 +196,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-func TestWriteTellsOfTheWriter(t *testing.T) {
+func TestWriteReportsTheWritersError(t *testing.T) {
 	if err := Formats.Write(brokenWriter{}, &Report{}, "text", report.Options{}); err == nil || err.Error() != "disk full" {
 		t.Errorf("got %v, want disk full", err)
 	}
@@ -229,6 +229,7 @@ func TestConclusion(t *testing.T) {
 		"pending":   {[]Step{running, waiting(1), waiting(2)}, "3 steps: 1 with every pod running, 1 pod pending in wait, 2 pods pending in wait\n"},
 		"not ready": {[]Step{{Name: "lost", Summary: Summary{NotReady: 1, Pending: 2}}}, "1 step: 2 pods pending and 1 pod not ready in lost\n"},
 		"stuck":     {[]Step{{Name: "new", Rollouts: make([]Rollout, 1)}}, "1 step: 1 rollout stuck in new\n"},
+		"five":      {[]Step{waiting(1), waiting(1), waiting(1), waiting(1), waiting(1)}, "5 steps: " + strings.Repeat("1 pod pending in wait, ", 4) + "1 pod pending in wait\n"},
 		"many": {[]Step{waiting(1), waiting(1), waiting(1), waiting(1), waiting(1), waiting(1)}, "6 steps: " +
 			strings.Repeat("1 pod pending in wait, ", 5) + "and more in 1 other step\n"},
 	}
@@ -240,6 +241,81 @@ func TestConclusion(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+	out := writer{Page: text.NewPage(report.Options{All: true}), report: &Report{Steps: tests["many"].steps}}
+	if out.conclusion(); strings.Contains(string(out.Bytes()), "other step") {
+		t.Errorf("--all does not list every step:\n%s", out.Bytes())
+	}
+}
+
+func TestSummaryText(t *testing.T) {
+	for want, s := range map[string]Summary{
+		"0 pods: 0 running, 0 pending; 0 placed in this step":                                                      {},
+		"4 pods: 1 running, 1 pending, 2 not ready, and 3 more Terminating; 1 placed and 5 preempted in this step": {Pods: 4, Running: 1, Pending: 1, NotReady: 2, Terminating: 3, Placed: 1, Preempted: 5},
+	} {
+		if got := s.text(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// Nodes are a level where they are few. The NODE column says which, and a level that no pod has needs no column, unless a rule names it.
+func TestColumns(t *testing.T) {
+	type columns struct {
+		Keys, Columns []string
+		Namespaced    bool
+	}
+	zoned := Pod{Namespace: "default", Topology: map[string]string{text.Zone: "a"}}
+	for name, test := range map[string]struct {
+		nodes int
+		step  Step
+		want  columns
+	}{
+		"few nodes":              {12, Step{Pods: []Pod{zoned}}, columns{[]string{"rack", text.Zone, text.Hostname}, []string{text.Zone}, false}},
+		"many nodes":             {13, Step{Pods: []Pod{zoned}}, columns{[]string{"rack", text.Zone}, []string{text.Zone}, false}},
+		"a rule":                 {12, Step{Pods: []Pod{zoned}, TopologyKeys: []string{"rack"}}, columns{[]string{"rack"}, []string{"rack"}, false}},
+		"another namespace":      {13, Step{Pods: []Pod{zoned, {Namespace: "shop"}}}, columns{[]string{"rack", text.Zone}, []string{text.Zone}, true}},
+		"a workload without pod": {13, Step{Workloads: []Workload{{Namespace: "shop"}}}, columns{[]string{"rack", text.Zone}, nil, true}},
+	} {
+		r := &Report{Steps: []Step{test.step}}
+		r.Cluster.Levels = []report.Level{{TopologyKey: "rack", Domains: 13}, {TopologyKey: text.Zone, Domains: 2}, {TopologyKey: text.Hostname, Domains: test.nodes}}
+		s := (&writer{report: r}).stepText(0)
+		if diff := cmp.Diff(test.want, columns{s.keys, s.columns, s.namespaced}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Of one workload a table is shown where its pods are not.
+func TestManyPodsOfOneWorkload(t *testing.T) {
+	for pods, table := range map[int]bool{text.MaxPods: false, text.MaxPods + 1: true} {
+		s := Step{Workloads: []Workload{{Kind: "Deployment", Namespace: "default", Name: "web"}}}
+		for range pods {
+			s.Pods = append(s.Pods, Pod{Namespace: "default", Workload: "deployment/web", Node: "n"})
+		}
+		out := write(t, &Report{Steps: []Step{s}}, "text", report.Options{})
+		if strings.Contains(out, "Use --all") != table || strings.Contains(out, "DESIRED") != table {
+			t.Errorf("%d pods; want a table %t:\n%s", pods, table, out)
+		}
+	}
+}
+
+// A rollout that is stuck names the pods that are not created; only those of other workloads are named once more.
+func TestNotCreatedOnce(t *testing.T) {
+	of := func(kind, namespace, name string) Workload {
+		return Workload{Kind: kind, Namespace: namespace, Name: name, NotCreated: []string{name + "-1"}}
+	}
+	s := Step{Rollouts: []Rollout{{Kind: "StatefulSet", Namespace: "shop", Name: "db"}},
+		Workloads: []Workload{of("StatefulSet", "shop", "db"), of("Deployment", "shop", "db"), of("StatefulSet", "other", "db"), of("StatefulSet", "shop", "etcd")}}
+	w := &writer{report: &Report{Steps: []Step{s}}}
+	w.notCreated(w.stepText(0))
+	want := "Not created: shop/deployment/db: db-1\nNot created: other/statefulset/db: db-1\nNot created: shop/statefulset/etcd: etcd-1\n"
+	if diff := cmp.Diff(want, string(w.Bytes())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	pods := []Pod{{Namespace: "shop", Workload: "deployment/web"}, {Namespace: "shop", Workload: "deployment/web"}}
+	if got := w.stepText(0).waiting(pods); got != "2 pods of deployment/web in namespace shop" {
+		t.Errorf("waiting are %s", got)
 	}
 }
 
@@ -266,18 +342,4 @@ func TestDetailsShortened(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, all)
 		}
 	}
-}
-
-// storedReport is the walkthrough's.
-func storedReport(t testing.TB) *Report {
-	t.Helper()
-	data, err := os.ReadFile("testdata/stored/report.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Decode("report.json", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }

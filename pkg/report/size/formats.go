@@ -1,8 +1,6 @@
 package size
 
 import (
-	"slices"
-
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
@@ -19,17 +17,7 @@ var Formats = report.Formats[Report]{
 		}
 		return t.Bytes()
 	}),
-	report.JSON(complete),
-	report.YAML(complete),
+	report.JSON[Report](),
+	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
-}
-
-// complete puts an empty list in the place of each missing one that the schema requires.
-func complete(r *Report) *Report {
-	c := *r
-	c.Head, c.Groups = report.CompleteHead(r.Head), report.List(slices.Clone(r.Groups))
-	for i := range c.Groups {
-		c.Groups[i].Zones = report.List(c.Groups[i].Zones)
-	}
-	return &c
 }

@@ -11,7 +11,7 @@ const Kind = "SizeReport"
 // Report is the cheapest cluster on which everything is placed, and comes back after the failures that were asked for.
 type Report struct {
 	report.Head
-	// Found tells whether there is one. If not, Fewer holds what happens on the largest that was tried.
+	// Found says whether there is one. If not, Fewer holds what happens on the largest that was tried.
 	Found bool `json:"found"`
 	// Survive are the topology keys of which any one domain may fail, Mode is how.
 	Survive []string `json:"survive,omitempty"`
@@ -25,7 +25,7 @@ type Report struct {
 	// nodes were searched.
 	Cost       *float64 `json:"cost,omitempty"`
 	CostBefore *float64 `json:"costBefore,omitempty"`
-	// Proven tells that all cheaper clusters were tried or have too few resources. Otherwise the search reached its bound.
+	// Proven means that all cheaper clusters were tried or have too few resources. Otherwise the search reached its bound.
 	Proven bool `json:"proven"`
 	// Tried is how many clusters were run.
 	Tried int `json:"tried"`
@@ -40,7 +40,7 @@ type Report struct {
 // Group is a number of nodes that are alike.
 type Group struct {
 	Name string `json:"name"`
-	// Kept tells that its number was not searched.
+	// Kept means that its number was not searched.
 	Kept bool `json:"kept,omitempty"`
 	// Price is what a node costs in an hour; missing where that is not known.
 	Price *float64 `json:"price,omitempty"`

@@ -20,7 +20,7 @@ type Report struct {
 	Key string `json:"key"`
 	// Step is the step after which the clusters are looked at.
 	Step string `json:"step"`
-	// Workloads are those of which skew and blast radius are told, as kind/name in lower case; empty: all but DaemonSets and bare pods.
+	// Workloads are those whose skew and blast radius are reported, as kind/name in lower case; empty: all but DaemonSets and bare pods.
 	Workloads []string `json:"workloads,omitempty"`
 	// Parameters are the names of what varies, the slowest first.
 	Parameters []string `json:"parameters"`
@@ -47,7 +47,7 @@ type Point struct {
 	Index int `json:"index"`
 	// Values are the point's, by parameter.
 	Values map[string]scenario.Scalar `json:"values"`
-	// Front tells that no other point of the report is better in one of these and worse in none: Pending pods, the blast radius of each
+	// Front means that no other point of the report is better in one of these and worse in none: Pending pods, the blast radius of each
 	// level, what a failure of each level leaves without a node, cost.
 	Front bool `json:"front"`
 	whatif.Found

@@ -21,7 +21,7 @@ func swept(t *testing.T) *Report {
 	s := &scenario.Scenario{Parameters: []string{"replicas"}}
 	var all []whatif.Found
 	for i := 1; i <= 30; i++ {
-		s.Points = append(s.Points, scenario.Point{Values: []scenario.Scalar{scenario.NewScalar(json.Number(strconv.Itoa(i)))}})
+		s.Points = append(s.Points, scenario.Point{Values: []scenario.Scalar{{Value: json.Number(strconv.Itoa(i))}}})
 		all = append(all, found(i, max(0, i-24)))
 	}
 	return New(base, s, 0, all, nil, "key", whatif.Options{}, "v0.1.0")

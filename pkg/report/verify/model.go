@@ -67,7 +67,7 @@ type Divergence struct {
 	Name      string `json:"name"`
 	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
 	Workload string `json:"workload,omitempty"`
-	// At is the second in which the pod got its node, as far as the dump tells, in the form of RFC 3339; missing where it does not.
+	// At is the second in which the pod got its node, as far as the dump shows it, in the form of RFC 3339; otherwise missing.
 	At string `json:"at,omitempty"`
 	// Node is the pod's node, Best the best one, by name among equals; empty if every node was refused.
 	Node string `json:"node"`
@@ -98,7 +98,7 @@ type Pending struct {
 	Workload string `json:"workload,omitempty"`
 	// Node is where the scheduler would put the pod; empty if it is Pending in the replay, too.
 	Node string `json:"node,omitempty"`
-	// Preempts tells that other pods would have to make room for it.
+	// Preempts means that other pods would have to make room for it.
 	Preempts bool `json:"preempts,omitempty"`
 	// Message is kube-scheduler's text in the replay, Recorded that of the pod's PodScheduled condition.
 	Message  string `json:"message,omitempty"`
@@ -114,7 +114,7 @@ type Skipped struct {
 	Pods  []string `json:"pods"`
 }
 
-// Met tells whether the agreement is as high as was asked for. Where no pod had a choice, nothing speaks against it.
+// Met reports whether the agreement is as high as was asked for. Where no pod had a choice, nothing speaks against it.
 func (r *Report) Met() bool {
 	return r.MinAgreement == nil || 100*float64(r.Explained) >= *r.MinAgreement*float64(r.Choices)
 }

@@ -89,7 +89,7 @@ func LoadFS(fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
 	l := newLoader(path, opts)
 	l.fsys, l.dir, l.data = fsys, filepath.Dir(path), data
 	file := &scenario.File{}
-	// A Deployment that is given for a scenario would be told that each of its fields is unknown; its head says it all.
+	// For a Deployment in place of a scenario, its kind is the one error worth printing, not that each of its fields is unknown.
 	if file.APIVersion, file.Kind = manifest.Head(data); file.APIVersion != "" && file.Kind != "" {
 		if l.head(file); l.problems.Len() > 0 {
 			return nil, l.problems.Err()

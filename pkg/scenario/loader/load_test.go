@@ -1,8 +1,6 @@
 package loader
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/internal/golden"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -26,7 +25,7 @@ func TestErrors(t *testing.T) {
 			if err == nil {
 				t.Fatalf("%s is loaded: %+v", file, s)
 			}
-			golden(t, file+".txt", []byte(err.Error()+"\n"))
+			golden.Compare(t, file+".txt", err.Error()+"\n")
 		})
 	}
 }
@@ -205,24 +204,5 @@ func TestParseTarget(t *testing.T) {
 		if got := strings.TrimSpace(kind + " " + name); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", target, got, err, want)
 		}
-	}
-}
-
-var update = flag.Bool("update", false, "write the generated files and the golden files anew")
-
-// golden compares a file with what it should be, and writes it with -update.
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; write it with -update", err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is out of date, write it with -update (-want +got):\n%s", file, diff)
 	}
 }

@@ -20,7 +20,7 @@ const (
 	hiveCluster  = "apiVersion: hive.stackable.tech/v1alpha1\nkind: HiveCluster\nmetadata: {name: hive}\nspec: {image: {productVersion: 4.0.1}, metastore: {roleGroups: {default: {replicas: 1}}}}\n"
 )
 
-// near tells of each StatefulSet in the list how many terms of affinity to other pods, and how many replicas it has.
+// near returns how many terms of affinity to other pods, and how many replicas, each StatefulSet in the list has.
 func near(objects []cluster.Object) []string {
 	var found []string
 	for _, obj := range objects {

@@ -88,7 +88,7 @@ func (v *varier) scheduler(l *reader, given *scenario.Scheduler) *sched.Config {
 	return v.configs[key]
 }
 
-// keyOf tells what is written differently apart.
+// keyOf returns different keys for what is written differently.
 func keyOf(value any) string {
 	key, err := json.Marshal(value)
 	if err != nil { // it has been read from JSON

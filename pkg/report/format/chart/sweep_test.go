@@ -34,9 +34,9 @@ func recovered(f whatif.Found, stranded int, cost float64) whatif.Found {
 
 func scalar(value string) scenario.Scalar {
 	if _, err := strconv.ParseFloat(value, 64); err == nil {
-		return scenario.NewScalar(json.Number(value))
+		return scenario.Scalar{Value: json.Number(value)}
 	}
-	return scenario.NewScalar(value)
+	return scenario.Scalar{Value: value}
 }
 
 // swept is a sweep over the parameters, each of which has values after its name: every combination comes to what is said of it.

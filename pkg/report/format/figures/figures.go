@@ -81,7 +81,7 @@ func Against(value, base float64) text.Style {
 func WorkloadNames(opts metric.Options) []string {
 	var names []string
 	for _, owner := range opts.Workloads {
-		names = append(names, metric.Name(owner))
+		names = append(names, owner.Qualified())
 	}
 	return names
 }

@@ -39,13 +39,12 @@ func (r *reports) page() *page.Page {
 	return page
 }
 
-// walkthrough is the stored reports of the kind walkthrough.
+// walkthrough is the stored reports of the kind walkthrough, in which one pod alone has kept its cycle.
 func walkthrough(t *testing.T) *reports {
 	t.Helper()
 	r := &reports{Report: &run.Report{}, Blast: &blast.Report{}}
-	load(t, "../../../run/testdata/stored/report.json", r.Report)
-	load(t, "../../../blast/testdata/stored/blast.json", r.Blast)
-	r.Report.Steps[4].Pods[0].Cycle = nil // as without --explain
+	load(t, "../../../run/testdata/walkthrough.json", r.Report)
+	load(t, "../../../blast/testdata/walkthrough.json", r.Blast)
 	return r
 }
 

@@ -99,8 +99,8 @@ func (p *Page) refusals(c *report.Cycle) {
 	p.Table("    ", rows...)
 }
 
-// scores writes the table: a row a node, a column each for the plugins that tell the nodes apart. What all nodes have alike moves
-// nothing, and is one line below.
+// scores writes the table: a row for each node, a column for each plugin whose scores differ. Scores that are equal on all nodes
+// decide nothing, and share one line below.
 func (p *Page) scores(c *report.Cycle) {
 	shown := p.shownOf(c.Candidates)
 	apart, alike := Columns(c.Candidates)

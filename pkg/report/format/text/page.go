@@ -151,13 +151,13 @@ func (p *Page) Some(names []string) string {
 }
 
 // UpTo shows each of n things, and counts those that are too many.
-func (p *Page) UpTo(n int, one, several string, tell func(i int)) {
+func (p *Page) UpTo(n int, one, several string, show func(i int)) {
 	for i := range n {
 		if i == MaxDetails && !p.All {
 			p.More(n-i, one, several)
 			return
 		}
-		tell(i)
+		show(i)
 	}
 }
 

@@ -1,0 +1,113 @@
+package advice
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
+)
+
+func figured(name string, pending int, radius float64, moved, complexity int) Candidate {
+	zone := metric.LevelMetrics{TopologyKey: v1.LabelTopologyZone, Radius: radius, Skew: 1}
+	return Candidate{Name: name, complexity: complexity, Found: whatif.Found{Moved: moved, Metrics: metric.Metrics{Pending: pending, Levels: []metric.LevelMetrics{zone}}}}
+}
+
+// Every figure in the order in which they decide. What a rollout comes to counts only if it ends.
+func TestFigures(t *testing.T) {
+	c := figured("", 1, 0.5, 0, 0)
+	c.Levels[0].Failures = []metric.FailureMetrics{{Stranded: 2}}
+	c.Levels = append(c.Levels, metric.LevelMetrics{TopologyKey: v1.LabelHostname, Radius: 0.25, Skew: 2})
+	before := []goal{{"stranded by the loss of a zone", 2}, {"radius of a zone", 0.5}, {"radius of a node", 0.25}}
+	skews := []goal{{"skew over zone", 1}, {"skew over hostname", 2}}
+	check := func(groups ...[]goal) {
+		t.Helper()
+		want := []goal{{"Pending", 1}}
+		for _, group := range groups {
+			want = append(want, group...)
+		}
+		if diff := cmp.Diff(want, c.figures(), cmp.AllowUnexported(goal{})); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	check(before, skews)
+	c.Rollout = &CandidateRollout{Metrics: metric.Metrics{Pending: 3, Levels: []metric.LevelMetrics{{TopologyKey: v1.LabelTopologyZone, Radius: 0.75, Skew: 4}}}}
+	check([]goal{{"the rollout", doesNotEnd}}, before, skews)
+	c.Rollout.Ends, c.Strategy = true, "maxUnavailable 1"
+	c.Trials = &CandidateTrials{WorstPending: 5, Radius: []TrialRadius{{TopologyKey: v1.LabelTopologyZone, Worst: 1}}}
+	check([]goal{{"the rollout", endsOtherwise}, {"Pending after a rollout", 3}}, before, []goal{{"radius of a zone after a rollout", 0.75},
+		{"Pending in the worst trial", 5}, {"radius of a zone in the worst trial", 1}}, skews, []goal{{"skew over zone after a rollout", 4}})
+}
+
+// The front comes first, though worse has as few Pending pods as the first. Of those with the same figures the one that moves fewer pods
+// comes first, then the simpler one.
+func TestRank(t *testing.T) {
+	candidates := []Candidate{figured("worse", 0, 0.6, 0, 0), figured("complex", 0, 0.5, 0, 2), figured("moves", 0, 0.5, 1, 0),
+		figured("narrow", 1, 0.1, 0, 0), figured("simple", 0, 0.5, 0, 1)}
+	rank(candidates)
+	var got [][4]string
+	for _, c := range candidates {
+		got = append(got, [4]string{c.Name, c.SameAs, c.BeatenBy, c.BeatenIn})
+	}
+	want := [][4]string{{"simple"}, {"complex", "simple"}, {"moves", "simple"}, {"narrow"}, {"worse", "", "simple", "radius of a zone (50% against 60%)"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Figures that only one of the two has, such as those after a rollout that ends, are not compared.
+func TestAgainst(t *testing.T) {
+	a, b := figured("a", 0, 0.5, 0, 0), figured("b", 2, 0.25, 0, 0)
+	a.Rollout, b.Rollout = &CandidateRollout{Ends: true, Metrics: metric.Metrics{Pending: 3}}, &CandidateRollout{}
+	a.goals, b.goals = a.figures(), b.figures()
+	better, worse := a.Against(&b)
+	want := [][]string{{"Pending (0 against 2)", "the rollout (ends against never ends)"}, {"radius of a zone (50% against 25%)"}}
+	if diff := cmp.Diff(want, [][]string{better, worse}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A rollout that ends and leaves the pods as they were is unharmed.
+func TestUnharmed(t *testing.T) {
+	for name, test := range map[string]struct {
+		after CandidateRollout
+		want  bool
+	}{
+		"as before":        {CandidateRollout{Ends: true, Metrics: figured("", 1, 0.5, 0, 0).Metrics}, true},
+		"never ends":       {CandidateRollout{Metrics: figured("", 1, 0.5, 0, 0).Metrics}, false},
+		"more are Pending": {CandidateRollout{Ends: true, Metrics: figured("", 2, 0.5, 0, 0).Metrics}, false},
+		"a larger radius":  {CandidateRollout{Ends: true, Metrics: figured("", 1, 0.6, 0, 0).Metrics}, false},
+	} {
+		c := trial{Candidate: figured("", 1, 0.5, 0, 0)}
+		c.Rollout = &test.after
+		if got := c.unharmed(); got != test.want {
+			t.Errorf("%s: unharmed %t", name, got)
+		}
+		c.Levels[0].Skew = 0
+		if c.unharmed() {
+			t.Errorf("%s: unharmed, though less evenly spread", name)
+		}
+	}
+}
+
+// The worst trial is the first with the most Pending pods and the largest radius at the first level that differs.
+func TestSumUp(t *testing.T) {
+	var found []*metric.Metrics
+	for _, of := range []struct {
+		pending int
+		zone    float64
+	}{{0, 0.5}, {2, 0.5}, {2, 0.75}, {2, 0.25}, {1, 1}, {0, 0.5}, {2, 0.75}} {
+		m := figured("", of.pending, of.zone, 0, 0).Metrics
+		m.Levels = append([]metric.LevelMetrics{{TopologyKey: "region", Radius: 1}}, m.Levels...)
+		found = append(found, &m)
+	}
+	got := sumUp(found, 7)
+	got.Low, got.High = 0, 0
+	want := &CandidateTrials{N: 7, Seed: 7, MedianPending: 2, WorstPending: 2, SomePending: 5, WorstSeed: 9,
+		Radius: []TrialRadius{{"region", 1, 1}, {v1.LabelTopologyZone, 0.5, 1}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

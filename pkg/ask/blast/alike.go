@@ -1,0 +1,119 @@
+package blast
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/alike"
+	"github.com/faultline/faultline/pkg/engine/sched"
+)
+
+// kinds returns a function that maps nodes to the same text if for schedulers and controllers they differ only in names that nothing
+// mentions, and so do their pods. What comes of the loss of one is then, but for these names, what can come of the loss of the other: the
+// order of the nodes still decides ties, as chance does in a real cluster.
+func kinds(state *cluster.State, config *sched.Config) (func(node string) string, error) {
+	encoded, err := config.Encode()
+	if err != nil {
+		return nil, err
+	}
+	arguments, err := yaml.YAMLToJSON(encoded)
+	if err != nil {
+		return nil, err
+	}
+	var classes alike.Pods
+	on, single, aged := map[string][]string{}, map[string]bool{}, agesCount(state)
+	for _, pod := range state.Pods {
+		controller := metav1.GetControllerOfNoCopy(pod)
+		switch of := pod.Spec.NodeName; {
+		case replica(pod):
+			class := classes.Class(pod)
+			if !cluster.Terminal(pod) {
+				on[of] = append(on[of], class+life(pod, aged))
+			}
+		case !cluster.Terminal(pod), controller != nil && controller.Kind == "Job": // whose ended pods count
+			single[of] = true
+		}
+	}
+	names := sync.OnceValue(func() *alike.Names {
+		names := alike.NewNames(state.Nodes, v1.LabelHostname)
+		names.Mention(string(arguments))
+		for look := range classes.Looks() {
+			names.Mention(look)
+		}
+		for _, obj := range state.Objects() {
+			pod, isPod := obj.(*v1.Pod)
+			switch {
+			case isPod && replica(pod):
+				names.Mention(pod.Status.NominatedNodeName)
+			case isPod:
+				elsewhere := *pod
+				elsewhere.Spec.NodeName = ""
+				names.Mention(alike.Text(&elsewhere))
+			case cluster.KindOf(obj) != "Node":
+				names.Mention(alike.Text(obj))
+			}
+		}
+		return names
+	})
+	nodes := state.NodesByName()
+	return func(name string) string {
+		if single[name] {
+			return name
+		}
+		plain := *nodes[name]
+		plain.Annotations, plain.Status.Conditions = nil, nil // but for whether it answers, nobody reads them
+		slices.Sort(on[name])
+		return fmt.Sprint(names().Look(&plain), cluster.Answers(nodes[name]), on[name])
+	}, nil
+}
+
+// replica reports whether the pod can be like others. Any but a ReplicaSet's without volumes has something of its own.
+func replica(pod *v1.Pod) bool {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	return controller != nil && controller.Kind == "ReplicaSet" && len(pod.Spec.Volumes) == 0
+}
+
+// life is what became of a pod since it was created, as far as schedulers and controllers read it.
+func life(pod *v1.Pod, aged bool) string {
+	text := " " + string(pod.Status.Phase)
+	if podutil.IsPodReady(pod) {
+		text += " ready"
+	}
+	if pod.DeletionTimestamp != nil || len(pod.Finalizers) > 0 {
+		text += alike.Text(&metav1.ObjectMeta{
+			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds, Finalizers: pod.Finalizers,
+		})
+	}
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		text += alike.Text(container.Resources) + alike.Text(container.AllocatedResources) // a resize in progress
+	}
+	if aged {
+		text += alike.Text(pod.CreationTimestamp) + alike.Text(pod.Status)
+	}
+	return text
+}
+
+// agesCount reports whether somebody could choose among pods by age: preemption, or a controller that scales down.
+func agesCount(state *cluster.State) bool {
+	rolling := map[types.UID]bool{}
+	for _, set := range state.ReplicaSets {
+		if replicas, _ := cluster.Replicas(set); replicas > 0 {
+			deployment := metav1.GetControllerOfNoCopy(set)
+			if deployment != nil && rolling[deployment.UID] {
+				return true
+			}
+			if deployment != nil {
+				rolling[deployment.UID] = true
+			}
+		}
+	}
+	return len(state.HorizontalPodAutoscalers) > 0 || alike.Preempt(state.Objects())
+}

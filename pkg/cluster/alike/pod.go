@@ -1,0 +1,90 @@
+package alike
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Pods sorts pods into classes of the same look: what the scheduler sees of them, without their names, nodes and status. The zero value is
+// empty.
+type Pods struct {
+	classes map[string]string // what a class looks like → its short name
+	known   map[template]string
+}
+
+// template finds the class of a pod again: pods of one template share its containers.
+type template struct {
+	container *v1.Container
+	owner     string
+	revision  string
+}
+
+// Identities are the labels that distinguish the pods of a StatefulSet.
+var Identities = []string{appsv1.PodIndexLabel, appsv1.StatefulSetPodNameLabel}
+
+// Class returns the short name of the pod's class. A pod without a controller is the only one of its class.
+func (p *Pods) Class(pod *v1.Pod) string {
+	owner, ordinal := "", false
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		owner, ordinal = string(ref.UID), ref.Kind == "StatefulSet"
+	}
+	id := template{owner: owner, revision: pod.Labels[appsv1.ControllerRevisionHashLabelKey]}
+	if len(pod.Spec.Containers) > 0 {
+		id.container = &pod.Spec.Containers[0]
+	}
+	if class, found := p.known[id]; found && owner != "" {
+		return class
+	}
+	kept := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Labels: pod.Labels}, Spec: pod.Spec}
+	kept.Spec.NodeName = ""
+	if ordinal {
+		kept.Labels, kept.Spec.Hostname = maps.Clone(pod.Labels), ""
+		for _, identity := range Identities {
+			delete(kept.Labels, identity)
+		}
+	}
+	if owner == "" {
+		kept.Name = pod.Name
+	}
+	look := owner + Text(&kept)
+	if p.classes == nil {
+		p.classes = map[string]string{}
+	}
+	class, found := p.classes[look]
+	if !found {
+		class = fmt.Sprintf("class %d", len(p.classes))
+		p.classes[look] = class
+	}
+	if p.known == nil {
+		p.known = map[template]string{}
+	}
+	p.known[id] = class
+	return class
+}
+
+// Looks are the looks of the classes, in no order.
+func (p *Pods) Looks() iter.Seq[string] { return maps.Keys(p.classes) }
+
+// Release lets go of the pods that it has seen; classes keep their names.
+func (p *Pods) Release() { p.known = nil }
+
+// Preempt reports whether one of the objects' pods could make room for another.
+func Preempt(objs []cluster.Object) bool {
+	for _, obj := range objs {
+		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault {
+			return true
+		}
+		if spec, _ := cluster.PodSpec(obj); spec != nil && (spec.PriorityClassName != "" || spec.Priority != nil && *spec.Priority != 0) {
+			return true
+		}
+	}
+	return false
+}
