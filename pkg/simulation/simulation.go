@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -38,6 +39,8 @@ type Result struct {
 	Steps   []Step
 	// Notes are what was assumed or added before the first step.
 	Notes []string
+	// Cycles counts the scheduling cycles of the run.
+	Cycles sched.Cycles
 
 	initial mark // before the first step
 }
@@ -90,6 +93,7 @@ func (w *World) Run(ctx context.Context, s *scenario.Scenario, opts Options) (*R
 		return nil, err
 	}
 	w.Record, w.engine.Record, w.engine.Progress = nil, nil, nil
+	before := w.engine.Cycles()
 	r := &run{World: w, scenario: s, opts: opts}
 	result, state, err := r.begin(ctx)
 	if err != nil {
@@ -101,6 +105,7 @@ func (w *World) Run(ctx context.Context, s *scenario.Scenario, opts Options) (*R
 			return nil, err
 		}
 	}
+	result.Cycles = w.engine.Cycles().Since(before)
 	return result, nil
 }
 

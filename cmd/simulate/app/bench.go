@@ -27,6 +27,7 @@ type benchmarks struct {
 	baseline string
 	slower   string
 	allowed  float64 // fraction of the CPU time
+	plain    bool
 	paths    []string
 	names    []string // of the scenarios, parallel to paths
 }
@@ -36,8 +37,8 @@ func newBench(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [SCENARIO|FOLDER...]",
 		Short: "Measure how long scenarios take, or whether they take longer than before",
-		Long: `Measure how long scenarios take: CPU time and allocations per pod, and each plugin's share, in Go's benchmark format, which
-benchstat reads. Folders are searched for files named ` + loader.FileName + `; the default is the working directory. Expectations are
+		Long: `Measure how long scenarios take: CPU time and allocations per pod, for how many pods plugins were spared what they had answered
+before, and each plugin's share, in Go's benchmark format, which benchstat reads. Folders are searched for files named ` + loader.FileName + `; the default is the working directory. Expectations are
 not checked.
 
 With --baseline, compare with an earlier output instead. CPU time is measured in units of a fixed piece of work that is timed
@@ -63,6 +64,7 @@ significantly and in two rounds of measurements. The exit code is then 3.`,
 	flags.IntVar(&b.count, "count", 10, "measure each scenario `N` times; with --baseline, 2N times")
 	flags.StringVar(&b.baseline, "baseline", "", "compare with `FILE`, the output of an earlier simulate bench on the same machine")
 	flags.StringVar(&b.slower, "max-regression", "10%", "allow this much more CPU time, in `PERCENT`; needs --baseline")
+	registerPlain(cmd, &b.plain)
 	return cmd
 }
 
@@ -115,7 +117,7 @@ func (b *benchmarks) find(args []string) error {
 	var problems []error
 	named := map[string]string{}
 	for _, path := range b.paths {
-		loaded, err := loader.Load(path, loader.Options{})
+		loaded, err := loader.Load(path, loader.Options{Plain: b.plain})
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -137,7 +139,7 @@ func (b *benchmarks) each(ctx context.Context, s streams, measure func(name stri
 	bar.unit = "scenarios"
 	defer bar.done()
 	for i, path := range b.paths {
-		loaded, err := loader.Load(path, loader.Options{})
+		loaded, err := loader.Load(path, loader.Options{Plain: b.plain})
 		if err != nil {
 			return asInput(err)
 		}

@@ -26,6 +26,7 @@ type input struct {
 	seed            uint64
 	explain         bool
 	strict          bool
+	plain           bool
 	assume          bool             // make up nodes if none are given
 	depth           *placement.Depth // how much of each pod's scheduling cycle to keep
 	changes         changes
@@ -49,6 +50,7 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 	flags.StringVar(&i.arrivals, "arrivals", "", "`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)")
 	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")
 	registerStrict(cmd, &i.strict)
+	registerPlain(cmd, &i.plain)
 	i.operators.register(cmd)
 	// The only possible error is an unknown flag.
 	_ = cmd.RegisterFlagCompletionFunc("ties", cobra.FixedCompletions([]string{"upstream", "random"}, cobra.ShellCompDirectiveNoFileComp))
@@ -58,6 +60,11 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 // registerStrict adds --strict, for the commands that read dumps.
 func registerStrict(cmd *cobra.Command, strict *bool) {
 	cmd.Flags().BoolVar(strict, "strict", false, "reject a dump with anything that this release does not know, instead of setting it aside with a note")
+}
+
+// registerPlain adds --plain, for the commands that run the scheduler.
+func registerPlain(cmd *cobra.Command, plain *bool) {
+	cmd.Flags().BoolVar(plain, "plain", false, "ask the scheduler's plugins everything anew for each pod: the same answer, many times slower")
 }
 
 // registerExplain adds --explain, for the commands that report decisions.
@@ -114,7 +121,7 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
 	byFlags := len(i.cluster)+len(i.files) > 0
-	opts := loader.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Assume: i.assume, Strict: i.strict}
+	opts := loader.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Assume: i.assume, Strict: i.strict, Plain: i.plain}
 	var err error
 	if opts.Operators, err = i.operators.options(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/outcome"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 func newRun(s streams) *cobra.Command {
@@ -24,6 +26,7 @@ func newRun(s streams) *cobra.Command {
 	var out output
 	var base baseline
 	var every outcomes
+	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO]",
 		Short: "Run a scenario, or place the pods of files on a cluster",
@@ -56,6 +59,11 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			result, err := in.run(cmd, s, args)
 			if err != nil {
 				return err
+			}
+			if verbose {
+				cycles := result.Cycles
+				fmt.Fprintf(s.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
+					words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
 			}
 			judged, err := judge(cmd, s, result)
 			if err != nil {
@@ -97,6 +105,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	every.register(cmd)
 	out.register(cmd, run.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print one line per step")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }

@@ -32,6 +32,7 @@ type tests struct {
 	verbose bool
 	junit   string
 	update  bool
+	plain   bool
 }
 
 func newTest(s streams) *cobra.Command {
@@ -57,7 +58,7 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 			if err != nil {
 				return asInput(err)
 			}
-			tested, err := loadTested(files, pattern)
+			tested, err := t.load(files, pattern)
 			if err != nil {
 				return asInput(err)
 			}
@@ -79,6 +80,7 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list every step and expectation")
 	cmd.Flags().StringVar(&t.junit, "junit", "", "also write a JUnit report to this `FILE`, one suite per scenario")
 	cmd.Flags().BoolVar(&t.update, "update", false, "write placements.golden.yaml beside each scenario instead of comparing with it")
+	registerPlain(cmd, &t.plain)
 	return cmd
 }
 
@@ -140,24 +142,24 @@ func readable(path string) error {
 	return manifest.Regular(path, info)
 }
 
-// loadTested reads the scenarios that match the pattern. An invalid one is kept with its error; its name is unknown, so only its path can
+// load reads the scenarios that match the pattern. An invalid one is kept with its error; its name is unknown, so only its path can
 // match.
-func loadTested(files []string, pattern *regexp.Regexp) ([]*tested, error) {
+func (t *tests) load(files []string, pattern *regexp.Regexp) ([]*tested, error) {
 	var all []*tested
 	for _, file := range files {
-		t := &tested{file: file, path: file}
+		one := &tested{file: file, path: file}
 		if filepath.Base(file) == loader.FileName {
-			t.path = filepath.Dir(file)
+			one.path = filepath.Dir(file)
 		}
-		t.GoldenFile = expect.GoldenFile(file)
-		t.Scenario, t.Err = loader.Load(file, loader.Options{})
-		if !pattern.MatchString(t.path) && (t.Scenario == nil || !pattern.MatchString(t.Scenario.Name)) {
+		one.GoldenFile = expect.GoldenFile(file)
+		one.Scenario, one.Err = loader.Load(file, loader.Options{Plain: t.plain})
+		if !pattern.MatchString(one.path) && (one.Scenario == nil || !pattern.MatchString(one.Scenario.Name)) {
 			continue
 		}
-		if t.Err != nil {
-			t.status = exitInput
+		if one.Err != nil {
+			one.status = exitInput
 		}
-		all = append(all, t)
+		all = append(all, one)
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("--run %s: none of %s matches", pattern, words.Count(len(files), "scenario"))

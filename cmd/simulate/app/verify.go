@@ -86,6 +86,7 @@ they were, from their scheduling until their deletion.`,
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "`FILE` of the cluster's KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
 	registerStrict(cmd, &opts.Strict)
+	registerPlain(cmd, &opts.Plain)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the pods with more than one feasible node are on one of the best")
 	out.register(cmd, verify.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict")

@@ -62,8 +62,8 @@ func Write(w io.Writer, scenario string, samples []Sample) error {
 		line := fmt.Sprintf("Benchmark%s\t%d\t%d ns/op\t%d %s\t%d %s\t%g %s", Name(scenario), s.Runs,
 			s.Wall.Nanoseconds(), s.CPU.Nanoseconds(), cpuUnit, s.Calibration.Nanoseconds(), calibrationUnit, s.Pods, podsUnit)
 		if s.Pods > 0 {
-			line += fmt.Sprintf("\t%.0f pods/s\t%.0f ns/pod\t%.0f B/pod\t%.0f allocs/pod",
-				s.Pods/s.Wall.Seconds(), float64(s.Wall.Nanoseconds())/s.Pods, s.Bytes/s.Pods, s.Allocs/s.Pods)
+			line += fmt.Sprintf("\t%.0f pods/s\t%.0f ns/pod\t%.0f B/pod\t%.0f allocs/pod\t%g kept-cycles/op\t%g plain-cycles/op",
+				s.Pods/s.Wall.Seconds(), float64(s.Wall.Nanoseconds())/s.Pods, s.Bytes/s.Pods, s.Allocs/s.Pods, s.Kept, s.Plain)
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err

@@ -16,9 +16,12 @@ func BenchmarkGate(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	run := func(ctx context.Context) (int, error) {
+	run := func(ctx context.Context) (work, error) {
 		result, err := simulation.Run(ctx, loaded, simulation.Options{})
-		return attempts(result), err
+		if err != nil {
+			return work{}, err
+		}
+		return work{pods: attempts(result)}, nil
 	}
 	for _, program := range []struct {
 		name   string
@@ -56,12 +59,12 @@ func BenchmarkGate(b *testing.B) {
 }
 
 // slowed keeps busy for that fraction of each run's CPU time once it has ended.
-func slowed(run func(context.Context) (int, error), part float64) func(context.Context) (int, error) {
-	return func(ctx context.Context) (int, error) {
+func slowed(run func(context.Context) (work, error), part float64) func(context.Context) (work, error) {
+	return func(ctx context.Context) (work, error) {
 		began := cpuTime()
-		pods, err := run(ctx)
+		done, err := run(ctx)
 		for end := cpuTime() + time.Duration(part*float64(cpuTime()-began)); cpuTime() < end; {
 		}
-		return pods, err
+		return done, err
 	}
 }

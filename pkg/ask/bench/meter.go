@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -31,6 +32,8 @@ type Sample struct {
 	// Calibration is the minimum CPU time of the fixed work that is done before and after each attempt.
 	Calibration   time.Duration
 	Bytes, Allocs float64
+	// Kept counts the scheduling cycles in which plugins were spared what they had answered before, Plain the others.
+	Kept, Plain float64
 }
 
 // Score returns the CPU time of a run in units of the calibration's.
@@ -38,9 +41,15 @@ func (s *Sample) Score() float64 { return s.CPU.Seconds() / s.Calibration.Second
 
 // Meter measures one scenario. It measures the whole process, so nothing else may run meanwhile.
 type Meter struct {
-	run   func(context.Context) (pods int, err error)
+	run   func(context.Context) (work, error)
 	clock clock
 	runs  int // per measurement
+}
+
+// work is what a run does.
+type work struct {
+	pods   int
+	cycles sched.Cycles
 }
 
 // clock is what a Meter measures with.
@@ -54,16 +63,16 @@ var machine = clock{wall: time.Now, cpu: cpuTime, calibrate: calibrate}
 
 // NewMeter runs the scenario once or twice, to warm up and to see how long it takes.
 func NewMeter(ctx context.Context, s *scenario.Scenario) (*Meter, error) {
-	return newMeter(ctx, func(ctx context.Context) (int, error) {
+	return newMeter(ctx, func(ctx context.Context) (work, error) {
 		result, err := simulation.Run(ctx, s, simulation.Options{})
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", s.Name, err)
+			return work{}, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		return attempts(result), nil
+		return work{attempts(result), result.Cycles}, nil
 	}, machine)
 }
 
-func newMeter(ctx context.Context, run func(context.Context) (int, error), by clock) (*Meter, error) {
+func newMeter(ctx context.Context, run func(context.Context) (work, error), by clock) (*Meter, error) {
 	m := &Meter{run: run, clock: by, runs: 1}
 	by.calibrate()
 	var took time.Duration
@@ -111,24 +120,29 @@ func (m *Meter) Sample(ctx context.Context) (Sample, error) {
 func (m *Meter) attempt(ctx context.Context) (Sample, error) {
 	var start, end runtime.MemStats
 	runtime.ReadMemStats(&start)
-	pods, cpu, began := 0, m.clock.cpu(), m.clock.wall()
+	var done work
+	cpu, began := m.clock.cpu(), m.clock.wall()
 	for range m.runs {
-		n, err := m.run(ctx)
+		run, err := m.run(ctx)
 		if err != nil {
 			return Sample{}, err
 		}
-		pods += n
+		done.pods += run.pods
+		done.cycles.Kept += run.cycles.Kept
+		done.cycles.Plain += run.cycles.Plain
 	}
 	wall, used := m.clock.wall().Sub(began), m.clock.cpu()-cpu
 	runtime.ReadMemStats(&end)
 	runs := float64(m.runs)
 	return Sample{
 		Runs:   m.runs,
-		Pods:   float64(pods) / runs,
+		Pods:   float64(done.pods) / runs,
 		Wall:   wall / time.Duration(m.runs),
 		CPU:    used / time.Duration(m.runs),
 		Bytes:  float64(end.TotalAlloc-start.TotalAlloc) / runs,
 		Allocs: float64(end.Mallocs-start.Mallocs) / runs,
+		Kept:   float64(done.cycles.Kept) / runs,
+		Plain:  float64(done.cycles.Plain) / runs,
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
@@ -66,7 +67,7 @@ func TestMeter(t *testing.T) {
 	const ms = time.Millisecond
 	f := &fake{calibrations: []time.Duration{1 * ms, 8 * ms, 7 * ms, 6 * ms, 9 * ms}}
 	runs := 0
-	meter, err := newMeter(t.Context(), func(context.Context) (int, error) {
+	meter, err := newMeter(t.Context(), func(context.Context) (work, error) {
 		f.wall += 30 * ms
 		if runs == 0 {
 			f.wall += 60 * ms
@@ -74,7 +75,7 @@ func TestMeter(t *testing.T) {
 		f.cpu += []time.Duration{50 * ms, 50 * ms, 12 * ms, 12 * ms, 12 * ms, 12 * ms, 11 * ms, 11 * ms, 11 * ms, 11 * ms, 13 * ms, 13 * ms, 13 * ms, 13 * ms}[runs]
 		runs++
 		garbage = make([]byte, 1<<16)
-		return 7, nil
+		return work{pods: 7, cycles: sched.Cycles{Kept: 5, Plain: 3}}, nil
 	}, f.clock())
 	if err != nil {
 		t.Fatal(err)
@@ -105,10 +106,10 @@ var garbage []byte
 func TestMeterOfALongRun(t *testing.T) {
 	f := &fake{calibrations: []time.Duration{time.Millisecond}}
 	runs := 0
-	meter, err := newMeter(t.Context(), func(context.Context) (int, error) {
+	meter, err := newMeter(t.Context(), func(context.Context) (work, error) {
 		f.wall += atLeast
 		runs++
-		return 1, nil
+		return work{pods: 1}, nil
 	}, f.clock())
 	if err != nil || runs != 1 || meter.runs != 1 {
 		t.Errorf("%d runs to warm up and %d in an attempt, want 1 and 1; %v", runs, meter.runs, err)
@@ -124,7 +125,7 @@ func TestCalibrate(t *testing.T) {
 
 func TestMeterError(t *testing.T) {
 	failed := errors.New("no answer")
-	if _, err := newMeter(context.Background(), func(context.Context) (int, error) { return 0, failed }, machine); !errors.Is(err, failed) {
+	if _, err := newMeter(context.Background(), func(context.Context) (work, error) { return work{}, failed }, machine); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -63,14 +63,14 @@ type score struct {
 // answers are what the node-local plugins have said about the nodes for the pods of a template, by slot.
 type answers struct {
 	verdicts []verdict
-	scores   []int64 // all plugins' for one node, then for the next
+	scores   []int32 // all plugins' for one node, then for the next
 }
 
 type verdict struct {
-	generation int64 // of the node that the filters have seen; 0: none
-	scored     int64 // of the node that the scores have seen
-	rejected   int   // the filter that rejected the node; if none did, the number of filters
-	status     *fwk.Status
+	generation int64       // of the node that was asked about; 0: none
+	status     *fwk.Status // the rejection, or nil
+	rejected   int32       // the filter that rejected the node; if none did, the number of filters
+	scored     bool        // whether scores holds those of the node
 }
 
 // Framework returns the profile, whose plugins have been built with the memo's registry. Nominated reports whether any pod without a node
@@ -125,7 +125,7 @@ func (t *template) answersFor(f *Framework) *answers {
 				locals++
 			}
 		}
-		a = &answers{verdicts: make([]verdict, nodes), scores: make([]int64, nodes*locals)}
+		a = &answers{verdicts: make([]verdict, nodes), scores: make([]int32, nodes*locals)}
 		t.answers[f] = a
 	}
 	return a
@@ -147,7 +147,7 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 	}
 	v := &f.answers.verdicts[slot]
 	if generation := f.memo.generations[slot]; v.generation != generation {
-		v.rejected, v.status = len(f.filters), nil
+		*v = verdict{rejected: int32(len(f.filters))}
 		for i, filter := range f.filters {
 			if !filter.local || state.GetSkipFilterPlugins().Has(filter.name) {
 				continue
@@ -157,14 +157,14 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 					return f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 				}
 				status.SetPlugin(filter.name)
-				v.rejected, v.status = i, status
+				v.rejected, v.status = int32(i), status
 				break
 			}
 		}
 		v.generation = generation
 	}
 	for _, i := range f.asked {
-		if i > v.rejected {
+		if i > int(v.rejected) {
 			break
 		}
 		if status := f.filters[i].Filter(ctx, state, pod, node); !status.IsSuccess() {
@@ -247,13 +247,14 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	for i, node := range nodes {
 		slot := slots[i]
 		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*locals:(slot+1)*locals]
-		generation := f.memo.generations[slot]
 		f.memo.asked = slot
+		known := v.generation == f.memo.generations[slot]
+		fits := true // the scores, into 32 bits
 		for p, plugin := range plugins {
 			score := &raw[i*len(plugins)+p]
 			score.Name = plugin.name
-			if plugin.local >= 0 && v.scored == generation {
-				score.Score = kept[plugin.local]
+			if plugin.local >= 0 && known && v.scored {
+				score.Score = int64(kept[plugin.local])
 				continue
 			}
 			points, status := plugin.Score(ctx, state, pod, node)
@@ -262,10 +263,11 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 			}
 			score.Score = points
 			if plugin.local >= 0 {
-				kept[plugin.local] = points
+				kept[plugin.local] = int32(points)
+				fits = fits && int64(int32(points)) == points
 			}
 		}
-		v.scored = generation
+		v.scored = known && fits
 	}
 	return true
 }

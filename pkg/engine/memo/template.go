@@ -34,7 +34,7 @@ type templateKey struct {
 	owner     types.UID // whose selector spreads the pods by default
 }
 
-// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 70 bytes.
+// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 50 bytes.
 const mostAnswers = 2_000_000
 
 // templateOf returns the pod's template, or nil for a pod that is bound to a node by name, as those of a DaemonSet are.

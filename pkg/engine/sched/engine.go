@@ -65,6 +65,7 @@ type Engine struct {
 	started int                           // number of pods that were given a start time
 	changed bool                          // whether placements and preemptions have changed the state since
 	changes int                           // number of changes so far: a rejection holds until the next
+	plain   int                           // number of cycles without a memo
 
 	// Of the current attempt.
 	victims  []placement.Preemption
@@ -355,6 +356,9 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	}
 	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(e.ctx), e.snapshot); err != nil {
 		return false, nil, err
+	}
+	if e.memo == nil {
+		e.plain++
 	}
 	profile.begin()
 	e.record(profile, next.Pod, result)

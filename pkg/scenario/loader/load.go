@@ -50,6 +50,8 @@ type Options struct {
 	// Assume puts nodes in the place of those that the files lack, and notes it: three zones of three nodes of 16 cores and 64Gi. It has
 	// no effect on scenario files. Default: a cluster without nodes is a problem.
 	Assume bool
+	// Plain has the scheduler ask its plugins everything anew for each pod; see sched.Config.Plain.
+	Plain bool
 	// Operators are given to those that expand custom resources, besides what the scenario says.
 	Operators OperatorOptions
 }

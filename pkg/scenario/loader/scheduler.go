@@ -51,6 +51,9 @@ func (l *reader) scheduler(given *scenario.Scheduler) *sched.Config {
 		l.problems.AddErrors(err)
 		return nil
 	}
+	if l.opts.Plain {
+		return config.Plain()
+	}
 	return config
 }
 
