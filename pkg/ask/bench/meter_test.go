@@ -139,7 +139,7 @@ func TestPlugins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pods, err := meter.run(context.Background()); pods != 500 || err != nil {
+	if pods, err := meter.run(context.Background()); pods.pods != 500 || err != nil {
 		t.Errorf("%d attempts, want 500; %v", pods, err)
 	}
 	times, err := meter.Plugins(context.Background())

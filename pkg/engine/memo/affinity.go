@@ -23,7 +23,8 @@ type affinity struct {
 	states map[looks]*affinityState
 	era    int
 	layout int
-	scored *affinityState // of the current pod; nil if upstream's PreScore has made its own
+	// Of the current pod; nil if upstream's PreFilter or PreScore has made its own.
+	filtered, scored *affinityState
 }
 
 // affinityState is what the plugin knows of pods that look alike to rules between pods, at a position of the log.
@@ -37,36 +38,68 @@ type affinityState struct {
 	score  scoreState
 }
 
-// filterState is the result of PreFilter.
+// filterState is the result of PreFilter, and what Filter said of nodes by it.
 type filterState struct {
 	known bool
 	state *framework.CycleState // nil if the plugin is skipped
+	sums
+	statuses []*fwk.Status // by slot
 }
 
 // scoreState is the result of PreScore, and the scores that nodes have by it.
 type scoreState struct {
 	known bool
 	data  fwk.StateData               // nil if the plugin is skipped
-	sums  map[string]map[string]int64 // of data: by topology key and value
-	terms int                         // number of pods' terms that are in sums. Without any, the plugin is skipped.
+	score map[string]map[string]int64 // of data: the sums by topology key and value
+	terms int                         // number of pods' terms that are in score. Without any, the plugin is skipped.
 
-	clock  int       // counts the changes of sums, from 1
-	keys   []keySums // of sums
-	scores []int64   // by slot
-	asked  []int     // by slot: when the score was asked for; 0: never
+	sums
+	scores []int64 // by slot
 }
 
-// keySums says when the sums of a topology key have changed last.
+// sums say when the sums of domains have changed, and when a plugin was asked about a node whose answer follows from those.
+type sums struct {
+	clock int // counts the changes, from 1
+	keys  []keySums
+	asked []int // by slot: the clock when the plugin was asked; 0: never
+}
+
 type keySums struct {
 	*domains
 	key     string
-	changed []int // by domain
+	changed []int // by domain: the clock after its last change
+}
+
+// fresh reports whether the last answer about the node holds.
+func (s *sums) fresh(slot int) bool {
+	asked := s.asked[slot]
+	for i := range s.keys {
+		if key := &s.keys[i]; key.changed[key.number[slot]] > asked {
+			return false
+		}
+	}
+	return asked > 0
+}
+
+// change notes that the sum of the node's domain has changed.
+func (s *sums) change(m *Memo, topologyKey string, slot int) {
+	s.clock++
+	for i := range s.keys {
+		if key := &s.keys[i]; key.key == topologyKey {
+			key.changed[key.number[slot]] = s.clock
+			return
+		}
+	}
+	domains := m.domainsOf(topologyKey)
+	s.keys = append(s.keys, keySums{domains: domains, key: topologyKey, changed: make([]int, len(domains.values))})
+	clear(s.asked)
 }
 
 // effect is what a pod of some class changes for the pods of a state.
 type effect struct {
-	refuses bool // it has a required anti-affinity to them
-	counts  bool // one of their required terms matches it
+	refuses bool     // it has a required anti-affinity to them
+	counts  bool     // one of their required terms matches it
+	keys    []string // topology keys of these terms
 	weights []weight
 }
 
@@ -77,6 +110,7 @@ type weight struct {
 
 // PreFilter is upstream's the first time, and brings its result up to date from then on.
 func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	a.filtered = nil
 	s := a.stateOf(pod)
 	if s == nil {
 		return a.InterPodAffinity.PreFilter(ctx, cycle, pod, nodes)
@@ -97,6 +131,8 @@ func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.
 			}
 			s.filter = filterState{known: true, state: framework.NewCycleState()}
 			s.filter.state.Write(affinityFilterKey, data)
+			s.filter.sums = sums{clock: 1, asked: make([]int, len(a.memo.infos))}
+			s.filter.statuses = make([]*fwk.Status, len(a.memo.infos))
 		}
 		return result, status
 	}
@@ -110,6 +146,7 @@ func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.
 	if !s.required() && reflect.ValueOf(data).Elem().FieldByName("existingClusterWideAntiAffinityCounts").Len() == 0 {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
+	a.filtered = s
 	cycle.Write(affinityFilterKey, data)
 	return nil, nil
 }
@@ -134,11 +171,8 @@ func (a *affinity) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.P
 			if err != nil {
 				return fwk.AsStatus(err)
 			}
-			s.score = scoreState{known: true, data: data, sums: sumsOf(data), terms: s.count(a), clock: 1}
-			s.score.scores, s.score.asked = make([]int64, len(a.memo.infos)), make([]int, len(a.memo.infos))
-			for key := range s.score.sums {
-				s.score.reads(a.memo, key)
-			}
+			s.score = scoreState{known: true, data: data, score: topologyScore(data), terms: s.count(a), scores: make([]int64, len(a.memo.infos))}
+			s.score.sums = sums{clock: 1, asked: make([]int, len(a.memo.infos))}
 		}
 		return status
 	}
@@ -226,7 +260,7 @@ func (s *affinityState) update(ctx context.Context, a *affinity) {
 			continue // a pod on a node that is gone, which no walk meets
 		}
 		if s.filter.known {
-			s.filter.change(ctx, a, s, e, change, a.memo.infos[slot])
+			s.filter.change(ctx, a, s, e, change, slot)
 		}
 		if s.score.known {
 			s.score.change(a.memo, e, change, slot)
@@ -234,7 +268,7 @@ func (s *affinityState) update(ctx context.Context, a *affinity) {
 	}
 }
 
-func (f *filterState) change(ctx context.Context, a *affinity, s *affinityState, e *effect, c change, info fwk.NodeInfo) {
+func (f *filterState) change(ctx context.Context, a *affinity, s *affinityState, e *effect, c change, slot int) {
 	if !e.refuses && !e.counts {
 		return
 	}
@@ -246,9 +280,31 @@ func (f *filterState) change(ctx context.Context, a *affinity, s *affinityState,
 	if c.delta < 0 {
 		move = a.InterPodAffinity.RemovePod
 	}
-	if status := move(ctx, f.state, s.pod.GetPod(), c.class.info, info); !status.IsSuccess() {
+	if status := move(ctx, f.state, s.pod.GetPod(), c.class.info, a.memo.infos[slot]); !status.IsSuccess() {
 		f.known = false
 	}
+	for _, key := range e.keys {
+		f.sums.change(a.memo, key, slot)
+	}
+}
+
+// Filter is upstream's, asked again when a count that it reads has changed. It reads those of the node's domains, but for pods with a
+// required affinity, which may go anywhere as long as there is no count at all. Where preemption tries what would be without some pods, it
+// does so on copies of nodes.
+func (a *affinity) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	s := a.filtered
+	if s == nil || len(s.pod.GetRequiredAffinityTerms()) > 0 {
+		return a.InterPodAffinity.Filter(ctx, cycle, pod, node)
+	}
+	slot := a.memo.asked
+	if a.memo.infos[slot] != node {
+		return a.InterPodAffinity.Filter(ctx, cycle, pod, node)
+	}
+	f := &s.filter
+	if !f.fresh(slot) {
+		f.statuses[slot], f.asked[slot] = a.InterPodAffinity.Filter(ctx, cycle, pod, node), f.clock
+	}
+	return f.statuses[slot]
 }
 
 func (f *scoreState) change(m *Memo, e *effect, c change, slot int) {
@@ -258,30 +314,17 @@ func (f *scoreState) change(m *Memo, e *effect, c change, slot int) {
 		if !found {
 			continue
 		}
-		if f.sums == nil { // skipped until now
+		if f.score == nil { // skipped until now
 			f.known = false
 			return
 		}
 		f.terms += c.delta
-		if f.sums[w.topologyKey] == nil {
-			f.sums[w.topologyKey] = map[string]int64{}
-			f.reads(m, w.topologyKey)
+		if f.score[w.topologyKey] == nil {
+			f.score[w.topologyKey] = map[string]int64{}
 		}
-		f.sums[w.topologyKey][value] += w.weight * int64(c.delta)
-		f.clock++
-		for _, key := range f.keys {
-			if key.key == w.topologyKey {
-				key.changed[key.number[slot]] = f.clock
-			}
-		}
+		f.score[w.topologyKey][value] += w.weight * int64(c.delta)
+		f.sums.change(m, w.topologyKey, slot)
 	}
-}
-
-// reads adds a topology key on which scores depend.
-func (f *scoreState) reads(m *Memo, key string) {
-	domains := m.domainsOf(key)
-	f.keys = append(f.keys, keySums{domains: domains, key: key, changed: make([]int, len(domains.values))})
-	clear(f.asked)
 }
 
 // Score is upstream's, asked again when a sum that it reads has changed.
@@ -291,11 +334,7 @@ func (a *affinity) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	}
 	f := &a.scored.score
 	slot := a.memo.slotOf(node, a.memo.asked)
-	fresh := f.asked[slot] > 0
-	for _, key := range f.keys {
-		fresh = fresh && key.changed[key.number[slot]] <= f.asked[slot]
-	}
-	if fresh {
+	if f.fresh(slot) {
 		return f.scores[slot], nil
 	}
 	score, status := a.InterPodAffinity.Score(ctx, cycle, pod, node)
@@ -341,11 +380,15 @@ func (s *affinityState) effectOf(a *affinity, c *class) *effect {
 	s.effects[c.id] = e
 	pod, other := s.pod.GetPod(), c.info.GetPod()
 	for _, term := range c.info.GetRequiredAntiAffinityTerms() {
-		e.refuses = e.refuses || term.Matches(pod, s.labels)
+		if term.Matches(pod, s.labels) {
+			e.refuses, e.keys = true, append(e.keys, term.TopologyKey)
+		}
 	}
 	for _, terms := range [][]fwk.AffinityTerm{s.pod.GetRequiredAffinityTerms(), s.pod.GetRequiredAntiAffinityTerms()} {
 		for _, term := range terms {
-			e.counts = e.counts || term.Matches(other, nil)
+			if term.Matches(other, nil) {
+				e.counts, e.keys = true, append(e.keys, term.TopologyKey)
+			}
 		}
 	}
 	weigh := func(term *fwk.AffinityTerm, by int32, pod *v1.Pod, namespace labels.Set) {
@@ -371,8 +414,8 @@ func (s *affinityState) effectOf(a *affinity, c *class) *effect {
 	return e
 }
 
-// sumsOf returns the map in which the plugin keeps its sums. Upstream exports neither it nor another way to change it.
-func sumsOf(data fwk.StateData) map[string]map[string]int64 {
+// topologyScore returns the map in which the plugin keeps its sums. Upstream exports neither it nor another way to change it.
+func topologyScore(data fwk.StateData) map[string]map[string]int64 {
 	sums := reflect.ValueOf(data).Elem().FieldByName("topologyScore")
 	return *(*map[string]map[string]int64)(sums.Addr().UnsafePointer())
 }

@@ -138,6 +138,7 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 	if f.next = slot + 1; f.next == len(f.memo.infos) {
 		f.next = 0
 	}
+	f.memo.asked = slot
 	if f.answers == nil || f.nominated() && len(f.NominatedPodsForNode(f.memo.names[slot])) > 0 {
 		status := f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 		if status.IsSuccess() {

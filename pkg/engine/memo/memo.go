@@ -153,7 +153,7 @@ func (m *Memo) arrange() {
 		m.empty[slot] = empty{info}
 	}
 	m.layout++
-	m.templates = templates{}
+	m.asked, m.templates = 0, templates{}
 }
 
 // domains are the values of a topology key, numbered.
@@ -161,6 +161,17 @@ type domains struct {
 	values []string // by number; "" is also that of the nodes without the key
 	number []int    // by slot
 	absent []bool   // by slot: nodes without the key
+}
+
+// places is the number of different places that nodes can have: in each domain, with the key and without.
+func (d *domains) places() int { return 2 * len(d.values) }
+
+// placeOf returns the node's place, which is odd without the key.
+func (d *domains) placeOf(slot int) int {
+	if d.absent[slot] {
+		return 2*d.number[slot] + 1
+	}
+	return 2 * d.number[slot]
 }
 
 func (m *Memo) domainsOf(key string) *domains {

@@ -24,9 +24,10 @@ import (
 // those of PreScore by the selectors of its constraints. Upstream's states have unexported types with exported fields.
 type spread struct {
 	*podtopologyspread.PodTopologySpread
-	memo   *Memo
-	lens   *lens
-	scored *spreadState // of the current pod; nil if upstream's PreScore has made its own
+	memo *Memo
+	lens *lens
+	// Of the current pod; nil if upstream's PreFilter or PreScore has made its own.
+	filtered, scored *spreadState
 }
 
 // spreadState is what the plugin knows of the pods of a template, at a position of the log.
@@ -58,6 +59,16 @@ type spreadFilter struct {
 	data  fwk.StateData
 	pods  []map[string]int // of data: by constraint and domain
 	least []*leastTwo      // of data: by constraint
+
+	// Nodes of the same domains have the same verdict. groups are those of this cycle, if there are not too many combinations.
+	where  []*domains // by constraint
+	groups []groupStatus
+	cycle  int
+}
+
+type groupStatus struct {
+	cycle  int // in which it was asked for
+	status *fwk.Status
 }
 
 // leastTwo are the two domains with the fewest pods, the fewest first.
@@ -101,6 +112,7 @@ const mostGroups = 1 << 14
 
 // PreFilter is upstream's the first time, without pods, which are then added, and brings its result up to date from then on.
 func (p *spread) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	p.filtered = nil
 	s := p.stateOf(pod)
 	if s == nil {
 		return p.PodTopologySpread.PreFilter(ctx, cycle, pod, nodes)
@@ -110,6 +122,8 @@ func (p *spread) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		if s.filter.data == nil {
 			return nil, fwk.NewStatus(fwk.Skip)
 		}
+		p.filtered = s
+		s.filter.cycle++
 		cycle.Write(spreadFilterKey, s.filter.data)
 		return nil, nil
 	}
@@ -259,10 +273,35 @@ func (m *Memo) newSpreadFilter(data fwk.StateData) spreadFilter {
 	f.state.Write(spreadFilterKey, data)
 	f.pods = value.FieldByName("TpValueToMatchNum").Interface().([]map[string]int)
 	least := value.FieldByName("CriticalPaths")
-	for i := range least.Len() {
+	combinations := 1
+	for i, key := range f.keys {
 		f.least = append(f.least, least.Index(i).Convert(reflect.TypeFor[*leastTwo]()).Interface().(*leastTwo))
+		f.where = append(f.where, m.domainsOf(key))
+		combinations = min(combinations*f.where[i].places(), mostGroups+1)
+	}
+	if combinations <= mostGroups {
+		f.groups = make([]groupStatus, combinations)
 	}
 	return f
+}
+
+// Filter is upstream's, asked once for all nodes of which it reads the same. Where preemption tries what would be without some pods, it does
+// so on copies of nodes.
+func (p *spread) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	slot := p.memo.asked
+	if p.filtered == nil || p.filtered.filter.groups == nil || p.memo.infos[slot] != node {
+		return p.PodTopologySpread.Filter(ctx, cycle, pod, node)
+	}
+	f := &p.filtered.filter
+	number := 0
+	for _, domains := range f.where {
+		number = number*domains.places() + domains.placeOf(slot)
+	}
+	group := &f.groups[number]
+	if group.cycle != f.cycle {
+		group.cycle, group.status = f.cycle, p.PodTopologySpread.Filter(ctx, cycle, pod, node)
+	}
+	return group.status
 }
 
 func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
@@ -476,7 +515,7 @@ func (p *place) base() int {
 	if p.here != nil {
 		return 2 * (p.most + 1)
 	}
-	return 2 * len(p.values)
+	return p.places()
 }
 
 // Score is upstream's, asked once for all nodes of which it reads the same.
@@ -504,15 +543,11 @@ func (s *spreadScore) groupOf(slot int) int {
 	group := 0
 	for i := range s.where {
 		p := &s.where[i]
-		value := p.number[slot]
+		place := p.placeOf(slot)
 		if p.here != nil {
-			value = p.here[slot]
+			place = 2*p.here[slot] + place%2
 		}
-		value *= 2
-		if p.absent[slot] {
-			value++
-		}
-		group = group*p.base() + value
+		group = group*p.base() + place
 	}
 	return group
 }
