@@ -131,7 +131,7 @@ func TestMeterError(t *testing.T) {
 }
 
 func TestPlugins(t *testing.T) {
-	loaded, err := loader.Load("../../../scenarios/scheduler_perf/SchedulingPodAntiAffinity", loader.Options{})
+	loaded, err := loader.Load("../../../scenarios/scheduler_perf/SchedulingPodAntiAffinity", loader.Options{Plain: true})
 	if err != nil {
 		t.Fatal(err)
 	}

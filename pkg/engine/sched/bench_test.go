@@ -213,3 +213,18 @@ func BenchmarkRecord(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkNewEngine builds an engine when the process has built one before.
+func BenchmarkNewEngine(b *testing.B) {
+	config, err := DefaultConfig()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		engine, err := NewEngine(config, Ties{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		engine.Close()
+	}
+}

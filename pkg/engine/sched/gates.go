@@ -27,8 +27,9 @@ var synchronous = map[string]bool{
 // switched guards the process's feature gates and remembers those last set; nil before the first time.
 var switched struct {
 	sync.Mutex
-	set  map[string]bool
-	text string // as it was given
+	set     map[string]bool
+	text    string // as it was given
+	changed bool   // whether any differs from the release's default
 }
 
 // SetFeatureGates sets exactly these feature gates, in kube-scheduler's own notation ("A=true,B=false"), and all others to the release's
@@ -38,12 +39,15 @@ var switched struct {
 // If the gates are already set, nothing happens, so engines with the same gates can be built and run on several goroutines, each of which
 // sets them. Other gates must not be set meanwhile: while they change, all gates briefly have their defaults.
 func SetFeatureGates(gates string) error {
+	switched.Lock()
+	defer switched.Unlock()
+	if switched.set != nil && switched.text == gates {
+		return nil
+	}
 	wanted, err := parseGates(gates)
 	if err != nil {
 		return err
 	}
-	switched.Lock()
-	defer switched.Unlock()
 	if maps.Equal(switched.set, wanted) {
 		return nil
 	}
@@ -59,7 +63,7 @@ func SetFeatureGates(gates string) error {
 	if err := setExactly(utilfeature.DefaultMutableFeatureGate, wanted); err != nil {
 		return err
 	}
-	switched.set, switched.text = wanted, gates
+	switched.set, switched.text, switched.changed = wanted, gates, len(FeatureGates()) > 0
 	return nil
 }
 
@@ -135,5 +139,10 @@ func FeatureGates() []string {
 	return changed
 }
 
-// keeps reports whether engines keep what plugins have answered. That it changes no answer is shown for the gates' defaults alone.
-func (c *Config) keeps() bool { return !c.plain && len(FeatureGates()) == 0 }
+// keeps reports whether engines that are built now keep what plugins have answered. That it changes no answer is shown for the gates'
+// defaults alone.
+func (c *Config) keeps() bool {
+	switched.Lock()
+	defer switched.Unlock()
+	return !c.plain && !switched.changed
+}
