@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -151,7 +152,7 @@ func (e *Engine) Reset() {
 // ResetTo is Reset with other ties.
 func (e *Engine) ResetTo(ties Ties) error {
 	if ties != e.ties {
-		for name := range e.timed {
+		for _, name := range slices.SortedFunc(maps.Keys(e.timed), byName) {
 			if err := e.removePod(e.bound[name]); err != nil {
 				return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
 			}

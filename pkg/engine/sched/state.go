@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -126,11 +127,16 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 		}
 		e.bound[name] = pod
 	}
-	for name, pod := range e.bound {
-		if present[name] {
-			continue
+	var gone []types.NamespacedName
+	for name := range e.bound {
+		if !present[name] {
+			gone = append(gone, name)
 		}
-		if err := e.removePod(pod); err != nil {
+	}
+	// The order of the pods that stay on a node depends on that of those that leave it.
+	slices.SortFunc(gone, byName)
+	for _, name := range gone {
+		if err := e.removePod(e.bound[name]); err != nil {
 			return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
 		}
 		delete(e.bound, name)
@@ -159,6 +165,10 @@ func (e *Engine) removePod(pod *v1.Pod) error {
 		e.memo.PodRemoved(pod)
 	}
 	return nil
+}
+
+func byName(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // sameToScheduler reports whether the scheduler would see no difference between two versions of a bound pod. What can change are labels,
