@@ -88,6 +88,9 @@ func (m *Memo) PodAdded(pod *v1.Pod) {
 	m.changed = append(m.changed, pod.Spec.NodeName)
 }
 
+// PodNominated reports that a pod waits with a node reserved for it. Filters see it there, with its rules about other pods.
+func (m *Memo) PodNominated(pod *v1.Pod) { m.pods.affinityOf(pod) }
+
 // PodRemoved reports that the scheduler's cache no longer has the pod.
 func (m *Memo) PodRemoved(pod *v1.Pod) {
 	m.pods.remove(pod)
@@ -121,6 +124,11 @@ func (m *Memo) OwnersChanged(services []*v1.Service) {
 // begin starts the cycle of a pod.
 func (m *Memo) begin(pod *v1.Pod) {
 	m.arrange()
+	for _, constraint := range pod.Spec.TopologySpreadConstraints {
+		for _, key := range constraint.MatchLabelKeys {
+			m.pods.readsKey(key)
+		}
+	}
 	era := m.pods.era
 	m.looks = m.pods.looksOf(pod)
 	m.pods.settle()

@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -31,8 +30,11 @@ type templates struct {
 type templateKey struct {
 	looks     looks
 	scheduler string
-	owner     types.UID // whose selector spreads the pods by default
+	owner     owner
 }
+
+// owner is the controller whose selector spreads the pods by default. Upstream finds it by these, in the pod's namespace.
+type owner struct{ apiVersion, kind, name string }
 
 // mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 50 bytes.
 const mostAnswers = 2_000_000
@@ -45,8 +47,8 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	t := &m.templates
 	t.cycle++
 	key := templateKey{looks: m.looks, scheduler: pod.Spec.SchedulerName}
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		key.owner = owner.UID
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		key.owner = owner{ref.APIVersion, ref.Kind, ref.Name}
 	}
 	spec := shared(&pod.Spec)
 	for _, template := range t.byLooks[key] {

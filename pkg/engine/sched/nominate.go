@@ -29,6 +29,9 @@ func (e *Engine) reserve(queue []*entry) error {
 		}
 		e.scheduler.SchedulingQueue.Add(e.ctx, entry.Pod)
 		e.nominees[entry.Pod.UID] = entry
+		if e.memo != nil {
+			e.memo.PodNominated(entry.Pod)
+		}
 	}
 	return nil
 }

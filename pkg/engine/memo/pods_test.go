@@ -1,0 +1,52 @@
+package memo
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The log forgets its oldest changes, but keeps more than there are pods. Who has seen less is told so.
+func TestTheLogForgetsTheOldest(t *testing.T) {
+	p := newPods()
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1.PodSpec{NodeName: "n"}}
+	for i := range 20000 {
+		if i%2 == 0 {
+			p.add(pod)
+		} else {
+			p.remove(pod)
+		}
+		if len(p.log) > 10000 {
+			t.Fatalf("after %d changes the log has %d", i+1, len(p.log))
+		}
+	}
+	if _, known := p.since(0); known {
+		t.Error("the first change is still known")
+	}
+	changes, known := p.since(p.end() - 3)
+	if !known || len(changes) != 3 || changes[0].delta != -1 || changes[1].delta != 1 || changes[2].delta != -1 {
+		t.Errorf("the last three changes are %v, known %t", changes, known)
+	}
+}
+
+// The templates that were used last stay.
+func TestTheTemplatesForgetTheOldest(t *testing.T) {
+	all := templates{byLooks: map[templateKey][]*template{}}
+	for i := range 10 {
+		key := templateKey{scheduler: []string{"a", "b"}[i%2]}
+		all.byLooks[key] = append(all.byLooks[key], &template{used: i})
+		all.number++
+	}
+	all.forget()
+	for _, templates := range all.byLooks {
+		for _, template := range templates {
+			if template.used < 6 {
+				t.Errorf("the template that was used in cycle %d is still there", template.used)
+			}
+		}
+	}
+	if all.number != 4 {
+		t.Errorf("%d templates are left, want 4", all.number)
+	}
+}
