@@ -161,6 +161,7 @@ func TestPlainCases(t *testing.T) {
 	lonely.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector = without("late")
 	itself := &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
 		TopologyKey: zone, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"self": "a"}}}}}}
+	follow := &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{apart("ghost", zone)}}}
 	team := hard("b", hostname)
 	team.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
 	namespace := func(name, team string) *v1.Namespace {
@@ -177,9 +178,12 @@ func TestPlainCases(t *testing.T) {
 			pod.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: name}}}}
 		}
 	}
-	many := func(pod *v1.Pod) {
-		for i := range 65 {
-			over(fmt.Sprint("key", i), softly, map[string]string{"app": []string{"nobody", "a"}[i/64]})(pod)
+	many := func(when v1.UnsatisfiableConstraintAction, n int) func(*v1.Pod) {
+		return func(pod *v1.Pod) {
+			for i := range n - 1 {
+				over(fmt.Sprint("key", i), when, map[string]string{"app": "nobody"})(pod)
+			}
+			over(fmt.Sprint("key", n-1), when, app)(pod)
 		}
 	}
 	wide := func(n *v1.Node) {
@@ -213,9 +217,22 @@ func TestPlainCases(t *testing.T) {
 			[]moment{zones, then(set("a", "app"), set("b", "tier"), running(an("a", "o1"), "n1"), running(an("a", "o2"), "n1"), running(an("a", "o3"), "n1")),
 				then(of("a1", set("a", "app"))), then(of("a2", set("a", "app"))), then(of("b1", set("b", "tier")))},
 			map[string]string{"a1": "n2", "a2": "n2", "b1": "n1"}},
-		"more constraints than a set of bits has room for": {standard,
-			[]moment{then(in("z", "n1", wide), in("z", "n2", wide), in("z", "n3", wide)), then(an("a", "p1", many)), then(an("a", "p2", many)), then(an("a", "p3", many))},
+		"more soft constraints than a set of bits has room for": {standard,
+			[]moment{then(in("z", "n1", wide), in("z", "n2", wide), in("z", "n3", wide)), then(an("a", "p1", many(softly, 65))), then(an("a", "p2", many(softly, 65))), then(an("a", "p3", many(softly, 65)))},
 			map[string]string{"p1": "n1", "p2": "n2", "p3": "n3"}},
+		"more hard constraints than a set of bits has room for": {standard,
+			[]moment{then(in("z", "n1", wide), in("z", "n2", wide), in("z", "n3", wide)), then(an("a", "p1", many(hardly, 65))), then(an("a", "p2", many(hardly, 65))), then(an("a", "p3", many(hardly, 65)))},
+			map[string]string{"p1": "n1", "p2": "n2", "p3": "n3"}},
+		"domains in many combinations": {standard,
+			[]moment{then(in("z", "n1", wide), in("z", "n2", wide), in("z", "n3", wide)), then(an("a", "p1", many(softly, 9))), then(an("a", "p2", many(softly, 9))), then(an("a", "p3", many(softly, 9)))},
+			map[string]string{"p1": "n1", "p2": "n2", "p3": "n3"}},
+		"a pod that counts, with a rule about a key that no pod has": {standard,
+			[]moment{zones, then(an("a", "p1", over(zone, hardly, app), affine(follow))), then(running(an("a", "away", affine(lonely)), "n1"))},
+			map[string]string{"p1": "pending "}},
+		"a key that told no pods apart yet": {standard,
+			[]moment{zones, then(running(an("a", "o1", labeled("tier", "x")), "n1"), running(an("a", "o2", labeled("tier", "y")), "n2")),
+				then(an("a", "p1", over(zone, hardly, map[string]string{"tier": "x"}), labeled("tier", "x")))},
+			map[string]string{"p1": "n2"}},
 		"a taint takes the least domain from a hard constraint": {standard,
 			[]moment{three, then(an("a", "p1", over(zone, hardly, app, honoringTaints))), then(an("a", "p2", over(zone, hardly, app, honoringTaints))),
 				then(in("z3", "n3", tainted)), then(an("a", "p3", over(zone, hardly, app, honoringTaints)))},
