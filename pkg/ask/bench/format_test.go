@@ -9,7 +9,7 @@ import (
 )
 
 var written = []Sample{
-	{Runs: 3, Pods: 40, Wall: 20 * time.Millisecond, CPU: 24 * time.Millisecond, Calibration: 10 * time.Millisecond, Bytes: 8000, Allocs: 400},
+	{Runs: 3, Pods: 40, Wall: 20 * time.Millisecond, CPU: 24 * time.Millisecond, Calibration: 10 * time.Millisecond, Bytes: 8000, Allocs: 400, Kept: 30, Plain: 12},
 	{Runs: 3, Pods: 0, Wall: 30 * time.Millisecond, CPU: 36 * time.Millisecond, Calibration: 12 * time.Millisecond},
 }
 
@@ -22,7 +22,7 @@ func TestWrite(t *testing.T) {
 	if err := WritePlugins(&got, "web shop", written, []PluginTime{{"NodePorts", 0.25}, {"NodeName", 0.125}}); err != nil {
 		t.Fatal(err)
 	}
-	want := `BenchmarkScenario/web_shop	3	20000000 ns/op	24000000 cpu-ns/op	10000000 cal-ns/op	40 pods/op	2000 pods/s	500000 ns/pod	200 B/pod	10 allocs/pod
+	want := `BenchmarkScenario/web_shop	3	20000000 ns/op	24000000 cpu-ns/op	10000000 cal-ns/op	40 pods/op	2000 pods/s	500000 ns/pod	200 B/pod	10 allocs/pod	30 kept-cycles/op	12 plain-cycles/op
 BenchmarkScenario/web_shop	3	30000000 ns/op	36000000 cpu-ns/op	12000000 cal-ns/op	0 pods/op
 BenchmarkScenario/web_shop	1	375000 NodePorts-ns/pod	187500 NodeName-ns/pod
 `

@@ -94,7 +94,7 @@ func TestMeter(t *testing.T) {
 		t.Errorf("%v bytes in %v pieces, of runs that take 64 KiB", sample.Bytes, sample.Allocs)
 	}
 	sample.Bytes, sample.Allocs = 0, 0
-	if want := (Sample{Runs: 4, Pods: 7, Wall: 30 * ms, CPU: 11 * ms, Calibration: 6 * ms}); sample != want {
+	if want := (Sample{Runs: 4, Pods: 7, Wall: 30 * ms, CPU: 11 * ms, Calibration: 6 * ms, Kept: 5, Plain: 3}); sample != want {
 		t.Errorf("got %+v, want %+v", sample, want)
 	}
 }
