@@ -144,7 +144,7 @@ func (m *Memo) arrange() {
 	if err != nil || len(infos) > 0 && len(infos) == len(m.infos) && &infos[0] == &m.infos[0] {
 		for _, name := range m.changed {
 			if slot, found := m.slots[name]; found {
-				m.generations[slot] = m.infos[slot].GetGeneration()
+				m.generations[slot] = max(m.generations[slot]+1, m.infos[slot].GetGeneration())
 			}
 		}
 		m.changed = m.changed[:0]

@@ -67,6 +67,8 @@ type Engine struct {
 	changed bool                          // whether placements and preemptions have changed the state since
 	changes int                           // number of changes so far: a rejection holds until the next
 	plain   int                           // number of cycles without a memo
+	stale   bool                          // whether the snapshot differs from the cache
+	images  bool                          // whether nodes list images: how many have one is brought up to date for each node when it is updated
 
 	// Of the current attempt.
 	victims  []placement.Preemption
@@ -355,7 +357,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	if err := e.waiting().Update(next.Pod); err != nil {
 		return false, nil, err
 	}
-	if err := e.scheduler.Cache.UpdateSnapshot(klog.FromContext(e.ctx), e.snapshot); err != nil {
+	if err := e.update(); err != nil {
 		return false, nil, err
 	}
 	if e.memo == nil {
@@ -396,6 +398,9 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 		return false, nil, err
 	}
 	e.bound[cluster.NameOf(bound)] = bound
+	if err := e.assume(next.PodInfo, bound); err != nil {
+		return false, nil, err
+	}
 	e.change()
 	result.Placed = append(result.Placed, profile.placement(bound, chosen, cycle))
 	return true, nil, nil

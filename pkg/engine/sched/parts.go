@@ -171,9 +171,6 @@ func (p *profile) affinityTally(pod fwk.PodInfo, nodes []fwk.NodeInfo, limit int
 		}
 	}
 	infos, _ := p.engine.snapshot.NodeInfos().List() // a snapshot's list never fails
-	if len(own) == 0 {
-		infos, _ = p.engine.snapshot.NodeInfos().HavePodsWithAffinityList()
-	}
 	incomingNamespace := namespaceLabels(incoming.Namespace)
 	var theirs []matchingTerm
 	for _, info := range infos {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	nodetopology "k8s.io/component-helpers/node/topology"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -27,6 +28,8 @@ func (e *Engine) sync(next *cluster.State) error {
 	before := *e.state
 	e.state = next
 	if !same(before.Nodes, next.Nodes) {
+		e.stale = true
+		e.images = slices.ContainsFunc(next.Nodes, func(node *v1.Node) bool { return len(node.Status.Images) > 0 })
 		if err := e.syncNodes(before.Nodes, next.Nodes); err != nil {
 			return err
 		}
@@ -145,8 +148,30 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 	return nil
 }
 
+// update brings the snapshot up to date with the cache.
+func (e *Engine) update() error {
+	if !e.stale && e.memo != nil && !e.images {
+		return nil
+	}
+	e.stale = false
+	return e.scheduler.Cache.UpdateSnapshot(klog.FromContext(e.ctx), e.snapshot)
+}
+
+// assume adds a pod that has just been placed to the snapshot. The cache has it already, and nothing else has changed since the last update:
+// an update would make the lists of all nodes with affinity anew for each node that gets its first such pod.
+func (e *Engine) assume(info *framework.PodInfo, bound *v1.Pod) error {
+	if e.memo == nil || e.images {
+		return nil
+	}
+	e.stale = false
+	assumed := *info
+	assumed.Pod = bound
+	return e.snapshot.AssumePod(&assumed)
+}
+
 // addPod adds a pod on a node to the scheduler's cache.
 func (e *Engine) addPod(pod *v1.Pod) error {
+	e.stale = true
 	if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), pod); err != nil {
 		return err
 	}
@@ -158,6 +183,7 @@ func (e *Engine) addPod(pod *v1.Pod) error {
 
 // removePod removes a pod from the scheduler's cache.
 func (e *Engine) removePod(pod *v1.Pod) error {
+	e.stale = true
 	if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), pod); err != nil {
 		return err
 	}
