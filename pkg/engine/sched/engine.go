@@ -63,6 +63,8 @@ type Engine struct {
 	bound   map[types.NamespacedName]*v1.Pod
 	timed   map[types.NamespacedName]bool // bound pods whose start times derive from the seed
 	started int                           // number of pods that were given a start time
+	decided map[types.NamespacedName]bool // bound pods that the engine has placed or preempted since
+	unsure  bool                          // whether the bound pods may be others than the state's and the decided ones
 	changed bool                          // whether placements and preemptions have changed the state since
 	changes int                           // number of changes so far: a rejection holds until the next
 
@@ -111,6 +113,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		state:     &cluster.State{Now: cluster.Epoch},
 		bound:     map[types.NamespacedName]*v1.Pod{},
 		timed:     map[types.NamespacedName]bool{},
+		decided:   map[types.NamespacedName]bool{},
 		attempts:  map[types.UID]attempt{},
 		nominees:  map[types.UID]*entry{},
 	}
@@ -155,7 +158,7 @@ func (e *Engine) ResetTo(ties Ties) error {
 				return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
 			}
 			delete(e.bound, name)
-			e.changed = true
+			e.unsure = true
 		}
 		clear(e.timed)
 		e.ties = ties
@@ -390,7 +393,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	if err := e.forget(next.Pod); err != nil {
 		return false, nil, err
 	}
-	e.bound[cluster.NameOf(bound)] = bound
+	e.bound[cluster.NameOf(bound)], e.decided[cluster.NameOf(bound)] = bound, true
 	e.change()
 	result.Placed = append(result.Placed, profile.placement(bound, chosen, cycle))
 	return true, nil, nil
