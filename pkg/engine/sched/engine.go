@@ -72,6 +72,8 @@ type Engine struct {
 	victims  []placement.Preemption
 	under    Tie // the current tie, without its nodes
 	attempts map[types.UID]attempt
+	moved    bool // whether a pod that was rejected moved on where the next search begins
+	last     rejected
 	nominees map[types.UID]*entry // pods of the queue with a nominated node
 }
 
@@ -175,7 +177,7 @@ type Mark struct {
 
 // Mark returns the engine's position.
 func (e *Engine) Mark() Mark {
-	m := Mark{started: e.started, startAt: int(e.nextStartNodeIndex().Int())}
+	m := Mark{started: e.started, startAt: e.startNode()}
 	if e.source != nil {
 		m.source = *e.source
 	}
@@ -194,6 +196,8 @@ func (e *Engine) Return(m Mark) {
 // StartAt sets the node, by its index in the cluster's order, at which the next search for feasible nodes begins. It matters in clusters of
 // 100 nodes and more, where a search ends once it has found enough.
 func (e *Engine) StartAt(node int) { e.nextStartNodeIndex().SetInt(int64(node)) }
+
+func (e *Engine) startNode() int { return int(e.nextStartNodeIndex().Int()) }
 
 // nextStartNodeIndex is upstream's own field: each search begins where the last one ended, and there is no other way to set it.
 func (e *Engine) nextStartNodeIndex() reflect.Value {
@@ -214,8 +218,11 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}
-	e.victims = nil
+	e.victims, e.moved = nil, false
 	clear(e.attempts)
+	if pending, holds := e.again(pods); holds {
+		return &placement.Result{Pending: pending}, ctx.Err()
+	}
 	result := &placement.Result{}
 	entries := e.entries(pods)
 	if err := e.reserve(entries); err != nil {
@@ -231,7 +238,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		next := queue[0]
 		queue = queue[1:]
 		if e.Choose != nil {
-			e.under = Tie{Placed: result.Placed, Waiting: podsOf(queue), Refused: podsOf(refused), StartAt: int(e.nextStartNodeIndex().Int())}
+			e.under = Tie{Placed: result.Placed, Waiting: podsOf(queue), Refused: podsOf(refused), StartAt: e.startNode()}
 		}
 		placed, err := e.schedule(next, result)
 		if e.Progress != nil {
@@ -259,6 +266,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		}
 	}
 	result.Preempted = e.victims
+	e.last = e.rejected(pods, result.Pending)
 	return result, nil
 }
 
@@ -327,10 +335,12 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 		}
 	}
 	for {
+		start := e.startNode()
 		placed, fit, err := e.attempt(profile, next, result)
 		if err != nil || placed {
 			return placed, err
 		}
+		e.moved = e.moved || e.startNode() != start
 		victims := len(e.victims)
 		pending := e.preempt(profile, next, fit)
 		if len(e.victims) == victims {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,13 +35,20 @@ func (e *Engine) sync(next *cluster.State) error {
 	if err := e.syncPods(before.Pods, next.Pods); err != nil {
 		return err
 	}
+	owners := !cluster.Same(before.Services, next.Services) || ownersChanged(before, next)
 	if e.memo != nil {
 		if !cluster.Same(before.Namespaces, next.Namespaces) {
 			e.memo.NamespacesChanged()
 		}
-		if !cluster.Same(before.Services, next.Services) || !cluster.Same(before.ReplicaSets, next.ReplicaSets) || !cluster.Same(before.StatefulSets, next.StatefulSets) {
+		if owners {
 			e.memo.OwnersChanged(next.Services)
 		}
+	}
+	if owners || !cluster.Same(before.Nodes, next.Nodes) || !cluster.Same(before.Namespaces, next.Namespaces) ||
+		!cluster.Same(before.PersistentVolumes, next.PersistentVolumes) || !cluster.Same(before.PersistentVolumeClaims, next.PersistentVolumeClaims) ||
+		!cluster.Same(before.PodDisruptionBudgets, next.PodDisruptionBudgets) ||
+		!cluster.Same(before.StorageClasses, next.StorageClasses) || !cluster.Same(before.CSINodes, next.CSINodes) {
+		e.changes++
 	}
 	bindings := e.changed // the engine itself has bound volumes since
 	e.changed = false
@@ -62,6 +70,18 @@ func (e *Engine) sync(next *cluster.State) error {
 		}
 	}
 	return nil
+}
+
+// ownersChanged reports whether a ReplicaSet or a StatefulSet came, went, or selects other pods, which is all that the scheduler reads of
+// them.
+func ownersChanged(before cluster.State, next *cluster.State) (changed bool) {
+	cluster.Changes(before.ReplicaSets, next.ReplicaSets, func(was, is *appsv1.ReplicaSet, _ int) {
+		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
+	})
+	cluster.Changes(before.StatefulSets, next.StatefulSets, func(was, is *appsv1.StatefulSet, _ int) {
+		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
+	})
+	return changed
 }
 
 // syncNodes updates the nodes in the cache. Upstream keeps nodes in the order in which they were added, zone by zone, and picks among equal
@@ -122,6 +142,7 @@ func (e *Engine) syncPods(before, next []*v1.Pod) error {
 		if found && (was == c.pod || sameToScheduler(was, c.pod)) {
 			continue
 		}
+		e.changes++
 		if found {
 			if err := e.removePod(was); err != nil {
 				return fmt.Errorf("replacing pod %s in the scheduler's cache: %w", name, err)
@@ -141,6 +162,7 @@ func (e *Engine) syncPods(before, next []*v1.Pod) error {
 		if !found {
 			continue
 		}
+		e.changes++
 		if err := e.removePod(pod); err != nil {
 			return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
 		}
