@@ -46,10 +46,11 @@ func NewWorld(config *sched.Config, ties sched.Ties) (*World, error) {
 // Config is the configuration of the world's scheduler.
 func (w *World) Config() *sched.Config { return w.config }
 
-// Reset makes the world forget what it has done, so that it next answers like a new one.
+// Reset makes the world forget what it has done, so that it next answers like a new one. The controllers keep what they know of the cluster,
+// as the scheduler does: another failure of the same cluster changes little of it.
 func (w *World) Reset() {
 	w.engine.Reset()
-	w.controllers, w.source = controller.Controllers{}, nil
+	w.controllers.Rand, w.source = nil, nil
 	if w.ties.Random {
 		w.source = rand.NewPCG(w.ties.Seed, 1)
 		w.controllers.Rand = rand.New(w.source)
@@ -62,6 +63,7 @@ func (w *World) ResetTo(ties sched.Ties) error {
 		return err
 	}
 	w.ties = ties
+	w.controllers = controller.Controllers{} // the next cluster is another
 	w.Reset()
 	return nil
 }
@@ -108,7 +110,7 @@ func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*
 			state = at(next, next.Now.Add(time.Second))
 			continue
 		}
-		due, waits := controller.Next(state)
+		due, waits := w.controllers.Next(state)
 		if !waits {
 			return state, nil
 		}

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
@@ -22,17 +23,25 @@ type Controllers struct {
 	// new pods, by which upstream breaks ties of age. Nil keeps a fixed order: the newest pod goes first.
 	Rand *rand.Rand
 
+	// The rest is what is remembered of states before, so that each sync looks only at what has changed since; the result is that of
+	// controllers without memory.
+
+	nodes node.Controllers
+	pods  *cluster.Groups[group]
 	// settled holds, by UID, what a controller looked at when it last found nothing to do. States are immutable, so the same
-	// pointers again mean nothing to do again.
-	settled map[types.UID][]any
+	// pointers again mean nothing to do again. counted and filled are the same for the two syncs of a ReplicaSet.
+	settled         map[types.UID][]any
+	counted, filled map[types.UID]seen
+	adoptions       adoptions
+	selectors       map[*metav1.LabelSelector]labels.Selector
 }
 
 // Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
 // The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
 // for instance because its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
-	next := node.Reconcile(s, c.Rand)
-	owned := ownership(next)
+	next := c.nodes.Reconcile(s, c.Rand)
+	owned := c.ownership(next)
 	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
 	// have spoken. In a real cluster the status arrives by an event in between.
 	syncs := []func(*pass) error{
@@ -64,31 +73,34 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 // Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a
 // NoExecute taint runs out, the next node gets one, a kubelet has ended a pod, a pod has been ready for minReadySeconds, or a Job may
 // replace a pod that failed.
-func Next(s *cluster.State) (metav1.Time, bool) {
+func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	var next metav1.Time
 	consider := func(at time.Time) {
 		if at.After(s.Now.Time) && (next.IsZero() || at.Before(next.Time)) {
 			next = metav1.NewTime(at)
 		}
 	}
-	consider(node.Next(s))
-	minReady := map[types.UID]int32{}
+	consider(c.nodes.Next(s))
+	c.follow(s)
+	considerReady := func(owner types.UID, minReady int32) {
+		if minReady == 0 {
+			return
+		}
+		for _, pod := range c.pods.Of(group{owner: owner}).Pods() {
+			if podutil.IsPodReady(pod) {
+				ready := podutil.GetPodReadyCondition(pod.Status).LastTransitionTime
+				consider(ready.Add(time.Duration(minReady) * time.Second))
+			}
+		}
+	}
 	for _, rs := range s.ReplicaSets {
-		minReady[rs.UID] = rs.Spec.MinReadySeconds
+		considerReady(rs.UID, rs.Spec.MinReadySeconds)
 	}
 	for _, set := range s.StatefulSets {
-		minReady[set.UID] = set.Spec.MinReadySeconds
+		considerReady(set.UID, set.Spec.MinReadySeconds)
 	}
 	for _, ds := range s.DaemonSets {
-		minReady[ds.UID] = ds.Spec.MinReadySeconds
-	}
-	for _, pod := range s.Pods {
-		ref := metav1.GetControllerOfNoCopy(pod)
-		if ref == nil || minReady[ref.UID] == 0 || !podutil.IsPodReady(pod) {
-			continue
-		}
-		ready := podutil.GetPodReadyCondition(pod.Status).LastTransitionTime
-		consider(ready.Add(time.Duration(minReady[ref.UID]) * time.Second))
+		considerReady(ds.UID, ds.Spec.MinReadySeconds)
 	}
 	for _, job := range s.Jobs {
 		consider(s.JobBackoffs[job.UID].Retry)
@@ -101,7 +113,7 @@ func Next(s *cluster.State) (metav1.Time, bool) {
 type pass struct {
 	*Controllers
 	*cluster.State
-	owned            owners
+	owned            *owners
 	created          int
 	changed, deleted []cluster.Object
 	ending           []*v1.Pod

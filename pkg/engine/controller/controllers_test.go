@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -84,12 +85,32 @@ func (w *world) apply(manifests string) {
 	w.settle()
 }
 
+// checkMemory checks that controllers that remember nothing come to the same next state, and the same moment at which to look again.
+func (w *world) checkMemory(next *cluster.State) {
+	w.t.Helper()
+	var fresh Controllers
+	want, err := fresh.Reconcile(w.state)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if (next == w.state) != (want == w.state) || !reflect.DeepEqual(want, next) {
+		w.t.Fatalf("controllers that remember what they saw come to another state (-new +these)\n%s", cmp.Diff(want, next))
+	}
+	wantAt, wantWaits := fresh.Next(next)
+	if at, waits := w.controllers.Next(next); !at.Equal(&wantAt) || waits != wantWaits {
+		w.t.Fatalf("controllers that remember what they saw look again at %v (%v), new ones at %v (%v)", at, waits, wantAt, wantWaits)
+	}
+}
+
 // step runs one round and reports whether anything changed.
 func (w *world) step() bool {
 	w.t.Helper()
 	next, err := w.controllers.Reconcile(w.state)
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	if w.controllers.Rand == nil {
+		w.checkMemory(next)
 	}
 	for _, pod := range next.Unscheduled() {
 		if node := w.place(next, pod); node != "" {
@@ -121,7 +142,7 @@ func (w *world) settle() {
 // wait lets the clock go on to the next thing that waits for it, and the cluster settle.
 func (w *world) wait() {
 	w.t.Helper()
-	at, ok := Next(w.state)
+	at, ok := w.controllers.Next(w.state)
 	if !ok {
 		w.t.Fatal("nothing waits for the clock")
 	}
@@ -135,7 +156,7 @@ func (w *world) wait() {
 func (w *world) waitOut() {
 	w.t.Helper()
 	for range 20 {
-		if _, waits := Next(w.state); !waits {
+		if _, waits := w.controllers.Next(w.state); !waits {
 			return
 		}
 		w.wait()
@@ -215,7 +236,7 @@ func TestFailedPodIsReplaced(t *testing.T) {
 			failed.Status = v1.PodStatus{Phase: v1.PodFailed}
 			w.state = w.state.With(failed)
 			w.settle()
-			if _, waits := Next(w.state); waits { // a Job, for its back-off
+			if _, waits := w.controllers.Next(w.state); waits { // a Job, for its back-off
 				w.wait()
 			}
 			running := slices.DeleteFunc(slices.Clone(w.state.Pods), cluster.Terminal)

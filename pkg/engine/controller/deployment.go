@@ -42,7 +42,7 @@ func (p *pass) deployments() error {
 		}
 	}
 	for _, d := range p.Deployments {
-		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		selector, err := p.selector(d.Spec.Selector)
 		if err != nil {
 			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(d).Describe(), err)
 		}
@@ -59,7 +59,12 @@ func (p *pass) deployments() error {
 		})
 		seen := []any{d}
 		for _, rs := range sets {
-			seen = append(seen, rs, len(p.owned.pods[rs.UID]))
+			seen = append(seen, rs)
+			if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType { // which waits for the old pods themselves
+				for _, pod := range p.owned.of(rs.UID) {
+					seen = append(seen, pod)
+				}
+			}
 		}
 		if err := p.unlessSettled(d.UID, seen, func() error { return p.deployment(d, sets) }); err != nil {
 			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
@@ -318,7 +323,7 @@ func (r *deploymentSync) oldPodsRunning(old []*appsv1.ReplicaSet) bool {
 		if rs.Status.Replicas > 0 {
 			return true
 		}
-		for _, pod := range r.owned.pods[rs.UID] {
+		for _, pod := range r.owned.of(rs.UID) {
 			if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
 				return true
 			}

@@ -10,7 +10,7 @@
 //		next, err := controllers.Reconcile(state)    // one sync of every controller, until nothing changes
 //		next = schedule(next)                        // place what is unscheduled; a placed pod is Running and Ready at once
 //		if next == state {
-//			at, ok := controller.Next(state)         // does anything wait for the clock alone?
+//			at, ok := controllers.Next(state)        // does anything wait for the clock alone?
 //			if !ok { break }
 //			next = a copy of state whose Now is at
 //		} else {

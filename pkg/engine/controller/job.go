@@ -56,10 +56,8 @@ func (p *pass) jobs() error {
 
 // releaseOrphans lets go of the pods that no Job is going to count: handleSingleOrphanPod.
 func (p *pass) releaseOrphans(counting map[types.UID]bool) {
-	for _, pod := range p.Pods {
-		if !admission.HasJobTrackingFinalizer(pod) {
-			continue
-		}
+	p.follow(p.State) // which controllers before this one have changed
+	for _, pod := range p.owned.groups.Of(group{tracked: true}).Pods() {
 		ref := metav1.GetControllerOfNoCopy(pod)
 		if ref == nil || ref.Kind == jobKind.Kind && ref.APIVersion == jobKind.GroupVersion().String() && !counting[ref.UID] {
 			p.untrack(pod)

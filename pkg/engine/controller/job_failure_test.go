@@ -134,7 +134,7 @@ func TestJobBackoff(t *testing.T) {
 		at := w.state.Now
 		w.state = w.state.With(failed)
 		w.settle()
-		next, _ := Next(w.state)
+		next, _ := w.controllers.Next(w.state)
 		waits = append(waits, next.Sub(at.Time).String())
 		w.wait()
 	}

@@ -43,7 +43,7 @@ type jobSync struct {
 }
 
 func (p *pass) newJobSync(job *batchv1.Job) *jobSync {
-	j := &jobSync{pass: p, job: job, status: job.Status.DeepCopy(), pods: p.owned.pods[job.UID], asked: map[types.UID]bool{}}
+	j := &jobSync{pass: p, job: job, status: job.Status.DeepCopy(), pods: p.owned.of(job.UID), asked: map[types.UID]bool{}}
 	j.active = controller.FilterActivePods(klog.Background(), j.pods)
 	j.terminating = controller.CountTerminatingPods(j.pods)
 	for _, pod := range j.active {

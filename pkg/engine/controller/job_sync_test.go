@@ -168,7 +168,7 @@ func TestJobDeadline(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, 1, anywhere)
 			w.apply(job("Job", test.spec))
-			if at, waits := Next(w.state); waits {
+			if at, waits := w.controllers.Next(w.state); waits {
 				t.Errorf("the clock goes on to %v: a deadline alone must not end a Job, whose pods are looked at while they run", at)
 			}
 			later := *w.state

@@ -87,7 +87,7 @@ func TestNodeUnreachable(t *testing.T) {
 	}
 	w.check("then Deployments replace theirs, StatefulSets wait", w.where(), map[string]string{"web": "n1! n2 n2", "db": "n1! n2", "agent": "n1 n2"})
 	w.check("waiting", Rollouts(w.state)[1].Waiting, "pod db-0 is Terminating on node n1, which does not answer")
-	if at, ok := Next(w.state); ok {
+	if at, ok := w.controllers.Next(w.state); ok {
 		t.Errorf("something more waits for the clock at %v", at)
 	}
 
@@ -116,7 +116,7 @@ func TestRestoreLeavesPodsWhereTheyAre(t *testing.T) {
 	for _, r := range Rollouts(w.state) {
 		w.check(r.Kind+" is complete", r.Complete, true)
 	}
-	if at, ok := Next(w.state); ok {
+	if at, ok := w.controllers.Next(w.state); ok {
 		t.Errorf("something still waits for the clock at %v", at)
 	}
 	w.admit(decode(t, deployment("more", 2, "a", ""))...)
@@ -129,7 +129,7 @@ func TestPodLeavesWhenItsTolerationEnds(t *testing.T) {
 	w.apply(pod(", tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}]"))
 	failed := w.state.Now
 	w.fail(node.Unreachable, "n1")
-	at, ok := Next(w.state)
+	at, ok := w.controllers.Next(w.state)
 	w.check("leaves after", []any{at.Sub(failed.Time).Seconds(), ok}, []any{30.0, true})
 	w.wait()
 	w.check("pods", w.where(), map[string]string{"": "n1!"})
@@ -146,7 +146,7 @@ func TestPodThatToleratesForEverStays(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(pod(", tolerations: [{operator: Exists}]"))
 	w.fail(node.Unreachable, "n1")
-	if at, ok := Next(w.state); ok || len(w.state.Pods) != 1 {
+	if at, ok := w.controllers.Next(w.state); ok || len(w.state.Pods) != 1 {
 		t.Errorf("evicted at %v", at)
 	}
 }

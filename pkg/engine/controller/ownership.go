@@ -11,13 +11,40 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
+
+// group is that of the pods of a controller, "" for those that have none, or that of the pods that a Job is yet to count.
+type group struct {
+	owner   types.UID
+	tracked bool
+}
+
+func groupsOf(pod *v1.Pod) []group {
+	var owner types.UID
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		owner = ref.UID
+	}
+	if admission.HasJobTrackingFinalizer(pod) {
+		return []group{{owner: owner}, {tracked: true}}
+	}
+	return []group{{owner: owner}}
+}
+
+// follow brings the groups of pods up to date.
+func (c *Controllers) follow(s *cluster.State) {
+	if c.pods == nil {
+		c.pods = cluster.NewGroups(groupsOf)
+	}
+	c.pods.Follow(s.Pods)
+}
 
 // owners finds the pods and the ControllerRevisions of a controller by its UID, and those that have none; each list is in
 // order of arrival.
 type owners struct {
-	pods    map[types.UID][]*v1.Pod
-	orphans []*v1.Pod
+	groups *cluster.Groups[group]
+	// claimed holds the pods of the controllers that have adopted or released some.
+	claimed map[types.UID][]*v1.Pod
 	// adoptable holds the orphans that the selector of a ReplicaSet, StatefulSet or DaemonSet matches; adopted are those of them
 	// that one has taken.
 	adoptable map[types.UID][]*v1.Pod
@@ -26,11 +53,9 @@ type owners struct {
 	revisions map[types.UID][]*appsv1.ControllerRevision
 }
 
-func ownership(s *cluster.State) owners {
-	o := owners{
-		pods: map[types.UID][]*v1.Pod{}, adoptable: map[types.UID][]*v1.Pod{}, adopted: map[types.UID]bool{},
-		revisions: map[types.UID][]*appsv1.ControllerRevision{},
-	}
+func (c *Controllers) ownership(s *cluster.State) *owners {
+	c.follow(s)
+	o := owners{groups: c.pods, claimed: map[types.UID][]*v1.Pod{}, adopted: map[types.UID]bool{}, revisions: map[types.UID][]*appsv1.ControllerRevision{}}
 	for _, revision := range s.ControllerRevisions {
 		var owner types.UID
 		if ref := metav1.GetControllerOfNoCopy(revision); ref != nil {
@@ -38,44 +63,97 @@ func ownership(s *cluster.State) owners {
 		}
 		o.revisions[owner] = append(o.revisions[owner], revision)
 	}
-	for _, pod := range s.Pods {
-		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-			o.pods[ref.UID] = append(o.pods[ref.UID], pod)
-		} else {
-			o.orphans = append(o.orphans, pod)
-		}
+	if len(o.orphans()) > 0 {
+		o.adoptable = c.adoptions.of(s, c.pods.Of(group{}))
 	}
-	if len(o.orphans) > 0 {
-		o.findAdoptable(s)
-	}
-	return o
+	return &o
 }
 
-// findAdoptable finds which orphans the controllers of the state may adopt. Those of the ReplicaSets that Deployments are about to
-// make are searched for one by one: they are few.
-func (o *owners) findAdoptable(s *cluster.State) {
-	var selectors cluster.Selectors
-	var uids []types.UID
-	add := func(controller metav1.Object, selector *metav1.LabelSelector) {
-		if selectors.Add(controller.GetNamespace(), selector) == nil { // claim returns the error
-			uids = append(uids, controller.GetUID())
-			o.adoptable[controller.GetUID()] = nil
-		}
+// of returns the pods of a controller.
+func (o *owners) of(owner types.UID) []*v1.Pod {
+	if claimed, found := o.claimed[owner]; found {
+		return claimed
 	}
+	return o.groups.Of(group{owner: owner}).Pods()
+}
+
+// orphans returns the pods without a controller.
+func (o *owners) orphans() []*v1.Pod { return o.groups.Of(group{}).Pods() }
+
+// candidates returns the orphans among which are those that the controller may adopt. For the ReplicaSets that Deployments have just made
+// these are all: they are few.
+func (o *owners) candidates(owner types.UID) []*v1.Pod {
+	if candidates, found := o.adoptable[owner]; found {
+		return candidates
+	}
+	return o.orphans()
+}
+
+// unclaimed returns the controller's pods as a group that is another as soon as one of them is; false if it has adopted or released some
+// since, or may adopt more.
+func (o *owners) unclaimed(owner types.UID) (*cluster.Group, bool) {
+	_, claimed := o.claimed[owner]
+	return o.groups.Of(group{owner: owner}), !claimed && len(o.candidates(owner)) == 0
+}
+
+// adoptions are which orphans the controllers of a state may adopt, for as long as orphans and selectors stay the same.
+type adoptions struct {
+	orphans   *cluster.Group
+	adopters  []adopter
+	adoptable map[types.UID][]*v1.Pod
+}
+
+type adopter struct {
+	namespace string
+	uid       types.UID
+	selector  *metav1.LabelSelector
+}
+
+func (a *adoptions) of(s *cluster.State, orphans *cluster.Group) map[types.UID][]*v1.Pod {
+	var adopters []adopter
 	for _, rs := range s.ReplicaSets {
-		add(rs, rs.Spec.Selector)
+		adopters = append(adopters, adopter{rs.Namespace, rs.UID, rs.Spec.Selector})
 	}
 	for _, set := range s.StatefulSets {
-		add(set, set.Spec.Selector)
+		adopters = append(adopters, adopter{set.Namespace, set.UID, set.Spec.Selector})
 	}
 	for _, ds := range s.DaemonSets {
-		add(ds, ds.Spec.Selector)
+		adopters = append(adopters, adopter{ds.Namespace, ds.UID, ds.Spec.Selector})
 	}
-	for _, pod := range o.orphans {
-		for _, i := range selectors.Matching(pod) {
-			o.adoptable[uids[i]] = append(o.adoptable[uids[i]], pod)
+	if a.orphans == orphans && slices.Equal(a.adopters, adopters) {
+		return a.adoptable
+	}
+	*a = adoptions{orphans: orphans, adopters: adopters, adoptable: map[types.UID][]*v1.Pod{}}
+	var selectors cluster.Selectors
+	var uids []types.UID
+	for _, of := range adopters {
+		if selectors.Add(of.namespace, of.selector) == nil { // claim returns the error
+			uids = append(uids, of.uid)
+			a.adoptable[of.uid] = nil
 		}
 	}
+	for _, pod := range orphans.Pods() {
+		for _, i := range selectors.Matching(pod) {
+			a.adoptable[uids[i]] = append(a.adoptable[uids[i]], pod)
+		}
+	}
+	return a.adoptable
+}
+
+// selector parses a selector, once.
+func (c *Controllers) selector(of *metav1.LabelSelector) (labels.Selector, error) {
+	if known, found := c.selectors[of]; found {
+		return known, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(of)
+	if err != nil {
+		return nil, err
+	}
+	if c.selectors == nil {
+		c.selectors = map[*metav1.LabelSelector]labels.Selector{}
+	}
+	c.selectors[of] = selector
+	return selector, nil
 }
 
 // claim returns the pods that the controller owns, in order of arrival, after it has released those that its selector no
@@ -83,12 +161,13 @@ func (o *owners) findAdoptable(s *cluster.State) {
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/controller_ref_manager.go does. Pods that are not
 // wanted (nil: all are) are neither adopted, nor released, nor returned.
 func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selector *metav1.LabelSelector, wanted func(*v1.Pod) bool) ([]*v1.Pod, error) {
-	matching, err := metav1.LabelSelectorAsSelector(selector)
+	matching, err := p.selector(selector)
 	if err != nil {
 		return nil, err
 	}
+	before := p.actions()
 	var pods, kept []*v1.Pod
-	for _, pod := range p.owned.pods[owner.GetUID()] {
+	for _, pod := range p.owned.of(owner.GetUID()) {
 		switch {
 		case wanted != nil && !wanted(pod):
 			kept = append(kept, pod)
@@ -103,11 +182,7 @@ func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selecto
 			p.put(&released)
 		}
 	}
-	candidates, found := p.owned.adoptable[owner.GetUID()]
-	if !found {
-		candidates = p.owned.orphans
-	}
-	for _, pod := range candidates {
+	for _, pod := range p.owned.candidates(owner.GetUID()) {
 		if pod.Namespace != owner.GetNamespace() || !matching.Matches(labels.Set(pod.Labels)) || p.owned.adopted[pod.UID] {
 			continue
 		}
@@ -121,7 +196,9 @@ func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selecto
 		kept = append(kept, &adopted)
 		pods = append(pods, &adopted)
 	}
-	p.owned.pods[owner.GetUID()] = kept
+	if p.actions() > before {
+		p.owned.claimed[owner.GetUID()] = kept
+	}
 	return pods, nil
 }
 

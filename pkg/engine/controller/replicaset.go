@@ -23,6 +23,10 @@ var replicaSetKind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set_utils.go.
 func (p *pass) replicaSetStatuses() error {
 	for _, rs := range p.ReplicaSets {
+		if p.counted[rs.UID].again(p, rs) {
+			continue
+		}
+		before := p.actions()
 		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
 			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs).Describe(), err)
@@ -48,8 +52,35 @@ func (p *pass) replicaSetStatuses() error {
 			counted.Status = status
 			p.put(&counted)
 		}
+		p.remember(&p.counted, rs, before)
 	}
 	return nil
+}
+
+// seen is what the last sync of a ReplicaSet looked at if it had nothing to do.
+type seen struct {
+	set  *appsv1.ReplicaSet
+	pods *cluster.Group
+	// now matters only as long as pods become available by it.
+	now metav1.Time
+}
+
+// again reports whether a sync would see the very same things.
+func (s seen) again(p *pass, rs *appsv1.ReplicaSet) bool {
+	pods, all := p.owned.unclaimed(rs.UID)
+	return s.set == rs && s.pods == pods && all && (rs.Spec.MinReadySeconds == 0 || s.now == p.Now)
+}
+
+// remember keeps what a sync looked at that had nothing to do.
+func (p *pass) remember(in *map[types.UID]seen, rs *appsv1.ReplicaSet, before int) {
+	pods, all := p.owned.unclaimed(rs.UID)
+	if !all || p.actions() > before {
+		return
+	}
+	if *in == nil {
+		*in = map[types.UID]seen{}
+	}
+	(*in)[rs.UID] = seen{rs, pods, p.Now}
 }
 
 // replicaSets creates the pods that ReplicaSets lack and deletes those that they have too many: manageReplicas in
@@ -62,11 +93,17 @@ func (p *pass) replicaSets() error {
 		}
 	}
 	for _, rs := range p.ReplicaSets {
+		if p.filled[rs.UID].again(p, rs) {
+			continue
+		}
+		before := p.actions()
 		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
 			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs).Describe(), err)
 		}
 		switch excess := len(pods) - int(*rs.Spec.Replicas); {
+		case excess == 0:
+			p.remember(&p.filled, rs, before)
 		case excess < 0:
 			if err := p.createPods(rs, -excess); err != nil {
 				return fmt.Errorf("%s: %w", cluster.RefTo(rs).Describe(), err)
@@ -76,7 +113,7 @@ func (p *pass) replicaSets() error {
 			if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
 				related = nil
 				for _, sibling := range siblings[ref.UID] {
-					related = append(related, p.owned.pods[sibling.UID]...)
+					related = append(related, p.owned.of(sibling.UID)...)
 				}
 			}
 			p.delete(p.rankForDeletion(pods, related)[:excess]...)

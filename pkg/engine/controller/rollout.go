@@ -43,7 +43,7 @@ func (r *Rollout) Stuck() bool { return !r.Complete && (r.Old > 0 || len(r.NotCr
 
 // Rollouts returns the state of every rollout: Deployments, StatefulSets, DaemonSets, each in order of arrival.
 func Rollouts(s *cluster.State) []Rollout {
-	owned := ownership(s)
+	owned := new(Controllers).ownership(s)
 	var rollouts []Rollout
 	sets := map[types.UID][]*appsv1.ReplicaSet{}
 	for _, rs := range s.ReplicaSets {
@@ -111,11 +111,11 @@ func (t tally) rollout(kind string, meta *metav1.ObjectMeta, desired int) Rollou
 	}
 }
 
-func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.ReplicaSet, owned owners) Rollout {
+func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.ReplicaSet, owned *owners) Rollout {
 	current := deploymentutil.FindNewReplicaSet(d, sets)
 	var pods []*v1.Pod
 	for _, rs := range sets {
-		pods = append(pods, owned.pods[rs.UID]...)
+		pods = append(pods, owned.of(rs.UID)...)
 	}
 	isNew := func(pod *v1.Pod) bool {
 		return current != nil && metav1.GetControllerOfNoCopy(pod).UID == current.UID
@@ -154,8 +154,8 @@ func amount(limit intstr.IntOrString, pods int) string {
 	return limit.String()
 }
 
-func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned owners) Rollout {
-	pods, desired := owned.pods[set.UID], int(*set.Spec.Replicas)
+func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned *owners) Rollout {
+	pods, desired := owned.of(set.UID), int(*set.Spec.Replicas)
 	isNew := func(pod *v1.Pod) bool {
 		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == set.Status.UpdateRevision
 	}
@@ -210,7 +210,7 @@ func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep
 	return sentence(clauses)
 }
 
-func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned owners) Rollout {
+func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rollout {
 	desired := 0
 	for _, node := range s.Nodes {
 		if run, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), node, ds); run {
@@ -221,7 +221,7 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned owners) Roll
 	if current, err := matchingRevision(ds, owned.revisions[ds.UID]); err == nil && current != nil {
 		hash = current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	}
-	t := count(s, owned.pods[ds.UID], ds.Spec.MinReadySeconds, true, func(pod *v1.Pod) bool { return isOfTemplate(ds, hash, pod) })
+	t := count(s, owned.of(ds.UID), ds.Spec.MinReadySeconds, true, func(pod *v1.Pod) bool { return isOfTemplate(ds, hash, pod) })
 	r := t.rollout("DaemonSet", &ds.ObjectMeta, desired)
 	if r.Complete {
 		return r

@@ -2,7 +2,6 @@ package node
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,16 +14,11 @@ import (
 // endPods takes away the pods that have ended: their kubelet has had the time that it needs, or the pod garbage collector ends them since
 // their node is gone or out of service:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go.
-func endPods(s *cluster.State, r *rand.Rand) *cluster.State {
-	if !slices.ContainsFunc(s.Pods, isTerminating) {
-		return s
-	}
-	nodes := s.NodesByName()
+func (c *Controllers) endPods(s *cluster.State, r *rand.Rand) *cluster.State {
+	c.follow(s)
+	nodes := c.view(s).byName
 	var gone, kept []cluster.Object
-	for _, pod := range s.Pods {
-		if !isTerminating(pod) {
-			continue
-		}
+	for _, pod := range c.pods.Of(group{terminating: true}).Pods() {
 		node := nodes[pod.Spec.NodeName]
 		switch {
 		case cluster.Terminal(pod):
@@ -49,14 +43,12 @@ func endPods(s *cluster.State, r *rand.Rand) *cluster.State {
 func quick(r *rand.Rand) bool { return r != nil && r.IntN(4) == 0 }
 
 // nextEnd returns the earliest moment after now at which a kubelet ends a pod; zero: never.
-func nextEnd(s *cluster.State) time.Time {
+func (c *Controllers) nextEnd(s *cluster.State) time.Time {
 	var next time.Time
-	if !slices.ContainsFunc(s.Pods, isTerminating) {
-		return next
-	}
-	nodes := s.NodesByName()
-	for _, pod := range s.Pods {
-		if !isTerminating(pod) || cluster.Terminal(pod) || !pod.DeletionTimestamp.After(s.Now.Time) {
+	c.follow(s)
+	nodes := c.view(s).byName
+	for _, pod := range c.pods.Of(group{terminating: true}).Pods() {
+		if cluster.Terminal(pod) || !pod.DeletionTimestamp.After(s.Now.Time) {
 			continue
 		}
 		if node := nodes[pod.Spec.NodeName]; node != nil && cluster.Answers(node) && (next.IsZero() || pod.DeletionTimestamp.Time.Before(next)) {

@@ -28,25 +28,25 @@ func TestWhoEndsAPod(t *testing.T) {
 	if twice := admission.Terminate(&later, "", once.Pods[0]); twice != &later {
 		t.Error("asked twice, the pod is another")
 	}
-	if left := endPods(&later, nil); left != &later {
+	if left := new(Controllers).endPods(&later, nil); left != &later {
 		t.Error("the pod ends after a second of five")
 	}
 	later.Now = metav1.NewTime(once.Now.Add(5e9))
-	if left := endPods(&later, nil); len(left.Pods) != 0 {
+	if left := new(Controllers).endPods(&later, nil); len(left.Pods) != 0 {
 		t.Error("the pod does not end after five seconds of five")
 	}
 	silent, err := Fail(&later, Unreachable, "n-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := endPods(silent, nil); len(left.Pods) != 1 {
+	if left := new(Controllers).endPods(silent, nil); len(left.Pods) != 1 {
 		t.Error("the pod ends on a node that does not answer")
 	}
 	off, err := Fail(&later, OutOfService, "n-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := endPods(off, nil); len(left.Pods) != 0 {
+	if left := new(Controllers).endPods(off, nil); len(left.Pods) != 0 {
 		t.Error("the pod stays on a node that is out of service")
 	}
 }

@@ -33,39 +33,38 @@ const (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/node_lifecycle_controller.go: NoSchedule at
 // once, NoExecute zone by zone at a limited rate, which a disruption of the zone lowers or stops. A node without a Ready condition, as
 // written by hand, is left alone.
-func taintByConditions(s *cluster.State, r *rand.Rand) *cluster.State {
+func (c *Controllers) taintByConditions(s *cluster.State, r *rand.Rand) *cluster.State {
 	var changed []cluster.Object
 	var found []*v1.Node // nodes that are down, and were not so at the last pass
-	down := false
-	for _, node := range s.Nodes {
-		ready := readyCondition(node)
-		if ready == nil {
-			continue
+	cluster.Changes(c.steady, s.Nodes, func(_, node *v1.Node, _ int) {
+		if node == nil || readyCondition(node) == nil {
+			return
 		}
 		taints := conditionTaints(node, s.Now)
-		isDown := ready.Status != v1.ConditionTrue
-		down = down || isDown
 		if slices.Equal(taints, node.Spec.Taints) {
-			continue
+			return
 		}
 		tainted := *node
 		tainted.Spec.Taints = taints
 		changed = append(changed, &tainted)
-		if isDown && !isTainted(node, v1.TaintEffectNoSchedule) {
+		if readyCondition(node).Status != v1.ConditionTrue && !isTainted(node, v1.TaintEffectNoSchedule) {
 			found = append(found, &tainted)
 		}
+	})
+	if len(changed) == 0 {
+		c.steady = s.Nodes
 	}
 	s = s.With(changed...)
-	if !down {
+	if !c.view(s).down {
 		return s
 	}
-	return taintNoExecute(s, found, r)
+	return c.taintNoExecute(s, found, r)
 }
 
 // taintNoExecute gives the next node of each zone that is due its NoExecute taint. When nodes go down together, the controller taints
 // the first one that it finds before it has seen the others: only then does it know that their zone is disrupted.
-func taintNoExecute(s *cluster.State, found []*v1.Node, r *rand.Rand) *cluster.State {
-	zones := zonesOf(s)
+func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node, r *rand.Rand) *cluster.State {
+	zones := c.view(s).zones
 	var due []cluster.Object
 	add := func(node *v1.Node) {
 		zones.of(node).last = s.Now
@@ -89,6 +88,9 @@ func taintNoExecute(s *cluster.State, found []*v1.Node, r *rand.Rand) *cluster.S
 			add(oneOf(zone.waiting, r))
 		}
 	}
+	if len(due) > 0 {
+		c.last = nil // its zones have been written to
+	}
 	return s.With(due...)
 }
 
@@ -101,12 +103,12 @@ func oneOf(nodes []*v1.Node, r *rand.Rand) *v1.Node {
 }
 
 // nextNoExecute returns the earliest moment after now at which a node gets its NoExecute taint; zero: never.
-func nextNoExecute(s *cluster.State) time.Time {
-	if !slices.ContainsFunc(s.Nodes, waitsForNoExecute) {
+func (c *Controllers) nextNoExecute(s *cluster.State) time.Time {
+	if !c.view(s).waiting {
 		return time.Time{}
 	}
 	var next time.Time
-	zones := zonesOf(s)
+	zones := c.view(s).zones
 	for _, zone := range zones.inOrder {
 		interval, goes := zones.interval(zone)
 		if at := zone.dueAt(interval, s.Now); goes && len(zone.waiting) > 0 && (next.IsZero() || at.Before(next)) {

@@ -56,13 +56,14 @@ func lost(t *testing.T, s *cluster.State, zone string, n int) *cluster.State {
 // seconds they got it: "a-1 0, a-2 10".
 func tainted(t *testing.T, s *cluster.State) (string, *cluster.State) {
 	t.Helper()
+	var controllers Controllers
 	start := s.Now
 	for range 1000 {
-		if next := taintByConditions(s, nil); next != s {
+		if next := controllers.taintByConditions(s, nil); next != s {
 			s = next
 			continue
 		}
-		at := nextNoExecute(s)
+		at := controllers.nextNoExecute(s)
 		if at.IsZero() {
 			break
 		}

@@ -61,7 +61,7 @@ func TestTheNextEndIsTheFirst(t *testing.T) {
 			pod.DeletionTimestamp = &end
 			s = s.With(pod)
 		}
-		if at := Next(s); at.Sub(s.Now.Time) != 5*time.Second {
+		if at := new(Controllers).Next(s); at.Sub(s.Now.Time) != 5*time.Second {
 			t.Errorf("ends after %v s: the clock goes on by %v, want 5 s", seconds, at.Sub(s.Now.Time))
 		}
 	}

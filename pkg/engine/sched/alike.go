@@ -59,3 +59,40 @@ func withoutConditions(status v1.PodStatus) v1.PodStatus {
 	status.Conditions = nil
 	return status
 }
+
+// rejected are the pods of a queue that got no node, in order, and why.
+type rejected struct {
+	pods    []*v1.Pod
+	pending []placement.Pending
+	changes int
+	startAt int
+}
+
+// rejected returns the pods that got no node, if the answer to them alone would be the same once more: nothing was random, nothing was
+// recorded, and no pod has a nominated node, for which the others must leave room.
+func (e *Engine) rejected(queue []*v1.Pod, pending []placement.Pending) rejected {
+	r := rejected{pending: pending, changes: e.changes, startAt: e.startNode()}
+	without := make(map[*v1.Pod]bool, len(pending))
+	for _, p := range pending {
+		without[p.Pod] = true
+	}
+	for _, pod := range queue {
+		if without[pod] {
+			r.pods = append(r.pods, pod)
+		}
+	}
+	if e.random != nil || e.Record != nil || e.moved || len(e.nominees) > 0 || len(r.pods) < len(pending) {
+		return rejected{}
+	}
+	return r
+}
+
+// again returns why none of the pods gets a node, if they are those that were rejected last and nothing has changed since.
+func (e *Engine) again(pods []*v1.Pod) ([]placement.Pending, bool) {
+	last := &e.last
+	same := len(pods) > 0 && slices.Equal(last.pods, pods) && last.changes == e.changes && last.startAt == e.startNode()
+	if !same || e.random != nil || e.Record != nil {
+		return nil, false
+	}
+	return slices.Clone(last.pending), true
+}

@@ -64,6 +64,8 @@ type Engine struct {
 	bound   map[types.NamespacedName]*v1.Pod
 	timed   map[types.NamespacedName]bool // bound pods whose start times derive from the seed
 	started int                           // number of pods that were given a start time
+	decided map[types.NamespacedName]bool // bound pods that the engine has placed or preempted since
+	unsure  bool                          // whether the bound pods may be others than the state's and the decided ones
 	changed bool                          // whether placements and preemptions have changed the state since
 	changes int                           // number of changes so far: a rejection holds until the next
 	plain   int                           // number of cycles without a memo
@@ -74,6 +76,8 @@ type Engine struct {
 	victims  []placement.Preemption
 	under    Tie // the current tie, without its nodes
 	attempts map[types.UID]attempt
+	moved    bool // whether a pod that was rejected moved on where the next search begins
+	last     rejected
 	nominees map[types.UID]*entry // pods of the queue with a nominated node
 }
 
@@ -115,6 +119,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		state:     &cluster.State{Now: cluster.Epoch},
 		bound:     map[types.NamespacedName]*v1.Pod{},
 		timed:     map[types.NamespacedName]bool{},
+		decided:   map[types.NamespacedName]bool{},
 		attempts:  map[types.UID]attempt{},
 		nominees:  map[types.UID]*entry{},
 	}
@@ -159,7 +164,7 @@ func (e *Engine) ResetTo(ties Ties) error {
 				return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
 			}
 			delete(e.bound, name)
-			e.changed = true
+			e.unsure = true
 		}
 		clear(e.timed)
 		e.ties = ties
@@ -176,7 +181,7 @@ type Mark struct {
 
 // Mark returns the engine's position.
 func (e *Engine) Mark() Mark {
-	m := Mark{started: e.started, startAt: int(e.nextStartNodeIndex().Int())}
+	m := Mark{started: e.started, startAt: e.startNode()}
 	if e.source != nil {
 		m.source = *e.source
 	}
@@ -195,6 +200,8 @@ func (e *Engine) Return(m Mark) {
 // StartAt sets the node, by its index in the cluster's order, at which the next search for feasible nodes begins. It matters in clusters of
 // 100 nodes and more, where a search ends once it has found enough.
 func (e *Engine) StartAt(node int) { e.nextStartNodeIndex().SetInt(int64(node)) }
+
+func (e *Engine) startNode() int { return int(e.nextStartNodeIndex().Int()) }
 
 // nextStartNodeIndex is upstream's own field: each search begins where the last one ended, and there is no other way to set it.
 func (e *Engine) nextStartNodeIndex() reflect.Value {
@@ -215,8 +222,11 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}
-	e.victims = nil
+	e.victims, e.moved = nil, false
 	clear(e.attempts)
+	if pending, holds := e.again(pods); holds {
+		return &placement.Result{Pending: pending}, ctx.Err()
+	}
 	result := &placement.Result{}
 	entries := e.entries(pods)
 	if err := e.reserve(entries); err != nil {
@@ -232,7 +242,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		next := queue[0]
 		queue = queue[1:]
 		if e.Choose != nil {
-			e.under = Tie{Placed: result.Placed, Waiting: podsOf(queue), Refused: podsOf(refused), StartAt: int(e.nextStartNodeIndex().Int())}
+			e.under = Tie{Placed: result.Placed, Waiting: podsOf(queue), Refused: podsOf(refused), StartAt: e.startNode()}
 		}
 		placed, err := e.schedule(next, result)
 		if e.Progress != nil {
@@ -260,6 +270,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		}
 	}
 	result.Preempted = e.victims
+	e.last = e.rejected(pods, result.Pending)
 	return result, nil
 }
 
@@ -328,10 +339,12 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 		}
 	}
 	for {
+		start := e.startNode()
 		placed, fit, err := e.attempt(profile, next, result)
 		if err != nil || placed {
 			return placed, err
 		}
+		e.moved = e.moved || e.startNode() != start
 		victims := len(e.victims)
 		pending := e.preempt(profile, next, fit)
 		if len(e.victims) == victims {
@@ -397,7 +410,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	if err := e.forget(next.Pod); err != nil {
 		return false, nil, err
 	}
-	e.bound[cluster.NameOf(bound)] = bound
+	e.bound[cluster.NameOf(bound)], e.decided[cluster.NameOf(bound)] = bound, true
 	if err := e.assume(next.PodInfo, bound); err != nil {
 		return false, nil, err
 	}

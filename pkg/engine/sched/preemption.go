@@ -66,6 +66,7 @@ func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 			return false, err
 		}
 		name := cluster.NameOf(victim)
+		e.decided[name] = true
 		var ending *v1.Pod
 		if e.state.TerminationSeconds > 0 {
 			ending = admission.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)

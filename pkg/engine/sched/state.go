@@ -2,6 +2,7 @@ package sched
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,46 +29,63 @@ import (
 func (e *Engine) sync(next *cluster.State) error {
 	before := *e.state
 	e.state = next
-	if !same(before.Nodes, next.Nodes) {
+	if !cluster.Same(before.Nodes, next.Nodes) {
 		e.stale = true
 		e.images = slices.ContainsFunc(next.Nodes, func(node *v1.Node) bool { return len(node.Status.Images) > 0 })
 		if err := e.syncNodes(before.Nodes, next.Nodes); err != nil {
 			return err
 		}
 	}
-	if e.changed || !same(before.Pods, next.Pods) {
-		if err := e.syncPods(next.Pods); err != nil {
-			return err
-		}
+	if err := e.syncPods(before.Pods, next.Pods); err != nil {
+		return err
 	}
+	owners := !cluster.Same(before.Services, next.Services) || ownersChanged(before, next)
 	if e.memo != nil {
-		if !same(before.Namespaces, next.Namespaces) {
+		if !cluster.Same(before.Namespaces, next.Namespaces) {
 			e.memo.NamespacesChanged()
 		}
-		if !same(before.Services, next.Services) || !same(before.ReplicaSets, next.ReplicaSets) || !same(before.StatefulSets, next.StatefulSets) {
+		if owners {
 			e.memo.OwnersChanged(next.Services)
 		}
+	}
+	if owners || !cluster.Same(before.Nodes, next.Nodes) || !cluster.Same(before.Namespaces, next.Namespaces) ||
+		!cluster.Same(before.PersistentVolumes, next.PersistentVolumes) || !cluster.Same(before.PersistentVolumeClaims, next.PersistentVolumeClaims) ||
+		!cluster.Same(before.PodDisruptionBudgets, next.PodDisruptionBudgets) ||
+		!cluster.Same(before.StorageClasses, next.StorageClasses) || !cluster.Same(before.CSINodes, next.CSINodes) {
+		e.changes++
 	}
 	bindings := e.changed // the engine itself has bound volumes since
 	e.changed = false
 	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()
 	for _, replaced := range []error{
-		replace(core.Namespaces().Informer(), next.Namespaces, !same(before.Namespaces, next.Namespaces)),
-		replace(core.Nodes().Informer(), next.Nodes, !same(before.Nodes, next.Nodes)),
-		replace(core.Services().Informer(), next.Services, !same(before.Services, next.Services)),
-		replace(core.PersistentVolumes().Informer(), next.PersistentVolumes, bindings || !same(before.PersistentVolumes, next.PersistentVolumes)),
-		replace(core.PersistentVolumeClaims().Informer(), next.PersistentVolumeClaims, bindings || !same(before.PersistentVolumeClaims, next.PersistentVolumeClaims)),
-		replace(apps.ReplicaSets().Informer(), next.ReplicaSets, !same(before.ReplicaSets, next.ReplicaSets)),
-		replace(apps.StatefulSets().Informer(), next.StatefulSets, !same(before.StatefulSets, next.StatefulSets)),
-		replace(e.informers.Policy().V1().PodDisruptionBudgets().Informer(), next.PodDisruptionBudgets, !same(before.PodDisruptionBudgets, next.PodDisruptionBudgets)),
-		replace(e.informers.Storage().V1().StorageClasses().Informer(), next.StorageClasses, !same(before.StorageClasses, next.StorageClasses)),
-		replace(e.informers.Storage().V1().CSINodes().Informer(), next.CSINodes, !same(before.CSINodes, next.CSINodes)),
+		refill(core.Namespaces().Informer(), before.Namespaces, next.Namespaces, false),
+		refill(core.Nodes().Informer(), before.Nodes, next.Nodes, false),
+		refill(core.Services().Informer(), before.Services, next.Services, false),
+		refill(core.PersistentVolumes().Informer(), before.PersistentVolumes, next.PersistentVolumes, bindings),
+		refill(core.PersistentVolumeClaims().Informer(), before.PersistentVolumeClaims, next.PersistentVolumeClaims, bindings),
+		refill(apps.ReplicaSets().Informer(), before.ReplicaSets, next.ReplicaSets, false),
+		refill(apps.StatefulSets().Informer(), before.StatefulSets, next.StatefulSets, false),
+		refill(e.informers.Policy().V1().PodDisruptionBudgets().Informer(), before.PodDisruptionBudgets, next.PodDisruptionBudgets, false),
+		refill(e.informers.Storage().V1().StorageClasses().Informer(), before.StorageClasses, next.StorageClasses, false),
+		refill(e.informers.Storage().V1().CSINodes().Informer(), before.CSINodes, next.CSINodes, false),
 	} {
 		if replaced != nil {
 			return fmt.Errorf("filling the scheduler's listers: %w", replaced)
 		}
 	}
 	return nil
+}
+
+// ownersChanged reports whether a ReplicaSet or a StatefulSet came, went, or selects other pods, which is all that the scheduler reads of
+// them.
+func ownersChanged(before cluster.State, next *cluster.State) (changed bool) {
+	cluster.Changes(before.ReplicaSets, next.ReplicaSets, func(was, is *appsv1.ReplicaSet, _ int) {
+		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
+	})
+	cluster.Changes(before.StatefulSets, next.StatefulSets, func(was, is *appsv1.StatefulSet, _ int) {
+		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
+	})
+	return changed
 }
 
 // syncNodes updates the nodes in the cache. Upstream keeps nodes in the order in which they were added, zone by zone, and picks among equal
@@ -103,26 +122,38 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	return nil
 }
 
-// syncPods updates the bound pods in the cache.
-func (e *Engine) syncPods(pods []*v1.Pod) error {
-	present := make(map[types.NamespacedName]bool, len(pods))
-	for i, pod := range pods {
-		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
-			continue
+// syncPods updates the bound pods in the cache: those that the next state does not share with the one before. What the engine has decided
+// since is among them, unless its decisions were not taken over; then it looks at all.
+func (e *Engine) syncPods(before, next []*v1.Pod) error {
+	changed, gone := e.changesOf(before, next)
+	for name := range e.decided {
+		if !gone[name] {
+			e.unsure = true
 		}
-		name := cluster.NameOf(pod)
-		present[name] = true
+	}
+	clear(e.decided)
+	if e.unsure {
+		changed, _ = e.changesOf(nil, next)
+		for name := range e.bound {
+			gone[name] = true
+		}
+	}
+	e.unsure = true // unless this succeeds
+	for _, c := range changed {
+		name := cluster.NameOf(c.pod)
+		delete(gone, name)
 		was, found := e.bound[name]
-		if found && (was == pod || sameToScheduler(was, pod)) {
+		if found && (was == c.pod || sameToScheduler(was, c.pod)) {
 			continue
 		}
+		e.changes++
 		if found {
 			if err := e.removePod(was); err != nil {
 				return fmt.Errorf("replacing pod %s in the scheduler's cache: %w", name, err)
 			}
 		}
-		given := pod
-		if pod = e.withStartTime(pod, i); pod != given {
+		pod := e.withStartTime(c.pod, c.position)
+		if pod != c.pod {
 			e.timed[name] = true
 		}
 		if err := e.addPod(pod); err != nil {
@@ -130,22 +161,42 @@ func (e *Engine) syncPods(pods []*v1.Pod) error {
 		}
 		e.bound[name] = pod
 	}
-	var gone []types.NamespacedName
-	for name := range e.bound {
-		if !present[name] {
-			gone = append(gone, name)
-		}
-	}
 	// The order of the pods that stay on a node depends on that of those that leave it.
-	slices.SortFunc(gone, byName)
-	for _, name := range gone {
-		if err := e.removePod(e.bound[name]); err != nil {
+	for _, name := range slices.SortedFunc(maps.Keys(gone), byName) {
+		pod, found := e.bound[name]
+		if !found {
+			continue
+		}
+		e.changes++
+		if err := e.removePod(pod); err != nil {
 			return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
 		}
 		delete(e.bound, name)
 		delete(e.timed, name)
 	}
+	e.unsure = false
 	return nil
+}
+
+// change is a pod of a state that the cache may not have yet, and its position.
+type change struct {
+	pod      *v1.Pod
+	position int
+}
+
+// changesOf returns the pods with a node by which a state differs from the one before, and the names of those that the state before had in
+// their place, or alone.
+func (e *Engine) changesOf(before, next []*v1.Pod) (changed []change, gone map[types.NamespacedName]bool) {
+	gone = map[types.NamespacedName]bool{}
+	cluster.Changes(before, next, func(was, is *v1.Pod, position int) {
+		if was != nil {
+			gone[cluster.NameOf(was)] = true
+		}
+		if is != nil && is.Spec.NodeName != "" && !cluster.Terminal(is) {
+			changed = append(changed, change{is, position})
+		}
+	})
+	return changed, gone
 }
 
 // update brings the snapshot up to date with the cache.
@@ -202,7 +253,7 @@ func byName(a, b types.NamespacedName) int {
 func sameToScheduler(a, b *v1.Pod) bool {
 	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
 		(a.Spec.Affinity == b.Spec.Affinity || equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity)) &&
-		(same(a.Spec.Containers, b.Spec.Containers) || equality.Semantic.DeepEqual(a.Spec.Containers, b.Spec.Containers)) &&
+		(cluster.Same(a.Spec.Containers, b.Spec.Containers) || equality.Semantic.DeepEqual(a.Spec.Containers, b.Spec.Containers)) &&
 		(a.Spec.Resources == b.Spec.Resources || equality.Semantic.DeepEqual(a.Spec.Resources, b.Spec.Resources))
 }
 
@@ -226,21 +277,28 @@ func (e *Engine) withStartTime(pod *v1.Pod, i int) *v1.Pod {
 	return &timed
 }
 
-// same reports whether the two lists are identical, which is how states share what did not change.
-func same[T any](a, b []T) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-// replace refills a lister if it is out of date.
-func replace[T any](informer cache.SharedIndexInformer, next []T, stale bool) error {
-	if !stale {
-		return nil
+// refill brings a lister up to date, or fills it anew where it may hold something else than the state before.
+func refill[T interface {
+	cluster.Object
+	comparable
+}](informer cache.SharedIndexInformer, before, next []T, anew bool) (err error) {
+	indexer := informer.GetIndexer()
+	if anew {
+		objs := make([]any, len(next))
+		for i, obj := range next {
+			objs[i] = obj
+		}
+		return indexer.Replace(objs, "")
 	}
-	objs := make([]any, len(next))
-	for i, obj := range next {
-		objs[i] = obj
-	}
-	return informer.GetIndexer().Replace(objs, "")
+	var none T
+	cluster.Changes(before, next, func(was, is T, _ int) {
+		if is == none {
+			err = errors.Join(err, indexer.Delete(was))
+		} else {
+			err = errors.Join(err, indexer.Update(is))
+		}
+	})
+	return err
 }
 
 // sortVolumes gives the factory a PersistentVolume lister that lists by name. Upstream takes the smallest volume that fits a claim and,

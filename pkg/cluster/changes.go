@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Same reports whether the two lists are identical, which is how states share what did not change.
+func Same[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// Changes calls f for each object that one of two lists has and the other has not: with both where one replaces the other, else with nil for
+// the one that is not there. Objects are compared by pointer, since states share what did not change, and only those that differ are looked
+// at. The position is that of the new one. Of lists of which neither is derived from the other it may give an object as gone and, later, as
+// new.
+func Changes[T interface {
+	Object
+	comparable
+}](before, after []T, f func(was, is T, position int)) {
+	if Same(before, after) {
+		return
+	}
+	var none T
+	next := 0
+	for _, was := range before {
+		switch {
+		case next < len(after) && after[next] == was:
+			next++
+		case next < len(after) && after[next].GetName() == was.GetName() && after[next].GetNamespace() == was.GetNamespace():
+			f(was, after[next], next)
+			next++
+		default:
+			f(was, none, -1)
+		}
+	}
+	for ; next < len(after); next++ {
+		f(none, after[next], next)
+	}
+}
+
+// Groups keeps the pods of one state after another in groups, and looks at those that changed alone.
+type Groups[K comparable] struct {
+	keys   func(*v1.Pod) []K
+	pods   []*v1.Pod
+	places map[*v1.Pod]int // in order of the list
+	last   int
+	groups map[K]*Group
+}
+
+// Group are pods in the order of the state. It is another one as soon as one of them is.
+type Group struct{ pods []*v1.Pod }
+
+// Pods are the pods of the group; none if it is nil.
+func (g *Group) Pods() []*v1.Pod {
+	if g == nil {
+		return nil
+	}
+	return g.pods
+}
+
+// NewGroups returns the groups of no pods. Keys returns the groups of a pod.
+func NewGroups[K comparable](keys func(*v1.Pod) []K) *Groups[K] {
+	return &Groups[K]{keys: keys, places: map[*v1.Pod]int{}, groups: map[K]*Group{}}
+}
+
+// Of returns a group, nil if it has no pods.
+func (g *Groups[K]) Of(key K) *Group { return g.groups[key] }
+
+// Follow brings the groups up to date with the pods of a state.
+func (g *Groups[K]) Follow(pods []*v1.Pod) {
+	gone := map[*v1.Pod]bool{}
+	came := map[K][]*v1.Pod{} // the new pods of each group that changes
+	Changes(g.pods, pods, func(was, is *v1.Pod, _ int) {
+		at := g.last + 1
+		if was != nil {
+			at = g.places[was]
+			delete(g.places, was)
+			gone[was] = true
+			for _, key := range g.keys(was) {
+				if _, changes := came[key]; !changes {
+					came[key] = nil
+				}
+			}
+		}
+		if is != nil {
+			g.places[is] = at
+			g.last = max(g.last, at)
+			for _, key := range g.keys(is) {
+				came[key] = append(came[key], is)
+			}
+		}
+	})
+	g.pods = pods
+	for key, pods := range came {
+		kept := slices.DeleteFunc(slices.Clone(g.groups[key].Pods()), func(pod *v1.Pod) bool { return gone[pod] })
+		inOrder := len(kept) == 0 || len(pods) == 0 || g.places[kept[len(kept)-1]] < g.places[pods[0]]
+		if kept = append(kept, pods...); !inOrder {
+			slices.SortFunc(kept, func(a, b *v1.Pod) int { return g.places[a] - g.places[b] })
+		}
+		if g.groups[key] = (&Group{kept}); len(kept) == 0 {
+			delete(g.groups, key)
+		}
+	}
+}
