@@ -140,3 +140,19 @@ func TestBeforeAPodTheVictimsAreGone(t *testing.T) {
 		}
 	}
 }
+
+// No two pods start at once, though a dump gives whole seconds and the engine places a pod in one of them: of two that did, upstream
+// preempts the one that comes first in a map.
+func TestNoTwoPodsStartAtOnce(t *testing.T) {
+	given, placed := running(pod("given", "1", 0), "w1"), pod("placed", "1", 0)
+	state := walkthrough().With(given, placed)
+	engine := newEngine(t, Ties{})
+	result, err := engine.Place(t.Context(), state, []*v1.Pod{placed})
+	if err != nil || len(result.Placed) != 1 {
+		t.Fatal(result, err)
+	}
+	was, is := engine.bound[cluster.NameOf(given)].Status.StartTime, result.Placed[0].Pod.Status.StartTime
+	if !was.Time.Before(is.Time) {
+		t.Errorf("the pod of the dump started at %v, the one placed at %v", was.Time, is.Time)
+	}
+}

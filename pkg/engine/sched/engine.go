@@ -420,11 +420,11 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 }
 
 // startTime returns the next start time. Within one second of logical time each pod gets its own, so that preemption, which spares the pods
-// that started first, never meets equals. In a real cluster start times have whole seconds and chance picks among equals; with random ties
+// that started first, never meets equals: they come after those that a state gives only this second of. In a real cluster start times have whole seconds and chance picks among equals; with random ties
 // it does so here, too.
 func (e *Engine) startTime() time.Time {
 	e.started++
-	offset := time.Duration(e.started)
+	offset := time.Duration(len(e.state.Pods) + e.started)
 	if e.random != nil {
 		offset = time.Duration(1 + e.random.Int64N(int64(time.Second)-1))
 	}
