@@ -1,6 +1,7 @@
 package memo
 
 import (
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -48,5 +49,28 @@ func TestTheTemplatesForgetTheOldest(t *testing.T) {
 	}
 	if all.number != 4 {
 		t.Errorf("%d templates are left, want 4", all.number)
+	}
+}
+
+// Specs that share an array may still have more or fewer of its elements.
+func TestIdentical(t *testing.T) {
+	tolerations := []v1.Toleration{{Key: "a"}, {Key: "b"}}
+	spec := &v1.PodSpec{Priority: new(int32), Tolerations: tolerations}
+	for name, test := range map[string]struct {
+		change func(*v1.PodSpec)
+		want   bool
+	}{
+		"as it is":         {func(*v1.PodSpec) {}, true},
+		"another name":     {func(s *v1.PodSpec) { s.NodeName = "n" }, false},
+		"fewer elements":   {func(s *v1.PodSpec) { s.Tolerations = tolerations[:1] }, false},
+		"another array":    {func(s *v1.PodSpec) { s.Tolerations = slices.Clone(tolerations) }, false},
+		"another pointer":  {func(s *v1.PodSpec) { s.Priority = new(int32) }, false},
+		"a map, once none": {func(s *v1.PodSpec) { s.NodeSelector = map[string]string{} }, false},
+	} {
+		other := *spec
+		test.change(&other)
+		if got := identical(spec, &other); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
