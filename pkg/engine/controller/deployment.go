@@ -32,6 +32,10 @@ const maxRevisionHistory = 2000
 // deployments syncs every Deployment, as syncDeployment in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/deployment_controller.go does.
 func (p *pass) deployments() error {
+	if cluster.Same(p.rested.deployments, p.Deployments) && cluster.Same(p.rested.sets, p.ReplicaSets) {
+		return nil
+	}
+	alone := true // whether nothing else counts: with Recreate the old pods do
 	owned := map[types.UID][]*appsv1.ReplicaSet{}
 	var orphans []*appsv1.ReplicaSet
 	for _, rs := range p.ReplicaSets {
@@ -61,6 +65,7 @@ func (p *pass) deployments() error {
 		for _, rs := range sets {
 			seen = append(seen, rs)
 			if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType { // which waits for the old pods themselves
+				alone = false
 				for _, pod := range p.owned.of(rs.UID) {
 					seen = append(seen, pod)
 				}
@@ -70,7 +75,16 @@ func (p *pass) deployments() error {
 			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
 		}
 	}
+	if alone && p.actions() == 0 {
+		p.Controllers.rested = rested{p.Deployments, p.ReplicaSets}
+	}
 	return nil
+}
+
+// rested are the Deployments and the ReplicaSets with which no Deployment had anything to do, whatever their pods.
+type rested struct {
+	deployments []*appsv1.Deployment
+	sets        []*appsv1.ReplicaSet
 }
 
 // deploymentSync is one sync of one Deployment.

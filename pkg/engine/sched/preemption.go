@@ -38,7 +38,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 	diagnosis := &why.fit.Diagnosis
 	reasons := reasonsOf(diagnosis)
 	if profile.HasPostFilterPlugins() {
-		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod}
+		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare}
 		result, status := profile.RunPostFilterPlugins(e.ctx, why.state, next.Pod, statuses)
 		// Upstream logs an error, and its text ends the message: for a pod whose claim nobody binds, "not found", since a plugin after the
 		// one that rejected it looks for state that was never written.
@@ -108,6 +108,7 @@ func (c candidates) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
 type orderedStatuses struct {
 	*framework.NodeToStatus
 	preemptor *v1.Pod
+	bare      map[string]fwk.NodeInfo // by name
 }
 
 func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
@@ -121,13 +122,21 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 			continue
 		}
 		if !slices.ContainsFunc(node.GetPods(), s.mayPreempt) {
-			empty := framework.NewNodeInfo()
-			empty.SetNode(node.Node())
-			node = empty
+			node = s.withoutPods(node.Node())
 		}
 		nodes = append(nodes, node)
 	}
 	return nodes, nil
+}
+
+func (s orderedStatuses) withoutPods(node *v1.Node) fwk.NodeInfo {
+	if known := s.bare[node.Name]; known != nil && known.Node() == node {
+		return known
+	}
+	bare := framework.NewNodeInfo()
+	bare.SetNode(node)
+	s.bare[node.Name] = bare
+	return bare
 }
 
 // mayPreempt reports whether the pod's priority is lower, or that of its pod group may be.
