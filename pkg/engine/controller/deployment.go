@@ -32,6 +32,10 @@ const maxRevisionHistory = 2000
 // deployments syncs every Deployment, as syncDeployment in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/deployment_controller.go does.
 func (p *pass) deployments() error {
+	if cluster.Same(p.rested.deployments, p.Deployments) && cluster.Same(p.rested.sets, p.ReplicaSets) {
+		return nil
+	}
+	alone := true // whether nothing else counts: with Recreate the old pods do
 	owned := map[types.UID][]*appsv1.ReplicaSet{}
 	var orphans []*appsv1.ReplicaSet
 	for _, rs := range p.ReplicaSets {
@@ -61,6 +65,7 @@ func (p *pass) deployments() error {
 		for _, rs := range sets {
 			seen = append(seen, rs)
 			if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType { // which waits for the old pods themselves
+				alone = false
 				for _, pod := range p.owned.of(rs.UID) {
 					seen = append(seen, pod)
 				}
@@ -70,7 +75,16 @@ func (p *pass) deployments() error {
 			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
 		}
 	}
+	if alone && p.actions() == 0 {
+		p.Controllers.rested = rested{p.Deployments, p.ReplicaSets}
+	}
 	return nil
+}
+
+// rested are the Deployments and the ReplicaSets with which no Deployment had anything to do, whatever their pods.
+type rested struct {
+	deployments []*appsv1.Deployment
+	sets        []*appsv1.ReplicaSet
 }
 
 // deploymentSync is one sync of one Deployment.
@@ -108,7 +122,7 @@ func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go.
 func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
 	d, logger := r.deployment, klog.Background()
-	existing := deploymentutil.FindNewReplicaSet(d, r.sets)
+	existing := r.findNew()
 	for _, rs := range r.sets { // as in FindOldReplicaSets, which would compare all the templates once more
 		if existing == nil || rs.UID != existing.UID {
 			old = append(old, rs)
@@ -132,6 +146,51 @@ func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old
 		current, err = r.newReplicaSet(old, revision)
 	}
 	return current, old, err
+}
+
+// findNew is upstream's FindNewReplicaSet, which compares templates whole, unless it has been asked about the very same ones before.
+func (r *deploymentSync) findNew() *appsv1.ReplicaSet {
+	asked := []templateID{idOf(r.deployment, &r.deployment.Spec.Template)}
+	for _, rs := range r.sets {
+		asked = append(asked, idOf(rs, &rs.Spec.Template))
+	}
+	known, found := r.current[r.deployment.UID]
+	if found && slices.Equal(known.asked, asked) {
+		sort.Sort(controller.ReplicaSetsByCreationTimestamp(r.sets)) // as upstream leaves them
+		for _, rs := range r.sets {
+			if rs.UID == known.set {
+				return rs
+			}
+		}
+		return nil
+	}
+	existing := deploymentutil.FindNewReplicaSet(r.deployment, r.sets)
+	if r.current == nil {
+		r.Controllers.current = map[types.UID]currentSet{}
+	}
+	known = currentSet{asked: asked}
+	if existing != nil {
+		known.set = existing.UID
+	}
+	r.current[r.deployment.UID] = known
+	return existing
+}
+
+// currentSet is the ReplicaSet of a Deployment's present template, "" if there is none, and the templates of which that is so.
+type currentSet struct {
+	asked []templateID
+	set   types.UID
+}
+
+// templateID stands for a template: one that is changed belongs to another generation of its object, and has containers of its own.
+type templateID struct {
+	owner      types.UID
+	generation int64
+	containers *v1.Container
+}
+
+func idOf(owner metav1.Object, template *v1.PodTemplateSpec) templateID {
+	return templateID{owner.GetUID(), owner.GetGeneration(), &template.Spec.Containers[0]}
 }
 
 // newReplicaSet makes the ReplicaSet of the Deployment's present template. It is nil where another template has the same

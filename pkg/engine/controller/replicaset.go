@@ -86,12 +86,6 @@ func (p *pass) remember(in *map[types.UID]seen, rs *appsv1.ReplicaSet, before in
 // replicaSets creates the pods that ReplicaSets lack and deletes those that they have too many: manageReplicas in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
 func (p *pass) replicaSets() error {
-	siblings := map[types.UID][]*appsv1.ReplicaSet{}
-	for _, rs := range p.ReplicaSets {
-		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
-			siblings[ref.UID] = append(siblings[ref.UID], rs)
-		}
-	}
 	for _, rs := range p.ReplicaSets {
 		if p.filled[rs.UID].again(p, rs) {
 			continue
@@ -112,8 +106,10 @@ func (p *pass) replicaSets() error {
 			related := pods
 			if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
 				related = nil
-				for _, sibling := range siblings[ref.UID] {
-					related = append(related, p.owned.of(sibling.UID)...)
+				for _, sibling := range p.ReplicaSets {
+					if of := metav1.GetControllerOfNoCopy(sibling); of != nil && of.UID == ref.UID {
+						related = append(related, p.owned.of(sibling.UID)...)
+					}
 				}
 			}
 			p.delete(p.rankForDeletion(pods, related)[:excess]...)

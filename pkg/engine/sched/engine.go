@@ -78,7 +78,8 @@ type Engine struct {
 	attempts map[types.UID]attempt
 	moved    bool // whether a pod that was rejected moved on where the next search begins
 	last     rejected
-	nominees map[types.UID]*entry // pods of the queue with a nominated node
+	bare     map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
+	nominees map[types.UID]*entry    // pods of the queue with a nominated node
 }
 
 // Tie is a choice among equals that the scheduler is about to make, and the state of the queue at that point.
@@ -121,6 +122,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		timed:     map[types.NamespacedName]bool{},
 		decided:   map[types.NamespacedName]bool{},
 		attempts:  map[types.UID]attempt{},
+		bare:      map[string]fwk.NodeInfo{},
 		nominees:  map[types.UID]*entry{},
 	}
 	sortVolumes(e.informers)

@@ -1,0 +1,140 @@
+package sched
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// A rejection is given again as long as nothing changes that the scheduler reads, and no longer.
+func TestARejectionHoldsUntilSomethingChanges(t *testing.T) {
+	named := metav1.ObjectMeta{Namespace: "default", Name: "other"}
+	set, pods := replicas("web", 2, nil)
+	for _, pod := range pods {
+		request(pod, "100")
+	}
+	on := running(pod("on", "1", 0), "w1")
+	state := walkthrough().With(set, on, pods[0], pods[1])
+	counted, selecting := *set, *set
+	counted.Status.Replicas = 2
+	selecting.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web", "more": ""}}
+	tainted := *state.Nodes[0]
+	tainted.Spec.Taints = []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoSchedule}}
+	labelled := *on
+	labelled.Labels = map[string]string{"app": "web"}
+	later := *state
+	later.Now = metav1.NewTime(state.Now.Add(1e9))
+	for name, test := range map[string]struct {
+		next  *cluster.State
+		pods  []*v1.Pod
+		holds bool
+	}{
+		"nothing":                   {state, pods, true},
+		"the time":                  {&later, pods, true},
+		"what a ReplicaSet counts":  {state.With(&counted), pods, true},
+		"the queue":                 {state, pods[:1], false},
+		"its order":                 {state, []*v1.Pod{pods[1], pods[0]}, false},
+		"what a ReplicaSet selects": {state.With(&selecting), pods, false},
+		"a node":                    {state.With(&tainted), pods, false},
+		"a pod on a node":           {state.With(&labelled), pods, false},
+		"a pod that is gone":        {state.Without(on), pods, false},
+		"a new pod":                 {state.With(running(pod("more", "1", 0), "w1")), pods, false},
+		"a ReplicaSet that is gone": {state.Without(set), pods, false},
+		"a namespace":               {state.With(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other"}}), pods, false},
+		"a Service":                 {state.With(&v1.Service{ObjectMeta: named}), pods, false},
+		"a StatefulSet":             {state.With(&appsv1.StatefulSet{ObjectMeta: named}), pods, false},
+		"a PodDisruptionBudget":     {state.With(&policyv1.PodDisruptionBudget{ObjectMeta: named}), pods, false},
+		"a PersistentVolume":        {state.With(&v1.PersistentVolume{ObjectMeta: named}), pods, false},
+		"a PersistentVolumeClaim":   {state.With(&v1.PersistentVolumeClaim{ObjectMeta: named}), pods, false},
+		"a StorageClass":            {state.With(&storagev1.StorageClass{ObjectMeta: named}), pods, false},
+		"a CSINode":                 {state.With(&storagev1.CSINode{ObjectMeta: named}), pods, false},
+	} {
+		engine := newEngine(t, Ties{})
+		first, err := engine.Place(t.Context(), state, pods)
+		if err != nil || len(first.Pending) != 2 {
+			t.Fatal(err, first)
+		}
+		if err := engine.sync(test.next); err != nil {
+			t.Fatal(err)
+		}
+		if _, holds := engine.again(test.pods); holds != test.holds {
+			t.Errorf("%s: the rejection holds: %v, want %v", name, holds, test.holds)
+		}
+	}
+}
+
+// An engine that has placed pods, whether that was taken over or not, while pods and nodes came, went and changed, or the cluster was taken
+// back to what it was before, answers like a new one.
+func TestAUsedEngineAnswersLikeANewOne(t *testing.T) {
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		engine := newEngine(t, Ties{})
+		set, pods := replicas("web", 12, soft("web", map[string]int32{hostname: 1}, hostname))
+		for i, pod := range pods {
+			request(pod, []string{"1", "3", "100"}[i%3])
+			pod.Spec.Priority = new(int32(i % 2 * 1000))
+		}
+		state := walkthrough().With(set)
+		states := []*cluster.State{state}
+		for step := range 25 {
+			one := pods[r.IntN(len(pods))]
+			switch r.IntN(6) {
+			case 0:
+				state = states[r.IntN(len(states))]
+			case 1:
+				state = state.Without(one)
+			case 2:
+				node := *state.Nodes[r.IntN(len(state.Nodes))]
+				node.Spec.Taints = nil
+				if r.IntN(2) == 0 {
+					node.Spec.Taints = []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoSchedule}}
+				}
+				state = state.With(&node)
+			case 3:
+				ended := *one
+				ended.Spec.NodeName, ended.Status.Phase = state.Nodes[0].Name, []v1.PodPhase{v1.PodRunning, v1.PodSucceeded}[r.IntN(2)]
+				state = state.With(&ended)
+			default:
+				state = state.With(one, pods[r.IntN(len(pods))])
+			}
+			fresh := newEngine(t, Ties{})
+			fresh.Return(engine.Mark())
+			queue := state.Unscheduled()
+			want, err := fresh.Place(t.Context(), state, queue)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := engine.Place(t.Context(), state, queue)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(outcome(want), outcome(got)); diff != "" {
+				t.Fatalf("seed %d, step %d (-new +used)\n%s", seed, step, diff)
+			}
+			for i := range want.Pending {
+				if diff := cmp.Diff(want.Pending[i].Message, got.Pending[i].Message); diff != "" {
+					t.Fatalf("seed %d, step %d: why %s waits (-new +used)\n%s", seed, step, want.Pending[i].Pod.Name, diff)
+				}
+			}
+			if diff := cmp.Diff(fmt.Sprint(fresh.Mark()), fmt.Sprint(engine.Mark())); diff != "" {
+				t.Fatalf("seed %d, step %d: the next search (-new +used)\n%s", seed, step, diff)
+			}
+			if r.IntN(3) > 0 {
+				state = state.With(got.Changed()...)
+				for _, preemption := range got.Preempted {
+					state = state.Without(preemption.Victim)
+				}
+			}
+			states = append(states, state)
+		}
+	}
+}
