@@ -65,6 +65,7 @@ type Engine struct {
 	started int                           // number of pods that were given a start time
 	changed bool                          // whether placements and preemptions have changed the state since
 	changes int                           // number of changes so far: a rejection holds until the next
+	domains domains
 
 	// Of the current attempt.
 	victims  []placement.Preemption
