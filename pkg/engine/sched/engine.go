@@ -71,6 +71,7 @@ type Engine struct {
 	plain   int                           // number of cycles without a memo
 	stale   bool                          // whether the snapshot differs from the cache
 	images  bool                          // whether nodes list images: how many have one is brought up to date for each node when it is updated
+	domains domains                       // of the nodes, for the parts of scores
 
 	// Of the current attempt.
 	victims  []placement.Preemption

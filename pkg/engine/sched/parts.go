@@ -172,8 +172,8 @@ func (p *profile) affinityTally(pod fwk.PodInfo, nodes []fwk.NodeInfo, limit int
 	}
 	infos, _ := p.engine.snapshot.NodeInfos().List() // a snapshot's list never fails
 	incomingNamespace := namespaceLabels(incoming.Namespace)
-	var theirs []matchingTerm
-	for _, info := range infos {
+	applying := map[rules][]affinityTerm{}
+	for _, info := range p.engine.domains.around(nodes, infos, own) {
 		node := info.Node()
 		for _, term := range own {
 			domain, wanted := t.wants(term.key, node)
@@ -187,10 +187,19 @@ func (p *profile) affinityTally(pod fwk.PodInfo, nodes []fwk.NodeInfo, limit int
 			}
 		}
 		for _, existing := range info.GetPodsWithAffinity() {
-			theirs = p.theirTerms(existing, theirs[:0])
-			for _, term := range theirs {
-				if domain, wanted := t.wants(term.key, node); wanted && term.Matches(incoming, incomingNamespace) {
-					t.count(term.affinityTerm, domain, existing.GetPod())
+			theirs := rulesOf(existing.GetPod())
+			terms, known := applying[theirs]
+			if !known {
+				for _, term := range p.theirTerms(existing, theirs.controller) {
+					if term.Matches(incoming, incomingNamespace) {
+						terms = append(terms, term.affinityTerm)
+					}
+				}
+				applying[theirs] = terms
+			}
+			for _, term := range terms {
+				if domain, wanted := t.wants(term.key, node); wanted {
+					t.count(term, domain, existing.GetPod())
 				}
 			}
 		}
@@ -226,12 +235,24 @@ func ownTerms(pod fwk.PodInfo) []matchingTerm {
 	return terms
 }
 
-// theirTerms appends the terms of an existing pod that count for others.
-func (p *profile) theirTerms(existing fwk.PodInfo, terms []matchingTerm) []matchingTerm {
-	var controller types.UID
-	if owner := metav1.GetControllerOfNoCopy(existing.GetPod()); owner != nil {
-		controller = owner.UID
+// rules are what pods have in common whose terms are the same. The pods of one template share their affinity.
+type rules struct {
+	affinity   *v1.Affinity
+	namespace  string
+	controller types.UID
+}
+
+func rulesOf(pod *v1.Pod) rules {
+	r := rules{affinity: pod.Spec.Affinity, namespace: pod.Namespace}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		r.controller = owner.UID
 	}
+	return r
+}
+
+// theirTerms returns the terms of an existing pod that count for others.
+func (p *profile) theirTerms(existing fwk.PodInfo, controller types.UID) []matchingTerm {
+	var terms []matchingTerm
 	add := func(origin placement.Origin, rule string, weight int32, term *fwk.AffinityTerm) {
 		known := affinityTerm{origin: origin, rule: rule, index: -1, key: term.TopologyKey, weight: weight, controller: controller}
 		terms = append(terms, matchingTerm{affinityTerm: known, AffinityTerm: term})

@@ -93,6 +93,7 @@ func ownersChanged(before cluster.State, next *cluster.State) (changed bool) {
 // its zone.
 func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	logger := klog.FromContext(e.ctx)
+	e.domains.infos = nil // their labels may change
 	inPlace := func(was, node *v1.Node) bool {
 		return was.Name == node.Name && nodetopology.GetZoneKey(was) == nodetopology.GetZoneKey(node)
 	}
@@ -226,6 +227,7 @@ func (e *Engine) addPod(pod *v1.Pod) error {
 	if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), pod); err != nil {
 		return err
 	}
+	e.domains.readKeys(pod)
 	if e.memo != nil {
 		e.memo.PodAdded(pod)
 	}

@@ -3,8 +3,10 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
@@ -78,9 +80,21 @@ func (a *admitting) problem(obj cluster.Object, format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf("%s: %w", cluster.RefTo(obj).Describe(), fmt.Errorf(format, args...)))
 }
 
+// copyOf returns a copy that can be changed. A new pod that runs, of which a dump has thousands, stays as it is, but for its owners' UIDs
+// and the fields of its metadata: it shares the rest.
+func (a *admitting) copyOf(given cluster.Object) cluster.Object {
+	pod, isPod := given.(*v1.Pod)
+	if !isPod || pod.UID == "" || pod.Status.Phase == "" || pod.Status.Phase == v1.PodPending || a.known[cluster.RefTo(pod)] != nil {
+		return given.DeepCopyObject().(cluster.Object)
+	}
+	running := *pod
+	running.OwnerReferences = slices.Clone(pod.OwnerReferences)
+	return &running
+}
+
 // add takes in a copy of the object. One that has a UID has its defaults, too: it comes from Create or from a state.
 func (a *admitting) add(given cluster.Object) {
-	obj := given.DeepCopyObject().(cluster.Object)
+	obj := a.copyOf(given)
 	if obj.GetUID() == "" {
 		legacyscheme.Scheme.Default(obj)
 		if cluster.Namespaced(cluster.KindOf(obj)) && obj.GetNamespace() == "" {

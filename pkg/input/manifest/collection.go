@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"runtime"
 
@@ -20,6 +21,14 @@ type collection struct {
 
 // decode adds what one file holds and returns the number of its documents.
 func (c *collection) decode(file string, data []byte) int {
+	if c.decodeList(file, bytes.NewReader(data)) {
+		return 1
+	}
+	return c.decodeWhole(file, data)
+}
+
+// decodeWhole is decode for what is no List.
+func (c *collection) decodeWhole(file string, data []byte) int {
 	documents, errs := split(file, data)
 	c.errs = append(c.errs, errs...)
 	var items []item

@@ -116,15 +116,25 @@ func (it item) expandList(depth int) []item {
 	}
 	items := make([]item, 0, len(values))
 	for i, value := range values {
-		element := item{text: value, json: value, source: it.source.child("items", i)}
-		// The items of an API server's own PodList and the like do not repeat what they are.
-		if kind := strings.TrimSuffix(it.header.Kind, "List"); kind != "" {
-			element.header = header{APIVersion: it.header.APIVersion, Kind: kind}
-		}
-		element.readHeader()
-		items = append(items, element.expandList(depth+1)...)
+		items = append(items, it.member(i, value).expandMember(depth+1)...)
 	}
 	return items
+}
+
+// member is an item of the List.
+func (it item) member(i int, value []byte) item {
+	m := item{text: value, json: value, source: it.source.child("items", i)}
+	// The items of an API server's own PodList and the like do not repeat what they are.
+	if kind := strings.TrimSuffix(it.header.Kind, "List"); kind != "" {
+		m.header = header{APIVersion: it.header.APIVersion, Kind: kind}
+	}
+	return m
+}
+
+// expandMember returns what an item of a List stands for.
+func (it item) expandMember(depth int) []item {
+	it.readHeader()
+	return it.expandList(depth)
 }
 
 func (s Source) child(list string, i int) Source {

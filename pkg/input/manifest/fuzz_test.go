@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"testing"
 
@@ -35,6 +36,13 @@ func FuzzDecode(f *testing.F) {
 		}
 		if diff := cmp.Diff(set, again, cmpopts.EquateNaNs()); diff != "" {
 			t.Fatalf("two decodings differ:\n%s", diff)
+		}
+		var whole collection
+		if whole.decodeWhole("fuzz", data) > 0 || len(whole.errs) > 0 {
+			asWhole, errWhole := whole.result()
+			if diff := cmp.Diff(asWhole, set, cmpopts.EquateNaNs()); diff != "" || fmt.Sprint(errWhole) != fmt.Sprint(err) {
+				t.Fatalf("read as a whole: %v, otherwise %v\n%s", errWhole, err, diff)
+			}
 		}
 		if set == nil {
 			return

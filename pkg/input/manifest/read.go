@@ -36,13 +36,8 @@ func ReadFS(fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
 			return 1
 		}
 		seen[filepath.Clean(file)] = true
-		data, err := tree.read(stdin, file)
-		if err != nil {
-			c.errs = append(c.errs, err)
-			return 1
-		}
 		problems := len(c.errs)
-		return c.decode(file, data) + len(c.errs) - problems
+		return c.decodeFile(tree, stdin, file) + len(c.errs) - problems
 	}
 	for _, path := range paths {
 		files, err := tree.filesAt(path)
@@ -62,6 +57,39 @@ func ReadFS(fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
 		c.errs = append(c.errs, errors.New("no file is given; name files, folders, patterns, or - for the standard input"))
 	}
 	return c.result()
+}
+
+// decodeFile adds what one file holds and returns the number of its documents.
+func (c *collection) decodeFile(t tree, stdin io.Reader, file string) int {
+	decode := c.decode
+	if f := t.openAgain(file); f != nil {
+		defer f.Close()
+		if c.decodeList(file, f) {
+			return 1
+		}
+		decode = c.decodeWhole
+	}
+	data, err := t.read(stdin, file)
+	if err != nil {
+		c.errs = append(c.errs, err)
+		return 0
+	}
+	return decode(file, data)
+}
+
+// openAgain opens a file that can be opened again, and is not too large; nil if it is none.
+func (t tree) openAgain(file string) fs.File {
+	if file == Stdin {
+		return nil
+	}
+	if info, err := t.stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > maxJSON {
+		return nil
+	}
+	f, err := t.open(file)
+	if err != nil {
+		return nil
+	}
+	return f
 }
 
 // Files returns the files that Read would read of a file, a folder or a pattern, in their order, whatever they hold.

@@ -90,9 +90,12 @@ func checkBytes(file string, data []byte) error {
 	return nil
 }
 
+// byteOrderMark may stand at the beginning of a file in UTF-8.
+const byteOrderMark = "\ufeff"
+
 // withoutMarks drops the byte order mark at the beginning of the file and, where files were put together, of further lines.
 func withoutMarks(data []byte) []byte {
-	mark := []byte("\ufeff")
+	mark := []byte(byteOrderMark)
 	data = bytes.TrimPrefix(data, mark)
 	if !bytes.Contains(data, mark) {
 		return data
@@ -102,7 +105,7 @@ func withoutMarks(data []byte) []byte {
 
 // maxSize is how many bytes a file may have that begins so.
 func maxSize(beginning []byte) int {
-	if isJSON(bytes.TrimPrefix(beginning, []byte("\ufeff"))) {
+	if isJSON(bytes.TrimPrefix(beginning, []byte(byteOrderMark))) {
 		return maxJSON
 	}
 	return maxYAML
@@ -110,7 +113,7 @@ func maxSize(beginning []byte) int {
 
 // parses reports whether the text can be the beginning of JSON.
 func parses(beginning []byte) bool {
-	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(beginning, []byte("\ufeff"))))
+	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(beginning, []byte(byteOrderMark))))
 	for {
 		if _, err := decoder.Token(); err != nil {
 			return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)

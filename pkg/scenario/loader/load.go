@@ -84,13 +84,17 @@ func Load(path string, opts Options) (*scenario.Scenario, error) {
 
 // LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
 func LoadFS(fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
+	l := newLoader(path, opts)
+	file := &scenario.File{}
+	if file.APIVersion, file.Kind = manifest.ListHead(fsys, path); file.APIVersion != "" && file.Kind != "" { // a dump, which may be large
+		l.head(file)
+		return nil, l.problems.Err()
+	}
 	data, err := manifest.ReadFile(fsys, nil, path)
 	if err != nil {
 		return nil, err
 	}
-	l := newLoader(path, opts)
 	l.fsys, l.dir, l.data = fsys, filepath.Dir(path), data
-	file := &scenario.File{}
 	// For a Deployment in place of a scenario, its kind is the one error worth printing, not that each of its fields is unknown.
 	if file.APIVersion, file.Kind = manifest.Head(data); file.APIVersion != "" && file.Kind != "" {
 		if l.head(file); l.problems.Len() > 0 {

@@ -1,0 +1,179 @@
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"runtime"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// decodeList decodes a file that is one List in JSON, as kubectl writes the dump of a cluster, item by item as they are read, so that its
+// text is never held as a whole. It reports whether it is one. A List with anything wrong in it that does not concern one item is none
+// either: whoever reads it as a whole knows what to say.
+func (c *collection) decodeList(file string, in io.Reader) bool {
+	l := list{item: item{source: Source{File: file, Line: 1}}, fields: map[string]json.RawMessage{}}
+	if !l.read(in, l.decodeItems) {
+		return false
+	}
+	for _, member := range l.members {
+		for _, o := range member.outcomes {
+			c.add(o)
+		}
+	}
+	return true
+}
+
+// ListHead returns the apiVersion and the kind of a file that is one List in JSON; "" for any other. Nothing of its items is kept.
+func ListHead(fsys fs.FS, file string) (apiVersion, kind string) {
+	f := tree{fsys}.openAgain(file)
+	if f == nil {
+		return "", ""
+	}
+	defer f.Close()
+	l := list{fields: map[string]json.RawMessage{}}
+	skip := func(decoder *json.Decoder) bool {
+		for decoder.More() {
+			if decoder.Decode(&skipped{}) != nil {
+				return false
+			}
+		}
+		return true
+	}
+	if !l.read(f, skip) {
+		return "", ""
+	}
+	return l.header.APIVersion, l.header.Kind
+}
+
+// skipped is any value.
+type skipped struct{}
+
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
+
+// list is a List under way.
+type list struct {
+	item                               // without its members
+	fields  map[string]json.RawMessage // the same, as read so far
+	members []*member
+}
+
+// member is an item of a List. It may be a List itself.
+type member struct {
+	item     item // until it is decoded
+	outcomes []outcome
+}
+
+// begin skips what stands before the object.
+func (l *list) begin(text *bufio.Reader) bool {
+	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = text.Discard(len(mark)) // which is there
+	}
+	for {
+		switch next, err := text.ReadByte(); {
+		case err == nil && next == '{':
+			return text.UnreadByte() == nil
+		case err == nil && next == '\n':
+			l.source.Line++
+		case err != nil || !bytes.ContainsRune([]byte(" \t\r"), rune(next)):
+			return false
+		}
+	}
+}
+
+// read reads the file, and reports whether it is a List. The items are read by the function.
+func (l *list) read(in io.Reader, items func(*json.Decoder) bool) bool {
+	text := bufio.NewReader(in)
+	if !l.begin(text) {
+		return false
+	}
+	decoder := json.NewDecoder(text)
+	_, _ = decoder.Token() // the brace
+	var readAs header      // the items
+	for decoder.More() {
+		token, err := decoder.Token()
+		field, isName := token.(string)
+		if err != nil || !isName || l.fields[field] != nil || strings.ContainsRune(field, utf8.RuneError) {
+			return false
+		}
+		if field == "items" {
+			l.fields[field] = json.RawMessage("[]")
+			if begin, err := decoder.Token(); err != nil || begin != json.Delim('[') || !l.isList() || !items(decoder) {
+				return false
+			}
+			readAs = l.header
+			if _, err := decoder.Token(); err != nil {
+				return false
+			}
+			continue
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil || !utf8.Valid(value) {
+			return false
+		}
+		if l.fields[field] = value; field == "kind" && !l.isList() {
+			return false
+		}
+	}
+	if _, err := decoder.Token(); err != nil || l.fields["apiVersion"] == nil || l.fields["kind"] == nil || l.fields["items"] == nil {
+		return false
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return false // there is more in the file
+	}
+	return l.isList() && l.header.Kind == readAs.Kind && l.header.APIVersion == readAs.APIVersion
+}
+
+// isList reads the header, and reports whether it is that of a List. kubectl writes the kind after the items: until then it is taken for
+// the general List of API version v1 that kubectl makes.
+func (l *list) isList() bool {
+	fields := map[string]json.RawMessage{"apiVersion": json.RawMessage(`"v1"`), "kind": json.RawMessage(`"List"`)}
+	maps.Copy(fields, l.fields)
+	var err error
+	l.header = header{}
+	l.json, err = json.Marshal(fields)
+	return err == nil && l.readHeader() && strings.HasSuffix(l.header.Kind, "List")
+}
+
+// decodeItems reads the items while all cores decode them.
+func (l *list) decodeItems(decoder *json.Decoder) bool {
+	read := make(chan *member)
+	var decoding sync.WaitGroup
+	var family siblings
+	for range runtime.GOMAXPROCS(0) {
+		decoding.Go(func() {
+			for m := range read {
+				for _, it := range m.item.expandMember(1) {
+					o := it.decode()
+					for _, obj := range o.Objects {
+						if pod, ok := obj.Object.(*v1.Pod); ok {
+							family.share(pod)
+						}
+					}
+					m.outcomes = append(m.outcomes, o)
+				}
+				m.item = item{}
+			}
+		})
+	}
+	defer decoding.Wait()
+	defer close(read)
+	for decoder.More() {
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil || !utf8.Valid(value) {
+			return false
+		}
+		m := &member{item: l.member(len(l.members), value)}
+		l.members = append(l.members, m)
+		read <- m
+	}
+	return true
+}
