@@ -38,7 +38,7 @@ type templateKey struct {
 type owner struct{ apiVersion, kind, name string }
 
 // mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 50 bytes.
-const mostAnswers = 2_000_000
+const mostAnswers = 1_000_000
 
 // templateOf returns the pod's template, or nil for a pod that is bound to a node by name, as those of a DaemonSet are.
 func (m *Memo) templateOf(pod *v1.Pod) *template {
