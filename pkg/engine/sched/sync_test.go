@@ -143,7 +143,7 @@ func TestAUsedEngineAnswersLikeANewOne(t *testing.T) {
 // A rejection does not hold where the next answer could be another for a reason that is no change of the cluster.
 func TestARejectionThatIsNotGivenAgain(t *testing.T) {
 	large, other := pod("large", "100", 0), pod("other", "100", 0)
-	vain, one := nominated(large, "w1"), pod("one", "100", 0)
+	vain, one := nominated(pod("vain", "100", 0), "w1"), pod("one", "100", 0)
 	one.Spec.Affinity = onlyOn("w1")
 	recorded := func(e *Engine) { e.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} } }
 	for name, test := range map[string]struct {
