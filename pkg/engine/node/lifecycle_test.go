@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
@@ -224,5 +225,20 @@ func TestConditionsBringTaints(t *testing.T) {
 				t.Errorf("taints %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// Controllers that see a state again do once more what they did then.
+func TestTheSameStateAgain(t *testing.T) {
+	var controllers Controllers
+	down := lost(t, nodesOf(map[string]int{"a": 5, "b": 5}), "a", 2)
+	first := controllers.Reconcile(down, nil)
+	if diff := cmp.Diff(first.Nodes, controllers.Reconcile(down, nil).Nodes); diff != "" {
+		t.Errorf("nodes that went down (-first +again)\n%s", diff)
+	}
+	later := *first
+	later.Now = metav1.NewTime(first.Now.Add(evictionInterval))
+	if diff := cmp.Diff(controllers.Reconcile(&later, nil).Nodes, controllers.Reconcile(&later, nil).Nodes); diff != "" {
+		t.Errorf("the next node of the zone (-first +again)\n%s", diff)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
 // A rejection is given again as long as nothing changes that the scheduler reads, and no longer.
@@ -136,5 +137,56 @@ func TestAUsedEngineAnswersLikeANewOne(t *testing.T) {
 			}
 			states = append(states, state)
 		}
+	}
+}
+
+// A rejection does not hold where the next answer could be another for a reason that is no change of the cluster.
+func TestARejectionThatIsNotGivenAgain(t *testing.T) {
+	large, other := pod("large", "100", 0), pod("other", "100", 0)
+	vain, one := nominated(pod("vain", "100", 0), "w1"), pod("one", "100", 0)
+	one.Spec.Affinity = onlyOn("w1")
+	recorded := func(e *Engine) { e.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} } }
+	for name, test := range map[string]struct {
+		ties         Ties
+		first, again []*v1.Pod
+		between      func(*Engine)
+	}{
+		"chance decides":                      {Ties{Random: true}, []*v1.Pod{large}, []*v1.Pod{large}, nil},
+		"the cycle is recorded":               {Ties{}, []*v1.Pod{large}, []*v1.Pod{large}, recorded},
+		"the search begins elsewhere":         {Ties{}, []*v1.Pod{large}, []*v1.Pod{large}, func(e *Engine) { e.StartAt(1) }},
+		"a search of some nodes moves on":     {Ties{}, []*v1.Pod{one}, []*v1.Pod{one}, nil},
+		"a reservation was taken back before": {Ties{}, []*v1.Pod{vain, other}, []*v1.Pod{other}, nil},
+	} {
+		engine := newEngine(t, test.ties)
+		state := walkthrough()
+		for _, pod := range test.first {
+			state = state.With(pod)
+		}
+		if _, err := engine.Place(t.Context(), state, test.first); err != nil {
+			t.Fatal(err)
+		}
+		if test.between != nil {
+			test.between(engine)
+		}
+		if _, holds := engine.again(test.again); holds {
+			t.Errorf("%s: the rejection is given again", name)
+		}
+	}
+}
+
+// With another seed, pods that a dump gives in whole seconds start in other moments: the cache takes them anew, though the state is the same.
+func TestTheSameStateWithOtherTies(t *testing.T) {
+	urgent := important("4")
+	state := full(t).With(urgent)
+	engine := newEngine(t, Ties{Random: true, Seed: 1})
+	if _, err := engine.Place(t.Context(), state, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.ResetTo(Ties{Random: true, Seed: 2}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := engine.Place(t.Context(), state, []*v1.Pod{urgent})
+	if err != nil || len(got.Preempted) == 0 {
+		t.Errorf("%d pods make room, error %v; want one at least", len(got.Preempted), err)
 	}
 }

@@ -1,0 +1,84 @@
+package controller
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// In these worlds something changes that a sync reads besides its object and its pods. Each round is compared with that of controllers
+// that remember nothing.
+
+func TestAnOrphanAppearsBesideAReplicaSetAtRest(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(replicaSet(1))
+	w.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: bare, labels: {app: web}, finalizers: [batch.kubernetes.io/job-tracking]}
+spec: {containers: [{name: c, image: a}]}
+`)
+	if len(w.state.Pods) != 1 {
+		t.Errorf("want one of the two deleted, have %v", w.pods())
+	}
+}
+
+func TestASelectorChangesBesideOrphans(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(replicaSet(1) + `---
+apiVersion: v1
+kind: Pod
+metadata: {name: bare, labels: {app: other}}
+spec: {containers: [{name: c, image: a}]}
+`)
+	other := *w.state.ReplicaSets[0]
+	other.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}
+	w.state = w.state.With(&other)
+	w.step()
+	if !metav1.IsControlledBy(w.state.Pods[0], &other) {
+		t.Errorf("want the bare pod adopted, have %v", w.pods())
+	}
+}
+
+// What one controller has adopted in a round, the Job controller does not let go in it.
+func TestAnAdoptedPodIsNoOrphan(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: bare, labels: {app: web}, finalizers: [batch.kubernetes.io/job-tracking], ownerReferences: [{apiVersion: v1, kind: Node, name: n1, uid: u, controller: true}]}
+spec: {containers: [{name: c, image: a}]}
+`)
+	orphan := *w.state.Pods[0]
+	orphan.OwnerReferences = nil
+	w.state = w.state.With(&orphan)
+	w.admit(decode(t, replicaSet(1))...)
+	w.settle()
+	if pod := w.state.Pods[0]; !metav1.IsControlledBy(pod, w.state.ReplicaSets[0]) || !admission.HasJobTrackingFinalizer(pod) {
+		t.Errorf("the pod has owners %v and finalizers %v, want the ReplicaSet, and what it had", pod.OwnerReferences, pod.Finalizers)
+	}
+}
+
+// The pod tolerates the first taint for a while, the second one not at all.
+func TestANodeIsTaintedOnceMore(t *testing.T) {
+	w := newWorld(t, 1, func(*cluster.State, *v1.Pod) string { return "n1" })
+	w.apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: bare}
+spec: {containers: [{name: c, image: a}], tolerations: [{key: first, operator: Exists, effect: NoExecute, tolerationSeconds: 100}]}
+`)
+	for i, key := range []string{"first", "second"} {
+		node := w.state.Nodes[0].DeepCopy()
+		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: key, Effect: v1.TaintEffectNoExecute, TimeAdded: &w.state.Now})
+		w.state = w.state.With(node)
+		w.step()
+		if want := 1 - i; len(w.state.Pods) != want {
+			t.Errorf("after the taint %s: %d pods, want %d", key, len(w.state.Pods), want)
+		}
+	}
+}
