@@ -46,17 +46,6 @@ type filterState struct {
 	statuses []*fwk.Status // by slot
 }
 
-// scoreState is the result of PreScore, and the scores that nodes have by it.
-type scoreState struct {
-	known bool
-	data  fwk.StateData               // nil if the plugin is skipped
-	score map[string]map[string]int64 // of data: the sums by topology key and value
-	terms int                         // number of pods' terms that are in score. Without any, the plugin is skipped.
-
-	sums
-	scores []int64 // by slot
-}
-
 // sums say when the sums of domains have changed, and when a plugin was asked about a node whose answer follows from those.
 type sums struct {
 	clock int // counts the changes, from 1
@@ -103,11 +92,6 @@ type effect struct {
 	weights []weight
 }
 
-type weight struct {
-	topologyKey string
-	weight      int64
-}
-
 // PreFilter is upstream's the first time, and brings its result up to date from then on.
 func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	a.filtered = nil
@@ -149,39 +133,6 @@ func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.
 	a.filtered = s
 	cycle.Write(affinityFilterKey, data)
 	return nil, nil
-}
-
-// PreScore is upstream's the first time, and brings its result up to date from then on.
-func (a *affinity) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	a.scored = nil
-	s := a.stateOf(pod)
-	if s == nil || a.args.IgnorePreferredTermsOfExistingPods && !s.preferred() {
-		return a.InterPodAffinity.PreScore(ctx, cycle, pod, nodes)
-	}
-	s.update(ctx, a)
-	if !s.score.known {
-		var status *fwk.Status
-		matter := a.memo.nodesOf(func(c *class) bool { return len(s.effectOf(a, c).weights) > 0 })
-		a.lens.through(matter, func() { status = a.InterPodAffinity.PreScore(ctx, cycle, pod, nodes) })
-		switch {
-		case status.IsSkip():
-			s.score = scoreState{known: true}
-		case status.IsSuccess():
-			data, err := cycle.Read(affinityScoreKey)
-			if err != nil {
-				return fwk.AsStatus(err)
-			}
-			s.score = scoreState{known: true, data: data, score: topologyScore(data), terms: s.count(a), scores: make([]int64, len(a.memo.infos))}
-			s.score.sums = sums{clock: 1, asked: make([]int, len(a.memo.infos))}
-		}
-		return status
-	}
-	if s.score.terms == 0 {
-		return fwk.NewStatus(fwk.Skip)
-	}
-	a.scored = s
-	cycle.Write(affinityScoreKey, s.score.data)
-	return nil
 }
 
 // stateOf returns the state for the pod of this cycle, or nil if it is not the pod that the memo has been told of.
@@ -307,66 +258,6 @@ func (a *affinity) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod
 	return f.statuses[slot]
 }
 
-func (f *scoreState) change(m *Memo, e *effect, c change, slot int) {
-	node := m.infos[slot].Node()
-	for _, w := range e.weights {
-		value, found := node.Labels[w.topologyKey]
-		if !found {
-			continue
-		}
-		if f.score == nil { // skipped until now
-			f.known = false
-			return
-		}
-		f.terms += c.delta
-		if f.score[w.topologyKey] == nil {
-			f.score[w.topologyKey] = map[string]int64{}
-		}
-		f.score[w.topologyKey][value] += w.weight * int64(c.delta)
-		f.sums.change(m, w.topologyKey, slot)
-	}
-}
-
-// Score is upstream's, asked again when a sum that it reads has changed.
-func (a *affinity) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	if a.scored == nil {
-		return a.InterPodAffinity.Score(ctx, cycle, pod, node)
-	}
-	f := &a.scored.score
-	slot := a.memo.slotOf(node, a.memo.asked)
-	if f.fresh(slot) {
-		return f.scores[slot], nil
-	}
-	score, status := a.InterPodAffinity.Score(ctx, cycle, pod, node)
-	if status.IsSuccess() {
-		f.scores[slot], f.asked[slot] = score, f.clock
-	}
-	return score, status
-}
-
-// count returns the number of pods' terms that are in the sums.
-func (s *affinityState) count(a *affinity) int {
-	terms := 0
-	for _, class := range a.memo.pods.all {
-		e := s.effectOf(a, class)
-		if len(e.weights) == 0 {
-			continue
-		}
-		for name, pods := range class.nodes {
-			slot, found := a.memo.slots[name]
-			if !found {
-				continue
-			}
-			for _, w := range e.weights {
-				if _, found := a.memo.infos[slot].Node().Labels[w.topologyKey]; found {
-					terms += pods
-				}
-			}
-		}
-	}
-	return terms
-}
-
 // effectOf matches the terms as processExistingPod and updateWithPod do, in
 // https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity. It does so once per class.
 func (s *affinityState) effectOf(a *affinity, c *class) *effect {
@@ -412,10 +303,4 @@ func (s *affinityState) effectOf(a *affinity, c *class) *effect {
 		weigh(&term.AffinityTerm, -term.Weight, pod, s.labels)
 	}
 	return e
-}
-
-// topologyScore returns the map in which the plugin keeps its sums. Upstream exports neither it nor another way to change it.
-func topologyScore(data fwk.StateData) map[string]map[string]int64 {
-	sums := reflect.ValueOf(data).Elem().FieldByName("topologyScore")
-	return *(*map[string]map[string]int64)(sums.Addr().UnsafePointer())
 }

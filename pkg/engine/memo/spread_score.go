@@ -1,0 +1,248 @@
+package memo
+
+import (
+	"context"
+	"math"
+	"reflect"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	corehelpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/helper"
+)
+
+type spreadScore struct {
+	known bool
+	constraints
+	data    fwk.StateData       // nil if the plugin is skipped
+	pods    []map[string]*int64 // of data: by constraint and domain
+	weights []float64           // of data: by constraint
+	ignored []bool              // by slot: nodes that miss a topology key; nil: none
+	where   []place             // by constraint
+	cycle   int
+
+	// Nodes of the same domains, with the same number of matching pods of their own, have the same score. groups are those scores, if
+	// there are not too many combinations.
+	groups []groupScore
+}
+
+// place is where a constraint counts pods.
+type place struct {
+	*domains
+	counts []*int64 // by domain, of data; nil for hostnames, which upstream counts when it scores a node
+	uses   []bool   // by slot: whether pods on the node count for its domain; nil: all do
+	here   []int    // by slot: matching pods on the node; nil unless the key is hostname
+	most   int      // of here, ever
+	seen   []int    // by domain: the last cycle in which one of its nodes was feasible
+}
+
+type groupScore struct {
+	cycle int // in which it was asked for
+	score int64
+}
+
+// mostGroups bounds the combinations for which scores are kept.
+const mostGroups = 1 << 14
+
+// PreScore is upstream's the first time, for all nodes at once and without pods, which are then added, and brings its result up to date
+// from then on. What depends on the nodes that are feasible this time is the weight of each constraint.
+func (p *spread) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	p.scored = nil
+	s := p.stateOf(pod)
+	if s == nil {
+		return p.PodTopologySpread.PreScore(ctx, cycle, pod, nodes)
+	}
+	s.update(ctx, p)
+	if !s.score.known {
+		scratch := framework.NewCycleState()
+		var status *fwk.Status
+		p.lens.through(p.memo.empty[:1], func() { status = p.PodTopologySpread.PreScore(ctx, scratch, pod, p.memo.infos) })
+		switch {
+		case status.IsSkip():
+			s.score = spreadScore{known: true}
+		case status.IsSuccess():
+			data, err := scratch.Read(spreadScoreKey)
+			if err != nil {
+				return fwk.AsStatus(err)
+			}
+			s.score = p.memo.newSpreadScore(data, pod)
+		}
+		if !s.score.known {
+			return p.PodTopologySpread.PreScore(ctx, cycle, pod, nodes)
+		}
+	}
+	if s.score.data == nil {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	p.scored = s
+	s.score.weigh(p.memo.slotsOf(nodes))
+	cycle.Write(spreadScoreKey, s.score.data)
+	return nil
+}
+
+func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
+	value := reflect.ValueOf(data).Elem()
+	constraints, ready := m.constraintsOf(value)
+	if !ready || len(constraints.keys) > mostConstraints {
+		return spreadScore{}
+	}
+	s := spreadScore{
+		known: true, constraints: constraints, data: data,
+		pods:    value.FieldByName("TopologyValueToPodCounts").Interface().([]map[string]*int64),
+		weights: value.FieldByName("TopologyNormalizingWeight").Interface().([]float64),
+	}
+	if ignored := value.FieldByName("IgnoredNodes").Interface().(sets.Set[string]); len(ignored) > 0 {
+		s.ignored = make([]bool, len(m.infos))
+		for slot, name := range m.names {
+			s.ignored[slot] = ignored.Has(name)
+		}
+	}
+	for i, key := range s.keys {
+		p := place{domains: m.domainsOf(key)}
+		if key == v1.LabelHostname {
+			p.here = make([]int, len(m.infos))
+		} else {
+			for _, domain := range p.values {
+				p.counts = append(p.counts, s.pods[i][domain])
+			}
+			p.uses, p.seen = s.includes(i, m.infos, pod), make([]int, len(p.values))
+		}
+		s.where = append(s.where, p)
+	}
+	for _, class := range m.pods.all {
+		if matching := s.matching(class, pod.Namespace); matching != 0 {
+			for node, pods := range class.nodes {
+				if slot, found := m.slots[node]; found {
+					s.change(matching, pods, slot)
+				}
+			}
+		}
+	}
+	return s
+}
+
+// includes returns the slots of the nodes whose pods the i-th constraint counts, or nil for all: matchNodeInclusionPolicies in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/common.go
+func (c *constraints) includes(i int, infos []fwk.NodeInfo, pod *v1.Pod) []bool {
+	selects := len(pod.Spec.NodeSelector) > 0 || pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil
+	if !c.taints[i] && !(c.affinity[i] && selects) {
+		return nil
+	}
+	required := nodeaffinity.GetRequiredNodeAffinity(pod)
+	comparing := utilfeature.DefaultFeatureGate.Enabled(features.TaintTolerationComparisonOperators)
+	included := make([]bool, len(infos))
+	for slot, info := range infos {
+		node := info.Node()
+		if c.affinity[i] {
+			if match, _ := required.Match(node); !match {
+				continue
+			}
+		}
+		if c.taints[i] {
+			if _, untolerated := corehelpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, helper.DoNotScheduleTaintsFilterFunc(), comparing); untolerated {
+				continue
+			}
+		}
+		included[slot] = true
+	}
+	return included
+}
+
+// change moves a pod that the constraints match.
+func (s *spreadScore) change(matching uint64, delta, slot int) {
+	for i := range s.where {
+		p := &s.where[i]
+		switch {
+		case matching&(1<<i) == 0:
+		case p.here != nil:
+			p.here[slot] += delta
+			p.most = max(p.most, p.here[slot])
+		case s.ignored != nil && s.ignored[slot] || p.uses != nil && !p.uses[slot]:
+		default:
+			*p.counts[p.number[slot]] += int64(delta)
+		}
+	}
+}
+
+// weigh sets the weights as initPreScoreState does for the feasible nodes, in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go
+func (s *spreadScore) weigh(feasible []int) {
+	s.cycle++
+	nodes := len(feasible)
+	if s.ignored != nil {
+		for _, slot := range feasible {
+			if s.ignored[slot] {
+				nodes--
+			}
+		}
+	}
+	combinations := 1
+	for i := range s.where {
+		p := &s.where[i]
+		size := nodes
+		if p.here == nil {
+			size = 0
+			for _, slot := range feasible {
+				if number := p.number[slot]; p.seen[number] != s.cycle && (s.ignored == nil || !s.ignored[slot]) {
+					p.seen[number] = s.cycle
+					size++
+				}
+			}
+		}
+		s.weights[i] = math.Log(float64(size + 2))
+		combinations = min(combinations*p.base(), mostGroups+1)
+	}
+	if combinations > mostGroups {
+		s.groups = nil
+	} else if len(s.groups) < combinations {
+		s.groups = make([]groupScore, combinations)
+	}
+}
+
+// base is the number of different values that a node's place can have.
+func (p *place) base() int {
+	if p.here != nil {
+		return 2 * (p.most + 1)
+	}
+	return p.places()
+}
+
+// Score is upstream's, asked once for all nodes of which it reads the same.
+func (p *spread) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	s := p.scored
+	if s == nil || s.score.groups == nil {
+		return p.PodTopologySpread.Score(ctx, cycle, pod, node)
+	}
+	slot := p.memo.slotOf(node, p.memo.asked)
+	if s.score.ignored != nil && s.score.ignored[slot] {
+		return p.PodTopologySpread.Score(ctx, cycle, pod, node)
+	}
+	group := &s.score.groups[s.score.groupOf(slot)]
+	if group.cycle == s.score.cycle {
+		return group.score, nil
+	}
+	score, status := p.PodTopologySpread.Score(ctx, cycle, pod, node)
+	if status.IsSuccess() {
+		group.cycle, group.score = s.score.cycle, score
+	}
+	return score, status
+}
+
+func (s *spreadScore) groupOf(slot int) int {
+	group := 0
+	for i := range s.where {
+		p := &s.where[i]
+		place := p.placeOf(slot)
+		if p.here != nil {
+			place = 2*p.here[slot] + place%2
+		}
+		group = group*p.base() + place
+	}
+	return group
+}
