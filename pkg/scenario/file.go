@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -141,6 +142,9 @@ type Target struct {
 	// Namespace is the object's namespace, if its kind has one. Default: default.
 	Namespace string `json:"namespace,omitempty"`
 }
+
+// Argument is the target as a command takes it.
+func (t Target) Argument() string { return cluster.Argument(t.Namespace, t.Target) }
 
 // Patch changes one object.
 type Patch struct {

@@ -53,7 +53,7 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 	case spec.Patch != nil:
 		return r.patch(state, spec, step)
 	case spec.Scale != nil:
-		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", cluster.Argument(spec.Scale.Target.Namespace, spec.Scale.Target.Target), spec.Scale.Replicas), func(obj cluster.Object) {
+		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", spec.Scale.Target.Argument(), spec.Scale.Replicas), func(obj cluster.Object) {
 			replicas := spec.Scale.Replicas
 			switch o := obj.(type) {
 			case *appsv1.Deployment:
@@ -74,7 +74,7 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 			return nil, "", err
 		}
 		next, _, err := controller.RunCronJob(state, obj.(*batchv1.CronJob))
-		return next, "create job --from=" + cluster.Argument(spec.Trigger.Namespace, spec.Trigger.Target), err
+		return next, "create job --from=" + spec.Trigger.Argument(), err
 	case spec.Cordon != nil:
 		return r.onNodes(ctx, state, spec.Cordon, step, "cordon", node.Cordon)
 	case spec.Uncordon != nil:
@@ -146,7 +146,7 @@ func (r *run) patch(state *cluster.State, spec *scenario.LoadedStep, step *Step)
 	step.Notes = append(step.Notes, notes...)
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is valid JSON
-	return next, fmt.Sprintf("patch %s -p '%s'", cluster.Argument(patch.Target.Namespace, patch.Target.Target), compact.String()), err
+	return next, fmt.Sprintf("patch %s -p '%s'", patch.Target.Argument(), compact.String()), err
 }
 
 func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
@@ -182,9 +182,9 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 }
 
 func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Step) (*cluster.State, string, error) {
-	action := "rollout restart " + cluster.Argument(rollout.Target.Namespace, rollout.Target.Target)
+	action := "rollout restart " + rollout.Target.Argument()
 	if !rollout.Restart {
-		action = "set image " + cluster.Argument(rollout.Target.Namespace, rollout.Target.Target)
+		action = "set image " + rollout.Target.Argument()
 		for _, container := range slices.Sorted(maps.Keys(rollout.Images)) {
 			action += " " + container + "=" + rollout.Images[container]
 		}
@@ -286,7 +286,7 @@ func find(state *cluster.State, target scenario.Target) (cluster.Object, error) 
 			return obj, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is not there at this step", cluster.Argument(target.Namespace, target.Target))
+	return nil, fmt.Errorf("%s is not there at this step", target.Argument())
 }
 
 // selectNodes returns the selected nodes in kubectl's order: named ones as given, then by name, as the API server lists the matches of a
