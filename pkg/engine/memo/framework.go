@@ -35,11 +35,11 @@ type Framework struct {
 	nominated func() bool
 	filters   []filter
 	scores    []score
+	locals    int // number of node-local scores
 
 	// Of the current pod.
 	answers  *answers // nil: ask everything
 	asked    []int    // filters to ask about every node
-	feasible []int    // slots of the nodes that passed, in the order in which they were examined
 	next     int      // the slot of the node that is probably examined next
 	list     []fwk.NodeScore
 	raw, all []fwk.PluginScore
@@ -77,7 +77,7 @@ type verdict struct {
 // has a nominated one: filters then also see it on that node.
 func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Framework {
 	f := &Framework{Framework: profile, memo: m, nominated: nominated}
-	plugins, locals := profile.ListPlugins(), 0
+	plugins := profile.ListPlugins()
 	for _, enabled := range plugins.Filter.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.FilterPlugin)
 		f.filters = append(f.filters, filter{plugin, enabled.Name, nodeLocal.Has(enabled.Name)})
@@ -88,8 +88,8 @@ func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Fr
 		// VolumeBinding skips its filter for pods without claims, and gives every node 0 then.
 		s.skips = enabled.Name == names.VolumeBinding
 		if nodeLocal.Has(enabled.Name) || s.skips {
-			s.local = locals
-			locals++
+			s.local = f.locals
+			f.locals++
 		}
 		f.scores = append(f.scores, s)
 	}
@@ -100,7 +100,7 @@ func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Fr
 func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	f.memo.begin(pod)
 	result, status, plugins := f.Framework.RunPreFilterPlugins(ctx, state, pod)
-	f.answers, f.asked, f.feasible = nil, f.asked[:0], f.feasible[:0]
+	f.answers, f.asked = nil, f.asked[:0]
 	if f.memo.template == nil || !result.AllNodes() {
 		f.Plain++
 		return result, status, plugins
@@ -119,13 +119,7 @@ func (t *template) answersFor(f *Framework) *answers {
 	a := t.answers[f]
 	if a == nil {
 		nodes := len(f.memo.infos)
-		locals := 0
-		for _, score := range f.scores {
-			if score.local >= 0 {
-				locals++
-			}
-		}
-		a = &answers{verdicts: make([]verdict, nodes), scores: make([]int32, nodes*locals)}
+		a = &answers{verdicts: make([]verdict, nodes), scores: make([]int32, nodes*f.locals)}
 		t.answers[f] = a
 	}
 	return a
@@ -142,7 +136,7 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 	if f.answers == nil || f.nominated() && len(f.NominatedPodsForNode(f.memo.names[slot])) > 0 {
 		status := f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 		if status.IsSuccess() {
-			f.feasible = append(f.feasible, slot)
+			f.memo.feasible = append(f.memo.feasible, slot)
 		}
 		return status
 	}
@@ -177,15 +171,9 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 		}
 	}
 	if v.status == nil {
-		f.feasible = append(f.feasible, slot)
+		f.memo.feasible = append(f.memo.feasible, slot)
 	}
 	return v.status
-}
-
-// RunPreScorePlugins lets PodTopologySpread know the slots of the nodes.
-func (f *Framework) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	f.memo.feasible = f.feasible
-	return f.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
 }
 
 // RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's does, in memory that the next
@@ -244,10 +232,9 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 
 // ask fills in the raw scores, and reports whether all plugins gave one.
 func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, slots []int, plugins []score, raw []fwk.PluginScore) bool {
-	locals := len(f.answers.scores) / len(f.answers.verdicts)
 	for i, node := range nodes {
 		slot := slots[i]
-		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*locals:(slot+1)*locals]
+		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*f.locals:(slot+1)*f.locals]
 		f.memo.asked = slot
 		known := v.generation == f.memo.generations[slot]
 		fits := true // the scores, into 32 bits

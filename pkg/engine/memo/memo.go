@@ -42,7 +42,7 @@ type Memo struct {
 	current   *v1.Pod   // the pod of this cycle
 	template  *template // its template; nil if it shares its answers with no other pod
 	looks     looks     // what it looks like to the rules of other pods
-	feasible  []int     // the slots of its feasible nodes
+	feasible  []int     // the slots of the nodes that passed the filters, in the order in which they were examined
 	asked     int       // the slot of the node about which a plugin is asked
 	buffer    []int
 }
@@ -135,7 +135,7 @@ func (m *Memo) begin(pod *v1.Pod) {
 	if m.pods.era != era {
 		m.looks = m.pods.looksOf(pod)
 	}
-	m.current, m.template = pod, m.templateOf(pod)
+	m.current, m.template, m.feasible = pod, m.templateOf(pod), m.feasible[:0]
 }
 
 // arrange numbers the nodes. The snapshot makes a new list when nodes come or go, and only then.

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // pods are the pods on nodes, in classes that no rule tells apart, and the log of those that came and went.
@@ -63,13 +65,9 @@ func newPods() *pods {
 	}
 }
 
-func nameOf(pod *v1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-}
-
 func (p *pods) add(pod *v1.Pod) {
 	b := &bound{pod: pod}
-	p.bound[nameOf(pod)] = b
+	p.bound[cluster.NameOf(pod)] = b
 	p.affinityOf(pod)
 	if !p.stale {
 		p.classify(b)
@@ -78,8 +76,8 @@ func (p *pods) add(pod *v1.Pod) {
 }
 
 func (p *pods) remove(pod *v1.Pod) {
-	b := p.bound[nameOf(pod)]
-	delete(p.bound, nameOf(pod))
+	b := p.bound[cluster.NameOf(pod)]
+	delete(p.bound, cluster.NameOf(pod))
 	if !p.stale {
 		p.note(b, -1)
 	}
