@@ -18,7 +18,7 @@ import (
 )
 
 // Why explains in one sentence per workload what decided the step: which nodes were left to choose from, and which scores chose. It is
-// derived from what the plugins did, pod by pod. Workloads that nothing happened to are left out.
+// derived from what the plugins did, pod by pod. Workloads with Pending pods come first; those that nothing happened to are left out.
 func (s *Step) Why() []string {
 	owner := s.State.Owners()
 	var order []cluster.Ref
@@ -40,6 +40,7 @@ func (s *Step) Why() []string {
 		o := note(owner(p.Pod))
 		pending[o] = append(pending[o], p)
 	}
+	slices.SortStableFunc(order, func(a, b cluster.Ref) int { return cmp.Compare(min(len(pending[b]), 1), min(len(pending[a]), 1)) })
 	var sentences []string
 	for _, o := range order {
 		parts := append(whyPlaced(placed[o]), whyPending(pending[o], s.State)...)
@@ -97,9 +98,9 @@ func whyPlaced(placed []placement.Placement) []string {
 	}
 	slices.SortStableFunc(rules, func(a, b *decided) int { return cmp.Compare(b.pods, a.pods) })
 	for _, r := range rules[:min(len(rules), maxRules)] {
-		part := fmt.Sprintf("%s decided for %s, by %d points over %s", r.rule, ofAll(r.pods, len(placed)), r.margin, r.over)
+		part := fmt.Sprintf("%s decided for %s, by %s over %s", r.rule, ofAll(r.pods, len(placed)), words.Count(int(r.margin), "point"), r.over)
 		if r.pods > 1 {
-			part = fmt.Sprintf("%s decided for %s, by %d points or more", r.rule, ofAll(r.pods, len(placed)), r.margin)
+			part = fmt.Sprintf("%s decided for %s, by %s or more", r.rule, ofAll(r.pods, len(placed)), words.Count(int(r.margin), "point"))
 		}
 		if r.equal > 1 {
 			part += fmt.Sprintf(" (without it, %d equal nodes)", r.equal)

@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -144,7 +146,7 @@ func (o *output) write(s streams, render func(w io.Writer, format string, opts r
 	rendered := make([]bytes.Buffer, len(o.reports))
 	for i, given := range o.reports {
 		format, _, _ := strings.Cut(given, "=")
-		if err := render(&rendered[i], format, report.Options{}); err != nil {
+		if err := render(&rendered[i], format, report.Options{Width: defaultWidth}); err != nil {
 			return err
 		}
 	}
@@ -156,5 +158,24 @@ func (o *output) write(s streams, render func(w io.Writer, format string, opts r
 	}
 	opts := o.opts
 	opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
+	if o.format != "wide" {
+		opts.Width = width(s.out)
+	}
 	return render(s.out, o.format, opts)
+}
+
+// defaultWidth is how many characters a line of text has where there is no terminal.
+const defaultWidth = 100
+
+// width is how many characters a line of text may have: COLUMNS, the terminal's, or the default.
+func width(out io.Writer) int {
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return columns
+	}
+	if file, ok := out.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return defaultWidth
 }

@@ -387,7 +387,7 @@ func TestDiffLarge(t *testing.T) {
 		t.Errorf("%s, want %s", d.Verdict, want)
 	}
 	short, all := writeDiff(t, d, "text", report.Options{}), writeDiff(t, d, "text", report.Options{All: true})
-	if n := strings.Count(short, "\n"); n > 40 || !strings.Contains(short, "and 2980 more pods; use --all to list them") {
+	if n := strings.Count(short, "\n"); n > 40 || !strings.Contains(short, "and 2990 more pods; use --all to list them") {
 		t.Errorf("%d lines:\n%s", n, short)
 	}
 	if n := strings.Count(all, "elsewhere"); n != 3000 {

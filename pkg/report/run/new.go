@@ -89,7 +89,7 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 type view struct {
 	step    *simulation.Step
 	keys    []string // the topology keys that the pods' rules mention, widest first
-	levels  []string // those whose distribution is shown: keys, or all that the nodes have
+	levels  []string // those whose distribution is shown, the keys among them
 	nodes   map[string]*v1.Node
 	domains map[string][]topology.Domain // by topology key, for all workloads
 	owner   func(*v1.Pod) cluster.Ref
@@ -113,11 +113,23 @@ func newView(step *simulation.Step, levelKeys []string) *view {
 		v.pending[step.Pending[i].Pod.UID] = &step.Pending[i]
 	}
 	v.keys = topologyKeys(step.State)
-	v.levels = v.keys
-	if len(v.levels) == 0 {
-		v.levels = topology.Levels(step.State.Nodes, levelKeys...)
-	}
+	v.levels = v.levelsShown(levelKeys)
 	return v
+}
+
+// levelsShown are the keys of the rules and the wider levels that have several domains; without rules, all levels.
+func (v *view) levelsShown(levelKeys []string) []string {
+	all := topology.Levels(v.step.State.Nodes, levelKeys...)
+	if len(v.keys) == 0 {
+		return all
+	}
+	var wider []string
+	for _, key := range all {
+		if domains, _ := topology.Domains(v.step.State.Nodes, key); key != v1.LabelHostname && len(domains) > 1 && !slices.Contains(v.keys, key) {
+			wider = append(wider, key)
+		}
+	}
+	return append(wider, v.keys...)
 }
 
 // pods returns the pods, workload by workload in order of arrival.

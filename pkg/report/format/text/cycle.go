@@ -57,9 +57,9 @@ func OutcomeOf(node string, d *report.Decision) string {
 	case d.Ties == d.Scored:
 		return fmt.Sprintf("→ %s, one of %d equal nodes", node, d.Ties)
 	case d.Ties > 1:
-		return fmt.Sprintf("→ %s, one of %d equal nodes that are %d points ahead of %s", node, d.Ties, d.Margin, d.RunnerUp)
+		return fmt.Sprintf("→ %s, one of %d equal nodes that are %s ahead of %s", node, d.Ties, words.Count(int(d.Margin), "point"), d.RunnerUp)
 	}
-	return fmt.Sprintf("→ %s by %d points over %s", node, d.Margin, d.RunnerUp)
+	return fmt.Sprintf("→ %s by %s over %s", node, words.Count(int(d.Margin), "point"), d.RunnerUp)
 }
 
 // Cycle writes what the plugins said of the nodes: who refused which, a table of the scores, and the parts that rules contributed.
