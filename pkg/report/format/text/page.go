@@ -78,7 +78,7 @@ func (p *Page) Line(cells ...Cell) {
 	}
 	text := strings.TrimLeft(whole, " ")
 	margin, before := len(whole)-len(text), ""
-	for _, line := range wrap(text, p.Width-margin-len(hanging)) {
+	for _, line := range wrap(text, max(minWidth, p.Width-margin-len(hanging))) {
 		_, cells = cut(cells, spaces(cells))
 		var now []Cell
 		now, cells = cut(cells, len(line))
@@ -95,7 +95,7 @@ func (p *Page) Verbatim(line string) { p.write([]Cell{{Text: line}}) }
 
 // wrap breaks a text at spaces. Words that are too long stay whole.
 func wrap(text string, width int) []string {
-	return strings.Split(wordwrap.WrapString(text, uint(max(width, minWidth))), "\n")
+	return strings.Split(wordwrap.WrapString(text, uint(width)), "\n")
 }
 
 // minWidth is the narrowest that text is set, whatever the terminal.
@@ -143,8 +143,11 @@ func (p *Page) write(cells []Cell) {
 // Linef writes a line of one style.
 func (p *Page) Linef(s Style, format string, args ...any) { p.Line(s.Cellf(format, args...)) }
 
+// NoBreak is a space where a line is not broken.
+const NoBreak = "\u00a0"
+
 func (p *Page) paint(c Cell) string {
-	text := Clean(c.Text)
+	text := strings.ReplaceAll(Clean(c.Text), NoBreak, " ")
 	if !p.Color || c.Style == Plain || text == "" {
 		return text
 	}

@@ -84,8 +84,9 @@ func FuzzTableFits(f *testing.F) {
 	f.Add("NAME", "a b c", "deployment/web is Pending", 30)
 	f.Add("", "\x1b[2J", "ÄÖÜ ≥ →", 1)
 	f.Add("x", "one\ntwo", strings.Repeat("word ", 40), 60)
+	f.Add(strings.Repeat("sixteen of these ", 9), strings.Repeat("word ", 9), strings.Repeat("word ", 40), 40)
 	f.Fuzz(func(t *testing.T, title, left, right string, width int) {
-		if width < 60 || len(title)+len(left) > 1000 || len(right) > 1000 {
+		if width < 40 || len(title)+len(left) > 1000 || len(right) > 1000 {
 			t.Skip()
 		}
 		p := Page{Width: width}

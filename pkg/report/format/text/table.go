@@ -52,6 +52,9 @@ func (p *Page) Table(indent string, rows ...[]Cell) {
 	}
 }
 
+// fits reports whether the table needs neither to lose columns nor to be wrapped.
+func (p *Page) fits(indent string, rows [][]Cell) bool { return p.tooWide(indent, p.widths(rows)) == 0 }
+
 // widths are the widths of the columns.
 func (p *Page) widths(rows [][]Cell) []int {
 	var widths []int
@@ -107,7 +110,7 @@ func (p *Page) narrow(indent string, rows [][]Cell, widths []int) {
 	least := make([]int, len(widths))
 	for _, cells := range rows {
 		for i, c := range cells {
-			for word := range strings.FieldsSeq(Clean(c.Text)) {
+			for word := range strings.SplitSeq(Clean(c.Text), " ") {
 				least[i] = max(least[i], minWrapped, utf8.RuneCountInString(word))
 			}
 		}
