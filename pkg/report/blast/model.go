@@ -32,6 +32,8 @@ type Step struct {
 	// Running is the number of pods that have a node before anything fails, Pending of those that have none.
 	Running int `json:"running"`
 	Pending int `json:"pending"`
+	// OneReplica are the workloads with a single running pod, as kind/name, after their namespace where that is not default: any domain that it is in takes all of them.
+	OneReplica []string `json:"oneReplica,omitempty"`
 	// Levels are what the failures of each level take, widest first.
 	Levels []Level `json:"levels"`
 	// Risk is how likely it is, where failure rates are given.
@@ -50,6 +52,10 @@ type Level struct {
 	Search string `json:"search,omitempty"`
 	// Radius is the blast radius: the largest share of any workload that one of the failures takes.
 	Radius Radius `json:"radius"`
+	// Replicated is the radius among the workloads of two or more replicas.
+	Replicated Radius `json:"replicated"`
+	// Excess is the loss that is furthest beyond that of an even spread; missing where none is beyond it.
+	Excess *Excess `json:"excess,omitempty"`
 	// Mean is the mean over all failures of the largest share that each takes of any workload; missing where not all were looked at.
 	Mean *float64 `json:"mean,omitempty"`
 	// Shares are the largest shares that each failure takes of any workload, from the smallest, each with the number of such
@@ -78,6 +84,21 @@ type Radius struct {
 	Replicas  int    `json:"replicas"`
 	// Domains are the values of the level's key that fail.
 	Domains []string `json:"domains,omitempty"`
+}
+
+// Excess is what a failure takes of a workload beyond what it would take if the replicas were spread evenly over the domains that admit
+// them, which is the least that any placement could lose to its worst failure.
+type Excess struct {
+	// Share is between 0 and 1: lost less even, of replicas.
+	Share float64 `json:"share"`
+	// Workload is the one that loses it, as kind/name in lower case, and Namespace its namespace.
+	Namespace string `json:"namespace"`
+	Workload  string `json:"workload"`
+	Lost      int    `json:"lost"`
+	Even      int    `json:"even"`
+	Replicas  int    `json:"replicas"`
+	// Domains are the values of the level's key that fail.
+	Domains []string `json:"domains"`
 }
 
 // Failure is the loss of a domain, or of several together.
@@ -113,6 +134,8 @@ type Loss struct {
 	// Replicas are its running pods before, Lost those on the failed nodes.
 	Replicas int `json:"replicas"`
 	Lost     int `json:"lost"`
+	// Even is what the worst failure of the level would take if the replicas were spread evenly.
+	Even int `json:"even"`
 	// Gone means that nothing is left.
 	Gone bool `json:"gone,omitempty"`
 	// BrokenBudgets are the PodDisruptionBudgets that cover one of the lost pods, and are met before and not after.

@@ -47,6 +47,9 @@ func newStep(blasted Blasted, from *scenario.Scenario) Step {
 			s.Running++
 		}
 	}
+	for _, workload := range blasted.Analysis.Single {
+		s.OneReplica = append(s.OneReplica, workload.Qualified())
+	}
 	for i := range blasted.Analysis.Levels {
 		s.Levels = append(s.Levels, newLevel(&blasted.Analysis.Levels[i]))
 	}
@@ -68,6 +71,10 @@ func newLevel(level *blast.Level) Level {
 		Unlabelled:  level.Unlabelled,
 		Search:      level.Search,
 		Radius:      newRadius(level.Radius),
+		Replicated:  newRadius(level.Replicated),
+	}
+	if e := level.Excess; e.Replicas > 0 {
+		l.Excess = &Excess{Share: e.Share(), Namespace: e.Workload.Namespace, Workload: e.Workload.String(), Lost: e.Lost, Even: e.Even, Replicas: e.Replicas, Domains: e.Domains}
 	}
 	if level.Search == "" {
 		l.Mean = &level.Mean
@@ -111,7 +118,7 @@ func newFailure(failure *blast.Failure) Failure {
 	for _, loss := range failure.Workloads {
 		f.Workloads = append(f.Workloads, Loss{
 			Kind: loss.Workload.Kind, Namespace: loss.Workload.Namespace, Name: loss.Workload.Name,
-			Replicas: loss.Replicas, Lost: loss.Lost, Gone: loss.Gone(), BrokenBudgets: loss.BrokenBudgets,
+			Replicas: loss.Replicas, Lost: loss.Lost, Even: loss.Even, Gone: loss.Gone(), BrokenBudgets: loss.BrokenBudgets,
 			Quorum: loss.Quorum, QuorumLost: loss.QuorumLost, SharedFate: loss.SharedFate,
 		})
 	}
