@@ -8,5 +8,6 @@ import (
 )
 
 func main() {
+	growFreely()
 	os.Exit(app.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

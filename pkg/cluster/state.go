@@ -271,30 +271,52 @@ func (s *State) collect(obj Object) error {
 
 type key struct{ namespace, name string }
 
+func keyOf(obj metav1.Object) key { return key{obj.GetNamespace(), obj.GetName()} }
+
+// few is the number of objects up to which comparing their names is faster than a map.
+const few = 8
+
 // apply returns the list with the given objects added or removed, or the list itself if none are given.
 func apply[T metav1.Object](c change, list, given []T) []T {
 	if len(given) == 0 {
 		return list
 	}
-	position := make(map[key]int, len(given))
+	keys, position := make([]key, len(given)), map[key]int{}
 	for i, obj := range given {
-		position[key{obj.GetNamespace(), obj.GetName()}] = i
+		keys[i] = keyOf(obj)
+		if len(given) > few {
+			position[keys[i]] = i
+		}
+	}
+	find := func(k key) int { // the last one counts
+		if len(given) > few {
+			if i, found := position[k]; found {
+				return i
+			}
+			return -1
+		}
+		for i := len(keys) - 1; i >= 0; i-- {
+			if keys[i] == k {
+				return i
+			}
+		}
+		return -1
 	}
 	next := make([]T, 0, len(list)+len(given))
+	replaced := make([]bool, len(given))
 	for _, obj := range list {
-		k := key{obj.GetNamespace(), obj.GetName()}
-		i, found := position[k]
+		i := find(keyOf(obj))
 		switch {
-		case !found:
+		case i < 0 || replaced[i]:
 			next = append(next, obj)
 		case c.merge:
 			next = append(next, given[i])
-			delete(position, k)
+			replaced[i] = true
 		}
 	}
 	if c.merge {
 		for i, obj := range given {
-			if j, found := position[key{obj.GetNamespace(), obj.GetName()}]; found && i == j {
+			if find(keys[i]) == i && !replaced[i] {
 				next = append(next, obj)
 			}
 		}

@@ -32,8 +32,8 @@ type Formats[R any] []Format[R]
 
 // Format is one way to write a report.
 type Format[R any] struct {
-	name   string
-	render func(r *R, opts Options) ([]byte, error)
+	name  string
+	write func(w io.Writer, r *R, opts Options) error
 }
 
 // Names are the names of the formats, as -o takes them.
@@ -49,36 +49,42 @@ func (f Formats[R]) Names() []string {
 // the renderer's or the writer's.
 func (f Formats[R]) Write(w io.Writer, r *R, name string, opts Options) error {
 	for i := range f {
-		if f[i].name != name {
-			continue
+		if f[i].name == name {
+			return f[i].write(w, r, opts)
 		}
-		out, err := f[i].render(r, opts)
-		if err == nil {
-			_, err = w.Write(out)
-		}
-		return err
 	}
 	return fmt.Errorf("unknown output format %q; use one of %s", name, strings.Join(f.Names(), ", "))
 }
 
 // Text is a format that follows the options.
 func Text[R any](name string, render func(r *R, opts Options) []byte) Format[R] {
-	return Format[R]{name, func(r *R, opts Options) ([]byte, error) { return render(r, opts), nil }}
+	return rendered(name, func(r *R, opts Options) ([]byte, error) { return render(r, opts), nil })
 }
 
 // Plain is a format that is the same whatever the options.
 func Plain[R any](name string, render func(r *R) []byte) Format[R] {
-	return Format[R]{name, func(r *R, _ Options) ([]byte, error) { return render(r), nil }}
+	return rendered(name, func(r *R, _ Options) ([]byte, error) { return render(r), nil })
 }
 
 // Encoded is a format for other programs, which may fail to hold the report.
 func Encoded[R any](name string, render func(r *R) ([]byte, error)) Format[R] {
-	return Format[R]{name, func(r *R, _ Options) ([]byte, error) { return render(r) }}
+	return rendered(name, func(r *R, _ Options) ([]byte, error) { return render(r) })
 }
 
-// JSON is the model as JSON, complete.
+// rendered is a format that is written when all of it is there.
+func rendered[R any](name string, render func(r *R, opts Options) ([]byte, error)) Format[R] {
+	return Format[R]{name, func(w io.Writer, r *R, opts Options) error {
+		out, err := render(r, opts)
+		if err == nil {
+			_, err = w.Write(out)
+		}
+		return err
+	}}
+}
+
+// JSON is the model as JSON, complete. That of 50,000 pods is 25 MB, which encoding/json holds, and no copy of it is made.
 func JSON[R any]() Format[R] {
-	return Encoded("json", func(r *R) ([]byte, error) { return EncodeJSON(Complete(r)) })
+	return Format[R]{"json", func(w io.Writer, r *R, _ Options) error { return writeJSON(w, Complete(r)) }}
 }
 
 // YAML is the model as YAML, complete.
@@ -88,13 +94,17 @@ func YAML[R any]() Format[R] {
 
 func EncodeJSON(model any) ([]byte, error) {
 	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false) // scheduler messages stay legible
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(model); err != nil {
+	if err := writeJSON(&out, model); err != nil {
 		return nil, err
 	}
-	return Escape(out.Bytes()), nil
+	return out.Bytes(), nil
+}
+
+func writeJSON(w io.Writer, model any) error {
+	encoder := json.NewEncoder(escaper{w})
+	encoder.SetEscapeHTML(false) // scheduler messages stay legible
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(model)
 }
 
 func EncodeYAML(model any) ([]byte, error) {
@@ -121,6 +131,16 @@ func Escape(data []byte) []byte {
 		}
 	}
 	return out.Bytes()
+}
+
+// escaper escapes what is written: of an Encoder, a value at a time.
+type escaper struct{ w io.Writer }
+
+func (e escaper) Write(p []byte) (int, error) {
+	if _, err := e.w.Write(Escape(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Invisible reports whether a page of text should not have the character.

@@ -152,4 +152,6 @@ type Recovery struct {
 	After Radius
 	// State is the cluster once nothing moved any more.
 	State *cluster.State
+
+	ending []cluster.Object // the pods that stay Terminating on the failed nodes, for as long as these are down
 }

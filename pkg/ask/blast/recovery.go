@@ -30,7 +30,10 @@ func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ti
 	}
 	one := func(ctx context.Context, world *simulation.World, i int) error {
 		world.Record = opts.Record
-		return jobs[i].run(ctx, world, state, opts)
+		if err := jobs[i].run(ctx, world, state, opts); err != nil {
+			return err
+		}
+		return jobs[i].lookAhead(ctx, world, opts)
 	}
 	done := func(n int) {
 		if progress != nil {
@@ -44,8 +47,8 @@ func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ti
 	return nil
 }
 
-// RecoverIn is Recover in an existing world, one failure after another, for callers that examine many clusters at once. It resets the
-// world.
+// RecoverIn is Recover in an existing world, one failure after another, for callers that examine many clusters at once and count what comes
+// back: it leaves out Waiting and After. It resets the world.
 func RecoverIn(ctx context.Context, world *simulation.World, state *cluster.State, analysis *Analysis, opts Options) error {
 	jobs, err := plan(state, world.Config(), analysis, opts)
 	if err != nil {
@@ -69,8 +72,26 @@ type job struct {
 
 // run lets the world recover from the first of the job's failures, which stands for the others.
 func (j *job) run(ctx context.Context, world *simulation.World, state *cluster.State, opts Options) (err error) {
-	if j.recovery, err = recovery(ctx, world, state, j.level, j.failures[0], opts); err != nil {
+	if j.recovery, err = recovery(ctx, world, state, j.failures[0], opts); err != nil {
 		return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err)
+	}
+	return nil
+}
+
+// lookAhead adds to the recovery what would happen next: once the pods that stay Terminating are gone, and after a second failure.
+func (j *job) lookAhead(ctx context.Context, world *simulation.World, opts Options) (err error) {
+	r := j.recovery
+	if len(r.Stranded) > 0 && len(r.ending) > 0 {
+		if r.Waiting, err = waiting(ctx, world, r.State.Without(r.ending...), r.Stranded); err != nil {
+			return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err)
+		}
+	}
+	if domains, _ := topology.Domains(r.State.Nodes, j.level.TopologyKey); len(domains) > 0 {
+		next, err := Lost(r.State, Options{Levels: []string{j.level.TopologyKey}, Simultaneous: 1, Quorum: opts.Quorum})
+		if err != nil {
+			return err
+		}
+		r.After = next.Levels[0].Radius
 	}
 	return nil
 }
@@ -132,7 +153,7 @@ func worst(level *Level, n int) []*Failure {
 }
 
 // recovery fails the nodes and waits until nothing moves any more.
-func recovery(ctx context.Context, world *simulation.World, state *cluster.State, level *Level, failure *Failure, opts Options) (*Recovery, error) {
+func recovery(ctx context.Context, world *simulation.World, state *cluster.State, failure *Failure, opts Options) (*Recovery, error) {
 	world.Reset()
 	failed, err := node.Fail(state, opts.Mode, failure.Nodes...)
 	if err != nil {
@@ -169,11 +190,10 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		}
 	}
 	there := map[types.UID]bool{}
-	var ending []cluster.Object // on the failed nodes, for as long as they are down
 	for _, pod := range settled.Pods {
 		there[pod.UID] = cluster.Active(pod)
 		if before[pod.UID] && down[pod.Spec.NodeName] && !cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
-			ending = append(ending, pod)
+			r.ending = append(r.ending, pod)
 			r.LastEviction = max(r.LastEviction, cluster.DeletionRequested(pod).Sub(state.Now.Time))
 		}
 	}
@@ -207,18 +227,6 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	slices.SortFunc(r.NotReplaced, func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	if len(r.Stranded) > 0 && len(ending) > 0 {
-		if r.Waiting, err = waiting(ctx, world, settled.Without(ending...), r.Stranded); err != nil {
-			return nil, err
-		}
-	}
-	if domains, _ := topology.Domains(settled.Nodes, level.TopologyKey); len(domains) > 0 {
-		next, err := Lost(settled, Options{Levels: []string{level.TopologyKey}, Simultaneous: 1, Quorum: opts.Quorum})
-		if err != nil {
-			return nil, err
-		}
-		r.After = next.Levels[0].Radius
-	}
 	return r, nil
 }
 

@@ -35,6 +35,7 @@ type Controllers struct {
 	rested          rested
 	current         map[types.UID]currentSet // of Deployments
 	adoptions       adoptions
+	prototypes      prototypes
 	selectors       map[*metav1.LabelSelector]labels.Selector
 }
 

@@ -3,7 +3,9 @@ package controller
 import (
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +26,33 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 	if err := p.admit(pod); err != nil {
 		return nil, err
 	}
+	return pod, nil
+}
+
+// prototypes are those of ReplicaSets, by UID, for as long as all from which they were made stays the same.
+type prototypes map[types.UID]madePrototype
+
+type madePrototype struct {
+	template templateID
+	classes  []*schedulingv1.PriorityClass
+	pod      *v1.Pod
+}
+
+// prototypeOf returns the prototype of a ReplicaSet's pods: the same one as the last time, if it would be made in the same way.
+func (p *pass) prototypeOf(rs *appsv1.ReplicaSet) (*v1.Pod, error) {
+	template := idOf(rs, &rs.Spec.Template)
+	known, found := p.prototypes[rs.UID]
+	if found && known.template == template && cluster.Same(known.classes, p.PriorityClasses) {
+		return known.pod, nil
+	}
+	pod, err := p.prototype(&rs.Spec.Template, rs, replicaSetKind)
+	if err != nil {
+		return nil, err
+	}
+	if p.prototypes == nil {
+		p.Controllers.prototypes = prototypes{}
+	}
+	p.prototypes[rs.UID] = madePrototype{template, p.PriorityClasses, pod}
 	return pod, nil
 }
 

@@ -119,7 +119,7 @@ func (p *pass) replicaSets() error {
 }
 
 func (p *pass) createPods(rs *appsv1.ReplicaSet, count int) error {
-	prototype, err := p.prototype(&rs.Spec.Template, rs, replicaSetKind)
+	prototype, err := p.prototypeOf(rs)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
@@ -52,7 +53,8 @@ func New(snapshot fwk.SharedLister, factory informers.SharedInformerFactory) *Me
 	return &Memo{informers: factory, nodes: snapshot.NodeInfos(), pods: newPods(), plugins: map[fwk.Handle]map[string]fwk.Plugin{}}
 }
 
-// Registry returns the registry with InterPodAffinity and PodTopologySpread as they are here: upstream's, but for their walks.
+// Registry returns the registry with InterPodAffinity and PodTopologySpread as they are here: upstream's, but for their walks. The plugins
+// of resources look at each template once.
 func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Registry {
 	wrapped := maps.Clone(registry)
 	for name, factory := range registry {
@@ -71,6 +73,10 @@ func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Reg
 				plugin = &affinity{InterPodAffinity: real, memo: m, args: args.(*schedulerapi.InterPodAffinityArgs), lens: seen}
 			case *podtopologyspread.PodTopologySpread:
 				plugin = &spread{PodTopologySpread: real, memo: m, lens: seen}
+			case *noderesources.Fit:
+				plugin = &fit{real, m}
+			case *noderesources.BalancedAllocation:
+				plugin = &balanced{real, m}
 			}
 			if m.plugins[profile] == nil {
 				m.plugins[profile] = map[string]fwk.Plugin{}
@@ -250,4 +256,6 @@ const (
 	affinityScoreKey  = "PreScore" + names.InterPodAffinity
 	spreadFilterKey   = "PreFilter" + names.PodTopologySpread
 	spreadScoreKey    = "PreScore" + names.PodTopologySpread
+	fitScoreKey       = "PreScore" + names.NodeResourcesFit
+	balancedScoreKey  = "PreScore" + names.NodeResourcesBalancedAllocation
 )

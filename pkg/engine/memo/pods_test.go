@@ -69,7 +69,7 @@ func TestIdentical(t *testing.T) {
 	} {
 		other := *spec
 		test.change(&other)
-		if got := identical(spec, &other); got != test.want {
+		if got := Identical(spec, &other); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -19,6 +20,7 @@ type template struct {
 
 	spreads map[*spread]*spreadState
 	answers map[*Framework]*answers
+	scoring map[fwk.PreScorePlugin]fwk.StateData
 }
 
 // templates are the templates in use. Each may keep answers about every node, so that only some are kept.
@@ -53,7 +55,7 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	}
 	spec := shared(&pod.Spec)
 	for _, template := range t.byLooks[key] {
-		if identical(template.spec, spec) || equality.Semantic.DeepEqual(template.spec, spec) {
+		if Identical(template.spec, spec) || equality.Semantic.DeepEqual(template.spec, spec) {
 			template.used = t.cycle
 			return template
 		}
@@ -64,7 +66,8 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	if t.byLooks == nil {
 		t.byLooks = map[templateKey][]*template{}
 	}
-	new := &template{pod: pod, spec: spec, used: t.cycle, spreads: map[*spread]*spreadState{}, answers: map[*Framework]*answers{}}
+	new := &template{pod: pod, spec: spec, used: t.cycle, spreads: map[*spread]*spreadState{}, answers: map[*Framework]*answers{},
+		scoring: map[fwk.PreScorePlugin]fwk.StateData{}}
 	t.byLooks[key] = append(t.byLooks[key], new)
 	t.number++
 	return new
@@ -95,9 +98,9 @@ func (t *templates) forget() {
 	}
 }
 
-// identical reports whether the specs share everything that they point to, as those of a controller's pods do: the usual case, ten times
-// cheaper than to compare it.
-func identical(a, b *v1.PodSpec) bool {
+// Identical reports whether the specs or statuses share everything that they point to, as those of a controller's pods do: the usual case,
+// ten times cheaper than to compare it.
+func Identical[T v1.PodSpec | v1.PodStatus](a, b *T) bool {
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i := range x.NumField() {
 		switch p, q := x.Field(i), y.Field(i); p.Kind() {

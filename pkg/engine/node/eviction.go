@@ -33,8 +33,10 @@ func (c *Controllers) evictTainted(s *cluster.State) *cluster.State {
 
 // noExecuteTaints returns the NoExecute taints of the node.
 func noExecuteTaints(node *v1.Node) []v1.Taint {
-	return slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint v1.Taint) bool { return taint.Effect != v1.TaintEffectNoExecute })
+	return slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint v1.Taint) bool { return !isNoExecute(taint) })
 }
+
+func isNoExecute(taint v1.Taint) bool { return taint.Effect == v1.TaintEffectNoExecute }
 
 // leaving is which pods of a node must leave it, and when.
 type leaving struct {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -55,7 +56,7 @@ func (c *Controllers) view(s *cluster.State) *view {
 		ready := readyCondition(node)
 		v.down = v.down || ready != nil && ready.Status != v1.ConditionTrue
 		v.waiting = v.waiting || waitsForNoExecute(node)
-		if len(noExecuteTaints(node)) > 0 {
+		if slices.ContainsFunc(node.Spec.Taints, isNoExecute) {
 			v.tainted = append(v.tainted, node)
 		}
 	}

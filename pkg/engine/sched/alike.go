@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/memo"
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
@@ -44,8 +45,12 @@ func (e *Engine) refusedAlike(pod *v1.Pod) (placement.Pending, bool) {
 // name, and the name too if the pod has claims of its own. It is cheap, because the pods of one template share what their specs point to.
 func alike(a, b *v1.Pod) bool {
 	return a.Namespace == b.Namespace && maps.Equal(a.Labels, b.Labels) && !individual(a) && !individual(b) &&
-		equality.Semantic.DeepEqual(withoutConditions(a.Status), withoutConditions(b.Status)) &&
-		(equality.Semantic.DeepEqual(&a.Spec, &b.Spec) || equality.Semantic.DeepEqual(cluster.WithoutToken(a.Spec), cluster.WithoutToken(b.Spec)))
+		sameStatus(withoutConditions(a.Status), withoutConditions(b.Status)) &&
+		(memo.Identical(&a.Spec, &b.Spec) || equality.Semantic.DeepEqual(cluster.WithoutToken(a.Spec), cluster.WithoutToken(b.Spec)))
+}
+
+func sameStatus(a, b v1.PodStatus) bool {
+	return memo.Identical(&a, &b) || equality.Semantic.DeepEqual(a, b)
 }
 
 // individual reports whether the pod has a nominated node, or claims named after it.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -54,6 +55,7 @@ type Engine struct {
 	profiles  map[string]*profile
 	less      fwk.LessFunc
 	informers informers.SharedInformerFactory
+	waiting   cache.Indexer // the pods without a node that the scheduler must find: those that were tried, and those with a nominated node
 	client    *fake.Clientset
 	stop      context.CancelFunc
 	ctx       context.Context
@@ -127,6 +129,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		bare:      map[string]fwk.NodeInfo{},
 		nominees:  map[types.UID]*entry{},
 	}
+	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()
 	sortVolumes(e.informers)
 	captureWrites(e)
 	profiles, err := e.build(config)
@@ -371,7 +374,7 @@ func (e *Engine) change() {
 
 // attempt is one scheduling cycle. It returns the rejection, if any.
 func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result) (bool, *refusal, error) {
-	if err := e.waiting().Update(next.Pod); err != nil {
+	if err := e.waiting.Update(next.Pod); err != nil {
 		return false, nil, err
 	}
 	if err := e.update(); err != nil {

@@ -2,20 +2,14 @@ package sched
 
 import (
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// waiting holds the pods without a node that the scheduler must be able to find: those that were tried, and those with a nominated node.
-func (e *Engine) waiting() cache.Indexer {
-	return e.informers.Core().V1().Pods().Informer().GetIndexer()
-}
-
 // reserve gives the scheduler the nominated nodes of the queue's pods, and of no others, before it tries any: a real scheduler reads all pods
 // when it starts.
 func (e *Engine) reserve(queue []*entry) error {
-	for _, obj := range e.waiting().List() {
+	for _, obj := range e.waiting.List() {
 		if err := e.forget(obj.(*v1.Pod)); err != nil {
 			return err
 		}
@@ -24,7 +18,7 @@ func (e *Engine) reserve(queue []*entry) error {
 		if entry.Pod.Status.NominatedNodeName == "" {
 			continue
 		}
-		if err := e.waiting().Update(entry.Pod); err != nil {
+		if err := e.waiting.Update(entry.Pod); err != nil {
 			return err
 		}
 		e.scheduler.SchedulingQueue.Add(e.ctx, entry.Pod)
@@ -40,7 +34,7 @@ func (e *Engine) reserve(queue []*entry) error {
 func (e *Engine) forget(pod *v1.Pod) error {
 	e.scheduler.SchedulingQueue.Delete(klog.FromContext(e.ctx), pod)
 	delete(e.nominees, pod.UID)
-	return e.waiting().Delete(pod)
+	return e.waiting.Delete(pod)
 }
 
 // nominate reserves a node for the pod, or clears the reservation if the name is empty. The queue is upstream's nominator; it knows the

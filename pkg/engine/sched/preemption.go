@@ -38,8 +38,9 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 	diagnosis := &why.fit.Diagnosis
 	reasons := reasonsOf(diagnosis)
 	if profile.HasPostFilterPlugins() {
-		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare}
-		result, status := profile.RunPostFilterPlugins(e.ctx, why.state, next.Pod, statuses)
+		state := &dryRuns{CycleState: why.state}
+		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state}
+		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
 		// Upstream logs an error, and its text ends the message: for a pod whose claim nobody binds, "not found", since a plugin after the
 		// one that rejected it looks for state that was never written.
 		diagnosis.PostFilterMsg = status.Message()
@@ -109,6 +110,7 @@ type orderedStatuses struct {
 	*framework.NodeToStatus
 	preemptor *v1.Pod
 	bare      map[string]fwk.NodeInfo // by name
+	state     *dryRuns
 }
 
 func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
@@ -117,11 +119,14 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 		return nil, err
 	}
 	var nodes []fwk.NodeInfo
+	s.state.futile = true
 	for _, node := range all {
 		if s.Get(node.Node().Name).Code() != code {
 			continue
 		}
-		if !slices.ContainsFunc(node.GetPods(), s.mayPreempt) {
+		if slices.ContainsFunc(node.GetPods(), s.mayPreempt) {
+			s.state.futile = false
+		} else {
 			node = s.withoutPods(node.Node())
 		}
 		nodes = append(nodes, node)
@@ -133,10 +138,29 @@ func (s orderedStatuses) withoutPods(node *v1.Node) fwk.NodeInfo {
 	if known := s.bare[node.Name]; known != nil { // its name is all that is read
 		return known
 	}
-	bare := framework.NewNodeInfo()
-	bare.SetNode(node)
-	s.bare[node.Name] = bare
-	return bare
+	info := framework.NewNodeInfo()
+	info.SetNode(node)
+	s.bare[node.Name] = bare{info}
+	return s.bare[node.Name]
+}
+
+// bare is a node without any pods. Nobody writes to its copies.
+type bare struct{ fwk.NodeInfo }
+
+func (b bare) Snapshot() fwk.NodeInfo { return b }
+
+// dryRuns is the state of a cycle that found no node. Upstream clones it for each node on which it tries to preempt pods; if none has any
+// that the preemptor may preempt, nobody reads or writes the clones.
+type dryRuns struct {
+	fwk.CycleState
+	futile bool
+}
+
+func (d *dryRuns) Clone() fwk.CycleState {
+	if d.futile {
+		return d
+	}
+	return d.CycleState.Clone()
 }
 
 // mayPreempt reports whether the pod's priority is lower, or that of its pod group may be.

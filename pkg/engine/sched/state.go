@@ -58,16 +58,16 @@ func (e *Engine) sync(next *cluster.State) error {
 	e.changed = false
 	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()
 	for _, replaced := range []error{
-		refill(core.Namespaces().Informer(), before.Namespaces, next.Namespaces, false),
-		refill(core.Nodes().Informer(), before.Nodes, next.Nodes, false),
-		refill(core.Services().Informer(), before.Services, next.Services, false),
-		refill(core.PersistentVolumes().Informer(), before.PersistentVolumes, next.PersistentVolumes, bindings),
-		refill(core.PersistentVolumeClaims().Informer(), before.PersistentVolumeClaims, next.PersistentVolumeClaims, bindings),
-		refill(apps.ReplicaSets().Informer(), before.ReplicaSets, next.ReplicaSets, false),
-		refill(apps.StatefulSets().Informer(), before.StatefulSets, next.StatefulSets, false),
-		refill(e.informers.Policy().V1().PodDisruptionBudgets().Informer(), before.PodDisruptionBudgets, next.PodDisruptionBudgets, false),
-		refill(e.informers.Storage().V1().StorageClasses().Informer(), before.StorageClasses, next.StorageClasses, false),
-		refill(e.informers.Storage().V1().CSINodes().Informer(), before.CSINodes, next.CSINodes, false),
+		refill(core.Namespaces(), before.Namespaces, next.Namespaces, false),
+		refill(core.Nodes(), before.Nodes, next.Nodes, false),
+		refill(core.Services(), before.Services, next.Services, false),
+		refill(core.PersistentVolumes(), before.PersistentVolumes, next.PersistentVolumes, bindings),
+		refill(core.PersistentVolumeClaims(), before.PersistentVolumeClaims, next.PersistentVolumeClaims, bindings),
+		refill(apps.ReplicaSets(), before.ReplicaSets, next.ReplicaSets, false),
+		refill(apps.StatefulSets(), before.StatefulSets, next.StatefulSets, false),
+		refill(e.informers.Policy().V1().PodDisruptionBudgets(), before.PodDisruptionBudgets, next.PodDisruptionBudgets, false),
+		refill(e.informers.Storage().V1().StorageClasses(), before.StorageClasses, next.StorageClasses, false),
+		refill(e.informers.Storage().V1().CSINodes(), before.CSINodes, next.CSINodes, false),
 	} {
 		if replaced != nil {
 			return fmt.Errorf("filling the scheduler's listers: %w", replaced)
@@ -95,7 +95,7 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	logger := klog.FromContext(e.ctx)
 	e.domains.infos = nil // their labels may change
 	inPlace := func(was, node *v1.Node) bool {
-		return was.Name == node.Name && nodetopology.GetZoneKey(was) == nodetopology.GetZoneKey(node)
+		return was == node || was.Name == node.Name && nodetopology.GetZoneKey(was) == nodetopology.GetZoneKey(node)
 	}
 	if len(next) < len(before) || !slices.EqualFunc(before, next[:len(before)], inPlace) {
 		for _, node := range before {
@@ -283,8 +283,13 @@ func (e *Engine) withStartTime(pod *v1.Pod, i int) *v1.Pod {
 func refill[T interface {
 	cluster.Object
 	comparable
-}](informer cache.SharedIndexInformer, before, next []T, anew bool) (err error) {
-	indexer := informer.GetIndexer()
+}](of interface {
+	Informer() cache.SharedIndexInformer
+}, before, next []T, anew bool) (err error) {
+	if !anew && cluster.Same(before, next) {
+		return nil
+	}
+	indexer := of.Informer().GetIndexer()
 	if anew {
 		objs := make([]any, len(next))
 		for i, obj := range next {

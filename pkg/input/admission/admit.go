@@ -69,8 +69,9 @@ type admitting struct {
 }
 
 func byRef(s *cluster.State) map[cluster.Ref]cluster.Object {
-	known := map[cluster.Ref]cluster.Object{}
-	for _, obj := range s.Objects() {
+	objs := s.Objects()
+	known := make(map[cluster.Ref]cluster.Object, len(objs))
+	for _, obj := range objs {
 		known[cluster.RefTo(obj)] = obj
 	}
 	return known

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,26 +13,29 @@ import (
 // resolveOwners points each owner reference at its owner's UID: where the reference has none, or where the owner had none
 // before it was admitted. It does so for what is in the state already, too, when the owner comes later.
 func (a *admitting) resolveOwners() {
-	owners := maps.Clone(a.known)
-	given := map[cluster.Ref]bool{}
+	given := make(map[cluster.Ref]cluster.Object, len(a.objs))
+	present := make(map[types.UID]bool, len(a.known)+len(a.objs))
 	for _, obj := range a.objs {
-		owners[cluster.RefTo(obj)] = obj
-		given[cluster.RefTo(obj)] = true
+		given[cluster.RefTo(obj)] = obj
 	}
-	present := map[types.UID]bool{}
-	for _, obj := range owners {
+	for _, obj := range given {
 		present[obj.GetUID()] = true
 	}
+	for ref, obj := range a.known {
+		if given[ref] == nil {
+			present[obj.GetUID()] = true
+		}
+	}
 	for _, obj := range a.objs {
-		if refs := a.resolved(obj, owners, present); refs != nil {
+		if refs := a.resolved(obj, given, present); refs != nil {
 			obj.SetOwnerReferences(refs)
 		}
 	}
 	for _, obj := range a.state.Objects() {
-		if given[cluster.RefTo(obj)] {
+		if len(obj.GetOwnerReferences()) == 0 || given[cluster.RefTo(obj)] != nil {
 			continue
 		}
-		if refs := a.resolved(obj, owners, present); refs != nil {
+		if refs := a.resolved(obj, given, present); refs != nil {
 			obj = obj.DeepCopyObject().(cluster.Object)
 			obj.SetOwnerReferences(refs)
 			a.objs = append(a.objs, obj)
@@ -41,14 +43,16 @@ func (a *admitting) resolveOwners() {
 	}
 }
 
-// resolved returns the object's owner references with their owners' UIDs, or nil where nothing has to change.
-func (a *admitting) resolved(obj cluster.Object, owners map[cluster.Ref]cluster.Object, present map[types.UID]bool) []metav1.OwnerReference {
+// resolved returns the object's owner references with their owners' UIDs, or nil where nothing has to change. The owners are those given, and
+// those that were known before.
+func (a *admitting) resolved(obj cluster.Object, given map[cluster.Ref]cluster.Object, present map[types.UID]bool) []metav1.OwnerReference {
 	var resolved []metav1.OwnerReference
 	for i, ref := range obj.GetOwnerReferences() {
 		if ref.UID != "" && present[ref.UID] {
 			continue
 		}
-		owner := cmp.Or(owners[cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}], owners[cluster.Ref{Kind: ref.Kind, Name: ref.Name}])
+		namespaced, wide := cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}, cluster.Ref{Kind: ref.Kind, Name: ref.Name}
+		owner := cmp.Or(given[namespaced], a.known[namespaced], given[wide], a.known[wide])
 		if owner == nil || ref.UID != "" && !a.unidentified[cluster.RefTo(owner)] {
 			continue
 		}

@@ -93,6 +93,23 @@ func TestAstronomicQuantities(t *testing.T) {
 	})
 }
 
+// Wherever it stands, and whatever other digits there are.
+func TestAstronomicAtEveryPlace(t *testing.T) {
+	for at := range 9 {
+		pad := strings.Repeat(" ", at)
+		for text, want := range map[string]bool{
+			`{"a":` + pad + `"1e999"}`: true, `{"a":` + pad + `1E-100,"b":12}`: true, `{"a":1234,` + pad + `"b":"12345e+1234"}`: true,
+			`{"a":` + pad + `"` + strings.Repeat("9", maxQuantity/2) + `"}`: true, `{"a":` + pad + `"\u0065"}`: true,
+			`{"a":` + pad + `"1e99"}`: false, `{"a":` + pad + `"e999a"}`: false, `{"a":` + pad + `12345}`: false,
+			`{"a":` + pad + `"` + strings.Repeat("9", maxQuantity/2-1) + `"}`: false,
+		} {
+			if got := mayBeAstronomic([]byte(text)); got != want {
+				t.Errorf("%s: %t; want %t", text, got, want)
+			}
+		}
+	}
+}
+
 func TestErrorsAreBounded(t *testing.T) {
 	_, err := Decode("bad.yaml", []byte(strings.Repeat("---\nkind: Pod\n", 150)))
 	if err == nil {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -99,29 +100,59 @@ func missing(h header) string {
 
 // decodeObject decodes an object of a kind that takes part in scheduling.
 func (it item) decodeObject(gvk schema.GroupVersionKind) outcome {
-	fail := func(problems []string) outcome {
-		return it.refuse(it.header.describe(), problems...)
-	}
 	obj, err := legacyscheme.Scheme.New(gvk)
 	if err != nil {
-		return fail([]string{err.Error()})
+		return it.refuse(it.header.describe(), err.Error())
 	}
 	if found := checkQuantities(reflect.TypeOf(obj), it.json); len(found) > 0 {
-		return fail(found)
+		return it.refuse(it.header.describe(), found...)
 	}
 	// This is what the API server's JSON serializer calls, too:
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apimachinery/pkg/runtime/serializer/json/json.go
 	strict, err := kjson.UnmarshalStrict(it.json, obj)
 	if err != nil {
-		return fail(problems(reflect.TypeOf(obj), it.json, err))
+		return it.refuse(it.header.describe(), problems(reflect.TypeOf(obj), it.json, err)...)
 	}
+	return it.create(obj.(cluster.Object), gvk.GroupVersion(), strict)
+}
+
+// decodeUnread is decode for an object whose header has not been read. If its text begins with its apiVersion and kind, or its List names
+// them, and it is of a kind that takes part in scheduling, the object has the rest of its header: its text is parsed only once. It reports
+// whether that is so, and the kind takes the object.
+func (it item) decodeUnread() (outcome, bool) {
+	apiVersion, kind := leadingType(it.json)
+	h := &it.header
+	h.APIVersion, h.Kind = cmp.Or(apiVersion, h.APIVersion), cmp.Or(kind, h.Kind)
+	gv, err := schema.ParseGroupVersion(h.APIVersion)
+	if known := admission.KindNamed(h.Kind); err != nil || known == nil || !known.Serves(gv) || mayBeAstronomic(it.json) {
+		return outcome{}, false
+	}
+	typed, err := legacyscheme.Scheme.New(gv.WithKind(h.Kind))
+	if err != nil {
+		return outcome{}, false
+	}
+	obj := typed.(cluster.Object)
+	obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(h.Kind)) // in case it does not name them
+	strict, err := kjson.UnmarshalStrict(it.json, obj)
+	if err != nil {
+		return outcome{}, false
+	}
+	if v, k := obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind(); v != h.APIVersion || k != h.Kind {
+		return outcome{}, false // it names others further on
+	}
+	h.Metadata.Name, h.Metadata.Namespace, h.Metadata.ResourceVersion = obj.GetName(), obj.GetNamespace(), obj.GetResourceVersion()
+	return it.create(obj, gv, strict), true
+}
+
+// create is what an API server makes of a decoded object, in which the strict decoder found errors.
+func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error) outcome {
 	unknown := strictProblems(reflect.TypeOf(obj), strict)
 	if len(unknown) > 0 && !it.dumped() {
-		return fail(unknown)
+		return it.refuse(it.header.describe(), unknown...)
 	}
-	created, problems := admission.Create(obj.(cluster.Object), gvk.GroupVersion(), it.source.String())
+	created, problems := admission.Create(obj, gv, it.source.String())
 	if len(problems) > 0 {
-		return fail(problems)
+		return it.refuse(it.header.describe(), problems...)
 	}
 	o := outcome{Set: Set{Objects: []Object{{Object: created, Source: it.source}}}}
 	for _, problem := range unknown {

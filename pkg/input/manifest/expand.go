@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
@@ -82,6 +84,35 @@ func (it *item) readHeader() bool {
 		}
 	}
 	return len(it.errs) == 0
+}
+
+// leadingType returns the apiVersion and the kind with which the text of an object begins, as API servers and kubectl write it; "" for
+// one that comes later or is not there.
+func leadingType(object []byte) (apiVersion, kind string) {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
+	if begin, err := decoder.ReadToken(); err != nil || begin.Kind() != jsontext.KindBeginObject {
+		return "", ""
+	}
+	for {
+		name, err := decoder.ReadToken()
+		if err != nil || name.Kind() != jsontext.KindString {
+			return apiVersion, kind
+		}
+		var field *string
+		switch name.String() {
+		case "apiVersion":
+			field = &apiVersion
+		case "kind":
+			field = &kind
+		default:
+			return apiVersion, kind
+		}
+		value, err := decoder.ReadToken()
+		if err != nil || value.Kind() != jsontext.KindString {
+			return "", ""
+		}
+		*field = value.String()
+	}
 }
 
 func (it *item) fail(format string, args ...any) {

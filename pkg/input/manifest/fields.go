@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agext/levenshtein"
 	kjson "sigs.k8s.io/json"
@@ -151,12 +153,29 @@ func shorten(value []byte) string {
 
 var indices = regexp.MustCompile(`\[[^\]]*\]`)
 
+// suggestions are the proposals of suggestField by type and path: the objects of a dump have the same unknown fields again and again.
+var suggestions sync.Map
+
 // suggestField proposes the known field that an unknown one was meant to be: a neighbour that is spelled nearly alike, or one
 // of the same name elsewhere in the object; "" if there is none.
 func suggestField(root reflect.Type, path string) string {
-	names := strings.Split(indices.ReplaceAllString(path, ""), ".")
-	parent, unknown := element(root), names[len(names)-1]
-	for _, name := range names[:len(names)-1] {
+	type field struct {
+		root reflect.Type
+		path string
+	}
+	unknown := field{root, indices.ReplaceAllString(path, "")}
+	if known, found := suggestions.Load(unknown); found {
+		return known.(string)
+	}
+	suggestion := didYouMean(meant(element(root), strings.Split(unknown.path, ".")))
+	suggestions.Store(unknown, suggestion)
+	return suggestion
+}
+
+// meant is the field that suggestField proposes.
+func meant(root reflect.Type, path []string) string {
+	parent, unknown := root, path[len(path)-1]
+	for _, name := range path[:len(path)-1] {
 		for _, f := range fieldsOf(parent) {
 			if f.name == name {
 				parent = element(f.typ)
@@ -168,10 +187,7 @@ func suggestField(root reflect.Type, path string) string {
 	for _, f := range fieldsOf(parent) {
 		neighbours = append(neighbours, f.name)
 	}
-	if name := nearest(unknown, neighbours); name != "" {
-		return didYouMean(name)
-	}
-	return didYouMean(elsewhere(element(root), unknown))
+	return cmp.Or(nearest(unknown, neighbours), elsewhere(root, unknown))
 }
 
 // rarelyMeant are fields inside which nobody misses a field.

@@ -51,21 +51,32 @@ func checkQuantity(value []byte) error {
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
 // mayBeAstronomic reports whether a string or number somewhere in the JSON ends in a large exponent or has very many digits, or
-// may do so behind an escape sequence. It takes a hundredth of the time that decoding takes.
+// may do so behind an escape sequence. It takes a hundredth of the time that decoding takes: of three digits in a row, one is at every
+// third place.
 func mayBeAstronomic(object []byte) bool {
-	digits := 0
-	for i, c := range object {
-		if '0' <= c && c <= '9' {
-			digits++
+	for i := 2; i < len(object); i += 3 {
+		if !isDigit(object[i]) {
 			continue
 		}
-		if digits >= 3 && bytes.IndexByte([]byte("\",}] \t\r\n"), c) >= 0 && astronomic.Match(object[max(0, i-digits-2):i]) {
+		begin := i
+		for begin > 0 && isDigit(object[begin-1]) {
+			begin--
+		}
+		for i < len(object) && isDigit(object[i]) {
+			i++
+		}
+		if i == len(object) {
+			break
+		}
+		digits := i - begin
+		if digits >= 3 && bytes.IndexByte([]byte("\",}] \t\r\n"), object[i]) >= 0 && astronomic.Match(object[max(0, begin-2):i]) {
 			return true
 		}
 		if digits >= maxQuantity/2 {
 			return true
 		}
-		digits = 0
 	}
 	return bytes.Contains(object, []byte(`\u00`))
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

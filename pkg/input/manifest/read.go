@@ -61,20 +61,32 @@ func ReadFS(fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
 
 // decodeFile adds what one file holds and returns the number of its documents.
 func (c *collection) decodeFile(t tree, stdin io.Reader, file string) int {
-	decode := c.decode
 	if f := t.openAgain(file); f != nil {
 		defer f.Close()
 		if c.decodeList(file, f) {
 			return 1
 		}
-		decode = c.decodeWhole
 	}
-	data, err := t.read(stdin, file)
+	in, size, err := t.start(stdin, file)
 	if err != nil {
 		c.errs = append(c.errs, err)
 		return 0
 	}
-	return decode(file, data)
+	defer in.Close()
+	var text io.Reader = in
+	if size == 0 { // a pipe, or nothing
+		kept := keep(in)
+		if c.decodeList(file, kept) {
+			return 1
+		}
+		text = kept.again()
+	}
+	data, err := readAll(text, size)
+	if err != nil {
+		c.errs = append(c.errs, unread(file, err))
+		return 0
+	}
+	return c.decodeWhole(file, data)
 }
 
 // openAgain opens a file that can be opened again, and is not too large; nil if it is none.
@@ -170,29 +182,43 @@ func Regular(path string, info fs.FileInfo) error {
 	return Source{File: path}.errorf("is a pipe or a device; name it by itself if it is to be read, or move it out of the folder")
 }
 
+// read returns the content of a file.
 func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
-	source := Source{File: file}
-	in, size := stdin, 0
-	if file != Stdin {
-		f, err := t.open(file)
-		if err != nil {
-			return nil, source.errorf("%v", reason(err))
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return nil, source.errorf("%v", reason(err))
-		}
-		in, size = f, int(min(info.Size(), maxJSON+1))
+	in, size, err := t.start(stdin, file)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	data, err := readAll(in, size)
-	switch {
-	case errors.Is(err, errTooLarge):
-		return nil, tooLarge(file)
-	case err != nil:
-		return nil, source.errorf("%v", reason(err))
+	if err != nil {
+		return nil, unread(file, err)
 	}
 	return data, nil
+}
+
+// start opens a file, and returns its size; 0 of one that is no regular file.
+func (t tree) start(stdin io.Reader, file string) (in io.ReadCloser, size int, err error) {
+	if file == Stdin {
+		return io.NopCloser(stdin), 0, nil
+	}
+	f, err := t.open(file)
+	if err != nil {
+		return nil, 0, unread(file, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, unread(file, err)
+	}
+	return f, int(min(info.Size(), maxJSON+1)), nil
+}
+
+// unread says why a file could not be read.
+func unread(file string, err error) error {
+	if errors.Is(err, errTooLarge) {
+		return tooLarge(file)
+	}
+	return Source{File: file}.errorf("%v", reason(err))
 }
 
 var errTooLarge = errors.New("too large")

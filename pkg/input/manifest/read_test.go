@@ -1,10 +1,13 @@
 package manifest
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -108,6 +111,35 @@ func TestLargeFilesAreNotRead(t *testing.T) {
 				t.Errorf("got  %v\nwant %s%s", err, test.file, test.want)
 			}
 		})
+	}
+}
+
+// What comes through a pipe can be read only once, and is read as a file of the same text is.
+func TestPipe(t *testing.T) {
+	list := `{"apiVersion": "v1", "items": [` + strings.Repeat(`{"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}},`, 200) +
+		`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}], "kind": "List"}`
+	for name, text := range map[string]string{
+		"List":          list,
+		"List, cut off": list[:len(list)-9],
+		"two Lists":     list + "\n" + strings.Replace(list, `"a"`, `"b"`, 1),
+		"wrong kind":    strings.Replace(list, `"kind": "List"`, `"kind": "NodeList"`, 1),
+		"YAML":          namespace("a") + "---\n" + strings.Repeat("# a comment\n", 1000) + namespace("b"),
+		"YAML in JSON":  "{apiVersion: v1, kind: Namespace, metadata: {name: a}}",
+		"nothing":       "",
+		"blank":         "\n\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, wantErr := Decode(Stdin, []byte(text))
+			for _, pipe := range []io.Reader{iotest.OneByteReader(strings.NewReader(text)), iotest.DataErrReader(strings.NewReader(text))} {
+				got, err := Read(pipe, Stdin)
+				if diff := cmp.Diff(want, got); diff != "" || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Errorf("error %v; want %v\n(-want +got):\n%s", err, wantErr, diff)
+				}
+			}
+		})
+	}
+	if _, err := Read(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(list))), Stdin); fmt.Sprint(err) != "standard input: timeout" {
+		t.Errorf("a pipe of which the second read fails: %v", err)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -40,9 +40,9 @@ func ListHead(fsys fs.FS, file string) (apiVersion, kind string) {
 	}
 	defer f.Close()
 	l := list{fields: map[string]json.RawMessage{}}
-	skip := func(decoder *json.Decoder) bool {
-		for decoder.More() {
-			if decoder.Decode(&skipped{}) != nil {
+	skip := func(decoder *jsontext.Decoder) bool {
+		for decoder.PeekKind() != jsontext.KindEndArray {
+			if decoder.SkipValue() != nil {
 				return false
 			}
 		}
@@ -53,11 +53,6 @@ func ListHead(fsys fs.FS, file string) (apiVersion, kind string) {
 	}
 	return l.header.APIVersion, l.header.Kind
 }
-
-// skipped is any value.
-type skipped struct{}
-
-func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 // list is a List under way.
 type list struct {
@@ -90,43 +85,46 @@ func (l *list) begin(text *bufio.Reader) bool {
 }
 
 // read reads the file, and reports whether it is a List. The items are read by the function.
-func (l *list) read(in io.Reader, items func(*json.Decoder) bool) bool {
+func (l *list) read(in io.Reader, items func(*jsontext.Decoder) bool) bool {
 	text := bufio.NewReader(in)
 	if !l.begin(text) {
 		return false
 	}
-	decoder := json.NewDecoder(text)
-	_, _ = decoder.Token() // the brace
-	var readAs header      // the items
-	for decoder.More() {
-		token, err := decoder.Token()
-		field, isName := token.(string)
-		if err != nil || !isName || l.fields[field] != nil || strings.ContainsRune(field, utf8.RuneError) {
+	decoder := jsontext.NewDecoder(text, jsontext.AllowDuplicateNames(true)) // of which whoever decodes an object complains
+	_, _ = decoder.ReadToken()                                               // the brace
+	var readAs header                                                        // the items
+	for decoder.PeekKind() != jsontext.KindEndObject {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return false
+		}
+		field := name.String()
+		if l.fields[field] != nil {
 			return false
 		}
 		if field == "items" {
 			l.fields[field] = json.RawMessage("[]")
-			if begin, err := decoder.Token(); err != nil || begin != json.Delim('[') || !l.isList() || !items(decoder) {
+			if begin, err := decoder.ReadToken(); err != nil || begin.Kind() != jsontext.KindBeginArray || !l.isList() || !items(decoder) {
 				return false
 			}
 			readAs = l.header
-			if _, err := decoder.Token(); err != nil {
+			if _, err := decoder.ReadToken(); err != nil {
 				return false
 			}
 			continue
 		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil || !utf8.Valid(value) {
+		value, err := decoder.ReadValue()
+		if err != nil {
 			return false
 		}
-		if l.fields[field] = value; field == "kind" && !l.isList() {
+		if l.fields[field] = json.RawMessage(value.Clone()); field == "kind" && !l.isList() {
 			return false
 		}
 	}
-	if _, err := decoder.Token(); err != nil || l.fields["apiVersion"] == nil || l.fields["kind"] == nil || l.fields["items"] == nil {
+	if _, err := decoder.ReadToken(); err != nil || l.fields["apiVersion"] == nil || l.fields["kind"] == nil || l.fields["items"] == nil {
 		return false
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
 		return false // there is more in the file
 	}
 	return l.isList() && l.header.Kind == readAs.Kind && l.header.APIVersion == readAs.APIVersion
@@ -144,36 +142,46 @@ func (l *list) isList() bool {
 }
 
 // decodeItems reads the items while all cores decode them.
-func (l *list) decodeItems(decoder *json.Decoder) bool {
+func (l *list) decodeItems(decoder *jsontext.Decoder) bool {
 	read := make(chan *member)
 	var decoding sync.WaitGroup
 	var family siblings
 	for range runtime.GOMAXPROCS(0) {
 		decoding.Go(func() {
 			for m := range read {
-				for _, it := range m.item.expandMember(1) {
-					o := it.decode()
-					for _, obj := range o.Objects {
-						if pod, ok := obj.Object.(*v1.Pod); ok {
-							family.share(pod)
-						}
-					}
-					m.outcomes = append(m.outcomes, o)
-				}
-				m.item = item{}
+				m.decode(&family)
 			}
 		})
 	}
 	defer decoding.Wait()
 	defer close(read)
-	for decoder.More() {
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil || !utf8.Valid(value) {
+	for decoder.PeekKind() != jsontext.KindEndArray {
+		value, err := decoder.ReadValue()
+		if err != nil {
 			return false
 		}
-		m := &member{item: l.member(len(l.members), value)}
+		m := &member{item: l.member(len(l.members), value.Clone())}
 		l.members = append(l.members, m)
 		read <- m
 	}
 	return true
+}
+
+// decode makes the member's objects, and drops its text.
+func (m *member) decode(family *siblings) {
+	if o, ok := m.item.decodeUnread(); ok {
+		m.outcomes = []outcome{o}
+	} else {
+		for _, it := range m.item.expandMember(1) {
+			m.outcomes = append(m.outcomes, it.decode())
+		}
+	}
+	m.item = item{}
+	for _, o := range m.outcomes {
+		for _, obj := range o.Objects {
+			if pod, ok := obj.Object.(*v1.Pod); ok {
+				family.share(pod)
+			}
+		}
+	}
 }
