@@ -52,6 +52,7 @@ type Engine struct {
 	snapshot  *internalcache.Snapshot
 	profiles  map[string]*profile
 	less      fwk.LessFunc
+	percent   int32 // of nodes to find, for profiles that do not say; 0: by the number of nodes
 	informers informers.SharedInformerFactory
 	client    *fake.Clientset
 	stop      context.CancelFunc
@@ -81,6 +82,8 @@ type Engine struct {
 	last     rejected
 	bare     map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
 	nominees map[types.UID]*entry    // pods of the queue with a nominated node
+	feasible []fwk.NodeInfo          // see search
+	refused  []rejection             // see search
 }
 
 // Tie is a choice among equals that the scheduler is about to make, and the state of the queue at that point.
@@ -382,7 +385,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	profile.begin()
 	e.record(profile, next.Pod, result)
 	state := framework.NewCycleState()
-	chosen, err := e.scheduler.SchedulePod(e.ctx, profile, state, next.QueuedPodInfo)
+	chosen, err := e.schedulePod(profile, state, next.QueuedPodInfo)
 	var fit *framework.FitError
 	switch {
 	case errors.As(err, &fit):
