@@ -29,10 +29,9 @@ func (e *Engine) schedulePod(p *profile, state fwk.CycleState, info *framework.Q
 	found := scheduler.ScheduleResult{EvaluatedNodes: len(feasible) + len(rejected), FeasibleNodes: len(feasible)}
 	switch len(feasible) {
 	case 0:
-		diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus(), UnschedulablePlugins: plugins}
+		diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
 		for _, r := range rejected {
 			diagnosis.NodeToStatus.Set(r.node.Node().Name, r.status)
-			diagnosis.AddPluginStatus(r.status)
 		}
 		return found, &framework.FitError{Pod: pod, NumAllNodes: len(nodes), Diagnosis: diagnosis}
 	case 1:

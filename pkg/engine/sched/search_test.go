@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -14,6 +15,7 @@ func TestSearchEndsWhereUpstreamsDoes(t *testing.T) {
 	for _, more := range []string{
 		"", "percentageOfNodesToScore: 30", "percentageOfNodesToScore: 100", "profiles: [{percentageOfNodesToScore: 60}]",
 		"percentageOfNodesToScore: 30\nprofiles: [{percentageOfNodesToScore: 60}]",
+		"profiles: [{plugins: {score: {disabled: [{name: '*'}]}}}]", "profiles: [{plugins: {filter: {disabled: [{name: '*'}]}}}]",
 	} {
 		config, err := LoadConfig("test.yaml", []byte(head+"\n"+more))
 		if err != nil {
@@ -25,9 +27,10 @@ func TestSearchEndsWhereUpstreamsDoes(t *testing.T) {
 				for i := range nodes {
 					objs = append(objs, node(fmt.Sprint("n", i), nil))
 				}
+				objs[0].(*v1.Node).Spec.Unschedulable = nodes > 1
 				objs = append(objs, pod("p1", "100m", 0), pod("p2", "100m", 0))
 				state := (&cluster.State{Now: cluster.Epoch}).With(objs...)
-				place := func(config *Config) (found []int) {
+				place := func(config *Config) (found []any) {
 					engine, err := NewEngine(config, Ties{})
 					if err != nil {
 						t.Fatal(err)
@@ -38,12 +41,15 @@ func TestSearchEndsWhereUpstreamsDoes(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, p := range result.Placed {
-						found = append(found, p.Feasible)
+						if count := p.Filtered[names.NodeUnschedulable]; count > 1 {
+							t.Errorf("%d nodes rejected by a cordon, want 1 at most", count)
+						}
+						found = append(found, p.Node, p.Feasible)
 					}
 					return append(found, engine.Mark().StartAt())
 				}
 				if plain, kept := fmt.Sprint(place(config.Plain())), fmt.Sprint(place(config)); kept != plain {
-					t.Errorf("feasible nodes of each pod, and where the next search begins: %s, upstream %s", kept, plain)
+					t.Errorf("each pod's node and feasible nodes, and where the next search begins: %s, upstream %s", kept, plain)
 				}
 			})
 		}
