@@ -8,6 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
 // The search ends at as many nodes as upstream's, and the next begins where upstream's would.
@@ -36,6 +37,7 @@ func TestSearchEndsWhereUpstreamsDoes(t *testing.T) {
 						t.Fatal(err)
 					}
 					defer engine.Close()
+					engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{Nodes: 1} }
 					result, err := engine.Place(t.Context(), state, []*v1.Pod{state.Pods[0], state.Pods[1]})
 					if err != nil {
 						t.Fatal(err)
@@ -44,12 +46,12 @@ func TestSearchEndsWhereUpstreamsDoes(t *testing.T) {
 						if count := p.Filtered[names.NodeUnschedulable]; count > 1 {
 							t.Errorf("%d nodes rejected by a cordon, want 1 at most", count)
 						}
-						found = append(found, p.Node, p.Feasible)
+						found = append(found, p.Node, p.Feasible, p.Cycle.Searched)
 					}
 					return append(found, engine.Mark().StartAt())
 				}
 				if plain, kept := fmt.Sprint(place(config.Plain())), fmt.Sprint(place(config)); kept != plain {
-					t.Errorf("each pod's node and feasible nodes, and where the next search begins: %s, upstream %s", kept, plain)
+					t.Errorf("each pod's node, feasible and searched nodes, and where the next search begins: %s, upstream %s", kept, plain)
 				}
 			})
 		}
