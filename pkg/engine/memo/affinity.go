@@ -42,47 +42,23 @@ type affinityState struct {
 type filterState struct {
 	known bool
 	state *framework.CycleState // nil if the plugin is skipped
+	counts
 	sums
-	statuses []*fwk.Status // by slot
+	statuses []*fwk.Status // by group
 }
 
-// sums say when the sums of domains have changed, and when a plugin was asked about a node whose answer follows from those.
-type sums struct {
-	clock int // counts the changes, from 1
-	keys  []keySums
-	asked []int // by slot: the clock when the plugin was asked; 0: never
-}
+// counts are the maps of upstream's state that count pods by domain. A domain without pods is in none of them.
+type counts struct{ existing, affinity, antiAffinity reflect.Value }
 
-type keySums struct {
-	*domains
-	key     string
-	changed []int // by domain: the clock after its last change
-}
-
-// fresh reports whether the last answer about the node holds.
-func (s *sums) fresh(slot int) bool {
-	asked := s.asked[slot]
-	for i := range s.keys {
-		if key := &s.keys[i]; key.changed[key.number[slot]] > asked {
-			return false
-		}
+func countsOf(data fwk.StateData) counts {
+	field := reflect.ValueOf(data).Elem().FieldByName
+	return counts{
+		existing: field("existingClusterWideAntiAffinityCounts"), affinity: field("clusterWideAffinityCounts"), antiAffinity: field("clusterWideAntiAffinityCounts"),
 	}
-	return asked > 0
 }
 
-// change notes that the sum of the node's domain has changed.
-func (s *sums) change(m *Memo, topologyKey string, slot int) {
-	s.clock++
-	for i := range s.keys {
-		if key := &s.keys[i]; key.key == topologyKey {
-			key.changed[key.number[slot]] = s.clock
-			return
-		}
-	}
-	domains := m.domainsOf(topologyKey)
-	s.keys = append(s.keys, keySums{domains: domains, key: topologyKey, changed: make([]int, len(domains.values))})
-	clear(s.asked)
-}
+// domains is the number of domains that have pods, added up over the maps.
+func (c *counts) domains() int { return c.existing.Len() + c.affinity.Len() + c.antiAffinity.Len() }
 
 // effect is what a pod of some class changes for the pods of a state.
 type effect struct {
@@ -113,9 +89,9 @@ func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.
 			if err != nil {
 				return nil, fwk.AsStatus(err)
 			}
-			s.filter = filterState{known: true, state: framework.NewCycleState()}
+			s.filter = filterState{known: true, state: framework.NewCycleState(), counts: countsOf(data)}
 			s.filter.state.Write(affinityFilterKey, data)
-			s.filter.sums = sums{clock: 1, asked: make([]int, len(a.memo.infos))}
+			s.filter.sums = newSums(a.memo, s.keys(a))
 			s.filter.statuses = make([]*fwk.Status, len(a.memo.infos))
 		}
 		return result, status
@@ -127,7 +103,7 @@ func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	if !s.required() && reflect.ValueOf(data).Elem().FieldByName("existingClusterWideAntiAffinityCounts").Len() == 0 {
+	if !s.required() && s.filter.existing.Len() == 0 {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	a.filtered = s
@@ -231,31 +207,50 @@ func (f *filterState) change(ctx context.Context, a *affinity, s *affinityState,
 	if c.delta < 0 {
 		move = a.InterPodAffinity.RemovePod
 	}
+	domains, any := f.domains(), f.affinity.Len() > 0
 	if status := move(ctx, f.state, s.pod.GetPod(), c.class.info, a.memo.infos[slot]); !status.IsSuccess() {
 		f.known = false
+	}
+	if f.domains() == domains {
+		return // no domain has got its first pod or lost its last: Filter reads no more of the counts
 	}
 	for _, key := range e.keys {
 		f.sums.change(a.memo, key, slot)
 	}
+	if (f.affinity.Len() > 0) != any {
+		clear(f.asked) // as long as nothing matches, a pod may go anywhere if it matches its own terms
+	}
 }
 
-// Filter is upstream's, asked again when a count that it reads has changed. It reads those of the node's domains, but for pods with a
-// required affinity, which may go anywhere as long as there is no count at all. Where preemption tries what would be without some pods, it
-// does so on copies of nodes.
+// keys returns the topology keys that Filter reads.
+func (s *affinityState) keys(a *affinity) []string {
+	var keys []string
+	for _, terms := range [][]fwk.AffinityTerm{s.pod.GetRequiredAffinityTerms(), s.pod.GetRequiredAntiAffinityTerms()} {
+		for _, term := range terms {
+			keys = append(keys, term.TopologyKey)
+		}
+	}
+	for _, class := range a.memo.pods.all {
+		if len(class.nodes) > 0 {
+			keys = append(keys, s.effectOf(a, class).keys...)
+		}
+	}
+	return keys
+}
+
+// Filter is upstream's, asked again when a domain of the node, by which it counts, has got its first pod or lost its last. Where preemption
+// tries what would be without some pods, it does so on copies of nodes.
 func (a *affinity) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	s := a.filtered
-	if s == nil || len(s.pod.GetRequiredAffinityTerms()) > 0 {
-		return a.InterPodAffinity.Filter(ctx, cycle, pod, node)
-	}
 	slot := a.memo.asked
-	if a.memo.infos[slot] != node {
+	if a.filtered == nil || a.memo.infos[slot] != node {
 		return a.InterPodAffinity.Filter(ctx, cycle, pod, node)
 	}
-	f := &s.filter
-	if !f.fresh(slot) {
-		f.statuses[slot], f.asked[slot] = a.InterPodAffinity.Filter(ctx, cycle, pod, node), f.clock
+	f := &a.filtered.filter
+	group, fresh := f.fresh(slot)
+	if !fresh {
+		f.statuses[group], f.asked[group] = a.InterPodAffinity.Filter(ctx, cycle, pod, node), f.clock
 	}
-	return f.statuses[slot]
+	return f.statuses[group]
 }
 
 // effectOf matches the terms as processExistingPod and updateWithPod do, in

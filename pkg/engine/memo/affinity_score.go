@@ -2,7 +2,9 @@ package memo
 
 import (
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -16,7 +18,7 @@ type scoreState struct {
 	terms int                         // number of pods' terms that are in score. Without any, the plugin is skipped.
 
 	sums
-	scores []int64 // by slot
+	scores []int64 // by group
 }
 
 type weight struct {
@@ -45,7 +47,7 @@ func (a *affinity) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.P
 				return fwk.AsStatus(err)
 			}
 			s.score = scoreState{known: true, data: data, score: topologyScore(data), terms: s.count(a), scores: make([]int64, len(a.memo.infos))}
-			s.score.sums = sums{clock: 1, asked: make([]int, len(a.memo.infos))}
+			s.score.sums = newSums(a.memo, slices.Collect(maps.Keys(s.score.score)))
 		}
 		return status
 	}
@@ -83,13 +85,13 @@ func (a *affinity) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 		return a.InterPodAffinity.Score(ctx, cycle, pod, node)
 	}
 	f := &a.scored.score
-	slot := a.memo.slotOf(node, a.memo.asked)
-	if f.fresh(slot) {
-		return f.scores[slot], nil
+	group, fresh := f.fresh(a.memo.slotOf(node, a.memo.asked))
+	if fresh {
+		return f.scores[group], nil
 	}
 	score, status := a.InterPodAffinity.Score(ctx, cycle, pod, node)
 	if status.IsSuccess() {
-		f.scores[slot], f.asked[slot] = score, f.clock
+		f.scores[group], f.asked[group] = score, f.clock
 	}
 	return score, status
 }

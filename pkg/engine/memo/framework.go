@@ -85,8 +85,8 @@ func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Fr
 	for _, enabled := range plugins.Score.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.ScorePlugin)
 		s := score{ScorePlugin: plugin, name: enabled.Name, weight: int64(enabled.Weight), local: -1}
-		// VolumeBinding skips its filter for pods without claims, and gives every node 0 then.
-		s.skips = enabled.Name == names.VolumeBinding
+		// Both skip their filter for pods without claims, and give every node 0 then.
+		s.skips = enabled.Name == names.VolumeBinding || enabled.Name == names.DynamicResources
 		if nodeLocal.Has(enabled.Name) || s.skips {
 			s.local = f.locals
 			f.locals++

@@ -42,6 +42,9 @@ func (e *Engine) build(config *Config) (schedulerprofile.Map, error) {
 		return nil, err
 	}
 	e.scheduler = s
+	if percentage := config.api.PercentageOfNodesToScore; percentage != nil {
+		e.percent = *percentage
+	}
 	registry := plugins.NewInTreeRegistry()
 	if config.keeps() {
 		e.memo = memo.New(e.snapshot, e.informers)

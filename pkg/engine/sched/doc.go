@@ -6,8 +6,9 @@
 // SchedulePod, RunPostFilterPlugins, RunReservePluginsReserve. Filters, scores, normalisation, host selection, preemption and their texts
 // are upstream's.
 //
-// The small part that is not upstream's makes the same input always give the same answer:
+// The small part that is not upstream's makes the same input always give the same answer, and sooner:
 //
+//   - search.go walks over the nodes as SchedulePod does, which it replaces where answers are kept;
 //   - state.go fills the cache and the listers straight from a cluster.State;
 //   - profile.go decorates the framework: it records scores and refusals, and seeds the choice among equal nodes;
 //   - preemption.go takes the victims out of the cache where upstream would delete them through the API server;

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -54,6 +52,7 @@ type Engine struct {
 	snapshot  *internalcache.Snapshot
 	profiles  map[string]*profile
 	less      fwk.LessFunc
+	percent   int32 // of nodes to find, for profiles that do not say; 0: by the number of nodes
 	informers informers.SharedInformerFactory
 	waiting   cache.Indexer // the pods without a node that the scheduler must find: those that were tried, and those with a nominated node
 	client    *fake.Clientset
@@ -84,6 +83,8 @@ type Engine struct {
 	last     rejected
 	bare     map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
 	nominees map[types.UID]*entry    // pods of the queue with a nominated node
+	feasible []fwk.NodeInfo          // see search
+	refused  []rejection             // see search
 }
 
 // Tie is a choice among equals that the scheduler is about to make, and the state of the queue at that point.
@@ -149,71 +150,6 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	e.less = profiles[config.api.Profiles[0].SchedulerName].QueueSortFunc()
 	e.Reset()
 	return e, nil
-}
-
-// Reset makes the engine forget its decisions, so that it next answers like a new engine: the random sequence and the search for feasible
-// nodes start over. The cluster that it holds stays, which is what makes reusing an engine cheap.
-func (e *Engine) Reset() {
-	e.started = 0
-	e.random, e.source = nil, nil
-	if e.ties.Random {
-		e.source = rand.NewPCG(e.ties.Seed, e.ties.Seed)
-		e.random = rand.New(e.source)
-	}
-	e.StartAt(0)
-}
-
-// ResetTo is Reset with other ties.
-func (e *Engine) ResetTo(ties Ties) error {
-	if ties != e.ties {
-		for _, name := range slices.SortedFunc(maps.Keys(e.timed), byName) {
-			if err := e.removePod(e.bound[name]); err != nil {
-				return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
-			}
-			delete(e.bound, name)
-			e.unsure = true
-		}
-		clear(e.timed)
-		e.ties = ties
-	}
-	e.Reset()
-	return nil
-}
-
-// Mark is an engine's position, apart from the cluster: everything else that its next answer depends on.
-type Mark struct {
-	started, startAt int
-	source           rand.PCG
-}
-
-// Mark returns the engine's position.
-func (e *Engine) Mark() Mark {
-	m := Mark{started: e.started, startAt: e.startNode()}
-	if e.source != nil {
-		m.source = *e.source
-	}
-	return m
-}
-
-// Return takes the engine, or another one with the same configuration and ties, back to the mark.
-func (e *Engine) Return(m Mark) {
-	e.started = m.started
-	e.StartAt(m.startAt)
-	if e.source != nil {
-		*e.source = m.source
-	}
-}
-
-// StartAt sets the node, by its index in the cluster's order, at which the next search for feasible nodes begins. It matters in clusters of
-// 100 nodes and more, where a search ends once it has found enough.
-func (e *Engine) StartAt(node int) { e.nextStartNodeIndex().SetInt(int64(node)) }
-
-func (e *Engine) startNode() int { return int(e.nextStartNodeIndex().Int()) }
-
-// nextStartNodeIndex is upstream's own field: each search begins where the last one ended, and there is no other way to set it.
-func (e *Engine) nextStartNodeIndex() reflect.Value {
-	next := reflect.ValueOf(e.scheduler).Elem().FieldByName("nextStartNodeIndex")
-	return reflect.NewAt(next.Type(), next.Addr().UnsafePointer()).Elem()
 }
 
 // Close releases the engine's resources.
@@ -386,7 +322,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	profile.begin()
 	e.record(profile, next.Pod, result)
 	state := framework.NewCycleState()
-	chosen, err := e.scheduler.SchedulePod(e.ctx, profile, state, next.QueuedPodInfo)
+	chosen, err := e.schedulePod(profile, state, next.QueuedPodInfo)
 	var fit *framework.FitError
 	switch {
 	case errors.As(err, &fit):
@@ -437,6 +373,3 @@ func (e *Engine) startTime() time.Time {
 	}
 	return e.state.Now.Add(offset)
 }
-
-// StartAt returns the index of the node at which the next search for feasible nodes begins.
-func (m Mark) StartAt() int { return m.startAt }

@@ -29,10 +29,17 @@ type profile struct {
 	args    arguments
 
 	// Of the current pod.
-	restricted bool                   // PreFilter named the nodes to examine
-	filtered   map[string]int         // nodes rejected, by plugin
-	scores     []fwk.NodePluginScores // of the feasible nodes; upstream's heap reorders it in place
-	recorder   *recorder              // nil: record nothing
+	preFiltered *preFiltered           // nil: the plugins have not been asked yet
+	restricted  bool                   // PreFilter named the nodes to examine
+	filtered    []filtered             // nodes rejected, by plugin
+	scores      []fwk.NodePluginScores // of the feasible nodes; upstream's heap reorders it in place
+	recorder    *recorder              // nil: record nothing
+}
+
+// filtered is a number of nodes that a plugin rejected.
+type filtered struct {
+	plugin string
+	nodes  int
 }
 
 func newProfile(real framework.Framework, engine *Engine, config schedulerapi.KubeSchedulerProfile) *profile {
@@ -59,8 +66,8 @@ func (p *profile) attach() {
 }
 
 func (p *profile) begin() {
-	p.restricted = false
-	p.filtered = map[string]int{}
+	p.preFiltered, p.restricted = nil, false
+	p.filtered = p.filtered[:0]
 	p.scores = nil
 	if p.binder != nil {
 		p.binder.assumed = nil
@@ -69,6 +76,9 @@ func (p *profile) begin() {
 
 // RunPreFilterPlugins notes whether the plugins named the nodes to examine.
 func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+	if known := p.preFiltered; known != nil {
+		return known.result, known.status, known.plugins
+	}
 	result, status, plugins := p.Framework.RunPreFilterPlugins(ctx, state, pod)
 	p.restricted = !result.AllNodes()
 	if p.recorder != nil {
@@ -91,12 +101,23 @@ func (p *profile) PercentageOfNodesToScore() *int32 {
 func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	status := p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 	if status.IsRejected() {
-		p.filtered[status.Plugin()]++
+		p.count(status.Plugin())
 	}
 	if p.recorder != nil {
 		p.recorder.filter(node.Node().Name, status)
 	}
 	return status
+}
+
+// count counts a rejection. The plugins that reject nodes are so few that a map would take longer.
+func (p *profile) count(plugin string) {
+	for i := range p.filtered {
+		if p.filtered[i].plugin == plugin {
+			p.filtered[i].nodes++
+			return
+		}
+	}
+	p.filtered = append(p.filtered, filtered{plugin, 1})
 }
 
 // RunScorePlugins keeps the scores and, if asked to, picks randomly among the best.
@@ -157,7 +178,10 @@ func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycl
 	placed.Cycle = cycle
 	placed.Pod, placed.Node = bound, chosen.SuggestedHost
 	placed.Nodes, placed.Feasible = p.engine.snapshot.NumNodesInPlacement(), chosen.FeasibleNodes
-	placed.Filtered = p.filtered
+	placed.Filtered = make(map[string]int, len(p.filtered))
+	for _, f := range p.filtered {
+		placed.Filtered[f.plugin] = f.nodes
+	}
 	return placed
 }
 

@@ -1,0 +1,67 @@
+package memo
+
+// sums say when the sums of domains have changed, and when a plugin was asked about nodes whose answer follows from those. Nodes that are in
+// the same domains are a group and have the same answer.
+type sums struct {
+	clock  int // counts the changes, from 1
+	keys   []keySums
+	groups []int // by slot
+	asked  []int // by group: the clock when the plugin was asked; 0: never
+}
+
+type keySums struct {
+	*domains
+	key     string
+	changed []int // by domain: the clock after its last change
+}
+
+// newSums returns sums by these topology keys, whose answers are all unknown.
+func newSums(m *Memo, keys []string) sums {
+	s := sums{clock: 1, groups: make([]int, len(m.infos)), asked: make([]int, len(m.infos))}
+	for _, key := range keys {
+		s.keyOf(m, key)
+	}
+	return s
+}
+
+// fresh returns the node's group, and whether the last answer about it holds.
+func (s *sums) fresh(slot int) (int, bool) {
+	group := s.groups[slot]
+	asked := s.asked[group]
+	for i := range s.keys {
+		if key := &s.keys[i]; key.changed[key.number[slot]] > asked {
+			return group, false
+		}
+	}
+	return group, asked > 0
+}
+
+// change notes that the sum of the node's domain has changed.
+func (s *sums) change(m *Memo, topologyKey string, slot int) {
+	key := s.keyOf(m, topologyKey)
+	s.clock++
+	key.changed[key.number[slot]] = s.clock
+}
+
+// keyOf returns the key's sums. With a new key, nodes of a group may be in different domains, and the groups are made anew.
+func (s *sums) keyOf(m *Memo, topologyKey string) *keySums {
+	for i := range s.keys {
+		if s.keys[i].key == topologyKey {
+			return &s.keys[i]
+		}
+	}
+	domains := m.domainsOf(topologyKey)
+	numbers := map[[2]int]int{} // by the group so far and the place
+	for slot, group := range s.groups {
+		at := [2]int{group, domains.placeOf(slot)}
+		number, known := numbers[at]
+		if !known {
+			number = len(numbers)
+			numbers[at] = number
+		}
+		s.groups[slot] = number
+	}
+	clear(s.asked)
+	s.keys = append(s.keys, keySums{domains: domains, key: topologyKey, changed: make([]int, len(domains.values))})
+	return &s.keys[len(s.keys)-1]
+}

@@ -1,0 +1,105 @@
+package sched
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// schedulePod is upstream's SchedulePod. With a memo, which leaves little else to do, it walks over the nodes itself, as upstream does with one
+// worker, but without a context, a goroutine and a map of all rejections for each pod: schedulePod and findNodesThatPassFilters in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. Everything but the usual case is left to upstream.
+func (e *Engine) schedulePod(p *profile, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
+	pod := info.Pod
+	nodes, err := e.snapshot.ListNodesInPlacement()
+	if e.memo == nil || err != nil || len(nodes) == 0 || pod.Status.NominatedNodeName != "" || !p.HasFilterPlugins() || !p.HasScorePlugins() {
+		return e.scheduler.SchedulePod(e.ctx, p, state, info)
+	}
+	result, status, plugins := p.RunPreFilterPlugins(e.ctx, state, pod)
+	if !status.IsSuccess() || !result.AllNodes() {
+		p.preFiltered = &preFiltered{result, status, plugins}
+		return e.scheduler.SchedulePod(e.ctx, p, state, info)
+	}
+	feasible, rejected, status := e.search(p, state, pod, nodes)
+	if status != nil {
+		return scheduler.ScheduleResult{}, status.AsError()
+	}
+	found := scheduler.ScheduleResult{EvaluatedNodes: len(feasible) + len(rejected), FeasibleNodes: len(feasible)}
+	switch len(feasible) {
+	case 0:
+		diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
+		for _, r := range rejected {
+			diagnosis.NodeToStatus.Set(r.node.Node().Name, r.status)
+		}
+		return found, &framework.FitError{Pod: pod, NumAllNodes: len(nodes), Diagnosis: diagnosis}
+	case 1:
+		found.SuggestedHost = feasible[0].Node().Name
+		return found, nil
+	}
+	if status := p.RunPreScorePlugins(e.ctx, state, pod, feasible); !status.IsSuccess() {
+		return found, status.AsError()
+	}
+	scores, status := p.RunScorePlugins(e.ctx, state, pod, feasible)
+	if !status.IsSuccess() {
+		return found, status.AsError()
+	}
+	found.SuggestedHost = framework.NewSortedScoredNodes(scores).Pop().Name
+	return found, nil
+}
+
+// preFiltered is what the PreFilter plugins have answered in this cycle already.
+type preFiltered struct {
+	result  *fwk.PreFilterResult
+	status  *fwk.Status
+	plugins sets.Set[string]
+}
+
+// rejection is a filter's verdict on a node.
+type rejection struct {
+	node   fwk.NodeInfo
+	status *fwk.Status
+}
+
+// search finds nodes for the pod, and those before them that were rejected, from where the last search ended and until it has met one more
+// than are enough. Its answer is valid until the next search. The status is an error, or nil.
+func (e *Engine) search(p *profile, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (feasible []fwk.NodeInfo, rejected []rejection, failed *fwk.Status) {
+	feasible, rejected = e.feasible[:0], e.refused[:0]
+	start, enough := e.startNode(), p.enough(len(nodes))
+	for i := range nodes {
+		node := nodes[(start+i)%len(nodes)]
+		status := p.RunFilterPluginsWithNominatedPods(e.ctx, state, pod, node)
+		if status.Code() == fwk.Error {
+			failed = status
+			break
+		}
+		if !status.IsSuccess() {
+			rejected = append(rejected, rejection{node, status})
+			continue
+		}
+		if len(feasible) == enough {
+			break
+		}
+		feasible = append(feasible, node)
+	}
+	e.feasible, e.refused = feasible, rejected
+	e.StartAt((start + len(feasible) + len(rejected)) % len(nodes))
+	return feasible, rejected, failed
+}
+
+// enough is the number of feasible nodes at which a search ends: numFeasibleNodesToFind in the same file.
+func (p *profile) enough(nodes int) int {
+	const fewest, fewestPercent = 100, 5 // minFeasibleNodesToFind, minFeasibleNodesPercentageToFind
+	percentage := p.engine.percent
+	if own := p.PercentageOfNodesToScore(); own != nil {
+		percentage = *own
+	}
+	if percentage == 0 {
+		percentage = max(50-int32(nodes)/125, fewestPercent)
+	}
+	if nodes < fewest {
+		return nodes
+	}
+	return max(nodes*int(percentage)/100, fewest)
+}
