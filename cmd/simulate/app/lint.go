@@ -76,8 +76,8 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
 	flags.BoolVar(&listed, "list", false, "list all checks, and run none")
 	out.register(cmd, lint.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, on one line")
-	flags.BoolVar(&out.opts.All, "all", false, "also list the ignored findings")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, and how many findings each check has")
+	flags.BoolVar(&out.opts.All, "all", false, "list every finding, those ignored included")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"only", "disable"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(checks(), cobra.ShellCompDirectiveNoFileComp))

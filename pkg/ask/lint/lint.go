@@ -1,11 +1,12 @@
 // Package lint finds rules that do not do what they say, before anybody relies on them: selectors that miss their own pods, hard rules
-// that cannot be met or that stop a rollout, budgets that forbid every eviction.
+// that cannot be met or that stop a rollout, budgets that forbid every eviction. It also finds what is missing: a second replica, a budget,
+// requests, a rule.
 //
 //	simulation.Result ─ look ───▶ subjects          (look.go: each workload as each step leaves it)
 //	                  ─ checks ─▶ []Finding         (check.go is the table; static ones read, simulated ones run the scenario again)
 //	                  ─ sift ───▶ Result            (ignore.go: what an annotation says is meant)
 //
-// A check only reports what it can show on the nodes and pods of the scenario. A missing rule is not a finding.
+// A check only reports what it can show on the nodes and pods of the scenario.
 package lint
 
 import (
