@@ -100,7 +100,7 @@ func (r *Report) classes() []text.Cell {
 		classes[i] = fmt.Sprintf("%s %d", class, number[class])
 	}
 	if len(classes) > 0 {
-		none := "; each has a cause that the dump does not show"
+		none := "; each may have a cause that the dump does not show"
 		if number[unexplained] > 0 {
 			none = ""
 		}
