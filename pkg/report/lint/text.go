@@ -71,21 +71,28 @@ func bySeverity(a, b Finding) int { return cmp.Compare(a.severity(), b.severity(
 // severity is its place among the severities, most severe first.
 func (f *Finding) severity() int { return slices.Index(lint.Severities, lint.Severity(f.Severity)) }
 
-// byCheck counts the findings of each check, the severest first, names the first objects, and shows one of them.
+// byCheck counts the findings of each check, the severest first, and shows one of them; of notes, the count is enough.
 func (t *writer) byCheck() {
-	for _, found := range t.report.grouped() {
+	groups := t.report.grouped()
+	for i, found := range groups {
 		first := &found[0]
-		t.Space()
-		t.Line(severityStyle(first.Severity).Cell(first.Severity), text.Bold.Cellf(" %s", first.Check), text.Plain.Cellf(" (%d): %s", len(found), t.report.title(first.Check)))
-		if len(found) > 1 {
-			objects := report.Each(found, func(f Finding) string { return cluster.Qualify(f.Namespace, f.object()) })
-			t.Linef(text.Plain, "  %s", t.Few(objects, len(objects)))
+		note := first.Severity == string(lint.Note)
+		if !note || i == 0 || groups[i-1][0].Severity != first.Severity {
+			t.Space()
 		}
-		t.Linef(text.Plain, "  for example %s: %s", cluster.Qualify(first.Namespace, first.object()), first.Message)
+		t.Line(severityStyle(first.Severity).Cell(first.Severity), text.Bold.Cellf(" %s", first.Check), text.Plain.Cellf(" (%d): %s", len(found), t.report.title(first.Check)))
+		if note {
+			continue
+		}
+		name := cluster.Qualify(first.Namespace, first.object())
+		if more := len(found) - 1; more > 0 {
+			name += fmt.Sprintf(" and %d more", more)
+		}
+		t.Linef(text.Plain, "  %s: %s", name, first.Message)
 		t.Linef(text.Plain, "    fix: %s", first.Fix)
 	}
 	t.Space()
-	t.Linef(text.Plain, "Use --all to list every finding with its file and line.")
+	t.Linef(text.Plain, "Use --all to list every finding with its file and line, or --only CHECK.")
 }
 
 // counts is a row for each check that found something, the severest first.

@@ -28,7 +28,7 @@ func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	if !listed && len(shown) > maxWorkloads {
 		shown = shown[:max(maxWorkloads, min(text.MaxDetails, slices.IndexFunc(shown, Workload.complete)))]
 	}
-	t.table(s, t.levels(s, shown, listed), shown)
+	t.table(s, t.levels(s, shown, listed), shown, listed)
 	switch rest := workloads[len(shown):]; {
 	case listed:
 	case len(rest) == 0:
@@ -87,7 +87,7 @@ func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string
 // complete reports whether every pod that is wanted runs.
 func (w Workload) complete() bool { return w.Pending == 0 && w.Running >= w.Desired }
 
-func (t *writer) table(s *stepText, keys []string, workloads []Workload) {
+func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed bool) {
 	titles := append([]string{"NAME", "DESIRED", "RUNNING", "PENDING"}, text.Heads(keys)...)
 	if s.namespaced {
 		titles = append([]string{"NAMESPACE"}, titles...)
@@ -102,7 +102,11 @@ func (t *writer) table(s *stepText, keys []string, workloads []Workload) {
 		for _, key := range keys {
 			pods := text.None
 			if d := w.Distribution(key); d != nil && d.used() {
-				pods = fmt.Sprintf("%s (skew %d)", d.Text(text.MaxCellDomains), d.Skew)
+				counts := *d
+				if !listed && len(d.Counts) > 0 {
+					counts.Empty = 0 // the skew says so
+				}
+				pods = fmt.Sprintf("%s (skew %d)", counts.Text(text.MaxCellDomains), d.Skew)
 			}
 			cells = append(cells, text.Plain.Cell(pods))
 		}

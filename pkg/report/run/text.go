@@ -39,13 +39,13 @@ func (t *writer) step(i int) {
 	t.preempted(s)
 	t.rollouts(s)
 	t.notCreated(s)
-	t.Sentences("Why:", s.Why)
+	listed := t.All || len(s.Pods) <= text.MaxPods
+	t.why(s, listed)
 	t.Sentences("Notes:", s.Notes)
 	t.expectations(s)
 	t.Space()
 
 	workloads := rows(s.Workloads)
-	listed := t.All || len(s.Pods) <= text.MaxPods
 	switch {
 	case len(s.Pods) == 0:
 		t.Linef(text.Plain, "No pods.")
@@ -68,6 +68,17 @@ func (t *writer) step(i int) {
 	} else if len(workloads) == 1 && len(s.Pods) > 0 {
 		t.distributions(s, workloads[0])
 	}
+}
+
+// maxWhy is how many workloads are explained where not every pod is listed; those with Pending pods come first.
+const maxWhy = 4
+
+func (t *writer) why(s *stepText, listed bool) {
+	sentences := s.Why
+	if more := len(sentences) - maxWhy; more > 0 && !listed {
+		sentences = append(slices.Clone(sentences[:maxWhy]), fmt.Sprintf("and %s; use --all to list them.", words.Count(more, "more workload")))
+	}
+	t.Sentences("Why:", sentences)
 }
 
 // text is "50 pods: 48 running, 2 pending; 50 placed in this step".
