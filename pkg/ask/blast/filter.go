@@ -94,7 +94,9 @@ func (f Filter) Select(state *cluster.State) (map[cluster.Ref]bool, error) {
 	return only, nil
 }
 
-func (f Filter) inNamespace(o cluster.Ref) bool { return f.Namespace == "" || o.Namespace == f.Namespace }
+func (f Filter) inNamespace(o cluster.Ref) bool {
+	return f.Namespace == "" || o.Namespace == f.Namespace
+}
 
 // named returns the workloads that the filter names.
 func (f Filter) named(workloads []cluster.Ref) (map[cluster.Ref]bool, []error) {

@@ -36,7 +36,7 @@ func blasted(t testing.TB, file string, opts blast.Options) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(result, []Blasted{{Step: step, Analysis: analysis, Risk: NewRisk(risks)}}, opts, true, "v0.1.0")
+	return New(result, []Blasted{{Step: step, Analysis: analysis, Risk: NewRisk(risks)}}, opts, blast.Filter{}, true, "v0.1.0")
 }
 
 // The figures of testdata/world.yaml as they were worked out by hand.
