@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/internal/dumptest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // storedBlast is what the failures in three steps of the walkthrough take: one in which a pod waits, one whose rule is hard, and one
@@ -104,6 +107,31 @@ func TestWriteBlastMany(t *testing.T) {
 	}
 	if len(written) > 2<<20 {
 		t.Errorf("%d bytes of JSON for 5000 failures", len(written))
+	}
+}
+
+// What a planner gets for the dump of a real cluster fits a screen: the worst failure first, workloads of one replica once, no pod of a
+// DaemonSet, and no cell that is cut.
+func TestWriteBlastOfADump(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dump.json")
+	if err := os.WriteFile(file, dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := loader.FromFiles(nil, nil, []string{file}, loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reported(t, s, blast.Options{Simultaneous: 1, Mode: node.Unreachable, Worst: 4})
+	r.Notes = nil // which name the file
+	got := writeBlast(t, r, "text", report.Options{Width: 100})
+	reporttest.Golden(t, "dump.text", got)
+	if lines := strings.Count(got, "\n"); lines > 45 {
+		t.Errorf("%d lines are more than a screen", lines)
+	}
+	for _, daemon := range []string{"cni-", "kube-proxy-", "node-exporter-"} {
+		if strings.Contains(got, daemon) {
+			t.Errorf("%s in\n%s", daemon, got)
+		}
 	}
 }
 
