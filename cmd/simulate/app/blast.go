@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
@@ -39,6 +40,8 @@ type failures struct {
 	worst        int
 	quorum       []string
 	step         string
+	filter       askblast.Filter
+	selector     string
 }
 
 func (f *failures) register(cmd *cobra.Command) {
@@ -50,6 +53,10 @@ func (f *failures) register(cmd *cobra.Command) {
 	flags.IntVar(&f.worst, "worst", defaultWorst, "`NUMBER` of the worst failures of each level to recover from; 0 for all")
 	flags.StringArrayVar(&f.quorum, "quorum", nil, "`WORKLOAD` that needs a majority of its pods, as kind/name or namespace/kind/name (repeatable)")
 	flags.StringVar(&f.step, "step", "", "the `STEP` after which domains fail (default every step)")
+	flags.StringArrayVar(&f.filter.Workloads, "workload", nil, "report only `WORKLOAD`, as kind/name or namespace/kind/name (repeatable)")
+	flags.StringVarP(&f.filter.Namespace, "namespace", "n", "", "report only workloads of this `NAMESPACE`")
+	flags.StringVarP(&f.selector, "selector", "l", "", "report only workloads with a pod whose labels match this `SELECTOR`, such as app=web,tier!=cache")
+	flags.IntVar(&f.filter.MinReplicas, "min-replicas", 1, "report only workloads with at least this `NUMBER` of running pods")
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -61,6 +68,15 @@ func (f *failures) check(cmd *cobra.Command) error {
 	}
 	if f.simultaneous < 1 {
 		problems = append(problems, fmt.Errorf("--simultaneous: %d is less than 1; give the number of domains that fail at once", f.simultaneous))
+	}
+	if f.filter.MinReplicas < 1 {
+		problems = append(problems, fmt.Errorf("--min-replicas: %d is less than 1; give the least number of replicas", f.filter.MinReplicas))
+	}
+	if f.selector != "" {
+		var err error
+		if f.filter.Selector, err = labels.Parse(f.selector); err != nil {
+			problems = append(problems, fmt.Errorf("--selector %q: %w; give labels as kubectl get -l takes them, such as app=web", f.selector, err))
+		}
 	}
 	if f.worst < 0 {
 		problems = append(problems, fmt.Errorf("--worst: %d is negative; give a number of failures, or 0 for all", f.worst))
@@ -108,11 +124,13 @@ func newBlast(s streams) *cobra.Command {
 		Use:   "blast [SCENARIO]",
 		Short: "Show what is lost when a region, zone, rack or node fails, and what comes back",
 		Long: `Run a scenario, and after each step fail every failure domain, one at a time. The report shows which replicas, disruption
-budgets and quorums are lost, which pods come back and where, which are stranded and why, and which are never replaced.
+budgets and quorums are lost, which pods come back and where, which are stranded and why, and which are never replaced. Workloads of
+one replica are lost with whatever domain they are in, so they are counted apart.
 
 With --baseline, print the differences from a stored report instead, in the formats of simulate diff.`,
 		Example: `  simulate blast scenarios/kind-walkthrough
   simulate blast dump.json --level topology.kubernetes.io/zone --simultaneous 2
+  simulate blast dump.json -n shop --min-replicas 2
   simulate blast scenario.yaml --recover=false -o json
   simulate blast scenario.yaml --baseline main.json --fail-on radius,stranded
   simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
@@ -159,8 +177,8 @@ With --baseline, print the differences from a stored report instead, in the form
 	f.register(cmd)
 	base.register(cmd, blast.Kind)
 	out.register(cmd, append(blast.Formats.Names(), "html"))
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary, one line per step and level")
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, however many there are")
+	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, a line for each step and level, and why pods do not come back")
+	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, workload and pod, however many there are")
 	return cmd
 }
 
@@ -203,12 +221,18 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 		}
 		all = append(all, *blasted)
 	}
-	return blast.New(result, all, opts, f.recover, version), nil
+	return blast.New(result, all, opts, f.filter, f.recover, version), nil
 }
 
 // after fails the domains after one step.
 func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, bar *progress) (*blast.Blasted, error) {
 	opts = present(step.State, opts)
+	if !f.filter.Empty() {
+		var err error
+		if opts.Only, err = f.filter.Select(step.State); err != nil { // which known let pass, since there are such workloads after another step
+			opts.Only = map[cluster.Ref]bool{}
+		}
+	}
 	analysis := &askblast.Analysis{}
 	if len(f.levels) == 0 || len(opts.Levels) > 0 {
 		var err error
@@ -234,11 +258,14 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	if err != nil {
 		return nil, asInput(err)
 	}
+	if opts.Only != nil {
+		risks.Workloads = slices.DeleteFunc(risks.Workloads, func(w risk.Workload) bool { return !opts.Only[w.Workload] })
+	}
 	blasted.Risk = blast.NewRisk(risks)
 	return blasted, nil
 }
 
-// known rejects levels that no node has, and quorums that no workload has, after any step. Each step then uses those it has.
+// known rejects levels that no node has, and filters and quorums that no workload has, after any step. Each step then uses those it has.
 func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askblast.Options) error {
 	var problems []error
 	for _, level := range opts.Levels {
@@ -248,6 +275,10 @@ func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askbl
 		})
 		problems = append(problems, problem)
 	}
+	problems = append(problems, everywhere(steps, func(state *cluster.State) error {
+		_, err := f.filter.Select(state)
+		return err
+	}))
 	for _, name := range opts.Quorum {
 		problem := everywhere(steps, func(state *cluster.State) error {
 			_, err := askblast.Quorums(state, []string{name})

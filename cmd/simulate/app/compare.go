@@ -264,7 +264,7 @@ func (n *numbers) register(cmd *cobra.Command, recover bool) {
 	flags.StringArrayVar(&n.levels, "level", nil, "topology `KEY` whose domains are compared, such as rack; region, zone and node are short names (repeatable;\ndefault every level of the nodes)")
 	flags.StringVar(&n.step, "step", "", "the `STEP` after which the clusters are compared (default the last)")
 	flags.BoolVar(&n.recover, "recover", recover, "let the controllers and the scheduler replace the pods that each domain's loss takes, to see what comes back")
-	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level to recover, those whose loss takes the largest share of a workload; 0 for all")
+	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level to recover, those whose loss does most harm; 0 for all")
 }
 
 // options returns the options that the flags select, for changes to these workloads.

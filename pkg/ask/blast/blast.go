@@ -27,8 +27,10 @@ type Options struct {
 	Quorum []string
 	// Mode is how the nodes fail.
 	Mode node.FailureMode
-	// Worst limits recovery to that many of the worst failures of each level; 0 means all.
+	// Worst limits recovery to that many of the worst failures of each level, as Harm compares them; 0 means all.
 	Worst int
+	// Only are the workloads that are reported, as Filter.Select returns them; nil means all. What fails does not depend on it.
+	Only map[cluster.Ref]bool
 	// Record, if set, returns how much of the replacements' scheduling cycles to keep; see simulation.World. It is called on several
 	// goroutines.
 	Record func(owner cluster.Ref, pod *v1.Pod) *placement.Depth
@@ -148,8 +150,9 @@ type Recovery struct {
 	// LastEviction is the time from when the nodes were found unreachable until the last of the lost pods was evicted from them; 0 if none
 	// was evicted or the nodes' pods were removed at once.
 	LastEviction time.Duration
-	// After is the blast radius of the level in the new state: whether a second failure is now worse.
-	After Radius
+	// After is the blast radius of the level in the new state: whether a second failure is now worse. AfterReplicated is that among the
+	// workloads that had two or more replicas before the first.
+	After, AfterReplicated Radius
 	// State is the cluster once nothing moved any more.
 	State *cluster.State
 

@@ -42,7 +42,7 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	if len(keys) == 0 {
 		keys = found
 	}
-	held := newContents(state, quorum)
+	held := newContents(state, quorum, opts.Only)
 	analysis := &Analysis{}
 	for _, w := range held.workloads {
 		if w.replicas == 1 {
@@ -111,7 +111,7 @@ type counted struct {
 	sample           *v1.Pod
 }
 
-func newContents(state *cluster.State, quorum map[cluster.Ref]int) *contents {
+func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[cluster.Ref]bool) *contents {
 	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodes: len(state.Nodes)}
 	silent := map[string]bool{}
 	for _, node := range state.Nodes {
@@ -130,7 +130,14 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int) *contents {
 			continue // a terminating pod, or one whose node failed before, is already lost
 		}
 		r := runningPod{name: pod.Name, workload: -1, budgets: covering(pod), healthy: healthy(pod)}
-		if o := owner(pod); !ofNode(o) {
+		o := owner(pod)
+		reported := only == nil || only[o]
+		if reported {
+			for _, b := range r.budgets {
+				c.budgets[b].reported = true
+			}
+		}
+		if reported && !ofNode(o) {
 			i, seen := position[o]
 			if !seen {
 				i = len(c.workloads)
@@ -299,7 +306,7 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 	}
 	for _, b := range slices.Sorted(maps.Keys(lostHealthy)) {
 		budget := &c.budgets[b]
-		if !budget.breaks(lostHealthy[b]) {
+		if !budget.reported || !budget.breaks(lostHealthy[b]) {
 			continue
 		}
 		f.BrokenBudgets = append(f.BrokenBudgets, budget.namespace+"/"+budget.name)

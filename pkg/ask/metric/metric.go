@@ -44,7 +44,7 @@ type LevelMetrics struct {
 	RadiusOf string  `json:"radiusOf,omitempty"`
 	RadiusIn string  `json:"radiusIn,omitempty"`
 	// Failures are what comes back after the failure of each domain; missing if that was not examined. They are fewer than the domains if
-	// only those whose failure takes the largest share of a workload were examined.
+	// only those whose failure does most harm were examined.
 	Failures []FailureMetrics `json:"failures,omitempty"`
 }
 
@@ -88,7 +88,7 @@ type Options struct {
 	Levels []string
 	// Recover are the levels for which recovery from a failure is examined.
 	Recover []string
-	// Worst is the number of domains of such a level that are examined: those whose failure takes the largest share of a workload. 0 means
+	// Worst is the number of domains of such a level that are examined: those whose failure does most harm. 0 means
 	// all.
 	Worst int
 }

@@ -19,8 +19,21 @@ type Report struct {
 	Recover bool `json:"recover"`
 	// Worst is how many failures of a level were recovered, the worst ones, where it has more; 0: all.
 	Worst int `json:"worst,omitempty"`
+	// Filter selects the workloads that the report is about; missing where it is about all. What fails does not depend on it.
+	Filter *Filter `json:"filter,omitempty"`
 	// Steps are the clusters whose failures were looked at: after each step, or after the one that was asked for.
 	Steps []Step `json:"steps"`
+}
+
+// Filter selects workloads: those that all of it matches.
+type Filter struct {
+	// Workloads are their names, as kind/name or namespace/kind/name.
+	Workloads []string `json:"workloads,omitempty"`
+	Namespace string   `json:"namespace,omitempty"`
+	// Selector matches the labels of one of their pods.
+	Selector string `json:"selector,omitempty"`
+	// MinReplicas is the least number of running pods.
+	MinReplicas int `json:"minReplicas,omitempty" jsonschema:"minimum=2"`
 }
 
 // Step is what failures take from the cluster after one step.
@@ -160,13 +173,24 @@ type Recovery struct {
 	Stranded []report.StrandedPod `json:"stranded,omitempty"`
 	// NotReplaced are the lost pods for which no controller made another.
 	NotReplaced []UnreplacedPod `json:"notReplaced,omitempty"`
+	// OfDaemonSets is the number of pods of DaemonSets among the lost and the not replaced. They live and die with their node, so text
+	// counts them as neither.
+	OfDaemonSets int `json:"ofDaemonSets,omitempty"`
 	// LastEviction is the number of seconds from the loss until the last pod was evicted: until the nodes are found unreachable, have
 	// got their NoExecute taints one by one, and no pod tolerates them any longer. It is missing where nothing was evicted, as where pods
 	// are removed at once.
 	LastEviction float64 `json:"lastEvictionSeconds,omitempty"`
 	// After is the blast radius of one more failure of the level.
 	After Radius `json:"after"`
+	// AfterReplicated is that among the workloads that had two or more replicas before.
+	AfterReplicated Radius `json:"afterReplicated"`
 }
+
+// lost is the number of lost pods, without those of DaemonSets.
+func (r *Recovery) lost() int { return r.Lost - r.OfDaemonSets }
+
+// Unreplaced is the number of pods that are not replaced, without those of DaemonSets.
+func (r *Recovery) Unreplaced() int { return max(0, len(r.NotReplaced)-r.OfDaemonSets) }
 
 // UnreplacedPod is a lost pod for which no controller made another.
 type UnreplacedPod struct {

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ func NewBlast(old, new *blast.Report, version string) *Report {
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
 	d.unlike("failure of nodes", old.Mode, new.Mode)
 	d.unlike("domains that fail together", fmt.Sprint(old.Simultaneous), fmt.Sprint(new.Simultaneous))
+	d.unlike("workloads", cmp.Or(old.Filter.String(), "all"), cmp.Or(new.Filter.String(), "all"))
 	d.unlike("recoveries", recoveriesText(old), recoveriesText(new))
 	name := func(s blast.Step) string { return s.Name }
 	for _, at := range d.pairSteps(report.Each(old.Steps, name), report.Each(new.Steps, name)) {
@@ -82,7 +84,7 @@ func newBlastLevelDiff(old, new *blast.Level) BlastLevelDiff {
 }
 
 func stranded(r *blast.Recovery) int    { return len(r.Stranded) }
-func notReplaced(r *blast.Recovery) int { return len(r.NotReplaced) }
+func notReplaced(r *blast.Recovery) int { return r.Unreplaced() }
 
 // most is the largest number over all recoveries that were looked at; -1 if none was.
 func most(l *blast.Level, of func(*blast.Recovery) int) int {
