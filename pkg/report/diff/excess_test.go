@@ -2,6 +2,8 @@ package diff
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,6 +80,10 @@ func TestExcess(t *testing.T) {
 			}
 			if got != test.want || d.Worse != (test.want != "") {
 				t.Errorf("got %q, worse %t, want %q: %s", got, d.Worse, test.want, d.Verdict)
+			}
+			noted := slices.ContainsFunc(d.Conditions, func(c Condition) bool { return c.What == "losses of an even spread" })
+			if noted != strings.HasPrefix(name, "old: ") {
+				t.Errorf("what the old report does not say is noted: %t", noted)
 			}
 		})
 	}
