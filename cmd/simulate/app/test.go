@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/faultline/faultline/pkg/words"
@@ -186,7 +187,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 	bar := newProgress(s.err)
 	bar.unit = "scenarios"
 	defer bar.done()
-	outcomes := gate.Test(cmd.Context(), cases, func(done int) { bar.update("test", done, len(cases)) })
+	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(done int) { bar.update("test", done, len(cases)) })
 	for i, one := range ready {
 		if one.Outcome = outcomes[i]; one.Err != nil {
 			one.status = exitFailed
@@ -212,7 +213,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 func writeJUnit(file string, all []*tested) error {
 	var scenarios []run.Tested
 	for _, one := range all {
-		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err})
+		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err, Took: one.Took})
 	}
 	var out bytes.Buffer
 	if err := run.WriteJUnit(&out, scenarios); err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// even returns how many replicas the worst failure of k domains takes if they are spread over the domains as evenly as can be. No placement
+// Even returns how many replicas the worst failure of k domains takes if they are spread over the domains as evenly as can be. No placement
 // does better: with more in one domain, the failure of that one takes more.
-func even(replicas, domains, k int) int {
+func Even(replicas, domains, k int) int {
 	if k >= domains {
 		return replicas
 	}
@@ -50,7 +50,7 @@ func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
 				n++
 			}
 		}
-		evens[i] = even(w.replicas, n, k)
+		evens[i] = Even(w.replicas, n, k)
 	}
 	return evens
 }
