@@ -105,7 +105,7 @@ func newBlast(s streams) *cobra.Command {
 	var out output
 	var base baseline
 	cmd := &cobra.Command{
-		Use:   "blast [SCENARIO]",
+		Use:   "blast [SCENARIO | MANIFEST...]",
 		Short: "Show what is lost when a region, zone, rack or node fails, and what comes back",
 		Long: `Run a scenario, and after each step fail every failure domain, one at a time. The report shows which replicas, disruption
 budgets and quorums are lost, which pods come back and where, which are stranded and why, and which are never replaced.
@@ -116,7 +116,6 @@ With --baseline, print the differences from a stored report instead, in the form
   simulate blast scenario.yaml --recover=false -o json
   simulate blast scenario.yaml --baseline main.json --fail-on radius,stranded
   simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err

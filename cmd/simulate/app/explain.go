@@ -26,13 +26,13 @@ func newExplain(s streams) *cobra.Command {
 	var out output
 	var narrative bool
 	cmd := &cobra.Command{
-		Use:   "explain KIND/NAME [SCENARIO]",
+		Use:   "explain TYPE/NAME [SCENARIO | MANIFEST...]",
 		Short: "Show why pods are where they are, or Pending, and what would change that",
 		Long: `Run a scenario and show, for a pod or the pods of a workload, what every plugin decided about every node, which rule gave which
 points, the smallest changes that would have sent the pod elsewhere, what each of its rules does, and which single change would
 place a Pending pod. Each of these changes was run on the real scheduler.`,
 		Example: `  simulate explain deploy/lorem-ipsum-deployment --step soft-region-3
-  simulate explain pod/web-3 scenario.yaml --node worker-2
+  simulate explain pod web-3 scenario.yaml --node worker-2
   simulate explain pod/web-3 scenario.yaml --narrative
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,33 +92,31 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 
 // explainArguments separates the target from the scenario, in either order.
 func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question) (scenarios []string, err error) {
-	for _, arg := range args {
-		kind, name, err := scenario.ParseTarget(arg)
-		switch {
-		case err != nil:
-			scenarios = append(scenarios, arg)
-		case of.Kind != "":
-			return nil, usage(cmd, "got both %s and %s; give one pod or workload", strings.ToLower(of.Kind)+"/"+of.Name, arg)
-		default:
-			of.Kind, of.Name = kind, name
-		}
-	}
+	targets, scenarios := targetsAmong(args)
 	switch {
-	case of.Kind == "" && len(scenarios) > 0:
+	case len(targets) > 1:
+		return nil, usage(cmd, "got both %s and %s; give one pod or workload", targets[0], targets[1])
+	case len(targets) == 1:
+		of.Kind, of.Name, err = scenario.ParseTarget(targets[0])
+		return scenarios, err
+	case len(scenarios) > 0:
 		_, _, err := scenario.ParseTarget(scenarios[0])
 		return nil, usage(cmd, "nothing to explain: %s", err)
-	case of.Kind == "":
-		return nil, usage(cmd, "nothing to explain; name a pod or a workload as kind/name, for example pod/web-0")
-	case len(scenarios) > 1:
-		return nil, usage(cmd, "got %d scenarios; give at most one", len(scenarios))
 	}
-	return scenarios, nil
+	return nil, usage(cmd, "nothing to explain; name a pod or a workload as kind/name, for example pod/web-0")
 }
 
-// nothingToExplain says that there is no such pod, and which workloads there are.
+// nothingToExplain says that there is no such pod, and which have similar names, or which workloads there are.
 func nothingToExplain(missing *askexplain.NotFoundError) string {
 	if len(missing.Steps) > 0 {
 		return missing.Error()
+	}
+	if len(missing.Like) > 0 {
+		var like []string
+		for _, ref := range missing.Like {
+			like = append(like, cluster.Argument(ref.Namespace, ref.String()))
+		}
+		return missing.Error() + "; " + scenario.Choices(cluster.Argument(missing.Question.Namespace, missing.Question.String()), like)
 	}
 	if len(missing.Workloads) == 0 {
 		return missing.Error() + ", or at any other pod; give a step that places pods"

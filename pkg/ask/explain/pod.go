@@ -54,6 +54,8 @@ type NotFoundError struct {
 	// Workloads are the outermost owners of the pods that the scheduler considered, in the given step or in any; a bare pod is its own
 	// owner.
 	Workloads []cluster.Ref
+	// Like are the pods, or the workloads of the kind, whose names begin with the one asked for, in any namespace.
+	Like []cluster.Ref
 	// Steps are the existing steps, if the one asked for is not among them.
 	Steps []string
 }
@@ -173,6 +175,15 @@ func (of Question) notFound(result *simulation.Result) error {
 		add := func(pod *v1.Pod) {
 			if o := owner(pod); !slices.Contains(e.Workloads, o) {
 				e.Workloads = append(e.Workloads, o)
+			}
+		}
+		for _, pod := range step.State.Pods {
+			like := owner(pod)
+			if of.Kind == "Pod" {
+				like = cluster.RefTo(pod)
+			}
+			if like.Kind == of.Kind && strings.HasPrefix(like.Name, of.Name) && !slices.Contains(e.Like, like) {
+				e.Like = append(e.Like, like)
 			}
 		}
 		for _, placed := range step.Placed {

@@ -25,7 +25,6 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/check"
-	"github.com/faultline/faultline/pkg/topology"
 )
 
 // FileName is the scenario file of a folder.
@@ -47,9 +46,8 @@ type Options struct {
 	Dump bool
 	// Strict makes a problem of what is set aside of a dump otherwise.
 	Strict bool
-	// Assume puts nodes in the place of those that the files lack, and notes it: three zones of three nodes of 16 cores and 64Gi. It has
-	// no effect on scenario files. Default: a cluster without nodes is a problem.
-	Assume bool
+	// Nodes are made up for files that have none. They have no effect on scenario files. Default: a cluster without nodes is a problem.
+	Nodes *Nodes
 	// Plain has the scheduler ask its plugins everything anew for each pod; see sched.Config.Plain.
 	Plain bool
 	// Operators are given to those that expand custom resources, besides what the scenario says.
@@ -152,12 +150,8 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 		read.steps, s.Steps = []reading{given}, []scenario.LoadedStep{step}
 	}
 	l.assemble(s, &read)
-	if opts.Assume && l.problems.Len() == 0 && len(s.Nodes()) == 0 {
-		three := 3
-		s.Cluster = append(s.Cluster, l.synthetic(field.NewPath("--cluster"), &topology.Spec{
-			Zones: []topology.Zone{{Count: &three}}, NodeGroups: []topology.NodeGroup{{Count: &three, CPU: "16", Memory: "64Gi"}},
-		})...)
-		l.notes = append(l.notes, "assumed, since no nodes are given: three zones of three nodes of 16 cores and 64Gi.")
+	if l.problems.Len() == 0 {
+		l.makeNodes(s, len(clusterFiles) > 0)
 	}
 	s.Config = l.scheduler(&scenario.Scheduler{})
 	if l.finish(s); l.problems.Len() > 0 {
