@@ -37,6 +37,7 @@ The best candidates come first, each with its patch, what it does not solve, and
 		Example: `  simulate advise deploy/web scenario.yaml
   simulate advise deploy/web --cluster dump.json --all
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
+		ValidArgsFunction: completeTargets(askadvice.Kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			problems := []error{out.check(cmd)}
 			if trials < 0 || trials > maxAdviceTrials {

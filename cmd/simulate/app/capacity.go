@@ -74,7 +74,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
 	out.register(cmd, capacity.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the answers")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
 	flags.BoolVar(&out.opts.All, "all", false, "list every workload, however many there are")
 	return cmd
 }
@@ -93,14 +93,17 @@ func (i *input) runBase(cmd *cobra.Command, s streams, args []string, step strin
 	return simulation.Run(cmd.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: bar.update})
 }
 
-func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
+// stepsOf returns the names of the steps of a run.
+func stepsOf(s *scenario.Scenario) []string {
 	var names []string
-	if len(s.Workloads) > 0 || len(s.Steps) == 0 {
-		names = append(names, scenario.WorkloadsStep)
+	for _, step := range simulation.StepsOf(s) {
+		names = append(names, step.Name)
 	}
-	for _, known := range s.Steps {
-		names = append(names, known.Name)
-	}
+	return names
+}
+
+func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
+	names := stepsOf(s)
 	if step == "" || slices.Contains(names, step) {
 		return nil
 	}
@@ -117,7 +120,6 @@ func (f *survival) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.levels, "survive", nil, "topology `KEY` of which any one domain may fail, such as rack; region, zone and node are short names (repeatable)")
 	cmd.Flags().StringVar(&f.mode, "mode", "", "`MODE` in which nodes fail: "+strings.Join(modes, ", ")+"\n(default "+modes[0]+", or what the scenario says)")
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("survive", cobra.FixedCompletions([]string{"zone", "node", "region"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (f *survival) check(cmd *cobra.Command) error {

@@ -27,6 +27,7 @@ node by node in the order given. If the drain does not finish, look for an order
 		Example: `  simulate drain scenario.yaml node/worker2
   simulate drain dump.json node/worker1 node/worker2 --delete-emptydir-data
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
+		ValidArgsFunction: completeTargets([]string{"Node"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(cmd); err != nil {
 				return err

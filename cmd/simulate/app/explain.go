@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	v1 "k8s.io/api/core/v1"
 
 	askexplain "github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -15,6 +14,9 @@ import (
 	"github.com/faultline/faultline/pkg/report/explain"
 	"github.com/faultline/faultline/pkg/scenario"
 )
+
+// explainKinds are the kinds whose pods are explained.
+var explainKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"}
 
 // explainPods is how many pods of a workload are explained by default.
 const explainPods = 5
@@ -35,6 +37,7 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
   simulate explain pod web-3 scenario.yaml --node worker-2
   simulate explain pod/web-3 scenario.yaml --narrative
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
+		ValidArgsFunction: completeTargets(explainKinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(cmd); err != nil {
 				return err
@@ -48,6 +51,9 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 			}
 			loaded, err := in.load(cmd, s, scenarios)
 			if err != nil {
+				return err
+			}
+			if err := knownStep(cmd, loaded, of.Step); err != nil {
 				return err
 			}
 			if !out.opts.All {
@@ -81,7 +87,7 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&of.Namespace, "namespace", "n", v1.NamespaceDefault, "`NAMESPACE` of the pod or workload")
+	flags.StringVarP(&of.Namespace, "namespace", "n", "", "`NAMESPACE` of the pod or workload (default the only one that has it)")
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
@@ -108,9 +114,6 @@ func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question
 
 // nothingToExplain says that there is no such pod, and which have similar names, or which workloads there are.
 func nothingToExplain(missing *askexplain.NotFoundError) string {
-	if len(missing.Steps) > 0 {
-		return missing.Error()
-	}
 	if len(missing.Like) > 0 {
 		var like []string
 		for _, ref := range missing.Like {

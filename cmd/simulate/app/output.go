@@ -57,6 +57,11 @@ func (o *output) register(cmd *cobra.Command, formats []string) {
 	cmd.Flags().StringVarP(&o.format, "output", "o", formats[0], "output `FORMAT`: "+strings.Join(formats, ", "))
 	cmd.Flags().StringArrayVar(&o.reports, "report", nil, "also write the report to a file, as `FORMAT=FILE`, for example html=out.html (repeatable)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	var files []string
+	for _, format := range formats {
+		files = append(files, format+"=")
+	}
+	_ = cmd.RegisterFlagCompletionFunc("report", cobra.FixedCompletions(files, cobra.ShellCompDirectiveNoSpace))
 }
 
 // check rejects unknown formats, and options that exclude each other.

@@ -116,7 +116,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	base.register(cmd, run.Kind)
 	every.register(cmd)
 	out.register(cmd, run.Formats.Names())
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print one line per step")
+	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary, one line per step")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
@@ -127,6 +127,11 @@ func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.R
 	loaded, err := i.load(cmd, s, args)
 	if err != nil {
 		return nil, err
+	}
+	if step := cmd.Flags().Lookup("step"); step != nil {
+		if err := knownStep(cmd, loaded, step.Value.String()); err != nil {
+			return nil, err
+		}
 	}
 	bar := newProgress(s.err)
 	defer bar.done()

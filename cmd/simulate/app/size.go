@@ -87,6 +87,6 @@ those of a dump, are placed again.`,
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
 	out.register(cmd, size.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the answer")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
 	return cmd
 }

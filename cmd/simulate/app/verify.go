@@ -89,7 +89,7 @@ they were, from their scheduling until their deletion.`,
 	registerPlain(cmd, &opts.Plain)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the pods with more than one feasible node are on one of the best")
 	out.register(cmd, verify.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
 	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }

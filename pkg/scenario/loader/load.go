@@ -99,8 +99,12 @@ func LoadFS(fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
 			return nil, l.problems.Err()
 		}
 	}
-	if err := manifest.Unmarshal(path, data, file); err != nil {
-		return nil, err
+	file = &scenario.File{}
+	if err := manifest.Unmarshal(path, data, file); err != nil && file.Kind == "" {
+		return nil, err // nothing could be read
+	} else if err != nil {
+		l.problems.AddUnread(err)
+		l.incomplete = true
 	}
 	return l.build(file)
 }
@@ -228,9 +232,11 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 	}
 	l.assemble(s, read)
 	s.Config = l.scheduler(&file.Scheduler)
+	before := l.problems.Len()
 	scenario.ValidateVariants(l.problems, file.Variants, l.given.holds)
 	scenario.ValidateSweep(l.problems, file.Sweep)
-	if l.finish(s); l.problems.Len() > 0 {
+	invalid := l.problems.Len() > before
+	if l.finish(s); l.incomplete || invalid {
 		return nil, l.problems.Err()
 	}
 	v := newVarier(l, s)
@@ -249,8 +255,9 @@ func (l *reader) finish(s *scenario.Scenario) {
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, unique(l.notes), l.levelKeys, l.sources
 	scenario.ValidateSteps(l.problems, s, l.given.holds)
 	l.dump(s)
-	if !l.incomplete {
-		// Without some of the objects this would report what is not wrong.
+	if l.incomplete {
+		check.Nodes(l.problems, s)
+	} else {
 		new(check.Checker).Check(l.problems, s)
 	}
 }
