@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,27 +130,34 @@ With --baseline, print the differences from a stored report instead, in the form
 				return err
 			}
 			f.merge(cmd, result.Scenario)
-			found, err := f.analyze(cmd, s, &in, result)
-			if err != nil {
-				return err
+			found, stopped := f.analyze(cmd, s, &in, result)
+			if found == nil {
+				return stopped
+			}
+			out.partial = result.Partial
+			if old != nil && stopped != nil {
+				return stopped // a part is not to be compared with a whole
 			}
 			if old != nil {
 				return base.write(s, &out, diff.NewBlast(old, found, version))
 			}
 			var judged [][]expect.Expectation
-			if out.has("html") { // the page also shows the steps' expectations
+			if out.has("html") && stopped == nil { // the page also shows the steps' expectations
 				if judged, err = judge(cmd, s, result); err != nil {
 					return err
 				}
 			}
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			if judged == nil {
+				judged = make([][]expect.Expectation, len(result.Steps))
+			}
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
 					page := run.New(result, judged, version).Page()
 					page.Data.Blast = found
 					return page.WriteHTML(w)
 				}
 				return blast.Formats.Write(w, found, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.register(cmd)
@@ -174,7 +182,7 @@ func failuresOf(cmd *cobra.Command, s streams, in *input, result *simulation.Res
 	return f.analyze(cmd, s, in, result)
 }
 
-// analyze fails the domains after each step, or after the step asked for.
+// analyze fails the domains after each step, or after the step asked for. If it is interrupted, the report is on the steps done by then.
 func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
 	steps := result.Steps
 	if f.step != "" {
@@ -197,7 +205,20 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 	var all []blast.Blasted
 	for i := range steps {
 		blasted, err := f.after(cmd.Context(), result.Scenario, &steps[i], opts, bar)
-		if err != nil {
+		switch {
+		case interrupted(err) && i > 0:
+			result.Partial = fmt.Sprintf("interrupted after step %d of %d", i, len(steps))
+			return blast.New(result, all, opts, f.recover, version), err
+		case interrupted(err) && f.recover:
+			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, of which it shows what is lost, and not what comes back", len(steps))
+			lossesOnly := *f
+			lossesOnly.recover = false
+			lost, again := lossesOnly.after(context.WithoutCancel(cmd.Context()), result.Scenario, &steps[i], opts, bar)
+			if again != nil {
+				return nil, again
+			}
+			return blast.New(result, []blast.Blasted{*lost}, opts, false, version), err
+		case err != nil:
 			return nil, fmt.Errorf("step %q: %w", steps[i].Name, err)
 		}
 		all = append(all, *blasted)
@@ -217,7 +238,7 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	}
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
 	if f.recover {
-		progress := func(done, total int) { bar.update(step.Name, done, total) }
+		progress := func(done, total int) { bar.update("recovering after "+step.Name, done, total) }
 		if err := askblast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
 			return nil, err
 		}

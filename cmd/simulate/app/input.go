@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,8 +108,11 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	loaded, err := i.read(cmd, s, args)
-	if err != nil {
+	loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, s, args) })
+	switch {
+	case interrupted(err):
+		return nil, err
+	case err != nil:
 		return nil, asInput(err)
 	}
 	if i.ties != "" {
@@ -131,7 +135,10 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 }
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
-	opts := loader.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Strict: i.strict, Plain: i.plain}
+	bar := newProgress(s.err)
+	bar.unit = "MB"
+	defer bar.done()
+	opts := loader.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Strict: i.strict, Plain: i.plain, FS: reading{bar}}
 	var err error
 	if opts.Operators, err = i.operators.options(); err != nil {
 		return nil, err
@@ -143,7 +150,7 @@ func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 		}
 		asked = strings.Join(opts.Nodes.Flags, ", ")
 	}
-	manifests, err := manifestsAmong(cmd, args)
+	manifests, err := manifestsAmong(cmd, opts.FS, args)
 	if err != nil {
 		return nil, err
 	}
@@ -169,11 +176,11 @@ func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 
 // manifestsAmong returns the arguments that are manifests: all of them, or none if one names a scenario. A single argument of which that
 // cannot be said is read as a scenario, which says what is wrong with it.
-func manifestsAmong(cmd *cobra.Command, args []string) ([]string, error) {
+func manifestsAmong(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, error) {
 	var scenarios, manifests []string
 	var problems []error
 	for _, arg := range args {
-		isScenario, isManifests := loader.Holds(arg)
+		isScenario, isManifests := loader.Holds(fsys, arg)
 		_, err := os.Stat(arg)
 		switch {
 		case isManifests || len(args) > 1 && !isScenario && err == nil:

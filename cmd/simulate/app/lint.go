@@ -56,10 +56,11 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 			bar.unit = "workloads"
 			defer bar.done()
 			chosen.Progress = func(done, total int) { bar.update("checks", done, total) }
-			linted, err := asklint.Run(cmd.Context(), result, chosen)
-			if err != nil {
-				return err
+			linted, stopped := asklint.Run(cmd.Context(), result, chosen)
+			if linted == nil {
+				return stopped
 			}
+			out.partial = result.Partial
 			bar.done()
 			if in.namespace != "" {
 				linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != in.namespace })
@@ -69,10 +70,13 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return lint.Formats.Write(w, found, format, opts)
 			})
-			if err == nil && found.Fails(failOn) {
+			switch {
+			case err != nil:
+				return err
+			case stopped == nil && found.Fails(failOn):
 				return errUnmet
 			}
-			return err
+			return stopped
 		},
 	}
 	in.register(cmd)

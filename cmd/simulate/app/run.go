@@ -59,9 +59,9 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			if err != nil {
 				return err
 			}
-			result, err := in.run(cmd, s, args)
-			if err != nil {
-				return err
+			result, stopped := in.run(cmd, s, args)
+			if result == nil {
+				return stopped
 			}
 			if verbose {
 				cycles := result.Cycles
@@ -72,20 +72,29 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				return err
 			}
 			judged, err := judge(cmd, s, result)
-			if err != nil {
+			if interrupted(err) { // the placements are known
+				stopped, judged = err, make([][]expect.Expectation, len(result.Steps))
+				if result.Partial == "" {
+					result.Partial = "interrupted before the expectations were checked"
+				}
+			} else if err != nil {
 				return err
 			}
+			out.partial = result.Partial
 			shown := result
 			if in.namespace != "" {
 				shown = result.In(in.namespace)
 				shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+in.namespace+" alone.")
 			}
 			found := run.New(shown, judged, version)
+			if old != nil && stopped != nil {
+				return stopped // a part is not to be compared with a whole
+			}
 			if old != nil {
 				return base.write(s, &out, diff.New(old, found, version))
 			}
 			page := found.Page()
-			if out.has("html") {
+			if out.has("html") && stopped == nil {
 				failures, err := failuresOf(cmd, s, &in, result)
 				if err != nil {
 					return err
@@ -103,10 +112,10 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			if err != nil {
 				return err
 			}
-			if !found.Met() {
+			if stopped == nil && !found.Met() {
 				return errUnmet
 			}
-			return nil
+			return stopped
 		},
 	}
 	in.register(cmd)
@@ -122,7 +131,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	return cmd
 }
 
-// run runs the scenario that the arguments and flags name, and shows its progress.
+// run runs the scenario that the arguments and flags name, and shows its progress. Of an interrupted run the result has the first steps, if any.
 func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.Result, error) {
 	loaded, err := i.load(cmd, s, args)
 	if err != nil {

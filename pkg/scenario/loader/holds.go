@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // Holds reports whether a path is that of a scenario, or of manifests: objects of Kubernetes or of something else. It is neither where that
 // cannot be said, such as for a file that is not there, or a pipe, which can be read only once.
-func Holds(path string) (aScenario, manifests bool) {
+func Holds(fsys fs.FS, path string) (aScenario, manifests bool) {
 	info, err := os.Stat(path)
 	switch {
 	case path == manifest.Stdin:
@@ -27,9 +28,9 @@ func Holds(path string) (aScenario, manifests bool) {
 	case !info.Mode().IsRegular():
 		return false, false
 	}
-	apiVersion, kind := manifest.ListHead(nil, path)
+	apiVersion, kind := manifest.ListHead(fsys, path)
 	if apiVersion == "" {
-		data, err := manifest.ReadFile(nil, nil, path)
+		data, err := manifest.ReadFile(fsys, nil, path)
 		if err != nil {
 			return false, false
 		}

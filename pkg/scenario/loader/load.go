@@ -35,6 +35,8 @@ const mostMaxPods = 10_000_000
 
 // Options are what a command line says besides the scenario, or in place of what it says.
 type Options struct {
+	// FS is read in place of the machine's own file system, and has the same paths. Default: the machine's own.
+	FS fs.FS
 	// SchedulerConfig is the path of a KubeSchedulerConfiguration on the machine, relative to the working directory. It takes
 	// the place of any that the scenario has. Default: the scenario's.
 	SchedulerConfig string
@@ -77,7 +79,7 @@ func Load(path string, opts Options) (*scenario.Scenario, error) {
 	} else if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file or folder; give a scenario file, or a folder that holds a %s", path, FileName)
 	}
-	return LoadFS(nil, path, opts)
+	return LoadFS(opts.FS, path, opts)
 }
 
 // LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
@@ -187,7 +189,7 @@ type reader struct {
 }
 
 func newLoader(file string, opts Options) *reader {
-	return &reader{problems: &scenario.Problems{File: file}, opts: opts, given: &readings{}, named: map[string]bool{}}
+	return &reader{problems: &scenario.Problems{File: file}, fsys: opts.FS, opts: opts, given: &readings{}, named: map[string]bool{}}
 }
 
 func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
