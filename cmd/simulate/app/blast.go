@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func newBlast(s streams) *cobra.Command {
 	var out output
 	var base baseline
 	cmd := &cobra.Command{
-		Use:   "blast [SCENARIO]",
+		Use:   "blast [SCENARIO | MANIFEST...]",
 		Short: "Show what is lost when a region, zone, rack or node fails, and what comes back",
 		Long: `Run a scenario, and after each step fail every failure domain, one at a time. The report shows which replicas, disruption
 budgets and quorums are lost, which pods come back and where, which are stranded and why, and which are never replaced. Workloads of
@@ -134,7 +135,6 @@ With --baseline, print the differences from a stored report instead, in the form
   simulate blast scenario.yaml --recover=false -o json
   simulate blast scenario.yaml --baseline main.json --fail-on radius,stranded
   simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -148,27 +148,34 @@ With --baseline, print the differences from a stored report instead, in the form
 				return err
 			}
 			f.merge(cmd, result.Scenario)
-			found, err := f.analyze(cmd, s, &in, result)
-			if err != nil {
-				return err
+			found, stopped := f.analyze(cmd, s, &in, result)
+			if found == nil {
+				return stopped
+			}
+			out.partial = result.Partial
+			if old != nil && stopped != nil {
+				return stopped // a part is not to be compared with a whole
 			}
 			if old != nil {
 				return base.write(s, &out, diff.NewBlast(old, found, version))
 			}
 			var judged [][]expect.Expectation
-			if out.has("html") { // the page also shows the steps' expectations
+			if out.has("html") && stopped == nil { // the page also shows the steps' expectations
 				if judged, err = judge(cmd, s, result); err != nil {
 					return err
 				}
 			}
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			if judged == nil {
+				judged = make([][]expect.Expectation, len(result.Steps))
+			}
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
 					page := run.New(result, judged, version).Page()
 					page.Data.Blast = found
 					return page.WriteHTML(w)
 				}
 				return blast.Formats.Write(w, found, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.register(cmd)
@@ -193,7 +200,7 @@ func failuresOf(cmd *cobra.Command, s streams, in *input, result *simulation.Res
 	return f.analyze(cmd, s, in, result)
 }
 
-// analyze fails the domains after each step, or after the step asked for.
+// analyze fails the domains after each step, or after the step asked for. If it is interrupted, the report is on the steps done by then.
 func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
 	steps := result.Steps
 	if f.step != "" {
@@ -216,7 +223,20 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 	var all []blast.Blasted
 	for i := range steps {
 		blasted, err := f.after(cmd.Context(), result.Scenario, &steps[i], opts, bar)
-		if err != nil {
+		switch {
+		case interrupted(err) && i > 0:
+			result.Partial = fmt.Sprintf("interrupted after step %d of %d", i, len(steps))
+			return blast.New(result, all, opts, f.filter, f.recover, version), err
+		case interrupted(err) && f.recover:
+			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, of which it shows what is lost, and not what comes back", len(steps))
+			lossesOnly := *f
+			lossesOnly.recover = false
+			lost, again := lossesOnly.after(context.WithoutCancel(cmd.Context()), result.Scenario, &steps[i], opts, bar)
+			if again != nil {
+				return nil, again
+			}
+			return blast.New(result, []blast.Blasted{*lost}, opts, f.filter, false, version), err
+		case err != nil:
 			return nil, fmt.Errorf("step %q: %w", steps[i].Name, err)
 		}
 		all = append(all, *blasted)
@@ -242,7 +262,7 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	}
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
 	if f.recover {
-		progress := func(done, total int) { bar.update(step.Name, done, total) }
+		progress := func(done, total int) { bar.update("recovering after "+step.Name, done, total) }
 		if err := askblast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
 			return nil, err
 		}

@@ -25,7 +25,7 @@ func newCapacity(s streams) *cobra.Command {
 	var step string
 	var out output
 	cmd := &cobra.Command{
-		Use:   "capacity [SCENARIO]",
+		Use:   "capacity [SCENARIO | MANIFEST...]",
 		Short: "Show how many more replicas fit, even if a zone or a node fails, and what the limit is",
 		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
 workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails. The report shows
@@ -37,7 +37,6 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity scenario.yaml --workload deployment/web --survive zone
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(out.check(cmd), survive.check(cmd)); err != nil {
 				return err
@@ -47,7 +46,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				return err
 			}
 			state := result.Steps[len(result.Steps)-1].State
-			asked, wrong := askcapacity.Mixes(state, workloads, mixes)
+			asked, wrong := askcapacity.Mixes(state, inNamespace(in.namespace, workloads), mixes)
 			opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
 			if err := errors.Join(wrong, wrongLevels); err != nil {
 				return usage(cmd, "%s", err)
@@ -69,12 +68,13 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
+	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that --workload names kind/name")
 	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name\n(repeatable; default every Deployment, ReplicaSet and StatefulSet)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
 	out.register(cmd, capacity.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the answers")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
 	flags.BoolVar(&out.opts.All, "all", false, "list every workload, however many there are")
 	return cmd
 }
@@ -93,14 +93,17 @@ func (i *input) runBase(cmd *cobra.Command, s streams, args []string, step strin
 	return simulation.Run(cmd.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: bar.update})
 }
 
-func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
+// stepsOf returns the names of the steps of a run.
+func stepsOf(s *scenario.Scenario) []string {
 	var names []string
-	if len(s.Workloads) > 0 || len(s.Steps) == 0 {
-		names = append(names, scenario.WorkloadsStep)
+	for _, step := range simulation.StepsOf(s) {
+		names = append(names, step.Name)
 	}
-	for _, known := range s.Steps {
-		names = append(names, known.Name)
-	}
+	return names
+}
+
+func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
+	names := stepsOf(s)
 	if step == "" || slices.Contains(names, step) {
 		return nil
 	}
@@ -117,7 +120,6 @@ func (f *survival) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.levels, "survive", nil, "topology `KEY` of which any one domain may fail, such as rack; region, zone and node are short names (repeatable)")
 	cmd.Flags().StringVar(&f.mode, "mode", "", "`MODE` in which nodes fail: "+strings.Join(modes, ", ")+"\n(default "+modes[0]+", or what the scenario says)")
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("survive", cobra.FixedCompletions([]string{"zone", "node", "region"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (f *survival) check(cmd *cobra.Command) error {

@@ -50,6 +50,7 @@ type output struct {
 	reports []string
 	opts    report.Options
 	formats []string
+	partial string // how far an interrupted command came
 }
 
 func (o *output) register(cmd *cobra.Command, formats []string) {
@@ -57,6 +58,11 @@ func (o *output) register(cmd *cobra.Command, formats []string) {
 	cmd.Flags().StringVarP(&o.format, "output", "o", formats[0], "output `FORMAT`: "+strings.Join(formats, ", "))
 	cmd.Flags().StringArrayVar(&o.reports, "report", nil, "also write the report to a file, as `FORMAT=FILE`, for example html=out.html (repeatable)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	var files []string
+	for _, format := range formats {
+		files = append(files, format+"=")
+	}
+	_ = cmd.RegisterFlagCompletionFunc("report", cobra.FixedCompletions(files, cobra.ShellCompDirectiveNoSpace))
 }
 
 // check rejects unknown formats, and options that exclude each other.
@@ -143,6 +149,17 @@ func (o *output) has(format string) bool {
 
 // write renders the report in each format asked for. No file is written before all are rendered, and each is replaced as a whole.
 func (o *output) write(s streams, render func(w io.Writer, format string, opts report.Options) error) error {
+	if o.partial != "" {
+		whole := render
+		render = func(w io.Writer, format string, opts report.Options) error {
+			if slices.Contains([]string{"text", "wide", "markdown"}, format) {
+				if _, err := fmt.Fprintf(w, "Partial: %s\n\n", o.partial); err != nil {
+					return err
+				}
+			}
+			return whole(w, format, opts)
+		}
+	}
 	rendered := make([]bytes.Buffer, len(o.reports))
 	for i, given := range o.reports {
 		format, _, _ := strings.Cut(given, "=")

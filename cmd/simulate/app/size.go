@@ -22,7 +22,7 @@ func newSize(s streams) *cobra.Command {
 	var out output
 	var opts capacity.SizeOptions
 	cmd := &cobra.Command{
-		Use:   "size [SCENARIO]",
+		Use:   "size [SCENARIO | MANIFEST...]",
 		Short: "Find the fewest or cheapest nodes that fit everything, even if a zone fails",
 		Long: `Find how many nodes of each group a scenario needs, so that every pod has a node after its last step and, with --survive, comes
 back when any one domain of the level fails. A group is the nodes of the cluster that differ only in their names and places in
@@ -35,7 +35,6 @@ those of a dump, are placed again.`,
 		Example: `  simulate size scenario.yaml
   simulate size scenario.yaml --survive zone --group worker
   simulate size --cluster one-of-each.yaml -f app.yaml --survive zone --free -o json`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(out.check(cmd), survive.check(cmd)); err != nil {
 				return err
@@ -88,6 +87,6 @@ those of a dump, are placed again.`,
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
 	out.register(cmd, size.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the answer")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
 	return cmd
 }
