@@ -21,7 +21,7 @@ type Group struct {
 	// Price is a node's price per hour; Priced means that it is known.
 	Price  float64
 	Priced bool
-	// Kept means that its nodes stay as they are: it is a control plane, or was not asked for.
+	// Kept means that its nodes stay as they are: they are control planes or cordoned, or were not asked for.
 	Kept bool
 }
 
@@ -53,8 +53,7 @@ func Groups(s *scenario.Scenario) ([]Group, error) {
 		if !found {
 			i = len(groups)
 			position[kind] = i
-			_, control := node.Labels["node-role.kubernetes.io/control-plane"]
-			groups = append(groups, Group{Name: groupName(node, s.LevelKeys), Price: price, Priced: priced, Kept: control})
+			groups = append(groups, Group{Name: groupName(node, s.LevelKeys), Price: price, Priced: priced, Kept: closed(node)})
 		}
 		g := &groups[i]
 		zone := node.Labels[v1.LabelTopologyZone]
@@ -73,6 +72,15 @@ func Groups(s *scenario.Scenario) ([]Group, error) {
 		}
 	}
 	return groups, nil
+}
+
+// controlPlane is the label and the taint of control planes, of which a dump may hold but one.
+const controlPlane = "node-role.kubernetes.io/control-plane"
+
+// closed reports whether the node is not meant for workloads: more of its kind would not help them.
+func closed(node *v1.Node) bool {
+	_, control := node.Labels[controlPlane]
+	return control || node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == controlPlane })
 }
 
 // signature returns the same string for nodes of one group.

@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -208,19 +209,15 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 // survives checks whether every pod that a failure takes comes back, whichever domain of the level fails. A pod that nothing replaces is
 // counted but needs no room: it comes back with its node. Pods of DaemonSets live and die with theirs.
 func survives(ctx context.Context, world *simulation.World, state *cluster.State, level string, opts Options) (*verdict, error) {
-	looked := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: opts.Mode}
-	analysis, err := blast.Lost(state, looked)
+	failures, err := recoveries(ctx, world, state, level, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := blast.RecoverIn(ctx, world, state, analysis, looked); err != nil {
-		return nil, err
-	}
 	v := &verdict{fits: true}
-	for _, failure := range analysis.Levels[0].Failures {
+	for _, failure := range failures {
 		unreplaced := 0
 		for _, pod := range failure.Recovery.NotReplaced {
-			if controller := metav1.GetControllerOfNoCopy(pod); controller == nil || controller.Kind != "DaemonSet" && controller.Kind != "Node" {
+			if !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
 				unreplaced++
 			}
 		}
@@ -230,4 +227,17 @@ func survives(ctx context.Context, world *simulation.World, state *cluster.State
 		}
 	}
 	return v, nil
+}
+
+// recoveries are the failures of each domain of the level, and what comes back.
+func recoveries(ctx context.Context, world *simulation.World, state *cluster.State, level string, opts Options) ([]blast.Failure, error) {
+	looked := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: opts.Mode}
+	analysis, err := blast.Lost(state, looked)
+	if err != nil {
+		return nil, err
+	}
+	if err := blast.RecoverIn(ctx, world, state, analysis, looked); err != nil {
+		return nil, err
+	}
+	return analysis.Levels[0].Failures, nil
 }
