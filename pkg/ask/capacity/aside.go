@@ -82,7 +82,7 @@ func (z *sizer) setAside(lacks []lack, empty bool) {
 		z.aside[l.failure][l.owner] = l.pods
 		z.sizing.Aside = append(z.sizing.Aside, Aside{Workload: l.owner, Level: l.level, Domain: l.domain, Pods: l.pods, Empty: empty, Refused: l.first})
 	}
-	z.known = map[string][]lack{}
+	clear(z.known)
 }
 
 // nothingLeft reports whether every pod was set aside.

@@ -213,20 +213,28 @@ func survives(ctx context.Context, world *simulation.World, state *cluster.State
 	if err != nil {
 		return nil, err
 	}
-	v := &verdict{fits: true}
+	v := &verdict{fits: true, unreplaced: unreplaced(failures)}
 	for _, failure := range failures {
-		unreplaced := 0
-		for _, pod := range failure.Recovery.NotReplaced {
-			if !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
-				unreplaced++
-			}
-		}
-		v.unreplaced = max(v.unreplaced, unreplaced)
 		if stranded := failure.Recovery.Stranded; len(stranded) > v.stranded {
 			v.fits, v.stranded, v.domain, v.lost, v.refused = false, len(stranded), failure.Domains[0], len(failure.Nodes), &stranded[0]
 		}
 	}
 	return v, nil
+}
+
+// unreplaced returns the largest number of pods that nothing replaces in one failure, without those that live and die with their node.
+func unreplaced(failures []blast.Failure) int {
+	most := 0
+	for _, failure := range failures {
+		n := 0
+		for _, pod := range failure.Recovery.NotReplaced {
+			if !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // recoveries are the failures of each domain of the level, and what comes back.

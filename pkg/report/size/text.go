@@ -3,9 +3,11 @@ package size
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -19,6 +21,9 @@ func (r *Report) verdict() []text.Cell {
 	for _, level := range r.Survive {
 		goal += ", also after the loss of any " + text.DomainOf(level)
 	}
+	if slices.ContainsFunc(r.Aside, func(a Aside) bool { return a.Level != "" }) {
+		goal += " but for what is set aside"
+	}
 	var lines []text.Cell
 	switch {
 	case !r.Found:
@@ -28,8 +33,8 @@ func (r *Report) verdict() []text.Cell {
 	default:
 		lines = append(lines, text.Green.Cellf("%s will do: %s. The scenario has %d.", words.Count(r.Nodes, "node"), goal, r.Before))
 	}
-	for _, a := range r.Aside {
-		lines = append(lines, text.Yellow.Cell(a.text()))
+	for _, same := range report.Group(r.Aside, Aside.reason) {
+		lines = append(lines, text.Yellow.Cell(same[0].text(same)))
 	}
 	if !r.Found {
 		return lines
@@ -57,12 +62,22 @@ func (r *Report) aside() int {
 	return pods
 }
 
-// text says which pods are set aside, and why.
-func (a Aside) text() string {
+// reason is the same for pods of a workload that do not come back for the same reason, whichever domain fails.
+func (a Aside) reason() Aside {
+	a.Domain, a.Pod = "", ""
+	return a
+}
+
+// text says which pods are set aside after which failures, and why.
+func (a Aside) text(failures []Aside) string {
 	line := fmt.Sprintf("Set aside: %s of %s", words.Count(a.Pods, "pod"), a.Workload)
 	switch {
 	case a.Level != "":
-		line += fmt.Sprintf(" %s not back after the loss of %s %s, nor with twice the nodes", words.Pick(a.Pods, "is", "are"), text.DomainOf(a.Level), a.Domain)
+		var domains []string
+		for _, f := range failures {
+			domains = append(domains, f.Domain)
+		}
+		line += fmt.Sprintf(" %s not back after the loss of %s %s, nor with twice the nodes", words.Pick(a.Pods, "is", "are"), text.DomainOf(a.Level), words.Or(domains))
 	case a.Empty:
 		line += words.Pick(a.Pods, " fits", " fit") + " on no node, even when it is empty"
 	default:
