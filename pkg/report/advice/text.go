@@ -24,17 +24,25 @@ func (t *writer) everything() {
 	t.Space()
 	shown, rest := r.shown()
 	t.Table("", r.table(shown)...)
-	for _, c := range shown {
-		t.candidate(c)
-	}
-	if lines := r.beaten(rest); len(lines) > 0 {
+	if !t.All {
+		t.candidate(r.best())
 		t.Space()
-		t.Sentences("Not shown:", lines)
+		t.Linef(text.Plain, "Use --all for the patches of the others, and what beats those that are not listed.")
+	} else {
+		for _, c := range shown {
+			t.candidate(c)
+		}
+		if lines := r.beaten(rest); len(lines) > 0 {
+			t.Space()
+			t.Sentences("Not shown:", lines)
+		}
+		if len(r.LeftOut) > 0 {
+			t.Space()
+			t.Sentences("Not run:", r.LeftOut)
+		}
 	}
-	if len(r.LeftOut) > 0 {
-		t.Space()
-		t.Sentences("Not run:", r.LeftOut)
-	}
+	t.Space()
+	t.Header(r.Head)
 }
 
 // about says what was tried.
@@ -98,7 +106,7 @@ func (r *Report) table(shown []*Candidate) [][]text.Cell {
 			order = append(order, "RADIUS/"+name, "STRANDED/"+name)
 		}
 	}
-	order = append(order, "MOVED", "RADIUS/HOSTNAME")
+	order = append(order, "MOVED", "STRANDED/HOSTNAME", "RADIUS/HOSTNAME")
 	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), order...)}
 	for _, c := range shown {
 		mark := "  "
