@@ -130,7 +130,7 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 	if len(levels) == 0 {
 		return m, nil
 	}
-	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: node.Unreachable}
+	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: node.Unreachable, Worst: opts.Worst}
 	if s.Failures.Mode != "" {
 		looked.Mode = node.FailureMode(s.Failures.Mode)
 	}
@@ -151,7 +151,9 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 		level.radius(found, opts.counts)
 		if slices.Contains(opts.Recover, found.TopologyKey) {
 			of := &blast.Analysis{Levels: []blast.Level{*found}}
-			of.Levels[0].Failures = opts.worst(found.Failures)
+			if len(opts.Workloads) > 0 {
+				of.Levels[0].Failures = opts.worst(found.Failures)
+			}
 			if err := blast.RecoverIn(ctx, world, state, of, looked); err != nil {
 				return nil, err
 			}
@@ -162,7 +164,8 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 	return m, nil
 }
 
-// worst returns the failures to look at: those that take the largest share of a workload that counts, then the most pods, then come first.
+// worst returns the failures to look at for the workloads that count: those that take the largest share of one, then the most pods, then
+// come first.
 func (o *Options) worst(failures []blast.Failure) []blast.Failure {
 	if o.Worst == 0 || len(failures) <= o.Worst {
 		return failures
