@@ -33,7 +33,8 @@ func newAdvise(s streams) *cobra.Command {
 		Long: `Try the rules that can keep the pods of a workload apart: none, preferred and required anti-affinity, and topology spread
 constraints, over every level of the nodes' topology and over pairs of levels. Each candidate is run to find what stays Pending,
 what the loss of each domain takes and strands, whether a rolling update finishes, and how much random ties change the result.
-The best candidates come first, each with its patch, what it does not solve, and the commands that repeat the runs.`,
+The table has the best candidates, and the one to take comes with its patch, what it does not solve, and the commands that repeat
+the runs; --all shows the others.`,
 		Example: `  simulate advise deploy/web scenario.yaml
   simulate advise deploy/web --cluster dump.json --all
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,

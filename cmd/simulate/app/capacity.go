@@ -28,8 +28,9 @@ func newCapacity(s streams) *cobra.Command {
 		Use:   "capacity [SCENARIO | MANIFEST...]",
 		Short: "Show how many more replicas fit, even if a zone or a node fails, and what the limit is",
 		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
-workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails. The report shows
-what keeps the next pod off every node, and where the free resources are.
+workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails, and the report shows
+whether the cluster is safe now, and which nodes it lacks if not. It also shows what keeps the next pod off every node, and where
+the free resources are. Of many workloads in a large cluster it only looks for some more, and lists the tightest first.
 
 Pods that no controller replaces after a failure, such as those of StatefulSets on unreachable nodes, need no room; the report
 counts them. HorizontalPodAutoscalers are ignored.`,
@@ -59,8 +60,12 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 			if err != nil {
 				return err
 			}
+			safety, err := askcapacity.Safe(cmd.Context(), result, opts)
+			if err != nil {
+				return err
+			}
 			bar.done()
-			found := capacity.New(result, answers, opts, version)
+			found := capacity.New(result, answers, safety, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return capacity.Formats.Write(w, found, format, opts)
 			})

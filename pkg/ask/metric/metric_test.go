@@ -121,6 +121,23 @@ func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 	}
 }
 
+// Node a-1 has the only pod of single and one of web's three; a-2 has the other two. For single the loss of a-1 is the worse, for web that of a-2.
+func TestTheFailureOfTheWorkloadIsLookedAt(t *testing.T) {
+	const nodes = `{"nodeGroups": [{"name": "a", "count": 2, "pods": 2}]}`
+	w, result := runOn(t, nodes, deployment("single", "1", `"nodeSelector": {"kubernetes.io/hostname": "a-1"}, `), deployment("web", "3", ""))
+	host := []string{"kubernetes.io/hostname"}
+	for name, want := range map[string]string{"single": "a-1", "web": "a-2"} {
+		of := []cluster.Ref{{Kind: "Deployment", Namespace: "default", Name: name}}
+		m, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{Workloads: of, Levels: host, Recover: host, Worst: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Level(host[0]).Failures; len(got) != 1 || got[0].Domain != want {
+			t.Errorf("of %s: %v, want %s", name, got, want)
+		}
+	}
+}
+
 func TestPendingAndMoved(t *testing.T) {
 	w, first := run(t, deployment("web", "3", inA))
 	_, second := run(t, deployment("web", "5", ""))
