@@ -36,6 +36,7 @@ func TestAnswersFitAScreen(t *testing.T) {
 		{"verify", dump},
 		{"explain", "deployment/giant", dump, "-n", "shop"},
 		{"capacity", dump, "--workload", "deployment/svc-02", "-n", "shop"},
+		{"size", dump},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			var out, errors bytes.Buffer

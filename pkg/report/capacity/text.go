@@ -286,7 +286,7 @@ func (l *Limit) when() string {
 
 // headroom is a row for each resource below the titles. What is free is used, or falls to one of the last three.
 func (m *Mix) headroom() [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED")}
+	table := [][]text.Cell{text.Dropped(text.Bold.Row("RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED"), "OTHER SHORT", "TOO SMALL", "REFUSED")}
 	for _, h := range m.Headroom {
 		name := h.Resource
 		if name == string(v1.ResourceCPU) {
