@@ -26,6 +26,7 @@ func newRun(s streams) *cobra.Command {
 	var out output
 	var base baseline
 	var every outcomes
+	var shown pageFailures
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO]",
@@ -49,6 +50,9 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
     simulate run --cluster - -f extra.yaml`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := shown.check(cmd, &out); err != nil {
+				return err
+			}
 			if every.asked(cmd) {
 				return every.run(cmd, s, &in, args, &out)
 			}
@@ -75,7 +79,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			}
 			page := found.Page()
 			if out.has("html") {
-				failures, err := failuresOf(cmd, s, &in, result)
+				failures, err := shown.of(cmd, s, &in, result)
 				if err != nil {
 					return err
 				}
@@ -103,6 +107,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	in.registerChanges(cmd)
 	base.register(cmd, run.Kind)
 	every.register(cmd)
+	shown.register(cmd)
 	out.register(cmd, run.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print one line per step")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")
