@@ -147,8 +147,14 @@ func TestHTMLSearch(t *testing.T) {
 	}
 	b.press(kb.Enter)
 	b.has("#panel", "Zone east-1b", "Fail this zone")
+	b.has("#map .group.found", "east-1b")
 	search("deployment/", kb.Enter)
 	b.has("#panel", "Workload deployment/lorem-ipsum-deployment", "2 pods wanted, 2 running, 0 Pending.", "affinity-worker3: lorem-ipsum-deployment-")
+	b.press(kb.Escape)
+	b.has("#panel", "What if something fails?")
+	if n := evaluate[int](b, `document.querySelectorAll("#map .chip.dim, .legend [aria-pressed=true]").length`); n != 0 {
+		t.Error("a workload stays marked after Escape")
+	}
 	search("lorem-ipsum-deployment-", kb.Enter)
 	b.has("#panel", "Pod lorem-ipsum-deployment-", "Running, on affinity-worker")
 	if n := evaluate[int](b, `document.querySelectorAll("#map .chip.found").length`); n != 1 {
@@ -159,6 +165,14 @@ func TestHTMLSearch(t *testing.T) {
 	b.press(kb.Escape)
 	if shown := evaluate[bool](b, `!document.getElementById("hits").hidden`); shown {
 		t.Error("Escape leaves the list open")
+	}
+
+	// So is a pod that waits.
+	b.click("#tab-1")
+	search(evaluate[string](b, `steps[1].pods.find((pod) => !pod.node).name`), kb.Enter)
+	b.has("#panel", "Pending, on no node", "didn't match pod anti-affinity rules")
+	if n := evaluate[int](b, `document.querySelectorAll("#map .tray .chip.found").length`); n != 1 {
+		t.Errorf("%d waiting pods are marked, want 1", n)
 	}
 
 	// On a large map the cell is marked, and a pod is found among twenty thousand.

@@ -46,6 +46,7 @@ function keysFor(nodes) {
 }
 
 const isFound = (node) => view.found?.node === node.name;
+const isFoundPod = (pod) => view.found?.pod?.name === pod.name && view.found.pod.namespace === pod.namespace;
 const isFailed = (key, domain) => view.failed?.key === key && view.failed.domains.includes(domain);
 
 function groupOf(world, group, path, within) { // within tells that all around it failed, and says so
@@ -65,7 +66,7 @@ function groupOf(world, group, path, within) { // within tells that all around i
       "aria-label": `${noun(group.key)} ${group.value}, ${numbers}${whole ? ", failed" : ""}; fail it`,
       click: (event) => select(group.key, group.value, event.shiftKey || event.ctrlKey || event.metaKey),
     }, h("span", {class: "noun"}, noun(group.key)), h("b", {title: group.value}, short), whole && !within && h("span", {class: "state"}, "failed"));
-  return h("div", {class: "group" + (leaf && view.open.has(place) ? " opened" : "") + (whole ? " failed" : ""), role: "group", "aria-label": `${noun(group.key)} ${group.value ?? "none"}`},
+  return h("div", {class: "group" + (leaf && view.open.has(place) ? " opened" : "") + (whole ? " failed" : "") + (view.found?.key === group.key && view.found.domain === group.value ? " found" : ""), role: "group", "aria-label": `${noun(group.key)} ${group.value ?? "none"}`},
     h("div", {class: "title"}, title, h("span", {class: "numbers"}, world.dense ? number(group.nodes.length) + " · " + number(held) : numbers),
       leaf && world.dense && expander(place, `nodes of ${noun(group.key)} ${group.value ?? "none"}`)),
     leaf ? nodesIn(world, group.nodes, place) : h("div", {class: "groups"}, group.groups.map((inner) => groupOf(world, inner, place, whole))));
@@ -138,14 +139,14 @@ function capacity(node) {
 
 // chipsOf shows each pod, or where there are many the number of each workload's.
 function chipsOf(world, pods, lost) {
-  const kind = (key, status, pod) => [pod && view.found?.pod === pod && "found", lost && "lost", view.marked && key !== view.marked && "dim", status && status !== "Running" && "off"].filter(Boolean).join(" ");
+  const kind = (key, status, pods) => [pods.some(isFoundPod) && "found", lost && "lost", view.marked && key !== view.marked && "dim", status && status !== "Running" && "off"].filter(Boolean).join(" ");
   if (pods.length <= PODS_ON_CARD) {
-    return pods.map((pod) => chip(marks.get(workloadOf(pod)), kind(workloadOf(pod), pod.status, pod),
+    return pods.map((pod) => chip(marks.get(workloadOf(pod)), kind(workloadOf(pod), pod.status, [pod]),
       `${qualified(pod.namespace, pod.name)}, ${pod.status}${lost ? ", lost" : ""}`, world.named && shortName(pod)));
   }
   return groupBy(pods, workloadOf).slice(0, PODS_ON_CARD).map((of) => {
     const mark = marks.get(workloadOf(of[0]));
-    return chip(mark, kind(mark.key), `${count(of.length, "pod")} of ${mark.title}${lost ? ", lost" : ""}`, "×" + number(of.length));
+    return chip(mark, kind(mark.key, undefined, of), `${count(of.length, "pod")} of ${mark.title}${lost ? ", lost" : ""}`, "×" + number(of.length));
   });
 }
 
@@ -337,10 +338,11 @@ function trayOf(step) {
   if (all.length === 0) return null;
   const tray = h("div", {class: "tray", role: "group", "aria-label": "Pods without a node"}, h("h4", {}, `Without a node: ${number(all.length)}`));
   const groups = groupBy(all, (pod) => JSON.stringify([workloadOf(pod), pod.message, pod.state]));
+  groups.sort((a, b) => b.some(isFoundPod) - a.some(isFoundPod)); // what was searched for is among those shown
   return many(tray, groups, 3, (some) => tray.append(...some.map((pods) => {
-    const mark = marks.get(workloadOf(pods[0])) ?? unknown;
+    const mark = marks.get(workloadOf(pods[0])) ?? unknown, kind = (pods) => pods[0].state + (pods.some(isFoundPod) ? " found" : "");
     return h("div", {class: "waiting"},
-      h("p", {}, pods.length <= 8 ? pods.map((pod) => chip(mark, pod.state, qualified(pod.namespace, pod.name), shortName(pod))) : chip(mark, pods[0].state, mark.title, "×" + number(pods.length)),
+      h("p", {}, pods.length <= 8 ? pods.map((pod) => chip(mark, kind([pod]), qualified(pod.namespace, pod.name), shortName(pod))) : chip(mark, kind(pods), mark.title, "×" + number(pods.length)),
         h("span", {class: "state"}, pods[0].state)),
       h("p", {class: "message", title: pods[0].message}, pods[0].message || "kube-scheduler gave no message"));
   })));

@@ -69,7 +69,7 @@ function select(key, domain, further) {
 }
 
 function fail(key, domains) {
-  Object.assign(view, {failed: domains.length > 0 ? {key, domains} : null, found: null});
+  Object.assign(view, {failed: domains.length > 0 ? {key, domains} : null, found: null, marked: view.found?.workload ? null : view.marked});
   keepingFocus(drawMap);
   remember();
   if (!view.failed) return say("Restored.");

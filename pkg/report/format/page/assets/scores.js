@@ -43,7 +43,7 @@ function candidatesOf(scored, candidates) {
     h("p", {class: "hint"}, "Each score is raw → normalised × weight = ", h("b", {}, "weighted"), ". ",
       best.length > 1 ? `A tie: ${best.length} nodes have the top score.` : below.length > 0 ? `The best is ahead by ${number(best[0].total - Math.max(...below))}.` : null,
       scored > candidates.length && ` ${number(scored - candidates.length)} more nodes were scored and are not listed.`),
-    table("Scores by node and plugin", [{text: "Rank", number: true}, {text: "Total", number: true}, "Node", ...plugins.map((plugin) => h("span", {}, plugin, h("small", {}, `× ${weights.get(plugin)}`))).map((text) => ({text}))], rows)];
+    table("Scores by node and plugin", [{text: "Rank", number: true}, {text: "Total", number: true}, "Node", ...plugins.map((plugin) => h("span", {}, plugin.split(/(?=[A-Z])/).flatMap((word) => [h("wbr"), word]), h("small", {}, `× ${weights.get(plugin)}`))).map((text) => ({text}))], rows)];
 }
 
 function scoreOf(score) {

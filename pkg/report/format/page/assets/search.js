@@ -46,7 +46,7 @@ function searchField() {
     Object.assign(view, {failed: null, found: hit.found, marked: hit.mark ?? null});
     drawMap();
     remember();
-    (document.querySelector("#map .found") ?? document.getElementById("panel")).scrollIntoView({block: "nearest"});
+    (document.querySelector("#map .found") ?? document.getElementById("map")).scrollIntoView({block: "nearest"});
     say(`${hit.of} ${hit.name} found.`);
   };
   const search = () => {
