@@ -189,17 +189,6 @@ With --baseline, print the differences from a stored report instead, in the form
 	return cmd
 }
 
-// maxRecovered is the largest cluster, in nodes, whose recovery is simulated without being asked for.
-const maxRecovered = 1000
-
-// failuresOf fails the domains as the scenario says, for reports that also show failures. Large clusters, where recovery takes minutes,
-// leave recovery out.
-func failuresOf(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
-	f := failures{simultaneous: 1, mode: modes[0], worst: defaultWorst, recover: len(result.Initial.Nodes) <= maxRecovered}
-	f.merge(cmd, result.Scenario)
-	return f.analyze(cmd, s, in, result)
-}
-
 // analyze fails the domains after each step, or after the step asked for. If it is interrupted, the report is on the steps done by then.
 func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
 	steps := result.Steps

@@ -27,6 +27,7 @@ func newRun(s streams) *cobra.Command {
 	var out output
 	var base baseline
 	var every outcomes
+	var onPage pageFailures
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO | MANIFEST...]",
@@ -52,6 +53,9 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
   ` + kubectlGet + ` |
     simulate run --cluster - -f extra.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := onPage.check(cmd, &out); err != nil {
+				return err
+			}
 			if every.asked(cmd) {
 				return every.run(cmd, s, &in, args, &out)
 			}
@@ -95,7 +99,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			}
 			page := found.Page()
 			if out.has("html") && stopped == nil {
-				failures, err := failuresOf(cmd, s, &in, result)
+				failures, err := onPage.of(cmd, s, &in, result)
 				if err != nil {
 					return err
 				}
@@ -124,6 +128,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	cmd.Flags().StringVarP(&in.namespace, "namespace", "n", "", "show only the pods of this `NAMESPACE`, in which are the workloads of --patch and --restart, too")
 	base.register(cmd, run.Kind)
 	every.register(cmd)
+	onPage.register(cmd)
 	out.register(cmd, run.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary, one line per step")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")

@@ -38,7 +38,7 @@ func New(result *simulation.Result, judged [][]expect.Expectation, version strin
 }
 
 func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.Scenario) Step {
-	s := Step{Name: step.Name, Action: step.Action, Why: step.Why(), Notes: step.Notes}
+	s := Step{Name: step.Name, Action: step.Action, Notes: step.Notes, Requested: requested(step.State)}
 	view := newView(step, from.LevelKeys)
 	s.TopologyKeys = view.keys
 	s.Pods = view.pods()
@@ -78,9 +78,21 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 		}
 		s.Expectations = append(s.Expectations, expectation)
 	}
+	specs, ruled := specsOf(step.State), map[cluster.Ref]bool{}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
-		w.Source = report.SourceOf(from, step.Name, cluster.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
+		ref := cluster.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+		if spec := specs[ref]; spec != nil {
+			w.Rules = newRules(spec)
+		}
+		ruled[ref] = w.Rules != nil
+		w.Source = report.SourceOf(from, step.Name, ref)
+	}
+	for i, because := range step.Why() {
+		s.Why = append(s.Why, because.Sentence)
+		if ruled[because.Of] {
+			s.WhyRules = append(s.WhyRules, WhyRule{Sentence: i, Namespace: because.Of.Namespace, Workload: because.Of.String(), Paths: because.Rules})
+		}
 	}
 	return s
 }
