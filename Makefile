@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X github.com/faultline/faultline/cmd/simulate/app.version=$(VE
 GO := GOGC=400 go
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint generate bench clean
+.PHONY: help build demo test lint generate bench release clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,5 +37,9 @@ generate: ## write the generated files under docs/ and the golden files anew
 bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./pkg/...
 
+# The bill of materials needs syft, which not every machine has.
+release: ## build what a release has in dist/: archives, checksums, images, a krew manifest; publishes nothing
+	$(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0 release --snapshot --clean $(if $(shell command -v syft),,--skip=sbom)
+
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist

@@ -4,6 +4,7 @@ module github.com/faultline/faultline/.ci/ship
 go 1.26.8
 
 require (
+	github.com/google/go-containerregistry v0.21.7
 	github.com/moby/buildkit v0.34.2
 	github.com/rhysd/actionlint v1.7.12
 	sigs.k8s.io/yaml v1.6.0
@@ -16,6 +17,7 @@ require (
 	github.com/containerd/typeurl/v2 v2.3.0 // indirect
 	github.com/docker/go-units v0.5.0 // indirect
 	github.com/fatih/color v1.19.0 // indirect
+	github.com/klauspost/compress v1.20.2 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/mattn/go-runewidth v0.0.21 // indirect

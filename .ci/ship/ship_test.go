@@ -4,9 +4,11 @@ package ship
 import (
 	"bytes"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,81 +106,6 @@ type action struct {
 	}
 }
 
-// The action's gate is green on the base branch, and red on a pull request that drops a rule, with a comment that says why.
-func TestActionOnAPullRequest(t *testing.T) {
-	var a action
-	if err := yaml.Unmarshal(read(t, "action.yml"), &a); err != nil {
-		t.Fatal(err)
-	}
-	script := ""
-	for _, step := range a.Runs.Steps {
-		if step.ID == "gate" {
-			script = step.Run
-		}
-	}
-	dir := t.TempDir()
-	work, temp := filepath.Join(dir, "work"), filepath.Join(dir, "temp")
-	run := func(in, command string, env ...string) string {
-		t.Helper()
-		bash := exec.Command("bash", "-eo", "pipefail", "-c", command)
-		bash.Dir, bash.Env = in, append(os.Environ(), env...)
-		out, err := bash.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	program := filepath.Join(temp, "simulate")
-	run(repo, "go build -ldflags '-s -w' -o "+program+" ./cmd/simulate")
-	if info, err := os.Stat(program); err != nil {
-		t.Fatal(err)
-	} else if info.Size() > 80<<20 {
-		t.Errorf("the program has more than 80 MiB (%d bytes): does it import plugin, or run a template? The linker then keeps every method of every type", info.Size())
-	}
-	git := "git -c user.name=a -c user.email=a@example.com "
-	run(dir, "git init -q --bare origin && git -C origin config uploadpack.allowAnySHA1InWant true && git clone -q origin work 2>/dev/null")
-	run(repo, "cp -r scenarios "+work)
-	base := run(work, git+"add -A && "+git+"commit -qm base && git push -q origin HEAD && git rev-parse HEAD")
-	gate := func(base string) (status, comment string) {
-		t.Helper()
-		output := filepath.Join(dir, "output")
-		if err := os.WriteFile(output, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		run(dir, "rm -rf temp/faultline temp/base; git -C work worktree prune")
-		run(work, script, "RUNNER_TEMP="+temp, "GITHUB_OUTPUT="+output, "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary"),
-			"SCENARIOS=scenarios/ci", "FAIL_ON=pending,radius,stranded", "BASE="+base)
-		said, err := os.ReadFile(output)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, status, _ = strings.Cut(string(said), "status=")
-		report, err := os.ReadFile(filepath.Join(temp, "faultline", "report.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.TrimSpace(status), string(report)
-	}
-	if status, comment := gate(base); status != "0" || !strings.Contains(comment, "Every expectation is met") {
-		t.Errorf("on the base branch the status is %q:\n%s", status, comment)
-	}
-	run(work, "cp scenarios/ci/pull-request/web.yaml scenarios/ci/rendered/web.yaml") // the pull request
-	status, comment := gate(base)
-	if status != "3" {
-		t.Errorf("on the pull request the status is %q", status)
-	}
-	for _, want := range []string{"An expectation is not met", "takes at most 34% of deployment/web", "Radius of zone 50% → 67% in deploy", "2 of 3 of deployment/web in a"} {
-		if !strings.Contains(comment, want) {
-			t.Errorf("the comment does not say %q:\n%s", want, comment)
-		}
-	}
-	for _, file := range []string{"junit.xml", "sarif/scenarios-ci.sarif"} {
-		if _, err := os.Stat(filepath.Join(temp, "faultline", file)); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // Every input of the action is described and used, and its scripts are bash.
 func TestAction(t *testing.T) {
 	data := read(t, "action.yml")
@@ -197,6 +124,7 @@ func TestAction(t *testing.T) {
 			t.Errorf("input %s is not used", name)
 		}
 	}
+	var scripts []string
 	for _, step := range a.Runs.Steps {
 		if step.Run == "" {
 			continue
@@ -208,6 +136,19 @@ func TestAction(t *testing.T) {
 		bash.Stdin = strings.NewReader(step.Run)
 		if out, err := bash.CombinedOutput(); err != nil || step.Shell != "bash" {
 			t.Errorf("step %q, shell %q: %v: %s", step.Name, step.Shell, err, out)
+		}
+		if _, script, found := strings.Cut(step.Run, "$GITHUB_ACTION_PATH/"); found && strings.HasPrefix(step.Run, "bash ") {
+			scripts = append(scripts, strings.TrimSuffix(strings.TrimSpace(script), `"`))
+		}
+	}
+	shipped, err := fs.Glob(os.DirFS(repo), "action/*.sh")
+	slices.Sort(scripts)
+	if err != nil || len(shipped) == 0 || !slices.Equal(scripts, shipped) {
+		t.Errorf("the action runs %q and ships %q: %v", scripts, shipped, err)
+	}
+	for _, script := range shipped {
+		if out, err := exec.Command("bash", "-n", filepath.Join(repo, script)).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", script, err, out)
 		}
 	}
 }

@@ -39,9 +39,13 @@ type Comparison struct {
 	Moved []Move
 	// Pending and NotReady are numbers of pods that changed, step by step.
 	Pending, NotReady []Change
-	// Radii are the blast radii that changed, step by step.
+	// Radii are the blast radii that changed, step by step. They are not judged: a radius grows with the replicas, too.
 	Radii []RadiusChange
-	// Stranded and NotReplaced are numbers of pods that changed after a failure.
+	// Excess are the workloads that are further from an even spread, step by step, and of a step level by level, the worst first.
+	Excess []ExcessChange
+	// OneReplica say of the workloads that have one replica left of several that they do.
+	OneReplica []string
+	// Stranded and NotReplaced are numbers of pods that changed after the failures of a level.
 	Stranded, NotReplaced []Change
 	// QuorumLost and Gone are the workloads, BrokenBudgets the PodDisruptionBudgets, of which a failure takes that.
 	QuorumLost, Gone, BrokenBudgets Names
@@ -59,16 +63,22 @@ type Move struct {
 	Swapped                  bool
 }
 
-// Change is a number of pods that changed with a step.
+// Change is a number of pods that changed with a step. Newly are those of workloads that have more of them: others may have fewer.
 type Change struct {
-	Step     string
-	Old, New int
+	Step            string
+	Old, New, Newly int
 }
 
 // RadiusChange is the blast radius of a topology key's domains, as a share, that changed with a step. Text is the change in words.
 type RadiusChange struct {
 	Step, TopologyKey, Text string
 	Old, New                float64
+}
+
+// ExcessChange is a workload that is further from an even spread over a topology key's domains, by that share of its replicas. Text says so.
+type ExcessChange struct {
+	Step, TopologyKey, Workload, Text string
+	By                                float64
 }
 
 // Names are names that the new result alone has, and those that the old one alone has, failure by failure.
@@ -80,6 +90,8 @@ func (c *Comparison) Verdict() Verdict {
 	v.moved()
 	v.counted(FailOnPending, "Pending", c.Pending)
 	v.counted("", "not ready", c.NotReady)
+	v.excess()
+	v.oneReplica()
 	v.radii()
 	v.afterFailures(FailOnStranded, "stranded", c.Stranded)
 	v.afterFailures("", "not replaced", c.NotReplaced)
@@ -205,7 +217,7 @@ func (l *largest) add(step string, by float64) {
 func (v *verdict) counted(kind, words string, changes []Change) {
 	more, fewer := largest{}, largest{}
 	for _, c := range changes {
-		more.add(c.Step, float64(c.New-c.Old))
+		more.add(c.Step, float64(c.Newly))
 		fewer.add(c.Step, float64(c.Old-c.New))
 	}
 	part := func(l largest, than string) string {
@@ -217,18 +229,56 @@ func (v *verdict) counted(kind, words string, changes []Change) {
 	}
 	switch {
 	case more.by > 0:
-		v.worse(kind, part(more, "more"))
+		v.worse(kind, part(more, "newly"))
 	case fewer.by > 0:
 		v.other(part(fewer, "fewer"))
 	}
 }
 
-// radii names for each level the step in which the radius grew most, or else that in which it shrank most.
+// excess names for each level the workload and the step that are furthest from an even spread, and counts the other workloads.
+func (v *verdict) excess() {
+	var keys []string
+	worst, workloads := map[string]ExcessChange{}, map[string][]string{}
+	for _, e := range v.Excess {
+		if workloads[e.TopologyKey] == nil {
+			keys = append(keys, e.TopologyKey)
+		}
+		workloads[e.TopologyKey] = append(workloads[e.TopologyKey], e.Workload)
+		if e.By > worst[e.TopologyKey].By {
+			worst[e.TopologyKey] = e
+		}
+	}
+	for _, key := range keys {
+		part := worst[key].Text + v.where(largest{step: worst[key].Step})
+		if n := distinct(workloads[key]) - 1; n > 0 {
+			part += " and " + words.Count(n, "other workload")
+		}
+		v.worse(FailOnRadius, part)
+	}
+}
+
+// oneReplica names the first workload that has one replica left, and counts the others.
+func (v *verdict) oneReplica() {
+	if len(v.OneReplica) == 0 {
+		return
+	}
+	part := v.OneReplica[0]
+	if n := distinct(v.OneReplica) - 1; n > 0 {
+		part += " and " + words.Count(n, "other workload") + ", too"
+	}
+	v.worse(FailOnRadius, part)
+}
+
+// radii names for each level the step in which the radius grew most, or else that in which it shrank most. Where a workload is further from
+// an even spread, that says it all.
 func (v *verdict) radii() {
 	var keys []string
 	grown, shrunk := map[string]*largest{}, map[string]*largest{}
 	text := map[[2]string]string{}
 	for _, r := range v.Radii {
+		if slices.ContainsFunc(v.Excess, func(e ExcessChange) bool { return e.TopologyKey == r.TopologyKey }) {
+			continue
+		}
 		if grown[r.TopologyKey] == nil {
 			keys = append(keys, r.TopologyKey)
 			grown[r.TopologyKey], shrunk[r.TopologyKey] = &largest{}, &largest{}
@@ -238,24 +288,26 @@ func (v *verdict) radii() {
 		text[[2]string{r.TopologyKey, r.Step}] = r.Text
 	}
 	for _, key := range keys {
-		if l := grown[key]; l.by > 0 {
-			v.worse(FailOnRadius, text[[2]string{key, l.step}]+v.where(*l))
-		} else {
-			l := shrunk[key]
-			v.other(text[[2]string{key, l.step}] + v.where(*l))
+		l, note := grown[key], " (spread no worse)"
+		if l.by == 0 {
+			l = shrunk[key]
 		}
+		if l == shrunk[key] || len(v.OneReplica) > 0 {
+			note = ""
+		}
+		v.other(text[[2]string{key, l.step}] + v.where(*l) + note)
 	}
 }
 
-// afterFailures finds the failure that leaves the most more pods so, or else that which leaves the most fewer.
+// afterFailures finds the level whose failures leave the most more pods so, or else the most fewer.
 func (v *verdict) afterFailures(kind, words string, changes []Change) {
 	more, fewer := 0, 0
 	for _, c := range changes {
-		more, fewer = max(more, c.New-c.Old), max(fewer, c.Old-c.New)
+		more, fewer = max(more, c.Newly), max(fewer, c.Old-c.New)
 	}
 	switch {
 	case more > 0:
-		v.worse(kind, fmt.Sprintf("up to %d more %s", more, words))
+		v.worse(kind, fmt.Sprintf("up to %d newly %s", more, words))
 	case fewer > 0:
 		v.other(fmt.Sprintf("up to %d fewer %s", fewer, words))
 	}

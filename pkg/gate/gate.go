@@ -3,6 +3,7 @@ package gate
 
 import (
 	"context"
+	"time"
 
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/parallel"
@@ -23,6 +24,8 @@ type Outcome struct {
 	Result *simulation.Result
 	Judged [][]expect.Expectation
 	Err    error
+	// Took is how long it took to run and to judge, on the caller's clock.
+	Took time.Duration
 }
 
 // Counts are the number of expectations, and of those that are not met.
@@ -37,12 +40,12 @@ func (o *Outcome) Counts() (all, unmet int) {
 	return all, unmet
 }
 
-// Test runs and judges the cases, on all cores. Outcomes are in the order of the cases. Done, if set, is called after each with how many
-// are done; it is never called twice at a time.
+// Test runs and judges the cases, on all cores. Outcomes are in the order of the cases. Now is a clock, which may be called from several
+// goroutines. Done, if set, is called after each with how many are done; it is never called twice at a time.
 //
 // Feature gates are the process's: cases that switch the same gates run side by side, and different sets one after the other, in
 // the order in which they first occur.
-func Test(ctx context.Context, cases []Case, done func(n int)) []Outcome {
+func Test(ctx context.Context, cases []Case, now func() time.Time, done func(n int)) []Outcome {
 	outcomes := make([]Outcome, len(cases))
 	finished := 0
 	for _, group := range byGates(cases) {
@@ -51,7 +54,9 @@ func Test(ctx context.Context, cases []Case, done func(n int)) []Outcome {
 			opts.Done = func(n int) { done(finished + n) }
 		}
 		err := parallel.Each(ctx, len(group), opts, func(ctx context.Context, _, i int) error {
+			start := now()
 			outcomes[group[i]] = cases[group[i]].run(ctx)
+			outcomes[group[i]].Took = now().Sub(start)
 			return nil
 		})
 		for _, i := range group {

@@ -3,8 +3,10 @@ package gate
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,7 +45,9 @@ func TestTest(t *testing.T) {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 	var done []int
-	outcomes := Test(context.Background(), cases, func(n int) { done = append(done, n) })
+	var seconds atomic.Int64 // of a clock that goes on by one whenever somebody looks at it
+	now := func() time.Time { return time.Unix(seconds.Add(1), 0) }
+	outcomes := Test(context.Background(), cases, now, func(n int) { done = append(done, n) })
 	if diff := cmp.Diff([]int{1, 2, 3, 4, 5}, done); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
 	}
@@ -52,6 +56,9 @@ func TestTest(t *testing.T) {
 		if outcomes[i].Err != nil || outcomes[i].Result.Scenario != cases[i].Scenario {
 			t.Errorf("case %d: %v", i, outcomes[i].Err)
 			continue
+		}
+		if took := outcomes[i].Took; took < time.Second || took > 10*time.Second {
+			t.Errorf("case %d took %s", i, took)
 		}
 		all, unmet := outcomes[i].Counts()
 		got = append(got, [2]int{all, unmet})

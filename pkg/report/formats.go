@@ -23,6 +23,8 @@ type Options struct {
 	Quiet bool
 	// All lists every pod and every other detail, however many there are.
 	All bool
+	// Width is how many characters a line may have. Longer lines are wrapped, and tables leave columns out; 0 does neither.
+	Width int
 }
 
 // Formats are the ways to write a kind of report, in the order in which a help text lists them.

@@ -39,6 +39,8 @@ type Head struct {
 	Ignored []Ignored `json:"ignored,omitempty"`
 	// Notes are what Faultline assumed or added on its own, a sentence each.
 	Notes []string `json:"notes,omitempty"`
+	// Partial says how far an interrupted command came, whose report is of that part alone; missing where the report is whole.
+	Partial string `json:"partial,omitempty"`
 }
 
 // Scheduler is what decided.
@@ -101,6 +103,7 @@ func NewHead(result *simulation.Result, kind, version string) Head {
 		Seed:        s.Ties.Seed,
 		Cluster:     Cluster{Nodes: len(result.Initial.Nodes)},
 		Notes:       result.Notes,
+		Partial:     result.Partial,
 	}
 	if s.Ties.Random {
 		h.Ties = "random"

@@ -19,7 +19,7 @@ type Failures struct {
 	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
 	// Recover says whether the lost pods are replaced, to see what comes back. Default: true.
 	Recover *bool `json:"recover,omitempty"`
-	// Worst is how many failures of a level are recovered, those that take the largest share of a workload, where it has more; 0 for all. Default: 12 for simulate
+	// Worst is how many failures of a level are recovered, those that do most harm, where it has more; 0 for all. Default: 12 for simulate
 	// blast, 100 for compare, sweep and advise.
 	Worst *int `json:"worst,omitempty" jsonschema:"minimum=0"`
 	// Quorum lists workloads that need a majority of their pods, as kind/name or namespace/kind/name: Deployments, ReplicaSets

@@ -97,7 +97,7 @@ type Scheduler struct {
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 }
 
-// Step is one thing that happens, and what is expected after it. Give it a name and exactly one action; fresh can be given
+// Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given
 // with an action or alone.
 type Step struct {
 	// Name is the step's name on the report. No two steps have the same.

@@ -15,10 +15,15 @@ type Problems struct {
 	// File stands before each problem. It is the scenario's file, or says where else a change comes from.
 	File string
 	all  []error
+	// unread are the fields that could not be read. That such a field is empty is no further problem.
+	unread map[string]bool
 }
 
 // Add reports a problem at a place; nil is the file as a whole.
 func (p *Problems) Add(path *field.Path, format string, args ...any) {
+	if path != nil && p.unread[path.String()] {
+		return
+	}
 	message := fmt.Sprintf(format, args...)
 	if path != nil {
 		message = path.String() + ": " + message
@@ -33,11 +38,36 @@ func (p *Problems) AddLines(path *field.Path, err error) {
 	}
 }
 
+// AddUnread reports the problems of fields that could not be read, of which the error has a line for each: their places begin the line, or
+// they are unknown, and then what holds them is not complete.
+func (p *Problems) AddUnread(err error) {
+	p.unread = map[string]bool{}
+	for line := range strings.Lines(err.Error()) {
+		place, _, _ := strings.Cut(strings.TrimPrefix(line, p.File+": "), ": ")
+		if _, unknown, is := strings.Cut(place, `unknown field "`); is {
+			unknown, _, _ = strings.Cut(unknown, `"`)
+			place = unknown[:max(strings.LastIndex(unknown, "."), 0)]
+		}
+		p.unread[place] = true
+	}
+	p.AddErrors(err)
+}
+
 // AddErrors reports problems that name their file themselves.
 func (p *Problems) AddErrors(errs ...error) { p.all = append(p.all, errs...) }
 
-// AddAll reports the problems of another file as well.
-func (p *Problems) AddAll(other *Problems) { p.AddErrors(other.all...) }
+// AddAll reports the problems of what was derived from this file as well, but for those that the file itself has.
+func (p *Problems) AddAll(derived *Problems) {
+	own := map[string]bool{}
+	for _, err := range p.all {
+		own[strings.TrimPrefix(err.Error(), p.File)] = true
+	}
+	for _, err := range derived.all {
+		if !own[strings.TrimPrefix(err.Error(), derived.File)] {
+			p.AddErrors(err)
+		}
+	}
+}
 
 // Len is the number of problems so far.
 func (p *Problems) Len() int { return len(p.all) }

@@ -31,8 +31,8 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 		names[step.Name] = true
 		if actions := step.actions(); len(actions) > 1 {
 			p.Add(path, "has %s, and a step takes one action; make each a step of its own", strings.Join(actions, " and "))
-		} else if len(actions) == 0 && !step.Fresh {
-			p.Add(path, "has no action; give one of %s, or fresh: true", strings.Join(allActions, ", "))
+		} else if len(actions) == 0 && !step.Fresh && step.Expect == nil {
+			p.Add(path, "does nothing and expects nothing; give one of %s, or fresh: true, or expect", strings.Join(allActions, ", "))
 		}
 		validateActions(p, path, &step.Step, resources)
 		if step.Expect != nil {

@@ -37,6 +37,8 @@ type Result struct {
 	// Initial is the cluster before the first step.
 	Initial *cluster.State
 	Steps   []Step
+	// Partial says how far the run came that was interrupted, which has only its first steps; "" for a whole run.
+	Partial string
 	// Notes are what was assumed or added before the first step.
 	Notes []string
 	// Cycles counts the scheduling cycles of the run.
@@ -77,7 +79,7 @@ func (e *StepError) Error() string { return fmt.Sprintf("step %q: %s", e.Step, e
 
 func (e *StepError) Unwrap() error { return e.Err }
 
-// Run runs the scenario's steps in order.
+// Run runs the scenario's steps in order. If the context ends, the result has the steps that were finished by then, and is nil if none was.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
 	world, err := NewWorld(s.Config, s.Ties)
 	if err != nil {
@@ -102,11 +104,15 @@ func (w *World) Run(ctx context.Context, s *scenario.Scenario, opts Options) (*R
 	steps := r.steps()
 	for i := len(result.Steps); i < len(steps); i++ {
 		if state, err = r.step(ctx, state, &steps[i], result); err != nil {
-			return nil, err
+			if ctx.Err() == nil || i == 0 {
+				return nil, err
+			}
+			result.Partial = fmt.Sprintf("interrupted after step %d of %d", i, len(steps))
+			break
 		}
 	}
 	result.Cycles = w.engine.Cycles().Since(before)
-	return result, nil
+	return result, err
 }
 
 // Begin is Run up to the first step.

@@ -17,9 +17,16 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
+// Because says in a sentence what decided for the pods of a workload, and names the rules of the pods that it speaks of by their paths.
+type Because struct {
+	Of       cluster.Ref
+	Sentence string
+	Rules    []string
+}
+
 // Why explains in one sentence per workload what decided the step: which nodes were left to choose from, and which scores chose. It is
-// derived from what the plugins did, pod by pod. Workloads that nothing happened to are left out.
-func (s *Step) Why() []string {
+// derived from what the plugins did, pod by pod. Workloads with Pending pods come first; those that nothing happened to are left out.
+func (s *Step) Why() []Because {
 	owner := s.State.Owners()
 	var order []cluster.Ref
 	placed := map[cluster.Ref][]placement.Placement{}
@@ -40,12 +47,13 @@ func (s *Step) Why() []string {
 		o := note(owner(p.Pod))
 		pending[o] = append(pending[o], p)
 	}
-	var sentences []string
+	slices.SortStableFunc(order, func(a, b cluster.Ref) int { return cmp.Compare(min(len(pending[b]), 1), min(len(pending[a]), 1)) })
+	var all []Because
 	for _, o := range order {
 		parts := append(whyPlaced(placed[o]), whyPending(pending[o], s.State)...)
-		sentences = append(sentences, o.String()+": "+strings.Join(parts, "; ")+".")
+		all = append(all, Because{Of: o, Sentence: o.String() + ": " + strings.Join(parts, "; ") + ".", Rules: spoken(placed[o], pending[o], s.State)})
 	}
-	return sentences
+	return all
 }
 
 // decided is what one rule decided.
@@ -79,8 +87,7 @@ func whyPlaced(placed []placement.Placement) []string {
 		case len(p.Deciders) == 0:
 			agreed++
 		default:
-			// The plugin without which most nodes would have tied matters most.
-			decider := slices.MaxFunc(p.Deciders, func(a, b placement.Decider) int { return cmp.Compare(a.Without, b.Without) })
+			decider := decisive(p)
 			rules = credit(rules, whose(decider.Plugin, p.Pod), p, decider.Without)
 		}
 	}
@@ -97,9 +104,9 @@ func whyPlaced(placed []placement.Placement) []string {
 	}
 	slices.SortStableFunc(rules, func(a, b *decided) int { return cmp.Compare(b.pods, a.pods) })
 	for _, r := range rules[:min(len(rules), maxRules)] {
-		part := fmt.Sprintf("%s decided for %s, by %d points over %s", r.rule, ofAll(r.pods, len(placed)), r.margin, r.over)
+		part := fmt.Sprintf("%s decided for %s, by %s over %s", r.rule, ofAll(r.pods, len(placed)), words.Count(int(r.margin), "point"), r.over)
 		if r.pods > 1 {
-			part = fmt.Sprintf("%s decided for %s, by %d points or more", r.rule, ofAll(r.pods, len(placed)), r.margin)
+			part = fmt.Sprintf("%s decided for %s, by %s or more", r.rule, ofAll(r.pods, len(placed)), words.Count(int(r.margin), "point"))
 		}
 		if r.equal > 1 {
 			part += fmt.Sprintf(" (without it, %d equal nodes)", r.equal)
@@ -110,6 +117,11 @@ func whyPlaced(placed []placement.Placement) []string {
 		parts = append(parts, fmt.Sprintf("for %s several plugins agreed, and none decided alone", ofAll(agreed, len(placed))))
 	}
 	return parts
+}
+
+// decisive is the decider that matters most: without it, most nodes would have tied.
+func decisive(p placement.Placement) placement.Decider {
+	return slices.MaxFunc(p.Deciders, func(a, b placement.Decider) int { return cmp.Compare(a.Without, b.Without) })
 }
 
 func credit(rules []*decided, rule string, p placement.Placement, equal int) []*decided {

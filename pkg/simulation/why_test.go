@@ -32,13 +32,34 @@ func TestWhyOfTheWalkthrough(t *testing.T) {
 			"the preferred anti-affinity over topology.kubernetes.io/region and topology.kubernetes.io/zone decided for 1 of 2 pods, by 102 points over affinity-worker2 (without it, 2 equal nodes)."},
 		"weighted-3": {web + "for the pod several plugins agreed, and none decided alone."},
 	}
-	got := map[string][]string{}
+	got, spoken := map[string][]string{}, map[string][]string{}
 	for _, step := range runCase(t, s).Steps {
-		got[step.Name] = step.Why()
+		got[step.Name] = sentences(step.Why())
+		for _, because := range step.Why() {
+			spoken[step.Name] = append(spoken[step.Name], because.Rules...)
+		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("why (-want +got):\n%s", diff)
 	}
+	// The rules that the sentences speak of: what refuses is required, what scores is preferred, and where nothing decides there is none.
+	required := []string{"affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"}
+	preferred := "affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+	wantSpoken := map[string][]string{
+		"hard-region-2": required, "hard-region-3": required, "hard-zone-3": required, "hard-hostname-4": required,
+		"soft-region-3": {preferred + "[0]"}, "soft-hostname-10": nil, "weighted-2": {preferred + "[0]", preferred + "[1]"}, "weighted-3": nil,
+	}
+	if diff := cmp.Diff(wantSpoken, spoken); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
+
+func sentences(all []Because) []string {
+	var texts []string
+	for _, because := range all {
+		texts = append(texts, because.Sentence)
+	}
+	return texts
 }
 
 // A pod whose volume is elsewhere waits for the volume, although its anti-affinity has no domain left either.
@@ -54,7 +75,7 @@ func TestWhyNamesWhatRefuses(t *testing.T) {
 	steps := runCase(t, s).Steps
 	want := []string{"statefulset/db: 1 pod is Pending, because NodeUnschedulable refuses 1 node (node(s) were unschedulable) and " +
 		"VolumeBinding refuses 1 node (node(s) didn't match PersistentVolume's node affinity)."}
-	if diff := cmp.Diff(want, steps[len(steps)-1].Why()); diff != "" {
+	if diff := cmp.Diff(want, sentences(steps[len(steps)-1].Why())); diff != "" {
 		t.Errorf("why (-want +got):\n%s", diff)
 	}
 }

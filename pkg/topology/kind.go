@@ -47,6 +47,27 @@ func FromKind(data []byte) ([]*v1.Node, error) {
 	return nodes, nil
 }
 
+// AsKind returns the nodes of the kind cluster of this name that has a control plane and these workers: with their labels, taints, prices and
+// resources, by the names that kind gives them.
+func AsKind(name string, workers []*v1.Node) ([]*v1.Node, error) {
+	cluster := &v1alpha4.Cluster{Name: name, Nodes: []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole}}}
+	for _, worker := range workers {
+		labels := maps.Clone(worker.Labels)
+		delete(labels, v1.LabelHostname)
+		cluster.Nodes = append(cluster.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole, Labels: labels})
+	}
+	nodes, errs := kindNodes(cluster)
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("kind cluster %s: %w", name, errs.ToAggregate())
+	}
+	for i, worker := range workers {
+		node := nodes[i+1]
+		node.Annotations, node.Spec.Taints = worker.Annotations, worker.Spec.Taints
+		node.Status.Capacity, node.Status.Allocatable = worker.Status.Capacity, worker.Status.Allocatable
+	}
+	return nodes, nil
+}
+
 // decodeKind decodes and defaults a configuration as kind does; see
 // https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/internal/apis/config/encoding/load.go.
 func decodeKind(data []byte) (*v1alpha4.Cluster, error) {

@@ -338,3 +338,37 @@ func FuzzFromKind(f *testing.F) {
 		}
 	})
 }
+
+func TestAsKind(t *testing.T) {
+	one, two := 1, 2
+	workers, err := Build(Spec{
+		Zones:      []Zone{{Count: &two}},
+		NodeGroups: []NodeGroup{{Count: &one, CPU: "3", Taints: []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := AsKind("affinity", workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, node := range nodes {
+		cpu := node.Status.Allocatable[v1.ResourceCPU]
+		got = append(got, fmt.Sprintf("%s zone=%s cpu=%s taint=%s", node.Labels[v1.LabelHostname], node.Labels[v1.LabelTopologyZone], cpu.String(), node.Spec.Taints[0].Key))
+		if node.Name != node.Labels[v1.LabelHostname] {
+			t.Errorf("node %s has the host name %s", node.Name, node.Labels[v1.LabelHostname])
+		}
+	}
+	want := []string{
+		"affinity-control-plane zone= cpu=8 taint=node-role.kubernetes.io/control-plane",
+		"affinity-worker zone=zone-1 cpu=3 taint=dedicated",
+		"affinity-worker2 zone=zone-2 cpu=3 taint=dedicated",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := AsKind("a_b", workers); err == nil || !strings.Contains(err.Error(), "cluster names must match") {
+		t.Errorf("a_b: %v", err)
+	}
+}

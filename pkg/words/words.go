@@ -22,6 +22,14 @@ func Is(n int, noun string) string {
 	return Count(n, noun) + " are"
 }
 
+// Has is "1 pod has" or "2 pods have".
+func Has(n int, noun string) string {
+	if n == 1 {
+		return Count(n, noun) + " has"
+	}
+	return Count(n, noun) + " have"
+}
+
 // And is "a", "a and b", "a, b and c".
 func And(names []string) string {
 	last := len(names) - 1

@@ -28,15 +28,17 @@ func newAdvise(s streams) *cobra.Command {
 	var namespace string
 	trials, top := adviceTrials, adviceTop
 	cmd := &cobra.Command{
-		Use:   "advise KIND/NAME [SCENARIO]",
+		Use:   "advise TYPE/NAME [SCENARIO | MANIFEST...]",
 		Short: "Recommend a rule that keeps the pods of a workload apart",
 		Long: `Try the rules that can keep the pods of a workload apart: none, preferred and required anti-affinity, and topology spread
 constraints, over every level of the nodes' topology and over pairs of levels. Each candidate is run to find what stays Pending,
 what the loss of each domain takes and strands, whether a rolling update finishes, and how much random ties change the result.
-The best candidates come first, each with its patch, what it does not solve, and the commands that repeat the runs.`,
+The table has the best candidates, and the one to take comes with its patch, what it does not solve, and the commands that repeat
+the runs; --all shows the others.`,
 		Example: `  simulate advise deploy/web scenario.yaml
   simulate advise deploy/web --cluster dump.json --all
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
+		ValidArgsFunction: completeTargets(askadvice.Kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			problems := []error{out.check(cmd)}
 			if trials < 0 || trials > maxAdviceTrials {
@@ -72,7 +74,7 @@ The best candidates come first, each with its patch, what it does not solve, and
 			if out.opts.All {
 				top = len(found.Candidates)
 			}
-			r := advice.New(found, advice.Again{Input: in.again(scenarios), Ties: in.tiesAgain(cmd)}, top, version)
+			r := advice.New(found, advice.Again{Input: in.again(cmd, scenarios), Ties: in.tiesAgain(cmd)}, top, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return advice.Formats.Write(w, r, format, opts)
 			})
@@ -90,27 +92,17 @@ The best candidates come first, each with its patch, what it does not solve, and
 
 // adviseArguments separates the target from the scenario, in either order.
 func adviseArguments(cmd *cobra.Command, args []string) (target string, scenarios []string, err error) {
-	var wrong error
-	for _, arg := range args {
-		_, _, err := scenario.ParseTarget(arg)
-		switch {
-		case err != nil:
-			scenarios, wrong = append(scenarios, arg), err
-		case target != "":
-			return "", nil, usage(cmd, "got both %s and %s; give one workload", target, arg)
-		default:
-			target = arg
-		}
-	}
+	targets, scenarios := targetsAmong(args)
 	switch {
-	case target == "" && wrong != nil:
-		return "", nil, usage(cmd, "no workload given: %s", wrong)
-	case target == "":
-		return "", nil, usage(cmd, "no workload given; name it as kind/name, for example deployment/web")
-	case len(scenarios) > 1:
-		return "", nil, usage(cmd, "got %d scenarios; give at most one", len(scenarios))
+	case len(targets) > 1:
+		return "", nil, usage(cmd, "got both %s and %s; give one workload", targets[0], targets[1])
+	case len(targets) == 1:
+		return targets[0], scenarios, nil
+	case len(scenarios) > 0:
+		_, _, err := scenario.ParseTarget(scenarios[0])
+		return "", nil, usage(cmd, "no workload given: %s", err)
 	}
-	return target, scenarios, nil
+	return "", nil, usage(cmd, "no workload given; name it as kind/name, for example deployment/web")
 }
 
 func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace string) (cluster.Ref, error) {
@@ -133,7 +125,7 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace st
 }
 
 // again returns the arguments that name the same scenario on another command line.
-func (i *input) again(scenarios []string) string {
+func (i *input) again(cmd *cobra.Command, scenarios []string) string {
 	words := slices.Clone(scenarios)
 	add := func(flag string, values ...string) {
 		for _, value := range values {
@@ -144,6 +136,7 @@ func (i *input) again(scenarios []string) string {
 	}
 	add("--cluster", i.cluster...)
 	add("-f", i.files...)
+	words = append(words, i.nodes.again(cmd)...)
 	add("--scheduler-config", i.schedulerConfig)
 	add("--feature-gates", i.featureGates)
 	add("--kafscale-release", i.operators.kafscale.release)

@@ -3,6 +3,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ import (
 // version is Faultline's own; the build sets it.
 var version = "dev"
 
-// Exit codes. They never depend on the output format.
+// Exit codes. They never depend on the output format. That of an interruption is the shell's.
 const (
 	exitAnswered = 0 // the question was answered
 	exitFailed   = 1 // it could not be answered
@@ -49,6 +50,12 @@ func (e *inputError) Unwrap() error { return e.err }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := untilInterrupted()
+	defer stop()
+	return execute(ctx, args, in, out, errOut)
+}
+
+func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	klog.SetLogger(logr.Discard()) // upstream's log lines carry timestamps, and are meant for operators of a control plane
 	root := newRoot(streams{in: in, out: out, err: errOut})
 	root.SetArgs(args)
@@ -56,7 +63,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	help := &checked{out: out}
 	root.SetOut(help)
 	root.SetErr(errOut)
-	return exitCode(cmp.Or(root.Execute(), help.err), args, errOut)
+	return exitCode(cmp.Or(root.ExecuteContext(ctx), help.err), args, errOut)
 }
 
 // checked keeps the first error of its writer: cobra ignores errors when it prints help.
@@ -79,7 +86,8 @@ func newRoot(s streams) *cobra.Command {
 		Long: `simulate replays workloads through the real kube-scheduler plugins, in memory, and reports where each pod goes,
 which pods stay Pending, and why. It needs no cluster.
 
-Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and an expectation was not met.`,
+Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and an expectation was not met,
+130 interrupted: the report, if any, is of what was known by then, and says so.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
@@ -109,6 +117,9 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 		newTest(s), newDiff(s), newBench(s), newVerify(s),
 		newExpand(s),
 		newValidate(s), newExport(s), newSchema(s), newVersion(s), newCompletion(s))
+	for _, cmd := range root.Commands() {
+		completeFlags(cmd)
+	}
 	return root
 }
 
@@ -162,6 +173,12 @@ func exitCode(err error, args []string, errOut io.Writer) int {
 	}
 	if errors.Is(err, errUnmet) {
 		return exitUnmet
+	}
+	if interrupted(err) {
+		fmt.Fprintln(errOut, "simulate: interrupted")
+		cause := &interruption{}
+		errors.As(err, &cause)
+		return cause.status()
 	}
 	text := err.Error()
 	for _, arg := range args {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
@@ -39,6 +41,8 @@ type failures struct {
 	worst        int
 	quorum       []string
 	step         string
+	filter       askblast.Filter
+	selector     string
 }
 
 func (f *failures) register(cmd *cobra.Command) {
@@ -50,6 +54,10 @@ func (f *failures) register(cmd *cobra.Command) {
 	flags.IntVar(&f.worst, "worst", defaultWorst, "`NUMBER` of the worst failures of each level to recover from; 0 for all")
 	flags.StringArrayVar(&f.quorum, "quorum", nil, "`WORKLOAD` that needs a majority of its pods, as kind/name or namespace/kind/name (repeatable)")
 	flags.StringVar(&f.step, "step", "", "the `STEP` after which domains fail (default every step)")
+	flags.StringArrayVar(&f.filter.Workloads, "workload", nil, "report only `WORKLOAD`, as kind/name or namespace/kind/name (repeatable)")
+	flags.StringVarP(&f.filter.Namespace, "namespace", "n", "", "report only workloads of this `NAMESPACE`")
+	flags.StringVarP(&f.selector, "selector", "l", "", "report only workloads with a pod whose labels match this `SELECTOR`, such as app=web,tier!=cache")
+	flags.IntVar(&f.filter.MinReplicas, "min-replicas", 1, "report only workloads with at least this `NUMBER` of running pods")
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -61,6 +69,15 @@ func (f *failures) check(cmd *cobra.Command) error {
 	}
 	if f.simultaneous < 1 {
 		problems = append(problems, fmt.Errorf("--simultaneous: %d is less than 1; give the number of domains that fail at once", f.simultaneous))
+	}
+	if f.filter.MinReplicas < 1 {
+		problems = append(problems, fmt.Errorf("--min-replicas: %d is less than 1; give the least number of replicas", f.filter.MinReplicas))
+	}
+	if f.selector != "" {
+		var err error
+		if f.filter.Selector, err = labels.Parse(f.selector); err != nil {
+			problems = append(problems, fmt.Errorf("--selector %q: %w; give labels as kubectl get -l takes them, such as app=web", f.selector, err))
+		}
 	}
 	if f.worst < 0 {
 		problems = append(problems, fmt.Errorf("--worst: %d is negative; give a number of failures, or 0 for all", f.worst))
@@ -105,18 +122,19 @@ func newBlast(s streams) *cobra.Command {
 	var out output
 	var base baseline
 	cmd := &cobra.Command{
-		Use:   "blast [SCENARIO]",
+		Use:   "blast [SCENARIO | MANIFEST...]",
 		Short: "Show what is lost when a region, zone, rack or node fails, and what comes back",
 		Long: `Run a scenario, and after each step fail every failure domain, one at a time. The report shows which replicas, disruption
-budgets and quorums are lost, which pods come back and where, which are stranded and why, and which are never replaced.
+budgets and quorums are lost, which pods come back and where, which are stranded and why, and which are never replaced. Workloads of
+one replica are lost with whatever domain they are in, so they are counted apart.
 
 With --baseline, print the differences from a stored report instead, in the formats of simulate diff.`,
 		Example: `  simulate blast scenarios/kind-walkthrough
   simulate blast dump.json --level topology.kubernetes.io/zone --simultaneous 2
+  simulate blast dump.json -n shop --min-replicas 2
   simulate blast scenario.yaml --recover=false -o json
   simulate blast scenario.yaml --baseline main.json --fail-on radius,stranded
   simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -130,27 +148,34 @@ With --baseline, print the differences from a stored report instead, in the form
 				return err
 			}
 			f.merge(cmd, result.Scenario)
-			found, err := f.analyze(cmd, s, &in, result)
-			if err != nil {
-				return err
+			found, stopped := f.analyze(cmd, s, &in, result)
+			if found == nil {
+				return stopped
+			}
+			out.partial = result.Partial
+			if old != nil && stopped != nil {
+				return stopped // a part is not to be compared with a whole
 			}
 			if old != nil {
 				return base.write(s, &out, diff.NewBlast(old, found, version))
 			}
 			var judged [][]expect.Expectation
-			if out.has("html") { // the page also shows the steps' expectations
+			if out.has("html") && stopped == nil { // the page also shows the steps' expectations
 				if judged, err = judge(cmd, s, result); err != nil {
 					return err
 				}
 			}
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			if judged == nil {
+				judged = make([][]expect.Expectation, len(result.Steps))
+			}
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
 					page := run.New(result, judged, version).Page()
 					page.Data.Blast = found
 					return page.WriteHTML(w)
 				}
 				return blast.Formats.Write(w, found, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.register(cmd)
@@ -159,23 +184,12 @@ With --baseline, print the differences from a stored report instead, in the form
 	f.register(cmd)
 	base.register(cmd, blast.Kind)
 	out.register(cmd, append(blast.Formats.Names(), "html"))
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary, one line per step and level")
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, however many there are")
+	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, a line for each step and level, and why pods do not come back")
+	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, workload and pod, however many there are")
 	return cmd
 }
 
-// maxRecovered is the largest cluster, in nodes, whose recovery is simulated without being asked for.
-const maxRecovered = 1000
-
-// failuresOf fails the domains as the scenario says, for reports that also show failures. Large clusters, where recovery takes minutes,
-// leave recovery out.
-func failuresOf(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
-	f := failures{simultaneous: 1, mode: modes[0], worst: defaultWorst, recover: len(result.Initial.Nodes) <= maxRecovered}
-	f.merge(cmd, result.Scenario)
-	return f.analyze(cmd, s, in, result)
-}
-
-// analyze fails the domains after each step, or after the step asked for.
+// analyze fails the domains after each step, or after the step asked for. If it is interrupted, the report is on the steps done by then.
 func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
 	steps := result.Steps
 	if f.step != "" {
@@ -198,17 +212,36 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 	var all []blast.Blasted
 	for i := range steps {
 		blasted, err := f.after(cmd.Context(), result.Scenario, &steps[i], opts, bar)
-		if err != nil {
+		switch {
+		case interrupted(err) && i > 0:
+			result.Partial = fmt.Sprintf("interrupted after step %d of %d", i, len(steps))
+			return blast.New(result, all, opts, f.filter, f.recover, version), err
+		case interrupted(err) && f.recover:
+			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, of which it shows what is lost, and not what comes back", len(steps))
+			lossesOnly := *f
+			lossesOnly.recover = false
+			lost, again := lossesOnly.after(context.WithoutCancel(cmd.Context()), result.Scenario, &steps[i], opts, bar)
+			if again != nil {
+				return nil, again
+			}
+			return blast.New(result, []blast.Blasted{*lost}, opts, f.filter, false, version), err
+		case err != nil:
 			return nil, fmt.Errorf("step %q: %w", steps[i].Name, err)
 		}
 		all = append(all, *blasted)
 	}
-	return blast.New(result, all, opts, f.recover, version), nil
+	return blast.New(result, all, opts, f.filter, f.recover, version), nil
 }
 
 // after fails the domains after one step.
 func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, bar *progress) (*blast.Blasted, error) {
 	opts = present(step.State, opts)
+	if !f.filter.Empty() {
+		var err error
+		if opts.Only, err = f.filter.Select(step.State); err != nil { // which known let pass, since there are such workloads after another step
+			opts.Only = map[cluster.Ref]bool{}
+		}
+	}
 	analysis := &askblast.Analysis{}
 	if len(f.levels) == 0 || len(opts.Levels) > 0 {
 		var err error
@@ -218,7 +251,7 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	}
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
 	if f.recover {
-		progress := func(done, total int) { bar.update(step.Name, done, total) }
+		progress := func(done, total int) { bar.update("recovering after "+step.Name, done, total) }
 		if err := askblast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
 			return nil, err
 		}
@@ -234,11 +267,14 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	if err != nil {
 		return nil, asInput(err)
 	}
+	if opts.Only != nil {
+		risks.Workloads = slices.DeleteFunc(risks.Workloads, func(w risk.Workload) bool { return !opts.Only[w.Workload] })
+	}
 	blasted.Risk = blast.NewRisk(risks)
 	return blasted, nil
 }
 
-// known rejects levels that no node has, and quorums that no workload has, after any step. Each step then uses those it has.
+// known rejects levels that no node has, and filters and quorums that no workload has, after any step. Each step then uses those it has.
 func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askblast.Options) error {
 	var problems []error
 	for _, level := range opts.Levels {
@@ -248,6 +284,10 @@ func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askbl
 		})
 		problems = append(problems, problem)
 	}
+	problems = append(problems, everywhere(steps, func(state *cluster.State) error {
+		_, err := f.filter.Select(state)
+		return err
+	}))
 	for _, name := range opts.Quorum {
 		problem := everywhere(steps, func(state *cluster.State) error {
 			_, err := askblast.Quorums(state, []string{name})

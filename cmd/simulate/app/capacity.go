@@ -25,11 +25,12 @@ func newCapacity(s streams) *cobra.Command {
 	var step string
 	var out output
 	cmd := &cobra.Command{
-		Use:   "capacity [SCENARIO]",
+		Use:   "capacity [SCENARIO | MANIFEST...]",
 		Short: "Show how many more replicas fit, even if a zone or a node fails, and what the limit is",
 		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
-workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails. The report shows
-what keeps the next pod off every node, and where the free resources are.
+workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails, and the report shows
+whether the cluster is safe now, and which nodes it lacks if not. It also shows what keeps the next pod off every node, and where
+the free resources are. Of many workloads in a large cluster it only looks for some more, and lists the tightest first.
 
 Pods that no controller replaces after a failure, such as those of StatefulSets on unreachable nodes, need no room; the report
 counts them. HorizontalPodAutoscalers are ignored.`,
@@ -37,7 +38,6 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity scenario.yaml --workload deployment/web --survive zone
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(out.check(cmd), survive.check(cmd)); err != nil {
 				return err
@@ -47,7 +47,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				return err
 			}
 			state := result.Steps[len(result.Steps)-1].State
-			asked, wrong := askcapacity.Mixes(state, workloads, mixes)
+			asked, wrong := askcapacity.Mixes(state, inNamespace(in.namespace, workloads), mixes)
 			opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
 			if err := errors.Join(wrong, wrongLevels); err != nil {
 				return usage(cmd, "%s", err)
@@ -60,8 +60,12 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 			if err != nil {
 				return err
 			}
+			safety, err := askcapacity.Safe(cmd.Context(), result, opts)
+			if err != nil {
+				return err
+			}
 			bar.done()
-			found := capacity.New(result, answers, opts, version)
+			found := capacity.New(result, answers, safety, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return capacity.Formats.Write(w, found, format, opts)
 			})
@@ -69,12 +73,13 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
+	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that --workload names kind/name")
 	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name\n(repeatable; default every Deployment, ReplicaSet and StatefulSet)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
 	out.register(cmd, capacity.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the answers")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
 	flags.BoolVar(&out.opts.All, "all", false, "list every workload, however many there are")
 	return cmd
 }
@@ -93,14 +98,17 @@ func (i *input) runBase(cmd *cobra.Command, s streams, args []string, step strin
 	return simulation.Run(cmd.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: bar.update})
 }
 
-func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
+// stepsOf returns the names of the steps of a run.
+func stepsOf(s *scenario.Scenario) []string {
 	var names []string
-	if len(s.Workloads) > 0 || len(s.Steps) == 0 {
-		names = append(names, scenario.WorkloadsStep)
+	for _, step := range simulation.StepsOf(s) {
+		names = append(names, step.Name)
 	}
-	for _, known := range s.Steps {
-		names = append(names, known.Name)
-	}
+	return names
+}
+
+func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
+	names := stepsOf(s)
 	if step == "" || slices.Contains(names, step) {
 		return nil
 	}
@@ -117,7 +125,6 @@ func (f *survival) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.levels, "survive", nil, "topology `KEY` of which any one domain may fail, such as rack; region, zone and node are short names (repeatable)")
 	cmd.Flags().StringVar(&f.mode, "mode", "", "`MODE` in which nodes fail: "+strings.Join(modes, ", ")+"\n(default "+modes[0]+", or what the scenario says)")
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("survive", cobra.FixedCompletions([]string{"zone", "node", "region"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (f *survival) check(cmd *cobra.Command) error {

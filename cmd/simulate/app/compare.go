@@ -29,7 +29,7 @@ func newCompare(s streams) *cobra.Command {
 	var names []string
 	var out output
 	cmd := &cobra.Command{
-		Use:   "compare [SCENARIO]",
+		Use:   "compare [SCENARIO | MANIFEST...]",
 		Short: "Compare variants of a scenario, such as soft or hard rules, more replicas or another cluster",
 		Long: `Run a scenario and its variants, and compare what stays Pending, how many pods would move, how evenly workloads are spread, what
 the loss of a domain takes and leaves without a node, and what the nodes cost. Variants are defined in the scenario file, or
@@ -38,16 +38,16 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
   simulate compare scenario.yaml --rules none,soft,hard,spread --keys zone --keys node --workload deployment/web
   simulate compare scenario.yaml --rules soft --keys zone=100+node=50 --keys zone=50+node=100
   simulate compare --cluster nodes.yaml -f app.yaml --rules soft,hard -o markdown`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(cmd); err != nil {
 				return err
 			}
+			figures.workloads = inNamespace(in.namespace, figures.workloads)
 			made, err := rules.variants(cmd, figures.workloads)
 			if err != nil {
 				return err
 			}
-			patches := in.changes.patches // they make a variant
+			patches := inNamespace(in.namespace, in.changes.patches) // they make a variant
 			in.changes.patches = nil
 			loaded, err := in.load(cmd, s, args)
 			if err != nil {
@@ -105,6 +105,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 	in.registerChanges(cmd)
 	rules.register(cmd)
 	figures.register(cmd, true)
+	cmd.Flags().StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that are named kind/name")
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant in the scenario file (repeatable; default all)")
 	out.register(cmd, compare.Formats.Names())
 	return cmd
@@ -264,7 +265,7 @@ func (n *numbers) register(cmd *cobra.Command, recover bool) {
 	flags.StringArrayVar(&n.levels, "level", nil, "topology `KEY` whose domains are compared, such as rack; region, zone and node are short names (repeatable;\ndefault every level of the nodes)")
 	flags.StringVar(&n.step, "step", "", "the `STEP` after which the clusters are compared (default the last)")
 	flags.BoolVar(&n.recover, "recover", recover, "let the controllers and the scheduler replace the pods that each domain's loss takes, to see what comes back")
-	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level to recover, those whose loss takes the largest share of a workload; 0 for all")
+	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level to recover, those whose loss does most harm; 0 for all")
 }
 
 // options returns the options that the flags select, for changes to these workloads.

@@ -26,14 +26,15 @@ decided, which are newly Pending and why, and which failures take more. Reports 
 
 The exit code is 0 whatever differs. With --fail-on it is 3 if there are differences of these kinds:
   moved          a pod runs on another node (run)
-  pending        more pods are Pending after any step (run, blast)
+  pending        a workload has more Pending pods after any step (run, blast)
   expectations   an expectation is newly unmet (run)
-  radius         the blast radius of any level is larger (blast)
-  stranded       any failure leaves more pods stranded (blast)
+  radius         a workload of several replicas loses more beyond an even spread, or has one replica left (blast)
+  stranded       a failure leaves more pods of a workload stranded than any did before (blast)
   any            anything differs (run, blast)
 
-Steps are matched by name. Different versions, ties, feature gates or clusters are reported, but do not count as
-differences.`,
+A blast radius that is larger only because there are more replicas is shown, but is not worse: no placement would lose fewer.
+Steps are matched by name; one that is new is compared with nothing. Different versions, ties, feature gates or clusters are
+reported, but do not count as differences.`,
 		Example: `  simulate diff old.json new.json
   simulate run scenario.yaml -o json | simulate diff main.json - --fail-on pending,expectations
   simulate diff old.json new.json -o markdown --fail-on any`,

@@ -20,13 +20,14 @@ func newDrain(s streams) *cobra.Command {
 	var out output
 	options := node.DrainOptions{IgnoreDaemonSets: true}
 	cmd := &cobra.Command{
-		Use:   "drain [SCENARIO] node/NAME...",
+		Use:   "drain [SCENARIO | MANIFEST...] node/NAME...",
 		Short: "Show what kubectl drain would do to nodes, and whether it finishes",
 		Long: `Run a scenario to its end, then drain nodes as kubectl drain --ignore-daemonsets does: cordon them all, and evict their pods
 node by node in the order given. If the drain does not finish, look for an order that does.`,
 		Example: `  simulate drain scenario.yaml node/worker2
   simulate drain dump.json node/worker1 node/worker2 --delete-emptydir-data
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
+		ValidArgsFunction: completeTargets([]string{"Node"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(cmd); err != nil {
 				return err
@@ -65,19 +66,17 @@ node by node in the order given. If the drain does not finish, look for an order
 	return cmd
 }
 
-// drainArguments separates the nodes from the scenario, which comes first if given.
+// drainArguments separates the nodes from the scenario.
 func drainArguments(cmd *cobra.Command, args []string) (scenarios, nodes []string, err error) {
-	for _, arg := range args {
-		kind, name, err := scenario.ParseTarget(arg)
-		switch {
-		case err == nil && kind == "Node" && slices.Contains(nodes, name):
-			return nil, nil, usage(cmd, "%s is given twice", arg)
-		case err == nil && kind == "Node":
-			nodes = append(nodes, name)
-		case len(scenarios)+len(nodes) > 0:
-			return nil, nil, usage(cmd, "%q is not a node; give nodes as node/NAME, after the scenario", arg)
+	targets, scenarios := targetsAmong(args)
+	for _, target := range targets {
+		switch kind, name, _ := scenario.ParseTarget(target); {
+		case kind != "Node":
+			return nil, nil, usage(cmd, "%q is not a node; give nodes as node/NAME", target)
+		case slices.Contains(nodes, name):
+			return nil, nil, usage(cmd, "%s is given twice", target)
 		default:
-			scenarios = append(scenarios, arg)
+			nodes = append(nodes, name)
 		}
 	}
 	if len(nodes) == 0 {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	v1 "k8s.io/api/core/v1"
 
 	askexplain "github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -15,6 +14,9 @@ import (
 	"github.com/faultline/faultline/pkg/report/explain"
 	"github.com/faultline/faultline/pkg/scenario"
 )
+
+// explainKinds are the kinds whose pods are explained.
+var explainKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"}
 
 // explainPods is how many pods of a workload are explained by default.
 const explainPods = 5
@@ -26,15 +28,16 @@ func newExplain(s streams) *cobra.Command {
 	var out output
 	var narrative bool
 	cmd := &cobra.Command{
-		Use:   "explain KIND/NAME [SCENARIO]",
+		Use:   "explain TYPE/NAME [SCENARIO | MANIFEST...]",
 		Short: "Show why pods are where they are, or Pending, and what would change that",
 		Long: `Run a scenario and show, for a pod or the pods of a workload, what every plugin decided about every node, which rule gave which
 points, the smallest changes that would have sent the pod elsewhere, what each of its rules does, and which single change would
 place a Pending pod. Each of these changes was run on the real scheduler.`,
 		Example: `  simulate explain deploy/lorem-ipsum-deployment --step soft-region-3
-  simulate explain pod/web-3 scenario.yaml --node worker-2
+  simulate explain pod web-3 scenario.yaml --node worker-2
   simulate explain pod/web-3 scenario.yaml --narrative
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
+		ValidArgsFunction: completeTargets(explainKinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(cmd); err != nil {
 				return err
@@ -48,6 +51,9 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 			}
 			loaded, err := in.load(cmd, s, scenarios)
 			if err != nil {
+				return err
+			}
+			if err := knownStep(cmd, loaded, of.Step); err != nil {
 				return err
 			}
 			if !out.opts.All {
@@ -81,7 +87,7 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&of.Namespace, "namespace", "n", v1.NamespaceDefault, "`NAMESPACE` of the pod or workload")
+	flags.StringVarP(&of.Namespace, "namespace", "n", "", "`NAMESPACE` of the pod or workload (default the only one that has it)")
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
@@ -92,33 +98,28 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 
 // explainArguments separates the target from the scenario, in either order.
 func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question) (scenarios []string, err error) {
-	for _, arg := range args {
-		kind, name, err := scenario.ParseTarget(arg)
-		switch {
-		case err != nil:
-			scenarios = append(scenarios, arg)
-		case of.Kind != "":
-			return nil, usage(cmd, "got both %s and %s; give one pod or workload", strings.ToLower(of.Kind)+"/"+of.Name, arg)
-		default:
-			of.Kind, of.Name = kind, name
-		}
-	}
+	targets, scenarios := targetsAmong(args)
 	switch {
-	case of.Kind == "" && len(scenarios) > 0:
+	case len(targets) > 1:
+		return nil, usage(cmd, "got both %s and %s; give one pod or workload", targets[0], targets[1])
+	case len(targets) == 1:
+		of.Kind, of.Name, err = scenario.ParseTarget(targets[0])
+		return scenarios, err
+	case len(scenarios) > 0:
 		_, _, err := scenario.ParseTarget(scenarios[0])
 		return nil, usage(cmd, "nothing to explain: %s", err)
-	case of.Kind == "":
-		return nil, usage(cmd, "nothing to explain; name a pod or a workload as kind/name, for example pod/web-0")
-	case len(scenarios) > 1:
-		return nil, usage(cmd, "got %d scenarios; give at most one", len(scenarios))
 	}
-	return scenarios, nil
+	return nil, usage(cmd, "nothing to explain; name a pod or a workload as kind/name, for example pod/web-0")
 }
 
-// nothingToExplain says that there is no such pod, and which workloads there are.
+// nothingToExplain says that there is no such pod, and which have similar names, or which workloads there are.
 func nothingToExplain(missing *askexplain.NotFoundError) string {
-	if len(missing.Steps) > 0 {
-		return missing.Error()
+	if len(missing.Like) > 0 {
+		var like []string
+		for _, ref := range missing.Like {
+			like = append(like, cluster.Argument(ref.Namespace, ref.String()))
+		}
+		return missing.Error() + "; " + scenario.Choices(cluster.Argument(missing.Question.Namespace, missing.Question.String()), like)
 	}
 	if len(missing.Workloads) == 0 {
 		return missing.Error() + ", or at any other pod; give a step that places pods"

@@ -23,7 +23,7 @@ func newExport(s streams) *cobra.Command {
 	var step, format, side string
 	var results bool
 	cmd := &cobra.Command{
-		Use:   "export [SCENARIO]",
+		Use:   "export [SCENARIO | MANIFEST...]",
 		Short: "Export a cluster to kube-scheduler-simulator",
 		Long: `Run a scenario and write the cluster after its last step, or after --step, as a snapshot that
 kube-scheduler-simulator imports, or write its pods as manifests. To read such a snapshot, give it to --cluster or -f.
@@ -34,7 +34,6 @@ goes to the --side-file.`,
 		Example: `  simulate export scenarios/kind-walkthrough --step weighted-2 > snapshot.json
   simulate export scenarios/kind-walkthrough --results -o pods > pods.yaml
   simulate run --cluster snapshot.json -f deployment.yaml`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !slices.Contains(exportFormats, format):

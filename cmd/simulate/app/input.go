@@ -2,7 +2,12 @@ package app
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
@@ -24,10 +29,11 @@ type input struct {
 	ties            string
 	arrivals        string
 	seed            uint64
+	namespace       string // of the workloads that flags name
 	explain         bool
 	strict          bool
 	plain           bool
-	assume          bool             // make up nodes if none are given
+	nodes           *nodes           // nil for a command that takes only scenarios
 	depth           *placement.Depth // how much of each pod's scheduling cycle to keep
 	changes         changes
 	operators       operators
@@ -38,6 +44,8 @@ func (i *input) register(cmd *cobra.Command) {
 	flags.StringArrayVar(&i.cluster, "cluster", nil, "read nodes, and what else is there at the start, from this `FILE`, folder or glob, or - for standard input:\n"+
 		"Node objects, a kind configuration, a kubectl dump, a snapshot (repeatable)")
 	flags.StringArrayVarP(&i.files, "filename", "f", nil, "read objects to apply from this `FILE`, folder or glob, or - for standard input (repeatable)")
+	i.nodes = &nodes{}
+	i.nodes.register(cmd)
 	i.registerConfiguration(cmd)
 }
 
@@ -88,7 +96,7 @@ func (i *input) record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 }
 
 // load reads the scenario that the arguments and flags name: a scenario file or folder, objects from flags, or, without either, the kind
-// walkthrough. A file of Kubernetes objects in place of a scenario is read as with -f.
+// walkthrough. Manifests in place of a scenario are read as with -f.
 func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
 	var problems []error
 	if !slices.Contains([]string{"", "upstream", "random"}, i.ties) {
@@ -100,8 +108,11 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	loaded, err := i.read(cmd, s, args)
-	if err != nil {
+	loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, s, args) })
+	switch {
+	case interrupted(err):
+		return nil, err
+	case err != nil:
 		return nil, asInput(err)
 	}
 	if i.ties != "" {
@@ -116,32 +127,105 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 		}
 		loaded.Ties.Seed = i.seed
 	}
+	i.changes.patches = inNamespace(i.namespace, i.changes.patches)
+	if i.changes.restart != "" {
+		i.changes.restart = inNamespace(i.namespace, []string{i.changes.restart})[0]
+	}
 	return i.changes.apply(cmd, loaded)
 }
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
-	byFlags := len(i.cluster)+len(i.files) > 0
-	opts := loader.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Assume: i.assume, Strict: i.strict, Plain: i.plain}
+	bar := newProgress(s.err)
+	bar.unit = "MB"
+	defer bar.done()
+	opts := loader.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Strict: i.strict, Plain: i.plain, FS: reading{bar}}
 	var err error
 	if opts.Operators, err = i.operators.options(); err != nil {
 		return nil, err
 	}
+	var asked string
+	if i.nodes != nil {
+		if opts.Nodes, err = i.nodes.options(cmd); err != nil {
+			return nil, err
+		}
+		asked = strings.Join(opts.Nodes.Flags, ", ")
+	}
+	manifests, err := manifestsAmong(cmd, opts.FS, args)
+	if err != nil {
+		return nil, err
+	}
+	files := slices.Concat(i.files, manifests)
 	switch {
-	case len(args) > 0 && byFlags:
+	case len(args) > len(manifests) && len(i.cluster)+len(i.files) > 0:
 		return nil, usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
-	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(i.files, manifest.Stdin):
+	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(files, manifest.Stdin):
 		return nil, usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
-	case byFlags:
-		return loader.FromFiles(s.in, i.cluster, i.files, opts)
-	case len(args) == 0:
+	case len(i.cluster)+len(files) > 0:
+		return loader.FromFiles(s.in, i.cluster, files, opts)
+	case len(args) == 0 && asked == "":
 		return loader.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
+	case len(args) == 0:
+		return nil, usage(cmd, "%s: no manifests are given that need nodes; give some with -f", asked)
 	}
 	loaded, err := loader.Load(args[0], opts)
-	var foreign *loader.ForeignError
-	if errors.As(err, &foreign) && foreign.File == args[0] {
-		return loader.FromFiles(s.in, nil, args, opts)
+	if err == nil && asked != "" {
+		return nil, usage(cmd, "%s: a scenario has nodes of its own; change its cluster, or give manifests in its place", asked)
 	}
 	return loaded, err
+}
+
+// manifestsAmong returns the arguments that are manifests: all of them, or none if one names a scenario. A single argument of which that
+// cannot be said is read as a scenario, which says what is wrong with it.
+func manifestsAmong(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, error) {
+	var scenarios, manifests []string
+	var problems []error
+	for _, arg := range args {
+		isScenario, isManifests := loader.Holds(fsys, arg)
+		_, err := os.Stat(arg)
+		switch {
+		case isManifests || len(args) > 1 && !isScenario && err == nil:
+			manifests = append(manifests, arg)
+		case len(args) > 1 && !isScenario:
+			problems = append(problems, fmt.Errorf("%s: no such file or folder; give manifests, or one scenario", arg))
+		default:
+			scenarios = append(scenarios, arg)
+		}
+	}
+	switch {
+	case len(problems) > 0:
+		return nil, errors.Join(problems...)
+	case len(scenarios) > 1:
+		return nil, usage(cmd, "got %d scenarios; give at most one", len(scenarios))
+	case len(scenarios) == 1 && len(manifests) > 0:
+		return nil, usage(cmd, "%s is a scenario, and %s is not; give one scenario, or manifests alone", scenarios[0], manifests[0])
+	}
+	return manifests, nil
+}
+
+// targetsAmong separates the objects that arguments name, as TYPE/NAME or as TYPE and NAME, from the scenario or the manifests. What is called
+// like a type is a file where no name follows, such as web.yaml; in doubt it is given as ./TYPE.
+func targetsAmong(args []string) (targets, files []string) {
+	for i := 0; i < len(args); i++ {
+		target := args[i]
+		_, _, err := scenario.ParseTarget(target)
+		if err != nil && i+1 < len(args) && !isManifest(args[i+1]) {
+			target += "/" + args[i+1]
+			if _, _, err = scenario.ParseTarget(target); err == nil {
+				i++
+			}
+		}
+		if err == nil {
+			targets = append(targets, target)
+		} else {
+			files = append(files, args[i])
+		}
+	}
+	return targets, files
+}
+
+// isManifest reports whether a word is the name of a file rather than of an object.
+func isManifest(word string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(word))
 }
 
 // asInput marks an error as wrong input.

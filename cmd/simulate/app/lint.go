@@ -13,13 +13,13 @@ import (
 )
 
 func newLint(s streams) *cobra.Command {
-	in := input{assume: true}
+	var in input
 	var chosen asklint.Options
 	var failOn string
 	var listed bool
 	var out output
 	cmd := &cobra.Command{
-		Use:   "lint [SCENARIO]",
+		Use:   "lint [SCENARIO | MANIFEST...]",
 		Short: "Find rules that do not do what they say",
 		Long: `Find rules that do not do what they say, such as selectors that miss their own pods, hard rules that cannot be met, and rollouts
 that would never finish. Some checks read the rules and the nodes. Others run the scenario, and again without a rule or with a
@@ -32,7 +32,6 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
   simulate lint --cluster nodes.yaml -f app.yaml --fail-on warning
   helm template app ./chart | simulate lint --cluster nodes.yaml -f - -o sarif
   simulate lint --list`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(cmd); err != nil {
 				return err
@@ -50,34 +49,46 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 			if err != nil {
 				return err
 			}
+			if err := knownNamespace(cmd, result, in.namespace); err != nil {
+				return err
+			}
 			bar := newProgress(s.err)
 			bar.unit = "workloads"
 			defer bar.done()
 			chosen.Progress = func(done, total int) { bar.update("checks", done, total) }
-			linted, err := asklint.Run(cmd.Context(), result, chosen)
-			if err != nil {
-				return err
+			linted, stopped := asklint.Run(cmd.Context(), result, chosen)
+			if linted == nil {
+				return stopped
 			}
+			out.partial = result.Partial
 			bar.done()
+			if in.namespace != "" {
+				linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != in.namespace })
+				linted.Ignored = slices.DeleteFunc(linted.Ignored, func(i asklint.Ignored) bool { return i.Object.Namespace != in.namespace })
+			}
 			found := lint.New(linted, version)
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return lint.Formats.Write(w, found, format, opts)
 			})
-			if err == nil && found.Fails(failOn) {
+			switch {
+			case err != nil:
+				return err
+			case stopped == nil && found.Fails(failOn):
 				return errUnmet
 			}
-			return err
+			return stopped
 		},
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
+	flags.StringVarP(&in.namespace, "namespace", "n", "", "show only what is found in objects of this `NAMESPACE`")
 	flags.StringSliceVar(&chosen.Only, "only", nil, "run only these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "skip these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
 	flags.BoolVar(&listed, "list", false, "list all checks, and run none")
 	out.register(cmd, lint.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, on one line")
-	flags.BoolVar(&out.opts.All, "all", false, "also list the ignored findings")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, and how many findings each check has")
+	flags.BoolVar(&out.opts.All, "all", false, "list every finding, those ignored included")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"only", "disable"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(checks(), cobra.ShellCompDirectiveNoFileComp))

@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -48,6 +50,7 @@ type output struct {
 	reports []string
 	opts    report.Options
 	formats []string
+	partial string // how far an interrupted command came
 }
 
 func (o *output) register(cmd *cobra.Command, formats []string) {
@@ -55,6 +58,11 @@ func (o *output) register(cmd *cobra.Command, formats []string) {
 	cmd.Flags().StringVarP(&o.format, "output", "o", formats[0], "output `FORMAT`: "+strings.Join(formats, ", "))
 	cmd.Flags().StringArrayVar(&o.reports, "report", nil, "also write the report to a file, as `FORMAT=FILE`, for example html=out.html (repeatable)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	var files []string
+	for _, format := range formats {
+		files = append(files, format+"=")
+	}
+	_ = cmd.RegisterFlagCompletionFunc("report", cobra.FixedCompletions(files, cobra.ShellCompDirectiveNoSpace))
 }
 
 // check rejects unknown formats, and options that exclude each other.
@@ -141,10 +149,21 @@ func (o *output) has(format string) bool {
 
 // write renders the report in each format asked for. No file is written before all are rendered, and each is replaced as a whole.
 func (o *output) write(s streams, render func(w io.Writer, format string, opts report.Options) error) error {
+	if o.partial != "" {
+		whole := render
+		render = func(w io.Writer, format string, opts report.Options) error {
+			if slices.Contains([]string{"text", "wide", "markdown"}, format) {
+				if _, err := fmt.Fprintf(w, "Partial: %s\n\n", o.partial); err != nil {
+					return err
+				}
+			}
+			return whole(w, format, opts)
+		}
+	}
 	rendered := make([]bytes.Buffer, len(o.reports))
 	for i, given := range o.reports {
 		format, _, _ := strings.Cut(given, "=")
-		if err := render(&rendered[i], format, report.Options{}); err != nil {
+		if err := render(&rendered[i], format, report.Options{Width: defaultWidth}); err != nil {
 			return err
 		}
 	}
@@ -156,5 +175,24 @@ func (o *output) write(s streams, render func(w io.Writer, format string, opts r
 	}
 	opts := o.opts
 	opts.Color = isTerminal(s.out) && os.Getenv("NO_COLOR") == ""
+	if o.format != "wide" {
+		opts.Width = width(s.out)
+	}
 	return render(s.out, o.format, opts)
+}
+
+// defaultWidth is how many characters a line of text has where there is no terminal.
+const defaultWidth = 100
+
+// width is how many characters a line of text may have: COLUMNS, the terminal's, or the default.
+func width(out io.Writer) int {
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return columns
+	}
+	if file, ok := out.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return defaultWidth
 }

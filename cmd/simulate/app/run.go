@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,12 +27,14 @@ func newRun(s streams) *cobra.Command {
 	var out output
 	var base baseline
 	var every outcomes
+	var onPage pageFailures
 	var verbose bool
 	cmd := &cobra.Command{
-		Use:   "run [SCENARIO]",
+		Use:   "run [SCENARIO | MANIFEST...]",
 		Short: "Run a scenario, or place the pods of files on a cluster",
 		Long: `Run a scenario step by step, or place the pods of files on a cluster, and report where each pod goes, which pods stay
-Pending, and why. The default is the kind walkthrough of inter-pod anti-affinity.
+Pending, and why. The default is the kind walkthrough of inter-pod anti-affinity. Manifests that come without nodes are placed
+on nodes that --nodes, --zones, --cpu and --memory describe, by default nine in three zones.
 
 With --baseline, print the differences from a stored report instead, in the formats of simulate diff. The exit code is then 3
 only if --fail-on asks for it: an expectation that is unmet in both reports is not a difference.
@@ -40,6 +43,8 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 ` + strings.Join(outcome.Formats.Names(), ", ") + `. Expectations are then not checked.`,
 		Example: `  simulate run
   simulate run scenarios/kind-walkthrough
+  simulate run -f app.yaml --nodes 9 --zones 3 --cpu 8 --memory 32Gi
+  simulate run deployment.yaml service.yaml --kind-name affinity
   simulate run --cluster kind-config.yaml -f deployment.yaml
   simulate run scenario.yaml --outcomes exact
   simulate run scenario.yaml --trials 1000 --arrivals random
@@ -47,8 +52,10 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
   helm template x ./chart | simulate run --cluster nodes.yaml -f -
   ` + kubectlGet + ` |
     simulate run --cluster - -f extra.yaml`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := onPage.check(cmd, &out); err != nil {
+				return err
+			}
 			if every.asked(cmd) {
 				return every.run(cmd, s, &in, args, &out)
 			}
@@ -56,26 +63,43 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			if err != nil {
 				return err
 			}
-			result, err := in.run(cmd, s, args)
-			if err != nil {
-				return err
+			result, stopped := in.run(cmd, s, args)
+			if result == nil {
+				return stopped
 			}
 			if verbose {
 				cycles := result.Cycles
 				fmt.Fprintf(s.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
 					words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
 			}
-			judged, err := judge(cmd, s, result)
-			if err != nil {
+			if err := knownNamespace(cmd, result, in.namespace); err != nil {
 				return err
 			}
-			found := run.New(result, judged, version)
+			judged, err := judge(cmd, s, result)
+			if interrupted(err) { // the placements are known
+				stopped, judged = err, make([][]expect.Expectation, len(result.Steps))
+				if result.Partial == "" {
+					result.Partial = "interrupted before the expectations were checked"
+				}
+			} else if err != nil {
+				return err
+			}
+			out.partial = result.Partial
+			shown := result
+			if in.namespace != "" {
+				shown = result.In(in.namespace)
+				shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+in.namespace+" alone.")
+			}
+			found := run.New(shown, judged, version)
+			if old != nil && stopped != nil {
+				return stopped // a part is not to be compared with a whole
+			}
 			if old != nil {
 				return base.write(s, &out, diff.New(old, found, version))
 			}
 			page := found.Page()
-			if out.has("html") {
-				failures, err := failuresOf(cmd, s, &in, result)
+			if out.has("html") && stopped == nil {
+				failures, err := onPage.of(cmd, s, &in, result)
 				if err != nil {
 					return err
 				}
@@ -92,29 +116,36 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			if err != nil {
 				return err
 			}
-			if !found.Met() {
+			if stopped == nil && !found.Met() {
 				return errUnmet
 			}
-			return nil
+			return stopped
 		},
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
+	cmd.Flags().StringVarP(&in.namespace, "namespace", "n", "", "show only the pods of this `NAMESPACE`, in which are the workloads of --patch and --restart, too")
 	base.register(cmd, run.Kind)
 	every.register(cmd)
+	onPage.register(cmd)
 	out.register(cmd, run.Formats.Names())
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print one line per step")
+	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary, one line per step")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 
-// run runs the scenario that the arguments and flags name, and shows its progress.
+// run runs the scenario that the arguments and flags name, and shows its progress. Of an interrupted run the result has the first steps, if any.
 func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.Result, error) {
 	loaded, err := i.load(cmd, s, args)
 	if err != nil {
 		return nil, err
+	}
+	if step := cmd.Flags().Lookup("step"); step != nil {
+		if err := knownStep(cmd, loaded, step.Value.String()); err != nil {
+			return nil, err
+		}
 	}
 	bar := newProgress(s.err)
 	defer bar.done()
@@ -131,13 +162,6 @@ func judge(cmd *cobra.Command, s streams, result *simulation.Result) ([][]expect
 	bar.unit = "failures"
 	defer bar.done()
 	return expect.Judge(cmd.Context(), result, bar.update)
-}
-
-func atMostOne(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usage(cmd, "got %d scenarios; give at most one", len(args))
-	}
-	return nil
 }
 
 // isTerminal reports whether the writer is a terminal.

@@ -22,12 +22,13 @@ func newSize(s streams) *cobra.Command {
 	var out output
 	var opts capacity.SizeOptions
 	cmd := &cobra.Command{
-		Use:   "size [SCENARIO]",
+		Use:   "size [SCENARIO | MANIFEST...]",
 		Short: "Find the fewest or cheapest nodes that fit everything, even if a zone fails",
 		Long: `Find how many nodes of each group a scenario needs, so that every pod has a node after its last step and, with --survive, comes
 back when any one domain of the level fails. A group is the nodes of the cluster that differ only in their names and places in
 the topology; the cluster needs just one node of each group in each of its zones. The number is the same in all zones of a
-group, unless --free is given. Control planes stay as they are.
+group, unless --free is given. Control planes and cordoned nodes stay as they are. Pods that no number of nodes places, or brings back,
+are set aside with the reason.
 
 If all nodes have prices (the annotation faultline.dev/price-per-hour, or pricePerHour of a synthetic node group), size finds the
 cheapest nodes, otherwise the fewest. The report shows what goes wrong with one node fewer. Pods that are already bound, such as
@@ -35,7 +36,6 @@ those of a dump, are placed again.`,
 		Example: `  simulate size scenario.yaml
   simulate size scenario.yaml --survive zone --group worker
   simulate size --cluster one-of-each.yaml -f app.yaml --survive zone --free -o json`,
-		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(out.check(cmd), survive.check(cmd)); err != nil {
 				return err
@@ -62,6 +62,7 @@ those of a dump, are placed again.`,
 			if opts.Options, err = survive.options(nodes, loaded); err != nil {
 				return usage(cmd, "%s", err)
 			}
+			opts.Less = !cmd.Flags().Changed("tries")
 			bar := newProgress(s.err)
 			bar.unit = "clusters"
 			defer bar.done()
@@ -84,10 +85,10 @@ those of a dump, are placed again.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes to resize, leaving the others alone (repeatable; default all)")
 	flags.BoolVar(&opts.Free, "free", false, "let the number of nodes of a group differ from zone to zone")
-	flags.IntVar(&opts.Most, "tries", defaultTries, "maximum `NUMBER` of clusters to try")
+	flags.IntVar(&opts.Most, "tries", defaultTries, "maximum `NUMBER` of clusters to try\n(default 300, or fewer on a large cluster)")
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
 	out.register(cmd, size.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the answer")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
 	return cmd
 }

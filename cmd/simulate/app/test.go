@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/faultline/faultline/pkg/words"
@@ -33,6 +35,7 @@ type tests struct {
 	junit   string
 	update  bool
 	plain   bool
+	partial string // how far it came that was interrupted
 }
 
 func newTest(s streams) *cobra.Command {
@@ -58,22 +61,33 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 			if err != nil {
 				return asInput(err)
 			}
-			tested, err := t.load(files, pattern)
+			all, err := t.load(files, pattern)
 			if err != nil {
 				return asInput(err)
 			}
-			if err := t.test(cmd, s, tested); err != nil {
+			if err := t.test(cmd, s, all); err != nil {
 				return err
 			}
+			stopped := context.Cause(cmd.Context())
+			if ready := len(all); stopped != nil {
+				all = slices.DeleteFunc(all, func(one *tested) bool { return interrupted(one.Err) })
+				if len(all) == 0 {
+					return stopped
+				}
+				t.partial = fmt.Sprintf("interrupted after %d of %s", len(all), words.Count(ready, "scenario"))
+			}
 			if t.junit != "" {
-				if err := writeJUnit(t.junit, tested); err != nil {
+				if err := writeJUnit(t.junit, all); err != nil {
 					return err
 				}
 			}
-			if _, err := io.WriteString(s.out, t.text(tested)); err != nil {
+			if _, err := io.WriteString(s.out, t.text(all)); err != nil {
 				return err
 			}
-			return conclude(tested)
+			if stopped != nil {
+				return stopped
+			}
+			return conclude(all)
 		},
 	}
 	cmd.Flags().StringVar(&t.run, "run", "", "run only scenarios whose path or name matches this `REGEXP`")
@@ -186,7 +200,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 	bar := newProgress(s.err)
 	bar.unit = "scenarios"
 	defer bar.done()
-	outcomes := gate.Test(cmd.Context(), cases, func(done int) { bar.update("test", done, len(cases)) })
+	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(done int) { bar.update("test", done, len(cases)) })
 	for i, one := range ready {
 		if one.Outcome = outcomes[i]; one.Err != nil {
 			one.status = exitFailed
@@ -212,7 +226,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 func writeJUnit(file string, all []*tested) error {
 	var scenarios []run.Tested
 	for _, one := range all {
-		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err})
+		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err, Took: one.Took})
 	}
 	var out bytes.Buffer
 	if err := run.WriteJUnit(&out, scenarios); err != nil {
@@ -230,6 +244,9 @@ func (t *tests) text(all []*tested) string {
 	width := 0
 	for _, one := range all {
 		width = max(width, len(one.path))
+	}
+	if t.partial != "" {
+		fmt.Fprintf(&out, "Partial: %s\n\n", t.partial)
 	}
 	var failed []string
 	for _, one := range all {

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/verify"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
@@ -47,10 +48,17 @@ they were, from their scheduling until their deletion.`,
 				return err
 			}
 			opts.Dump = true
-			loaded, err := loader.FromFiles(s.in, args, nil, opts)
-			if err != nil {
+			reader := newProgress(s.err)
+			reader.unit, opts.FS = "MB", reading{reader}
+			defer reader.done()
+			loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, args, nil, opts) })
+			switch {
+			case interrupted(err):
+				return err
+			case err != nil:
 				return asInput(err)
 			}
+			reader.done()
 			// Earlier dumps are admitted as this one is.
 			if err := sched.SetFeatureGates(loaded.Config.FeatureGates()); err != nil {
 				return err
@@ -61,7 +69,7 @@ they were, from their scheduling until their deletion.`,
 			}
 			bar := newProgress(s.err)
 			defer bar.done()
-			result, err := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: func(done, total int) { bar.update("replay", done, total) }})
+			result, err := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: func(done, total int) { bar.update("placing again", done, total) }})
 			if errors.Is(err, askverify.ErrNothing) || errors.Is(err, askverify.ErrForeign) {
 				return asInput(err)
 			}
@@ -89,7 +97,7 @@ they were, from their scheduling until their deletion.`,
 	registerPlain(cmd, &opts.Plain)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the pods with more than one feasible node are on one of the best")
 	out.register(cmd, verify.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict")
+	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
 	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
 	return cmd
 }

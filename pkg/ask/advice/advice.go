@@ -64,6 +64,8 @@ type Candidate struct {
 	// Stuck says what a rollout waits for with the present strategy, if the patch sets another.
 	Stuck string `json:"stuck,omitempty"`
 	whatif.Found
+	// OwnMoved is the number of moved pods that are the workload's own.
+	OwnMoved int `json:"ownMoved"`
 	// OwnPending is the number of Pending pods of the workload itself, and Why the scheduler's message about the first.
 	OwnPending int    `json:"ownPending"`
 	Why        string `json:"why,omitempty"`

@@ -54,7 +54,8 @@ func (c *Candidate) figures() []goal {
 	}
 	for i := range c.Levels {
 		level := &c.Levels[i]
-		if stranded, looked := level.Stranded(); looked {
+		// Numbers of what was looked at in part, in other domains for each candidate, do not compare.
+		if stranded, looked := level.Stranded(); looked && !level.Partly() {
 			goals = append(goals, goal{"stranded by the loss of a " + domain(level.TopologyKey), float64(stranded)})
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // confidence is the level of the intervals.
@@ -31,6 +32,7 @@ type runs struct {
 	opts     *Options
 	workload cluster.Object // after the last step
 	result   *simulation.Result
+	large    bool       // in work, so that some runs are left out
 	vary     sync.Mutex // guards the maker
 	maker    *variant.Maker
 }
@@ -58,13 +60,13 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	var later []proposal
 	var leftOut []string
 	all := proposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil)
-	large := len(all)*r.pods() > largeWork
+	r.large = len(all)*r.pods() > largeWork
 	for _, p := range all {
 		switch {
-		case large && slices.ContainsFunc(p.by, func(by rule.Apart) bool { return by.MaxSkew > 1 }):
+		case r.large && slices.ContainsFunc(p.by, func(by rule.Apart) bool { return by.MaxSkew > 1 }):
 			leftOut = append(leftOut, p.name+": not run, since the cluster is large")
 			continue
-		case large && p.plain != "":
+		case r.large && p.plain != "":
 			later = append(later, p)
 			continue
 		}
@@ -92,6 +94,9 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 
 // largeWork is the number of placements, of all candidates together, above which some runs are left out.
 const largeWork = 20_000
+
+// largeWorst is how many domains of a level are then looked at, those with the most pods of the workload.
+const largeWorst = 10
 
 // pods returns the number of pods of the cluster after the last step.
 func (r *runs) pods() int { return len(r.result.Steps[len(r.result.Steps)-1].State.Pods) }
@@ -238,9 +243,18 @@ func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error
 	}
 	last := &result.Steps[len(result.Steps)-1]
 	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
-	looked.Recover, looked.Worst = looked.Levels, metric.DefaultWorst
+	looked.Worst = metric.DefaultWorst
+	if r.large {
+		looked.Worst = largeWorst
+	}
 	if worst := r.scenario.Failures.Worst; worst != nil {
 		looked.Worst = *worst
+	}
+	for _, key := range looked.Levels {
+		// Where the only domain is lost, nothing comes back, whatever the rule.
+		if domains, _ := topology.Domains(last.State.Nodes, key); len(domains) > 1 {
+			looked.Recover = append(looked.Recover, key)
+		}
 	}
 	metrics, err := metric.Of(ctx, world, t.scenario, last.State, looked)
 	if err != nil {
@@ -251,6 +265,7 @@ func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error
 	}
 	before := r.result.Steps[len(r.result.Steps)-1].State
 	t.Found = whatif.Found{Metrics: *metrics, Moved: metric.Moved(before, last.State)}
+	t.OwnMoved = metric.MovedOf(before, last.State, func(owner cluster.Ref) bool { return owner == r.owner })
 	owner := last.State.Owners()
 	t.OwnPending, t.Why = 0, ""
 	for _, pending := range last.Pending {

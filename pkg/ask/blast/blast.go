@@ -27,8 +27,10 @@ type Options struct {
 	Quorum []string
 	// Mode is how the nodes fail.
 	Mode node.FailureMode
-	// Worst limits recovery to that many of the worst failures of each level; 0 means all.
+	// Worst limits recovery to that many of the worst failures of each level, as Harm compares them; 0 means all.
 	Worst int
+	// Only are the workloads that are reported, as Filter.Select returns them; nil means all. What fails does not depend on it.
+	Only map[cluster.Ref]bool
 	// Record, if set, returns how much of the replacements' scheduling cycles to keep; see simulation.World. It is called on several
 	// goroutines.
 	Record func(owner cluster.Ref, pod *v1.Pod) *placement.Depth
@@ -40,6 +42,9 @@ const QuorumAnnotation = "faultline.dev/quorum"
 // Analysis is what failures take, by level.
 type Analysis struct {
 	Levels []Level
+	// Single are the workloads with one running replica, in order of arrival. Whatever domain it is in takes all of them, and no placement
+	// can change that.
+	Single []cluster.Ref
 }
 
 type Level struct {
@@ -55,6 +60,10 @@ type Level struct {
 	// Radius is the largest share of any workload that one of the failures takes. Ties go to the larger number of lost pods, then to the
 	// first workload by namespace, kind and name, then to the first domains. It is empty if nothing is lost.
 	Radius Radius
+	// Replicated is the radius among the workloads of two or more replicas.
+	Replicated Radius
+	// Excess is the loss that is furthest beyond what an even spread would lose; empty if none is beyond it.
+	Excess Excess
 	// Shares are the largest shares of any workload that each failure takes, 0 if none, in ascending order: their distribution over all
 	// failures. Mean is their mean. If Search is set they are unknown: nil and 0.
 	Shares []float64
@@ -69,6 +78,17 @@ type Radius struct {
 	Domains        []string
 	Lost, Replicas int
 }
+
+// Excess is what a failure takes of a workload beyond what it would take if the replicas were spread evenly over the domains that admit them.
+// That is the least that any placement could lose to its worst failure.
+type Excess struct {
+	Workload             cluster.Ref
+	Domains              []string
+	Lost, Even, Replicas int
+}
+
+// Share is the fraction of the workload that a better placement would have kept, between 0 and 1.
+func (e Excess) Share() float64 { return float64(e.Lost-e.Even) / float64(e.Replicas) }
 
 // Failure is the loss of one domain, or of several at once.
 type Failure struct {
@@ -93,6 +113,8 @@ type Loss struct {
 	Workload cluster.Ref
 	// Replicas is the number of its running pods before, Lost of those on the failed nodes.
 	Replicas, Lost int
+	// Even is what the worst failure would take if the replicas were spread evenly; see Excess.
+	Even int
 	// BrokenBudgets are the names of the PodDisruptionBudgets that cover one of the lost pods, and are met before and not after.
 	BrokenBudgets []string
 	// Quorum is the number of pods that it needs; 0 means none. QuorumLost means that it had that many before, and has fewer after.
@@ -128,8 +150,9 @@ type Recovery struct {
 	// LastEviction is the time from when the nodes were found unreachable until the last of the lost pods was evicted from them; 0 if none
 	// was evicted or the nodes' pods were removed at once.
 	LastEviction time.Duration
-	// After is the blast radius of the level in the new state: whether a second failure is now worse.
-	After Radius
+	// After is the blast radius of the level in the new state: whether a second failure is now worse. AfterReplicated is that among the
+	// workloads that had two or more replicas before the first.
+	After, AfterReplicated Radius
 	// State is the cluster once nothing moved any more.
 	State *cluster.State
 

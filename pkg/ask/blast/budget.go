@@ -17,6 +17,8 @@ type budget struct {
 	// healthy is the number of healthy pods, and desired how many there should be, as before the failure: upstream derives desired from the
 	// controllers of the pods that it finds, so a budget whose pods are all gone would ask for none.
 	healthy, desired int
+	// reported means that it covers a pod of a workload of the report.
+	reported bool
 }
 
 // breaks reports whether the budget is met, but not without that many of its healthy pods. A budget that asks for none, or whose status is

@@ -42,8 +42,13 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	if len(keys) == 0 {
 		keys = found
 	}
-	held := newContents(state, quorum)
+	held := newContents(state, quorum, opts.Only)
 	analysis := &Analysis{}
+	for _, w := range held.workloads {
+		if w.replicas == 1 {
+			analysis.Single = append(analysis.Single, w.owner)
+		}
+	}
 	most := 0
 	for _, key := range keys {
 		domains, unlabelled := topology.Domains(state.Nodes, key)
@@ -103,9 +108,10 @@ type runningPod struct {
 type counted struct {
 	owner            cluster.Ref
 	replicas, quorum int
+	sample           *v1.Pod
 }
 
-func newContents(state *cluster.State, quorum map[cluster.Ref]int) *contents {
+func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[cluster.Ref]bool) *contents {
 	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodes: len(state.Nodes)}
 	silent := map[string]bool{}
 	for _, node := range state.Nodes {
@@ -124,12 +130,19 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int) *contents {
 			continue // a terminating pod, or one whose node failed before, is already lost
 		}
 		r := runningPod{name: pod.Name, workload: -1, budgets: covering(pod), healthy: healthy(pod)}
-		if o := owner(pod); !ofNode(o) {
+		o := owner(pod)
+		reported := only == nil || only[o]
+		if reported {
+			for _, b := range r.budgets {
+				c.budgets[b].reported = true
+			}
+		}
+		if reported && !ofNode(o) {
 			i, seen := position[o]
 			if !seen {
 				i = len(c.workloads)
 				position[o] = i
-				c.workloads = append(c.workloads, counted{owner: o, quorum: quorum[o]})
+				c.workloads = append(c.workloads, counted{owner: o, quorum: quorum[o], sample: pod})
 			}
 			c.workloads[i].replicas++
 			r.workload = i
@@ -210,17 +223,20 @@ func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int) {
 	}
 	sets, search := c.sets(domains, simultaneous)
 	level.Search = search
+	evens := c.evens(of, domains, simultaneous)
 	var total float64
 	for _, set := range sets {
-		failure := c.failure(domains, set)
+		failure := c.failure(domains, set, evens)
 		level.Failures = append(level.Failures, failure)
 		share := 0.0
-		if len(failure.Workloads) > 0 {
-			loss := failure.Workloads[0]
-			share = loss.Share()
-			r := level.Radius
-			if r.Replicas == 0 || compareLosses(loss, Loss{Workload: r.Workload, Lost: r.Lost, Replicas: r.Replicas}) < 0 {
-				level.Radius = Radius{Share: share, Workload: loss.Workload, Domains: failure.Domains, Lost: loss.Lost, Replicas: loss.Replicas}
+		for i, loss := range failure.Workloads {
+			if i == 0 {
+				share = loss.Share()
+				level.Radius.widen(loss, failure.Domains)
+			}
+			if loss.Replicas > 1 {
+				level.Replicated.widen(loss, failure.Domains)
+				level.Excess.widen(loss, failure.Domains)
 			}
 		}
 		level.Shares = append(level.Shares, share)
@@ -234,8 +250,26 @@ func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int) {
 	slices.Sort(level.Shares)
 }
 
-// failure adds up the domains of a set, which share no node and so no pod.
-func (c *contents) failure(domains []domain, set []int) Failure {
+// widen takes the loss if it is the larger one.
+func (r *Radius) widen(loss Loss, domains []string) {
+	if r.Replicas == 0 || compareLosses(loss, Loss{Workload: r.Workload, Lost: r.Lost, Replicas: r.Replicas}) < 0 {
+		*r = Radius{Share: loss.Share(), Workload: loss.Workload, Domains: domains, Lost: loss.Lost, Replicas: loss.Replicas}
+	}
+}
+
+// widen takes the loss if it is further beyond an even spread.
+func (e *Excess) widen(loss Loss, domains []string) {
+	found := Excess{Workload: loss.Workload, Domains: domains, Lost: loss.Lost, Even: loss.Even, Replicas: loss.Replicas}
+	if found.Lost <= found.Even {
+		return
+	}
+	if e.Replicas == 0 || cmp.Or(cmp.Compare(found.Share(), e.Share()), cmp.Compare(found.Lost-found.Even, e.Lost-e.Even), e.Workload.Compare(found.Workload)) > 0 {
+		*e = found
+	}
+}
+
+// failure adds up the domains of a set, which share no node and so no pod. The evens are what an even spread of each workload would lose.
+func (c *contents) failure(domains []domain, set, evens []int) Failure {
 	var f Failure
 	var cpu, memory float64
 	position, lostHealthy := map[int]int{}, map[int]int{}
@@ -252,7 +286,7 @@ func (c *contents) failure(domains []domain, set []int) Failure {
 				at = len(f.Workloads)
 				position[part.workload] = at
 				w := c.workloads[part.workload]
-				f.Workloads = append(f.Workloads, Loss{Workload: w.owner, Replicas: w.replicas, Quorum: w.quorum})
+				f.Workloads = append(f.Workloads, Loss{Workload: w.owner, Replicas: w.replicas, Even: evens[part.workload], Quorum: w.quorum})
 			}
 			loss := &f.Workloads[at]
 			loss.Lost += len(part.pods)
@@ -272,7 +306,7 @@ func (c *contents) failure(domains []domain, set []int) Failure {
 	}
 	for _, b := range slices.Sorted(maps.Keys(lostHealthy)) {
 		budget := &c.budgets[b]
-		if !budget.breaks(lostHealthy[b]) {
+		if !budget.reported || !budget.breaks(lostHealthy[b]) {
 			continue
 		}
 		f.BrokenBudgets = append(f.BrokenBudgets, budget.namespace+"/"+budget.name)

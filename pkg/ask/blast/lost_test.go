@@ -135,10 +135,11 @@ func TestLost(t *testing.T) {
 	)
 	got := lost(t, state, blast.Options{Levels: []string{zone}})
 
-	web := blast.Loss{Workload: owner("Deployment", "web"), Replicas: 6} // ready or not
-	db := blast.Loss{Workload: owner("StatefulSet", "db"), Replicas: 3, Lost: 1, Quorum: 2}
+	web := blast.Loss{Workload: owner("Deployment", "web"), Replicas: 6, Even: 2} // ready or not
+	db := blast.Loss{Workload: owner("StatefulSet", "db"), Replicas: 3, Lost: 1, Even: 1, Quorum: 2}
 	webA, webB := web, web
 	webA.Lost, webB.Lost = 3, 1
+	radius := blast.Radius{Share: 0.5, Workload: web.Workload, Domains: []string{"a"}, Lost: 3, Replicas: 6}
 	want := &blast.Analysis{Levels: []blast.Level{{
 		TopologyKey: zone, Domains: 3, Unlabelled: []string{"n5"},
 		Failures: []blast.Failure{
@@ -155,7 +156,8 @@ func TestLost(t *testing.T) {
 				Workloads: []blast.Loss{db},
 			},
 		},
-		Radius: blast.Radius{Share: 0.5, Workload: web.Workload, Domains: []string{"a"}, Lost: 3, Replicas: 6},
+		Radius: radius, Replicated: radius,
+		Excess: blast.Excess{Workload: web.Workload, Domains: []string{"a"}, Lost: 3, Even: 2, Replicas: 6},
 		Shares: []float64{1. / 3, 1. / 3, 1. / 2},
 		Mean:   (1./3 + 1./3 + 1./2) / 3,
 	}}}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/scenario"
 )
 
 type voter struct {
@@ -102,17 +101,13 @@ func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) 
 // find returns the workload that kind/name or namespace/kind/name names. Without a namespace it must be the only one with that kind and
 // name.
 func find(voters []voter, target string) (voter, error) {
-	namespace, rest := "", target
-	if strings.Count(target, "/") == 2 {
-		namespace, rest, _ = strings.Cut(target, "/")
-	}
-	kind, name, err := scenario.ParseTarget(rest)
+	namespace, kind, name, err := parseWorkload(target)
 	if err != nil {
-		return voter{}, fmt.Errorf("%q: give kind/name or namespace/kind/name, for example statefulset/db", target)
+		return voter{}, err
 	}
 	var found []voter
 	for _, v := range voters {
-		if v.owner.Kind == kind && v.owner.Name == name && (namespace == "" && rest == target || v.owner.Namespace == namespace) {
+		if v.owner.Kind == kind && v.owner.Name == name && (namespace == "" || v.owner.Namespace == namespace) {
 			found = append(found, v)
 		}
 	}

@@ -81,7 +81,7 @@ y/deployment/api: annotation faultline.dev/quorum: "-1" is not a quorum; give a 
 quorum: "deploy/web" is in several namespaces; give one of x/deployment/web, y/deployment/web
 quorum: no workload "x/deployment/api"; give one of x/deployment/web, y/deployment/api, y/deployment/ok, y/deployment/web
 quorum: "web": give kind/name or namespace/kind/name, for example statefulset/db
-quorum: no workload "/deployment/ok"; give one of x/deployment/web, y/deployment/api, y/deployment/ok, y/deployment/web
+quorum: "/deployment/ok": give kind/name or namespace/kind/name, for example statefulset/db
 quorum: no workload "service/ok"; give one of x/deployment/web, y/deployment/api, y/deployment/ok, y/deployment/web`
 	if err == nil {
 		t.Fatal("no error")

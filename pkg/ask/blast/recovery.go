@@ -87,13 +87,34 @@ func (j *job) lookAhead(ctx context.Context, world *simulation.World, opts Optio
 		}
 	}
 	if domains, _ := topology.Domains(r.State.Nodes, j.level.TopologyKey); len(domains) > 0 {
-		next, err := Lost(r.State, Options{Levels: []string{j.level.TopologyKey}, Simultaneous: 1, Quorum: opts.Quorum})
+		next, err := Lost(r.State, Options{Levels: []string{j.level.TopologyKey}, Simultaneous: 1, Quorum: opts.Quorum, Only: opts.Only})
 		if err != nil {
 			return err
 		}
 		r.After = next.Levels[0].Radius
+		replicated := j.level.replicated()
+		for _, failure := range next.Levels[0].Failures {
+			for _, loss := range failure.Workloads {
+				if replicated[loss.Workload] {
+					r.AfterReplicated.widen(loss, failure.Domains)
+				}
+			}
+		}
 	}
 	return nil
+}
+
+// replicated returns the workloads of two or more replicas that lose pods.
+func (l *Level) replicated() map[cluster.Ref]bool {
+	found := map[cluster.Ref]bool{}
+	for _, failure := range l.Failures {
+		for _, loss := range failure.Workloads {
+			if loss.Replicas > 1 {
+				found[loss.Workload] = true
+			}
+		}
+	}
+	return found
 }
 
 // assign sets the recovery of each failure.
@@ -131,24 +152,18 @@ func plan(state *cluster.State, config *sched.Config, analysis *Analysis, opts O
 	return jobs, nil
 }
 
-// worst returns the n failures that take the largest share of a workload, then the most pods, then come first; all if n is 0.
+// worst returns the n failures that do most harm, and of equal ones the first; all if n is 0.
 func worst(level *Level, n int) []*Failure {
 	failures := make([]*Failure, len(level.Failures))
+	harms := make(map[*Failure]Harm, len(level.Failures))
 	for i := range level.Failures {
 		failures[i] = &level.Failures[i]
+		harms[failures[i]] = failures[i].harm()
 	}
 	if n == 0 || len(failures) <= n {
 		return failures
 	}
-	share := func(f *Failure) float64 {
-		if len(f.Workloads) == 0 {
-			return 0
-		}
-		return f.Workloads[0].Share()
-	}
-	slices.SortStableFunc(failures, func(a, b *Failure) int {
-		return cmp.Or(cmp.Compare(share(b), share(a)), cmp.Compare(b.Pods, a.Pods))
-	})
+	slices.SortStableFunc(failures, func(a, b *Failure) int { return harms[a].Compare(harms[b]) })
 	return failures[:n]
 }
 
@@ -168,10 +183,14 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	before := make(map[types.UID]bool, len(state.Pods))
 	lost := map[cluster.Ref][]*v1.Pod{}
 	owner := state.Owners()
-	lose := func(pod *v1.Pod) {
+	lose := func(pod *v1.Pod) bool {
 		o := owner(pod)
+		if !opts.reports(o) {
+			return false
+		}
 		lost[o] = append(lost[o], pod)
 		r.Lost++
+		return true
 	}
 	down, nodes := map[string]bool{}, state.NodesByName()
 	for _, name := range failure.Nodes {
@@ -184,9 +203,8 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		}
 	}
 	for _, preemption := range step.Preempted {
-		if before[preemption.Victim.UID] {
+		if before[preemption.Victim.UID] && lose(preemption.Victim) {
 			r.Preempted++
-			lose(preemption.Victim)
 		}
 	}
 	there := map[types.UID]bool{}
@@ -204,13 +222,13 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
 	}
 	for _, placed := range step.Placed {
-		if !before[placed.Pod.UID] && there[placed.Pod.UID] {
+		if !before[placed.Pod.UID] && there[placed.Pod.UID] && opts.reports(owner(placed.Pod)) {
 			r.Recovered = append(r.Recovered, placed)
 			replace(placed.Pod)
 		}
 	}
 	for _, pending := range step.Pending {
-		if !before[pending.Pod.UID] {
+		if !before[pending.Pod.UID] && opts.reports(owner(pending.Pod)) {
 			r.Stranded = append(r.Stranded, pending)
 			replace(pending.Pod)
 		}

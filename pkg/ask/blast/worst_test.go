@@ -38,7 +38,7 @@ func recoveries(t *testing.T, state *cluster.State, opts blast.Options) map[stri
 }
 
 // Zone a takes a third of web and a third of db, with 2 pods; b two thirds of web, with 2 pods; c two thirds of db, with 3 pods, one of
-// them bare. So c is the worst, then comes b, then a.
+// them bare. Each of the two is one beyond an even spread, and c has most pods: it is the worst, then comes b, then a.
 func TestTheWorstFailuresAreRecovered(t *testing.T) {
 	state := settled(t, nodes("a b c"), map[string]string{"web": "n1 n2 n2", "db": "n1 n3 n3", "one": "n3"},
 		app("Deployment", "web", 3, ""), app("Deployment", "db", 3, ""),

@@ -3,13 +3,16 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -94,24 +97,40 @@ func Base(s *scenario.Scenario, step string) *scenario.Scenario {
 	return s.Then(scenario.Step{Name: "capacity"})
 }
 
+// enough is how many more units are looked for at most where many workloads are looked at in a large cluster, or twice the present ones.
+const enough = 100
+
 // Find returns, for each of the mixes, how much more of it fits after the last step of the result, which must be of a Base. It ignores the
-// HorizontalPodAutoscalers of the workloads.
+// HorizontalPodAutoscalers of the workloads. Of many workloads in a large cluster it looks for no more than some, and not at failures:
+// answers are then Capped, and have no Survive.
 func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Options) ([]Answer, error) {
-	world, err := simulation.NewWorld(base.Scenario.Config, base.Scenario.Ties)
-	if err != nil {
-		return nil, err
+	large := len(mixes)*len(lastState(base).Pods) > largeWork
+	if large {
+		opts.Survive = nil
 	}
-	defer world.Close()
-	var answers []Answer
-	for _, mix := range mixes {
-		p := newProber(world, base, mix, opts)
+	answers := make([]Answer, len(mixes))
+	var mu sync.Mutex // for Progress
+	if tell := opts.Progress; tell != nil {
+		opts.Progress = func(what string, done int) {
+			mu.Lock()
+			defer mu.Unlock()
+			tell(what, done)
+		}
+	}
+	err := simulation.Each(ctx, base.Scenario.Config, base.Scenario.Ties, len(mixes), parallel.Options{}, func(ctx context.Context, world *simulation.World, i int) error {
+		p := newProber(world, base, mixes[i], opts)
+		p.budget = checked
+		if large {
+			p.enough, p.budget = max(enough, 2*int(slices.Max(p.now))), checked/len(mixes)
+		}
 		answer, err := p.answer(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("capacity for %s: %w", p.name, err)
+			return fmt.Errorf("capacity for %s: %w", p.name, err)
 		}
-		answers = append(answers, *answer)
-	}
-	return answers, nil
+		answers[i] = *answer
+		return nil
+	})
+	return answers, err
 }
 
 func (p *prober) answer(ctx context.Context) (*Answer, error) {

@@ -21,7 +21,7 @@ type Group struct {
 	// Price is a node's price per hour; Priced means that it is known.
 	Price  float64
 	Priced bool
-	// Kept means that its nodes stay as they are: it is a control plane, or was not asked for.
+	// Kept means that its nodes stay as they are: they are control planes or cordoned, or were not asked for.
 	Kept bool
 }
 
@@ -37,24 +37,30 @@ var pools = []string{"eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepo
 
 // Groups returns the groups among the scenario's nodes, in order. It is an error if a price is invalid.
 func Groups(s *scenario.Scenario) ([]Group, error) {
+	var nodes []*v1.Node
+	for _, obj := range s.Cluster {
+		if node, ok := obj.(*v1.Node); ok {
+			nodes = append(nodes, node)
+		}
+	}
+	return groupsOf(nodes, s.LevelKeys)
+}
+
+// groupsOf returns the groups of the nodes; levels are further keys of their places.
+func groupsOf(nodes []*v1.Node, levels []string) ([]Group, error) {
 	var groups []Group
 	position := map[string]int{}
-	for _, obj := range s.Cluster {
-		node, ok := obj.(*v1.Node)
-		if !ok {
-			continue
-		}
+	for _, node := range nodes {
 		price, priced, err := topology.Price(node)
 		if err != nil {
 			return nil, err
 		}
-		kind := signature(node, s.LevelKeys)
+		kind := signature(node, levels)
 		i, found := position[kind]
 		if !found {
 			i = len(groups)
 			position[kind] = i
-			_, control := node.Labels["node-role.kubernetes.io/control-plane"]
-			groups = append(groups, Group{Name: groupName(node, s.LevelKeys), Price: price, Priced: priced, Kept: control})
+			groups = append(groups, Group{Name: groupName(node, levels), Price: price, Priced: priced, Kept: closed(node)})
 		}
 		g := &groups[i]
 		zone := node.Labels[v1.LabelTopologyZone]
@@ -73,6 +79,15 @@ func Groups(s *scenario.Scenario) ([]Group, error) {
 		}
 	}
 	return groups, nil
+}
+
+// controlPlane is the label and the taint of control planes, of which a dump may hold but one.
+const controlPlane = "node-role.kubernetes.io/control-plane"
+
+// closed reports whether the node is not meant for workloads: more of its kind would not help them.
+func closed(node *v1.Node) bool {
+	_, control := node.Labels[controlPlane]
+	return control || node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == controlPlane })
 }
 
 // signature returns the same string for nodes of one group.
@@ -109,20 +124,35 @@ func groupName(node *v1.Node, levels []string) string {
 func (z *Zone) nodes(group string, count int) []cluster.Object {
 	var all []cluster.Object
 	for i := range count {
-		template := z.Nodes[i%len(z.Nodes)]
 		if i < len(z.Nodes) {
-			all = append(all, template)
+			all = append(all, z.Nodes[i])
 			continue
 		}
-		node := template.DeepCopy()
-		node.Name = strings.ToLower(strings.Trim(fmt.Sprintf("%s-%s-new-%d", z.Name, group, i+1), "-"))
-		node.UID = ""
-		if _, labelled := node.Labels[v1.LabelHostname]; labelled {
-			node.Labels[v1.LabelHostname] = node.Name
-		}
-		all = append(all, node)
+		all = append(all, z.node(group, i))
 	}
 	return all
+}
+
+// more returns that many new nodes, with names that are free.
+func (z *Zone) more(group string, count int, taken map[string]*v1.Node) []cluster.Object {
+	var all []cluster.Object
+	for i := len(z.Nodes); len(all) < count; i++ {
+		if node := z.node(group, i); taken[node.Name] == nil {
+			all = append(all, node)
+		}
+	}
+	return all
+}
+
+// node returns the group's i-th node in the zone, created from another.
+func (z *Zone) node(group string, i int) *v1.Node {
+	node := z.Nodes[i%len(z.Nodes)].DeepCopy()
+	node.Name = strings.ToLower(strings.Trim(fmt.Sprintf("%s-%s-new-%d", z.Name, group, i+1), "-"))
+	node.UID = ""
+	if _, labelled := node.Labels[v1.LabelHostname]; labelled {
+		node.Labels[v1.LabelHostname] = node.Name
+	}
+	return node
 }
 
 // afresh returns the objects without nodes, and with all pods unbound, to be placed again. Pods of DaemonSets and static pods follow the

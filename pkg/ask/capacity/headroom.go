@@ -220,6 +220,9 @@ func (p *prober) most() int {
 	}
 	// the search looks at up to two more units
 	room := (p.scenario.MaxPods-len(p.state.Pods))/p.size() - 2
+	if p.enough > 0 {
+		most = min(most, int64(p.enough))
+	}
 	return int(max(1, min(most, 1<<20, int64(room))))
 }
 

@@ -197,12 +197,21 @@ func TestAfresh(t *testing.T) {
 	}
 }
 
-// The needs are those of pods that run or will, but not of what follows the nodes.
-func TestNeeds(t *testing.T) {
-	z := &sizer{}
-	z.ask(&cluster.State{Pods: []*v1.Pod{pod("a", "ReplicaSet", "n", v1.PodRunning), pod("b", "Job", "n", v1.PodFailed),
-		pod("c", "DaemonSet", "n", v1.PodRunning), pod("d", "Node", "n", v1.PodRunning)}})
-	if diff := cmp.Diff(amounts{"pods": 1}, z.needs); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+// A plain node has 4 cores, of which an agent takes 1, and a tainted one 4. Two pods of 2 cores tolerate the taint, one does not: the three
+// need 6 of 3 + 4 cores, but that one needs the plain node.
+func TestEnough(t *testing.T) {
+	four := func() []Zone {
+		return []Zone{{Nodes: []*v1.Node{{Status: v1.NodeStatus{Allocatable: v1.ResourceList{"cpu": resource.MustParse("4")}}}}}}
+	}
+	z := &sizer{groups: []Group{{Name: "plain", Zones: four()}, {Name: "tainted", Zones: four()}}, numbers: []number{{0, []int{0}, 1}, {1, []int{0}, 1}}}
+	z.agents = map[*v1.Node]amounts{z.groups[0].Zones[0].Nodes[0]: {"cpu": 1000}}
+	two := v1.ResourceList{"cpu": resource.MustParse("2")}
+	for _, groups := range [][]bool{{true, true}, {true, false}, {true, true}} {
+		z.require(groups, two)
+	}
+	for point, want := range map[[2]int]bool{{1, 1}: true, {0, 2}: false, {1, 0}: false, {2, 0}: true, {0, 9}: false} {
+		if got := z.enough(point[:]); got != want {
+			t.Errorf("%v nodes are enough: %t, want %t", point, got, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,8 @@ type prober struct {
 	state    *cluster.State
 	pending  map[types.UID]bool // pods without a node at the start
 	tried    int
+	enough   int // units that are looked for at most; 0 is as many as there are
+	budget   int // pods that are placed to check whether fewer always fit
 
 	// full is the run of the largest count known to fit, of fits units. Larger ones continue from it, as if the workloads were scaled
 	// twice, so that no pod is placed again.
@@ -208,6 +211,36 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 // survives checks whether every pod that a failure takes comes back, whichever domain of the level fails. A pod that nothing replaces is
 // counted but needs no room: it comes back with its node. Pods of DaemonSets live and die with theirs.
 func survives(ctx context.Context, world *simulation.World, state *cluster.State, level string, opts Options) (*verdict, error) {
+	failures, err := recoveries(ctx, world, state, level, opts)
+	if err != nil {
+		return nil, err
+	}
+	v := &verdict{fits: true, unreplaced: unreplaced(failures)}
+	for _, failure := range failures {
+		if stranded := failure.Recovery.Stranded; len(stranded) > v.stranded {
+			v.fits, v.stranded, v.domain, v.lost, v.refused = false, len(stranded), failure.Domains[0], len(failure.Nodes), &stranded[0]
+		}
+	}
+	return v, nil
+}
+
+// unreplaced returns the largest number of pods that nothing replaces in one failure, without those that live and die with their node.
+func unreplaced(failures []blast.Failure) int {
+	most := 0
+	for _, failure := range failures {
+		n := 0
+		for _, pod := range failure.Recovery.NotReplaced {
+			if !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// recoveries are the failures of each domain of the level, and what comes back.
+func recoveries(ctx context.Context, world *simulation.World, state *cluster.State, level string, opts Options) ([]blast.Failure, error) {
 	looked := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: opts.Mode}
 	analysis, err := blast.Lost(state, looked)
 	if err != nil {
@@ -216,18 +249,5 @@ func survives(ctx context.Context, world *simulation.World, state *cluster.State
 	if err := blast.RecoverIn(ctx, world, state, analysis, looked); err != nil {
 		return nil, err
 	}
-	v := &verdict{fits: true}
-	for _, failure := range analysis.Levels[0].Failures {
-		unreplaced := 0
-		for _, pod := range failure.Recovery.NotReplaced {
-			if controller := metav1.GetControllerOfNoCopy(pod); controller == nil || controller.Kind != "DaemonSet" && controller.Kind != "Node" {
-				unreplaced++
-			}
-		}
-		v.unreplaced = max(v.unreplaced, unreplaced)
-		if stranded := failure.Recovery.Stranded; len(stranded) > v.stranded {
-			v.fits, v.stranded, v.domain, v.lost, v.refused = false, len(stranded), failure.Domains[0], len(failure.Nodes), &stranded[0]
-		}
-	}
-	return v, nil
+	return analysis.Levels[0].Failures, nil
 }

@@ -17,10 +17,14 @@ const (
 func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, error) {
 	p.tried, p.full = 0, nil
 	search := &search{
-		known: map[int]*verdict{},
-		grow:  func(units int) (*verdict, error) { return p.grow(ctx, units, level) },
-		alone: func(units int) (*verdict, error) { return p.alone(ctx, units, level) },
-		size:  p.size(),
+		known:  map[int]*verdict{},
+		grow:   func(units int) (*verdict, error) { return p.grow(ctx, units, level) },
+		alone:  func(units int) (*verdict, error) { return p.alone(ctx, units, level) },
+		size:   p.size(),
+		budget: p.budget,
+	}
+	if level != "" {
+		search.moved = len(p.state.Pods)
 	}
 	limit := &Limit{Level: level}
 	none, err := search.at(0)
@@ -75,6 +79,8 @@ type search struct {
 	// grow may continue from a smaller count, alone does not.
 	grow, alone func(units int) (*verdict, error)
 	size        int // pods per unit
+	budget      int // pods to place for checks
+	moved       int // pods that each check may move besides, as failures do
 }
 
 func (s *search) at(units int) (*verdict, error) {
@@ -154,7 +160,7 @@ func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 		}
 	}
 	random := rand.New(rand.NewPCG(seed, 2))
-	budget := checked
+	budget := s.budget
 	for again := true; again; {
 		again = false
 		points := []int{limit.More, limit.More - 1}
@@ -166,7 +172,7 @@ func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 		}
 		slices.Sort(points)
 		for _, units := range slices.Compact(points) {
-			if budget -= units * s.size; units < 1 || budget < 0 {
+			if budget -= units*s.size + s.moved; units < 1 || budget < 0 {
 				continue
 			}
 			v, err := s.alone(units)

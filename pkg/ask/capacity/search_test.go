@@ -26,7 +26,7 @@ func TestCheckFindsWhatIsUneven(t *testing.T) {
 				fits[units] = true
 			}
 			try := func(units int) (*verdict, error) { return &verdict{units: units, excess: 1, fits: fits[units]}, nil }
-			s := &search{known: map[int]*verdict{}, grow: try, alone: try, size: 1}
+			s := &search{known: map[int]*verdict{}, grow: try, alone: try, size: 1, budget: checked}
 			limit := &Limit{More: test.first}
 			found, err := s.check(limit, 1)
 			if err != nil {

@@ -1,16 +1,12 @@
 package capacity
 
 import (
-	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -26,8 +22,9 @@ type SizeOptions struct {
 	Groups []string
 	// Free lets the number of nodes of a group differ from zone to zone.
 	Free bool
-	// Most is the maximum number of clusters to try.
+	// Most is the maximum number of clusters to try. With Less, they are fewer, at least 20, where each takes long.
 	Most int
+	Less bool
 }
 
 // Sizing is the cheapest cluster on which everything is placed, or comes back.
@@ -46,6 +43,8 @@ type Sizing struct {
 	Unbound int
 	// Foreign is the number of pods of schedulers that are not configured, which are left out.
 	Foreign int
+	// Aside are the pods that were set aside, since no number of these nodes would place them, or bring them back.
+	Aside []Aside
 	// Fewer is what happens with one node fewer, for each number that can be lowered. If no numbers suffice, it is what happens with the
 	// largest that were tried.
 	Fewer []Fewer
@@ -66,7 +65,7 @@ type Fewer struct {
 // domain of opts.Survive fails. Without prices, the fewest nodes are the cheapest. The error lists unknown groups, and steps that act on
 // nodes by name.
 func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing, error) {
-	z := &sizer{scenario: s, opts: opts, known: map[string]*Fewer{}}
+	z := &sizer{scenario: s, opts: opts, known: map[string][]lack{}, aside: map[failure]map[cluster.Ref]int{}}
 	if err := z.prepare(); err != nil {
 		return nil, err
 	}
@@ -78,6 +77,9 @@ func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing,
 	z.world = world
 	return z.search(ctx)
 }
+
+// largeWork is the number of pods to place, on all clusters together, above which fewer are tried.
+const largeWork = 100_000
 
 // InputError is what is wrong with the scenario or the options, one line per problem.
 type InputError struct{ error }
@@ -97,8 +99,11 @@ type sizer struct {
 	numbers  []number
 	rest     []cluster.Object
 	sizing   Sizing
-	known    map[string]*Fewer
-	needs    amounts // total requests of the pods; nil until a run has shown them
+	known    map[string][]lack // by point
+	aside    map[failure]map[cluster.Ref]int
+	state    *cluster.State // after the first run
+	needs    []need
+	agents   map[*v1.Node]amounts // what the pods request that come with a node, by the first node of a group in a zone
 }
 
 func (z *sizer) prepare() error {
@@ -203,90 +208,58 @@ func (z *sizer) with(point []int) *scenario.Scenario {
 	return &s
 }
 
-// try runs the scenario on a cluster with that many nodes. It returns nil if everything has a node and comes back.
-func (z *sizer) try(ctx context.Context, point []int) (*Fewer, error) {
+// try runs the scenario on a cluster with that many nodes. It returns what then lacks a node; nothing if everything has one and comes back.
+func (z *sizer) try(ctx context.Context, point []int) ([]lack, error) {
 	key := fmt.Sprint(point)
-	if fewer, found := z.known[key]; found {
-		return fewer, nil
+	if lacks, found := z.known[key]; found {
+		return lacks, nil
 	}
 	z.sizing.Tried++
 	if z.opts.Progress != nil {
 		z.opts.Progress("size", z.sizing.Tried)
 	}
-	fewer, err := z.run(ctx, point)
+	lacks, err := z.run(ctx, point)
 	if err == nil {
-		z.known[key] = fewer
+		z.known[key] = lacks
 	}
-	return fewer, err
+	return lacks, err
 }
 
-func (z *sizer) run(ctx context.Context, point []int) (*Fewer, error) {
+func (z *sizer) run(ctx context.Context, point []int) ([]lack, error) {
 	result, err := z.world.Run(ctx, z.with(point), simulation.Options{})
 	if err != nil {
 		return nil, err
 	}
 	last := &result.Steps[len(result.Steps)-1]
-	z.ask(last.State)
-	if len(last.Pending) > 0 {
-		return &Fewer{Stranded: len(last.Pending), Refused: &last.Pending[0]}, nil
+	if z.state == nil {
+		z.state = last.State
 	}
+	if lacks := z.lacks(failure{}, last.State, last.Pending); len(lacks) > 0 {
+		return lacks, nil
+	}
+	var lacks []lack
 	for _, level := range z.opts.Survive {
 		if domains, _ := topology.Domains(last.State.Nodes, level); len(domains) == 0 {
 			continue // these groups are not in the level
 		}
-		v, err := survives(ctx, z.world, last.State, level, z.opts.Options)
+		failures, err := recoveries(ctx, z.world, last.State, level, z.opts.Options)
 		if err != nil {
 			return nil, err
 		}
-		if !v.fits {
-			return &Fewer{Level: level, Domain: v.domain, Stranded: v.stranded, Refused: v.refused}, nil
+		for _, f := range failures {
+			lacks = append(lacks, z.lacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Stranded)...)
 		}
 	}
-	return nil, nil
-}
-
-// ask adds up what the pods request, without those of DaemonSets, which follow the nodes.
-func (z *sizer) ask(state *cluster.State) {
-	if z.needs != nil {
-		return
-	}
-	z.needs = amounts{}
-	for _, pod := range state.Pods {
-		if !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
-			z.needs.add(requests(pod), 1)
-		}
-	}
-}
-
-func followsNodes(ref metav1.OwnerReference) bool {
-	return ref.Kind == "DaemonSet" || ref.Kind == "Node"
-}
-
-// enough reports whether the nodes have the resources that the pods request in total.
-func (z *sizer) enough(point []int) bool {
-	has := amounts{}
-	for i, counts := range z.counts(point) {
-		for j, n := range counts {
-			for range n {
-				has.add(z.groups[i].Zones[j].Nodes[0].Status.Allocatable, 1)
-			}
-		}
-	}
-	for name, n := range z.needs {
-		if n > has[name] {
-			return false
-		}
-	}
-	return true
+	return lacks, nil
 }
 
 func (z *sizer) search(ctx context.Context) (*Sizing, error) {
-	found, fewer, err := z.some(ctx)
+	found, lacks, err := z.some(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if found == nil {
-		z.sizing.Fewer = []Fewer{*fewer}
+		z.sizing.Fewer = []Fewer{worst(lacks)}
 		return &z.sizing, nil
 	}
 	if found, err = z.lower(ctx, found); err != nil {
@@ -302,148 +275,72 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 		}
 		less := slices.Clone(found)
 		less[i]--
-		fewer, err := z.try(ctx, less)
+		lacks, err := z.try(ctx, less)
 		if err != nil {
 			return nil, err
 		}
-		if fewer != nil {
-			told := *fewer
-			told.Group = z.groups[z.numbers[i].group].Name
+		if len(lacks) > 0 {
+			fewer := worst(lacks)
+			fewer.Group = z.groups[z.numbers[i].group].Name
 			if len(z.numbers[i].zones) == 1 {
-				told.Zone = z.groups[z.numbers[i].group].Zones[z.numbers[i].zones[0]].Name
+				fewer.Zone = z.groups[z.numbers[i].group].Zones[z.numbers[i].zones[0]].Name
 			}
-			z.sizing.Fewer = append(z.sizing.Fewer, told)
+			z.sizing.Fewer = append(z.sizing.Fewer, fewer)
 		}
 	}
 	return &z.sizing, nil
 }
 
-// some doubles all numbers together until they suffice. Once there are more nodes than pods, it gives up and returns the last result.
-func (z *sizer) some(ctx context.Context) ([]int, *Fewer, error) {
-	for n := 1; ; n *= 2 {
-		point := slices.Repeat([]int{n}, len(z.numbers))
-		fewer, err := z.try(ctx, point)
-		if err != nil {
-			return nil, nil, err
-		}
-		if fewer == nil {
-			return point, nil, nil
-		}
-		if int64(n) > 2*z.needs[v1.ResourcePods] {
-			return nil, fewer, nil
+// present returns the numbers that the scenario has, the largest of the zones that share one.
+func (z *sizer) present() []int {
+	point := make([]int, len(z.numbers))
+	for i, number := range z.numbers {
+		for _, zone := range number.zones {
+			point[i] = max(point[i], len(z.groups[number.group].Zones[zone].Nodes))
 		}
 	}
+	return point
 }
 
-// lower bisects one number after another, the most expensive first, while the others stay.
-func (z *sizer) lower(ctx context.Context, found []int) ([]int, error) {
-	found = slices.Clone(found)
-	order := make([]int, len(found))
-	for i := range order {
-		order[i] = i
+// some doubles the present numbers until they suffice. What twice as many nodes do not help at all is set aside. Once each pod could have
+// a node of its own, it gives up and returns what is then lacking.
+func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
+	point := z.present()
+	lacks, err := z.try(ctx, point)
+	if err != nil {
+		return nil, nil, err
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(z.numbers[b].cost, z.numbers[a].cost) })
-	for _, i := range order {
-		for low, high := -1, found[i]; ; {
-			if high-low <= 1 {
-				found[i] = high
-				break
-			}
-			point := slices.Clone(found)
-			point[i] = (low + high) / 2
-			if !z.enough(point) {
-				low = point[i]
-				continue
-			}
-			fewer, err := z.try(ctx, point)
-			if err != nil {
-				return nil, err
-			}
-			if fewer == nil {
-				high = point[i]
-			} else {
-				low = point[i]
-			}
-		}
+	if err := z.look(ctx, lacks); err != nil {
+		return nil, nil, err
 	}
-	return found, nil
-}
-
-func (z *sizer) cost(point []int) float64 {
-	cost := 0.0
-	for i, n := range point {
-		cost += float64(n) * z.numbers[i].cost
+	if z.nothingLeft() {
+		return nil, lacks, nil
 	}
-	return math.Round(cost*1e6) / 1e6 // so that equal costs compare as equal
-}
-
-// visited limits how many clusters are examined, most of which have too few resources to be tried.
-const visited = 200_000
-
-// cheapest tries the clusters that are cheaper than found, the cheapest first.
-func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
-	queue := &points{z: z, all: []point{{at: make([]int, len(z.numbers))}}}
-	for n := 0; queue.Len() > 0; n++ {
-		next := heap.Pop(queue).(point)
-		if queue.compare(next, point{at: found, cost: z.cost(found)}) >= 0 {
-			break
+	if z.opts.Less {
+		z.opts.Most = min(z.opts.Most, max(20, largeWork/(len(z.state.Pods)*(1+4*len(z.opts.Survive)))))
+	}
+	for {
+		if lacks, err = z.try(ctx, point); err != nil || len(lacks) == 0 {
+			return point, nil, err
 		}
-		if z.enough(next.at) {
-			if z.sizing.Tried >= z.opts.Most {
-				return found, nil
-			}
-			fewer, err := z.try(ctx, next.at)
-			if err != nil {
-				return nil, err
-			}
-			if fewer == nil {
-				z.sizing.Proven = true
-				return next.at, nil
-			}
+		more := make([]int, len(point))
+		for i, n := range point {
+			more[i] = 2 * n
 		}
-		if n >= visited {
-			return found, nil
+		if slices.Min(point) > len(z.state.Pods) {
+			return nil, lacks, nil
 		}
-		for i := next.last; i < len(next.at); i++ { // reach each point in one way
-			more := slices.Clone(next.at)
-			more[i]++
-			heap.Push(queue, point{at: more, last: i, cost: z.cost(more)})
+		still, err := z.try(ctx, more)
+		if err != nil || len(still) == 0 {
+			return more, nil, err
+		}
+		if helped(lacks, still) {
+			point = more
+			continue
+		}
+		z.setAside(still, false)
+		if z.nothingLeft() {
+			return nil, still, nil
 		}
 	}
-	z.sizing.Proven = true
-	return found, nil
-}
-
-// point is a number of nodes for each of the sizer's numbers. In points derived from it, those before last stay the same.
-type point struct {
-	at   []int
-	last int
-	cost float64
-}
-
-// points is a heap with the cheapest on top; ties go to fewer nodes, then to the first.
-type points struct {
-	z   *sizer
-	all []point
-}
-
-func (p *points) compare(a, b point) int {
-	nodes := func(at []int) int {
-		sum := 0
-		for i, n := range at {
-			sum += n * len(p.z.numbers[i].zones)
-		}
-		return sum
-	}
-	return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(nodes(a.at), nodes(b.at)), slices.Compare(b.at, a.at))
-}
-
-func (p *points) Len() int           { return len(p.all) }
-func (p *points) Less(i, j int) bool { return p.compare(p.all[i], p.all[j]) < 0 }
-func (p *points) Swap(i, j int)      { p.all[i], p.all[j] = p.all[j], p.all[i] }
-func (p *points) Push(x any)         { p.all = append(p.all, x.(point)) }
-func (p *points) Pop() any {
-	last := p.all[len(p.all)-1]
-	p.all = p.all[:len(p.all)-1]
-	return last
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -70,8 +71,47 @@ func TestSize(t *testing.T) {
 // A pod that is larger than any node fits on no number of them.
 func TestSizeFindsNone(t *testing.T) {
 	sizing := size(t, scenarioOf(t, three, deployment("web", 1, "5", "1Gi", "")), capacity.SizeOptions{})
-	if sizing.Counts != nil || len(sizing.Fewer) != 1 || sizing.Fewer[0].Stranded != 1 {
-		t.Errorf("found %v, %+v; want none, and the pod that has no node", sizing.Counts, sizing.Fewer)
+	if sizing.Counts != nil || len(sizing.Fewer) != 1 || sizing.Fewer[0].Stranded != 1 || sizing.Tried != 1 {
+		t.Errorf("found %v, %+v after %d; want none, and the pod that has no node, at once", sizing.Counts, sizing.Fewer, sizing.Tried)
+	}
+}
+
+// What no number of nodes places is set aside with its number of pods, and the rest is sized: 9 pods of 1 core need 3 nodes of 4.
+func TestSizeSetsAside(t *testing.T) {
+	zoned := strings.Replace(apart, "kubernetes.io/hostname", zone, 1)
+	for _, test := range []struct {
+		name string
+		more runtime.RawExtension
+		want string
+		opts capacity.SizeOptions
+		size [][]int
+	}{
+		{"larger than any node", deployment("giant", 2, "5", "1Gi", ""), "deployment/giant 2, empty", capacity.SizeOptions{}, [][]int{{1, 1, 1}}},
+		{"no node has the label", deployment("picky", 1, "1", "1Gi", `"nodeSelector": {"disk": "ssd"}, `), "deployment/picky 1, empty", capacity.SizeOptions{}, [][]int{{1, 1, 1}}},
+		// Five pods, one per zone at most, in three zones: 12 cores for 9 pods and 3.
+		{"more than zones", deployment("web", 5, "1", "1Gi", zoned), "deployment/web 2", capacity.SizeOptions{}, [][]int{{1, 1, 1}}},
+		// Two zones are left, of which each has one of the three. The 9 pods then need 2 nodes of 4 cores in each, and with the other two 11 of 16.
+		{"more than zones that are left", deployment("web", 3, "1", "1Gi", zoned), "deployment/web 1 without a, deployment/web 1 without b, deployment/web 1 without c",
+			capacity.SizeOptions{Options: capacity.Options{Survive: []string{zone}}}, [][]int{{2, 2, 2}}},
+	} {
+		sizing := size(t, scenarioOf(t, three, deployment("rest", 9, "1", "1Gi", ""), test.more), test.opts)
+		var aside []string
+		for _, a := range sizing.Aside {
+			line := fmt.Sprint(a.Workload, " ", a.Pods)
+			if a.Empty {
+				line += ", empty"
+			}
+			if a.Domain != "" {
+				line += " without " + a.Domain
+			}
+			aside = append(aside, line)
+		}
+		if diff := cmp.Diff(test.want, strings.Join(aside, ", ")); diff != "" {
+			t.Errorf("%s: set aside (-want +got):\n%s", test.name, diff)
+		}
+		if diff := cmp.Diff(test.size, sizing.Counts); diff != "" {
+			t.Errorf("%s: nodes (-want +got):\n%s", test.name, diff)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,7 +41,7 @@ type Pod struct {
 
 // Question says what is asked about.
 type Question struct {
-	// Ref names a pod, or an outermost owner, which means its pods.
+	// Ref names a pod, or an outermost owner, which means its pods. Default of the namespace: the only one that has them, of several default.
 	cluster.Ref
 	// Step is the step in which the scheduler considered them. Default: the last such step.
 	Step string
@@ -54,14 +55,11 @@ type NotFoundError struct {
 	// Workloads are the outermost owners of the pods that the scheduler considered, in the given step or in any; a bare pod is its own
 	// owner.
 	Workloads []cluster.Ref
-	// Steps are the existing steps, if the one asked for is not among them.
-	Steps []string
+	// Like are the pods, or the workloads of the kind, whose names begin with the one asked for, in any namespace.
+	Like []cluster.Ref
 }
 
 func (e *NotFoundError) Error() string {
-	if len(e.Steps) > 0 {
-		return fmt.Sprintf("there is no step %q; %s", e.Question.Step, scenario.Choices(e.Question.Step, e.Steps))
-	}
 	where := "in any step"
 	if e.Question.Step != "" {
 		where = fmt.Sprintf("in step %q", e.Question.Step)
@@ -78,6 +76,9 @@ func (e *NotFoundError) Error() string {
 func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
 	if result, err = simulation.Run(ctx, s, simulation.Options{}); err != nil {
 		return nil, nil, 0, err
+	}
+	if of.Namespace == "" {
+		of.Namespace = of.onlyNamespace(result)
 	}
 	step, placed, pending := of.find(result)
 	if step == nil {
@@ -156,14 +157,26 @@ func (of Question) asked(step *simulation.Step) func(*v1.Pod) bool {
 	}
 }
 
+// onlyNamespace is the namespace of the pods that are asked about if no other has such pods.
+func (of Question) onlyNamespace(result *simulation.Result) string {
+	found := map[string]bool{}
+	for i := range result.Steps {
+		step := &result.Steps[i]
+		owner := step.State.Owners()
+		for _, pod := range step.State.Pods {
+			if o := owner(pod); of.Kind == "Pod" && pod.Name == of.Name || o.Kind == of.Kind && o.Name == of.Name {
+				found[pod.Namespace] = true
+			}
+		}
+	}
+	if only := slices.Collect(maps.Keys(found)); len(only) == 1 {
+		return only[0]
+	}
+	return v1.NamespaceDefault
+}
+
 func (of Question) notFound(result *simulation.Result) error {
 	e := &NotFoundError{Question: of}
-	if _, err := stepOf(result, of.Step); of.Step != "" && err != nil {
-		for _, step := range result.Steps {
-			e.Steps = append(e.Steps, step.Name)
-		}
-		return e
-	}
 	for i := range result.Steps {
 		step := &result.Steps[i]
 		if of.Step != "" && step.Name != of.Step {
@@ -173,6 +186,15 @@ func (of Question) notFound(result *simulation.Result) error {
 		add := func(pod *v1.Pod) {
 			if o := owner(pod); !slices.Contains(e.Workloads, o) {
 				e.Workloads = append(e.Workloads, o)
+			}
+		}
+		for _, pod := range step.State.Pods {
+			like := owner(pod)
+			if of.Kind == "Pod" {
+				like = cluster.RefTo(pod)
+			}
+			if like.Kind == of.Kind && strings.HasPrefix(like.Name, of.Name) && !slices.Contains(e.Like, like) {
+				e.Like = append(e.Like, like)
 			}
 		}
 		for _, placed := range step.Placed {

@@ -21,9 +21,13 @@ func (c Check) Page() string {
 	return fmt.Sprintf("https://github.com/faultline/faultline/blob/main/docs/lint/%s.md", c.ID)
 }
 
-// Checks returns all checks: about pods' rules, then budgets, then the effects of rules, then annotations.
+// Checks returns all checks: about what is missing, then about pods' rules, then budgets, then the effects of rules, then annotations.
 func Checks() []Check {
 	return []Check{
+		{ID: "one-replica", Severity: Warning, Title: "A workload has one replica", find: static(single)},
+		{ID: "budget-missing", Severity: Warning, Title: "No budget covers several replicas", find: static(budgetMissing)},
+		{ID: "requests-missing", Severity: Warning, Title: "Containers request no CPU or memory", find: static(requestsMissing)},
+		{ID: "rule-missing", Severity: Note, Title: "No rule keeps several replicas apart", find: static(ruleMissing)},
 		{ID: "selector-drift", Severity: Error, Title: "Anti-affinity selects other pods than its own", find: static(selectorDrift)},
 		{ID: "spread-selector-misses-pods", Severity: Error, Title: "A spread constraint does not count the pods that it spreads", find: static(spreadMisses)},
 		{ID: "reference-resolves-to-nothing", Severity: Warning, Title: "A rule refers to pods that do not exist", find: static(referenceToNothing)},

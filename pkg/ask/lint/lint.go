@@ -1,22 +1,25 @@
 // Package lint finds rules that do not do what they say, before anybody relies on them: selectors that miss their own pods, hard rules
-// that cannot be met or that stop a rollout, budgets that forbid every eviction.
+// that cannot be met or that stop a rollout, budgets that forbid every eviction. It also finds what is missing: a second replica, a budget,
+// requests, a rule.
 //
 //	simulation.Result ─ look ───▶ subjects          (look.go: each workload as each step leaves it)
 //	                  ─ checks ─▶ []Finding         (check.go is the table; static ones read, simulated ones run the scenario again)
 //	                  ─ sift ───▶ Result            (ignore.go: what an annotation says is meant)
 //
-// A check only reports what it can show on the nodes and pods of the scenario. A missing rule is not a finding.
+// A check only reports what it can show on the nodes and pods of the scenario.
 package lint
 
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 type Severity string
@@ -81,7 +84,7 @@ type Options struct {
 }
 
 // Run runs the checks on the result of a run. Some run the scenario again, to see what a restart does, or what happens without a rule. The
-// error is that of a run, or the context's.
+// error is that of a run, or the context's. If the context ends, the result is that of the workloads checked by then, and nil if none was.
 func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result, error) {
 	made := chosen(opts)
 	l := newLook(ctx, result)
@@ -95,8 +98,13 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 				continue
 			}
 			found, err := made[j].find(l, s)
-			if err != nil {
+			if err != nil && (ctx.Err() == nil || i == 0) {
 				return nil, err
+			} else if err != nil {
+				result.Partial = fmt.Sprintf("interrupted after %d of %s", i, words.Count(len(l.subjects), "workload"))
+				r := &Result{Simulation: result, Checks: made, Left: l.left}
+				r.Findings, r.Ignored = l.sift(c, made)
+				return r, err
 			}
 			for _, f := range found {
 				c.add(&made[j], s, f)

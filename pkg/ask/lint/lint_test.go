@@ -100,14 +100,15 @@ func TestFurther(t *testing.T) {
 	}
 }
 
-// What other linters are known to report wrongly, and what looks wrong but is not: there must be no findings at all, not even notes.
+// What other linters are known to report wrongly, and what looks wrong but is not: there must be no findings at all, not even notes, but
+// for what is missing.
 func TestSilent(t *testing.T) {
 	files, err := filepath.Glob("testdata/silent/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal("there are no files", err)
 	}
 	for _, file := range files {
-		if got := linted(t, file, lint.Options{Disable: []string{"term-decides-nothing"}}); len(got.Findings) > 0 {
+		if got := linted(t, file, lint.Options{Disable: []string{"term-decides-nothing", "one-replica", "budget-missing", "requests-missing", "rule-missing"}}); len(got.Findings) > 0 {
 			t.Errorf("%s:\n%s", file, said(got))
 		}
 	}

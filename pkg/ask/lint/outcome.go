@@ -328,7 +328,7 @@ func decidesNothing(l *look, s *subject) ([]Finding, error) {
 		if without != nil && len(without.Pending) == len(s.step.Pending) && slices.Equal(places(s.step.State), places(without.State)) {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("without the %s every pod has the node that it has: here other rules and scores decide alike", t.Rule),
-				Fix:     "keep it if other clusters need it; else remove it, or make it required if it is relied on"})
+				Fix:     "keep it, since it can decide where other scores do not; make it required if it is relied on"})
 		}
 	}
 	return found, nil

@@ -2,6 +2,7 @@
 package metric
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -44,7 +45,7 @@ type LevelMetrics struct {
 	RadiusOf string  `json:"radiusOf,omitempty"`
 	RadiusIn string  `json:"radiusIn,omitempty"`
 	// Failures are what comes back after the failure of each domain; missing if that was not examined. They are fewer than the domains if
-	// only those whose failure takes the largest share of a workload were examined.
+	// only those whose failure does most harm were examined.
 	Failures []FailureMetrics `json:"failures,omitempty"`
 }
 
@@ -52,7 +53,7 @@ type LevelMetrics struct {
 type FailureMetrics struct {
 	Domain string `json:"domain"`
 	// Lost is the number of pods that it takes, Stranded how many more are Pending once everything that can has come back, and Unreplaced
-	// the lost pods for which no controller creates another, without those of DaemonSets.
+	// the lost pods for which no controller creates another, without those of DaemonSets and static ones.
 	Lost       int `json:"lost"`
 	Stranded   int `json:"stranded"`
 	Unreplaced int `json:"unreplaced"`
@@ -88,7 +89,7 @@ type Options struct {
 	Levels []string
 	// Recover are the levels for which recovery from a failure is examined.
 	Recover []string
-	// Worst is the number of domains of such a level that are examined: those whose failure takes the largest share of a workload. 0 means
+	// Worst is the number of domains of such a level that are examined: those whose failure does most harm. 0 means
 	// all.
 	Worst int
 }
@@ -150,6 +151,9 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 		level.radius(found, opts.counts)
 		if slices.Contains(opts.Recover, found.TopologyKey) {
 			of := &blast.Analysis{Levels: []blast.Level{*found}}
+			if len(opts.Workloads) > 0 {
+				of.Levels[0].Failures = opts.worst(found.Failures)
+			}
 			if err := blast.RecoverIn(ctx, world, state, of, looked); err != nil {
 				return nil, err
 			}
@@ -158,6 +162,30 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 		m.Levels = append(m.Levels, level)
 	}
 	return m, nil
+}
+
+// worst returns the failures to look at for the workloads that count: those that take the largest share of one, then the most pods, then
+// come first.
+func (o *Options) worst(failures []blast.Failure) []blast.Failure {
+	if o.Worst == 0 || len(failures) <= o.Worst {
+		return failures
+	}
+	share := func(f blast.Failure) float64 {
+		most := 0.0
+		for _, loss := range f.Workloads {
+			if o.counts(loss.Workload) {
+				most = max(most, loss.Share())
+			}
+		}
+		return most
+	}
+	sorted := slices.Clone(failures)
+	slices.SortStableFunc(sorted, func(a, b blast.Failure) int {
+		return cmp.Or(cmp.Compare(share(b), share(a)), cmp.Compare(b.Pods, a.Pods))
+	})
+	return slices.DeleteFunc(slices.Clone(failures), func(f blast.Failure) bool {
+		return !slices.ContainsFunc(sorted[:o.Worst], func(w blast.Failure) bool { return w.Domains[0] == f.Domains[0] })
+	})
 }
 
 // radius finds the largest share of a workload that one failure takes. Ties go to the larger number of lost pods, then to the first.
@@ -185,7 +213,7 @@ func (l *LevelMetrics) recovered(found *blast.Level, pending int) {
 		}
 		f := FailureMetrics{Domain: failure.Domains[0], Lost: failure.Recovery.Lost, Stranded: max(0, len(failure.Recovery.State.Unscheduled())-pending)}
 		for _, pod := range failure.Recovery.NotReplaced {
-			if !ofDaemonSet(pod) {
+			if !followsNode(pod) {
 				f.Unreplaced++
 			}
 		}
@@ -193,6 +221,7 @@ func (l *LevelMetrics) recovered(found *blast.Level, pending int) {
 	}
 }
 
-func ofDaemonSet(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" })
+// followsNode reports whether the pod lives and dies with its node: that of a DaemonSet, or a static one.
+func followsNode(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" || ref.Kind == "Node" })
 }

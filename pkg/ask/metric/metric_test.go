@@ -90,8 +90,8 @@ func TestOf(t *testing.T) {
 }
 
 // Thirteen nodes have one pod each, the only one of its workload, which finds another node after any failure; these failures take all of a
-// workload. Two nodes have five each of the ten pods of db, which fit nowhere else: the failure that takes half of a workload is the one
-// that strands.
+// workload, as any placement would. Two nodes have five each of the ten pods of db, which fit nowhere else: the failure that takes half of a
+// workload is the one that strands, and among the worst.
 func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 	const nodes = `{"zones": [{"name": "a", "nodeGroups": [{"count": 13, "pods": 2}]}, {"name": "b", "nodeGroups": [{"count": 2, "pods": 5}]}]}`
 	objects := []runtime.RawExtension{deployment("db", "10", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `)}
@@ -106,7 +106,7 @@ func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 	}{
 		{worst: 0, failures: 15, stranded: 5},
 		{worst: 15, failures: 15, stranded: 5},
-		{worst: 12, failures: 12, stranded: 0, partly: true},
+		{worst: 12, failures: 12, stranded: 5, partly: true},
 	} {
 		node := []string{"kubernetes.io/hostname"}
 		m, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{Levels: node, Recover: node, Worst: c.worst})
@@ -117,6 +117,23 @@ func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 		stranded, looked := level.Stranded()
 		if len(level.Failures) != c.failures || stranded != c.stranded || !looked || level.Partly() != c.partly {
 			t.Errorf("worst %d: %d failures, %d stranded, partly %v; want %+v", c.worst, len(level.Failures), stranded, level.Partly(), c)
+		}
+	}
+}
+
+// Node a-1 has the only pod of single and one of web's three; a-2 has the other two. For single the loss of a-1 is the worse, for web that of a-2.
+func TestTheFailureOfTheWorkloadIsLookedAt(t *testing.T) {
+	const nodes = `{"nodeGroups": [{"name": "a", "count": 2, "pods": 2}]}`
+	w, result := runOn(t, nodes, deployment("single", "1", `"nodeSelector": {"kubernetes.io/hostname": "a-1"}, `), deployment("web", "3", ""))
+	host := []string{"kubernetes.io/hostname"}
+	for name, want := range map[string]string{"single": "a-1", "web": "a-2"} {
+		of := []cluster.Ref{{Kind: "Deployment", Namespace: "default", Name: name}}
+		m, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{Workloads: of, Levels: host, Recover: host, Worst: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Level(host[0]).Failures; len(got) != 1 || got[0].Domain != want {
+			t.Errorf("of %s: %v, want %s", name, got, want)
 		}
 	}
 }

@@ -77,13 +77,17 @@ func Count(domains []topology.Domain, onNode map[string]int, sample *v1.Pod) (co
 // Moved returns the number of pods that would have to move to get from one state to the other. Pods of a workload are interchangeable, and
 // those that only one of the states has do not count.
 func Moved(before, after *cluster.State) int {
+	return MovedOf(before, after, func(cluster.Ref) bool { return true })
+}
+
+// MovedOf is Moved for the workloads that count.
+func MovedOf(before, after *cluster.State, counts func(cluster.Ref) bool) int {
 	moved := 0
 	was := map[cluster.Ref]*spread{}
-	all := func(cluster.Ref) bool { return true }
-	for _, s := range spreads(before, all) {
+	for _, s := range spreads(before, counts) {
 		was[s.owner] = s
 	}
-	for _, now := range spreads(after, all) {
+	for _, now := range spreads(after, counts) {
 		old := was[now.owner]
 		if old == nil {
 			continue

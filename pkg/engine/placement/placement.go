@@ -83,6 +83,9 @@ type Pending struct {
 	Cycle *Cycle
 }
 
+// LeftTo is what the message of a pod begins with that asks for a scheduler which is not simulated; its name follows.
+const LeftTo = "left to the scheduler "
+
 // Gated is the message of a pod with scheduling gates, as the API server writes it into the PodScheduled condition:
 // applySchedulingGatedCondition in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go. The scheduler
 // has not tried such a pod, so there is no FailedScheduling event.

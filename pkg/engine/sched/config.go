@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -44,6 +45,22 @@ func (c *Config) Plain() *Config {
 	plain := *c
 	plain.plain = true
 	return &plain
+}
+
+// SpreadsHard reports whether the profile requires pods without spread constraints to be spread: by default constraints of PodTopologySpread
+// that are DoNotSchedule.
+func (c *Config) SpreadsHard(schedulerName string) bool {
+	for _, profile := range c.api.Profiles {
+		for _, plugin := range profile.PluginConfig {
+			args, is := plugin.Args.(*schedulerapi.PodTopologySpreadArgs)
+			if is && profile.SchedulerName == schedulerName && slices.ContainsFunc(args.DefaultConstraints, func(c v1.TopologySpreadConstraint) bool {
+				return c.WhenUnsatisfiable == v1.DoNotSchedule
+			}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // DefaultConfig returns the configuration of a kube-scheduler that is started without one.

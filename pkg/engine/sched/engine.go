@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -263,7 +264,7 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	profile, found := e.profiles[next.Pod.Spec.SchedulerName]
 	if !found {
 		// A real scheduler ignores the pod silently.
-		e.refuse(next, placement.Pending{Pod: next.Pod, Message: fmt.Sprintf("left to the scheduler %q", next.Pod.Spec.SchedulerName)})
+		e.refuse(next, placement.Pending{Pod: next.Pod, Message: placement.LeftTo + strconv.Quote(next.Pod.Spec.SchedulerName)})
 		return false, nil
 	}
 	if pending, found := e.refusedAlike(next.Pod); found {

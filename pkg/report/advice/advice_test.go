@@ -63,7 +63,7 @@ func TestFormats(t *testing.T) {
 	if err := reporttest.Validate(t, reporttest.Schema(t, "advice-report"), out); err != nil {
 		t.Error(err)
 	}
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{All: true}),
 		"4 candidates of shop/deployment/web (4 replicas) after step last; 50 runs with random ties of each that no other beats, seeds 1 to 50. An asterisk marks those that are not beaten.",
 		"* 1    soft zone   0         2       ends         50%           0               0               75%",
 		"* 2    hard zone   2         2       never ends   50%           2               3               50%",
@@ -82,7 +82,7 @@ func TestFormats(t *testing.T) {
 // The workload as it is has nothing to apply, and is not compared with itself.
 func TestAllShown(t *testing.T) {
 	r := advised(t, 4)
-	out := reporttest.Write(t, Formats, r, "text", report.Options{})
+	out := reporttest.Write(t, Formats, r, "text", report.Options{All: true})
 	reporttest.Has(t, out,
 		"   Beaten by soft zone in Pending pods",
 		"   Not solved: after a rolling update 2 pods are Pending",
@@ -188,18 +188,26 @@ func TestVerdict(t *testing.T) {
 	none, strategy, both := of(1, "none", "{}"), of(1, "as it is, maxUnavailable 1", "{}"), of(1, "soft zone, maxUnavailable 1", "{}")
 	none.Rules, strategy.Strategy, both.Strategy = nil, "maxUnavailable 1", "maxUnavailable 1"
 	free := base(none, of(2, "as it is", ""))
+	free.Candidates[1].BeatenBy = "none"
 	free.Replicas = 1
+	later := func(by string) Candidate {
+		now := of(2, "as it is", "")
+		now.BeatenBy = by
+		return now
+	}
 	bare := of(1, "as it is", "")
 	bare.Rules = nil
 	for want, r := range map[string]*Report{
 		"No rule changes anything here: deployment/web has 1 replica, and 1 other candidate came to the same.": one,
 		"Let the pods of deployment/web have no rule to keep apart but the scheduler's own defaults.":          free,
-		"Leave the rule of deployment/web as it is, and set maxUnavailable 1.":                                 base(strategy, of(2, "as it is", "")),
-		"Let the pods of deployment/web keep apart by soft zone, maxUnavailable 1.":                            base(both, of(2, "as it is", "")),
+		"Leave the rule of deployment/web as it is, and set maxUnavailable 1.":                                 base(strategy, later(strategy.Name)),
+		"Let the pods of deployment/web keep apart by soft zone, maxUnavailable 1.":                            base(both, later(both.Name)),
 		"Leave deployment/web as it is (no rule): it ranks first, and none of 1 other candidate beats it.":     base(bare, of(2, "soft zone", "{}")),
-		"No rule changes anything here: 1 other candidate came to the same as deployment/web does as it is.":   base(of(1, "soft zone", "{}"), of(1, "as it is", "")),
+		"Leave deployment/web as it is (as it is): 1 other candidate came to the same. " + onlyHere:            base(of(1, "soft zone", "{}"), of(1, "as it is", "")),
 		"Leave deployment/web as it is (as it is): it ranks first, and none of 1 other candidate beats it.":    base(of(1, "as it is", ""), of(2, "soft zone", "{}")),
-		"Let the pods of deployment/web keep apart by soft zone.":                                              base(of(1, "soft zone", "{}"), of(2, "as it is", "")),
+		// No rule at all is equal here, which is no reason to drop the present one.
+		"Leave deployment/web as it is (as it is): it ranks first, and none of 2 other candidates beats it. Without any rule it comes to the same here. " + onlyHere: base(of(1, "as it is", ""), none, of(2, "soft zone", "{}")),
+		"Let the pods of deployment/web keep apart by soft zone.": base(of(1, "soft zone", "{}"), later("soft zone")),
 	} {
 		if got := r.verdict(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

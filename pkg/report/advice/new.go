@@ -2,6 +2,7 @@ package advice
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,9 +47,9 @@ func (r *Report) now() *Candidate {
 	return nil
 }
 
-// verdict is the advice in a sentence.
+// verdict is the advice in a sentence or two.
 func (r *Report) verdict() string {
-	best, now := &r.Candidates[0], r.now()
+	now, best := r.now(), r.best()
 	distinct := 0
 	for _, c := range r.Candidates {
 		distinct = max(distinct, c.Rank)
@@ -58,9 +59,15 @@ func (r *Report) verdict() string {
 	case distinct == 1 && r.Replicas <= 1:
 		return fmt.Sprintf("No rule changes anything here: %s has %s, and %s came to the same.", r.Workload, words.Count(r.Replicas, "replica"), tried)
 	case distinct == 1:
-		return fmt.Sprintf("No rule changes anything here: %s came to the same as %s does as it is.", tried, r.Workload)
+		return fmt.Sprintf("Leave %s as it is (%s): %s came to the same. %s", r.Workload, rulesText(now.Rules), tried, onlyHere)
 	case best == now:
-		return fmt.Sprintf("Leave %s as it is (%s): it ranks first, and none of %s beats it.", r.Workload, rulesText(now.Rules), tried)
+		line := fmt.Sprintf("Leave %s as it is (%s): ", r.Workload, rulesText(now.Rules))
+		top := &r.Candidates[0]
+		if top == now {
+			return line + fmt.Sprintf("it ranks first, and none of %s beats it.%s", tried, r.buys(now))
+		}
+		better, worse := top.Against(&now.Candidate)
+		return line + fmt.Sprintf("what is better elsewhere is worse, too, such as %s: better in %s; worse in %s.%s", top.Name, reasons(better), reasons(worse), r.buys(now))
 	}
 	better, worse := best.Against(&now.Candidate)
 	line := fmt.Sprintf("Let the pods of %s keep apart by %s", r.Workload, best.Name)
@@ -71,13 +78,55 @@ func (r *Report) verdict() string {
 		line = fmt.Sprintf("Leave the rule of %s as it is, and set %s", r.Workload, best.Strategy)
 	}
 	if len(better) > 0 {
-		line += ": better than now in " + words.And(better[:min(len(better), maxReasons)])
+		line += ": better than now in " + reasons(better)
 	}
 	if len(worse) > 0 {
-		line += "; worse in " + words.And(worse[:min(len(worse), maxReasons)])
+		line += "; worse in " + reasons(worse)
 	}
 	return line + "."
 }
+
+// onlyHere says what it means that rules are equal.
+const onlyHere = "No failure that was looked at shows a difference in this cluster; in another, or later in this one, there may be one."
+
+// best is the first candidate that keeps what the workload has now: better in something, and worse in nothing but how evenly the pods are
+// spread. Where the workload as it is leaves a pod Pending or a rollout without an end, it is the first. Otherwise it is the workload as it is.
+func (r *Report) best() *Candidate {
+	now := r.now()
+	if top := &r.Candidates[0]; now.OwnPending > top.OwnPending || now.Rollout != nil && !now.Rollout.Ends && top.Rollout != nil && top.Rollout.Ends {
+		return top
+	}
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		if now.BeatenBy != "" && c.Name == now.BeatenBy {
+			return c
+		}
+		better, worse := c.Against(&now.Candidate)
+		lost := slices.ContainsFunc(worse, func(in string) bool { return !strings.HasPrefix(in, "skew ") })
+		if c == now || len(better) > 0 && !lost {
+			return c
+		}
+	}
+	return now
+}
+
+// buys says what the present rule is better in than no rule at all.
+func (r *Report) buys(now *Candidate) string {
+	for i := range r.Candidates {
+		none := &r.Candidates[i]
+		if !none.Changed() || len(none.Rules) > 0 || len(now.Rules) == 0 {
+			continue
+		}
+		if better, _ := now.Against(&none.Candidate); len(better) > 0 {
+			return " Against no rule it is better in " + reasons(better) + "."
+		}
+		return " Without any rule it comes to the same here. " + onlyHere
+	}
+	return ""
+}
+
+// reasons are the figures in words, the first of them.
+func reasons(all []string) string { return words.And(all[:min(len(all), maxReasons)]) }
 
 // maxReasons is how many figures the advice names.
 const maxReasons = 3

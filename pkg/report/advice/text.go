@@ -24,17 +24,25 @@ func (t *writer) everything() {
 	t.Space()
 	shown, rest := r.shown()
 	t.Table("", r.table(shown)...)
-	for _, c := range shown {
-		t.candidate(c)
-	}
-	if lines := r.beaten(rest); len(lines) > 0 {
+	if !t.All {
+		t.candidate(r.best())
 		t.Space()
-		t.Sentences("Not shown:", lines)
+		t.Linef(text.Plain, "Use --all for the patches of the others, and what beats those that are not listed.")
+	} else {
+		for _, c := range shown {
+			t.candidate(c)
+		}
+		if lines := r.beaten(rest); len(lines) > 0 {
+			t.Space()
+			t.Sentences("Not shown:", lines)
+		}
+		if len(r.LeftOut) > 0 {
+			t.Space()
+			t.Sentences("Not run:", r.LeftOut)
+		}
 	}
-	if len(r.LeftOut) > 0 {
-		t.Space()
-		t.Sentences("Not run:", r.LeftOut)
-	}
+	t.Space()
+	t.Header(r.Head)
 }
 
 // about says what was tried.
@@ -88,7 +96,18 @@ func (r *Report) table(shown []*Candidate) [][]text.Cell {
 			titles = append(titles, "WORST RADIUS/"+name)
 		}
 	}
-	table := [][]text.Cell{text.Bold.Row(titles...)}
+	var order []string
+	for _, name := range slices.Backward(text.Heads(keys)) {
+		order = append(order, "WORST RADIUS/"+name)
+	}
+	order = append(order, "WORST PENDING")
+	for _, name := range text.Heads(keys) {
+		if name == "REGION" {
+			order = append(order, "RADIUS/"+name, "STRANDED/"+name)
+		}
+	}
+	order = append(order, "MOVED", "STRANDED/HOSTNAME", "RADIUS/HOSTNAME")
+	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), order...)}
 	for _, c := range shown {
 		mark := "  "
 		if c.Front {
@@ -143,13 +162,13 @@ func (t *writer) candidate(c *Candidate) {
 	}
 	if c.Changed() {
 		t.Linef(text.Plain, "   Apply and run again:")
-		t.Linef(text.Plain, "     PATCH=%s", ShellWord(string(c.Patch)))
-		t.Linef(text.Plain, "     %s", r.apply(`"$PATCH"`))
+		t.Verbatim("     PATCH=" + ShellWord(string(c.Patch)))
+		t.Verbatim("     " + r.apply(`"$PATCH"`))
 	} else {
 		t.Linef(text.Plain, "   Run again:")
 	}
 	for _, command := range r.commands(c, func(words string) string { return `"` + words + `$PATCH"` }) {
-		t.Linef(text.Plain, "     %s  # %s", command.Command, command.Shows)
+		t.Verbatim("     " + command.Command + "  # " + command.Shows)
 	}
 }
 

@@ -13,7 +13,11 @@ import (
 func (r *Report) costs(c *Candidate) []string {
 	var all []string
 	if c.Changed() && strings.Contains(string(c.Patch), `"template"`) {
-		all = append(all, fmt.Sprintf("the patch changes the template: every pod is made anew, and %d of %d would be on other nodes than now", c.Moved, r.Replicas))
+		line := fmt.Sprintf("the patch changes the template: every pod is made anew, and %d of %d would be on other nodes than now", c.OwnMoved, r.Replicas)
+		if others := c.Moved - c.OwnMoved; others > 0 {
+			line += fmt.Sprintf("; so would %s of other workloads", words.Count(others, "pod"))
+		}
+		all = append(all, line)
 	}
 	if c.Strategy != "" {
 		all = append(all, fmt.Sprintf("a rolling update goes on with %s, so that pods are missing meanwhile; as the strategy is now it never ends: %s", c.Strategy, c.Stuck))

@@ -40,7 +40,11 @@ func drawing(r *Report) *chart.Chart {
 
 // strandedShare is the share of the workload of the blast radius whose replacements stay Pending after that failure.
 func (l *Level) strandedShare() float64 {
-	r := l.Recovery(l.worst())
+	i := slices.IndexFunc(l.Failures, func(f Failure) bool { return slices.Equal(f.Domains, l.Radius.Domains) })
+	if i < 0 || l.Radius.Replicas == 0 {
+		return 0
+	}
+	r := l.Recovery(&l.Failures[i])
 	if r == nil {
 		return 0
 	}

@@ -15,13 +15,15 @@ import (
 //	namespace, workload (kind/name), replicas, lost, share (lost of replicas, between 0 and 1), gone, quorum, quorumLost,
 //	brokenBudgets (namespace/name, joined by ;): what it takes of the workload
 //	recovered, stranded, notReplaced: the pods of all workloads after the failure
+//	even: what an even spread of the workload would lose to its worst failure
+//	ofDaemonSets: how many of notReplaced are pods of DaemonSets
 //
-// The columns of the failure, the last three among them, are the same in each of its rows: do not add them up over workloads.
+// The columns of the failure, the counts after it among them, are the same in each of its rows: do not add them up over workloads.
 // What was not looked at is an empty cell.
 func lossesCSV(r *Report) ([]byte, error) {
 	table := [][]string{{
 		"step", "topologyKey", "domains", "nodes", "pods", "namespace", "workload", "replicas", "lost", "share", "gone", "quorum", "quorumLost",
-		"brokenBudgets", "recovered", "stranded", "notReplaced",
+		"brokenBudgets", "recovered", "stranded", "notReplaced", "even", "ofDaemonSets",
 	}}
 	for _, step := range r.Steps {
 		for i := range step.Levels {
@@ -29,15 +31,16 @@ func lossesCSV(r *Report) ([]byte, error) {
 			for j := range level.Failures {
 				f := &level.Failures[j]
 				failure := []string{step.Name, level.TopologyKey, strings.Join(f.Domains, "+"), strconv.Itoa(len(f.Nodes)), strconv.Itoa(f.Pods)}
-				recovery := []string{"", "", ""}
+				recovery, daemons := []string{"", "", ""}, []string{""}
 				if r := level.Recovery(f); r != nil {
 					recovery = []string{strconv.Itoa(len(r.Recovered)), strconv.Itoa(len(r.Stranded)), strconv.Itoa(len(r.NotReplaced))}
+					daemons[0] = strconv.Itoa(r.OfDaemonSets)
 				}
 				if len(f.Workloads) == 0 {
-					table = append(table, slices.Concat(failure, []string{"", "", "", "0", "0", "", "", "", ""}, recovery))
+					table = append(table, slices.Concat(failure, []string{"", "", "", "0", "0", "", "", "", ""}, recovery, []string{""}, daemons))
 				}
 				for _, loss := range f.Workloads {
-					table = append(table, slices.Concat(failure, loss.cells(), recovery))
+					table = append(table, slices.Concat(failure, loss.cells(), recovery, []string{strconv.Itoa(loss.Even)}, daemons))
 				}
 			}
 		}

@@ -14,16 +14,17 @@ import (
 func TestLossesCSV(t *testing.T) {
 	r := zones()
 	level := &r.Steps[0].Levels[0]
+	level.Failures[0].Recovery.OfDaemonSets = 1
 	level.Failures = append(level.Failures[:2], Failure{Domains: []string{"a", "d"}, Nodes: []string{"n", "m"}})
 	want := [][]string{
 		{"step", "topologyKey", "domains", "nodes", "pods", "namespace", "workload", "replicas", "lost", "share", "gone", "quorum", "quorumLost", "brokenBudgets",
-			"recovered", "stranded", "notReplaced"},
-		{"all", text.Zone, "a", "1", "4", "shop", "deployment/solo", "1", "1", "1", "true", "", "", "", "1", "0", "2"},
-		{"all", text.Zone, "a", "1", "4", "data", "statefulset/db", "5", "2", "0.4", "false", "4", "true", "", "1", "0", "2"},
-		{"all", text.Zone, "a", "1", "4", "shop", "deployment/web", "4", "1", "0.25", "false", "", "", "", "1", "0", "2"},
-		{"all", text.Zone, "b", "1", "3", "shop", "deployment/web", "4", "2", "0.5", "false", "", "", "shop/web", "0", "2", "0"},
-		{"all", text.Zone, "b", "1", "3", "data", "statefulset/db", "5", "1", "0.2", "false", "4", "false", "", "0", "2", "0"},
-		{"all", text.Zone, "a+d", "2", "0", "", "", "", "0", "0", "", "", "", "", "", "", ""},
+			"recovered", "stranded", "notReplaced", "even", "ofDaemonSets"},
+		{"all", text.Zone, "a", "1", "4", "shop", "deployment/solo", "1", "1", "1", "true", "", "", "", "1", "0", "2", "1", "1"},
+		{"all", text.Zone, "a", "1", "4", "data", "statefulset/db", "5", "2", "0.4", "false", "4", "true", "", "1", "0", "2", "2", "1"},
+		{"all", text.Zone, "a", "1", "4", "shop", "deployment/web", "4", "1", "0.25", "false", "", "", "", "1", "0", "2", "2", "1"},
+		{"all", text.Zone, "b", "1", "3", "shop", "deployment/web", "4", "2", "0.5", "false", "", "", "shop/web", "0", "2", "0", "2", "0"},
+		{"all", text.Zone, "b", "1", "3", "data", "statefulset/db", "5", "1", "0.2", "false", "4", "false", "", "0", "2", "0", "2", "0"},
+		{"all", text.Zone, "a+d", "2", "0", "", "", "", "0", "0", "", "", "", "", "", "", "", "", ""},
 	}
 	if diff := cmp.Diff(want, readTable(t, writeBlast(t, r, "csv", report.Options{}))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -14,8 +14,8 @@ import (
 // zones is a report on the zones a, b and c. db has 2, 1 and 2 pods there and a quorum of 4; solo is in a alone; web has 1, 2 and 1, of
 // which its budget spares one. After the failure of b, the two pods of web are stranded; after that of c, those of b, too.
 func zones() *Report {
-	db := Loss{Kind: "StatefulSet", Namespace: "data", Name: "db", Replicas: 5, Quorum: 4, Source: &report.Source{File: "db.yaml", Line: 3}}
-	web := Loss{Kind: "Deployment", Namespace: "shop", Name: "web", Replicas: 4}
+	db := Loss{Kind: "StatefulSet", Namespace: "data", Name: "db", Replicas: 5, Even: 2, Quorum: 4, Source: &report.Source{File: "db.yaml", Line: 3}}
+	web := Loss{Kind: "Deployment", Namespace: "shop", Name: "web", Replicas: 4, Even: 2}
 	take := func(l Loss, lost int) Loss {
 		l.Lost, l.Gone = lost, lost == l.Replicas
 		l.QuorumLost = l.Quorum > l.Replicas-lost
@@ -24,7 +24,7 @@ func zones() *Report {
 		}
 		return l
 	}
-	solo := Loss{Kind: "Deployment", Namespace: "shop", Name: "solo", Replicas: 1}
+	solo := Loss{Kind: "Deployment", Namespace: "shop", Name: "solo", Replicas: 1, Even: 1}
 	stranded := report.StrandedPod{Namespace: "shop", Name: "web-x", Workload: "deployment/web", Message: "0/3 nodes are available: 3 Insufficient cpu."}
 	failure := func(domain string, pods int, losses ...Loss) Failure {
 		return Failure{Domains: []string{domain}, Nodes: []string{"node-" + domain}, Pods: pods, CPU: 1. / 3, Memory: 1. / 3, Workloads: losses}
@@ -38,9 +38,10 @@ func zones() *Report {
 	return &Report{
 		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Version: "v0.1.0", Scenario: "zones", Ties: "upstream", Cluster: report.Cluster{Nodes: 3}},
 		Mode: "unreachable", Simultaneous: 1, Recover: true,
-		Steps: []Step{{Name: "all", Action: "apply -f all.yaml", Running: 10, Levels: []Level{{
+		Steps: []Step{{Name: "all", Action: "apply -f all.yaml", Running: 10, OneReplica: []string{"shop/deployment/solo"}, Levels: []Level{{
 			TopologyKey: text.Zone, Domains: 3, Radius: Radius{Share: 1, Namespace: "shop", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}},
-			Failures: []Failure{a, b, c},
+			Replicated: Radius{Share: 0.5, Namespace: "shop", Workload: "deployment/web", Lost: 2, Replicas: 4, Domains: []string{"b"}},
+			Failures:   []Failure{a, b, c},
 		}}}},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/sarif"
 )
 
-// Formats are the ways to write the report. Quiet is the summary alone, and All lists every failure.
+// Formats are the ways to write the report. Quiet is the verdict, the table of levels and the reasons, and All lists every failure.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte { return textPage(r, opts, false) }),
 	report.Text("wide", func(r *Report, opts report.Options) []byte { return textPage(r, opts, true) }),
@@ -23,7 +23,7 @@ var Formats = report.Formats[Report]{
 func textPage(r *Report, opts report.Options, wide bool) []byte {
 	t := newWriter(r, opts, wide)
 	if opts.Quiet {
-		t.summary()
+		t.quiet()
 	} else {
 		t.everything()
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// failuresJUnit has a suite for each step with a case for each level. It fails where the level has findings of level error, and
+// failuresJUnit has a case for each level of each step. It fails where the level has findings of level error, and
 // shows the others on its output.
 func failuresJUnit(r *Report) ([]byte, error) {
-	suites := junit.Suites{Name: text.Clean(r.Scenario)}
+	suites := junit.Suites{}
+	var cases []junit.Case
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		var cases []junit.Case
 		for j, short := range s.levels() {
-			c := junit.Case{Name: "failure of one " + text.DomainNoun(s.Levels[j].TopologyKey, short)}
+			c := junit.Case{Classname: s.Name, Name: "failure of one " + text.DomainNoun(s.Levels[j].TopologyKey, short)}
 			if r.Simultaneous > 1 {
 				c.Name = fmt.Sprintf("failure of %s together", words.Count(r.Simultaneous, text.DomainNoun(s.Levels[j].TopologyKey, short)))
 			}
@@ -43,7 +43,7 @@ func failuresJUnit(r *Report) ([]byte, error) {
 			}
 			cases = append(cases, c)
 		}
-		suites.Add(s.Name, cases)
 	}
+	suites.Add(r.Scenario, 0, nil, cases)
 	return suites.Write()
 }

@@ -12,11 +12,11 @@ import (
 
 func TestFailuresJUnit(t *testing.T) {
 	got := decodeSuites(t, writeBlast(t, zones(), "junit", report.Options{}))
-	if got.Tests != 1 || got.Failures != 1 {
-		t.Errorf("%d tests with %d failures, want 1 with 1", got.Tests, got.Failures)
+	if got.Tests != 2 || got.Failures != 1 {
+		t.Errorf("%d tests with %d failures, want 2 with 1", got.Tests, got.Failures)
 	}
-	c := got.Suites[0].Cases[0]
-	if c.Name != "failure of one zone" || c.Failure == nil || c.Failure.Type != expect.QuorumLost || c.File != "db.yaml" || c.Line != 3 {
+	c := got.Suites[0].Cases[1]
+	if c.Name != "failure of one zone" || c.Classname != "zones.all" || c.Failure == nil || c.Failure.Type != expect.QuorumLost || c.File != "db.yaml" || c.Line != 3 {
 		t.Errorf("%+v", c)
 	}
 	for _, rule := range []string{expect.WorkloadGone, expect.BudgetBroken, expect.PodsStranded} {
@@ -26,7 +26,7 @@ func TestFailuresJUnit(t *testing.T) {
 	}
 	two := zones()
 	two.Simultaneous = 2
-	if name := decodeSuites(t, writeBlast(t, two, "junit", report.Options{})).Suites[0].Cases[0].Name; name != "failure of 2 zones together" {
+	if name := decodeSuites(t, writeBlast(t, two, "junit", report.Options{})).Suites[0].Cases[1].Name; name != "failure of 2 zones together" {
 		t.Error(name)
 	}
 }

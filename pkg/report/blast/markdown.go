@@ -3,7 +3,6 @@ package blast
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
@@ -15,7 +14,10 @@ import (
 // markdownPage is the verdict, quorums that are lost, the worst failure of each step and level, and details of those.
 func markdownPage(r *Report) []byte {
 	m, t := &markdown.Page{}, newWriter(r, report.Options{}, false)
-	m.Block("**%s**", markdown.Prose(r.verdict()))
+	m.Block("**%s**", markdown.Prose(r.verdict().Text))
+	for _, line := range r.conclusion(false) {
+		m.Block("%s", markdown.Prose(line))
+	}
 	m.About(r.Head)
 	var errors []string
 	for _, f := range r.Findings() {
@@ -28,59 +30,9 @@ func markdownPage(r *Report) []byte {
 		return m.Bytes()
 	}
 	m.Block("%s:", markdown.Prose(t.question()))
-	m.Table(t.worstFailures(), "row")
+	m.Table(t.levels(), "row")
 	m.Details(len(r.Steps), "step", func(i int) string { return t.details(&r.Steps[i]) })
 	return m.Bytes()
-}
-
-// verdict is the largest radius of each level over all steps, and the most pods that a failure strands.
-func (r *Report) verdict() string {
-	type level struct {
-		name  string
-		share float64
-	}
-	var levels []level
-	stranded := 0
-	for i := range r.Steps {
-		names := r.Steps[i].levels()
-		for j := range r.Steps[i].Levels {
-			l := &r.Steps[i].Levels[j]
-			name := "one " + text.DomainNoun(l.TopologyKey, names[j])
-			if r.Simultaneous > 1 {
-				name = words.Count(r.Simultaneous, text.DomainNoun(l.TopologyKey, names[j])) + " together"
-			}
-			k := slices.IndexFunc(levels, func(other level) bool { return other.name == name })
-			if k < 0 {
-				k = len(levels)
-				levels = append(levels, level{name: name})
-			}
-			levels[k].share = max(levels[k].share, l.Radius.Share)
-			for n := range l.Failures {
-				if recovery := l.Recovery(&l.Failures[n]); recovery != nil {
-					stranded = max(stranded, len(recovery.Stranded))
-				}
-			}
-		}
-	}
-	if len(levels) == 0 {
-		return "No failures"
-	}
-	var parts []string
-	for i, l := range levels {
-		part := fmt.Sprintf("of %s %s", l.name, text.Percent(l.share))
-		if i == 0 {
-			part = fmt.Sprintf("Failure of %s takes up to %s of a workload", l.name, text.Percent(l.share))
-		}
-		parts = append(parts, part)
-	}
-	line := strings.Join(parts, ", ")
-	switch {
-	case stranded > 0:
-		line += fmt.Sprintf("; up to %s stranded", words.Count(stranded, "pod"))
-	case r.Recover:
-		line += "; no pod stranded"
-	}
-	return line
 }
 
 // details are what the worst failure of each level takes, what comes of it, and what was found of any.
@@ -109,18 +61,18 @@ func (t *writer) details(step *Step) string {
 
 // consequences are the lines below a failure: what it takes, and what comes of it.
 func (t *writer) consequences(l *Level, f *Failure) []string {
-	hit := t.hit(f.Workloads, func(l Loss) string { return fmt.Sprintf(" %d/%d", l.Lost, l.Replicas) }, text.Plain)
-	lines := []string{"takes " + markdown.Prose(hit.Text)}
+	lines := []string{"takes " + markdown.Prose(t.hit(f.severalReplicas()))}
 	r := l.Recovery(f)
 	if r == nil {
 		return lines
 	}
-	lines = append(lines, fmt.Sprintf("%d recovered, %d stranded, %d not replaced", len(r.Recovered), len(r.Stranded), len(r.NotReplaced)))
-	for _, pods := range report.Group(r.NotReplaced, func(p UnreplacedPod) string { return p.Why }) {
+	lines = append(lines, fmt.Sprintf("%d recovered, %d stranded, %d not replaced", len(r.Recovered), len(r.Stranded), r.Unreplaced()))
+	unreplaced := slices.DeleteFunc(slices.Clone(r.NotReplaced), func(p UnreplacedPod) bool { return p.Why == ofDaemonSet })
+	for _, pods := range report.Group(unreplaced, func(p UnreplacedPod) string { return p.Why }) {
 		lines = append(lines, fmt.Sprintf("%s not replaced: %s", words.Count(len(pods), "pod"), markdown.Prose(pods[0].Why)))
 	}
 	if waiting := len(slices.DeleteFunc(slices.Clone(r.Stranded), func(p report.StrandedPod) bool { return !p.Waiting })); waiting > 0 {
 		lines = append(lines, fmt.Sprintf("%d of the stranded wait only until the lost pods have ended, which stay Terminating", waiting))
 	}
-	return append(lines, fmt.Sprintf("one more failure of the level takes up to %s of a workload", text.Percent(r.After.Share)))
+	return append(lines, fmt.Sprintf("one more failure of the level takes up to %s of a workload of several replicas", text.Percent(r.AfterReplicated.Share)))
 }

@@ -3,6 +3,8 @@ package blast
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -28,16 +30,40 @@ func TestBlastVerdict(t *testing.T) {
 	for i := range two.Steps[0].Levels[0].Failures {
 		two.Steps[0].Levels[0].Failures[i].Recovery = nil
 	}
+	even := zones()
+	even.Steps[0].Levels[0].Failures = even.Steps[0].Levels[0].Failures[2:]
+	even.Steps[0].Levels[0].Failures[0] = Failure{Domains: []string{"c"}, Pods: 1, Workloads: []Loss{{Replicas: 4, Lost: 1, Even: 2}}, Recovery: &Recovery{Lost: 1}}
+	steps := zones()
+	steps.Steps = append(steps.Steps, stays.Steps[0])
 	for want, r := range map[string]*Report{
 		"No failures": {},
-		"Failure of one zone takes up to 100% of a workload; up to 2 pods stranded":                                    zones(),
-		"Failure of one zone takes up to 100% of a workload; no pod stranded":                                          stays,
-		"Failure of 2 zones together takes up to 100% of a workload":                                                   two,
-		"Failure of one region takes up to 67% of a workload, of one zone 50%, of one node 50%; up to 2 pods stranded": storedBlast(t),
+		"Zone b is the worst: 1 budget broken, 2 of 3 lost pods stranded.":                 zones(),
+		"Zone a is the worst: 1 quorum lost, 0 of 4 lost pods stranded.":                   stays,
+		"Zone b is the worst: 1 budget broken.":                                            two,
+		"After step all, zone b is the worst: 1 budget broken, 2 of 3 lost pods stranded.": steps,
+		"No failure breaks a budget, loses a quorum or takes a whole workload of several replicas, and no pod is stranded; zone c is the worst, with 25% of a workload.": even,
 	} {
-		if got := r.verdict(); got != want {
+		if got := r.verdict().Text; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
+	}
+}
+
+// What the worst failure does not do is said of the one that does most of it; and what was selected.
+func TestBlastConclusion(t *testing.T) {
+	r := zones()
+	level := &r.Steps[0].Levels[0]
+	level.Failures[0].Workloads[1].Lost = 5
+	level.Failures[1].Recovery.Stranded, level.Failures[0].Recovery.Stranded = nil, level.Failures[1].Recovery.Stranded
+	r.Filter = &Filter{Workloads: []string{"deployment/web", "sts/db"}, Namespace: "shop", Selector: "app=web", MinReplicas: 2}
+	want := []string{
+		"Most workloads of several replicas are gone with zone a: 1.",
+		"Most pods are stranded with zone a: 2.",
+		"shop/deployment/solo has one replica: any failure of its domain takes it whole.",
+		"Only workloads named deployment/web or sts/db, in namespace shop, with labels app=web and with at least 2 replicas; what fails is the same.",
+	}
+	if diff := cmp.Diff(want, r.conclusion(false)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -19,8 +19,21 @@ type Report struct {
 	Recover bool `json:"recover"`
 	// Worst is how many failures of a level were recovered, the worst ones, where it has more; 0: all.
 	Worst int `json:"worst,omitempty"`
+	// Filter selects the workloads that the report is about; missing where it is about all. What fails does not depend on it.
+	Filter *Filter `json:"filter,omitempty"`
 	// Steps are the clusters whose failures were looked at: after each step, or after the one that was asked for.
 	Steps []Step `json:"steps"`
+}
+
+// Filter selects workloads: those that all of it matches.
+type Filter struct {
+	// Workloads are their names, as kind/name or namespace/kind/name.
+	Workloads []string `json:"workloads,omitempty"`
+	Namespace string   `json:"namespace,omitempty"`
+	// Selector matches the labels of one of their pods.
+	Selector string `json:"selector,omitempty"`
+	// MinReplicas is the least number of running pods.
+	MinReplicas int `json:"minReplicas,omitempty" jsonschema:"minimum=2"`
 }
 
 // Step is what failures take from the cluster after one step.
@@ -32,6 +45,8 @@ type Step struct {
 	// Running is the number of pods that have a node before anything fails, Pending of those that have none.
 	Running int `json:"running"`
 	Pending int `json:"pending"`
+	// OneReplica are the workloads with a single running pod, as kind/name, after their namespace where that is not default: any domain that it is in takes all of them.
+	OneReplica []string `json:"oneReplica,omitempty"`
 	// Levels are what the failures of each level take, widest first.
 	Levels []Level `json:"levels"`
 	// Risk is how likely it is, where failure rates are given.
@@ -50,6 +65,10 @@ type Level struct {
 	Search string `json:"search,omitempty"`
 	// Radius is the blast radius: the largest share of any workload that one of the failures takes.
 	Radius Radius `json:"radius"`
+	// Replicated is the radius among the workloads of two or more replicas.
+	Replicated Radius `json:"replicated"`
+	// Excess is the loss that is furthest beyond that of an even spread; missing where none is beyond it.
+	Excess *Excess `json:"excess,omitempty"`
 	// Mean is the mean over all failures of the largest share that each takes of any workload; missing where not all were looked at.
 	Mean *float64 `json:"mean,omitempty"`
 	// Shares are the largest shares that each failure takes of any workload, from the smallest, each with the number of such
@@ -78,6 +97,21 @@ type Radius struct {
 	Replicas  int    `json:"replicas"`
 	// Domains are the values of the level's key that fail.
 	Domains []string `json:"domains,omitempty"`
+}
+
+// Excess is what a failure takes of a workload beyond what it would take if the replicas were spread evenly over the domains that admit
+// them, which is the least that any placement could lose to its worst failure.
+type Excess struct {
+	// Share is between 0 and 1: lost less even, of replicas.
+	Share float64 `json:"share"`
+	// Workload is the one that loses it, as kind/name in lower case, and Namespace its namespace.
+	Namespace string `json:"namespace"`
+	Workload  string `json:"workload"`
+	Lost      int    `json:"lost"`
+	Even      int    `json:"even"`
+	Replicas  int    `json:"replicas"`
+	// Domains are the values of the level's key that fail.
+	Domains []string `json:"domains"`
 }
 
 // Failure is the loss of a domain, or of several together.
@@ -113,6 +147,8 @@ type Loss struct {
 	// Replicas are its running pods before, Lost those on the failed nodes.
 	Replicas int `json:"replicas"`
 	Lost     int `json:"lost"`
+	// Even is what the worst failure of the level would take if the replicas were spread evenly.
+	Even int `json:"even"`
 	// Gone means that nothing is left.
 	Gone bool `json:"gone,omitempty"`
 	// BrokenBudgets are the PodDisruptionBudgets that cover one of the lost pods, and are met before and not after.
@@ -137,13 +173,24 @@ type Recovery struct {
 	Stranded []report.StrandedPod `json:"stranded,omitempty"`
 	// NotReplaced are the lost pods for which no controller made another.
 	NotReplaced []UnreplacedPod `json:"notReplaced,omitempty"`
+	// OfDaemonSets is the number of pods of DaemonSets among the lost and the not replaced. They live and die with their node, so text
+	// counts them as neither.
+	OfDaemonSets int `json:"ofDaemonSets,omitempty"`
 	// LastEviction is the number of seconds from the loss until the last pod was evicted: until the nodes are found unreachable, have
 	// got their NoExecute taints one by one, and no pod tolerates them any longer. It is missing where nothing was evicted, as where pods
 	// are removed at once.
 	LastEviction float64 `json:"lastEvictionSeconds,omitempty"`
 	// After is the blast radius of one more failure of the level.
 	After Radius `json:"after"`
+	// AfterReplicated is that among the workloads that had two or more replicas before.
+	AfterReplicated Radius `json:"afterReplicated"`
 }
+
+// lost is the number of lost pods, without those of DaemonSets.
+func (r *Recovery) lost() int { return r.Lost - r.OfDaemonSets }
+
+// Unreplaced is the number of pods that are not replaced, without those of DaemonSets.
+func (r *Recovery) Unreplaced() int { return max(0, len(r.NotReplaced)-r.OfDaemonSets) }
 
 // UnreplacedPod is a lost pod for which no controller made another.
 type UnreplacedPod struct {

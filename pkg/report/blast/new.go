@@ -22,12 +22,21 @@ type Blasted struct {
 	Risk *Risk
 }
 
-// New puts what failures take into the model. The options are those of the analyses; recovered reports whether recoveries were
-// looked at. The version is Faultline's own.
-func New(result *simulation.Result, steps []Blasted, opts blast.Options, recovered bool, version string) *Report {
+// New puts what failures take into the model. The options are those of the analyses, whose workloads the filter selected; recovered
+// reports whether recoveries were looked at. The version is Faultline's own.
+func New(result *simulation.Result, steps []Blasted, opts blast.Options, filter blast.Filter, recovered bool, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), Mode: string(opts.Mode), Simultaneous: opts.Simultaneous, Recover: recovered}
 	if recovered {
 		r.Worst = opts.Worst
+	}
+	if !filter.Empty() {
+		r.Filter = &Filter{Workloads: filter.Workloads, Namespace: filter.Namespace}
+		if filter.Selector != nil {
+			r.Filter.Selector = filter.Selector.String()
+		}
+		if filter.MinReplicas > 1 {
+			r.Filter.MinReplicas = filter.MinReplicas
+		}
 	}
 	for _, blasted := range steps {
 		r.Steps = append(r.Steps, newStep(blasted, result.Scenario))
@@ -46,6 +55,9 @@ func newStep(blasted Blasted, from *scenario.Scenario) Step {
 		default:
 			s.Running++
 		}
+	}
+	for _, workload := range blasted.Analysis.Single {
+		s.OneReplica = append(s.OneReplica, workload.Qualified())
 	}
 	for i := range blasted.Analysis.Levels {
 		s.Levels = append(s.Levels, newLevel(&blasted.Analysis.Levels[i]))
@@ -68,6 +80,10 @@ func newLevel(level *blast.Level) Level {
 		Unlabelled:  level.Unlabelled,
 		Search:      level.Search,
 		Radius:      newRadius(level.Radius),
+		Replicated:  newRadius(level.Replicated),
+	}
+	if e := level.Excess; e.Replicas > 0 {
+		l.Excess = &Excess{Share: e.Share(), Namespace: e.Workload.Namespace, Workload: e.Workload.String(), Lost: e.Lost, Even: e.Even, Replicas: e.Replicas, Domains: e.Domains}
 	}
 	if level.Search == "" {
 		l.Mean = &level.Mean
@@ -111,7 +127,7 @@ func newFailure(failure *blast.Failure) Failure {
 	for _, loss := range failure.Workloads {
 		f.Workloads = append(f.Workloads, Loss{
 			Kind: loss.Workload.Kind, Namespace: loss.Workload.Namespace, Name: loss.Workload.Name,
-			Replicas: loss.Replicas, Lost: loss.Lost, Gone: loss.Gone(), BrokenBudgets: loss.BrokenBudgets,
+			Replicas: loss.Replicas, Lost: loss.Lost, Even: loss.Even, Gone: loss.Gone(), BrokenBudgets: loss.BrokenBudgets,
 			Quorum: loss.Quorum, QuorumLost: loss.QuorumLost, SharedFate: loss.SharedFate,
 		})
 	}
@@ -119,7 +135,7 @@ func newFailure(failure *blast.Failure) Failure {
 }
 
 func newRecovery(recovery *blast.Recovery) *Recovery {
-	r := &Recovery{Lost: recovery.Lost, Preempted: recovery.Preempted, After: newRadius(recovery.After)}
+	r := &Recovery{Lost: recovery.Lost, Preempted: recovery.Preempted, After: newRadius(recovery.After), AfterReplicated: newRadius(recovery.AfterReplicated)}
 	owner := recovery.State.Owners()
 	for _, placed := range recovery.Recovered {
 		r.Recovered = append(r.Recovered, report.NewRecovered(placed, owner))
@@ -131,6 +147,9 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 	}
 	stopped := node.Disruptions(recovery.State)
 	for _, pod := range recovery.NotReplaced {
+		if by := metav1.GetControllerOfNoCopy(pod); by != nil && by.Kind == "DaemonSet" {
+			r.OfDaemonSets++
+		}
 		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: whyNotReplaced(pod, recovery.State, stopped)})
 	}
 	if recovery.LastEviction > 0 {
@@ -141,6 +160,9 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 
 // workloadKind is the kind of the pod's outermost controller.
 func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owners()(pod).Kind }
+
+// ofDaemonSet is why nobody replaces a pod of a DaemonSet.
+const ofDaemonSet = "pod of a DaemonSet: every node has its own"
 
 // whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions
 // have stopped.
@@ -155,7 +177,7 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 	case by.Kind == "Node":
 		return "static pod: it belongs to its node"
 	case by.Kind == "DaemonSet":
-		return "pod of a DaemonSet: every node has its own"
+		return ofDaemonSet
 	case by.Kind == "StatefulSet" && ending:
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
 	case ending:

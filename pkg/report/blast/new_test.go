@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -20,6 +21,11 @@ func blasted(t testing.TB, file string, opts blast.Options) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return reported(t, s, opts)
+}
+
+func reported(t testing.TB, s *scenario.Scenario, opts blast.Options) *Report {
+	t.Helper()
 	result, err := simulation.Run(t.Context(), s, simulation.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -32,11 +38,15 @@ func blasted(t testing.TB, file string, opts blast.Options) *Report {
 	if err := blast.Recover(t.Context(), step.State, s.Config, s.Ties, analysis, opts, nil); err != nil {
 		t.Fatal(err)
 	}
-	risks, err := risk.Analyze(t.Context(), step.State, s.Failures.Rates, risk.Options{})
-	if err != nil {
-		t.Fatal(err)
+	blasted := Blasted{Step: step, Analysis: analysis}
+	if len(s.Failures.Rates) > 0 {
+		risks, err := risk.Analyze(t.Context(), step.State, s.Failures.Rates, risk.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blasted.Risk = NewRisk(risks)
 	}
-	return New(result, []Blasted{{Step: step, Analysis: analysis, Risk: NewRisk(risks)}}, opts, true, "v0.1.0")
+	return New(result, []Blasted{blasted}, opts, blast.Filter{}, true, "v0.1.0")
 }
 
 // The figures of testdata/world.yaml as they were worked out by hand.
@@ -67,6 +77,22 @@ func TestNewBlast(t *testing.T) {
 	web := []string{"default/web"}
 	if diff := cmp.Diff([]figures{{4, 4, 1, 1, 2, web}, {4, 4, 0, 1, 3, web}, {3, 3, 0, 1, 2, web}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The pod of agent, a DaemonSet, that each zone takes is counted apart. Zone a takes one pod each of web and db, and nothing brings them
+// back, so that one more failure takes 1 of the 2 that are left; of solo it takes all.
+func TestNewRecovery(t *testing.T) {
+	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{text.Zone}})
+	a := r.Steps[0].Levels[0].Failures[0].Recovery
+	if a.OfDaemonSets != 1 || a.lost() != 3 || a.Unreplaced() != 1 {
+		t.Errorf("%d of DaemonSets, %d lost and %d not replaced without them; want 1, 3 and 1", a.OfDaemonSets, a.lost(), a.Unreplaced())
+	}
+	if a.Lost != len(a.Recovered)+len(a.Stranded)+len(a.NotReplaced) {
+		t.Errorf("%d lost are not %d recovered, %d stranded and %d not replaced", a.Lost, len(a.Recovered), len(a.Stranded), len(a.NotReplaced))
+	}
+	if a.After.Share != 1 || a.AfterReplicated.Share != 0.5 {
+		t.Errorf("after it %v, of several replicas %v; want 1 and 0.5", a.After.Share, a.AfterReplicated.Share)
 	}
 }
 

@@ -1,7 +1,6 @@
 package blast
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,12 +13,14 @@ import (
 const (
 	// maxFailures is how many failures of a level are listed, all of them; of more than that, the first maxWorst.
 	maxFailures = 12
-	maxWorst    = 10
-	// maxHit is how many workloads are named in a cell.
-	maxHit = 3
-	// maxFates is how many shared fates of a level are shown, and maxFate how many pods of one are named.
-	maxFates = 5
-	maxFate  = 6
+	maxWorst    = 3
+	// maxCell is how many names stand in a cell, and maxHit how many in a list; more are counted.
+	maxCell = 2
+	maxHit  = 3
+	// maxExcess is how many workloads are listed that lose more than with an even spread.
+	maxExcess = 3
+	// maxFate is how many workloads are named on a line.
+	maxFate = 6
 )
 
 // writer renders a report as text and wide.
@@ -54,35 +55,66 @@ func newWriter(r *Report, opts report.Options, wide bool) *writer {
 }
 
 func (t *writer) everything() {
-	t.Header(t.report.Head)
+	t.conclusion()
 	t.Space()
 	t.Linef(text.Bold, "%s", t.question())
-	t.Space()
 	t.summary()
 	for i := range t.report.Steps {
 		t.step(i)
+	}
+	t.Space()
+	t.Header(t.report.Head)
+}
+
+// quiet writes the verdict, the table of the levels, and why pods are stranded or not replaced.
+func (t *writer) quiet() {
+	t.conclusion()
+	t.Space()
+	t.summary()
+	var shown []failed
+	for i := range t.report.Steps {
+		for _, f := range t.looked(&t.report.Steps[i]) {
+			if len(t.report.Steps) > 1 {
+				f.name += " after step " + t.report.Steps[i].Name
+			}
+			shown = append(shown, f)
+		}
+	}
+	t.Space()
+	t.stranded(shown)
+	t.notReplaced(shown)
+}
+
+// conclusion is what a reader needs to know first.
+func (t *writer) conclusion() {
+	t.Line(t.report.verdict())
+	for _, line := range t.report.conclusion(t.All) {
+		t.Linef(text.Plain, "%s", line)
 	}
 }
 
 // question says which failures are looked at.
 func (t *writer) question() string {
 	r := t.report
-	line := "What the failure of each domain takes"
+	line := "What failures take"
 	if r.Simultaneous > 1 {
-		line = fmt.Sprintf("What the failure of %d domains together takes", r.Simultaneous)
+		line = fmt.Sprintf("What failures of %d domains together take", r.Simultaneous)
 	}
+	about := []string{"nodes " + r.Mode}
 	if len(r.Steps) == 1 { // which the tables do not name
 		line += " after step " + r.Steps[0].Name
+		if pending := r.Steps[0].Pending; pending > 0 {
+			about = append(about, words.Count(pending, "pod")+" Pending before")
+		}
 	}
-	if !r.Recover {
-		return line
-	}
-	line += ", and what comes back (nodes " + r.Mode
 	more := func(l Level) bool { return len(l.Failures) > r.Worst }
-	if r.Worst > 0 && slices.ContainsFunc(r.Steps, func(s Step) bool { return slices.ContainsFunc(s.Levels, more) }) {
-		line += fmt.Sprintf("; the %d worst of each level", r.Worst)
+	switch {
+	case !r.Recover:
+		about = append(about, "no recovery")
+	case r.Worst > 0 && slices.ContainsFunc(r.Steps, func(s Step) bool { return slices.ContainsFunc(s.Levels, more) }):
+		about = append(about, fmt.Sprintf("%d worst recovered", r.Worst))
 	}
-	return line + ")"
+	return fmt.Sprintf("%s (%s)", line, strings.Join(about, "; "))
 }
 
 func (t *writer) summary() {
@@ -90,82 +122,7 @@ func (t *writer) summary() {
 		t.Linef(text.Plain, "No steps.")
 		return
 	}
-	t.Table("", t.worstFailures()...)
-}
-
-// worstFailures is a row for each step and level below the titles: the worst failure, and what comes back after it.
-func (t *writer) worstFailures() [][]text.Cell {
-	steps := len(t.report.Steps) > 1
-	titles := []string{"PENDING", "LEVEL", "DOMAINS", "RADIUS", "TAKES", "WORST", "MEAN"}
-	if steps {
-		titles = append([]string{"STEP"}, titles...)
-	}
-	if t.report.Recover {
-		titles = append(titles, "LOST", "RECOVERED", "STRANDED", "NOT REPLACED", "AFTER")
-	}
-	table := [][]text.Cell{text.Bold.Row(titles...)}
-	for i := range t.report.Steps {
-		step := &t.report.Steps[i]
-		names := step.levels()
-		for j := range step.Levels {
-			level := &step.Levels[j]
-			var cells []text.Cell
-			if steps {
-				cells = append(cells, text.Plain.Cell(step.Name))
-			}
-			cells = append(cells, text.Number(step.Pending, text.Yellow), text.Plain.Cell(names[j]), text.Number(level.Domains, text.Plain))
-			cells = append(cells, radiusCells(level.Radius, t.namespaced)...)
-			cells = append(cells, text.Plain.Cell(level.mean()))
-			if t.report.Recover {
-				cells = append(cells, summaryOf(level.worst(), level)...)
-			}
-			table = append(table, cells)
-		}
-	}
-	return table
-}
-
-// levels are the short names of the step's levels.
-func (s *Step) levels() []string {
-	var keys []string
-	for _, level := range s.Levels {
-		keys = append(keys, level.TopologyKey)
-	}
-	return text.Shorts(keys)
-}
-
-// radiusCells fill RADIUS, TAKES and WORST.
-func radiusCells(r Radius, namespaced bool) []text.Cell {
-	if r.Replicas == 0 {
-		return text.Plain.Row("0%", text.None, text.None)
-	}
-	return []text.Cell{text.ShareStyle(r.Share).Cell(text.Percent(r.Share)), text.Plain.Cell(r.Takes(namespaced)), text.Plain.Cell(text.DomainsText(r.Domains))}
-}
-
-// Takes is "2 of 3 of deployment/web".
-func (r Radius) Takes(namespaced bool) string {
-	workload := r.Workload
-	if namespaced {
-		workload = r.Namespace + "/" + workload
-	}
-	return fmt.Sprintf("%d of %d of %s", r.Lost, r.Replicas, workload)
-}
-
-func (l *Level) mean() string {
-	if l.Mean == nil {
-		return text.None
-	}
-	return text.Percent(*l.Mean)
-}
-
-// worst returns the failure of the blast radius; nil if no failure takes anything of a workload.
-func (l *Level) worst() *Failure {
-	for i := range l.Failures {
-		if l.Radius.Replicas > 0 && slices.Equal(l.Failures[i].Domains, l.Radius.Domains) {
-			return &l.Failures[i]
-		}
-	}
-	return nil
+	t.Table("", t.levels()...)
 }
 
 // Recovery returns what came back after the failure, which may stand with an earlier failure; nil if it was not looked at.
@@ -183,20 +140,6 @@ func (l *Level) Recovery(f *Failure) *Recovery {
 	return l.Failures[i].Recovery
 }
 
-// summaryOf fills LOST, RECOVERED, STRANDED, NOT REPLACED and AFTER.
-func summaryOf(f *Failure, level *Level) []text.Cell {
-	r := level.Recovery(f)
-	if r == nil {
-		return text.Plain.Row(text.None, text.None, text.None, text.None, text.None)
-	}
-	return append(append([]text.Cell{text.Number(r.Lost, text.Plain)}, r.cells()...), text.ShareStyle(r.After.Share).Cell(text.Percent(r.After.Share)))
-}
-
-// cells fill RECOVERED, STRANDED and NOT REPLACED.
-func (r *Recovery) cells() []text.Cell {
-	return []text.Cell{text.Number(len(r.Recovered), text.Green), text.Number(len(r.Stranded), text.Yellow), text.Number(len(r.NotReplaced), text.Red)}
-}
-
 // step shows each level of one step.
 func (t *writer) step(i int) {
 	step := &t.report.Steps[i]
@@ -212,9 +155,10 @@ func (t *writer) step(i int) {
 		t.Linef(text.Plain, "No node is in any domain.")
 	}
 	for j := range step.Levels {
-		t.Space()
-		t.level(&step.Levels[j], step.levels()[j])
+		t.level(&step.Levels[j], step.nouns()[j])
 	}
+	t.Space()
+	t.attention(step)
 	if step.Risk != nil {
 		t.Space()
 		t.risk(step.Risk)
@@ -222,9 +166,14 @@ func (t *writer) step(i int) {
 }
 
 func (t *writer) level(level *Level, name string) {
+	if t.report.whole(level) && !t.report.onlyWhole() && !t.All && len(level.Failures) > 0 {
+		t.whole(level, name)
+		return
+	}
+	t.Space()
 	heading := fmt.Sprintf("Level %s: %s", name, words.Count(level.Domains, "domain"))
 	if level.Mean != nil {
-		heading += fmt.Sprintf(", radius %s, mean %s", text.Percent(level.Radius.Share), text.Percent(*level.Mean))
+		heading += fmt.Sprintf(", radius %s, mean %s", text.Percent(level.Replicated.Share), level.mean())
 	}
 	t.Linef(text.Bold, "%s", heading)
 	if level.Search != "" {
@@ -235,42 +184,17 @@ func (t *writer) level(level *Level, name string) {
 		t.failures(level, shown)
 	}
 	if more := len(level.Failures) - len(shown); more > 0 {
-		t.Linef(text.Plain, "%s", level.histogram())
-		t.Linef(text.Plain, "These are the %d worst of %d failures; use --all to list every one.", len(shown), len(level.Failures))
+		t.Linef(text.Plain, "The %d worst of %d (see --all). %s", len(shown), len(level.Failures), level.histogram())
 	}
-	t.evictions(level, shown)
-	t.stranded(level, shown)
-	t.notReplaced(level, shown)
-	t.sharedFate(shown)
-	for _, failure := range shown {
-		if failure.Recovery != nil {
-			after := " after the loss of " + text.DomainsText(failure.Domains)
-			t.Replacements(failure.Recovery.Recovered, failure.Recovery.Stranded, func(namespace, name string) string { return "Pod " + t.qualified(namespace, name) + after })
-		}
-	}
-	if n := len(level.Unlabelled); n > 0 {
-		have, is := "has", "it is"
-		if n > 1 {
-			have, is = "have", "they are"
-		}
-		t.Line(text.Bold.Cell("Unlabelled:"), text.Plain.Cellf(" %s %s no label %s, so %s in no domain, and no failure of the level takes the pods there: %s",
-			words.Count(n, "node"), have, level.TopologyKey, is, t.Some(level.Unlabelled)))
-	}
+	t.unlabelled(level)
 }
 
-// shown are the failures that the table lists: all in order of their names, or the worst of many.
+// shown are the failures that the table lists: all, or the worst of many. The order is that in which failures are chosen for recovery, too.
 func (t *writer) shown(level *Level) []*Failure {
-	failures := make([]*Failure, len(level.Failures))
-	for i := range level.Failures {
-		failures[i] = &level.Failures[i]
-	}
+	failures := level.byHarm()
 	if t.All || len(failures) <= maxFailures {
 		return failures
 	}
-	// The order in which failures are chosen for recovery, too.
-	slices.SortStableFunc(failures, func(a, b *Failure) int {
-		return cmp.Or(cmp.Compare(b.Share(), a.Share()), cmp.Compare(b.Pods, a.Pods))
-	})
 	return failures[:maxWorst]
 }
 
@@ -282,6 +206,22 @@ func (f *Failure) Share() float64 {
 	return f.Workloads[0].share()
 }
 
+// replicated is the largest share that the failure takes of a workload of two or more replicas.
+func (f *Failure) replicated() float64 {
+	if losses := f.severalReplicas(); len(losses) > 0 {
+		return losses[0].share()
+	}
+	return 0
+}
+
+// severalReplicas are the losses of workloads of two or more replicas.
+func (f *Failure) severalReplicas() []Loss {
+	return slices.DeleteFunc(slices.Clone(f.Workloads), func(l Loss) bool { return l.Replicas < 2 })
+}
+
+// workload is kind/name, the kind in lower case.
+func (l Loss) workload() string { return strings.ToLower(l.Kind) + "/" + l.Name }
+
 // share is the share of the workload's running pods that the failure takes.
 func (l Loss) share() float64 {
 	if l.Replicas == 0 { // in no report that Faultline wrote
@@ -290,15 +230,13 @@ func (l Loss) share() float64 {
 	return float64(l.Lost) / float64(l.Replicas)
 }
 
-// histogram counts the failures by what they take: "3 failures take 100% of a workload, 24 25% to 50%, 973 nothing".
+// histogram counts the failures by the largest share that they take of a workload of two or more replicas: "3 × 100%, 973 × nothing".
 func (l *Level) histogram() string {
-	shares := l.Shares
-	if len(shares) == 0 { // not all failures were looked at
-		for _, failure := range l.Failures {
-			shares = append(shares, Share{failure.Share(), 1})
-		}
-		slices.SortFunc(shares, func(a, b Share) int { return cmp.Compare(a.Share, b.Share) })
+	shares := make([]float64, len(l.Failures))
+	for i := range l.Failures {
+		shares[i] = l.Failures[i].replicated()
 	}
+	slices.Sort(shares)
 	type bin struct {
 		least, most float64
 		failures    int
@@ -313,11 +251,11 @@ func (l *Level) histogram() string {
 		return i
 	}
 	for i, share := range shares {
-		if i == 0 || of(share.Share) != of(shares[i-1].Share) {
-			bins = append(bins, bin{least: share.Share})
+		if i == 0 || of(share) != of(shares[i-1]) {
+			bins = append(bins, bin{least: share})
 		}
 		last := &bins[len(bins)-1]
-		last.most, last.failures = share.Share, last.failures+share.Failures
+		last.most, last.failures = share, last.failures+1
 	}
 	var parts []string
 	for _, b := range slices.Backward(bins) {
@@ -330,5 +268,5 @@ func (l *Level) histogram() string {
 		}
 		parts = append(parts, fmt.Sprintf("%d × %s", b.failures, takes))
 	}
-	return "Largest share of a workload: " + strings.Join(parts, ", ")
+	return "RADIUS: " + strings.Join(parts, ", ")
 }

@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/internal/dumptest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // storedBlast is what the failures in three steps of the walkthrough take: one in which a pod waits, one whose rule is hard, and one
@@ -63,12 +66,12 @@ func many(n int) *Report {
 	for i := range n {
 		f := Failure{Domains: []string{fmt.Sprintf("node-%04d", i)}, Nodes: []string{fmt.Sprintf("node-%04d", i)}, Pods: 1}
 		lose := func(lost, replicas int) {
-			f.Workloads = []Loss{{Kind: "Deployment", Namespace: "default", Name: fmt.Sprintf("app-%d", i), Lost: lost, Replicas: replicas, Gone: lost == replicas}}
+			f.Workloads = []Loss{{Kind: "Deployment", Namespace: "default", Name: fmt.Sprintf("app-%d", i), Lost: lost, Even: 1, Replicas: replicas, Gone: lost == replicas}}
 			f.LikeDomains = []string{"node-0000"}
 		}
 		switch {
 		case i < 3:
-			lose(1, 1)
+			lose(2, 2)
 		case i < 10:
 			lose(1, 2)
 		case i < 100:
@@ -78,7 +81,8 @@ func many(n int) *Report {
 	}
 	level.Failures[0].LikeDomains = nil
 	level.Failures[0].Recovery = &Recovery{Lost: 1, Stranded: []report.StrandedPod{{Namespace: "default", Name: "new", Workload: "deployment/app-0", Message: "no room"}}}
-	level.Radius = Radius{Share: 1, Namespace: "default", Workload: "deployment/app-0", Lost: 1, Replicas: 1, Domains: []string{"node-0000"}}
+	level.Radius = Radius{Share: 1, Namespace: "default", Workload: "deployment/app-0", Lost: 2, Replicas: 2, Domains: []string{"node-0000"}}
+	level.Replicated = level.Radius
 	return &Report{
 		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream"}, Mode: "unreachable", Simultaneous: 1, Recover: true,
 		Steps: []Step{{Name: "all", Running: n, Levels: []Level{level}}},
@@ -89,7 +93,7 @@ func TestWriteBlastMany(t *testing.T) {
 	r := many(5000)
 	short := writeBlast(t, r, "text", report.Options{})
 	reporttest.Golden(t, "many.text", short)
-	for _, want := range []string{"3 × 100%, 7 × 50%, 90 × 10%, 4900 × nothing", "the 10 worst of 5000 failures", "or one of 4 more is lost"} {
+	for _, want := range []string{"3 × 100%, 7 × 50%, 90 × 10%, 4900 × nothing", "The 3 worst of 5000", "with the loss of node node-0000, node node-0001 or node node-0002"} {
 		if !strings.Contains(short, want) {
 			t.Errorf("no %q in\n%s", want, short)
 		}
@@ -106,15 +110,40 @@ func TestWriteBlastMany(t *testing.T) {
 	}
 }
 
+// What a planner gets for the dump of a real cluster fits a screen: the worst failure first, workloads of one replica once, no pod of a
+// DaemonSet, and no cell that is cut.
+func TestWriteBlastOfADump(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dump.json")
+	if err := os.WriteFile(file, dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := loader.FromFiles(nil, nil, []string{file}, loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reported(t, s, blast.Options{Simultaneous: 1, Mode: node.Unreachable, Worst: 4})
+	r.Notes = nil // which name the file
+	got := writeBlast(t, r, "text", report.Options{Width: 100})
+	reporttest.Golden(t, "dump.text", got)
+	if lines := strings.Count(got, "\n"); lines > 45 {
+		t.Errorf("%d lines are more than a screen", lines)
+	}
+	for _, daemon := range []string{"cni-", "kube-proxy-", "node-exporter-"} {
+		if strings.Contains(got, daemon) {
+			t.Errorf("%s in\n%s", daemon, got)
+		}
+	}
+}
+
 // The same name in two namespaces, and of two kinds, is shown apart; what could drive a terminal is not written.
 func TestWriteBlastNames(t *testing.T) {
 	r := many(100)
 	r.Steps[0].Levels[0].Failures[0].Workloads = []Loss{
-		{Kind: "Deployment", Namespace: "a", Name: "db", Lost: 1, Replicas: 1}, {Kind: "StatefulSet", Namespace: "a", Name: "db", Lost: 1, Replicas: 1},
-		{Kind: "StatefulSet", Namespace: "b", Name: "db\x1b[31m", Lost: 1, Replicas: 1}, {Kind: "StatefulSet", Namespace: "b", Name: "x", Lost: 1, Replicas: 1},
+		{Kind: "Deployment", Namespace: "a", Name: "db", Lost: 1, Replicas: 2}, {Kind: "StatefulSet", Namespace: "a", Name: "db", Lost: 1, Replicas: 2},
+		{Kind: "StatefulSet", Namespace: "b", Name: "db\x1b[31m", Lost: 1, Replicas: 2}, {Kind: "StatefulSet", Namespace: "b", Name: "one", Lost: 1, Replicas: 1},
 	}
-	got := writeBlast(t, r, "text", report.Options{})
-	if want := `a/deployment/db 1/1, a/statefulset/db 1/1, b/db\x1b[31m 1/1, 1 more`; !strings.Contains(got, want) {
+	got := writeBlast(t, r, "text", report.Options{All: true})
+	if want := "a/deployment/db 1/2, a/statefulset/db 1/2, b/db\\x1b[31m 1/2\n"; !strings.Contains(got, want) {
 		t.Errorf("no %s in\n%s", want, got)
 	}
 }

@@ -1,8 +1,10 @@
 package capacity
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -42,7 +44,11 @@ func answers() []capacity.Answer {
 
 func asked(t *testing.T) *Report {
 	t.Helper()
-	return New(reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply"), answers(), capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Deleted}, "v0.1.0")
+	return New(reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply"), answers(), []capacity.Safety{
+		{Level: v1.LabelTopologyZone, Domains: 3, Lacks: []capacity.Lack{{Group: "worker", Zone: "b", Nodes: 2}, {Group: "worker", Zone: "a", Nodes: 1}},
+			Unsafe: []capacity.Unsafe{{Domain: "a", Pods: 3, Still: 1, Refused: refused("web-1", "no room")}, {Domain: "b", Pods: 2, Still: 2, Refused: refused("web-2", "a rule")}, {Domain: "c", Pods: 2, Still: 2, Refused: refused("web-3", "a rule")}}},
+		{Level: "rack", Domains: 2, Unreplaced: 1},
+	}, capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Deleted}, "v0.1.0")
 }
 
 // By hand: 3 replicas and 2 more are 5; the 3rd more does not fit. A unit of the mix holds 2 of web and 1 of db.
@@ -56,8 +62,12 @@ func TestFormats(t *testing.T) {
 		"statefulset/db: no more fit: not even the 5 that it asks for now have a node: a pod of it is lost.",
 		"deployment/web=2,statefulset/db=1: at least 1000 more units fit (2003 and 1005 in all); the search stopped there.",
 		"  While any rack may fail: no more (3 and 5 in all).",
-		"  cpu        12            4500m       7500m   5             1500m       750m          250m",
-		"  memory     24Gi          8Gi         16Gi    1.5Gi         0           14Gi          512Mi",
+		"  cpu (cores)   12            4.5         7.5    5              1.5         750m          250m",
+		"  memory        24Gi          8Gi         16Gi   1.5Gi          0           14Gi          512Mi",
+		"Safe now: no. The cluster lacks 2 nodes of worker in b and 1 node of worker in a.",
+		"  The loss of zone a leaves 3 pods Pending, 1 of which no number of nodes in one zone helps: no room",
+		"  The loss of zone b or c leaves 2 pods Pending, which no number of nodes in one zone helps: a rule",
+		"Safe now: yes. Whichever of the 2 racks is lost, every pod that needs another node gets one. Up to 1 pod is not replaced.",
 		"    FailedScheduling  no room",
 	)
 }
@@ -67,16 +77,36 @@ func TestQuantity(t *testing.T) {
 		resource string
 		n        float64
 		want     string
-	}{{"cpu", 3.5, "3500m"}, {"cpu", 12, "12"}, {"memory", 1.5 * (1 << 30), "1.5Gi"}, {"memory", 1 << 40, "1Ti"}, {"memory", 100, "100"}, {"hugepages-2Mi", 4 << 20, "4Mi"}, {"example.com/gpu", 2, "2"}} {
+	}{{"cpu", 0.25, "250m"}, {"cpu", 3.5, "3.5"}, {"cpu", 12, "12"}, {"cpu", 1096.15, "1,096"}, {"pods", 13200, "13,200"}, {"memory", 1.5 * (1 << 30), "1.5Gi"}, {"memory", 1 << 40, "1Ti"}, {"memory", 100, "100"}, {"hugepages-2Mi", 4 << 20, "4Mi"}, {"example.com/gpu", 2, "2"}} {
 		if got := quantity(c.resource, c.n); got != c.want {
 			t.Errorf("%v of %s is %s, want %s", c.n, c.resource, got, c.want)
 		}
 	}
 }
 
+// Of four workloads those with the least room come first, and the sentence is on how many have none.
+func TestTightestFirst(t *testing.T) {
+	r := &Report{Mode: "unreachable"}
+	for _, fit := range []Limit{{More: 7}, {More: 100, Capped: true}, {Short: true}, {More: 2}} {
+		r.Mixes = append(r.Mixes, Mix{Name: fmt.Sprintf("deployment/w%d", len(r.Mixes)), Workloads: []Share{{Proportion: 1, Now: 1}}, Fit: fit})
+	}
+	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+		"No more fit of 1 of 4 workloads: deployment/w2.",
+		"Of each of the other 3 workloads at least 2 more fit; the tightest are listed first, and --workload shows the limit of one in full.",
+		"How many more survive a failure was not looked for, since there are so many workloads; name one with --workload.",
+	)
+	var names []string
+	for _, m := range r.tightest() {
+		names = append(names, m.Name)
+	}
+	if diff := cmp.Diff([]string{"deployment/w2", "deployment/w3", "deployment/w0", "deployment/w1"}, names); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile
 	limit := Limit{Level: h, Domain: h, Pod: h, Message: h, Why: h, Stranded: 1, Binds: []Binding{{What: h, Message: h, Nodes: 1}}}
-	r := &Report{Head: report.Head{Scenario: h}, Mixes: []Mix{{Name: h, Fit: limit, Survive: []Limit{limit}, Headroom: []Headroom{{Resource: h}}}, {Name: h}}, Largest: []Pod{{By: h, Node: h}}}
+	r := &Report{Head: report.Head{Scenario: h}, Safety: []Safety{{Level: h, Unsafe: []Unsafe{{Domain: h, Message: h}}, Lacks: []Lack{{Group: h, Zone: h}}}}, Mixes: []Mix{{Name: h, Fit: limit, Survive: []Limit{limit}, Headroom: []Headroom{{Resource: h}}}, {Name: h}}, Largest: []Pod{{By: h, Node: h}}}
 	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }

@@ -8,6 +8,11 @@ import (
 // markdownPage is the answers, a table of them, and what becomes of the free resources.
 func markdownPage(r *Report) []byte {
 	m := &markdown.Page{}
+	for i := range r.Safety {
+		for _, line := range r.Safety[i].safe() {
+			m.Block("%s", markdown.Prose(line.Text))
+		}
+	}
 	for i := range r.Mixes {
 		for j, line := range r.answers(&r.Mixes[i]) {
 			if i == text.MaxDetails {
@@ -22,7 +27,7 @@ func markdownPage(r *Report) []byte {
 	}
 	m.About(r.Head)
 	if len(r.Mixes) > 1 {
-		m.Table(r.summary(), "workload")
+		m.Table(r.summary(r.tightest()), "workload")
 	}
 	m.Details(len(r.Mixes), "workload", func(i int) string {
 		mix := &r.Mixes[i]

@@ -15,10 +15,44 @@ type Report struct {
 	Nodes int `json:"nodes"`
 	// Mode is how nodes fail, where failures are to be survived.
 	Mode string `json:"mode,omitempty"`
+	// Safety is whether everything comes back as the cluster is, for each level of which a domain may fail.
+	Safety []Safety `json:"safety,omitempty"`
 	// Mixes are the workloads, each by itself, or the mixes that were asked for.
 	Mixes []Mix `json:"mixes"`
 	// Largest are the largest pods that fit on some node that takes pods without tolerations, by CPU and by memory, as the cluster is now.
 	Largest []Pod `json:"largest,omitempty"`
+}
+
+// Safety is whether everything comes back, whichever domain of a level fails.
+type Safety struct {
+	// Level is the topology key, Domains the number of its domains, of which one at a time was lost.
+	Level   string `json:"level"`
+	Domains int    `json:"domains"`
+	// Safe means that every pod that had a node gets another, but for Unreplaced pods at most, for which nobody makes others.
+	Safe       bool `json:"safe"`
+	Unreplaced int  `json:"unreplaced,omitempty"`
+	// Unsafe are the failures that leave pods Pending which were not before.
+	Unsafe []Unsafe `json:"unsafe,omitempty"`
+	// Lacks are the nodes with which these pods have a node.
+	Lacks []Lack `json:"lacks,omitempty"`
+}
+
+// Unsafe is a failure that leaves pods Pending.
+type Unsafe struct {
+	Domain string `json:"domain"`
+	Pods   int    `json:"pods"`
+	// Still is how many of them no number of nodes of a group in a zone places.
+	Still int `json:"still,omitempty"`
+	// Pod is the first of them, as namespace/name, Message kube-scheduler's FailedScheduling text for it.
+	Pod     string `json:"pod"`
+	Message string `json:"message,omitempty"`
+}
+
+// Lack is a number of nodes like those of the group in the zone.
+type Lack struct {
+	Group string `json:"group"`
+	Zone  string `json:"zone,omitempty"`
+	Nodes int    `json:"nodes"`
 }
 
 // Mix is how much more of a mix of workloads fits, mostly of a single one.

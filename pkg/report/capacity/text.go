@@ -1,13 +1,16 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -19,21 +22,47 @@ type writer struct {
 	report *Report
 }
 
+// maxSentences is for how many workloads the answer is a sentence, rather than a row of a table.
+const maxSentences = 3
+
 func (t *writer) everything(quiet bool) {
 	r := t.report
-	for i := range r.Mixes {
-		for _, line := range r.answers(&r.Mixes[i]) {
-			t.Line(line)
+	few := len(r.Mixes) <= maxSentences
+	sorted := r.tightest()
+	if few {
+		sorted = report.Each(r.Mixes, func(m Mix) *Mix { return &m })
+		for _, m := range sorted {
+			t.lines(r.answers(m))
 		}
+	}
+	for i := range r.Safety {
+		t.lines(r.Safety[i].safe())
+	}
+	if !few {
+		t.lines(r.overview(sorted))
+	}
+	if !few && quiet {
+		t.UpTo(len(sorted), "workload", "workloads", func(i int) { t.lines(r.answers(sorted[i])) })
 	}
 	if quiet {
 		return
 	}
-	if len(r.Mixes) > 1 {
+	if len(sorted) > 1 {
+		shown := sorted
+		if !few && !t.All {
+			shown = sorted[:min(len(sorted), text.MaxDetails)]
+		}
 		t.Space()
-		t.Table("", r.summary()...)
+		t.Table("", r.summary(shown)...)
+		if more := len(sorted) - len(shown); more > 0 {
+			t.More(more, "workload", "workloads")
+		}
 	}
-	t.UpTo(len(r.Mixes), "workload", "workloads", func(i int) { t.mix(&r.Mixes[i]) })
+	if few || t.All {
+		for _, m := range sorted {
+			t.mix(m)
+		}
+	}
 	if len(r.Largest) > 0 {
 		t.Space()
 		t.Linef(text.Bold, "Largest pods that fit now:")
@@ -43,6 +72,52 @@ func (t *writer) everything(quiet bool) {
 	}
 	t.Space()
 	t.Header(t.report.Head)
+}
+
+func (t *writer) lines(cells []text.Cell) {
+	for _, cell := range cells {
+		t.Line(cell)
+	}
+}
+
+// tightest are the workloads, those of which the fewest more fit first.
+func (r *Report) tightest() []*Mix {
+	sorted := report.Each(r.Mixes, func(m Mix) *Mix { return &m })
+	room := func(m *Mix) int {
+		switch {
+		case m.Fit.Short:
+			return -1
+		case m.Fit.Capped:
+			return math.MaxInt
+		}
+		return m.Fit.More
+	}
+	slices.SortStableFunc(sorted, func(a, b *Mix) int { return cmp.Compare(room(a), room(b)) })
+	return sorted
+}
+
+// overview says how many workloads there is no room for, and which is the tightest of the others.
+func (r *Report) overview(sorted []*Mix) []text.Cell {
+	none := 0
+	for none < len(sorted) && sorted[none].Fit.More == 0 {
+		none++
+	}
+	var lines []text.Cell
+	if none > 0 {
+		lines = append(lines, text.Yellow.Cellf("No more fit of %d of %s: %s.", none, words.Count(len(sorted), "workload"),
+			words.Few(report.Each(sorted[:none], func(m *Mix) string { return m.Name }))))
+	}
+	if none < len(sorted) {
+		next := sorted[none]
+		lines = append(lines, text.Green.Cellf("Of each of the other %s at least %d more fit; the tightest are listed first, and --workload shows the limit of one in full.", words.Count(len(sorted)-none, "workload"), next.Fit.More))
+		if none == 0 {
+			lines[0].Text = strings.Replace(lines[0].Text, "the other ", "", 1)
+		}
+	}
+	if r.Mode != "" && len(r.Mixes[0].Survive) == 0 {
+		lines = append(lines, text.Plain.Cell("How many more survive a failure was not looked for, since there are so many workloads; name one with --workload."))
+	}
+	return lines
 }
 
 // answers are a sentence on what fits, one for each level that may fail, and warnings.
@@ -153,7 +228,7 @@ func (r *Report) because(l *Limit, before string) string {
 }
 
 // summary is a row for each workload below the titles.
-func (r *Report) summary() [][]text.Cell {
+func (r *Report) summary(mixes []*Mix) [][]text.Cell {
 	titles := []string{"WORKLOAD", "NOW", "MORE"}
 	if len(r.Mixes) > 0 {
 		for _, l := range r.Mixes[0].Survive {
@@ -161,8 +236,7 @@ func (r *Report) summary() [][]text.Cell {
 		}
 	}
 	table := [][]text.Cell{text.Bold.Row(append(titles, "BINDS")...)}
-	for i := range r.Mixes {
-		m := &r.Mixes[i]
+	for _, m := range mixes {
 		cells := []text.Cell{text.Plain.Cell(m.Name), text.Plain.Cell(m.inAll(0)), m.Fit.more()}
 		for j := range m.Survive {
 			cells = append(cells, m.Survive[j].more())
@@ -212,9 +286,13 @@ func (l *Limit) when() string {
 
 // headroom is a row for each resource below the titles. What is free is used, or falls to one of the last three.
 func (m *Mix) headroom() [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED")}
+	table := [][]text.Cell{text.Dropped(text.Bold.Row("RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED"), "OTHER SHORT", "TOO SMALL", "REFUSED")}
 	for _, h := range m.Headroom {
-		cells := []text.Cell{text.Plain.Cell(h.Resource)}
+		name := h.Resource
+		if name == string(v1.ResourceCPU) {
+			name += " (cores)"
+		}
+		cells := []text.Cell{text.Plain.Cell(name)}
 		for _, n := range []float64{h.Allocatable, h.Requested, h.Free, h.Used, h.TooSmall, h.OtherShort, h.Refused} {
 			cells = append(cells, text.Plain.Cell(quantity(h.Resource, n)))
 		}
@@ -223,18 +301,25 @@ func (m *Mix) headroom() [][]text.Cell {
 	return table
 }
 
-// quantity is the amount as Kubernetes writes it, large ones of bytes with one decimal: 3500m, 1.5Gi.
+// quantity is the amount as people write it: 1,096 or 14.5 cores, 250m, 1.5Gi.
 func quantity(name string, n float64) string {
-	switch v1.ResourceName(name) {
-	case v1.ResourceCPU:
+	switch {
+	case name == string(v1.ResourceMemory), name == string(v1.ResourceEphemeralStorage), strings.HasPrefix(name, v1.ResourceHugePagesPrefix):
+		return binary(n)
+	case name == string(v1.ResourceCPU) && n < 1:
 		return resource.NewMilliQuantity(int64(n*1000+0.5), resource.DecimalSI).String()
-	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
-		return binary(n)
+	case name == string(v1.ResourceCPU) && n < 100:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
 	}
-	if strings.HasPrefix(name, v1.ResourceHugePagesPrefix) {
-		return binary(n)
+	return grouped(fmt.Sprintf("%.0f", n))
+}
+
+// grouped sets off thousands with commas.
+func grouped(digits string) string {
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
 	}
-	return fmt.Sprintf("%.0f", n)
+	return digits
 }
 
 func binary(n float64) string {
@@ -250,5 +335,5 @@ func binary(n float64) string {
 }
 
 func (p Pod) text() string {
-	return fmt.Sprintf("by %s: %s cpu and %s memory, on node %s", p.By, quantity("cpu", p.CPU), binary(float64(p.Memory)), p.Node)
+	return fmt.Sprintf("by %s: %s cores and %s memory, on node %s", p.By, quantity("cpu", p.CPU), binary(float64(p.Memory)), p.Node)
 }

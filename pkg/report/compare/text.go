@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/figures"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
@@ -96,7 +97,7 @@ func (r *Report) table() [][]text.Cell {
 	if cost {
 		titles = append(titles, "COST/H")
 	}
-	table := [][]text.Cell{text.Bold.Row(titles...)}
+	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), figures.LeastNeeded(keys)...)}
 	base := &r.Variants[0]
 	for i := range r.Variants {
 		v := &r.Variants[i]
@@ -143,9 +144,11 @@ func (r *Report) looked(keys []string) []string {
 // leftBehind is the title of failures.
 const leftBehind = "Pods that are without a node after a failure, once all that can come back has come back:"
 
-// failures is a row for each variant and level of which a failure strands pods, or leaves some that nobody replaces.
+// failures is a row for each level of which a failure strands pods, or leaves some that nobody replaces, and the variants of which it does so
+// alike. Where a level has one domain, its loss leaves nothing to come back to.
 func (r *Report) failures() [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("VARIANT", "LEVEL", "STRANDED")}
+	type row struct{ variant, level, stranded string }
+	var rows []row
 	for _, v := range r.Variants {
 		for _, level := range v.Levels {
 			var parts []string
@@ -154,18 +157,25 @@ func (r *Report) failures() [][]text.Cell {
 				if f.Unreplaced > 0 {
 					part += fmt.Sprintf(" (%d not replaced)", f.Unreplaced)
 				}
-				if f.Stranded+f.Unreplaced > 0 {
+				if f.Stranded+f.Unreplaced > 0 && level.Domains != 1 {
 					parts = append(parts, part)
 				}
 			}
 			if more := len(parts) - text.MaxDomains; more > 0 {
 				parts = append(parts[:text.MaxDomains], fmt.Sprintf("and %d more", more))
 			}
-			if len(parts) == 0 {
-				continue
+			if len(parts) > 0 {
+				rows = append(rows, row{v.Name, text.LevelName(level.TopologyKey), strings.Join(parts, ", ")})
 			}
-			table = append(table, text.Plain.Row(v.Name, text.LevelName(level.TopologyKey), strings.Join(parts, ", ")))
 		}
+	}
+	table := [][]text.Cell{text.Bold.Row("VARIANT", "LEVEL", "STRANDED")}
+	for _, same := range report.Group(rows, func(r row) [2]string { return [2]string{r.level, r.stranded} }) {
+		names := strings.Join(report.Each(same, func(r row) string { return r.variant }), ", ")
+		if len(same) == len(r.Variants) {
+			names = "every variant"
+		}
+		table = append(table, text.Plain.Row(names, same[0].level, same[0].stranded))
 	}
 	return table
 }

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,11 +16,13 @@ func NewBlast(old, new *blast.Report, version string) *Report {
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
 	d.unlike("failure of nodes", old.Mode, new.Mode)
 	d.unlike("domains that fail together", fmt.Sprint(old.Simultaneous), fmt.Sprint(new.Simultaneous))
+	d.unlike("workloads", cmp.Or(old.Filter.String(), "all"), cmp.Or(new.Filter.String(), "all"))
 	d.unlike("recoveries", recoveriesText(old), recoveriesText(new))
+	d.unlike("losses of an even spread", evensText(old), evensText(new))
 	name := func(s blast.Step) string { return s.Name }
 	for _, at := range d.pairSteps(report.Each(old.Steps, name), report.Each(new.Steps, name)) {
-		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new])
-		if step.Pending == nil && len(step.Added)+len(step.Removed)+len(step.Levels) == 0 {
+		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new], old.Simultaneous, new.Simultaneous)
+		if step.Pending == nil && len(step.Added)+len(step.Removed)+len(step.OneReplica)+len(step.Levels) == 0 {
 			d.Unchanged = append(d.Unchanged, step.Name)
 		} else {
 			d.Failures = append(d.Failures, step)
@@ -39,8 +42,23 @@ func recoveriesText(r *blast.Report) string {
 	return "of every failure"
 }
 
-func newBlastDiff(old, new *blast.Step) BlastDiff {
-	d := BlastDiff{Name: new.Name, Pending: change(old.Pending, new.Pending)}
+// evensText says where the losses of an even spread are from: reports of older versions do not have them.
+func evensText(r *blast.Report) string {
+	for _, s := range r.Steps {
+		for _, l := range s.Levels {
+			for _, f := range l.Failures {
+				if slices.ContainsFunc(f.Workloads, func(l blast.Loss) bool { return l.Even == 0 }) {
+					return "worked out from replicas and domains"
+				}
+			}
+		}
+	}
+	return "as reported"
+}
+
+// newBlastDiff takes how many domains fail together in each.
+func newBlastDiff(old, new *blast.Step, oldTogether, newTogether int) BlastDiff {
+	d := BlastDiff{Name: new.Name, Pending: change(old.Pending, new.Pending), OneReplica: oneReplica(old, new)}
 	key := func(l blast.Level) string { return l.TopologyKey }
 	pairs, added, removed := pairByKey(report.Each(old.Levels, key), report.Each(new.Levels, key))
 	for _, i := range added {
@@ -50,12 +68,20 @@ func newBlastDiff(old, new *blast.Step) BlastDiff {
 		d.Removed = append(d.Removed, old.Levels[i].TopologyKey)
 	}
 	for _, at := range pairs {
-		l := newBlastLevelDiff(&old.Levels[at.old], &new.Levels[at.new])
-		if l.Domains != nil || l.Radius != nil || l.Stranded != nil || l.NotReplaced != nil || len(l.Failures) > 0 {
+		before, after := &old.Levels[at.old], &new.Levels[at.new]
+		l := newBlastLevelDiff(before, after)
+		l.Excess = newExcess(spreads(before, oldTogether), spreads(after, newTogether), oldTogether, newTogether)
+		l.NewlyStranded = newlyStranded(before, after, l.Excess)
+		if !l.empty() {
 			d.Levels = append(d.Levels, l)
 		}
 	}
 	return d
+}
+
+func (d *BlastLevelDiff) empty() bool {
+	return d.Domains == nil && d.Radius == nil && d.Stranded == nil && d.NotReplaced == nil && d.QuorumLost == nil && d.Gone == nil &&
+		d.BrokenBudgets == nil && len(d.Excess)+len(d.NewlyStranded)+len(d.Failures) == 0
 }
 
 func newBlastLevelDiff(old, new *blast.Level) BlastLevelDiff {
@@ -65,8 +91,9 @@ func newBlastLevelDiff(old, new *blast.Level) BlastLevelDiff {
 	}
 	d.Stranded = bothLookedAt(most(old, stranded), most(new, stranded))
 	d.NotReplaced = bothLookedAt(most(old, notReplaced), most(new, notReplaced))
-	domains := func(f blast.Failure) string { return fmt.Sprintf("%q", f.Domains) }
-	pairs, added, removed := pairByKey(report.Each(old.Failures, domains), report.Each(new.Failures, domains))
+	d.QuorumLost, d.Gone = ofSeveral(old, new, quorumLost), ofSeveral(old, new, gone)
+	d.BrokenBudgets = nameDiff(brokenBudgets(old), brokenBudgets(new))
+	pairs, added, removed := pairByKey(report.Each(old.Failures, domainsKey), report.Each(new.Failures, domainsKey))
 	none := &blast.Failure{}
 	for _, at := range pairs {
 		d.failure(old, new, &old.Failures[at.old], &new.Failures[at.new])
@@ -81,8 +108,47 @@ func newBlastLevelDiff(old, new *blast.Level) BlastLevelDiff {
 	return d
 }
 
+func domainsKey(f blast.Failure) string { return fmt.Sprintf("%q", f.Domains) }
+
+func quorumLost(l blast.Loss) bool { return l.QuorumLost }
+func gone(l blast.Loss) bool       { return l.Gone }
+
+// ofSeveral are the workloads of several replicas of which it holds in any failure of one of the levels, and in none of the other.
+func ofSeveral(old, new *blast.Level, holds func(blast.Loss) bool) *NameDiff {
+	names := func(l *blast.Level, least int) []string {
+		var all []string
+		for i := range l.Failures {
+			all = append(all, losing(&l.Failures[i], func(l blast.Loss) bool { return l.Replicas >= least && holds(l) })...)
+		}
+		return distinct(all)
+	}
+	d := &NameDiff{Newly: without(names(new, 2), names(old, 1)), NoLonger: without(names(old, 2), names(new, 1))}
+	if len(d.Newly)+len(d.NoLonger) == 0 {
+		return nil
+	}
+	return d
+}
+
+// without are the names that others do not have.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(others, name) })
+}
+
+func brokenBudgets(l *blast.Level) []string {
+	var names []string
+	for i := range l.Failures {
+		names = append(names, l.Failures[i].BrokenBudgets...)
+	}
+	return distinct(names)
+}
+
+func distinct(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 func stranded(r *blast.Recovery) int    { return len(r.Stranded) }
-func notReplaced(r *blast.Recovery) int { return len(r.NotReplaced) }
+func notReplaced(r *blast.Recovery) int { return r.Unreplaced() }
 
 // most is the largest number over all recoveries that were looked at; -1 if none was.
 func most(l *blast.Level, of func(*blast.Recovery) int) int {
@@ -118,8 +184,8 @@ func (d *BlastLevelDiff) failure(oldLevel, newLevel *blast.Level, old, new *blas
 	}
 	f.Stranded = bothLookedAt(countOf(oldLevel, old, stranded), countOf(newLevel, new, stranded))
 	f.NotReplaced = bothLookedAt(countOf(oldLevel, old, notReplaced), countOf(newLevel, new, notReplaced))
-	f.QuorumLost = nameDiff(losing(old, func(l blast.Loss) bool { return l.QuorumLost }), losing(new, func(l blast.Loss) bool { return l.QuorumLost }))
-	f.Gone = nameDiff(losing(old, func(l blast.Loss) bool { return l.Gone }), losing(new, func(l blast.Loss) bool { return l.Gone }))
+	f.QuorumLost = nameDiff(losing(old, quorumLost), losing(new, quorumLost))
+	f.Gone = nameDiff(losing(old, gone), losing(new, gone))
 	f.BrokenBudgets = nameDiff(old.BrokenBudgets, new.BrokenBudgets)
 	if f.Share != nil || f.Stranded != nil || f.NotReplaced != nil || f.QuorumLost != nil || f.Gone != nil || f.BrokenBudgets != nil {
 		d.Failures = append(d.Failures, f)
@@ -139,16 +205,9 @@ func losing(f *blast.Failure, holds func(blast.Loss) bool) []string {
 
 // nameDiff is nil if both have the same names.
 func nameDiff(old, new []string) *NameDiff {
-	_, added, removed := pairByKey(old, new)
-	if len(added)+len(removed) == 0 {
+	d := &NameDiff{Newly: without(slices.Clone(new), old), NoLonger: without(slices.Clone(old), new)}
+	if len(d.Newly)+len(d.NoLonger) == 0 {
 		return nil
-	}
-	d := &NameDiff{}
-	for _, i := range added {
-		d.Newly = append(d.Newly, new[i])
-	}
-	for _, i := range removed {
-		d.NoLonger = append(d.NoLonger, old[i])
 	}
 	return d
 }

@@ -274,16 +274,16 @@ func TestDiffVerdict(t *testing.T) {
 		kinds    string
 		worse    bool
 	}{
-		"1 pod moved":                      {[]run.Step{step("a", on("p", "n1"))}, []run.Step{step("a", on("p", "n2"))}, "moved any", false},
-		"1 more Pending":                   {[]run.Step{step("a", on("p", "n1"))}, []run.Step{step("a", on("p", ""))}, "pending any", true},
-		"1 fewer Pending":                  {[]run.Step{step("a", on("p", ""))}, []run.Step{step("a", on("p", "n1"))}, "any", false},
-		"1 more Pending in b, 1 pod added": {[]run.Step{step("a"), step("b")}, []run.Step{step("a"), step("b", on("p", ""))}, "pending any", true},
-		"up to 2 more Pending in b and 1 other step, 3 pods added": {[]run.Step{step("a"), step("b")},
+		"1 pod moved":                       {[]run.Step{step("a", on("p", "n1"))}, []run.Step{step("a", on("p", "n2"))}, "moved any", false},
+		"1 newly Pending":                   {[]run.Step{step("a", on("p", "n1"))}, []run.Step{step("a", on("p", ""))}, "pending any", true},
+		"1 fewer Pending":                   {[]run.Step{step("a", on("p", ""))}, []run.Step{step("a", on("p", "n1"))}, "any", false},
+		"1 newly Pending in b, 1 pod added": {[]run.Step{step("a"), step("b")}, []run.Step{step("a"), step("b", on("p", ""))}, "pending any", true},
+		"up to 2 newly Pending in b and 1 other step, 3 pods added": {[]run.Step{step("a"), step("b")},
 			[]run.Step{step("a", on("o", "")), step("b", on("p", ""), on("q", ""))}, "pending any", true},
 		// One step got worse, though the other got better by more.
-		"1 more Pending in b": {[]run.Step{step("a", on("p", ""), on("q", "")), step("b", on("r", "n"))},
+		"1 newly Pending in b": {[]run.Step{step("a", on("p", ""), on("q", "")), step("b", on("r", "n"))},
 			[]run.Step{step("a", on("p", "n"), on("q", "n")), step("b", on("r", ""))}, "pending any", true},
-		"2 more not ready":              {[]run.Step{step("a")}, []run.Step{lost}, "any", true},
+		"2 newly not ready":             {[]run.Step{step("a")}, []run.Step{lost}, "any", true},
 		"2 fewer not ready":             {[]run.Step{lost}, []run.Step{step("a")}, "any", false},
 		"1 rollout newly stuck":         {[]run.Step{step("a")}, []run.Step{stuck}, "any", true},
 		"1 rollout no longer stuck":     {[]run.Step{stuck}, []run.Step{step("a")}, "any", false},
@@ -308,14 +308,15 @@ func deployed(name, node string) run.Pod {
 }
 
 func TestBlastDiffVerdict(t *testing.T) {
-	// A world of one failure that takes lost of 4, and leaves as many stranded as it says; -1: no recovery was looked at.
+	// A world of four zones, of which the failure of one takes lost of 4, and leaves as many of another workload stranded as it says; -1: no
+	// recovery was looked at.
 	world := func(lost, stranded int) *blast.Report {
-		f := blast.Failure{Domains: []string{"a"}, Workloads: []blast.Loss{{Kind: "Deployment", Namespace: "default", Name: "d", Replicas: 4, Lost: lost, Gone: lost == 4}}}
+		f := blast.Failure{Domains: []string{"a"}, Workloads: []blast.Loss{{Kind: "Deployment", Namespace: "default", Name: "d", Replicas: 4, Lost: lost, Even: 1, Gone: lost == 4}}}
 		if stranded >= 0 {
 			f.Recovery = &blast.Recovery{Stranded: make([]report.StrandedPod, stranded)}
 		}
-		return &blast.Report{Steps: []blast.Step{{Name: "s", Levels: []blast.Level{{
-			TopologyKey: text.Zone, Domains: 1, Failures: []blast.Failure{f},
+		return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{{
+			TopologyKey: text.Zone, Domains: 4, Failures: []blast.Failure{f},
 			Radius: blast.Radius{Share: float64(lost) / 4, Namespace: "default", Workload: "deployment/d", Lost: lost, Replicas: 4, Domains: []string{"a"}},
 		}}}}}
 	}
@@ -324,13 +325,13 @@ func TestBlastDiffVerdict(t *testing.T) {
 		kinds    string
 		worse    bool
 	}{
-		"radius of zone 25% → 50%":                         {world(1, -1), world(2, -1), "radius any", true},
-		"radius of zone 50% → 25%":                         {world(2, -1), world(1, -1), "any", false},
-		"radius of zone 75% → 100%, 1 workload newly gone": {world(3, -1), world(4, -1), "radius any", true},
-		"up to 2 more stranded":                            {world(1, 0), world(1, 2), "stranded any", true},
-		"up to 2 fewer stranded":                           {world(1, 2), world(1, 0), "any", false},
-		"up to 1 more stranded, radius of zone 50% → 25%":  {world(2, 0), world(1, 1), "stranded any", true},
-		"no difference":                                    {world(1, -1), world(1, 2), "", false}, // recoveries of one alone
+		"1 zone takes 2 of 4 of deployment/d (1 if spread evenly)":                        {world(1, -1), world(2, -1), "radius any", true},
+		"radius of zone 50% → 25%":                                                        {world(2, -1), world(1, -1), "any", false},
+		"1 zone takes 4 of 4 of deployment/d (1 if spread evenly), 1 workload newly gone": {world(3, -1), world(4, -1), "radius any", true},
+		"up to 2 newly stranded":                                                          {world(1, 0), world(1, 2), "stranded any", true},
+		"up to 2 fewer stranded":                                                          {world(1, 2), world(1, 0), "any", false},
+		"up to 1 newly stranded, radius of zone 50% → 25%":                                {world(2, 0), world(1, 1), "stranded any", true},
+		"no difference": {world(1, -1), world(1, 2), "", false}, // recoveries of one alone
 	} {
 		d := NewBlast(test.old, test.new, "")
 		if d.Verdict != want || strings.Join(d.Differences, " ") != test.kinds || d.Worse != test.worse {
@@ -387,7 +388,7 @@ func TestDiffLarge(t *testing.T) {
 		t.Errorf("%s, want %s", d.Verdict, want)
 	}
 	short, all := writeDiff(t, d, "text", report.Options{}), writeDiff(t, d, "text", report.Options{All: true})
-	if n := strings.Count(short, "\n"); n > 40 || !strings.Contains(short, "and 2980 more pods; use --all to list them") {
+	if n := strings.Count(short, "\n"); n > 40 || !strings.Contains(short, "and 2990 more pods; use --all to list them") {
 		t.Errorf("%d lines:\n%s", n, short)
 	}
 	if n := strings.Count(all, "elsewhere"); n != 3000 {

@@ -16,13 +16,13 @@ import (
 func markdownPage(r *Report) []byte {
 	m, t := &markdown.Page{}, newWriter(r, report.Options{})
 	mark := "✅"
-	if r.Worse || len(r.Failed()) > 0 {
+	switch {
+	case len(r.Failed()) > 0:
 		mark = "❌"
+	case r.Worse:
+		mark = "⚠️"
 	}
-	m.Block("**%s %s**", mark, markdown.Prose(words.UpperFirst(r.Verdict)))
-	if failed := r.Failed(); len(failed) > 0 {
-		m.Block("Not wanted: %s", markdown.Prose(strings.Join(failed, ", ")))
-	}
+	m.Block("**%s %s**", mark, markdown.Prose(r.headline()))
 	m.Block("%s → %s", markdown.Prose(r.Old.text()), markdown.Prose(r.New.text()))
 	if len(r.Conditions) > 0 {
 		m.Block("%s", notAlike)
@@ -35,7 +35,7 @@ func markdownPage(r *Report) []byte {
 	for _, steps := range []struct {
 		title string
 		names []string
-	}{{"Steps added", r.Added}, {"Steps removed", r.Removed}} {
+	}{{stepsAdded, r.Added}, {stepsRemoved, r.Removed}} {
 		if len(steps.names) > 0 {
 			m.Block("%s: %s", steps.title, markdown.Prose(t.Some(steps.names)))
 		}
@@ -76,30 +76,35 @@ func (t *writer) worse() [][]text.Cell {
 
 func (t *writer) worseFailures(s *BlastDiff) [][]text.Cell {
 	var table [][]text.Cell
+	row := func(worse, change, why string) { table = append(table, text.Plain.Row(s.Name, worse, change, why)) }
 	grew := func(c *Change) bool { return c != nil && c.New > c.Old }
 	if grew(s.Pending) {
-		table = append(table, text.Plain.Row(s.Name, "pods Pending before any failure", s.Pending.text(), text.None))
+		row("pods Pending before any failure", s.Pending.text(), text.None)
+	}
+	for _, w := range s.OneReplica {
+		row("one replica left", text.None, t.oneReplica(w))
 	}
 	for _, l := range s.Levels {
 		level := text.LevelName(l.TopologyKey)
-		if l.Radius != nil && l.Radius.New.Share > l.Radius.Old.Share {
-			table = append(table, text.Plain.Row(s.Name, "radius of "+level, l.Radius.cell().Text, l.Radius.takes(t.namespaced)))
+		for _, e := range l.Excess {
+			change := text.None
+			if e.Old != nil {
+				change = fmt.Sprintf("%d of %d → %d of %d", e.Old.Lost, e.Old.Replicas, e.New.Lost, e.New.Replicas)
+			}
+			row("radius of "+level, change, t.excess(e))
 		}
-		for _, f := range l.Failures {
-			failure := "when " + level + " " + text.DomainsText(f.Domains) + " fails"
-			if grew(f.Stranded) {
-				table = append(table, text.Plain.Row(s.Name, "stranded "+failure, f.Stranded.text(), text.None))
-			}
-			if grew(f.NotReplaced) {
-				table = append(table, text.Plain.Row(s.Name, "not replaced "+failure, f.NotReplaced.text(), text.None))
-			}
-			for _, names := range []struct {
-				*NameDiff
-				words string
-			}{{f.QuorumLost, "quorum lost "}, {f.Gone, "gone "}, {f.BrokenBudgets, "budget broken "}} {
-				if names.NameDiff != nil && len(names.Newly) > 0 {
-					table = append(table, text.Plain.Row(s.Name, names.words+failure, text.None, strings.Join(names.Newly, ", ")))
-				}
+		for _, d := range l.NewlyStranded {
+			row("stranded when "+level+" "+text.DomainsText(d.Domains)+" fails", d.pods(), t.name(d.Namespace, d.Workload))
+		}
+		if grew(l.NotReplaced) {
+			row("not replaced when a "+level+" fails", l.NotReplaced.text(), text.None)
+		}
+		for _, names := range []struct {
+			*NameDiff
+			words string
+		}{{l.QuorumLost, "quorum lost"}, {l.Gone, "gone"}, {l.BrokenBudgets, "budget broken"}} {
+			if names.NameDiff != nil && len(names.Newly) > 0 {
+				row(names.words+" when a "+level+" fails", text.None, strings.Join(names.Newly, ", "))
 			}
 		}
 	}

@@ -34,8 +34,9 @@ type Report struct {
 	Differences []string `json:"differences,omitempty"`
 	// FailOn are the kinds of differences that were not wanted, in the order asked for.
 	FailOn []string `json:"failOn,omitempty"`
-	// Worse means that something got worse: more Pending or not ready pods, a rollout that is newly stuck, an expectation that is newly
-	// unmet, a larger radius, more stranded or unreplaced pods, a workload that newly loses its quorum, its budget or everything.
+	// Worse means that something got worse: pods that are newly Pending or not ready, a rollout that is newly stuck, an expectation that is
+	// newly unmet, a workload that is further from an even spread or has one replica left, pods that are newly stranded or not replaced, a
+	// workload of several replicas that newly loses its quorum, its budget or everything.
 	Worse bool `json:"worse"`
 	// Conditions are what is not alike in how the two reports came about, which may be all there is to explain the differences.
 	// They are no differences themselves.
@@ -195,8 +196,19 @@ type BlastDiff struct {
 	// Added and Removed are the topology keys whose failures the new or the old report alone has looked at.
 	Added   []string `json:"added,omitempty"`
 	Removed []string `json:"removed,omitempty"`
+	// OneReplica are the workloads that have one replica in the new report and several in the old one, in order of their names.
+	OneReplica []OneReplica `json:"oneReplica,omitempty"`
 	// Levels are the levels that differ, widest first.
 	Levels []BlastLevelDiff `json:"levels,omitempty"`
+}
+
+// OneReplica is a workload that any failure of its node takes whole, and that did not have to fear that before.
+type OneReplica struct {
+	Namespace string `json:"namespace"`
+	// Workload is kind/name in lower case.
+	Workload string `json:"workload"`
+	// Replicas is how many it had.
+	Replicas int `json:"replicas"`
 }
 
 // BlastLevelDiff is what differs in what the failures of one level take.
@@ -205,12 +217,22 @@ type BlastLevelDiff struct {
 	TopologyKey string `json:"topologyKey"`
 	// Domains is the number of domains; missing where it is the same.
 	Domains *Change `json:"domains,omitempty"`
-	// Radius is the blast radius; missing where the share is the same.
+	// Radius is the blast radius; missing where the share is the same. A larger one is not worse by itself: seven replicas in three zones
+	// lose more than six, wherever they are. Excess is what is judged.
 	Radius *RadiusDiff `json:"radius,omitempty"`
+	// Excess are the workloads of several replicas that are further from an even spread, those that are worst first.
+	Excess []ExcessDiff `json:"excess,omitempty"`
 	// Stranded and NotReplaced are the most pods that one of the failures leaves so; missing where the number is the same, or where
 	// one of the reports has not looked at recoveries.
 	Stranded    *Change `json:"stranded,omitempty"`
 	NotReplaced *Change `json:"notReplaced,omitempty"`
+	// NewlyStranded are the workloads of which a failure leaves more pods stranded than any failure of the level did before, the most first.
+	NewlyStranded []StrandedDiff `json:"newlyStranded,omitempty"`
+	// QuorumLost, Gone and BrokenBudgets are the workloads and PodDisruptionBudgets of which any failure of the level takes that, named as
+	// in the failures. Gone leaves out workloads of one replica, and QuorumLost, too.
+	QuorumLost    *NameDiff `json:"quorumLost,omitempty"`
+	Gone          *NameDiff `json:"gone,omitempty"`
+	BrokenBudgets *NameDiff `json:"brokenBudgets,omitempty"`
 	// Failures are the failures that differ, in order of their domains' names.
 	Failures []FailureDiff `json:"failures,omitempty"`
 }
@@ -219,6 +241,36 @@ type BlastLevelDiff struct {
 type RadiusDiff struct {
 	Old blast.Radius `json:"old"`
 	New blast.Radius `json:"new"`
+}
+
+// ExcessDiff is a workload that is further from an even spread: a failure takes more of it beyond what it would take if the replicas were
+// spread evenly over the domains that admit them in the old report. Old is missing where the old report does not have the workload.
+type ExcessDiff struct {
+	Namespace string `json:"namespace"`
+	// Workload is kind/name in lower case.
+	Workload string  `json:"workload"`
+	Old      *Spread `json:"old,omitempty"`
+	New      Spread  `json:"new"`
+}
+
+// Spread is what the worst failure of a level takes of a workload.
+type Spread struct {
+	// Lost of the replicas are in the domains, and Even would be if they were spread evenly.
+	Lost     int      `json:"lost"`
+	Even     int      `json:"even"`
+	Replicas int      `json:"replicas"`
+	Domains  []string `json:"domains"`
+}
+
+// StrandedDiff is a workload of which a failure leaves more pods stranded than before.
+type StrandedDiff struct {
+	Namespace string `json:"namespace"`
+	// Workload is kind/name in lower case; pod/name for a pod without an owner.
+	Workload string `json:"workload"`
+	// Old is the most pods that a failure of the level left so, New that of the new report, and Domains what fails there.
+	Old     int      `json:"old"`
+	New     int      `json:"new"`
+	Domains []string `json:"domains"`
 }
 
 // FailureDiff is what differs in what one failure takes. A failure that a report does not have takes nothing there.
@@ -251,9 +303,9 @@ type NameDiff struct {
 	NoLonger []string `json:"noLonger,omitempty"`
 }
 
-// FailOns are the kinds of differences that a comparison of two reports of the kind can be asked to fail on: any pod that moved, more
-// Pending pods after any step, a larger radius at any level, more stranded pods after any failure, an expectation that is newly
-// unmet, any difference.
+// FailOns are the kinds of differences that a comparison of two reports of the kind can be asked to fail on: any pod that moved, pods that
+// are newly Pending after any step, a workload that is further from an even spread at any level or has one replica left, pods that are
+// newly stranded after any failure, an expectation that is newly unmet, any difference.
 func FailOns(of string) []string {
 	if of == blast.Kind {
 		return []string{expect.FailOnPending, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny}

@@ -32,8 +32,11 @@ func newWriter(r *Report, opts report.Options) *writer {
 			slices.ContainsFunc(s.Workloads, func(w WorkloadDiff) bool { return w.Namespace != "default" })
 	}
 	for _, s := range r.Failures {
+		t.namespaced = t.namespaced || slices.ContainsFunc(s.OneReplica, func(w OneReplica) bool { return w.Namespace != "default" })
 		for _, l := range s.Levels {
-			t.namespaced = t.namespaced || l.Radius != nil && (namespaced(l.Radius.Old) || namespaced(l.Radius.New))
+			t.namespaced = t.namespaced || l.Radius != nil && (namespaced(l.Radius.Old) || namespaced(l.Radius.New)) ||
+				slices.ContainsFunc(l.Excess, func(d ExcessDiff) bool { return d.Namespace != "default" }) ||
+				slices.ContainsFunc(l.NewlyStranded, func(d StrandedDiff) bool { return d.Namespace != "default" })
 		}
 	}
 	return t
@@ -43,9 +46,6 @@ func namespaced(r blast.Radius) bool { return r.Replicas > 0 && r.Namespace != "
 
 func (t *writer) everything() {
 	t.Line(t.verdict())
-	if failed := t.report.Failed(); len(failed) > 0 {
-		t.Linef(text.Red, "Not wanted: %s", strings.Join(failed, ", "))
-	}
 	t.Space()
 	t.Table("", []text.Cell{text.Bold.Cell("Old:"), text.Plain.Cell(t.report.Old.text())}, []text.Cell{text.Bold.Cell("New:"), text.Plain.Cell(t.report.New.text())})
 	if len(t.report.Conditions) > 0 {
@@ -68,12 +68,25 @@ const notAlike = "Not alike, which may explain differences:"
 func (t *writer) verdict() text.Cell {
 	s := text.Bold
 	switch r := t.report; {
-	case r.Worse || len(r.Failed()) > 0:
+	case len(r.Failed()) > 0:
 		s = text.Red
+	case r.Worse:
+		s = text.Yellow
 	case len(r.Differences) == 0:
 		s = text.Green
 	}
-	return s.Cellf("%s", words.UpperFirst(t.report.Verdict))
+	return s.Cell(t.report.headline())
+}
+
+// headline is the verdict behind what it means to a gate, if there is one.
+func (r *Report) headline() string {
+	switch failed := r.Failed(); {
+	case len(failed) > 0:
+		return "Fails on " + strings.Join(failed, ", ") + ": " + r.Verdict
+	case len(r.FailOn) > 0:
+		return "Passes: " + r.Verdict
+	}
+	return words.UpperFirst(r.Verdict)
 }
 
 // text is "old.json, 8 steps of kind-walkthrough".
@@ -96,13 +109,19 @@ func (t *writer) conditions() [][]text.Cell {
 	return table
 }
 
+// What is in one of the reports alone is compared with nothing.
+const (
+	stepsAdded   = "Steps added (new: no baseline)"
+	stepsRemoved = "Steps removed"
+)
+
 // others shows the steps that are not compared, and of those in which nothing differs.
 func (t *writer) others() {
 	r := t.report
 	for _, steps := range []struct {
 		title string
 		names []string
-	}{{"Steps added:", r.Added}, {"Steps removed:", r.Removed}, {"No difference in", r.Unchanged}} {
+	}{{stepsAdded + ":", r.Added}, {stepsRemoved + ":", r.Removed}, {"No difference in", r.Unchanged}} {
 		if len(steps.names) > 0 {
 			t.Line(text.Bold.Cell(steps.title), text.Plain.Cell(" "+t.Some(steps.names)))
 		}
@@ -174,8 +193,13 @@ func (c *Change) text() string {
 
 // names writes a line each below a title that counts them.
 func (t *writer) names(s text.Style, title string, n int, name func(i int) string) {
+	t.list(s, fmt.Sprintf("%s %d:", title, n), n, name)
+}
+
+// list writes a line each below a title, if there are any.
+func (t *writer) list(s text.Style, title string, n int, name func(i int) string) {
 	if n > 0 {
-		t.Linef(s, "%s %d:", title, n)
+		t.Linef(s, "%s", title)
 	}
 	t.UpTo(n, "line", "lines", func(i int) { t.Linef(text.Plain, "  %s", name(i)) })
 }
@@ -347,120 +371,6 @@ func (t *writer) rows(table [][]text.Cell, one, several string) {
 	t.Table("  ", table...)
 }
 
-// failures shows one step of two BlastReports.
-func (t *writer) failures(s *BlastDiff) {
-	var counts []string
-	if s.Pending != nil {
-		counts = append(counts, s.Pending.text()+" Pending")
-	}
-	t.heading(s.Name, counts)
-	if len(s.Added) > 0 {
-		t.Linef(text.Plain, "Levels added: %s", strings.Join(s.Added, ", "))
-	}
-	if len(s.Removed) > 0 {
-		t.Linef(text.Plain, "Levels removed: %s", strings.Join(s.Removed, ", "))
-	}
-	if len(s.Levels) > 0 {
-		t.rows(t.levels(s), "level", "levels")
-	}
-	for i := range s.Levels {
-		l := &s.Levels[i]
-		if len(l.Failures) == 0 {
-			continue
-		}
-		t.Linef(text.Bold, "Failures of one %s:", text.LevelName(l.TopologyKey))
-		t.rows(l.table(), "failure", "failures")
-	}
-}
-
-// levels is a row for each level, below the titles.
-func (t *writer) levels(s *BlastDiff) [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("LEVEL", "DOMAINS", "RADIUS", "TAKES", "STRANDED", "NOT REPLACED")}
-	for _, l := range s.Levels {
-		cells := text.Plain.Row(text.LevelName(l.TopologyKey), l.Domains.text(), text.None, text.None)
-		if l.Radius != nil {
-			cells[2] = l.Radius.cell()
-			cells[3] = text.Plain.Cell(l.Radius.takes(t.namespaced))
-		}
-		table = append(table, append(cells, l.Stranded.cell(), l.NotReplaced.cell()))
-	}
-	return used(table)
-}
-
-// cell is red where the number grew, and green where it shrank.
-func (c *Change) cell() text.Cell {
-	if c == nil {
-		return text.Plain.Cell(text.None)
-	}
-	return worseStyle(float64(c.by())).Cell(c.text())
-}
-
-func (r *RadiusDiff) cell() text.Cell {
-	return worseStyle(r.New.Share - r.Old.Share).Cell(text.Percent(r.Old.Share) + " → " + text.Percent(r.New.Share))
-}
-
-func worseStyle(by float64) text.Style {
-	if by > 0 {
-		return text.Red
-	}
-	return text.Green
-}
-
-// takes is "deployment/web: 1 of 3 in zone-a → 2 of 3 in zone-b".
-func (r *RadiusDiff) takes(namespaced bool) string {
-	alike := r.Old.Namespace == r.New.Namespace && r.Old.Workload == r.New.Workload
-	side := func(radius blast.Radius) string {
-		switch {
-		case radius.Replicas == 0:
-			return "nothing"
-		case alike:
-			return fmt.Sprintf("%d of %d in %s", radius.Lost, radius.Replicas, text.DomainsText(radius.Domains))
-		}
-		return radius.Takes(namespaced) + " in " + text.DomainsText(radius.Domains)
-	}
-	line := side(r.Old) + " → " + side(r.New)
-	if alike && r.New.Workload != "" {
-		name := r.New.Workload
-		if namespaced {
-			name = r.New.Namespace + "/" + name
-		}
-		line = name + ": " + line
-	}
-	return line
-}
-
-// table is a row for each failure, those that grew most first, below the titles.
-func (d *BlastLevelDiff) table() [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("DOMAIN", "TAKES UP TO", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
-	failures := slices.Clone(d.Failures)
-	slices.SortStableFunc(failures, func(a, b FailureDiff) int {
-		return cmp.Or(cmp.Compare(b.Share.by(), a.Share.by()), cmp.Compare(b.Stranded.by(), a.Stranded.by()))
-	})
-	for _, f := range failures {
-		takes := text.Plain.Cell(text.None)
-		if f.Share != nil {
-			takes = worseStyle(f.Share.by()).Cell(text.Percent(f.Share.Old) + " → " + text.Percent(f.Share.New))
-		}
-		table = append(table, []text.Cell{text.Plain.Cell(text.DomainsText(f.Domains)), takes, f.Stranded.cell(), f.NotReplaced.cell(),
-			f.QuorumLost.cell(), f.Gone.cell(), f.BrokenBudgets.cell()})
-	}
-	return used(table)
-}
-
-func (s *ShareDiff) by() float64 {
-	if s == nil {
-		return 0
-	}
-	return s.New - s.Old
-}
-
-func (c *Change) by() int {
-	if c == nil {
-		return 0
-	}
-	return c.New - c.Old
-}
-
 // used leaves out the columns in which nothing stands.
 func used(table [][]text.Cell) [][]text.Cell {
 	rest := make([][]text.Cell, len(table))
@@ -473,20 +383,4 @@ func used(table [][]text.Cell) [][]text.Cell {
 		}
 	}
 	return rest
-}
-
-// cell is "newly default/deployment/web; no longer default/deployment/db".
-func (d *NameDiff) cell() text.Cell {
-	if d == nil {
-		return text.Plain.Cell(text.None)
-	}
-	var parts []string
-	s := text.Green
-	if len(d.Newly) > 0 {
-		parts, s = append(parts, "newly "+strings.Join(d.Newly, ", ")), text.Red
-	}
-	if len(d.NoLonger) > 0 {
-		parts = append(parts, "no longer "+strings.Join(d.NoLonger, ", "))
-	}
-	return s.Cell(strings.Join(parts, "; "))
 }

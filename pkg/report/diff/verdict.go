@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // conclude asks for the verdict on what differs.
@@ -28,7 +30,7 @@ func (s *StepDiff) addTo(c *expect.Comparison) {
 	for _, m := range s.Moved {
 		c.Moved = append(c.Moved, expect.Move{Namespace: m.Namespace, OldName: cmp.Or(m.OldName, m.Name), Name: m.Name, Swapped: m.SameNodes})
 	}
-	c.Pending, c.NotReady = s.Pending.addTo(c.Pending, s.Name), s.NotReady.addTo(c.NotReady, s.Name)
+	c.Pending, c.NotReady = append(c.Pending, s.pending()), s.NotReady.addTo(c.NotReady, s.Name)
 	c.NewlyStuck += len(s.NewlyStuck)
 	c.NoLongerStuck += len(s.NoLongerStuck)
 	c.NewlyUnmet += len(s.NewlyUnmet)
@@ -38,32 +40,82 @@ func (s *StepDiff) addTo(c *expect.Comparison) {
 	c.PodsRemoved = append(c.PodsRemoved, report.Each(s.Removed, name)...)
 }
 
+// pending counts the Pending pods that their workloads did not have before, whichever pods of them it were.
+func (s *StepDiff) pending() expect.Change {
+	c := expect.Change{Step: s.Name}
+	if s.Pending != nil {
+		c.Old, c.New = s.Pending.Old, s.Pending.New
+	}
+	more := map[cluster.Ref]int{}
+	for _, p := range s.NewlyPending {
+		more[p.WorkloadOf()]++
+	}
+	for _, p := range s.NoLongerPending {
+		more[report.WorkloadOf(p.Namespace, p.Workload, p.Name)]--
+	}
+	for _, n := range more {
+		c.Newly += max(0, n)
+	}
+	return c
+}
+
 func (s *BlastDiff) addTo(c *expect.Comparison) {
 	c.Pending = s.Pending.addTo(c.Pending, s.Name)
+	for _, w := range s.OneReplica {
+		c.OneReplica = append(c.OneReplica, fmt.Sprintf("%s has 1 replica left of %d", cluster.Qualify(w.Namespace, w.Workload), w.Replicas))
+	}
 	for i := range s.Levels {
 		l := &s.Levels[i]
+		level := text.LevelName(l.TopologyKey)
 		if l.Radius != nil {
 			before, after := l.Radius.Old.Share, l.Radius.New.Share
 			c.Radii = append(c.Radii, expect.RadiusChange{Step: s.Name, TopologyKey: l.TopologyKey, Old: before, New: after,
-				Text: fmt.Sprintf("radius of %s %s → %s", text.LevelName(l.TopologyKey), text.Percent(before), text.Percent(after))})
+				Text: fmt.Sprintf("radius of %s %s → %s", level, text.Percent(before), text.Percent(after))})
 		}
-		c.Stranded, c.NotReplaced = l.Stranded.addTo(c.Stranded, s.Name), l.NotReplaced.addTo(c.NotReplaced, s.Name)
-		for j := range l.Failures {
-			f := &l.Failures[j]
-			c.Stranded, c.NotReplaced = f.Stranded.addTo(c.Stranded, s.Name), f.NotReplaced.addTo(c.NotReplaced, s.Name)
-			f.QuorumLost.addTo(&c.QuorumLost)
-			f.Gone.addTo(&c.Gone)
-			f.BrokenBudgets.addTo(&c.BrokenBudgets)
+		for _, e := range l.Excess {
+			c.Excess = append(c.Excess, expect.ExcessChange{Step: s.Name, TopologyKey: l.TopologyKey, By: e.New.share(),
+				Workload: cluster.Qualify(e.Namespace, e.Workload), Text: e.text(level)})
 		}
+		c.Stranded = append(c.Stranded, l.stranded(s.Name))
+		c.NotReplaced = l.NotReplaced.addTo(c.NotReplaced, s.Name)
+		l.QuorumLost.addTo(&c.QuorumLost)
+		l.Gone.addTo(&c.Gone)
+		l.BrokenBudgets.addTo(&c.BrokenBudgets)
 	}
 }
 
-// addTo adds the change, if there is one.
+// stranded counts the pods that one failure of the level leaves newly stranded.
+func (l *BlastLevelDiff) stranded(step string) expect.Change {
+	c := expect.Change{Step: step}
+	if l.Stranded != nil {
+		c.Old, c.New = l.Stranded.Old, l.Stranded.New
+	}
+	for _, failure := range report.Group(l.NewlyStranded, func(d StrandedDiff) string { return fmt.Sprintf("%q", d.Domains) }) {
+		n := 0
+		for _, d := range failure {
+			n += d.New - d.Old
+		}
+		c.Newly = max(c.Newly, n)
+	}
+	return c
+}
+
+// text is "1 zone takes 4 of 6 of deployment/web (2 if spread evenly)".
+func (d *ExcessDiff) text(level string) string {
+	takes := " takes"
+	if len(d.New.Domains) > 1 {
+		takes = " take"
+	}
+	return fmt.Sprintf("%s %d of %d of %s (%d if spread evenly)", words.Count(len(d.New.Domains), level)+takes,
+		d.New.Lost, d.New.Replicas, cluster.Qualify(d.Namespace, d.Workload), d.New.Even)
+}
+
+// addTo adds the change, if there is one. What there are more of is new.
 func (c *Change) addTo(changes []expect.Change, step string) []expect.Change {
 	if c == nil {
 		return changes
 	}
-	return append(changes, expect.Change{Step: step, Old: c.Old, New: c.New})
+	return append(changes, expect.Change{Step: step, Old: c.Old, New: c.New, Newly: max(0, c.New-c.Old)})
 }
 
 func (d *NameDiff) addTo(names *expect.Names) {

@@ -20,11 +20,12 @@ func TestWriteDrain(t *testing.T) {
 			{Node: "n2", Ends: true},
 		}},
 		"pending": {Ends: true, Nodes: []DrainedNode{
-			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "shop", Name: "web-1"}}, Pending: []report.StrandedPod{{Namespace: "shop", Name: "web-2", Message: "no room"}}},
+			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "shop", Name: "web-1"}}, Pending: []PendingPod{{StrandedPod: report.StrandedPod{Namespace: "shop", Name: "web-2", Message: "no room"}}}},
 		}},
 		"blocked": {Nodes: []DrainedNode{{Node: "n1", Blocked: []BlockedPod{pod("bare")}}, {Node: "n2", Ends: true}}},
 		"order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}},
 			Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}}},
+		"several":  several(),
 		"no-order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}}},
 	} {
 		r.APIVersion, r.Kind, r.Ties = report.APIVersion, Kind, "upstream"
@@ -44,6 +45,28 @@ func TestWriteDrain(t *testing.T) {
 	}
 }
 
+// several is a drain of a node with more pods than are named one by one: 4 of web go, 5 of 2 workloads stay for the same reason, and of
+// the 2 without a node one had none before.
+func several() *Report {
+	n := DrainedNode{Node: "n1", Pending: []PendingPod{
+		{StrandedPod: report.StrandedPod{Namespace: "shop", Name: "giant-1", Workload: "deployment/giant", Message: "too large"}, Before: true},
+		{StrandedPod: report.StrandedPod{Namespace: "shop", Name: "web-4b", Workload: "deployment/web", Message: "no room"}},
+	}}
+	for _, name := range []string{"web-1", "web-2", "web-3", "web-4"} {
+		n.Evicted = append(n.Evicted, DrainedPod{Namespace: "shop", Name: name, Workload: "deployment/web"})
+	}
+	for i, node := range []string{"n2", "n3", "n2"} {
+		n.Placed = append(n.Placed, report.RecoveredPod{Namespace: "shop", Name: n.Evicted[i].Name + "b", Workload: "deployment/web", Node: node})
+	}
+	for _, name := range []string{"db-0", "db-1", "db-2"} {
+		n.Refused = append(n.Refused, BlockedPod{Namespace: "shop", Name: name, Workload: "statefulset/db", Reason: "because"})
+	}
+	for _, name := range []string{"etcd-0", "etcd-1"} {
+		n.Refused = append(n.Refused, BlockedPod{Namespace: "shop", Name: name, Workload: "statefulset/etcd", Reason: "because"})
+	}
+	return &Report{Nodes: []DrainedNode{n}}
+}
+
 // aDrain is a drain of two nodes that does not end in the order given, and does in another.
 func aDrain() *Report {
 	return &Report{
@@ -51,8 +74,11 @@ func aDrain() *Report {
 		Nodes: []DrainedNode{
 			{Node: "n1", Refused: []BlockedPod{{Namespace: "default", Name: "web-1", Reason: "Cannot evict pod as it would violate the pod's disruption budget."}}},
 			{Node: "n2", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "db-0", Workload: "statefulset/db"}},
-				Placed:  []report.RecoveredPod{{Namespace: "default", Name: "web-2", Workload: "deployment/web", Node: "n3"}},
-				Pending: []report.StrandedPod{{Namespace: "default", Name: "db-0", Workload: "statefulset/db", Message: "0/3 nodes are available: 3 node(s) were unschedulable."}}},
+				Placed: []report.RecoveredPod{{Namespace: "default", Name: "web-2", Workload: "deployment/web", Node: "n3"}},
+				Pending: []PendingPod{
+					{StrandedPod: report.StrandedPod{Namespace: "default", Name: "db-0", Workload: "statefulset/db", Message: "0/3 nodes are available: 3 node(s) were unschedulable."}},
+					{StrandedPod: report.StrandedPod{Namespace: "default", Name: "giant", Message: "0/3 nodes are available: 3 Insufficient cpu."}, Before: true},
+				}},
 		},
 		Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}},
 	}
@@ -65,7 +91,7 @@ func TestDrainMarkdown(t *testing.T) {
 func hostileDrain() *Report {
 	const h = reporttest.Hostile
 	node := DrainedNode{Node: h, Evicted: []DrainedPod{{h, h, h}}, Blocked: []BlockedPod{{h, h, h, h}}, Refused: []BlockedPod{{h, h, h, h}},
-		Placed: []report.RecoveredPod{{Namespace: h, Name: h, Workload: h, Node: h}}, Pending: []report.StrandedPod{{Namespace: h, Name: h, Message: h}}}
+		Placed: []report.RecoveredPod{{Namespace: h, Name: h, Workload: h, Node: h}}, Pending: []PendingPod{{StrandedPod: report.StrandedPod{Namespace: h, Name: h, Message: h}}}}
 	return &Report{Head: report.Head{Scenario: h}, Nodes: []DrainedNode{node, node}, Order: []DrainedNode{node}}
 }
 

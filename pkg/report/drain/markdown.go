@@ -47,9 +47,14 @@ func (t *writer) details(node *DrainedNode) string {
 	m.List("Placed", lines(len(node.Placed), func(i int) string {
 		return name(node.Placed[i].Namespace, node.Placed[i].Name) + " on " + markdown.Code(node.Placed[i].Node)
 	}))
-	m.List("Pending", lines(len(node.Pending), func(i int) string {
-		return name(node.Pending[i].Namespace, node.Pending[i].Name) + ": " + markdown.Prose(cmp.Or(node.Pending[i].Message, expect.NoMessage))
-	}))
+	after, before := node.pending()
+	waiting := func(pods []report.StrandedPod) []string {
+		return lines(len(pods), func(i int) string {
+			return name(pods[i].Namespace, pods[i].Name) + ": " + markdown.Prose(cmp.Or(pods[i].Message, expect.NoMessage))
+		})
+	}
+	m.List("Pending", waiting(after))
+	m.List("Pending before the drain, too", waiting(before))
 	m.Block("</details>")
 	return m.Text()
 }

@@ -37,7 +37,26 @@ type DrainedNode struct {
 	// Placed are the pods that get a node meanwhile.
 	Placed []report.RecoveredPod `json:"placed,omitempty"`
 	// Pending are the pods that have no node after it.
-	Pending []report.StrandedPod `json:"pending,omitempty"`
+	Pending []PendingPod `json:"pending,omitempty"`
+}
+
+// PendingPod is a pod that has no node after the drain.
+type PendingPod struct {
+	report.StrandedPod
+	// Before means that it had none before the drain, either, which is then not the cause.
+	Before bool `json:"before,omitempty"`
+}
+
+// pending are the pods that have no node because of the drain, and those that had none before.
+func (n *DrainedNode) pending() (after, before []report.StrandedPod) {
+	for _, pod := range n.Pending {
+		if pod.Before {
+			before = append(before, pod.StrandedPod)
+		} else {
+			after = append(after, pod.StrandedPod)
+		}
+	}
+	return after, before
 }
 
 // DrainedPod is a pod that is evicted.

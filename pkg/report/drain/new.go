@@ -1,6 +1,8 @@
 package drain
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
@@ -11,18 +13,23 @@ import (
 // The version is Faultline's own.
 func New(result *simulation.Result, before *cluster.State, drained []simulation.Drained, order []simulation.Drained, searched bool, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), Ends: true, Searched: searched}
+	waited := map[types.UID]bool{}
+	for _, pod := range before.Unscheduled() {
+		waited[pod.UID] = true
+	}
 	for i := range drained {
-		node := newDrained(&drained[i], before)
+		node := newDrained(&drained[i], before, waited)
 		r.Ends = r.Ends && node.Ends
 		r.Nodes = append(r.Nodes, node)
 	}
 	for i := range order {
-		r.Order = append(r.Order, newDrained(&order[i], before))
+		r.Order = append(r.Order, newDrained(&order[i], before, waited))
 	}
 	return r
 }
 
-func newDrained(drained *simulation.Drained, before *cluster.State) DrainedNode {
+// newDrained is what comes of one node. The waited are the pods that had no node before the drain.
+func newDrained(drained *simulation.Drained, before *cluster.State, waited map[types.UID]bool) DrainedNode {
 	// The replacements belong to the same controllers, save the ReplicaSets that are made on the way, of which there are none.
 	owner := before.Owners()
 	d := DrainedNode{Node: drained.Node, Ends: drained.Ends()}
@@ -41,7 +48,7 @@ func newDrained(drained *simulation.Drained, before *cluster.State) DrainedNode 
 		d.Placed = append(d.Placed, report.NewRecovered(placed, owner))
 	}
 	for _, pending := range drained.Pending {
-		d.Pending = append(d.Pending, report.NewStranded(pending, owner))
+		d.Pending = append(d.Pending, PendingPod{StrandedPod: report.NewStranded(pending, owner), Before: waited[pending.Pod.UID]})
 	}
 	return d
 }

@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a report as text: whether the drain ends, then node by node what is evicted and where it goes.
+// writer renders a report as text: whether the drain ends and what keeps it from its end, then what is evicted and where it goes.
 type writer struct {
 	text.Page
 	report     *Report
@@ -34,10 +35,18 @@ func (t *writer) everything() {
 	if !r.Ends && len(r.Nodes) > 1 {
 		t.Line(t.otherOrder())
 	}
+	t.attention()
 	t.Space()
 	t.Table("", summaryOfNodes(r.Nodes)...)
+	t.Space()
+	t.workloads()
 	for i := range r.Nodes {
-		t.node(&r.Nodes[i])
+		node := &r.Nodes[i]
+		if t.All {
+			t.node(node)
+		}
+		after, before := node.pending()
+		t.Replacements(node.Placed, slices.Concat(after, before), t.pod)
 	}
 	if len(r.Order) > 0 {
 		t.Space()
@@ -50,10 +59,11 @@ func (t *writer) everything() {
 // verdict is the first line.
 func (t *writer) verdict() text.Cell {
 	var stuck []string
-	evicted, pending := 0, 0
+	var pending []report.StrandedPod
+	evicted := 0
 	for _, node := range t.report.Nodes {
 		evicted += len(node.Evicted)
-		pending = len(node.Pending)
+		pending, _ = node.pending()
 		if !node.Ends {
 			stuck = append(stuck, "node/"+node.Node)
 		}
@@ -62,10 +72,127 @@ func (t *writer) verdict() text.Cell {
 		return text.Red.Cellf("The drain does not end: %s. %s evicted.", t.Some(stuck), words.Is(evicted, "pod"))
 	}
 	line := fmt.Sprintf("The drain ends: %s evicted", words.Is(evicted, "pod"))
-	if pending > 0 {
-		return text.Yellow.Cellf("%s, and %s Pending after it.", line, words.Is(pending, "pod"))
+	if len(pending) > 0 {
+		return text.Yellow.Cellf("%s, and %s Pending because of it.", line, words.Is(len(pending), "pod"))
 	}
-	return text.Green.Cellf("%s, and no pod is Pending after it.", line)
+	return text.Green.Cellf("%s, and no pod is Pending because of it.", line)
+}
+
+// attention says what keeps the drain from its end, in the words of kubectl and of the API server, and which pods are left without a node.
+func (t *writer) attention() {
+	var pending, before []report.StrandedPod
+	for i := range t.report.Nodes {
+		node := &t.report.Nodes[i]
+		t.blocked(node, "cannot evict", node.Blocked)
+		t.blocked(node, "error when evicting", node.Refused)
+		pending, before = node.pending()
+	}
+	groups := report.Group(pending, func(p report.StrandedPod) string { return p.Message })
+	t.UpTo(len(groups), "reason", "reasons", func(i int) {
+		t.Linef(text.Yellow, "Pending: %s", t.who(report.Each(groups[i], named)))
+		t.Linef(text.Plain, "  %s", text.Refused(groups[i][0].Message))
+	})
+	if len(before) > 0 {
+		t.Linef(text.Plain, "Pending before the drain, too: %s", t.who(report.Each(before, named)))
+	}
+}
+
+// blocked says which pods stay on the node, once for each reason.
+func (t *writer) blocked(node *DrainedNode, what string, pods []BlockedPod) {
+	groups := report.Group(pods, func(p BlockedPod) string { return p.Reason })
+	t.UpTo(len(groups), "reason", "reasons", func(i int) {
+		pods := report.Each(groups[i], func(p BlockedPod) DrainedPod { return DrainedPod{p.Namespace, p.Name, p.Workload} })
+		t.Linef(text.Red, "node/%s: %s %s: %s", node.Node, what, t.who(pods), groups[i][0].Reason)
+	})
+}
+
+func named(p report.StrandedPod) DrainedPod { return DrainedPod{p.Namespace, p.Name, p.Workload} }
+
+// who names a few pods, and counts more of them by workload.
+func (t *writer) who(pods []DrainedPod) string {
+	if len(pods) <= maxNamed || t.All {
+		return strings.Join(report.Each(pods, func(p DrainedPod) string { return t.pod(p.Namespace, p.Name) }), ", ")
+	}
+	groups := report.Group(pods, DrainedPod.workload)
+	return fmt.Sprintf("%s (%s)", words.Count(len(pods), "pod"), t.Some(report.Each(groups, func(group []DrainedPod) string {
+		return fmt.Sprintf("%d of %s", len(group), t.owner(group[0]))
+	})))
+}
+
+// maxNamed is how many pods are named on a line, and nodes in a cell.
+const maxNamed = 3
+
+// workload is what the pod is counted under: its workload, or the pod itself.
+func (p DrainedPod) workload() [2]string {
+	return [2]string{p.Namespace, cmp.Or(p.Workload, "pod/"+p.Name)}
+}
+
+func (t *writer) owner(p DrainedPod) string {
+	name := p.workload()[1]
+	if t.namespaced {
+		return p.Namespace + "/" + name
+	}
+	return name
+}
+
+// workloads is a table of what is evicted, by workload, and where it goes: what is left without a node first, then what loses most pods.
+func (t *writer) workloads() {
+	type row struct {
+		name                     string
+		evicted, placed, pending int
+		on                       []string
+	}
+	var rows []*row
+	of := map[[2]string]*row{}
+	at := func(p DrainedPod) *row {
+		r := of[p.workload()]
+		if r == nil {
+			r = &row{name: t.owner(p)}
+			of[p.workload()] = r
+			rows = append(rows, r)
+		}
+		return r
+	}
+	var pending []report.StrandedPod
+	for i := range t.report.Nodes {
+		node := &t.report.Nodes[i]
+		for _, pod := range node.Evicted {
+			at(pod).evicted++
+		}
+		for _, pod := range node.Placed {
+			r := at(DrainedPod{pod.Namespace, pod.Name, pod.Workload})
+			r.placed++
+			if !slices.Contains(r.on, pod.Node) {
+				r.on = append(r.on, pod.Node)
+			}
+		}
+		pending, _ = node.pending()
+	}
+	for _, pod := range pending {
+		at(named(pod)).pending++
+	}
+	if len(rows) == 0 {
+		return
+	}
+	slices.SortStableFunc(rows, func(a, b *row) int {
+		return cmp.Or(cmp.Compare(b.pending, a.pending), cmp.Compare(b.evicted, a.evicted))
+	})
+	table := [][]text.Cell{text.Bold.Row("WORKLOAD", "EVICTED", "PLACED", "PENDING", "ON")}
+	for i, r := range rows {
+		if i == text.MaxDetails && !t.All {
+			break
+		}
+		on := r.on
+		if more := len(on) - maxNamed; more > 0 && !t.All {
+			on = append(on[:maxNamed:maxNamed], fmt.Sprintf("%d more", more))
+		}
+		table = append(table, []text.Cell{text.Plain.Cell(r.name), text.Number(r.evicted, text.Plain), text.Number(r.placed, text.Plain),
+			text.Number(r.pending, text.Yellow), text.Plain.Cell(text.OrNone(strings.Join(on, ", ")))})
+	}
+	t.Table("", table...)
+	if more := len(rows) - text.MaxDetails; more > 0 && !t.All {
+		t.More(more, "workload", "workloads")
+	}
 }
 
 // otherOrder says whether another order ends.
@@ -91,19 +218,20 @@ func orderOf(nodes []DrainedNode) string {
 func summaryOfNodes(nodes []DrainedNode) [][]text.Cell {
 	table := [][]text.Cell{text.Bold.Row("NODE", "ENDS", "EVICTED", "BLOCKED", "REFUSED", "PLACED", "PENDING")}
 	for _, node := range nodes {
+		pending, _ := node.pending()
 		ends := text.Green.Cell("yes")
 		if !node.Ends {
 			ends = text.Red.Cell("no")
 		}
 		table = append(table, []text.Cell{
 			text.Plain.Cell(node.Node), ends, text.Number(len(node.Evicted), text.Plain), text.Number(len(node.Blocked), text.Red), text.Number(len(node.Refused), text.Red),
-			text.Number(len(node.Placed), text.Plain), text.Number(len(node.Pending), text.Yellow),
+			text.Number(len(node.Placed), text.Plain), text.Number(len(pending), text.Yellow),
 		})
 	}
 	return table
 }
 
-// node shows one node in the words of kubectl and of the API server.
+// node lists the pods of one node.
 func (t *writer) node(node *DrainedNode) {
 	t.Space()
 	if node.Ends {
@@ -111,26 +239,20 @@ func (t *writer) node(node *DrainedNode) {
 	} else {
 		t.Linef(text.Bold, "node/%s: the drain does not end", node.Node)
 	}
-	for _, pod := range node.Blocked {
-		t.Linef(text.Red, "  cannot evict %s: %s", t.pod(pod.Namespace, pod.Name), pod.Reason)
-	}
-	t.UpTo(len(node.Evicted), "evicted pod", "evicted pods", func(i int) {
-		pod := node.Evicted[i]
+	for _, pod := range node.Evicted {
 		t.Linef(text.Plain, "  evicted %s", t.pod(pod.Namespace, pod.Name))
-	})
-	for _, pod := range node.Refused {
-		t.Linef(text.Red, "  error when evicting %s: %s", t.pod(pod.Namespace, pod.Name), pod.Reason)
 	}
-	t.UpTo(len(node.Placed), "placed pod", "placed pods", func(i int) {
-		pod := node.Placed[i]
+	for _, pod := range node.Placed {
 		t.Linef(text.Green, "  placed %s on %s", t.pod(pod.Namespace, pod.Name), pod.Node)
-	})
-	t.UpTo(len(node.Pending), "Pending pod", "Pending pods", func(i int) {
-		pod := node.Pending[i]
-		t.Linef(text.Yellow, "  Pending %s", t.pod(pod.Namespace, pod.Name))
+	}
+	for _, pod := range node.Pending {
+		since := ""
+		if pod.Before {
+			since = ", as before the drain"
+		}
+		t.Linef(text.Yellow, "  Pending %s%s", t.pod(pod.Namespace, pod.Name), since)
 		t.Linef(text.Plain, "    %s", text.Refused(pod.Message))
-	})
-	t.Replacements(node.Placed, node.Pending, t.pod)
+	}
 	if node.Ends && len(node.Evicted) == 0 {
 		t.Linef(text.Plain, "  no pod to evict")
 	}

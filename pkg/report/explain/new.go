@@ -107,7 +107,7 @@ func (e *Explanation) behind(other *report.Candidate) string {
 	}
 	chosen := e.Cycle.Chosen()
 	if chosen.Total == other.Total {
-		return fmt.Sprintf("it has %d points, too, and %s stands before it in the scheduler's order or was drawn", other.Total, chosen.Node)
+		return fmt.Sprintf("it has %s, too, and %s stands before it in the scheduler's order or was drawn", words.Count(int(other.Total), "point"), chosen.Node)
 	}
 	var parts []string
 	for i, score := range other.Scores {
@@ -115,5 +115,5 @@ func (e *Explanation) behind(other *report.Candidate) string {
 			parts = append(parts, fmt.Sprintf("%s %+d", score.Plugin, d))
 		}
 	}
-	return fmt.Sprintf("it has %d points, %d fewer than %s: %s", other.Total, chosen.Total-other.Total, chosen.Node, strings.Join(parts, ", "))
+	return fmt.Sprintf("it has %s, %d fewer than %s: %s", words.Count(int(other.Total), "point"), chosen.Total-other.Total, chosen.Node, strings.Join(parts, ", "))
 }

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,9 +46,7 @@ func TestWriteLint(t *testing.T) {
 	reporttest.Golden(t, "mixed.text", lintIn(t, r, "text", report.Options{}))
 	reporttest.Golden(t, "mixed.all", lintIn(t, r, "text", report.Options{All: true}))
 	reporttest.Golden(t, "mixed.sarif", lintIn(t, r, "sarif", report.Options{}))
-	if quiet := lintIn(t, r, "text", report.Options{Quiet: true}); strings.Count(quiet, "\n") != 1 {
-		t.Errorf("-q is more than the verdict:\n%s", quiet)
-	}
+	reporttest.Golden(t, "mixed.quiet", lintIn(t, r, "text", report.Options{Quiet: true}))
 	if color := lintIn(t, r, "text", report.Options{Color: true}); !strings.Contains(color, "\x1b[31merror\x1b[0m") || !strings.Contains(color, "\x1b[33mwarning\x1b[0m") {
 		t.Errorf("severities have no colour:\n%q", color)
 	}
@@ -67,6 +66,21 @@ func TestWriteLint(t *testing.T) {
 }
 
 // What comes from elsewhere drives no terminal and makes no link.
+// Many findings are counted by check, the severest first, and one of each is shown.
+func TestLintMany(t *testing.T) {
+	r := aLint("web")
+	for i := range maxListed {
+		f := r.Findings[1]
+		f.Name = fmt.Sprintf("app-%d", i)
+		r.Findings = append(r.Findings, f)
+	}
+	r.Summary.Notes += maxListed
+	reporttest.Golden(t, "many.text", lintIn(t, r, "text", report.Options{Width: 100}))
+	if all := lintIn(t, r, "text", report.Options{All: true}); !strings.Contains(all, "app-9") || strings.Contains(all, "--all") {
+		t.Errorf("--all does not list all:\n%s", all)
+	}
+}
+
 func TestLintHostile(t *testing.T) {
 	const hostile = "\x1b[31m](evil)\n# h"
 	for _, format := range Formats.Names() {

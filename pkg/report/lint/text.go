@@ -1,11 +1,15 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -16,34 +20,111 @@ type writer struct {
 	report *Report
 }
 
+// maxListed is how many findings are listed object by object; more are counted check by check.
+const maxListed = 10
+
+// everything writes the verdict, then the findings: a few by object, many by check.
 func (t *writer) everything(quiet bool) {
 	r := t.report
 	t.Line(r.verdict())
-	if quiet {
+	switch {
+	case quiet:
+		t.Table("", r.counts()...)
 		return
-	}
-	if r.Scenario != "" {
-		t.Linef(text.Plain, "%s: %s", r.Scenario, text.ClusterLine(r.Cluster))
-	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		if i == 0 || f.header() != r.Findings[i-1].header() {
-			t.Space()
-			t.Linef(text.Bold, "%s", f.header())
-		}
-		t.finding(f)
+	case t.All || len(r.Findings) <= maxListed:
+		t.byObject()
+	default:
+		t.byCheck()
 	}
 	t.ignored()
-	if len(r.Notes) > 0 {
-		t.Space()
-	}
-	for _, note := range r.Notes {
-		t.Linef(text.Plain, "Note: %s", note)
-	}
 	if len(r.Findings) > 0 {
 		t.Space()
 		t.Linef(text.Plain, "Each check has a page: %s", strings.Replace(lint.Check{ID: "CHECK"}.Page(), "CHECK", "README", 1))
 	}
+	t.Space()
+	if r.Scenario != "" {
+		t.Linef(text.Plain, "%s: %s", r.Scenario, text.ClusterLine(r.Cluster))
+	}
+	for _, note := range r.Notes {
+		t.Linef(text.Plain, "Note: %s", note)
+	}
+}
+
+// byObject lists every finding below its object, the severest first.
+func (t *writer) byObject() {
+	groups := report.Group(t.report.Findings, func(f Finding) string { return f.header() })
+	for _, found := range groups {
+		slices.SortStableFunc(found, bySeverity)
+	}
+	slices.SortStableFunc(groups, func(a, b []Finding) int { return bySeverity(a[0], b[0]) })
+	for _, found := range groups {
+		t.Space()
+		t.Linef(text.Bold, "%s", found[0].header())
+		for i := range found {
+			t.finding(&found[i])
+		}
+	}
+}
+
+func bySeverity(a, b Finding) int { return cmp.Compare(a.severity(), b.severity()) }
+
+// severity is its place among the severities, most severe first.
+func (f *Finding) severity() int { return slices.Index(lint.Severities, lint.Severity(f.Severity)) }
+
+// byCheck counts the findings of each check, the severest first, and shows one of them; of notes, the count is enough.
+func (t *writer) byCheck() {
+	groups := t.report.grouped()
+	for i, found := range groups {
+		first := &found[0]
+		note := first.Severity == string(lint.Note)
+		if !note || i == 0 || groups[i-1][0].Severity != first.Severity {
+			t.Space()
+		}
+		t.Line(severityStyle(first.Severity).Cell(first.Severity), text.Bold.Cellf(" %s", first.Check), text.Plain.Cellf(" (%d): %s", len(found), t.report.title(first.Check)))
+		if note {
+			continue
+		}
+		name := cluster.Qualify(first.Namespace, first.object())
+		if more := len(found) - 1; more > 0 {
+			name += fmt.Sprintf(" and %d more", more)
+		}
+		t.Linef(text.Plain, "  %s: %s", name, first.Message)
+		t.Linef(text.Plain, "    fix: %s", first.Fix)
+	}
+	t.Space()
+	t.Linef(text.Plain, "Use --all to list every finding with its file and line, or --only CHECK.")
+}
+
+// counts is a row for each check that found something, the severest first.
+func (r *Report) counts() [][]text.Cell {
+	groups := r.grouped()
+	if len(groups) == 0 {
+		return nil
+	}
+	table := [][]text.Cell{text.Bold.Row("CHECK", "SEVERITY", "FOUND", "FINDS")}
+	for _, found := range groups {
+		first := &found[0]
+		table = append(table, []text.Cell{text.Plain.Cell(first.Check), severityStyle(first.Severity).Cell(first.Severity),
+			text.Plain.Cellf("%d", len(found)), text.Plain.Cell(r.title(first.Check))})
+	}
+	return table
+}
+
+// grouped are the findings of each check and severity, the severest first, then in the order of the checks.
+func (r *Report) grouped() [][]Finding {
+	groups := report.Group(r.Findings, func(f Finding) [2]string { return [2]string{f.Check, f.Severity} })
+	check := func(f Finding) int { return slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == f.Check }) }
+	slices.SortStableFunc(groups, func(a, b []Finding) int { return cmp.Or(bySeverity(a[0], b[0]), cmp.Compare(check(a[0]), check(b[0]))) })
+	return groups
+}
+
+// title says what the check finds.
+func (r *Report) title(check string) string {
+	i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == check })
+	if i < 0 {
+		return ""
+	}
+	return r.Checks[i].Title
 }
 
 // verdict is the first line.
@@ -81,8 +162,7 @@ func (f *Finding) header() string {
 }
 
 func (t *writer) finding(f *Finding) {
-	style := map[string]text.Style{expect.Error: text.Red, expect.Warning: text.Yellow}[f.Severity]
-	t.Line(text.Plain.Cellf("  "), style.Cell(f.Severity), text.Plain.Cellf(" %s: %s", f.Check, f.Message))
+	t.Line(text.Plain.Cellf("  "), severityStyle(f.Severity).Cell(f.Severity), text.Plain.Cellf(" %s: %s", f.Check, f.Message))
 	t.Linef(text.Plain, "    at:  %s", f.Field)
 	t.Linef(text.Plain, "    fix: %s", f.Fix)
 }
@@ -96,4 +176,8 @@ func (t *writer) ignored() {
 	for _, i := range t.report.IgnoredFindings {
 		t.Linef(text.Plain, "  %s: %s: %s", i.object(), i.Check, i.Reason)
 	}
+}
+
+func severityStyle(severity string) text.Style {
+	return map[string]text.Style{expect.Error: text.Red, expect.Warning: text.Yellow}[severity]
 }

@@ -8,14 +8,23 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxTroubles is how many steps the last line names.
+// maxTroubles is how many steps the first line names.
 const maxTroubles = 5
 
 // conclusion says how the whole went: in which steps not every pod runs, and which expectations were not met.
 func (t *writer) conclusion() {
 	steps := t.report.Steps
-	if len(steps) == 0 {
+	switch len(steps) {
+	case 0:
 		t.Line(text.Bold.Cell("No steps."))
+		return
+	case 1:
+		line := steps[0].Summary.text()
+		if n := len(steps[0].Rollouts); n > 0 {
+			line += "; " + words.Count(n, "rollout") + " stuck"
+		}
+		t.Line(text.Bold.Cell(line))
+		t.verdict()
 		return
 	}
 	var parts []string

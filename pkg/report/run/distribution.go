@@ -14,14 +14,80 @@ import (
 // maxSizes is how many different counts of pods are shown apart where domains are not named.
 const maxSizes = 4
 
-// workloads is a table of workloads with a column for each level.
-func (t *writer) workloads(s *stepText, workloads []Workload) {
-	var keys []string
-	for _, key := range s.keys {
-		if slices.ContainsFunc(workloads, func(w Workload) bool { return w.Distribution(key) != nil }) {
-			keys = append(keys, key)
+// maxWorkloads is how many workloads have a row where not every pod is listed.
+const maxWorkloads = 12
+
+// workloads is a table of workloads with a column for each level. Where they are too many for all to be listed, those that lack pods come
+// first, and DaemonSets that do not are a line below.
+func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
+	var daemons []Workload
+	if !listed {
+		workloads, daemons = ranked(workloads)
+	}
+	shown := workloads
+	if !listed && len(shown) > maxWorkloads {
+		shown = shown[:max(maxWorkloads, min(text.MaxDetails, slices.IndexFunc(shown, Workload.complete)))]
+	}
+	t.table(s, t.levels(s, shown, listed), shown, listed)
+	switch rest := workloads[len(shown):]; {
+	case listed:
+	case len(rest) == 0:
+		t.Linef(text.Plain, "Use --all to list every pod.")
+	case rest[0].complete():
+		t.Linef(text.Plain, "and %s, none of which lacks a pod; use --all to list them and their pods", words.Count(len(rest), "more workload"))
+	default:
+		t.Linef(text.Plain, "and %s; use --all to list them and their pods", words.Count(len(rest), "more workload"))
+	}
+	if len(daemons) > 0 {
+		names := make([]string, len(daemons))
+		for i, w := range daemons {
+			names[i] = fmt.Sprintf("%s (%d)", s.qualified(w.Namespace, w.Name), w.Running)
+		}
+		t.Linef(text.Plain, "%s a pod on every node meant for it: %s", words.Has(len(daemons), "DaemonSet"), t.Some(names))
+	}
+}
+
+// ranked puts workloads that lack pods before the others, and takes out DaemonSets that lack none.
+func ranked(workloads []Workload) (apps, daemons []Workload) {
+	var complete []Workload
+	for _, w := range workloads {
+		switch {
+		case !w.complete():
+			apps = append(apps, w)
+		case w.Kind == "DaemonSet":
+			daemons = append(daemons, w)
+		default:
+			complete = append(complete, w)
 		}
 	}
+	return append(apps, complete...), daemons
+}
+
+// levels are the columns of the table. Where not every pod is listed, zones and regions are shown whatever the rules say, and nodes are
+// left out if they would only be counted.
+func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string {
+	named := func(d Distribution) bool { return len(d.Counts)+d.Empty <= text.MaxCellDomains }
+	var keys, brief []string
+	for _, w := range workloads {
+		for _, d := range w.Domains {
+			if slices.Contains(s.keys, d.TopologyKey) && !slices.Contains(keys, d.TopologyKey) {
+				keys = append(keys, d.TopologyKey)
+			}
+			if (named(d) || d.TopologyKey != text.Hostname && slices.Contains(s.keys, d.TopologyKey)) && !slices.Contains(brief, d.TopologyKey) {
+				brief = append(brief, d.TopologyKey)
+			}
+		}
+	}
+	if listed || t.wide || len(brief) == 0 {
+		return keys
+	}
+	return brief
+}
+
+// complete reports whether every pod that is wanted runs.
+func (w Workload) complete() bool { return w.Pending == 0 && w.Running >= w.Desired }
+
+func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed bool) {
 	titles := append([]string{"NAME", "DESIRED", "RUNNING", "PENDING"}, text.Heads(keys)...)
 	if s.namespaced {
 		titles = append([]string{"NAMESPACE"}, titles...)
@@ -36,7 +102,11 @@ func (t *writer) workloads(s *stepText, workloads []Workload) {
 		for _, key := range keys {
 			pods := text.None
 			if d := w.Distribution(key); d != nil && d.used() {
-				pods = fmt.Sprintf("%s (skew %d)", d.Text(text.MaxCellDomains), d.Skew)
+				counts := *d
+				if !listed && len(d.Counts) > 0 {
+					counts.Empty = 0 // the skew says so
+				}
+				pods = fmt.Sprintf("%s (skew %d)", counts.Text(text.MaxCellDomains), d.Skew)
 			}
 			cells = append(cells, text.Plain.Cell(pods))
 		}

@@ -4,58 +4,38 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
+	"time"
 
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report/format/junit"
-	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// expectationsJUnit has a suite for each step with a case for each expectation; a step without any has one case, "runs". A failure
-// holds, besides what was wanted and seen, why the step came as it did and what kube-scheduler said of Pending pods.
+// expectationsJUnit has a case for each expectation. A failure holds, besides what was wanted and seen, why the step came as it did and what
+// kube-scheduler said of Pending pods. Nothing says how long it took, so that a report is the same each time.
 func expectationsJUnit(r *Report) ([]byte, error) {
-	suites := junit.Suites{Name: text.Clean(r.Scenario)}
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		cases := s.cases()
-		if len(cases) == 0 {
-			cases = []junit.Case{{Name: "runs"}}
-		}
-		suites.Add(s.Name, cases)
-	}
+	suites := junit.Suites{}
+	suites.Add(r.Scenario, 0, nil, r.cases())
 	return suites.Write()
 }
 
-// Tested is one scenario of a set that was tested: its report, or what kept it from one.
+// Tested is one scenario of a set that was tested: its report, or what kept it from one, and how long it took.
 type Tested struct {
 	Path   string
 	Report *Report
 	Err    error
+	Took   time.Duration
 }
 
-// WriteJUnit writes a suite for each scenario with a case for each expectation of each of its steps. A scenario without any
-// has one case, "runs", which fails where it does not.
+// WriteJUnit writes a suite for each scenario, named by its path, with a case for each expectation of each of its steps.
 func WriteJUnit(w io.Writer, tested []Tested) error {
 	suites := junit.Suites{}
 	for _, t := range tested {
-		runs := junit.Case{Name: "runs"}
-		var cases []junit.Case
-		switch {
-		case t.Err != nil:
-			runs.Failure = &junit.Failure{Message: "it cannot be run", Type: "not-run", Text: junit.CleanLines(strings.Split(t.Err.Error(), "\n"))}
-		default:
-			for i := range t.Report.Steps {
-				for _, c := range t.Report.Steps[i].cases() {
-					c.Name = t.Report.Steps[i].Name + ": " + c.Name
-					cases = append(cases, c)
-				}
-			}
+		if t.Err != nil {
+			suites.Add(t.Path, t.Took, junit.NotRun(t.Err), nil)
+		} else {
+			suites.Add(t.Path, t.Took, nil, t.Report.cases())
 		}
-		if len(cases) == 0 {
-			cases = []junit.Case{runs}
-		}
-		suites.Add(t.Path, cases)
 	}
 	data, err := suites.Write()
 	if err != nil {
@@ -65,11 +45,20 @@ func WriteJUnit(w io.Writer, tested []Tested) error {
 	return err
 }
 
+// cases are the expectations of all steps.
+func (r *Report) cases() []junit.Case {
+	var cases []junit.Case
+	for i := range r.Steps {
+		cases = append(cases, r.Steps[i].cases()...)
+	}
+	return cases
+}
+
 // cases are the step's expectations.
 func (s *Step) cases() []junit.Case {
 	var cases []junit.Case
 	for _, e := range s.Expectations {
-		c := junit.Case{Name: e.Want}
+		c := junit.Case{Name: e.Want, Classname: s.Name}
 		if e.Source != nil {
 			c.File, c.Line = e.Source.File, e.Source.Line
 		}

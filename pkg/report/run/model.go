@@ -43,6 +43,8 @@ type Step struct {
 	Summary Summary `json:"summary"`
 	// Nodes are the nodes after the step, where they are not the same as before it.
 	Nodes []report.Node `json:"nodes,omitempty"`
+	// Requested is what the pods of each node that has some request together.
+	Requested []Requested `json:"requested,omitempty"`
 	// TopologyKeys are the node labels by which the rules of these pods spread or gather them, widest first.
 	TopologyKeys []string `json:"topologyKeys,omitempty"`
 	// Workloads are the controllers (and bare pods) with their pods' distribution, in order of arrival.
@@ -56,6 +58,8 @@ type Step struct {
 	Rollouts []Rollout `json:"rollouts,omitempty"`
 	// Why says in a sentence each what decided this step.
 	Why []string `json:"why,omitempty"`
+	// WhyRules are the rules that sentences of Why speak of.
+	WhyRules []WhyRule `json:"whyRules,omitempty"`
 	// Notes are what Faultline assumed, added or could not do in this step.
 	Notes []string `json:"notes,omitempty"`
 	// Expectations are what the scenario expected of the step, and whether it came so.
@@ -93,8 +97,46 @@ type Workload struct {
 	NotCreated []string `json:"notCreated,omitempty"`
 	// Source is where its object stands; missing where no file has it.
 	Source *report.Source `json:"source,omitempty"`
+	// Rules are the rules of its pod template: affinity, node selector and topology spread constraints.
+	Rules *Rules `json:"rules,omitempty"`
 	// Domains are its running pods counted by failure domain, one entry a level, widest first.
 	Domains []Distribution `json:"domains,omitempty"`
+}
+
+// Rules are a pod template's rules.
+type Rules struct {
+	// YAML is the part of the spec that holds them.
+	YAML string `json:"yaml"`
+	// Terms are the single rules in it.
+	Terms []Term `json:"terms"`
+}
+
+// Term is a single rule.
+type Term struct {
+	// Path is its path in the spec.
+	Path string `json:"path"`
+	// From and To are its first and its last line, counted from 1.
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// WhyRule says which rules a sentence of Why speaks of.
+type WhyRule struct {
+	// Sentence is the place of the sentence in Why, counted from 0.
+	Sentence int `json:"sentence"`
+	// Namespace and Workload name the workload, as kind/name in lower case.
+	Namespace string `json:"namespace"`
+	Workload  string `json:"workload"`
+	// Paths are the paths of the terms; missing where the sentence speaks of none of the workload's rules.
+	Paths []string `json:"paths,omitempty"`
+}
+
+// Requested is what the pods on a node request together.
+type Requested struct {
+	Node string `json:"node"`
+	// CPU is in cores, Memory in bytes.
+	CPU    float64 `json:"cpu"`
+	Memory int64   `json:"memory"`
 }
 
 // Title is the workload as kubectl names it: deployment/web. The row of several pods without an owner has words instead.

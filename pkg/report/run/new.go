@@ -38,7 +38,7 @@ func New(result *simulation.Result, judged [][]expect.Expectation, version strin
 }
 
 func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.Scenario) Step {
-	s := Step{Name: step.Name, Action: step.Action, Why: step.Why(), Notes: step.Notes}
+	s := Step{Name: step.Name, Action: step.Action, Notes: step.Notes, Requested: requested(step.State)}
 	view := newView(step, from.LevelKeys)
 	s.TopologyKeys = view.keys
 	s.Pods = view.pods()
@@ -78,9 +78,21 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 		}
 		s.Expectations = append(s.Expectations, expectation)
 	}
+	specs, ruled := specsOf(step.State), map[cluster.Ref]bool{}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
-		w.Source = report.SourceOf(from, step.Name, cluster.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name})
+		ref := cluster.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+		if spec := specs[ref]; spec != nil {
+			w.Rules = newRules(spec)
+		}
+		ruled[ref] = w.Rules != nil
+		w.Source = report.SourceOf(from, step.Name, ref)
+	}
+	for i, because := range step.Why() {
+		s.Why = append(s.Why, because.Sentence)
+		if ruled[because.Of] {
+			s.WhyRules = append(s.WhyRules, WhyRule{Sentence: i, Namespace: because.Of.Namespace, Workload: because.Of.String(), Paths: because.Rules})
+		}
 	}
 	return s
 }
@@ -89,7 +101,7 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 type view struct {
 	step    *simulation.Step
 	keys    []string // the topology keys that the pods' rules mention, widest first
-	levels  []string // those whose distribution is shown: keys, or all that the nodes have
+	levels  []string // those whose distribution is shown, the keys among them
 	nodes   map[string]*v1.Node
 	domains map[string][]topology.Domain // by topology key, for all workloads
 	owner   func(*v1.Pod) cluster.Ref
@@ -113,11 +125,23 @@ func newView(step *simulation.Step, levelKeys []string) *view {
 		v.pending[step.Pending[i].Pod.UID] = &step.Pending[i]
 	}
 	v.keys = topologyKeys(step.State)
-	v.levels = v.keys
-	if len(v.levels) == 0 {
-		v.levels = topology.Levels(step.State.Nodes, levelKeys...)
-	}
+	v.levels = v.levelsShown(levelKeys)
 	return v
+}
+
+// levelsShown are the keys of the rules and the wider levels that have several domains; without rules, all levels.
+func (v *view) levelsShown(levelKeys []string) []string {
+	all := topology.Levels(v.step.State.Nodes, levelKeys...)
+	if len(v.keys) == 0 {
+		return all
+	}
+	var wider []string
+	for _, key := range all {
+		if domains, _ := topology.Domains(v.step.State.Nodes, key); key != v1.LabelHostname && len(domains) > 1 && !slices.Contains(v.keys, key) {
+			wider = append(wider, key)
+		}
+	}
+	return append(wider, v.keys...)
 }
 
 // pods returns the pods, workload by workload in order of arrival.

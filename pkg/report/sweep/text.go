@@ -155,7 +155,7 @@ func (r *Report) table(points []*Point) [][]text.Cell {
 	for range r.Parameters {
 		base = append(base, text.Plain.Cell("as it is"))
 	}
-	table := [][]text.Cell{text.Bold.Row(titles...), append(base, cells(&r.Baseline)...)}
+	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), figures.LeastNeeded(keys)...), append(base, cells(&r.Baseline)...)}
 	for _, point := range points {
 		mark := ""
 		if point.Front {

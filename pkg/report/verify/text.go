@@ -1,7 +1,9 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
@@ -27,7 +29,7 @@ func (t *writer) everything(quiet bool) {
 		rows := t.report.divergences()
 		shown := len(rows) - 1
 		if !t.All {
-			shown = min(shown, text.MaxPods)
+			shown = min(shown, text.MaxDetails)
 		}
 		t.Table("", rows[:shown+1]...)
 		if shown < len(rows)-1 {
@@ -98,7 +100,11 @@ func (r *Report) classes() []text.Cell {
 		classes[i] = fmt.Sprintf("%s %d", class, number[class])
 	}
 	if len(classes) > 0 {
-		lines = append(lines, text.Plain.Cellf("%s: %s.", words.Count(len(r.Divergences), "divergence"), strings.Join(classes, ", ")))
+		none := "; each may have a cause that the dump does not show"
+		if number[unexplained] > 0 {
+			none = ""
+		}
+		lines = append(lines, text.Plain.Cellf("%s: %s%s.", words.Count(len(r.Divergences), "divergence"), strings.Join(classes, ", "), none))
 	}
 	if !r.Met() {
 		lines = append(lines, text.Red.Cellf("The agreement is %s; at least %g%% is required.", tenths(r.Agreement), *r.MinAgreement))
@@ -106,16 +112,21 @@ func (r *Report) classes() []text.Cell {
 	return lines
 }
 
-// divergences is a row for each divergence below the titles.
+// divergences is a row for each divergence below the titles: what nothing explains first, then the rarest classes.
 func (r *Report) divergences() [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE")}
+	table := [][]text.Cell{text.Dropped(text.Bold.Row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE"), "RANK", "BEST", "BEHIND")}
+	number := map[string]int{unexplained: -len(r.Divergences)}
 	for _, d := range r.Divergences {
+		number[d.Class]++
+	}
+	rarest := slices.SortedStableFunc(slices.Values(r.Divergences), func(a, b Divergence) int { return cmp.Compare(number[a.Class], number[b.Class]) })
+	for _, d := range rarest {
 		rank, behind, because := "refused", text.None, d.Refused
 		if d.Rank > 0 {
 			rank, behind, because = fmt.Sprint(d.Rank), fmt.Sprint(d.Behind), d.ahead()
 		}
 		style := text.Plain
-		if d.Class == "unexplained" {
+		if d.Class == unexplained {
 			style = text.Red
 		}
 		table = append(table, []text.Cell{text.Plain.Cell(d.Namespace + "/" + d.Name), text.Plain.Cell(d.Node), text.Plain.Cell(text.OrNone(d.Best)), text.Plain.Cell(rank), text.Plain.Cell(behind),
@@ -123,6 +134,9 @@ func (r *Report) divergences() [][]text.Cell {
 	}
 	return table
 }
+
+// unexplained is the class of a divergence for which no cause was found.
+const unexplained = "unexplained"
 
 // ahead is "PodTopologySpread +68, NodeResourcesFit -1".
 func (d Divergence) ahead() string {
@@ -184,9 +198,11 @@ func (t *writer) pending() {
 	}
 	t.Space()
 	t.Linef(text.Bold, "%s", t.report.pendingVerdict())
-	t.UpTo(len(t.report.Pending), "Pending pod", "Pending pods", func(i int) {
-		p := t.report.Pending[i]
-		t.Linef(text.Plain, "  %s/%s: %s", p.Namespace, p.Name, p.text())
+	alike := report.Group(t.report.Pending, func(p Pending) [3]string { return [3]string{p.text(), p.Recorded, p.Message} })
+	t.UpTo(len(alike), "group of Pending pods", "groups of Pending pods", func(i int) {
+		p := alike[i][0]
+		names := report.Each(alike[i], func(p Pending) string { return p.Namespace + "/" + p.Name })
+		t.Linef(text.Plain, "  %s: %s", t.Some(names), p.text())
 		if p.Node == "" && p.Recorded != "" && p.Recorded != p.Message {
 			t.Linef(text.Plain, "    dump    %s", p.Recorded)
 			t.Linef(text.Plain, "    replay  %s", p.Message)

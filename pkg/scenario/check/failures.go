@@ -39,8 +39,8 @@ func (w *walk) failures(f *scenario.Failures) {
 // workload reports a workload of one of these kinds that the scenario never has.
 func (w *walk) workload(path *field.Path, target string, kinds ...string) {
 	wanted, err := scenario.ParseWorkload(target)
-	if err != nil || !slices.Contains(kinds, wanted.Kind) {
-		return // which is reported already
+	if err != nil || !slices.Contains(kinds, wanted.Kind) || w.partial {
+		return // which is reported already, or not known
 	}
 	for known := range w.known.objects {
 		if scenario.IsWorkload(known, wanted) {

@@ -33,6 +33,17 @@ type walk struct {
 	known    *names
 
 	tooMany bool // pods that controllers would make
+	partial bool // some objects could not be read, so that only nodes are known
+}
+
+// Nodes adds the names and labels of nodes that no node has to the problems, for a scenario of which other objects could not be read: about
+// those it would report what is not wrong. Without any nodes it adds nothing.
+func Nodes(p *scenario.Problems, s *scenario.Scenario) {
+	w := &walk{Problems: p, scenario: s, known: newNames(s), partial: true}
+	w.state = (&cluster.State{Now: cluster.Epoch}).With(s.Cluster...)
+	if len(w.state.Nodes) > 0 {
+		w.steps()
+	}
 }
 
 // Check adds what would stop the scenario to the problems.
@@ -60,6 +71,12 @@ func (c *Checker) Check(p *scenario.Problems, s *scenario.Scenario) {
 			w.schedulerName(obj)
 		}
 	}
+	w.steps()
+}
+
+// steps goes through the steps, and what is asked about the scenario as a whole.
+func (w *walk) steps() {
+	s := w.scenario
 	w.apply(field.NewPath("workloads"), w.state, s.Workloads)
 	w.limit(nil)
 	for i := range s.Steps {
@@ -86,6 +103,10 @@ func (w *walk) noNodes() {
 
 // apply lets the API server admit the objects.
 func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.Object) {
+	if w.partial {
+		w.state = state.With(objects...)
+		return
+	}
 	next, _, err := admission.Admit(state, objects...)
 	if err != nil {
 		w.AddLines(path, err)
@@ -96,7 +117,7 @@ func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.O
 
 // limit reports what would make too many pods. What it reports of one step it does not report of the next ones.
 func (w *walk) limit(path *field.Path) {
-	if w.tooMany {
+	if w.tooMany || w.partial {
 		return
 	}
 	if err := controller.CheckPods(w.state, w.scenario.MaxPods); err != nil {
@@ -156,8 +177,8 @@ func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
 // made it.
 func (w *walk) find(path *field.Path, target scenario.Target) cluster.Object {
 	wanted, err := target.Ref()
-	if err != nil {
-		return nil // which is reported already
+	if err != nil || w.partial {
+		return nil // which is reported already, or not known
 	}
 	for _, obj := range w.state.Objects() {
 		if cluster.RefTo(obj) == wanted {
@@ -251,8 +272,8 @@ func (w *walk) selectNodes(path *field.Path, nodes scenario.Nodes, among []*v1.N
 // selectPods reports a selector that matches no pod, as far as its keys are not labels that controllers give to pods.
 func (w *walk) selectPods(path *field.Path, text string) {
 	selector, err := labels.Parse(text)
-	if err != nil {
-		return // reported already
+	if err != nil || w.partial {
+		return // reported already, or not known
 	}
 	requirements, _ := selector.Requirements()
 	given := labels.NewSelector()

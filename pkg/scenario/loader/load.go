@@ -25,7 +25,6 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/check"
-	"github.com/faultline/faultline/pkg/topology"
 )
 
 // FileName is the scenario file of a folder.
@@ -36,6 +35,8 @@ const mostMaxPods = 10_000_000
 
 // Options are what a command line says besides the scenario, or in place of what it says.
 type Options struct {
+	// FS is read in place of the machine's own file system, and has the same paths. Default: the machine's own.
+	FS fs.FS
 	// SchedulerConfig is the path of a KubeSchedulerConfiguration on the machine, relative to the working directory. It takes
 	// the place of any that the scenario has. Default: the scenario's.
 	SchedulerConfig string
@@ -47,9 +48,8 @@ type Options struct {
 	Dump bool
 	// Strict makes a problem of what is set aside of a dump otherwise.
 	Strict bool
-	// Assume puts nodes in the place of those that the files lack, and notes it: three zones of three nodes of 16 cores and 64Gi. It has
-	// no effect on scenario files. Default: a cluster without nodes is a problem.
-	Assume bool
+	// Nodes are made up for files that have none. They have no effect on scenario files. Default: a cluster without nodes is a problem.
+	Nodes *Nodes
 	// Plain has the scheduler ask its plugins everything anew for each pod; see sched.Config.Plain.
 	Plain bool
 	// Operators are given to those that expand custom resources, besides what the scenario says.
@@ -79,7 +79,7 @@ func Load(path string, opts Options) (*scenario.Scenario, error) {
 	} else if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file or folder; give a scenario file, or a folder that holds a %s", path, FileName)
 	}
-	return LoadFS(nil, path, opts)
+	return LoadFS(opts.FS, path, opts)
 }
 
 // LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
@@ -101,8 +101,12 @@ func LoadFS(fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
 			return nil, l.problems.Err()
 		}
 	}
-	if err := manifest.Unmarshal(path, data, file); err != nil {
-		return nil, err
+	file = &scenario.File{}
+	if err := manifest.Unmarshal(path, data, file); err != nil && file.Kind == "" {
+		return nil, err // nothing could be read
+	} else if err != nil {
+		l.problems.AddUnread(err)
+		l.incomplete = true
 	}
 	return l.build(file)
 }
@@ -152,12 +156,8 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 		read.steps, s.Steps = []reading{given}, []scenario.LoadedStep{step}
 	}
 	l.assemble(s, &read)
-	if opts.Assume && l.problems.Len() == 0 && len(s.Nodes()) == 0 {
-		three := 3
-		s.Cluster = append(s.Cluster, l.synthetic(field.NewPath("--cluster"), &topology.Spec{
-			Zones: []topology.Zone{{Count: &three}}, NodeGroups: []topology.NodeGroup{{Count: &three, CPU: "16", Memory: "64Gi"}},
-		})...)
-		l.notes = append(l.notes, "assumed, since no nodes are given: three zones of three nodes of 16 cores and 64Gi.")
+	if l.problems.Len() == 0 {
+		l.makeNodes(s, len(clusterFiles) > 0)
 	}
 	s.Config = l.scheduler(&scenario.Scheduler{})
 	if l.finish(s); l.problems.Len() > 0 {
@@ -189,7 +189,7 @@ type reader struct {
 }
 
 func newLoader(file string, opts Options) *reader {
-	return &reader{problems: &scenario.Problems{File: file}, opts: opts, given: &readings{}, named: map[string]bool{}}
+	return &reader{problems: &scenario.Problems{File: file}, fsys: opts.FS, opts: opts, given: &readings{}, named: map[string]bool{}}
 }
 
 func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
@@ -234,9 +234,11 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 	}
 	l.assemble(s, read)
 	s.Config = l.scheduler(&file.Scheduler)
+	before := l.problems.Len()
 	scenario.ValidateVariants(l.problems, file.Variants, l.given.holds)
 	scenario.ValidateSweep(l.problems, file.Sweep)
-	if l.finish(s); l.problems.Len() > 0 {
+	invalid := l.problems.Len() > before
+	if l.finish(s); l.incomplete || invalid {
 		return nil, l.problems.Err()
 	}
 	v := newVarier(l, s)
@@ -255,8 +257,9 @@ func (l *reader) finish(s *scenario.Scenario) {
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, unique(l.notes), l.levelKeys, l.sources
 	scenario.ValidateSteps(l.problems, s, l.given.holds)
 	l.dump(s)
-	if !l.incomplete {
-		// Without some of the objects this would report what is not wrong.
+	if l.incomplete {
+		check.Nodes(l.problems, s)
+	} else {
 		new(check.Checker).Check(l.problems, s)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // maxPointProblems is after how many problems the further points are not looked at: mostly they have the same.
 const maxPointProblems = 10
 
-// sweep reads the points of the sweep, once the scenario itself is known to be right.
+// sweep reads the points of the sweep.
 func (v *varier) sweep(sweep *scenario.Sweep) {
 	if sweep == nil {
 		return
@@ -33,6 +33,7 @@ func (v *varier) sweep(sweep *scenario.Sweep) {
 		v.problems.Add(path, "%s", err)
 		return
 	}
+	before := v.problems.Len()
 	used := map[string]bool{}
 	fill(template, func(name string) (scenario.Scalar, bool) {
 		if !used[name] && !slices.Contains(names, name) {
@@ -46,10 +47,10 @@ func (v *varier) sweep(sweep *scenario.Sweep) {
 			v.problems.Add(path, "does not use $(%s), so %s would vary nothing", name, name)
 		}
 	}
-	if v.problems.Len() > 0 {
+	if v.problems.Len() > before {
 		return
 	}
-	for i := 0; i < len(points) && v.problems.Len() < maxPointProblems; i++ {
+	for i := 0; i < len(points) && v.problems.Len() < before+maxPointProblems; i++ {
 		point, p := v.point(template, i, points[i])
 		v.base.Points = append(v.base.Points, *point)
 		v.problems.AddAll(p)

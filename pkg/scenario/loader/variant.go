@@ -37,7 +37,7 @@ func newVarier(l *reader, base *scenario.Scenario) *varier {
 	return &varier{reader: l, base: base, read: l.given, maker: variant.NewMaker(base), clusters: map[string]otherCluster{}, configs: map[string]*sched.Config{}}
 }
 
-// variants reads the variants of the file, once the scenario itself is known to be right.
+// variants reads the variants of the file.
 func (v *varier) variants(variants []scenario.Variant) {
 	for i := range variants {
 		p := &scenario.Problems{File: fmt.Sprintf("%s: variants[%d]", v.problems.File, i)}

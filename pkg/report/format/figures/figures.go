@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -76,6 +78,27 @@ func Against(value, base float64) text.Style {
 		return text.Yellow
 	}
 	return text.Plain
+}
+
+// LeastNeeded are the titles of the columns of a table of figures, those first that are left out first where it is too wide: what a region
+// loses, the number of pods, then skews, and the narrower levels before the wider.
+func LeastNeeded(keys []string) []string {
+	heads := text.Heads(keys)
+	var order []string
+	for i, key := range keys {
+		if key == v1.LabelTopologyRegion {
+			order = append(order, "SKEW/"+heads[i], "RADIUS/"+heads[i], "STRANDED/"+heads[i])
+		}
+	}
+	order = append(order, "PODS")
+	for _, head := range slices.Backward(heads) {
+		order = append(order, "SKEW/"+head)
+	}
+	order = append(order, "MOVED")
+	for _, head := range slices.Backward(heads) {
+		order = append(order, "RADIUS/"+head)
+	}
+	return order
 }
 
 func WorkloadNames(opts metric.Options) []string {

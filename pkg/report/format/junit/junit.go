@@ -3,13 +3,16 @@ package junit
 
 import (
 	"encoding/xml"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
-// Suites is the XML that readers of JUnit reports take, as far as there is something to put into it here. Nothing in it says when or
-// how long: a simulation has no clock. The elements are those of
+// Suites is the XML that readers of JUnit reports take, as far as there is something to put into it here. Every command names alike: a suite
+// is a scenario, whose first case is that it runs; the class of the others is scenario.step, and their name what was checked. Times are what
+// the caller has measured: what is read off the result of a scenario takes none. The elements are those of
 // https://github.com/testmoapp/junitxml#complete-junit-xml-example; libraries at hand do not know a case's file and line.
 type Suites struct {
 	XMLName  xml.Name `xml:"testsuites"`
@@ -18,6 +21,8 @@ type Suites struct {
 	Failures int      `xml:"failures,attr"`
 	Time     string   `xml:"time,attr"`
 	Suites   []Suite  `xml:"testsuite"`
+	// Took is the time of all suites.
+	Took time.Duration `xml:"-"`
 }
 
 type Suite struct {
@@ -29,7 +34,8 @@ type Suite struct {
 }
 
 type Case struct {
-	Name      string   `xml:"name,attr"`
+	Name string `xml:"name,attr"`
+	// Classname is the step's name; Add puts the scenario's in front.
 	Classname string   `xml:"classname,attr"`
 	File      string   `xml:"file,attr,omitempty"`
 	Line      int      `xml:"line,attr,omitempty"`
@@ -48,13 +54,23 @@ type Output struct {
 	Text string `xml:",cdata"`
 }
 
-// Add makes a suite of the cases, whose names have the characters taken out that XML cannot hold.
-func (j *Suites) Add(name string, cases []Case) {
-	suite := Suite{Name: text.Clean(name), Time: "0", Tests: len(cases), Cases: cases}
-	for i := range cases {
-		c := &cases[i]
-		c.Classname, c.Time = strings.Trim(j.Name+"."+suite.Name, "."), "0"
+// NotRun is the failure of a scenario that could not be run.
+func NotRun(err error) *Failure {
+	return &Failure{Message: "it cannot be run", Type: "not-run", Text: CleanLines(strings.Split(err.Error(), "\n"))}
+}
+
+// Add makes a suite of a scenario that took that long to run, or failed to, and of the cases. Characters that XML cannot hold are taken out
+// of names.
+func (j *Suites) Add(scenario string, took time.Duration, failure *Failure, cases []Case) {
+	suite := Suite{Name: text.Clean(scenario), Time: seconds(took), Cases: append([]Case{{Name: "runs", Time: seconds(took), Failure: failure}}, cases...)}
+	suite.Tests = len(suite.Cases)
+	for i := range suite.Cases {
+		c := &suite.Cases[i]
+		c.Classname = strings.Trim(suite.Name+"."+text.Clean(c.Classname), ".")
 		c.Name, c.File = text.Clean(c.Name), text.Clean(c.File)
+		if c.Time == "" {
+			c.Time = seconds(0)
+		}
 		if c.Failure != nil {
 			suite.Failures++
 			c.Failure.Message = text.Clean(c.Failure.Message)
@@ -62,8 +78,11 @@ func (j *Suites) Add(name string, cases []Case) {
 	}
 	j.Tests += suite.Tests
 	j.Failures += suite.Failures
+	j.Took += took
 	j.Suites = append(j.Suites, suite)
 }
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
 // CleanLines joins lines, each without control characters.
 func CleanLines(lines []string) string {
@@ -75,7 +94,7 @@ func CleanLines(lines []string) string {
 }
 
 func (j *Suites) Write() ([]byte, error) {
-	j.Time = "0"
+	j.Name, j.Time = "simulate", seconds(j.Took)
 	data, err := xml.MarshalIndent(j, "", "  ")
 	return append([]byte(xml.Header), append(data, '\n')...), err
 }

@@ -157,7 +157,7 @@ func (m *markup) pods(pods []Pod) {
 var pageAssets embed.FS
 
 // pageScripts are the parts of the page's script, in order.
-var pageScripts = []string{"data.js", "dom.js", "map.js", "failure.js", "tables.js", "scores.js", "explain.js", "page.js"}
+var pageScripts = []string{"data.js", "dom.js", "map.js", "failure.js", "search.js", "tables.js", "scores.js", "explain.js", "page.js"}
 
 var (
 	pageStyle  = asset("page.css")

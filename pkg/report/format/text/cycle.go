@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/words"
@@ -57,9 +58,9 @@ func OutcomeOf(node string, d *report.Decision) string {
 	case d.Ties == d.Scored:
 		return fmt.Sprintf("→ %s, one of %d equal nodes", node, d.Ties)
 	case d.Ties > 1:
-		return fmt.Sprintf("→ %s, one of %d equal nodes that are %d points ahead of %s", node, d.Ties, d.Margin, d.RunnerUp)
+		return fmt.Sprintf("→ %s, one of %d equal nodes that are %s ahead of %s", node, d.Ties, words.Count(int(d.Margin), "point"), d.RunnerUp)
 	}
-	return fmt.Sprintf("→ %s by %d points over %s", node, d.Margin, d.RunnerUp)
+	return fmt.Sprintf("→ %s by %s over %s", node, words.Count(int(d.Margin), "point"), d.RunnerUp)
 }
 
 // Cycle writes what the plugins said of the nodes: who refused which, a table of the scores, and the parts that rules contributed.
@@ -115,11 +116,11 @@ func (p *Page) scores(c *report.Cycle) {
 		s := Plain
 		name := candidate.Node
 		if candidate.Chosen {
-			s, name = Green, "* "+name
+			s, name = Green, "*"+NoBreak+name
 		} else if candidate.Present {
-			s, name = Yellow, "> "+name
+			s, name = Yellow, ">"+NoBreak+name
 		} else {
-			name = "  " + name
+			name = NoBreak + NoBreak + name
 		}
 		cells := []Cell{s.Cell(name), s.Cellf("%d", candidate.Rank), s.Cellf("%d", candidate.Total)}
 		for _, i := range apart {
@@ -131,6 +132,11 @@ func (p *Page) scores(c *report.Cycle) {
 			cells = append(cells, s.Cell(text))
 		}
 		rows = append(rows, cells)
+	}
+	if !p.fits("  ", rows) {
+		for i := range rows[0] {
+			rows[0][i].Text = spaced(rows[0][i].Text)
+		}
 	}
 	p.Table("  ", rows...)
 	if more := c.Scored - len(shown); more > 0 {
@@ -238,7 +244,24 @@ func (p *Page) parts(candidates []report.Candidate, plugin int) {
 		}
 		table = append(table, cells)
 	}
+	if !p.All && !p.fits("    ", table) {
+		for i, cells := range table {
+			table[i] = cells[:min(len(cells), 4)] // without the names of the pods
+		}
+	}
 	p.Table("    ", table...)
+}
+
+// spaced sets the words of a plugin's name apart, so that it can be wrapped: "Node Resources Fit".
+func spaced(name string) string {
+	var text strings.Builder
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(name[i-1])) {
+			text.WriteByte(' ')
+		}
+		text.WriteRune(r)
+	}
+	return text.String()
 }
 
 // sum is "2 pods × 1.61 + 2": how the score of a rule over domains came about. What is added is a constraint's maxSkew less one.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mitchellh/go-wordwrap"
+
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -17,10 +19,13 @@ type Page struct {
 	Out   bytes.Buffer
 	Color bool
 	All   bool // however much it is
+	Width int  // of a line, in characters; 0 is as long as it takes
 	gap   bool // a blank line is due before the next one
 }
 
-func NewPage(opts report.Options) Page { return Page{Color: opts.Color, All: opts.All} }
+func NewPage(opts report.Options) Page {
+	return Page{Color: opts.Color, All: opts.All, Width: opts.Width}
+}
 
 // Bytes are what was written.
 func (p *Page) Bytes() []byte { return p.Out.Bytes() }
@@ -40,6 +45,8 @@ const (
 type Cell struct {
 	Text  string
 	Style Style
+	// Drop says of a column's title when the column is left out of a table that is too wide: those with 1 first, those with 0 never.
+	Drop int
 }
 
 // Cell is the text in the style.
@@ -59,8 +66,70 @@ func (s Style) Row(texts ...string) []Cell {
 // Space sets the next line off with a blank one; the first line of a page needs none.
 func (p *Page) Space() { p.gap = p.Out.Len() > 0 }
 
-// Line writes the cells one after the other.
+// Line writes the cells one after the other. A line that is too long goes on below, two characters further in.
 func (p *Page) Line(cells ...Cell) {
+	whole := ""
+	for _, c := range cells {
+		whole += Clean(c.Text)
+	}
+	if p.Width == 0 || utf8.RuneCountInString(whole) <= p.Width {
+		p.write(cells)
+		return
+	}
+	text := strings.TrimLeft(whole, " ")
+	margin, before := len(whole)-len(text), ""
+	for _, line := range wrap(text, max(minWidth, p.Width-margin-len(hanging))) {
+		_, cells = cut(cells, spaces(cells))
+		var now []Cell
+		now, cells = cut(cells, len(line))
+		p.write(append([]Cell{{Text: strings.Repeat(" ", margin) + before}}, now...))
+		before = hanging
+	}
+}
+
+// hanging stands before the further lines of a text.
+const hanging = "  "
+
+// Verbatim writes a line that is never wrapped: a command to be copied.
+func (p *Page) Verbatim(line string) { p.write([]Cell{{Text: line}}) }
+
+// wrap breaks a text at spaces. Words that are too long stay whole.
+func wrap(text string, width int) []string {
+	return strings.Split(wordwrap.WrapString(text, uint(width)), "\n")
+}
+
+// minWidth is the narrowest that text is set, whatever the terminal.
+const minWidth = 20
+
+// cut splits the cells after so many bytes of their text.
+func cut(cells []Cell, n int) (before, after []Cell) {
+	for i, c := range cells {
+		c.Text = Clean(c.Text)
+		if n < len(c.Text) {
+			return append(before, c.Style.Cell(c.Text[:n])), append([]Cell{c.Style.Cell(c.Text[n:])}, cells[i+1:]...)
+		}
+		n -= len(c.Text)
+		before = append(before, c)
+	}
+	return before, nil
+}
+
+// spaces counts those that the text of the cells begins with.
+func spaces(cells []Cell) int {
+	n := 0
+	for _, c := range cells {
+		text := Clean(c.Text)
+		trimmed := strings.TrimLeft(text, " ")
+		n += len(text) - len(trimmed)
+		if trimmed != "" {
+			break
+		}
+	}
+	return n
+}
+
+// write writes the cells on a line of its own, however long.
+func (p *Page) write(cells []Cell) {
 	if p.gap {
 		p.Out.WriteByte('\n')
 		p.gap = false
@@ -74,33 +143,11 @@ func (p *Page) Line(cells ...Cell) {
 // Linef writes a line of one style.
 func (p *Page) Linef(s Style, format string, args ...any) { p.Line(s.Cellf(format, args...)) }
 
-// Table writes rows with aligned columns: each at least 6 wide and 3 apart, as kubectl's are. See
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/cli-runtime/pkg/printers/tabwriter.go; that writer
-// itself would count colour as text.
-func (p *Page) Table(indent string, rows ...[]Cell) {
-	var widths []int
-	for _, cells := range rows {
-		for i, c := range cells {
-			if i == len(widths) {
-				widths = append(widths, 3)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(Clean(c.Text)))
-		}
-	}
-	for _, cells := range rows {
-		line := []Cell{{Text: indent}}
-		for i, c := range cells {
-			line = append(line, c)
-			if i < len(cells)-1 {
-				line = append(line, Cell{Text: strings.Repeat(" ", widths[i]-utf8.RuneCountInString(Clean(c.Text))+3)})
-			}
-		}
-		p.Line(line...)
-	}
-}
+// NoBreak is a space where a line is not broken.
+const NoBreak = "\u00a0"
 
 func (p *Page) paint(c Cell) string {
-	text := Clean(c.Text)
+	text := strings.ReplaceAll(Clean(c.Text), NoBreak, " ")
 	if !p.Color || c.Style == Plain || text == "" {
 		return text
 	}
@@ -127,19 +174,17 @@ func (p *Page) Sentences(title string, sentences []string) {
 		p.Line(Bold.Cell(title), Plain.Cell(" "+sentences[0]))
 		return
 	}
-	for i, sentence := range sentences {
-		if i == 0 {
-			p.Line(Bold.Cell(title))
-		}
-		p.Linef(Plain, "  %s", sentence)
+	if len(sentences) > 0 {
+		p.Line(Bold.Cell(title))
 	}
+	p.UpTo(len(sentences), "sentence", "sentences", func(i int) { p.Linef(Plain, "  %s", sentences[i]) })
 }
 
 const (
 	// MaxPods is how many pods a step lists before it sums them up by workload.
 	MaxPods = 40
 	// MaxDetails is how many entries other lists of a step have before the rest is counted.
-	MaxDetails = 20
+	MaxDetails = 10
 )
 
 // Some lists names, and counts those that are too many.

@@ -1,17 +1,22 @@
 package text
 
 import (
+	"strings"
+
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Refused is a Pending pod's message as kubectl shows it: after the reason of its event, or of its condition where there is none.
 func Refused(message string) string {
-	switch message {
-	case "":
+	switch {
+	case message == "":
 		return expect.NoMessage
-	case placement.Gated:
+	case message == placement.Gated:
 		return "SchedulingGated  " + message
+	case strings.HasPrefix(message, placement.LeftTo):
+		return words.UpperFirst(message)
 	}
 	return "FailedScheduling  " + message
 }

@@ -57,6 +57,9 @@ const workloadOf = (pod) => pod.namespace + "/" + (pod.workload || "pod");
 // and pods without an owner.
 const livesWithNode = (pod) => !pod.workload || /^(daemonset|node|pod)\//.test(pod.workload);
 
+// ofDaemonSet tells of pods that the map counts and does not draw: every node has them.
+const ofDaemonSet = (pod) => pod.workload?.startsWith("daemonset/");
+
 // namespaced tells that names need their namespace.
 const namespaced = steps.some((step) => (step.pods ?? []).some((pod) => pod.namespace !== "default")) ||
   (explain?.pods ?? []).some((pod) => pod.namespace !== "default");
@@ -96,6 +99,19 @@ function podsByNode(step) {
     byNode.get(node).push(pod);
   }
   return byNode;
+}
+
+// requestedOn is what the pods on each node request, by the node's name; empty for a report that does not say.
+const requestedOn = (step) => new Map((step.requested ?? []).map((of) => [of.node, of]));
+
+// uses are the shares of its CPU and memory that pods on a node request: [{of, share, words}].
+function uses(node, requested) {
+  const asks = requested.get(node.name) ?? {cpu: 0, memory: 0};
+  const use = (of, asked, all, words) => ({of, share: asked / all, words: `${words(asked)} of ${words(all)}`});
+  return requested.size === 0 ? [] : [
+    node.cpu > 0 && use("CPU", asks.cpu, node.cpu, (n) => figure(n)),
+    node.memory > 0 && use("Memory", asks.memory, node.memory, (n) => figure(n / 2 ** 30) + " GiB"),
+  ].filter(Boolean);
 }
 
 // groupBy keeps the order of the first of each group.
@@ -171,6 +187,36 @@ function lossOf(step, nodes) {
   loss.workloads = [...workloads.values()].filter((of) => of.lost > 0)
     .sort((a, b) => b.lost * a.replicas - a.lost * b.replicas || b.lost - a.lost || byName(a.key, b.key));
   return loss;
+}
+
+// changesOf says by workload how a step differs from the one before it: [{key, on, off, moved, added, gone, pending}], where on and off
+// are numbers of pods by node, and pending is how many more wait. Pods of a workload are alike: one less here and one more there moved.
+function changesOf(i) {
+  if (i === 0) return [];
+  const workloads = new Map();
+  const count = (step, by) => {
+    for (const pod of step.pods ?? []) {
+      if (pod.status === "Terminating") continue; // its place is that of another pod by now
+      const key = workloadOf(pod), node = pod.node ?? "";
+      if (!workloads.has(key)) workloads.set(key, new Map());
+      workloads.get(key).set(node, (workloads.get(key).get(node) ?? 0) + by);
+    }
+  };
+  count(steps[i - 1], -1);
+  count(steps[i], 1);
+  return [...workloads].map(([key, nodes]) => {
+    const on = [...nodes].filter(([node, n]) => node && n > 0), off = [...nodes].filter(([node, n]) => node && n < 0).map(([node, n]) => [node, -n]);
+    const sum = (list) => list.reduce((all, [, n]) => all + n, 0);
+    const moved = Math.min(sum(on), sum(off));
+    return {key, on, off, moved, added: sum(on) - moved, gone: sum(off) - moved, pending: nodes.get("") ?? 0};
+  }).filter((change) => change.moved + change.added + change.gone > 0 || change.pending !== 0);
+}
+
+// changeWords are the changes in words, added up: ["2 moved", "1 newly Pending"].
+function changeWords(changes) {
+  const sum = (of) => changes.reduce((all, change) => all + of(change), 0);
+  return [[sum((c) => Math.max(0, c.pending)), "newly Pending"], [sum((c) => Math.max(0, -c.pending)), "fewer Pending"], [sum((c) => c.moved), "moved"],
+    [sum((c) => c.added), "more placed"], [sum((c) => c.gone), "gone"]].filter(([n]) => n > 0).map(([n, words]) => `${number(n)} ${words}`);
 }
 
 // Words.

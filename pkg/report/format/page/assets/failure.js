@@ -1,7 +1,7 @@
 // What a failure takes, and what comes back: the panel beside the map, and the tables of all failures.
 
 function panelOf(step) {
-  return view.failed ? failurePanel(step, view.failed) : invitation(step);
+  return view.failed ? failurePanel(step, view.failed) : view.found ? foundPanel(step, view.found) : invitation(step);
 }
 
 function invitation(step) {
@@ -11,42 +11,23 @@ function invitation(step) {
     h("h3", {}, "What if something fails?"),
     h("p", {}, `Select a ${listed([...levelKeys, HOSTNAME].map(noun)).replace(/ and (?=[^ ]*$)/, " or ")} on the map: its nodes fail, and this panel says what is lost`
       + (looked && blast.recover ? " and what comes back." : ".")),
-    h("p", {class: "hint"}, "Shift and click adds another one of the same kind. Escape restores."),
-    !looked && h("p", {class: "hint"}, "What comes back was not looked at for this step; the page counts what is lost."),
-    finder(step),
+    h("p", {class: "hint"}, "Shift and click adds another one of the same kind. Escape restores. / searches."),
+    !(looked && blast.recover) && lacking(blast ? "What comes back is not on this page." : "Budgets, quorums and what comes back are not on this page."),
     levels.length > 0 && [h("h4", {}, "The worst of each level"), h("ul", {class: "worst"}, levels.map((level) => h("li", {}, failButton(step, level.topologyKey, level.radius.domains),
       radiusBar(level.radius.share), h("small", {}, takes(level.radius)))))],
   ];
 }
 
+// lacking says what the page does not hold, and which flag brings it.
+const lacking = (words, command = "simulate run … --failures recover --report html=…") => h("p", {class: "hint lacking"}, words, " ", h("code", {}, command), " looks at it.");
+
 // failButton fails domains from anywhere on the page.
-const failButton = (step, key, domains) => h("button", {
+const failButton = (step, key, domains, text = `${noun(key)} ${domains.join(" + ")}`) => h("button", {
   type: "button", class: "fail", click: () => {
     fail(key, domains);
     document.getElementById("panel").scrollIntoView({block: "nearest"});
   },
-}, `${noun(key)} ${domains.join(" + ")}`);
-
-// finder looks for domains and nodes by name.
-function finder(step) {
-  const hits = h("ul", {class: "hits"});
-  const search = (event) => {
-    hits.replaceChildren();
-    const wanted = event.target.value.trim().toLowerCase();
-    if (!wanted) return;
-    const found = new Map();
-    for (const key of [...levelKeys, HOSTNAME]) {
-      for (const node of nodesOf[steps.indexOf(step)]) {
-        const domain = domainOf(node, key);
-        if (domain?.toLowerCase().includes(wanted)) found.set(JSON.stringify([key, domain]), [key, domain]);
-        if (found.size === 8) break;
-      }
-    }
-    hits.append(...[...found.values()].slice(0, 8).map(([key, domain]) => h("li", {}, failButton(step, key, [domain]))));
-    if (found.size === 0) hits.append(h("li", {class: "hint"}, "Nothing has such a name."));
-  };
-  return h("div", {class: "finder"}, h("label", {}, "Find a domain or node", h("input", {type: "search", input: search, autocomplete: "off", spellcheck: "false"})), hits);
-}
+}, text);
 
 function failurePanel(step, {key, domains}) {
   const nodes = nodesOf[steps.indexOf(step)];
@@ -59,6 +40,7 @@ function failurePanel(step, {key, domains}) {
     h("div", {class: "panelhead"}, h("h3", {id: "failed-title"}, words), h("button", {type: "button", class: "restore", click: restore}, "Restore", h("kbd", {}, "Esc"))),
     h("p", {}, `${count(failed.size, "node")} of ${number(nodes.length)}`, failure && `, ${percent(failure.cpu)} of the CPU and ${percent(failure.memory)} of the memory`,
       `; ${number(loss.pods)} of ${count(loss.of, "pod")} lost.`),
+    key === HOSTNAME && nodes.filter((node) => failed.has(node.name)).slice(0, 4).map((node) => nodeDetails(step, node)),
     lostOf(step, loss, failure),
     comesBack(step, key, domains, failure),
   ];
@@ -96,8 +78,11 @@ const firsts = (names, most) => names.length <= most + 1 ? names.join(", ") : `$
 // comesBack tells of the recovery, or why there is nothing to tell.
 function comesBack(step, key, domains, failure) {
   const title = h("h4", {}, "What comes back");
-  if (!blast) return [title, h("p", {class: "hint"}, "Not looked at: the report holds placements alone.")];
-  if (!blast.recover) return [title, h("p", {class: "hint"}, "Not looked at: the report counts only what failures take.")];
+  if (!blast) return [title, lacking("Not on this page, which holds placements alone.")];
+  if (!blast.recover) return [title, lacking("Not on this page, which counts only what failures take.")];
+  if (domains.length > 1 && domains.length !== blast.simultaneous) {
+    return [title, lacking(`The page cannot know what comes back when ${number(domains.length)} fail at once.`, `simulate blast … --level ${noun(key)} --simultaneous ${domains.length}`)];
+  }
   const {recovery, like} = recoveryOf(step, key, failure);
   if (!recovery) {
     const why = domains.length !== blast.simultaneous ? `the report looks at ${count(blast.simultaneous, "domain")} of a level that ${blast.simultaneous === 1 ? "fails" : "fail"} together`
@@ -142,6 +127,7 @@ function radiusPart(step) {
   if (!looked) return null;
   return section("radius", "Blast radius", h("p", {class: "hint"},
     `The largest share of any workload that the failure of ${blast.simultaneous === 1 ? "one domain" : count(blast.simultaneous, "domain")} takes.`),
+  !blast.recover && lacking("What comes back is not on this page."),
   h("div", {class: "levels"}, looked.levels.map((level) => levelCard(step, level))), riskOf(looked.risk));
 }
 

@@ -1,7 +1,7 @@
 // The map: regions, zones, racks, nodes and pods, nested. A small cluster shows each node as a card with its pods; a large one each
-// node as a cell whose strength is its number of pods.
+// node as a cell whose strength is its number of pods. Pods of DaemonSets are counted, since every node has them.
 
-const MANY_NODES = 60, MANY_PODS = 1500, PODS_ON_CARD = 40, NAMED_PODS = 80, CARDS = 48, GROUPS = 400;
+const MANY_NODES = 60, MANY_PODS = 1500, PODS_ON_CARD = 40, NAMED_PODS = 80, CARDS = 48, GROUPS = 400, WITH_FIGURES = 28;
 
 // world is all that the map shows of a step, and of a failure in it: {step, nodes, pods, failed, arrivals, most, dense}.
 function worldOf(step) {
@@ -17,12 +17,12 @@ function worldOf(step) {
     }
   }
   const shown = (pod) => !view.marked || workloadOf(pod) === view.marked;
-  const weight = (node) => (pods.get(node.name) ?? []).filter(shown).length;
+  const weight = (node) => (pods.get(node.name) ?? []).filter((pod) => !ofDaemonSet(pod) && shown(pod)).length;
   return {
-    step, nodes, pods, failed, arrivals, weight,
+    step, nodes, pods, failed, arrivals, weight, requested: requestedOn(step),
     most: nodes.reduce((most, node) => Math.max(most, weight(node)), 0),
     dense: nodes.length > MANY_NODES || (step.pods ?? []).length > MANY_PODS,
-    named: (step.pods ?? []).length <= NAMED_PODS,
+    named: (step.pods ?? []).filter((pod) => !ofDaemonSet(pod)).length <= NAMED_PODS,
   };
 }
 
@@ -45,6 +45,8 @@ function keysFor(nodes) {
   return [];
 }
 
+const isFound = (node) => view.found?.node === node.name;
+const isFoundPod = (pod) => view.found?.pod?.name === pod.name && view.found.pod.namespace === pod.namespace;
 const isFailed = (key, domain) => view.failed?.key === key && view.failed.domains.includes(domain);
 
 function groupOf(world, group, path, within) { // within tells that all around it failed, and says so
@@ -64,7 +66,7 @@ function groupOf(world, group, path, within) { // within tells that all around i
       "aria-label": `${noun(group.key)} ${group.value}, ${numbers}${whole ? ", failed" : ""}; fail it`,
       click: (event) => select(group.key, group.value, event.shiftKey || event.ctrlKey || event.metaKey),
     }, h("span", {class: "noun"}, noun(group.key)), h("b", {title: group.value}, short), whole && !within && h("span", {class: "state"}, "failed"));
-  return h("div", {class: "group" + (leaf && view.open.has(place) ? " opened" : "") + (whole ? " failed" : ""), role: "group", "aria-label": `${noun(group.key)} ${group.value ?? "none"}`},
+  return h("div", {class: "group" + (leaf && view.open.has(place) ? " opened" : "") + (whole ? " failed" : "") + (view.found?.key === group.key && view.found.domain === group.value ? " found" : ""), role: "group", "aria-label": `${noun(group.key)} ${group.value ?? "none"}`},
     h("div", {class: "title"}, title, h("span", {class: "numbers"}, world.dense ? number(group.nodes.length) + " · " + number(held) : numbers),
       leaf && world.dense && expander(place, `nodes of ${noun(group.key)} ${group.value ?? "none"}`)),
     leaf ? nodesIn(world, group.nodes, place) : h("div", {class: "groups"}, group.groups.map((inner) => groupOf(world, inner, place, whole))));
@@ -85,7 +87,8 @@ function expander(place, label) {
 function nodesIn(world, nodes, place) {
   if (world.dense && !view.open.has(place)) return cellsOf(world, nodes, place);
   const cards = h("div", {class: "nodes"});
-  return many(cards, nodes, CARDS, (some) => cards.append(...some.map((node) => cardOf(world, node))));
+  const first = nodes.filter(isFound); // what was searched for is among the cards shown
+  return many(cards, [...first, ...nodes.filter((node) => !isFound(node))], CARDS, (some) => cards.append(...some.map((node) => cardOf(world, node))));
 }
 
 // signsOf says in words what keeps pods away from a node.
@@ -104,7 +107,7 @@ function cardOf(world, node) {
   const signs = signsOf(node);
   const words = [count(pods.length, "pod"), ...signs.map(([, text]) => text), failed && "failed"].filter(Boolean).join(", ");
   return h("div", {
-    class: "node" + (failed ? " failed" : "") + (signs.length > 0 ? " signed" : "") + (node.notReady ? " notready" : ""),
+    class: "node" + (failed ? " failed" : "") + (signs.length > 0 ? " signed" : "") + (node.notReady ? " notready" : "") + (isFound(node) ? " found" : ""),
     click: (event) => { if (!event.target.closest("button")) select(HOSTNAME, domain, event.shiftKey || event.ctrlKey || event.metaKey); },
   },
   h("button", {
@@ -115,9 +118,14 @@ function cardOf(world, node) {
   failed && h("span", {class: "state"}, "failed"),
   signs.length > 0 && h("ul", {class: "signs"}, signs.slice(0, 3).map(([sign, text, title]) => h("li", {title}, h("span", {"aria-hidden": "true"}, sign + " "), text)),
     signs.length > 3 && h("li", {}, `and ${signs.length - 3} more`)),
-  h("div", {class: "pods"}, chipsOf(world, pods, failed), (world.arrivals.get(node.name) ?? []).slice(0, PODS_ON_CARD).map((pod) =>
+  h("div", {class: "uses"}, uses(node, world.requested).map((use) => h("span", {class: "use" + (use.share >= 0.9 ? " warn" : ""), title: `${use.of}: ${use.words} requested`},
+    h("small", {}, `${use.of} ${percent(use.share)}`), h("span", {class: "track", style: {"--share": Math.min(1, use.share)}, "aria-hidden": "true"})))),
+  h("div", {class: "pods"}, chipsOf(world, pods.filter((pod) => !ofDaemonSet(pod)), failed), folded(pods.filter(ofDaemonSet)), (world.arrivals.get(node.name) ?? []).slice(0, PODS_ON_CARD).map((pod) =>
     chip(marks.get(workloadOf(pod)) ?? unknown, "arrived", `${qualified(pod.namespace, pod.name)} comes back here`, world.named && shortName(pod)))));
 }
+
+// folded counts the pods of DaemonSets.
+const folded = (pods) => pods.length > 0 && h("small", {class: "folded", title: pods.map((pod) => pod.workload).join(", ")}, `+${number(pods.length)} of ${pods.length === 1 ? "a DaemonSet" : "DaemonSets"}`);
 
 const unknown = {letters: "?", colour: "#999999", ink: "#111", title: "unknown"};
 
@@ -131,29 +139,29 @@ function capacity(node) {
 
 // chipsOf shows each pod, or where there are many the number of each workload's.
 function chipsOf(world, pods, lost) {
-  const kind = (key, status) => [lost && "lost", view.marked && key !== view.marked && "dim", status && status !== "Running" && "off"].filter(Boolean).join(" ");
+  const kind = (key, status, pods) => [pods.some(isFoundPod) && "found", lost && "lost", view.marked && key !== view.marked && "dim", status && status !== "Running" && "off"].filter(Boolean).join(" ");
   if (pods.length <= PODS_ON_CARD) {
-    return pods.map((pod) => chip(marks.get(workloadOf(pod)), kind(workloadOf(pod), pod.status),
+    return pods.map((pod) => chip(marks.get(workloadOf(pod)), kind(workloadOf(pod), pod.status, [pod]),
       `${qualified(pod.namespace, pod.name)}, ${pod.status}${lost ? ", lost" : ""}`, world.named && shortName(pod)));
   }
   return groupBy(pods, workloadOf).slice(0, PODS_ON_CARD).map((of) => {
     const mark = marks.get(workloadOf(of[0]));
-    return chip(mark, kind(mark.key), `${count(of.length, "pod")} of ${mark.title}${lost ? ", lost" : ""}`, "×" + number(of.length));
+    return chip(mark, kind(mark.key, undefined, of), `${count(of.length, "pod")} of ${mark.title}${lost ? ", lost" : ""}`, "×" + number(of.length));
   });
 }
 
 // cellsOf draws a group's nodes as cells of one canvas, which the arrow keys walk.
 function cellsOf(world, nodes, place) {
-  const size = world.nodes.length > 2000 ? 9 : world.nodes.length > 400 ? 12 : 16;
+  const size = world.nodes.length > 2000 ? 9 : world.nodes.length > 400 ? 12 : world.nodes.length > 200 ? 16 : WITH_FIGURES;
   const canvas = h("canvas", {
     tabindex: "0", role: "application", "aria-roledescription": "map of nodes", "data-focus": "cells " + place,
     "aria-label": `${count(nodes.length, "node")} as cells; the arrow keys walk, Enter fails a node`,
   });
-  const holder = h("div", {class: "cells"}, canvas);
+  const holder = h("div", {class: "cells" + (nodes.some(isFound) ? " found" : "")}, canvas);
   const cells = {canvas, nodes, size, world, cursor: -1, columns: 1};
   const words = (node) => {
     const arriving = world.arrivals.get(node.name)?.length ?? 0;
-    return [node.name, count(world.pods.get(node.name)?.length ?? 0, "pod"), ...signsOf(node).map(([, text]) => text), world.failed.has(node.name) && "failed",
+    return [node.name, count(world.pods.get(node.name)?.length ?? 0, "pod"), ...uses(node, world.requested).map((use) => `${use.of} ${percent(use.share)} (${use.words})`), ...signsOf(node).map(([, text]) => text), world.failed.has(node.name) && "failed",
       arriving > 0 && `${count(arriving, "pod")} ${arriving === 1 ? "comes" : "come"} back here`].filter(Boolean).join(", ");
   };
   const under = (event) => {
@@ -233,13 +241,26 @@ function drawCells({canvas, nodes, size, world, cursor, width}, inks = inksNow()
       paper.fillRect(x, y, inner, inner);
       paper.globalAlpha = 1;
     }
+    if (size >= WITH_FIGURES) {
+      paper.fillStyle = weight > world.most / 2 && !failed ? inks.paper : inks.ink;
+      paper.font = "11px sans-serif";
+      paper.textAlign = "center";
+      paper.fillText(String(weight), x + inner / 2, y + 12);
+      uses(node, world.requested).forEach((use, row) => {
+        const at = y + inner - 9 + 4.5 * row;
+        paper.globalAlpha = 0.35;
+        paper.fillRect(x + 3, at, inner - 6, 3);
+        paper.globalAlpha = 1;
+        paper.fillRect(x + 3, at, (inner - 6) * Math.min(1, use.share), 3);
+      });
+    }
     if (failed) hatch(paper, x, y, inner, inks);
     else if (node.taints || node.unschedulable || node.notReady) {
       paper.fillStyle = inks.warn;
       paper.beginPath();
       paper.moveTo(x + inner, y);
-      paper.lineTo(x + inner, y + inner * 0.6);
-      paper.lineTo(x + inner * 0.4, y);
+      paper.lineTo(x + inner, y + Math.min(inner * 0.6, 8));
+      paper.lineTo(x + inner - Math.min(inner * 0.6, 8), y);
       paper.fill();
     }
     if (world.arrivals.has(node.name)) {
@@ -247,10 +268,10 @@ function drawCells({canvas, nodes, size, world, cursor, width}, inks = inksNow()
       paper.lineWidth = 2;
       paper.strokeRect(x + 1, y + 1, inner - 2, inner - 2);
     }
-    if (i === cursor) {
+    if (i === cursor || isFound(node)) {
       paper.strokeStyle = inks.ink;
-      paper.lineWidth = 2;
-      paper.strokeRect(x, y, inner, inner);
+      paper.lineWidth = 3;
+      paper.strokeRect(x + 1, y + 1, inner - 2, inner - 2);
     }
   });
 }
@@ -286,24 +307,26 @@ function redrawCells() {
 // legendOf names the workloads; pressing one shows its pods alone.
 function legendOf(step) {
   const keys = new Set((step.pods ?? []).map(workloadOf));
-  const used = [...marks.values()].filter((mark) => keys.has(mark.key));
-  const dense = worldOf(step).dense;
+  const daemons = new Set((step.pods ?? []).filter(ofDaemonSet).map(workloadOf));
+  const used = [...marks.values()].filter((mark) => keys.has(mark.key) && !daemons.has(mark.key));
+  const {dense, most} = worldOf(step);
   const list = h("ul", {class: "legend", "aria-label": "Workloads"});
-  many(list, used, 16, (some) => list.append(...some.map((mark) => h("li", {}, h("button", {
+  many(list, used, dense ? 8 : 16, (some) => list.append(...some.map((mark) => h("li", {}, h("button", {
     type: "button", "aria-pressed": String(view.marked === mark.key), "data-focus": "legend " + mark.key, title: "Show its pods alone",
     click: () => {
       view.marked = view.marked === mark.key ? null : mark.key;
       keepingFocus(drawMap);
     },
   }, chip(mark), mark.title)))));
-  return h("div", {class: "legends"}, list, dense && densityLegend(worldOf(step).most));
+  return h("div", {class: "legends"}, dense && densityLegend(most), list,
+    daemons.size > 0 && h("p", {class: "hint"}, `The pods of ${count(daemons.size, "DaemonSet")} are counted, not drawn: ${firsts([...daemons].map((key) => marks.get(key).title), 4)}.`));
 }
 
-const densityLegend = (most) => h("p", {class: "density"}, "Pods on a node: 0 ",
-  [0, 0.25, 0.5, 0.75, 1].map((share) => h("span", {class: "swatch", style: {"--share": share}, "aria-hidden": "true"})), ` ${number(most)}`,
-  h("span", {class: "swatch corner", "aria-hidden": "true"}), "tainted, cordoned or NotReady",
-  h("span", {class: "swatch hatched", "aria-hidden": "true"}), "failed",
-  h("span", {class: "swatch ring", "aria-hidden": "true"}), "gets pods back");
+function densityLegend(most) {
+  const key = (...parts) => h("span", {class: "key"}, parts), swatch = (kind, share) => h("span", {class: "swatch " + kind, style: {"--share": share}, "aria-hidden": "true"});
+  return h("p", {class: "density"}, key("Pods on a node: 0 ", [0, 0.25, 0.5, 0.75, 1].map((share) => swatch("", share)), ` ${number(most)}`),
+    key(swatch("corner", 0), "tainted, cordoned or NotReady"), key(swatch("hatched", 0), "failed"), key(swatch("ring", 0), "gets pods back"));
+}
 
 // trayOf holds the pods without a node; after a failure those that stay without one, too.
 function trayOf(step) {
@@ -315,11 +338,12 @@ function trayOf(step) {
   if (all.length === 0) return null;
   const tray = h("div", {class: "tray", role: "group", "aria-label": "Pods without a node"}, h("h4", {}, `Without a node: ${number(all.length)}`));
   const groups = groupBy(all, (pod) => JSON.stringify([workloadOf(pod), pod.message, pod.state]));
-  return many(tray, groups, 6, (some) => tray.append(...some.map((pods) => {
-    const mark = marks.get(workloadOf(pods[0])) ?? unknown;
+  groups.sort((a, b) => b.some(isFoundPod) - a.some(isFoundPod)); // what was searched for is among those shown
+  return many(tray, groups, 3, (some) => tray.append(...some.map((pods) => {
+    const mark = marks.get(workloadOf(pods[0])) ?? unknown, kind = (pods) => pods[0].state + (pods.some(isFoundPod) ? " found" : "");
     return h("div", {class: "waiting"},
-      h("p", {}, pods.length <= 8 ? pods.map((pod) => chip(mark, pod.state, qualified(pod.namespace, pod.name), shortName(pod))) : chip(mark, pods[0].state, mark.title, "×" + number(pods.length)),
+      h("p", {}, pods.length <= 8 ? pods.map((pod) => chip(mark, kind([pod]), qualified(pod.namespace, pod.name), shortName(pod))) : chip(mark, kind(pods), mark.title, "×" + number(pods.length)),
         h("span", {class: "state"}, pods[0].state)),
-      h("p", {class: "message"}, pods[0].message || "kube-scheduler gave no message"));
+      h("p", {class: "message", title: pods[0].message}, pods[0].message || "kube-scheduler gave no message"));
   })));
 }

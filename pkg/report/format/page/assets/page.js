@@ -1,10 +1,11 @@
 // The page: the steps' tabs, the step in view, and what is selected in it.
 
-// view is what the reader chose: a step, domains of one level that fail, a workload shown alone, groups whose nodes are listed.
-const view = {step: 0, failed: null, marked: null, open: new Set()};
+// view is what the reader chose: a step, domains of one level that fail, a workload shown alone, what was
+// searched for, groups whose nodes are listed.
+const view = {step: 0, failed: null, marked: null, found: null, open: new Set()};
 
 function tabs() {
-  const list = h("div", {class: "tabs", role: "tablist", "aria-label": "Steps", keydown: (event) => {
+  const list = h("div", {class: "tabs", hidden: steps.length === 1, role: "tablist", "aria-label": "Steps", keydown: (event) => {
     const to = {ArrowRight: view.step + 1, ArrowLeft: view.step - 1, Home: 0, End: steps.length - 1}[event.key];
     if (to === undefined) return;
     event.preventDefault();
@@ -14,17 +15,18 @@ function tabs() {
     const expectations = step.expectations ?? [], failed = expectations.filter((expectation) => !expectation.met).length;
     return h("button", {type: "button", role: "tab", id: "tab-" + i, "aria-controls": "step", title: step.action, click: () => show(i)},
       h("span", {class: "at"}, h("span", {}, String(i + 1)), expectations.length > 0 && h("span", {class: failed > 0 ? "sign bad" : "sign good"}, failed > 0 ? `✕ ${failed} not met` : `✓ ${expectations.length} met`)),
-      h("b", {}, step.name),
+      h("b", {title: step.name}, step.name),
       h("span", {class: "doing"}, step.action),
       h("span", {class: "run"}, h("span", {}, `${number(step.summary.running)} running`), step.summary.pending > 0 && h("span", {class: "warn"}, `${number(step.summary.pending)} Pending`),
-        step.summary.notReady > 0 && h("span", {class: "bad"}, `${number(step.summary.notReady)} on lost nodes`)));
+        step.summary.notReady > 0 && h("span", {class: "bad"}, `${number(step.summary.notReady)} on lost nodes`)),
+      i > 0 && h("span", {class: "change"}, changeWords(changesOf(i)).join(", ") || "nothing moved"));
   }));
   return list;
 }
 
 // show brings a step into view, with nothing failed.
 function show(i, failed = null) {
-  Object.assign(view, {step: i, failed});
+  Object.assign(view, {step: i, failed, found: null});
   document.querySelectorAll("[role=tab]").forEach((tab, at) => {
     tab.setAttribute("aria-selected", String(at === i));
     tab.tabIndex = at === i ? 0 : -1;
@@ -40,9 +42,10 @@ function drawStep() {
   const panel = document.getElementById("step");
   panel.setAttribute("aria-labelledby", "tab-" + view.step);
   panel.replaceChildren(h("div", {class: "stephead"}, stepHead(step, view.step)),
-    h("section", {class: "part", "aria-labelledby": "title-map"}, h("h3", {id: "title-map"}, "Where the pods are"),
+    h("section", {"aria-labelledby": "title-map"}, h("h3", {id: "title-map", class: "hidden"}, "Where the pods are"),
       h("div", {class: "stage"}, h("div", {id: "map"}), h("aside", {id: "panel", "aria-label": "Failure"}))),
-    ...[workloadsPart(step), pendingPart(step), radiusPart(step), podsPart(step)].filter(Boolean));
+    h("div", {class: "told"}, toldOf(step, view.step)),
+    ...[pendingPart(step), workloadsPart(step), radiusPart(step), nodesPart(step), podsPart(step)].filter(Boolean));
   drawMap();
 }
 
@@ -52,7 +55,7 @@ function drawMap() {
   drawn.clear();
   widths.disconnect();
   const step = steps[view.step];
-  document.getElementById("map").replaceChildren(...[legendOf(step), mapOf(step), trayOf(step)].filter(Boolean));
+  document.getElementById("map").replaceChildren(...[trayOf(step), mapOf(step), legendOf(step)].filter(Boolean));
   measureCells();
   document.getElementById("panel").replaceChildren();
   fill(document.getElementById("panel"), {}, [panelOf(step)]);
@@ -66,7 +69,7 @@ function select(key, domain, further) {
 }
 
 function fail(key, domains) {
-  view.failed = domains.length > 0 ? {key, domains} : null;
+  Object.assign(view, {failed: domains.length > 0 ? {key, domains} : null, found: null, marked: view.found?.workload ? null : view.marked});
   keepingFocus(drawMap);
   remember();
   if (!view.failed) return say("Restored.");
@@ -109,7 +112,7 @@ function themeButton() {
   return button;
 }
 
-document.getElementById("tools").append(themeButton());
+fill(document.getElementById("tools"), {}, [steps.length > 0 && searchField(), themeButton()]);
 fill(document.getElementById("report"), {}, [
   steps.length > 0 && h("section", {id: "steps", "aria-label": "Steps"}, tabs(), h("div", {id: "step", role: "tabpanel", tabindex: "-1"})),
   radiusOverSteps(),
@@ -119,6 +122,10 @@ if (steps.length > 0) {
   recall();
   addEventListener("hashchange", () => { if (location.hash.startsWith("#step=")) recall(); });
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && view.failed) restore();
+    if (event.key === "Escape" && (view.failed || view.found)) restore();
+    if (event.key === "/" && !event.target.closest("input")) {
+      event.preventDefault();
+      document.getElementById("search").focus();
+    }
   });
 }

@@ -36,14 +36,14 @@ function candidatesOf(scored, candidates) {
   const below = candidates.filter((candidate) => candidate.rank > 1).map((candidate) => candidate.total);
   const rows = candidates.map((candidate) => h("tr", {class: candidate.chosen ? "chosen" : ""},
     h("td", {class: "number"}, candidate.rank ? String(candidate.rank) : "–"),
+    h("td", {class: "number total"}, number(candidate.total)),
     h("th", {scope: "row"}, candidate.node, candidate.chosen && h("span", {class: "state"}, "✓ chosen")),
-    plugins.map((plugin) => h("td", {class: "score"}, scoreOf(candidate.scores?.find((score) => score.plugin === plugin)))),
-    h("td", {class: "number total"}, number(candidate.total))));
+    plugins.map((plugin) => h("td", {class: "score"}, scoreOf(candidate.scores?.find((score) => score.plugin === plugin))))));
   return [h("h5", {}, "Scores"),
     h("p", {class: "hint"}, "Each score is raw → normalised × weight = ", h("b", {}, "weighted"), ". ",
       best.length > 1 ? `A tie: ${best.length} nodes have the top score.` : below.length > 0 ? `The best is ahead by ${number(best[0].total - Math.max(...below))}.` : null,
       scored > candidates.length && ` ${number(scored - candidates.length)} more nodes were scored and are not listed.`),
-    table("Scores by node and plugin", [{text: "Rank", number: true}, "Node", ...plugins.map((plugin) => h("span", {}, plugin, h("small", {}, `× ${weights.get(plugin)}`))).map((text) => ({text})), {text: "Total", number: true}], rows)];
+    table("Scores by node and plugin", [{text: "Rank", number: true}, {text: "Total", number: true}, "Node", ...plugins.map((plugin) => h("span", {}, plugin.split(/(?=[A-Z])/).flatMap((word) => [h("wbr"), word]), h("small", {}, `× ${weights.get(plugin)}`))).map((text) => ({text}))], rows)];
 }
 
 function scoreOf(score) {

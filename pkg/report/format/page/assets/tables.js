@@ -3,22 +3,70 @@
 function stepHead(step, i) {
   const s = step.summary;
   const figures = [["Pods", s.pods], ["Running", s.running], ["Pending", s.pending, "warn"], ["On lost nodes", s.notReady, "bad"], ["Placed in this step", s.placed], ["Preempted", s.preempted, "warn"]];
-  const sentences = (title, texts, kind) => texts?.length && h("div", {class: "words " + (kind ?? "")}, h("h4", {}, title), h("ul", {}, texts.map((text) => h("li", {}, text))));
   return [
     h("p", {class: "eyebrow"}, `Step ${i + 1} of ${steps.length}`),
     h("h2", {id: "step-title"}, step.name),
     h("p", {class: "action"}, h("code", {}, step.action)),
     h("dl", {class: "figures"}, figures.filter(([, n], at) => n > 0 || at < 3).map(([text, n, kind]) => h("div", {class: n > 0 ? kind : ""}, h("dt", {}, text), h("dd", {}, number(n))))),
-    h("div", {class: "told"},
-      sentences("Why", step.why),
-      expectationsOf(step),
-      sentences("Notes", step.notes),
-      sentences("Rollouts that do not come to their end", step.rollouts?.map((of) =>
-        `${workloadTitle(of)}: ${of.updated} of ${of.desired} updated, ${of.old} old, ${of.ready} ready. ${of.waiting}` + (of.notCreated ? ` Not created: ${firsts(of.notCreated, 4)}.` : "")), "warn"),
-      step.preempted?.length && h("div", {class: "words warn"}, h("h4", {}, `Preempted (${number(step.preempted.length)})`),
-        growing(step.preempted, 6, (of) => h("li", {}, `${of.victim} made room on ${of.node} for ${of.for}`)))),
   ];
 }
+
+// toldOf is what there is to say of a step: why it came so, what was expected, and how it differs from the step before it.
+function toldOf(step, i) {
+  const sentences = (title, texts, kind) => texts?.length && h("div", {class: "words " + (kind ?? "")}, h("h4", {}, title), h("ul", {}, texts.map((text) => h("li", {}, text))));
+  const changes = changesOf(i);
+  return [
+    step.why?.length && h("div", {class: "words"}, h("h4", {}, "Why"), growing(step.why.map((text, at) => [text, at]), 8, ([text, at]) => h("li", {}, text, rulesBelow(step, at)))),
+    expectationsOf(step),
+    changes.length > 0 && h("div", {class: "words changes"}, h("h4", {}, `Since ${steps[i - 1].name}: ${changeWords(changes).join(", ")}`), growing(changes, 6, (change) => h("li", {}, h("b", {}, marks.get(change.key).title),
+      ": ", [change.pending !== 0 && `${change.pending > 0 ? "+" : "−"}${number(Math.abs(change.pending))} Pending`, ...[["−", change.off], ["+", change.on]].map(([sign, nodes]) =>
+        nodes.length > 0 && firsts(nodes.map(([node, n]) => `${sign}${number(n)} on ${node}`), 4))].filter(Boolean).join("; ")))),
+    sentences("Notes", step.notes),
+    sentences("Rollouts that do not come to their end", step.rollouts?.map((of) =>
+      `${workloadTitle(of)}: ${of.updated} of ${of.desired} updated, ${of.old} old, ${of.ready} ready. ${of.waiting}` + (of.notCreated ? ` Not created: ${firsts(of.notCreated, 4)}.` : "")), "warn"),
+    step.preempted?.length && h("div", {class: "words warn"}, h("h4", {}, `Preempted (${number(step.preempted.length)})`),
+      growing(step.preempted, 6, (of) => h("li", {}, `${of.victim} made room on ${of.node} for ${of.for}`))),
+  ];
+}
+
+// rulesBelow shows, below a sentence of Why, the rules of its workload, and marks the ones that the sentence speaks of.
+function rulesBelow(step, sentence) {
+  const speaks = step.whyRules?.find((of) => of.sentence === sentence);
+  const workload = speaks && step.workloads.find((of) => of.namespace === speaks.namespace && of.kind.toLowerCase() + "/" + of.name === speaks.workload);
+  if (!workload?.rules) return null;
+  const {yaml, terms} = workload.rules;
+  const spoken = terms.filter((term) => speaks.paths?.includes(term.path));
+  const lines = yaml.trimEnd().split("\n").map((text, at) => ({text, marked: spoken.some((term) => term.from <= at + 1 && at + 1 <= term.to)}));
+  const blocks = lines.reduce((all, line) => {
+    if (all.at(-1)?.marked === line.marked) all.at(-1).text += "\n" + line.text;
+    else all.push({...line});
+    return all;
+  }, []);
+  return h("details", {class: "rules", open: spoken.length > 0 && step.whyRules.length <= 2},
+    h("summary", {}, spoken.length > 0 ? `The rule: ${listed(spoken.map((term) => term.path))}` : "Its rules, none of which decided alone"),
+    h("pre", {class: "yaml", tabindex: "0", "aria-label": `Rules of ${speaks.workload}`}, blocks.map((block) => block.marked ? h("mark", {}, block.text) : h("span", {}, block.text))),
+    workload.source && h("small", {class: "source"}, `${workload.source.file}:${workload.source.line}`));
+}
+
+// nodesPart is the map as a table.
+function nodesPart(step) {
+  const nodes = nodesOf[steps.indexOf(step)];
+  if (nodes.length === 0) return null;
+  const pods = podsByNode(step), requested = requestedOn(step);
+  const shown = levelKeys.filter((key) => nodes.some((node) => domainOf(node, key) !== undefined)), measured = nodes.length > 0 ? uses(nodes[0], requested).map((use) => use.of) : [];
+  return section("nodes", `Nodes (${number(nodes.length)})`, manyRows("Nodes", ["Node", ...shown.map(titleOf), {text: "Pods", number: true}, {text: "Of DaemonSets", number: true},
+    ...measured.map((of) => `${of} requested`), "State"], nodes, 12, (node) => {
+    const here = pods.get(node.name) ?? [];
+    return h("tr", {}, h("td", {}, failButton(step, HOSTNAME, [domainOf(node, HOSTNAME)], node.name)), shown.map((key) => h("td", {}, domainOf(node, key) ?? "–")),
+      [here.length, here.filter(ofDaemonSet).length].map((n) => h("td", {class: "number"}, number(n))), measured.map((of) => h("td", {}, useBar(uses(node, requested).find((use) => use.of === of)))),
+      h("td", {}, signsOf(node).map(([, text, title]) => title ?? text).join(", ") || "–"));
+  }));
+}
+
+const titleOf = (key) => noun(key)[0].toUpperCase() + noun(key).slice(1);
+
+// useBar is what pods request of a node's CPU or memory.
+const useBar = (use) => use ? bar(Math.min(1, use.share), `${percent(use.share)}, ${use.words}`, use.share > 1 ? "bad" : use.share >= 0.9 ? "warn" : "") : "–";
 
 function expectationsOf(step) {
   const all = step.expectations ?? [];
@@ -32,7 +80,8 @@ function expectationsOf(step) {
 }
 
 function workloadsPart(step) {
-  const all = step.workloads ?? [];
+  const rank = (workload) => workload.pending > 0 ? 0 : workload.kind === "DaemonSet" ? 2 : 1; // what every node has comes last
+  const all = (step.workloads ?? []).toSorted((a, b) => rank(a) - rank(b));
   if (all.length === 0) return null;
   const keys = [...new Set(all.flatMap((workload) => (workload.domains ?? []).map((of) => of.topologyKey)))];
   return section("workloads", "Workloads", manyRows("Workloads",
@@ -47,15 +96,16 @@ function workloadsPart(step) {
 // distribution is a small bar chart: a bar for each domain, or where there are many for each number of pods that domains have.
 function distribution(of) {
   const named = 12;
-  if (!of || of.counts.length + (of.unlabelled ?? 0) === 0) return "–";
-  const one = noun(of.topologyKey), domains = of.counts.length + of.empty;
-  let bars = of.counts.map((domain) => [domain.domain, domain.pods]);
+  const counts = of?.counts ?? []; // null where no pod of the workload runs
+  if (counts.length + (of?.unlabelled ?? 0) === 0) return "–";
+  const one = noun(of.topologyKey), domains = counts.length + of.empty;
+  let bars = counts.map((domain) => [domain.domain, domain.pods]);
   if (of.empty > 0) bars.push([count(of.empty, one) + " empty", 0]);
   let most = Math.max(...bars.map(([, n]) => n));
   let caption = `skew ${number(of.skew)}`;
   if (bars.length > named) {
     const sizes = new Map(of.empty > 0 ? [[0, of.empty]] : []);
-    for (const domain of of.counts) sizes.set(domain.pods, (sizes.get(domain.pods) ?? 0) + 1);
+    for (const domain of counts) sizes.set(domain.pods, (sizes.get(domain.pods) ?? 0) + 1);
     bars = [...sizes].sort((a, b) => a[0] - b[0]).slice(0, named).map(([pods, n]) => [`${count(pods, "pod")} in`, n]);
     most = Math.max(...bars.map(([, n]) => n));
     caption = `${count(domains, one)}; ${caption}` + (sizes.size > named ? `; ${sizes.size - named} more counts` : "");
@@ -80,10 +130,11 @@ function pendingPart(step) {
 
 // podsPart lists every pod with its node and how that was chosen.
 function podsPart(step) {
-  const all = step.pods ?? [];
+  const rank = (pod) => !pod.node ? 0 : ofDaemonSet(pod) ? 2 : 1;
+  const all = (step.pods ?? []).toSorted((a, b) => rank(a) - rank(b));
   if (all.length === 0) return null;
   const keys = (step.topologyKeys ?? []).filter((key) => key !== HOSTNAME);
-  const heads = ["Pod", "Status", "Node", ...keys.map((key) => noun(key)[0].toUpperCase() + noun(key).slice(1)), {text: "Feasible", number: true}, {text: "Equal best", number: true}, {text: "Margin", number: true}, "Decided by", ""];
+  const heads = ["Pod", "Status", "Node", ...keys.map(titleOf), {text: "Feasible", number: true}, {text: "Equal best", number: true}, {text: "Margin", number: true}, "Decided by", ""];
   const holder = h("div", {});
   const draw = (wanted) => {
     const found = wanted ? all.filter((pod) => `${pod.namespace}/${pod.name} ${pod.node ?? ""} ${pod.status} ${pod.workload ?? ""}`.toLowerCase().includes(wanted)) : all;

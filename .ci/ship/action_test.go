@@ -1,0 +1,187 @@
+package ship
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// shell runs a command in a folder, and returns what it prints and whether it succeeded. Folders of programs stand first in the PATH.
+func shell(t *testing.T, in, command string, env ...string) (string, bool) {
+	t.Helper()
+	bash := exec.Command("bash", "-eo", "pipefail", "-c", command)
+	bash.Dir, bash.Env = in, append(os.Environ(), env...)
+	out, err := bash.CombinedOutput()
+	return strings.TrimSpace(string(out)), err == nil
+}
+
+func succeed(t *testing.T, in, command string, env ...string) string {
+	t.Helper()
+	out, ok := shell(t, in, command, env...)
+	if !ok {
+		t.Fatalf("%s failed:\n%s", command, out)
+	}
+	return out
+}
+
+func script(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(repo, "action", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The gate is green on the base branch, and red on a pull request that drops a rule, with a report that says so in its first line. It names
+// the scenarios that one of the branches does not have.
+func TestGate(t *testing.T) {
+	dir := t.TempDir()
+	work, temp := filepath.Join(dir, "work"), filepath.Join(dir, "temp")
+	program := filepath.Join(dir, "bin", "simulate")
+	succeed(t, repo, "go build -ldflags '-s -w' -o "+program+" ./cmd/simulate")
+	if info, err := os.Stat(program); err != nil {
+		t.Fatal(err)
+	} else if info.Size() > 80<<20 {
+		t.Errorf("the program has more than 80 MiB (%d bytes): does it import plugin, or run a template? The linker then keeps every method of every type", info.Size())
+	}
+	git := "git -c user.name=a -c user.email=a@example.com "
+	succeed(t, dir, "git init -q --bare origin && git -C origin config uploadpack.allowAnySHA1InWant true && git clone -q origin work 2>/dev/null && mkdir temp")
+	succeed(t, repo, "mkdir "+work+"/scenarios && cp -r scenarios/ci scenarios/zone-failure "+work+"/scenarios")
+	base := succeed(t, work, git+"add -A && "+git+"commit -qm base && git push -q origin HEAD && git rev-parse HEAD")
+	gate := func() (status, report string) {
+		t.Helper()
+		output := filepath.Join(dir, "output")
+		write(t, output, "")
+		succeed(t, dir, "rm -rf temp/faultline temp/base; git -C work worktree prune")
+		succeed(t, work, "bash "+script(t, "gate.sh"), "RUNNER_TEMP="+temp, "BIN="+filepath.Dir(program), "GITHUB_OUTPUT="+output,
+			"GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary"), "SCENARIOS=scenarios", "FAIL_ON=pending,radius,stranded", "BASE="+base)
+		_, status, _ = strings.Cut(succeed(t, dir, "cat output"), "status=")
+		return strings.TrimSpace(status), succeed(t, temp, "cat faultline/report.md")
+	}
+	status, report := gate()
+	if first, _, _ := strings.Cut(report, "\n"); status != "0" || !strings.HasPrefix(first, "✅ **Passes**: every expectation is met, and nothing") {
+		t.Errorf("on the base branch the status is %q:\n%s", status, report)
+	}
+
+	// The pull request.
+	succeed(t, work, "cp scenarios/ci/pull-request/web.yaml scenarios/ci/rendered/web.yaml && git mv scenarios/zone-failure scenarios/zone")
+	status, report = gate()
+	if first, _, _ := strings.Cut(report, "\n"); status != "3" ||
+		first != "❌ **Fails**: an expectation is not met; scenarios/ci is worse than on the base branch. <!-- faultline -->" {
+		t.Errorf("on the pull request the status is %q, and the first line is %s", status, first)
+	}
+	for _, want := range []string{
+		"takes at most 34% of deployment/web", "**❌ Fails on radius: 1 zone takes 2 of 3 of deployment/web (1 if spread evenly) in deploy",
+		"### scenarios/zone\n\nNew: no baseline, ", "### scenarios/zone-failure\n\nRemoved: ",
+	} {
+		if !strings.Contains(report, want) {
+			t.Errorf("the report does not say %q:\n%s", want, report)
+		}
+	}
+	if strings.Contains(report, "✅") {
+		t.Errorf("the report of what fails has a tick:\n%s", report)
+	}
+	for _, file := range []string{"junit.xml", "sarif/scenarios-ci.sarif"} {
+		if _, err := os.Stat(filepath.Join(temp, "faultline", file)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The comment is written once and then edited; where the token may only read, the step says so and succeeds.
+func TestComment(t *testing.T) {
+	for name, test := range map[string]struct {
+		list, write string // what gh prints, or "exit 1"
+		want        string // the request, "" for none
+		notice      bool
+	}{
+		"first":               {"", "", "--method POST repos/a/b/issues/7/comments", false},
+		"second":              {"echo 41; echo 42", "", "--method PATCH repos/a/b/issues/comments/41", false},
+		"a token that reads":  {"", "exit 1", "--method POST repos/a/b/issues/7/comments", true},
+		"one that cannot":     {"exit 1", "", "", true},
+		"reads, and was here": {"echo 41", "exit 1", "--method PATCH repos/a/b/issues/comments/41", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "bin", "gh"), `#!/usr/bin/env bash
+case "$*" in
+  *--paginate*) `+test.list+` ;;
+  *) echo "$*" > "$RUNNER_TEMP/request"; `+test.write+` ;;
+esac
+`)
+			write(t, filepath.Join(dir, "faultline", "report.md"), "✅ **Passes** <!-- faultline -->\n"+strings.Repeat("ä line\n", 20_000))
+			out := succeed(t, dir, "touch request; bash "+script(t, "comment.sh"), "RUNNER_TEMP="+dir, "PATH="+dir+"/bin:"+os.Getenv("PATH"),
+				"GITHUB_REPOSITORY=a/b", "NUMBER=7", "GH_TOKEN=none")
+			if strings.Contains(out, "::notice::") != test.notice {
+				t.Errorf("it prints %q", out)
+			}
+			request := succeed(t, dir, "cat request")
+			if test.want == "" && request != "" || !strings.Contains(request, test.want) || test.want != "" && !strings.HasSuffix(request, "--field body=@"+dir+"/faultline/comment.md") {
+				t.Errorf("it asks gh %q, want %q", request, test.want)
+			}
+			body := succeed(t, dir, "cat faultline/comment.md")
+			if len(body) > 65_536 || !strings.HasPrefix(body, "✅ **Passes** <!-- faultline -->\n") || !strings.HasSuffix(body, "in the summary of the job.") {
+				t.Errorf("the comment has %d bytes and ends with %q", len(body), body[max(0, len(body)-80):])
+			}
+		})
+	}
+}
+
+// A released program is used if its checksum is the release's.
+func TestInstall(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "release", "simulate"), "#!/bin/sh\necho released\n")
+	succeed(t, filepath.Join(dir, "release"), `tar -czf simulate_1.2.3_linux_amd64.tar.gz simulate
+shasum -a 256 simulate_1.2.3_linux_amd64.tar.gz > checksums.txt
+echo "0000000000000000000000000000000000000000000000000000000000000000  simulate_1.2.3_darwin_arm64.tar.gz" >> checksums.txt
+cp simulate_1.2.3_linux_amd64.tar.gz simulate_1.2.3_darwin_arm64.tar.gz
+cp simulate_1.2.3_linux_amd64.tar.gz simulate_1.2.3_linux_arm64.tar.gz`)
+	write(t, filepath.Join(dir, "path", "curl"), `#!/usr/bin/env bash
+while [ $# -gt 1 ]; do if [ "$1" = --output ]; then file="$2"; fi; shift; done
+[ "$1" = "https://github.com/faultline/faultline/releases/download/v1.2.3/$file" ] && cp "`+dir+`/release/$file" "$file"
+`)
+	write(t, filepath.Join(dir, "path", "go"), `#!/usr/bin/env bash
+echo "go $*"
+`)
+	for name, test := range map[string]struct {
+		version, system, arch string
+		ok                    bool
+		says                  string
+	}{
+		"released":            {"v1.2.3", "Linux", "X64", true, "simulate_1.2.3_linux_amd64.tar.gz: OK"},
+		"without v":           {"1.2.3", "Linux", "X64", true, "OK"},
+		"another checksum":    {"v1.2.3", "macOS", "ARM64", false, "simulate_1.2.3_darwin_arm64.tar.gz: FAILED"},
+		"no checksum":         {"v1.2.3", "Linux", "ARM64", false, ""},
+		"no such version":     {"v1.2.4", "Linux", "X64", false, ""},
+		"another system":      {"v1.2.3", "Windows", "X64", false, "leave version out"},
+		"another processor":   {"v1.2.3", "Linux", "X86", false, "leave version out"},
+		"built from source":   {"", "Windows", "X64", true, "go build -C here -o "},
+		"no version, no asks": {"", "Linux", "ARM64", true, "./cmd/simulate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bin := filepath.Join(t.TempDir(), "bin")
+			out, ok := shell(t, dir, "bash "+script(t, "install.sh"), "BIN="+bin, "VERSION="+test.version, "RUNNER_OS="+test.system, "RUNNER_ARCH="+test.arch,
+				"GITHUB_ACTION_PATH=here", "PATH="+dir+"/path:"+os.Getenv("PATH"))
+			if ok != test.ok || !strings.Contains(out, test.says) {
+				t.Errorf("succeeds %t:\n%s", ok, out)
+			}
+			_, err := os.Stat(filepath.Join(bin, "simulate"))
+			if installed := err == nil; installed != (test.ok && test.version != "") {
+				t.Errorf("it is installed: %t", installed)
+			}
+		})
+	}
+}

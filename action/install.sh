@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Puts simulate into $BIN: the released program of $VERSION, or one built from the action's own source where no version is asked for.
+set -euo pipefail
+mkdir -p "$BIN"
+if [ -z "$VERSION" ]; then
+  go build -C "$GITHUB_ACTION_PATH" -o "$BIN/" ./cmd/simulate
+  exit
+fi
+case "$RUNNER_OS" in
+  Linux) os=linux ;;
+  macOS) os=darwin ;;
+  *) echo "::error::version: there is no released archive for $RUNNER_OS that this action can unpack; leave version out to build from source"; exit 2 ;;
+esac
+case "$RUNNER_ARCH" in
+  X64) arch=amd64 ;;
+  ARM64) arch=arm64 ;;
+  *) echo "::error::version: there is no release for $RUNNER_ARCH; leave version out to build from source"; exit 2 ;;
+esac
+release="https://github.com/faultline/faultline/releases/download/v${VERSION#v}"
+archive="simulate_${VERSION#v}_${os}_${arch}.tar.gz"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+for file in checksums.txt "$archive"; do
+  curl --fail --silent --show-error --location --retry 3 --output "$file" "$release/$file"
+done
+awk -v archive="$archive" '$2 == archive' checksums.txt | shasum --algorithm 256 --check
+tar -xzf "$archive" -C "$BIN" simulate

@@ -1,0 +1,183 @@
+package app
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// What a shell completes comes from the input that the command line names so far. It is read and nothing is run, so that pods which
+// controllers would make are not among the names. From input that is wrong, large, or can be read only once nothing is completed.
+
+// maxCompleted is how many bytes of input are read for a completion: about as many as take a second.
+const maxCompleted = 32 << 20
+
+// completeFlags completes the flags whose values depend on the input, whatever command has them.
+func completeFlags(cmd *cobra.Command) {
+	for flag, names := range map[string]func(*scenario.Scenario) []string{
+		"step": stepsOf, "level": levelsOf, "survive": levelsOf, "keys": levelsOf, "namespace": namespacesOf,
+		"node":     func(s *scenario.Scenario) []string { return namesOf(s, "", "Node") },
+		"workload": workloadsOf, "quorum": workloadsOf, "restart": workloadsOf,
+		"variant": func(s *scenario.Scenario) (names []string) {
+			for _, v := range s.Variants {
+				names = append(names, v.Name)
+			}
+			return names
+		},
+	} {
+		if cmd.Flags().Lookup(flag) == nil || flag == "namespace" && cmd.Flags().Lookup("cluster") == nil { // that of a Job
+			continue
+		}
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			s := inputSoFar(cmd, args)
+			if s == nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return beginning(begun, names(s)), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// completeTargets completes objects of these kinds, as TYPE/NAME or as TYPE and NAME, and the files of the input.
+func completeTargets(kinds []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		word, name, slash := strings.Cut(begun, "/")
+		if !slash && len(args) > 0 {
+			if kind, _, err := scenario.ParseTarget(args[len(args)-1] + "/name"); err == nil && slices.Contains(kinds, kind) {
+				return completeNames(cmd, args[:len(args)-1], kind, "", begun)
+			}
+		}
+		if slash {
+			if kind, _, err := scenario.ParseTarget(word + "/name"); err == nil && slices.Contains(kinds, kind) {
+				return completeNames(cmd, args, kind, word+"/", name)
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		if targets, _ := targetsAmong(args); len(targets) > 0 && !slices.Contains(kinds, "Node") {
+			return nil, cobra.ShellCompDirectiveDefault // which leaves the files
+		}
+		var types []string
+		if s := inputSoFar(cmd, args); s != nil {
+			for _, kind := range kinds {
+				if len(namesOf(s, "", kind)) > 0 {
+					types = append(types, strings.ToLower(kind)+"/")
+				}
+			}
+		}
+		return beginning(begun, types), cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+func completeNames(cmd *cobra.Command, args []string, kind, prefix, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	s := inputSoFar(cmd, args)
+	if s == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	namespace, _ := cmd.Flags().GetString("namespace")
+	names := beginning(begun, namesOf(s, namespace, kind))
+	for i := range names {
+		names[i] = prefix + names[i]
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// inputSoFar reads the input that the arguments and flags name, nil if that is not possible or would take long.
+func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
+	var in input
+	flags := cmd.Flags()
+	if flags.Lookup("cluster") != nil {
+		in.cluster, _ = flags.GetStringArray("cluster")
+		in.files, _ = flags.GetStringArray("filename")
+		in.nodes = &nodes{}
+		in.nodes.total, _ = flags.GetInt("nodes")
+		in.nodes.zones, _ = flags.GetInt("zones")
+		in.nodes.regions, _ = flags.GetInt("regions")
+		in.nodes.cpu, _ = flags.GetString("cpu")
+		in.nodes.memory, _ = flags.GetString("memory")
+		in.nodes.kindName, _ = flags.GetString("kind-name")
+	}
+	_, args = targetsAmong(args)
+	paths := slices.Concat(in.cluster, in.files, args)
+	slices.Sort(paths) // cobra has parsed the flags twice
+	var size int64
+	for _, path := range slices.Compact(paths) {
+		if path == manifest.Stdin {
+			return nil
+		}
+		files, _ := manifest.Files(nil, path)
+		for _, file := range files {
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+				size += info.Size()
+			} else if err == nil {
+				return nil
+			}
+		}
+	}
+	if size > maxCompleted {
+		return nil
+	}
+	s, err := in.read(cmd, streams{}, args)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+func beginning(with string, all []string) []string {
+	return slices.DeleteFunc(all, func(one string) bool { return !strings.HasPrefix(one, with) })
+}
+
+// namesOf returns the names of the objects of a kind, in any namespace if none is given.
+func namesOf(s *scenario.Scenario, namespace, kind string) []string {
+	var names []string
+	for _, obj := range s.Objects() {
+		if cluster.KindOf(obj) == kind && (namespace == "" || obj.GetNamespace() == namespace) {
+			names = append(names, obj.GetName())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// workloadsOf returns the workloads as flags take them.
+func workloadsOf(s *scenario.Scenario) []string {
+	var names []string
+	for _, obj := range s.Objects() {
+		if ref := cluster.RefTo(obj); slices.Contains(scenario.Replicated, ref.Kind) {
+			names = append(names, ref.Qualified())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func namespacesOf(s *scenario.Scenario) []string {
+	var names []string
+	for _, obj := range s.Objects() {
+		if spec, _ := cluster.PodSpec(obj); spec != nil {
+			names = append(names, obj.GetNamespace())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// levelsOf returns the levels of the nodes, those with a short name by it.
+func levelsOf(s *scenario.Scenario) []string {
+	short := map[string]string{v1.LabelTopologyRegion: "region", v1.LabelTopologyZone: "zone", v1.LabelHostname: "node"}
+	levels := topology.Levels(s.Nodes(), s.LevelKeys...)
+	for i, level := range levels {
+		if short[level] != "" {
+			levels[i] = short[level]
+		}
+	}
+	return levels
+}

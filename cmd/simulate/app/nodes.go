@@ -1,0 +1,97 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// nodes are the flags that make up nodes for manifests. What they leave open is as in the nodes that are assumed without any of them.
+type nodes struct {
+	total, zones, regions int
+	cpu, memory, kindName string
+}
+
+func (n *nodes) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.IntVar(&n.total, "nodes", 9, "make up this `NUMBER` of nodes, for manifests that come without any")
+	flags.IntVar(&n.zones, "zones", 3, "put these nodes into this `NUMBER` of zones, in each region")
+	flags.IntVar(&n.regions, "regions", 0, "put these nodes into this `NUMBER` of regions (default nodes without a region)")
+	flags.StringVar(&n.cpu, "cpu", "16", "give each of these nodes this many `CORES`")
+	flags.StringVar(&n.memory, "memory", "64Gi", "give each of these nodes this `AMOUNT` of memory")
+	flags.StringVar(&n.kindName, "kind-name", "", "name these nodes as kind does in a cluster of this `NAME`, and add its control plane")
+}
+
+// nodesFlags are the names of these flags.
+var nodesFlags = []string{"nodes", "zones", "regions", "cpu", "memory", "kind-name"}
+
+// asked returns those of the flags that are given.
+func (n *nodes) asked(cmd *cobra.Command) []string {
+	var given []string
+	for _, name := range nodesFlags {
+		if cmd.Flags().Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	return given
+}
+
+// options describes the nodes, and rejects what cannot be made.
+func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
+	made := &loader.Nodes{
+		Spec: topology.Spec{
+			Zones:      []topology.Zone{{Count: &n.zones}},
+			NodeGroups: []topology.NodeGroup{{Total: &n.total, CPU: topology.Quantity(n.cpu), Memory: topology.Quantity(n.memory)}},
+		},
+		KindName: n.kindName,
+		Flags:    n.asked(cmd),
+		Assumed: fmt.Sprintf("assumed, since no nodes are given: %d nodes of %s cores and %s in %d zones; give --cluster, or --nodes, --zones, --cpu and --memory.",
+			n.total, n.cpu, n.memory, n.zones),
+	}
+	flagOf := map[string]string{"nodes.nodeGroups[0].total": "nodes", "nodes.nodeGroups[0].cpu": "cpu", "nodes.nodeGroups[0].memory": "memory",
+		"nodes.zones[0].count": "zones", "nodes.regions[0].count": "regions"}
+	domains := n.zones
+	if cmd.Flags().Changed("regions") {
+		made.Spec.Regions = []topology.Region{{Count: &n.regions}}
+		domains *= n.regions
+	}
+	var problems []error
+	for _, err := range made.Spec.Validate(field.NewPath("nodes")) {
+		problems = append(problems, fmt.Errorf("--%s %v: %s", flagOf[err.Field], err.BadValue, err.Detail))
+	}
+	if cmd.Flags().Changed("kind-name") {
+		for _, problem := range validation.IsDNS1123Subdomain(n.kindName) {
+			problems = append(problems, fmt.Errorf("--kind-name %q: %s", n.kindName, problem))
+		}
+	}
+	if len(problems) == 0 && domains > n.total {
+		problems = append(problems, fmt.Errorf("--nodes %d: %s cannot be in %s; give at least %d nodes, or fewer zones",
+			n.total,
+			words.Count(n.total, "node"), words.Count(domains, "zone"), domains))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, usage(cmd, "%s", err)
+	}
+	return made, nil
+}
+
+// again returns the flags as they were given.
+func (n *nodes) again(cmd *cobra.Command) []string {
+	var words []string
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		for _, name := range nodesFlags {
+			if flag.Name == name {
+				words = append(words, "--"+name, flag.Value.String())
+			}
+		}
+	})
+	return words
+}

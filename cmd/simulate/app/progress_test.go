@@ -1,0 +1,43 @@
+package app
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+)
+
+// The bar counts what is read of a file, and what else is at work of how many; without a terminal there is none.
+func TestProgress(t *testing.T) {
+	before := began
+	began = time.Now().Add(-time.Hour)
+	t.Cleanup(func() { began = before })
+	file := filepath.Join(t.TempDir(), "dump.json")
+	if err := os.WriteFile(file, bytes.Repeat([]byte(" "), 2_500_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, terminal := range []bool{true, false} {
+		var out bytes.Buffer
+		bar := newProgress(&out)
+		bar.shown = terminal
+		bar.unit = "MB"
+		if _, err := manifest.ReadFile(reading{bar}, nil, file); err != nil {
+			t.Fatal(err)
+		}
+		bar.update("recovering after zone-a-fails", 3, 12)
+		bar.done()
+		bar.update("too late", 1, 2)
+		for _, want := range []string{"reading dump.json", "/3, ", "recovering after zone-a-fails", "(3/12, "} {
+			if strings.Contains(out.String(), want) != terminal {
+				t.Errorf("terminal %t: %q in %q", terminal, want, out.String())
+			}
+		}
+		if strings.Contains(out.String(), "too late") {
+			t.Errorf("something is drawn after the end: %q", out.String())
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package blast
+
+import (
+	"encoding/json"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Even returns how many replicas the worst failure of k domains takes if they are spread over the domains as evenly as can be. No placement
+// does better: with more in one domain, the failure of that one takes more.
+func Even(replicas, domains, k int) int {
+	if k >= domains {
+		return replicas
+	}
+	return k*(replicas/domains) + min(k, replicas%domains)
+}
+
+// evens returns, for each workload, what an even spread over the domains would lose. A domain counts if a node of it takes such pods, by
+// its taints and their node affinity, or has one of them.
+func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
+	holds := make([]map[int]bool, len(c.workloads)) // by workload: the domains that have one of its pods
+	for d := range domains {
+		for _, part := range domains[d].workloads {
+			if holds[part.workload] == nil {
+				holds[part.workload] = map[int]bool{}
+			}
+			holds[part.workload][d] = true
+		}
+	}
+	open := map[string][]bool{} // by what pods ask of nodes: the domains with a node that takes them
+	evens := make([]int, len(c.workloads))
+	for i, w := range c.workloads {
+		key := asked(w.sample)
+		takes, known := open[key]
+		if !known {
+			takes = make([]bool, len(of))
+			for d := range of {
+				takes[d] = slices.ContainsFunc(of[d].Nodes, func(node *v1.Node) bool { return admits(node, w.sample) })
+			}
+			open[key] = takes
+		}
+		n := 0
+		for d := range of {
+			if takes[d] || holds[i][d] {
+				n++
+			}
+		}
+		evens[i] = Even(w.replicas, n, k)
+	}
+	return evens
+}
+
+// asked is what the pod asks of a node's taints and labels, as a key.
+func asked(pod *v1.Pod) string {
+	var affinity *v1.NodeAffinity
+	if pod.Spec.Affinity != nil {
+		affinity = pod.Spec.Affinity.NodeAffinity
+	}
+	key, err := json.Marshal([]any{pod.Spec.NodeSelector, affinity, pod.Spec.Tolerations})
+	if err != nil {
+		panic(err) // these types can always be encoded
+	}
+	return string(key)
+}
+
+// admits reports whether the node's taints and the pod's node selector and required node affinity let the pod be there. A rule that cannot
+// be read matches nothing.
+func admits(node *v1.Node, pod *v1.Pod) bool {
+	if cluster.Repels(node, pod) {
+		return false
+	}
+	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+	return match && err == nil
+}

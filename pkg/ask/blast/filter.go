@@ -1,0 +1,169 @@
+package blast
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Filter selects the workloads that are reported. It does not change what fails.
+type Filter struct {
+	// Workloads are their names, as kind/name or namespace/kind/name; all if empty.
+	Workloads []string
+	// Namespace is theirs, if set.
+	Namespace string
+	// Selector matches the labels of one of their pods, if set.
+	Selector labels.Selector
+	// MinReplicas is the least number of running pods.
+	MinReplicas int
+}
+
+// Empty reports whether the filter lets everything pass.
+func (f Filter) Empty() bool {
+	return len(f.Workloads) == 0 && f.Namespace == "" && f.Selector == nil && f.MinReplicas <= 1
+}
+
+// reports reports whether the workload is among those of the report.
+func (o Options) reports(workload cluster.Ref) bool { return o.Only == nil || o.Only[workload] }
+
+// Select returns the workloads of the state that the filter lets pass; nil if it is empty, which means all. The error lists every part of
+// the filter that matches no workload, and what there is. Pods of DaemonSets and bare pods pass by the same rules, but are no match: no
+// failure takes a share of them.
+func (f Filter) Select(state *cluster.State) (map[cluster.Ref]bool, error) {
+	if f.Empty() {
+		return nil, nil
+	}
+	pods, owner, nodes := map[cluster.Ref][]*v1.Pod{}, state.Owners(), state.NodesByName()
+	for _, pod := range state.Pods {
+		if node := nodes[pod.Spec.NodeName]; node != nil && cluster.Answers(node) && cluster.Active(pod) {
+			pods[owner(pod)] = append(pods[owner(pod)], pod)
+		}
+	}
+	var workloads []cluster.Ref
+	for o := range pods {
+		if !ofNode(o) {
+			workloads = append(workloads, o)
+		}
+	}
+	slices.SortFunc(workloads, cluster.Ref.Compare)
+	named, problems := f.named(workloads)
+	labelled := func(o cluster.Ref) bool {
+		return f.Selector == nil || slices.ContainsFunc(pods[o], func(pod *v1.Pod) bool { return f.Selector.Matches(labels.Set(pod.Labels)) })
+	}
+	for _, part := range []struct {
+		what  string
+		given bool
+		holds func(cluster.Ref) bool
+		there func() string
+	}{
+		{"namespace " + f.Namespace, f.Namespace != "", f.inNamespace, func() string {
+			return scenario.Choices(f.Namespace, namespaces(workloads))
+		}},
+		{fmt.Sprintf("selector %s", f.Selector), f.Selector != nil, labelled, func() string {
+			return scenario.Choices(f.Selector.String(), labelsOf(workloads, pods))
+		}},
+		{fmt.Sprintf("at least %d replicas", f.MinReplicas), f.MinReplicas > 1, func(o cluster.Ref) bool { return len(pods[o]) >= f.MinReplicas }, func() string {
+			return fmt.Sprintf("the largest has %d", largest(workloads, pods))
+		}},
+	} {
+		if part.given && !slices.ContainsFunc(workloads, part.holds) {
+			problems = append(problems, fmt.Errorf("%s: no workload matches; %s", part.what, part.there()))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	only := map[cluster.Ref]bool{}
+	for o := range pods {
+		if (len(f.Workloads) == 0 || named[o]) && f.inNamespace(o) && labelled(o) && len(pods[o]) >= f.MinReplicas {
+			only[o] = true
+		}
+	}
+	if !slices.ContainsFunc(workloads, func(o cluster.Ref) bool { return only[o] }) {
+		return nil, errors.New("filters: each matches a workload, but no workload matches all of them; leave one out")
+	}
+	return only, nil
+}
+
+func (f Filter) inNamespace(o cluster.Ref) bool {
+	return f.Namespace == "" || o.Namespace == f.Namespace
+}
+
+// named returns the workloads that the filter names.
+func (f Filter) named(workloads []cluster.Ref) (map[cluster.Ref]bool, []error) {
+	named := map[cluster.Ref]bool{}
+	var problems []error
+	for _, target := range f.Workloads {
+		namespace, kind, name, err := parseWorkload(target)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("workload %w", err))
+			continue
+		}
+		found := false
+		for _, o := range workloads {
+			if o.Kind == kind && o.Name == name && (namespace == "" || o.Namespace == namespace) {
+				named[o], found = true, true
+			}
+		}
+		if !found {
+			var names []string
+			for _, o := range workloads {
+				names = append(names, o.Qualified())
+			}
+			problems = append(problems, fmt.Errorf("workload %q: no workload of this name has a running pod; %s", target, scenario.Choices(target, names)))
+		}
+	}
+	return named, problems
+}
+
+// parseWorkload splits kind/name or namespace/kind/name. The namespace is empty if it is not given.
+func parseWorkload(target string) (namespace, kind, name string, err error) {
+	rest := target
+	if strings.Count(target, "/") == 2 {
+		namespace, rest, _ = strings.Cut(target, "/")
+	}
+	if kind, name, err = scenario.ParseTarget(rest); err != nil || (namespace == "" && rest != target) {
+		return "", "", "", fmt.Errorf("%q: give kind/name or namespace/kind/name, for example statefulset/db", target)
+	}
+	return namespace, kind, name, nil
+}
+
+func namespaces(workloads []cluster.Ref) []string {
+	found := map[string]bool{}
+	for _, o := range workloads {
+		found[o.Namespace] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// labelsOf are the labels of the workloads' pods, as key=value, without those that controllers give each pod.
+func labelsOf(workloads []cluster.Ref, pods map[cluster.Ref][]*v1.Pod) []string {
+	found := map[string]bool{}
+	for _, o := range workloads {
+		for key, value := range pods[o][0].Labels {
+			switch key {
+			case appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey, appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel:
+			default:
+				found[key+"="+value] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+func largest(workloads []cluster.Ref, pods map[cluster.Ref][]*v1.Pod) int {
+	most := 0
+	for _, o := range workloads {
+		most = max(most, len(pods[o]))
+	}
+	return most
+}

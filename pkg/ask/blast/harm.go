@@ -1,0 +1,53 @@
+package blast
+
+import "cmp"
+
+// Harm is how bad a failure is, as the numbers by which failures are compared.
+type Harm struct {
+	// Budgets and Quorums are the disruption budgets broken and the quorums lost.
+	Budgets, Quorums int
+	// Whole is the number of workloads of two or more replicas that lose all of them.
+	Whole int
+	// Stranded is the number of replacements that stay Pending.
+	Stranded int
+	// Excess is the largest share of a workload that is lost beyond what an even spread would lose.
+	Excess float64
+	// Share is the largest share that a workload of two or more replicas loses.
+	Share float64
+	// Pods is the number of running pods that fail.
+	Pods int
+}
+
+// Compare puts the worse first: broken budgets before lost quorums, those before whole workloads, stranded pods, the excess over an even
+// spread, the share, and the number of pods.
+func (h Harm) Compare(other Harm) int {
+	return cmp.Or(
+		cmp.Compare(other.Budgets, h.Budgets), cmp.Compare(other.Quorums, h.Quorums), cmp.Compare(other.Whole, h.Whole),
+		cmp.Compare(other.Stranded, h.Stranded), cmp.Compare(other.Excess, h.Excess), cmp.Compare(other.Share, h.Share),
+		cmp.Compare(other.Pods, h.Pods),
+	)
+}
+
+// Add counts the loss of a workload. A workload of one replica is lost whole with whatever domain it is in, and so makes none worse.
+func (h *Harm) Add(loss Loss) {
+	if loss.QuorumLost {
+		h.Quorums++
+	}
+	if loss.Replicas < 2 {
+		return
+	}
+	if loss.Gone() {
+		h.Whole++
+	}
+	h.Share = max(h.Share, loss.Share())
+	h.Excess = max(h.Excess, float64(loss.Lost-loss.Even)/float64(loss.Replicas))
+}
+
+// harm is that of the failure before anything comes back.
+func (f *Failure) harm() Harm {
+	h := Harm{Budgets: len(f.BrokenBudgets), Pods: f.Pods}
+	for _, loss := range f.Workloads {
+		h.Add(loss)
+	}
+	return h
+}

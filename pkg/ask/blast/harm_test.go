@@ -1,0 +1,42 @@
+package blast_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+)
+
+// Each harm is worse than the next by the number that counts before all others.
+func TestHarmCompares(t *testing.T) {
+	want := []blast.Harm{
+		{Budgets: 1},
+		{Quorums: 1, Whole: 9, Stranded: 9, Excess: 1, Share: 1, Pods: 9},
+		{Whole: 1, Stranded: 9, Excess: 1, Share: 1, Pods: 9},
+		{Stranded: 1, Excess: 1, Share: 1, Pods: 9},
+		{Excess: 0.5, Share: 1, Pods: 9},
+		{Share: 1, Pods: 9},
+		{Share: 0.5, Pods: 10},
+		{Share: 0.5, Pods: 9},
+	}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, blast.Harm.Compare)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A workload of one replica makes no failure worse, unless its quorum is lost: of 3 replicas all are lost, where an even spread loses 1.
+func TestHarmAddsLosses(t *testing.T) {
+	var got blast.Harm
+	got.Add(blast.Loss{Replicas: 1, Lost: 1, Even: 1})
+	got.Add(blast.Loss{Replicas: 1, Lost: 1, Even: 1, Quorum: 1, QuorumLost: true})
+	got.Add(blast.Loss{Replicas: 3, Lost: 3, Even: 1})
+	got.Add(blast.Loss{Replicas: 2, Lost: 1, Even: 1})
+	if diff := cmp.Diff(blast.Harm{Quorums: 1, Whole: 1, Excess: 2. / 3, Share: 1}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,197 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/alike"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// need is what the pods request that the same groups take.
+type need struct {
+	groups []bool
+	amounts
+}
+
+// look finds which groups take a pod when their nodes are empty but for what comes with each node, and adds up what the pods request. What
+// no group takes and has no node is set aside.
+func (z *sizer) look(ctx context.Context, lacks []lack) error {
+	z.agents = map[*v1.Node]amounts{}
+	for _, g := range z.groups {
+		for _, zone := range g.Zones {
+			z.agents[zone.Nodes[0]] = nil
+		}
+	}
+	empty := z.empty()
+	var classes alike.Pods
+	taken := map[string][]bool{}
+	owner := z.state.Owners()
+	var never []lack
+	for _, pod := range z.state.Pods {
+		if cluster.Terminal(pod) || slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
+			continue
+		}
+		class := classes.Class(pod)
+		groups, known := taken[class]
+		if !known {
+			var err error
+			if groups, err = z.taking(ctx, empty, pod); err != nil {
+				return err
+			}
+			taken[class] = groups
+		}
+		if at := slices.IndexFunc(lacks, func(l lack) bool { return l.failure == failure{} && l.owner == owner(pod) }); at >= 0 && pod.Spec.NodeName == "" && !slices.Contains(groups, true) {
+			if !slices.ContainsFunc(never, func(l lack) bool { return l.owner == lacks[at].owner }) {
+				never = append(never, lacks[at])
+			}
+			continue
+		}
+		z.require(groups, requests(pod))
+	}
+	z.setAside(never, true)
+	return nil
+}
+
+// empty returns the state with a node of each group in each zone, what runs there because of the node, and no workloads. It records what
+// that requests.
+func (z *sizer) empty() *cluster.State {
+	kept := map[string]*v1.Node{}
+	state := *z.state
+	state.Nodes, state.Pods = nil, nil
+	for first := range z.agents {
+		kept[first.Name] = first
+	}
+	for _, node := range z.state.Nodes {
+		if kept[node.Name] != nil {
+			state.Nodes = append(state.Nodes, node)
+		}
+	}
+	for _, pod := range z.state.Pods {
+		if first := kept[pod.Spec.NodeName]; first != nil && slices.ContainsFunc(pod.OwnerReferences, followsNodes) && !cluster.Terminal(pod) {
+			state.Pods = append(state.Pods, pod)
+			if z.agents[first] == nil {
+				z.agents[first] = amounts{}
+			}
+			z.agents[first].add(requests(pod), 1)
+		}
+	}
+	state.Deployments, state.ReplicaSets, state.StatefulSets, state.Jobs, state.CronJobs = nil, nil, nil, nil, nil
+	state.HorizontalPodAutoscalers, state.PodDisruptionBudgets = nil, nil
+	return &state
+}
+
+// others are the plugins whose refusal depends on which other pods and volumes there are.
+var others = []string{"InterPodAffinity", "PodTopologySpread", "VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits", "DynamicResources"}
+
+// taking reports which groups have a node that takes such a pod.
+func (z *sizer) taking(ctx context.Context, empty *cluster.State, pod *v1.Pod) ([]bool, error) {
+	alone := pod.DeepCopy()
+	alone.Name, alone.UID, alone.OwnerReferences = alone.Name+"-alone", types.UID(fmt.Sprint(pod.UID, " alone")), nil
+	alone.Spec.NodeName, alone.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass}
+	alone.DeletionTimestamp, alone.DeletionGracePeriodSeconds = nil, nil
+	z.world.Reset()
+	z.world.Record = func(cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
+	defer func() { z.world.Record = nil }()
+	var step simulation.Step
+	if _, err := z.world.Settle(ctx, empty.With(alone), &step); err != nil {
+		return nil, err
+	}
+	refused := map[string]bool{}
+	whole := false
+	cycle := func(c *placement.Cycle) {
+		for _, refusal := range c.Refusals {
+			for _, node := range refusal.Nodes {
+				refused[node] = !slices.Contains(others, refusal.Plugin)
+			}
+		}
+	}
+	for _, placed := range step.Placed {
+		if placed.Pod.UID == alone.UID && placed.Cycle != nil {
+			cycle(placed.Cycle)
+		}
+	}
+	for _, pending := range step.Pending {
+		if pending.Pod.UID == alone.UID {
+			whole = pending.Cycle == nil || len(pending.Cycle.Refusals) == 0 // gates, a scheduler that is not simulated, a claim that is missing
+			if pending.Cycle != nil {
+				cycle(pending.Cycle)
+			}
+		}
+	}
+	groups := make([]bool, len(z.groups))
+	for i, g := range z.groups {
+		for _, zone := range g.Zones {
+			groups[i] = groups[i] || !whole && !refused[zone.Nodes[0].Name]
+		}
+	}
+	return groups, nil
+}
+
+// require adds what a pod requests to that of the pods which the same groups take.
+func (z *sizer) require(groups []bool, list v1.ResourceList) {
+	at := slices.IndexFunc(z.needs, func(n need) bool { return slices.Equal(n.groups, groups) })
+	if at < 0 {
+		at = len(z.needs)
+		z.needs = append(z.needs, need{groups, amounts{}})
+	}
+	z.needs[at].add(list, 1)
+}
+
+func followsNodes(ref metav1.OwnerReference) bool {
+	return ref.Kind == "DaemonSet" || ref.Kind == "Node"
+}
+
+// enough reports whether the nodes have what the pods request: those of some groups what the pods request that no other groups take.
+func (z *sizer) enough(point []int) bool {
+	has := make([]amounts, len(z.groups))
+	for i, counts := range z.counts(point) {
+		has[i] = amounts{}
+		for j, n := range counts {
+			first := z.groups[i].Zones[j].Nodes[0]
+			for name, quantity := range first.Status.Allocatable {
+				has[i][name] += int64(n) * max(0, amount(name, quantity)-z.agents[first][name])
+			}
+		}
+	}
+	for _, some := range z.needs {
+		asked, there := amounts{}, amounts{}
+		for _, n := range z.needs {
+			if within(n.groups, some.groups) {
+				for name, amount := range n.amounts {
+					asked[name] += amount
+				}
+			}
+		}
+		for i, takes := range some.groups {
+			for name, amount := range has[i] {
+				if takes {
+					there[name] += amount
+				}
+			}
+		}
+		for name, amount := range asked {
+			if amount > there[name] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// within reports whether all of the groups are among the others.
+func within(groups, others []bool) bool {
+	for i, in := range groups {
+		if in && !others[i] {
+			return false
+		}
+	}
+	return true
+}

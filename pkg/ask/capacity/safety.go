@@ -1,0 +1,175 @@
+package capacity
+
+import (
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Safety is whether everything comes back as the cluster is, whichever domain of a level fails.
+type Safety struct {
+	// Level is the topology key; Domains the number of domains that were lost, one at a time.
+	Level   string
+	Domains int
+	// Unsafe are the failures that leave pods Pending which were not before.
+	Unsafe []Unsafe
+	// Lacks are the nodes with which these pods have a node, together; empty if none are needed or none help.
+	Lacks []Lack
+	// Unreplaced is the largest number of pods that nothing replaces in one failure; they need no room.
+	Unreplaced int
+}
+
+// Unsafe is a failure that leaves pods Pending.
+type Unsafe struct {
+	Domain string
+	// Pods is how many, Refused the first of them; Still is how many of them more nodes would not place.
+	Pods, Still int
+	Refused     *placement.Pending
+}
+
+// Lack is a number of nodes of a group that a zone lacks.
+type Lack struct {
+	Group, Zone string
+	Nodes       int
+}
+
+// Safe returns, for each level of which a domain may fail, whether every pod that has a node after the last step of the result comes back,
+// and the fewest nodes of one group in one zone, for each failure in turn, with which it does.
+func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety, error) {
+	world, err := simulation.NewWorld(base.Scenario.Config, base.Scenario.Ties)
+	if err != nil {
+		return nil, err
+	}
+	defer world.Close()
+	var all []Safety
+	for _, level := range opts.Survive {
+		r := &rescue{world: world, levels: base.Scenario.LevelKeys, level: level, opts: opts}
+		safety, err := r.look(ctx, lastState(base))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, *safety)
+	}
+	return all, nil
+}
+
+// rescue looks for nodes with which a cluster survives the failures of a level.
+type rescue struct {
+	world  *simulation.World
+	levels []string // further keys of levels
+	level  string
+	opts   Options
+	tried  int
+}
+
+func (r *rescue) look(ctx context.Context, state *cluster.State) (*Safety, error) {
+	failures, err := recoveries(ctx, r.world, state, r.level, r.opts)
+	if err != nil {
+		return nil, err
+	}
+	s := &Safety{Level: r.level, Domains: len(failures), Unreplaced: unreplaced(failures)}
+	for _, f := range failures {
+		if stranded := f.Recovery.Stranded; len(stranded) > 0 {
+			s.Unsafe = append(s.Unsafe, Unsafe{Domain: f.Domains[0], Pods: len(stranded), Refused: &stranded[0]})
+		}
+	}
+	for i := range s.Unsafe {
+		if state, err = r.add(ctx, state, s, &s.Unsafe[i]); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// add returns the cluster with the nodes that the failure lacks: of the first group that helps entirely, or else of the one that helps the
+// most, in the zone where the fewest do.
+func (r *rescue) add(ctx context.Context, state *cluster.State, s *Safety, unsafe *Unsafe) (*cluster.State, error) {
+	left, err := r.stranded(ctx, state, unsafe.Domain)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := groupsOf(state.Nodes, r.levels)
+	if err != nil {
+		return nil, err
+	}
+	best, lack := state, Lack{}
+	unsafe.Still = left
+	for _, group := range groups {
+		if group.Kept || unsafe.Still == 0 {
+			continue
+		}
+		for _, zone := range group.Zones {
+			zone.Nodes = slices.DeleteFunc(slices.Clone(zone.Nodes), func(n *v1.Node) bool { return n.Labels[r.level] == unsafe.Domain && r.level != v1.LabelHostname })
+			if len(zone.Nodes) == 0 {
+				continue // it fails, too
+			}
+			more, n, still, err := r.fewest(ctx, state, group.Name, &zone, unsafe.Domain, left)
+			if err != nil {
+				return nil, err
+			}
+			if still < unsafe.Still || still < left && still == unsafe.Still && n < lack.Nodes {
+				best, lack, unsafe.Still = more, Lack{group.Name, zone.Name, n}, still
+			}
+		}
+	}
+	if lack.Nodes > 0 {
+		s.Lacks = append(s.Lacks, lack)
+	}
+	return best, nil
+}
+
+// fewest finds how few more nodes in the zone help as much as one for each of the stranded pods does.
+func (r *rescue) fewest(ctx context.Context, state *cluster.State, group string, zone *Zone, domain string, left int) (best *cluster.State, n, still int, err error) {
+	try := func(n int) (*cluster.State, int, error) {
+		r.tried++
+		if r.opts.Progress != nil {
+			r.opts.Progress("nodes for the loss of "+domain, r.tried)
+		}
+		more := state.With(zone.more(group, n, state.NodesByName())...)
+		r.world.Reset()
+		more, err := r.world.Settle(ctx, more, &simulation.Step{})
+		if err != nil {
+			return nil, 0, err
+		}
+		still, err := r.stranded(ctx, more, domain)
+		return more, still, err
+	}
+	if best, still, err = try(left); err != nil || still == left {
+		return best, left, still, err
+	}
+	low, high := 0, left
+	for high-low > 1 {
+		middle := (low + high) / 2
+		more, rest, err := try(middle)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		if rest > still {
+			low = middle
+		} else {
+			best, high, still = more, middle, rest
+		}
+	}
+	return best, high, still, nil
+}
+
+// stranded counts the pods that the loss of the domain leaves Pending.
+func (r *rescue) stranded(ctx context.Context, state *cluster.State, domain string) (int, error) {
+	looked := blast.Options{Levels: []string{r.level}, Simultaneous: 1, Mode: r.opts.Mode}
+	analysis, err := blast.Lost(state, looked)
+	if err != nil {
+		return 0, err
+	}
+	level := &analysis.Levels[0]
+	level.Failures = slices.DeleteFunc(level.Failures, func(f blast.Failure) bool { return f.Domains[0] != domain })
+	if err := blast.RecoverIn(ctx, r.world, state, analysis, looked); err != nil {
+		return 0, err
+	}
+	return len(level.Failures[0].Recovery.Stranded), nil
+}

@@ -1,0 +1,107 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// single finds workloads with one replica. Those that an autoscaler sizes, or whose strategy says that there must never be two, are meant.
+func single(_ *look, s *subject) []Finding {
+	d, isDeployment := s.object.(*appsv1.Deployment)
+	if s.replicas != 1 || s.scaled() || isDeployment && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		return nil
+	}
+	return []Finding{{Field: "spec.replicas", Message: "there is one replica: the failure or the drain of its node takes all of it",
+		Fix: "run at least 2 replicas, with a rule that keeps them apart"}}
+}
+
+// budgetMissing finds workloads of several replicas that nothing keeps from being evicted together.
+func budgetMissing(_ *look, s *subject) []Finding {
+	if s.replicas < 2 || len(s.budgets()) > 0 {
+		return nil
+	}
+	return []Finding{{Field: "spec", Message: fmt.Sprintf("no PodDisruptionBudget covers the %s: drains may evict all at the same time", words.Count(s.replicas, "replica")),
+		Fix: "add a PodDisruptionBudget with maxUnavailable: 1 and the selector " + matchLabels(s.identity())}}
+}
+
+// requestsMissing finds containers that the scheduler takes for ones that need nothing. Requests of the pod as a whole stand for all.
+func requestsMissing(_ *look, s *subject) []Finding {
+	cpu, memory := without(&s.pod.Spec, v1.ResourceCPU), without(&s.pod.Spec, v1.ResourceMemory)
+	var lack []string
+	switch {
+	case len(cpu) > 0 && slices.Equal(cpu, memory):
+		lack = []string{request(cpu) + " neither cpu nor memory"}
+	default:
+		if len(cpu) > 0 {
+			lack = append(lack, request(cpu)+" no cpu")
+		}
+		if len(memory) > 0 {
+			lack = append(lack, request(memory)+" no memory")
+		}
+	}
+	if len(lack) == 0 {
+		return nil
+	}
+	return []Finding{{Field: s.field("containers"), Fix: "set resources.requests to what the containers use",
+		Message: strings.Join(lack, ", and ") + ": the scheduler counts what is not requested as nothing, and puts such pods on nodes that have nothing left"}}
+}
+
+// without are the names of the containers that run as long as the pod does and do not request the resource. The API server takes a limit for
+// a missing request.
+func without(spec *v1.PodSpec, name v1.ResourceName) []string {
+	if spec.Resources != nil {
+		if _, whole := spec.Resources.Requests[name]; whole {
+			return nil
+		}
+	}
+	var names []string
+	for _, c := range longRunning(spec) {
+		_, requested := c.Resources.Requests[name]
+		_, limited := c.Resources.Limits[name]
+		if !requested && !limited {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// request is "container web requests" or "containers web and proxy request".
+func request(containers []string) string {
+	if len(containers) == 1 {
+		return "container " + containers[0] + " requests"
+	}
+	return "containers " + words.Few(containers) + " request"
+}
+
+// longRunning are the containers that run as long as the pod does.
+func longRunning(spec *v1.PodSpec) []v1.Container {
+	sidecars := slices.DeleteFunc(slices.Clone(spec.InitContainers), func(c v1.Container) bool {
+		return c.RestartPolicy == nil || *c.RestartPolicy != v1.ContainerRestartPolicyAlways
+	})
+	return slices.Concat(spec.Containers, sidecars)
+}
+
+// ruleMissing finds workloads of several replicas without any rule about where these are to each other. It does not apply to a single
+// node, nor where the scheduler's own default constraints are required.
+func ruleMissing(l *look, s *subject) []Finding {
+	if s.replicas < 2 || len(l.takes(s)) < 2 || l.result.Scenario.Config.SpreadsHard(s.pod.Spec.SchedulerName) {
+		return nil
+	}
+	if slices.ContainsFunc(rule.Of(&s.pod.Spec), placesPods) {
+		return nil
+	}
+	return []Finding{{Field: s.path, Fix: s.spreadOver(v1.LabelTopologyZone),
+		Message: fmt.Sprintf("no rule keeps the %s apart: only the scheduler's own scores do, and any other score can outvote them", words.Count(s.replicas, "replica"))}}
+}
+
+// placesPods reports whether the rule keeps pods apart, or together on purpose. Whether it selects its own pods is another check's question.
+func placesPods(r rule.Rule) bool {
+	return r.Kind == rule.AntiAffinity || r.Kind == rule.Spread || r.Kind == rule.Affinity && r.Hard
+}

@@ -1,0 +1,60 @@
+package dumptest_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/faultline/faultline/cmd/simulate/app"
+	"github.com/faultline/faultline/pkg/internal/dumptest"
+)
+
+const (
+	// screen is how many lines a planner sees without scrolling, and lineLength how long a line is where there is no terminal.
+	screen     = 50
+	lineLength = 100
+)
+
+// On the dump of a real cluster, with all that is the matter there, each command answers in a screen: its first lines are about the question,
+// and what a run is about comes last. Words that are longer than a line, and commands to be copied, may stand out.
+func TestAnswersFitAScreen(t *testing.T) {
+	dump := filepath.Join(t.TempDir(), "dump.json")
+	if err := os.WriteFile(dump, dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 48}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"run", dump},
+		{"run", dump, "-q"},
+		{"blast", dump},
+		{"blast", dump, "-q"},
+		{"drain", dump, "node/ip-10-0-1-1"},
+		{"lint", dump},
+		{"lint", dump, "-q"},
+		{"verify", dump},
+		{"explain", "deployment/giant", dump, "-n", "shop"},
+		{"capacity", dump, "--workload", "deployment/svc-02", "-n", "shop"},
+		{"size", dump},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			var out, errors bytes.Buffer
+			if code := app.Main(args, strings.NewReader(""), &out, &errors); code != 0 {
+				t.Fatalf("exit status %d\n%s", code, errors.String())
+			}
+			if lines := strings.Count(out.String(), "\n"); lines > screen {
+				t.Errorf("%d lines:\n%s", lines, out.String())
+			}
+			first, _, _ := strings.Cut(out.String(), "\n")
+			if strings.HasPrefix(first, "Scenario:") || strings.HasPrefix(first, "Notes:") || first == "" {
+				t.Errorf("begins with %q", first)
+			}
+			for line := range strings.Lines(out.String()) {
+				if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > lineLength && !strings.Contains(line, "simulate ") && !strings.Contains(line, "kubectl ") {
+					t.Errorf("a long line: %s", line)
+				}
+			}
+		})
+	}
+}

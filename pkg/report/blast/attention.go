@@ -1,0 +1,255 @@
+package blast
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// failed is a failure of a step and its recovery, nil if that was not looked at, with the failure's name, such as "zone a".
+type failed struct {
+	*Failure
+	recovery *Recovery
+	name     string
+}
+
+// looked are the failures of the step's tables.
+func (t *writer) looked(step *Step) []failed {
+	var all []failed
+	for j := range step.Levels {
+		l := &step.Levels[j]
+		if t.report.whole(l) && !t.report.onlyWhole() && !t.All {
+			continue
+		}
+		for _, f := range t.shown(l) {
+			all = append(all, failed{f, l.Recovery(f), step.failed(j, f)})
+		}
+	}
+	return all
+}
+
+// attention says what to look at after the tables of a step: placements that lose more than they need to, stranded pods and why, and pods
+// that nobody replaces and why.
+func (t *writer) attention(step *Step) {
+	shown := t.looked(step)
+	t.excess(step)
+	t.stranded(shown)
+	t.notReplaced(shown)
+	t.evictions(shown)
+	if t.All {
+		t.sharedFate(shown)
+	}
+	for _, f := range shown {
+		if f.Recovery != nil {
+			after := " after the loss of " + text.DomainsText(f.Domains)
+			t.Replacements(f.Recovery.Recovered, f.Recovery.Stranded, func(namespace, name string) string { return "Pod " + t.qualified(namespace, name) + after })
+		}
+	}
+}
+
+// excess lists the workloads that lose more than an even spread would, the largest share beyond it first, each with the failure of which
+// that is true.
+func (t *writer) excess(step *Step) {
+	type beyond struct {
+		Loss
+		share float64
+		name  string
+	}
+	var all []beyond
+	position := map[[3]string]int{}
+	for j := range step.Levels {
+		l := &step.Levels[j]
+		for i := range l.Failures {
+			f := &l.Failures[i]
+			for _, loss := range f.severalReplicas() {
+				if loss.Lost <= loss.Even {
+					continue
+				}
+				found := beyond{loss, float64(loss.Lost-loss.Even) / float64(loss.Replicas), step.failed(j, f)}
+				key := [3]string{loss.Kind, loss.Namespace, loss.Name}
+				at, seen := position[key]
+				switch {
+				case !seen:
+					position[key] = len(all)
+					all = append(all, found)
+				case found.share > all[at].share:
+					all[at] = found
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.SortStableFunc(all, func(a, b beyond) int { return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(b.Lost, a.Lost)) })
+	t.Linef(text.Bold, "%s more than with an even spread:", words.Pick(len(all), "1 workload loses", fmt.Sprintf("%d workloads lose", len(all))))
+	for i, w := range all {
+		if i == maxExcess && !t.All {
+			t.More(len(all)-i, "workload", "workloads")
+			return
+		}
+		t.Linef(text.Plain, "  %s loses %d of %d with %s; an even spread loses %d", t.qualified(w.Namespace, w.workload()), w.Lost, w.Replicas, w.name, w.Even)
+	}
+}
+
+// stranded says why replacements stay Pending, once for all failures of which the same is to be said.
+func (t *writer) stranded(shown []failed) {
+	type same struct {
+		names []string
+		lines []string
+	}
+	var told []same
+	position := map[string]int{}
+	for _, f := range shown {
+		if f.recovery == nil {
+			continue
+		}
+		for _, pods := range report.Group(f.recovery.Stranded, func(p report.StrandedPod) string { return p.Message }) {
+			lines := t.refusal(pods)
+			key := strings.Join(lines, "\n")
+			i, seen := position[key]
+			if !seen {
+				i = len(told)
+				position[key] = i
+				told = append(told, same{lines: lines})
+			}
+			told[i].names = append(told[i].names, f.name)
+		}
+	}
+	t.UpTo(len(told), "reason for stranded pods", "reasons for stranded pods", func(i int) {
+		t.Linef(text.Yellow, "Stranded with the loss of %s: %s", t.either(told[i].names), told[i].lines[0])
+		for _, line := range told[i].lines[1:] {
+			t.Linef(text.Plain, "  %s", line)
+		}
+	})
+}
+
+// refusal is what waits, and kube-scheduler's message, which all of the pods share; with all that there is once more by plugin.
+func (t *writer) refusal(pods []report.StrandedPod) []string {
+	workloads := report.Group(pods, report.StrandedPod.WorkloadOf)
+	of := func(group []report.StrandedPod) string {
+		return t.qualified(group[0].Namespace, cmp.Or(group[0].Workload, group[0].Name))
+	}
+	who := words.Count(len(pods), "pod") + " of " + of(workloads[0])
+	if len(workloads) > 1 {
+		who = words.Count(len(pods), "pod") + ": " + t.someFate(report.Each(workloads, func(group []report.StrandedPod) string {
+			return fmt.Sprintf("%d of %s", len(group), of(group))
+		}))
+	}
+	lines := []string{who, text.Refused(pods[0].Message)}
+	if t.All || t.wide {
+		for _, reason := range pods[0].Reasons {
+			lines = append(lines, fmt.Sprintf("%s: %d %s", reason.Plugin, reason.Nodes, reason.Message))
+		}
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(pods), func(p report.StrandedPod) bool { return !p.Waiting })); n > 0 {
+		lines = append(lines, fmt.Sprintf("%d of %d %s a node once the lost pods, which stay Terminating, are gone: when the kubelet is back, or the node is tainted out-of-service",
+			n, len(pods), words.Pick(n, "gets", "get")))
+	}
+	return lines
+}
+
+// notReplaced says of which lost pods nobody makes others, and why, without the pods of DaemonSets.
+func (t *writer) notReplaced(shown []failed) {
+	names, order := map[string][]string{}, []string(nil)
+	seen := map[[2]string]bool{}
+	for _, f := range shown {
+		if f.recovery == nil {
+			continue
+		}
+		for _, pod := range f.recovery.NotReplaced {
+			if key := [2]string{pod.Namespace + "/" + pod.Name, pod.Why}; pod.Why == ofDaemonSet || seen[key] {
+				continue
+			} else {
+				seen[key] = true
+			}
+			if names[pod.Why] == nil {
+				order = append(order, pod.Why)
+			}
+			names[pod.Why] = append(names[pod.Why], t.qualified(pod.Namespace, pod.Name))
+		}
+	}
+	for _, why := range order {
+		who := words.Count(len(names[why]), "pod")
+		if len(names[why]) <= maxHit || t.All {
+			who = strings.Join(names[why], ", ")
+		}
+		t.Line(text.Red.Cell("Not replaced:"), text.Plain.Cellf(" %s (%s)", who, why))
+	}
+}
+
+// evictions says how long after a failure its last pod is evicted, where that is a matter of time.
+func (t *writer) evictions(shown []failed) {
+	var least, most float64
+	for _, f := range shown {
+		if r := f.recovery; r != nil && r.LastEviction > 0 {
+			if least == 0 || r.LastEviction < least {
+				least = r.LastEviction
+			}
+			most = max(most, r.LastEviction)
+		}
+	}
+	switch {
+	case most == 0:
+	case least == most:
+		t.Linef(text.Plain, "The last pod is evicted %.0f s after the failure.", most)
+	default:
+		t.Linef(text.Plain, "The last pod is evicted %.0f s to %.0f s after the failure.", least, most)
+	}
+}
+
+// either is "a", "a or b", "a, b or c".
+func (t *writer) either(names []string) string {
+	if more := len(names) - maxHit; more > 0 && !t.All {
+		names = append(names[:maxHit:maxHit], fmt.Sprintf("one of %d more", more))
+	}
+	return words.Or(names)
+}
+
+// sharedFate says which pods of one workload fail together.
+func (t *writer) sharedFate(shown []failed) {
+	first := true
+	for _, f := range shown {
+		for _, loss := range f.Workloads {
+			if len(loss.SharedFate) == 0 {
+				continue
+			}
+			if first {
+				t.Line(text.Bold.Cell("Shared fate:"))
+				first = false
+			}
+			t.Linef(text.Plain, "  %d of %s in %s: pods %s", len(loss.SharedFate), t.name(loss), text.DomainsText(f.Domains), strings.Join(loss.SharedFate, ", "))
+		}
+	}
+}
+
+// unlabelled names the nodes that are in no domain.
+func (t *writer) unlabelled(level *Level) {
+	n := len(level.Unlabelled)
+	if n == 0 {
+		return
+	}
+	t.Line(text.Bold.Cell("Unlabelled:"), text.Plain.Cellf(" %s no label %s, so %s in no domain, and no failure of the level takes the pods there: %s",
+		words.Has(n, "node"), level.TopologyKey, words.Pick(n, "it is", "they are"), t.Some(level.Unlabelled)))
+}
+
+// someFate lists a few names.
+func (t *writer) someFate(names []string) string {
+	if more := len(names) - maxFate; more > 0 && !t.All {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxFate], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// whole says of a level whose failure takes every node that it does.
+func (t *writer) whole(level *Level, name string) {
+	for _, f := range level.Failures { // there is one
+		t.Linef(text.Plain, "Level %s: %s %s all there is; the failure takes all %s, whatever the placement.",
+			name, text.DomainsText(f.Domains), words.Pick(len(f.Domains), "is", "are"), words.Count(len(f.Nodes), "node"))
+	}
+}

@@ -1,0 +1,178 @@
+package blast
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// levels is a row for each step and level below the titles: the radius, and the failure that does most harm.
+func (t *writer) levels() [][]text.Cell {
+	steps := len(t.report.Steps) > 1
+	titles := []string{"LEVEL", "RADIUS", "TAKES", "EVEN", "EXCESS", "WORST"}
+	if steps {
+		titles = append([]string{"STEP", "PENDING"}, titles...)
+	}
+	if t.wide {
+		titles = append(titles, "DOMAINS", "MEAN")
+	}
+	if t.report.Recover {
+		titles = append(titles, "STRANDED")
+		if t.wide {
+			titles = append(titles, "LOST", "RECOVERED", "NOT REPLACED")
+		}
+		titles = append(titles, "AFTER")
+	}
+	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), "PENDING", "EVEN", "WORST", "AFTER")}
+	for i := range t.report.Steps {
+		step := &t.report.Steps[i]
+		names := step.nouns()
+		for j := range step.Levels {
+			l := &step.Levels[j]
+			var cells []text.Cell
+			if steps {
+				cells = []text.Cell{text.Plain.Cell(step.Name), text.Number(step.Pending, text.Yellow)}
+			}
+			worst := l.worst()
+			table = append(table, slices.Concat(cells, text.Plain.Row(names[j]), t.radius(l, worst), t.worst(l, worst)))
+		}
+	}
+	return table
+}
+
+// levels are the short names of the step's levels.
+func (s *Step) levels() []string {
+	var keys []string
+	for _, level := range s.Levels {
+		keys = append(keys, level.TopologyKey)
+	}
+	return text.Shorts(keys)
+}
+
+// nouns are what the domains of the step's levels are called: region, zone, node, rack.
+func (s *Step) nouns() []string {
+	names := s.levels()
+	for i := range names {
+		names[i] = text.DomainNoun(s.Levels[i].TopologyKey, names[i])
+	}
+	return names
+}
+
+// radius fills RADIUS, TAKES, EVEN and EXCESS. TAKES names the domain where that is not the worst one.
+func (t *writer) radius(l *Level, worst *Failure) []text.Cell {
+	r := l.Replicated
+	if r.Replicas == 0 {
+		return text.Plain.Row("0%", text.None, text.None, "0%")
+	}
+	takes, even := r.Takes(t.namespaced), text.None
+	if loss := l.lossOf(r); loss != nil {
+		takes, even = fmt.Sprintf("%s %d/%d", t.name(*loss), loss.Lost, loss.Replicas), text.Percent(float64(loss.Even)/float64(loss.Replicas))
+	}
+	if worst != nil && !slices.Equal(worst.Domains, r.Domains) {
+		takes += " (" + text.DomainsText(r.Domains) + ")"
+	}
+	excess := 0.0
+	if l.Excess != nil {
+		excess = l.Excess.Share
+	}
+	return []text.Cell{
+		text.ShareStyle(r.Share).Cell(text.Percent(r.Share)), text.Plain.Cell(takes), text.Plain.Cell(even),
+		text.ShareStyle(excess).Cell(text.Percent(excess)),
+	}
+}
+
+// lossOf is the loss that is the radius; nil if no failure has it.
+func (l *Level) lossOf(r Radius) *Loss {
+	for i := range l.Failures {
+		if !slices.Equal(l.Failures[i].Domains, r.Domains) {
+			continue
+		}
+		for j := range l.Failures[i].Workloads {
+			if loss := &l.Failures[i].Workloads[j]; loss.Namespace == r.Namespace && loss.workload() == r.Workload && loss.Replicas > 0 {
+				return loss
+			}
+		}
+	}
+	return nil
+}
+
+// worst fills the columns of the failure that does most harm.
+func (t *writer) worst(l *Level, f *Failure) []text.Cell {
+	cells := text.Plain.Row(text.None)
+	if f != nil {
+		cells = text.Plain.Row(text.DomainsText(f.Domains))
+	}
+	if t.wide {
+		cells = append(cells, text.Number(l.Domains, text.Plain), text.Plain.Cell(l.mean()))
+	}
+	switch r := l.Recovery(f); {
+	case !t.report.Recover:
+	case r != nil:
+		cells = append(cells, r.strandedOf())
+		if t.wide {
+			cells = append(cells, text.Number(r.lost(), text.Plain), text.Number(len(r.Recovered), text.Green), text.Number(r.Unreplaced(), text.Red))
+		}
+		cells = append(cells, text.ShareStyle(r.AfterReplicated.Share).Cell(text.Percent(r.AfterReplicated.Share)))
+	case t.wide:
+		cells = append(cells, text.Plain.Row(text.None, text.None, text.None, text.None, text.None)...)
+	default:
+		cells = append(cells, text.Plain.Row(text.None, text.None)...)
+	}
+	return cells
+}
+
+// strandedOf is "2 of 12".
+func (r *Recovery) strandedOf() text.Cell {
+	cell := text.Number(len(r.Stranded), text.Yellow)
+	cell.Text = fmt.Sprintf("%d of %d", len(r.Stranded), r.lost())
+	return cell
+}
+
+// mean is that of the largest share of a workload of two or more replicas that each failure takes.
+func (l *Level) mean() string {
+	if l.Mean == nil || len(l.Failures) == 0 {
+		return text.None
+	}
+	sum := 0.0
+	for i := range l.Failures {
+		sum += l.Failures[i].replicated()
+	}
+	return text.Percent(sum / float64(len(l.Failures)))
+}
+
+// worst returns the failure that does most harm; nil if none takes anything.
+func (l *Level) worst() *Failure {
+	if failures := l.byHarm(); len(failures) > 0 && failures[0].Pods > 0 {
+		return failures[0]
+	}
+	return nil
+}
+
+// byHarm returns the failures, the worst first, and equal ones in order of their domains' names.
+func (l *Level) byHarm() []*Failure {
+	type ranked struct {
+		*Failure
+		harm blast.Harm
+	}
+	all := make([]ranked, len(l.Failures))
+	for i := range l.Failures {
+		all[i] = ranked{&l.Failures[i], l.harm(&l.Failures[i])}
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int { return a.harm.Compare(b.harm) })
+	failures := make([]*Failure, len(all))
+	for i := range all {
+		failures[i] = all[i].Failure
+	}
+	return failures
+}
+
+// Takes is "2 of 3 of deployment/web".
+func (r Radius) Takes(namespaced bool) string {
+	workload := r.Workload
+	if namespaced {
+		workload = r.Namespace + "/" + workload
+	}
+	return fmt.Sprintf("%d of %d of %s", r.Lost, r.Replicas, workload)
+}

@@ -1,0 +1,49 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// safe says whether everything comes back as the cluster is; if not, what it lacks and what each failure leaves behind.
+func (s *Safety) safe() []text.Cell {
+	name := text.DomainOf(s.Level)
+	but := ""
+	if s.Unreplaced > 0 {
+		but = fmt.Sprintf(" Up to %s not replaced.", words.Is(s.Unreplaced, "pod"))
+	}
+	if s.Safe {
+		return []text.Cell{text.Green.Cellf("Safe now: yes. Whichever of the %s is lost, every pod that needs another node gets one.%s", words.Count(s.Domains, name), but)}
+	}
+	verdict := "Safe now: no."
+	if len(s.Lacks) > 0 {
+		verdict += " The cluster lacks " + words.And(report.Each(s.Lacks, Lack.text)) + "."
+	}
+	lines := []text.Cell{text.Red.Cell(verdict + but)}
+	for _, same := range report.Group(s.Unsafe, func(u Unsafe) [3]any { return [3]any{u.Pods, u.Still, u.Message} }) {
+		u := same[0]
+		line := fmt.Sprintf("  The loss of %s %s leaves %s Pending", name, words.Or(report.Each(same, func(u Unsafe) string { return u.Domain })), words.Count(u.Pods, "pod"))
+		switch {
+		case u.Still > 0 && u.Still == u.Pods:
+			line += ", which no number of nodes in one zone helps"
+		case u.Still > 0:
+			line += fmt.Sprintf(", %d of which no number of nodes in one zone helps", u.Still)
+		}
+		lines = append(lines, text.Red.Cell(line+": "+cmp.Or(u.Message, expect.NoMessage)))
+	}
+	return lines
+}
+
+// text is "2 nodes of worker in b".
+func (l Lack) text() string {
+	line := words.Count(l.Nodes, "node") + " of " + l.Group
+	if l.Zone != "" {
+		line += " in " + l.Zone
+	}
+	return line
+}

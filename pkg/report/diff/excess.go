@@ -1,0 +1,179 @@
+package diff
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/blast"
+)
+
+// spread is the worst that the failures of a level do to one workload. An even spread of it is over at least low and at most high domains.
+type spread struct {
+	Spread
+	low, high int
+}
+
+// spreads are what the failures of the level take of each workload, where that many domains fail together.
+func spreads(l *blast.Level, together int) map[cluster.Ref]*spread {
+	worst := map[cluster.Ref]*spread{}
+	for i := range l.Failures {
+		f := &l.Failures[i]
+		for _, loss := range f.Workloads {
+			of := workloadOf(loss)
+			if worst[of] == nil || loss.Lost > worst[of].Lost {
+				worst[of] = &spread{Spread: Spread{Lost: loss.Lost, Even: loss.Even, Replicas: loss.Replicas, Domains: f.Domains}}
+			}
+		}
+	}
+	for _, s := range worst {
+		s.bound(l.Domains, together)
+	}
+	return worst
+}
+
+func workloadOf(l blast.Loss) cluster.Ref {
+	return cluster.Ref{Kind: strings.ToLower(l.Kind), Namespace: l.Namespace, Name: l.Name}
+}
+
+// bound finds the numbers of domains over which an even spread loses as many as the report says. The reports of older versions do not say:
+// then it cannot lose more than the placement.
+func (s *spread) bound(domains, together int) {
+	s.low = 1 + sort.Search(domains-1, func(i int) bool { return askblast.Even(s.Replicas, i+1, together) <= cmp.Or(s.Even, s.Lost) })
+	s.high = max(s.low, sort.Search(domains, func(i int) bool { return askblast.Even(s.Replicas, i+1, together) < s.Even }))
+}
+
+// newExcess are the workloads of several replicas that are further from an even spread.
+func newExcess(old, new map[cluster.Ref]*spread, oldTogether, newTogether int) []ExcessDiff {
+	var all []ExcessDiff
+	for of, after := range new {
+		before := old[of]
+		if after.Replicas < 2 || before != nil && before.Replicas < 2 {
+			continue // all of one replica is lost, wherever it is
+		}
+		d := ExcessDiff{Namespace: of.Namespace, Workload: of.String(), New: after.Spread}
+		if before == nil {
+			d.New.Even = askblast.Even(after.Replicas, after.low, newTogether)
+		} else {
+			over := min(max(after.low, before.low), before.high) // those that were open before, so that a rule which shuts some is seen
+			d.Old = &before.Spread
+			d.Old.Even = askblast.Even(before.Replicas, over, oldTogether)
+			d.New.Even = askblast.Even(after.Replicas, over, newTogether)
+		}
+		if d.worse() {
+			all = append(all, d)
+		}
+	}
+	slices.SortFunc(all, func(a, b ExcessDiff) int {
+		return cmp.Or(cmp.Compare(b.New.share(), a.New.share()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload))
+	})
+	return all
+}
+
+func (s Spread) share() float64 { return float64(s.Lost-s.Even) / float64(s.Replicas) }
+
+// worse reports whether a larger share of the replicas is lost beyond an even spread. Of fewer replicas than before, as many pods may be,
+// rounded up to whole ones.
+func (d *ExcessDiff) worse() bool {
+	beyond := d.New.Lost - d.New.Even
+	if d.Old == nil {
+		return beyond > 0
+	}
+	before := max(0, d.Old.Lost-d.Old.Even) * d.New.Replicas
+	if d.New.Replicas < d.Old.Replicas {
+		before += d.Old.Replicas - 1
+	}
+	return beyond > before/d.Old.Replicas
+}
+
+// oneReplica are the workloads that have one replica left of several.
+func oneReplica(old, new *blast.Step) []OneReplica {
+	replicas := func(s *blast.Step) map[cluster.Ref]int {
+		of := map[cluster.Ref]int{}
+		for _, l := range s.Levels {
+			for _, f := range l.Failures {
+				for _, loss := range f.Workloads {
+					of[workloadOf(loss)] = loss.Replicas
+				}
+			}
+		}
+		return of
+	}
+	var all []OneReplica
+	before := replicas(old)
+	for of, n := range replicas(new) {
+		if n == 1 && before[of] > 1 {
+			all = append(all, OneReplica{Namespace: of.Namespace, Workload: of.String(), Replicas: before[of]})
+		}
+	}
+	slices.SortFunc(all, func(a, b OneReplica) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload))
+	})
+	return all
+}
+
+// newlyStranded are the workloads of which a failure leaves more pods stranded than any did before. One of which nothing came back before
+// is no worse off if nothing comes back of a larger loss that an even spread would have, too.
+func newlyStranded(old, new *blast.Level, excess []ExcessDiff) []StrandedDiff {
+	before, whole := map[cluster.Ref]int{}, true
+	nothingBack := map[cluster.Ref]bool{}
+	lookedAt := map[string]bool{}
+	for i := range old.Failures {
+		f := &old.Failures[i]
+		r := old.Recovery(f)
+		if r == nil {
+			whole = false
+			continue
+		}
+		lookedAt[domainsKey(*f)] = true
+		for of, n := range strandedOf(r) {
+			if n > before[of] {
+				before[of], nothingBack[of] = n, n >= lostOf(f, of)
+			}
+		}
+	}
+	worst := map[cluster.Ref]*StrandedDiff{}
+	for i := range new.Failures {
+		f := &new.Failures[i]
+		r := new.Recovery(f)
+		if r == nil || !whole && !lookedAt[domainsKey(*f)] {
+			continue // nobody knows what it left before
+		}
+		for of, n := range strandedOf(r) {
+			further := slices.ContainsFunc(excess, func(d ExcessDiff) bool { return d.Namespace == of.Namespace && d.Workload == of.String() })
+			if n > before[of] && (further || !nothingBack[of]) && (worst[of] == nil || n > worst[of].New) {
+				worst[of] = &StrandedDiff{Namespace: of.Namespace, Workload: of.String(), Old: before[of], New: n, Domains: f.Domains}
+			}
+		}
+	}
+	var all []StrandedDiff
+	for _, d := range worst {
+		all = append(all, *d)
+	}
+	slices.SortFunc(all, func(a, b StrandedDiff) int {
+		return cmp.Or(cmp.Compare(b.New-b.Old, a.New-a.Old), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload))
+	})
+	return all
+}
+
+func strandedOf(r *blast.Recovery) map[cluster.Ref]int {
+	n := map[cluster.Ref]int{}
+	for _, pods := range report.Group(r.Stranded, report.StrandedPod.WorkloadOf) {
+		n[pods[0].WorkloadOf()] = len(pods)
+	}
+	return n
+}
+
+// lostOf is what the failure takes of the workload.
+func lostOf(f *blast.Failure, of cluster.Ref) int {
+	for _, loss := range f.Workloads {
+		if workloadOf(loss) == of {
+			return loss.Lost
+		}
+	}
+	return 0
+}

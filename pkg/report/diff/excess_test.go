@@ -1,0 +1,161 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/blast"
+)
+
+// zoned is a report on three zones, of which the worst failure takes lost of a workload's replicas. Even is over open zones; 0: the report is
+// of a version that does not say.
+func zoned(replicas, lost, open int) *blast.Report {
+	even := 0
+	if open > 0 {
+		even = askblast.Even(replicas, open, 1)
+	}
+	level := blast.Level{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}
+	for zone, n := range map[string]int{"a": lost, "b": min(replicas-lost, 1)} {
+		if n > 0 {
+			level.Failures = append(level.Failures, blast.Failure{Domains: []string{zone}, Workloads: []blast.Loss{
+				{Kind: "Deployment", Namespace: "default", Name: "web", Replicas: replicas, Lost: n, Even: even}}})
+		}
+	}
+	return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{level}}}}
+}
+
+// What is judged is the part of the loss that an even spread over the zones would not have.
+func TestExcess(t *testing.T) {
+	none := &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}}}}}
+	for name, test := range map[string]struct {
+		old, new *blast.Report
+		want     string // what was and is lost, and would be by an even spread; "" for no finding
+	}{
+		"one replica more":                    {zoned(6, 2, 3), zoned(7, 3, 3), ""},
+		"one replica fewer":                   {zoned(7, 3, 3), zoned(6, 2, 3), ""},
+		"together":                            {zoned(6, 2, 3), zoned(6, 4, 3), "2/6 → 4/6, even 2"},
+		"more and together":                   {zoned(6, 2, 3), zoned(7, 4, 3), "2/6 → 4/7, even 3"},
+		"further together":                    {zoned(6, 3, 3), zoned(6, 4, 3), "3/6 → 4/6, even 2"},
+		"less together":                       {zoned(6, 4, 3), zoned(6, 3, 3), ""},
+		"twice as many, and as much together": {zoned(3, 2, 3), zoned(6, 4, 3), ""},
+		// One pod is too many before and after: of six that is more than of seven, but no other pod.
+		"fewer, and the same pod too many": {zoned(7, 4, 3), zoned(6, 3, 3), ""},
+		"fewer, and more together":         {zoned(100, 50, 3), zoned(10, 10, 3), "50/100 → 10/10, even 4"},
+		// An even spread of two over two zones and over three is the same: it is the three that six are spread over.
+		"two replicas leave open how many zones": {zoned(2, 1, 3), zoned(6, 3, 3), "1/2 → 3/6, even 2"},
+		"a rule shuts two zones":                 {zoned(6, 2, 3), zoned(6, 6, 1), "2/6 → 6/6, even 2"},
+		"two zones were shut before":             {zoned(4, 4, 1), zoned(5, 5, 1), ""},
+		"a zone was opened":                      {zoned(6, 3, 2), zoned(6, 3, 3), ""},
+		"new, and spread evenly":                 {none, zoned(7, 3, 3), ""},
+		"new, and together":                      {none, zoned(7, 4, 3), "→ 4/7, even 3"},
+		"gone":                                   {zoned(7, 4, 3), none, ""},
+		"new, with one replica":                  {none, zoned(1, 1, 3), ""},
+		"one replica before":                     {zoned(1, 1, 3), zoned(3, 2, 3), ""},
+		// Reports of versions that do not say what an even spread would lose.
+		"old: one replica more":           {zoned(6, 2, 0), zoned(7, 3, 3), ""},
+		"old: together":                   {zoned(6, 2, 0), zoned(6, 4, 3), "2/6 → 4/6, even 2"},
+		"old: a rule shuts two zones":     {zoned(6, 2, 0), zoned(6, 6, 1), "2/6 → 6/6, even 2"},
+		"old: two zones were shut before": {zoned(4, 4, 0), zoned(5, 5, 1), ""},
+		"both old: one replica more":      {zoned(6, 2, 0), zoned(7, 3, 0), ""},
+		"both old: together":              {zoned(6, 2, 0), zoned(6, 3, 0), "2/6 → 3/6, even 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := NewBlast(test.old, test.new, "")
+			got := ""
+			for _, step := range d.Failures {
+				for _, l := range step.Levels {
+					for _, e := range l.Excess {
+						if e.Old != nil {
+							got = fmt.Sprintf("%d/%d ", e.Old.Lost, e.Old.Replicas)
+						}
+						got += fmt.Sprintf("→ %d/%d, even %d", e.New.Lost, e.New.Replicas, e.New.Even)
+					}
+				}
+			}
+			if got != test.want || d.Worse != (test.want != "") {
+				t.Errorf("got %q, worse %t, want %q: %s", got, d.Worse, test.want, d.Verdict)
+			}
+			noted := slices.ContainsFunc(d.Conditions, func(c Condition) bool { return c.What == "losses of an even spread" })
+			if noted != strings.HasPrefix(name, "old: ") {
+				t.Errorf("what the old report does not say is noted: %t", noted)
+			}
+		})
+	}
+}
+
+func TestOneReplica(t *testing.T) {
+	d := NewBlast(zoned(3, 1, 3), zoned(1, 1, 3), "")
+	want := []OneReplica{{Namespace: "default", Workload: "deployment/web", Replicas: 3}}
+	if diff := cmp.Diff(want, d.Failures[0].OneReplica); diff != "" || !d.Worse {
+		t.Errorf("worse %t (-want +got):\n%s", d.Worse, diff)
+	}
+	for name, old := range map[string]*blast.Report{"one before": zoned(1, 1, 3), "none before": zoned(0, 0, 3)} {
+		if d := NewBlast(old, zoned(1, 1, 3), ""); d.Worse {
+			t.Errorf("%s: %s", name, d.Verdict)
+		}
+	}
+}
+
+// Pods are newly stranded that no failure of the level left so before, whichever failure it is.
+func TestNewlyStranded(t *testing.T) {
+	// "a: web 2/1, api 1/1; b: -" are a failure of a that takes 2 of web of which 1 is stranded, and so on, and one of b whose recovery was not
+	// looked at.
+	type left struct {
+		workload       string
+		lost, stranded int
+	}
+	type world map[string][]left
+	of := func(w world) *blast.Report {
+		level := blast.Level{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}
+		for _, zone := range report.SortedKeys(w) {
+			f := blast.Failure{Domains: []string{zone}}
+			if w[zone] != nil {
+				f.Recovery = &blast.Recovery{}
+			}
+			for _, l := range w[zone] {
+				if l.lost > 0 {
+					f.Workloads = append(f.Workloads, blast.Loss{Kind: "Deployment", Namespace: "default", Name: l.workload, Replicas: 9, Lost: l.lost, Even: 3})
+				}
+				for range l.stranded {
+					f.Recovery.Stranded = append(f.Recovery.Stranded, report.StrandedPod{Namespace: "default", Workload: "deployment/" + l.workload})
+				}
+			}
+			level.Failures = append(level.Failures, f)
+		}
+		return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{level}}}}
+	}
+	for name, test := range map[string]struct {
+		old, new world
+		want     string
+	}{
+		"more":                          {world{"a": {{"web", 3, 1}}}, world{"a": {{"web", 3, 2}}}, "a web 1 → 2"},
+		"as many in another zone":       {world{"a": {{"web", 3, 1}}, "b": {{"web", 3, 0}}}, world{"a": {{"web", 3, 0}}, "b": {{"web", 3, 1}}}, ""},
+		"another workload, fewer pods":  {world{"a": {{"web", 3, 2}, {"api", 1, 0}}}, world{"a": {{"web", 3, 0}, {"api", 1, 1}}}, "a api 0 → 1"},
+		"nothing comes back, as before": {world{"a": {{"web", 2, 2}}}, world{"a": {{"web", 3, 3}}}, ""},
+		"and further from even":         {world{"a": {{"web", 2, 2}}}, world{"a": {{"web", 5, 5}}}, "a web 2 → 5"},
+		"a victim of preemption":        {world{"a": {{"web", 3, 0}}}, world{"a": {{"web", 3, 0}, {"low", 0, 1}}}, "a low 0 → 1"},
+		"not looked at before":          {world{"a": {{"web", 3, 0}}, "b": nil}, world{"a": {{"web", 3, 0}}, "b": {{"web", 3, 2}}}, ""},
+		"a new domain":                  {world{"a": {{"web", 3, 0}}}, world{"a": {{"web", 3, 0}}, "b": {{"web", 3, 2}}}, "b web 0 → 2"},
+		"no recoveries before":          {world{"a": nil}, world{"a": {{"web", 3, 2}}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			for _, step := range NewBlast(of(test.old), of(test.new), "").Failures {
+				for _, l := range step.Levels {
+					for _, d := range l.NewlyStranded {
+						got += fmt.Sprintf("%s %s %d → %d", d.Domains[0], d.Workload[len("deployment/"):], d.Old, d.New)
+					}
+				}
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

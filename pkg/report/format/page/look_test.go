@@ -1,0 +1,200 @@
+package page_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/report/run"
+)
+
+// resize gives the page a screen.
+func (b *browser) resize(width, height int64) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// within fails the test where an element's upper left part of the size is not on the screen.
+func (b *browser) within(name, selector string, width, height int) {
+	b.t.Helper()
+	box := evaluate[[]float64](b, fmt.Sprintf(`(() => { const box = document.querySelector(%q).getBoundingClientRect(); return [innerWidth - box.left, innerHeight - box.top, box.left, box.top]; })()`, selector))
+	if box[0] < float64(width) || box[1] < float64(height) || box[2] < 0 || box[3] < 0 {
+		t := b.t
+		t.Errorf("%s: of %s %.0f × %.0f pixels are on the screen, want %d × %d", name, selector, box[0], box[1], width, height)
+	}
+}
+
+// Who opens a page on a small laptop sees the map; on a phone nothing is wider than the screen.
+func TestHTMLMapIsAboveTheFold(t *testing.T) {
+	b := startBrowser(t)
+	for name, r := range map[string]*reports{"walkthrough": walkthrough(t), "hostile": hostile(t), "wide": {Report: wide()}, "daemons": {Report: daemons()}} {
+		b.resize(1280, 800)
+		b.open(r.html(t))
+		b.within(name, ".map", 600, 300)
+		b.resize(360, 800)
+		if wide := evaluate[int](b, "document.documentElement.scrollWidth"); wide > 360 {
+			t.Errorf("%s: the page is %d pixels wide on a phone", name, wide)
+		}
+	}
+}
+
+// The total of a node's scores is on the screen, however many plugins there are and however narrow it is.
+func TestHTMLTotalIsNeverBehindAScroll(t *testing.T) {
+	b := startBrowser(t)
+	b.open(hostile(t).html(t))
+	for _, width := range []int64{1280, 360} {
+		b.resize(width, 800)
+		if right := evaluate[float64](b, `document.querySelector(".part-explain td.total").getBoundingClientRect().right`); right > float64(width) {
+			t.Errorf("the total ends at %.0f of %d pixels", right, width)
+		}
+	}
+}
+
+// daemons is a report by hand: of two nodes, with a pod of a DaemonSet each, whose second step moves the pod of web from a to b. The
+// pods of a request 1 of 2 cores.
+func daemons() *run.Report {
+	r := wide()
+	r.Nodes, r.Cluster.Levels = r.Nodes[:2], nil
+	r.Nodes[0].Name, r.Nodes[1].Name = "a", "b"
+	for i := range r.Nodes {
+		r.Nodes[i].CPU, r.Nodes[i].Memory, r.Nodes[i].Topology, r.Nodes[i].Taints = 2, 1<<30, nil, nil
+	}
+	step := func(name, web string) run.Step {
+		return run.Step{
+			Name: name, Action: "apply", Summary: run.Summary{Pods: 4, Running: 3, Pending: 1}, Requested: []run.Requested{{Node: "a", CPU: 1, Memory: 1 << 28}},
+			Pods: []run.Pod{
+				{Namespace: "default", Name: "agent-1", Workload: "daemonset/agent", Status: "Running", Node: "a"},
+				{Namespace: "default", Name: "agent-2", Workload: "daemonset/agent", Status: "Running", Node: "b"},
+				{Namespace: "default", Name: "web-1", Workload: "deployment/web", Status: "Running", Node: web},
+				{Namespace: "default", Name: "db-0", Workload: "statefulset/db", Status: "Pending", Message: "no room"},
+			},
+			Workloads: []run.Workload{{Kind: "Deployment", Namespace: "default", Name: "web", Desired: 1, Running: 1, Rules: &run.Rules{
+				YAML: "nodeSelector:\n  disk: ssd\ntopologySpreadConstraints:\n- maxSkew: 1\n  topologyKey: zone\n", Terms: []run.Term{{Path: "nodeSelector", From: 1, To: 2}, {Path: "topologySpreadConstraints[0]", From: 4, To: 5}},
+			}}},
+			Why: []string{"statefulset/db: no room.", "deployment/web: NodeAffinity refused."}, WhyRules: []run.WhyRule{{Sentence: 1, Namespace: "default", Workload: "deployment/web", Paths: []string{"nodeSelector"}}},
+		}
+	}
+	r.Steps = []run.Step{step("first", "a"), step("second", "b")}
+	return r
+}
+
+func TestHTMLShowsUseDaemonSetsRulesAndChanges(t *testing.T) {
+	b := startBrowser(t)
+	b.open((&reports{Report: daemons()}).html(t))
+	texts := func(selector string) []string {
+		t.Helper()
+		return evaluate[[]string](b, fmt.Sprintf("[...document.querySelectorAll(%q)].map((element) => element.innerText.trim())", selector))
+	}
+	if diff := cmp.Diff([]string{"a\nCPU 50%\nMemory 25%\nB\n1\n+1 of a DaemonSet", "b\nCPU 0%\nMemory 0%\n+1 of a DaemonSet"}, texts(".node")); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	b.has("#map", "Without a node: 1", "The pods of 1 DaemonSet are counted, not drawn: daemonset/agent.")
+	// The rule that a sentence speaks of is marked, in the rules of its workload.
+	if diff := cmp.Diff([]string{"nodeSelector:\n  disk: ssd"}, texts(".rules[open] mark")); diff != "" {
+		t.Errorf("marked (-want +got):\n%s", diff)
+	}
+	b.has(".rules", "The rule: nodeSelector", "topologyKey: zone")
+	// The step's card and its words say what is not as it was in the step before.
+	if diff := cmp.Diff([]string{"1 moved"}, texts(".tabs .change")); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	b.click("#tab-1")
+	b.has(".changes", "Since first: 1 moved", "deployment/web: −1 on a; +1 on b")
+	// The map is a table, too, with Pending pods first in that of the pods, and those of DaemonSets last.
+	if diff := cmp.Diff([]string{"a\t1\t1\t\n50%, 1 of 2\n\t\n25%, 0.25 GiB of 1 GiB\n\t–", "b\t2\t1\t\n0%, 0 of 2\n\t\n0%, 0 GiB of 1 GiB\n\t–"}, texts(".part-nodes tbody tr")); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"C\ndb-0", "B\nweb-1", "A\nagent-1", "A\nagent-2"}, texts(".part-pods tbody td:first-child")); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+	// A failed node shows its details.
+	b.do(chromedp.Focus(chromedp.CSS(`#map [data-domain="a"]`)))
+	b.press(kb.Enter)
+	b.has("#panel", "Node a fails", "CPU requested", "50%, 1 of 2", "1 of 110, 1 of DaemonSets")
+}
+
+func TestHTMLSearch(t *testing.T) {
+	b := startBrowser(t)
+	b.open(walkthrough(t).html(t))
+	search := func(words string, keys ...string) {
+		t.Helper()
+		b.press("/") // of a browser without a screen the key reaches the field, too
+		evaluate[any](b, `document.activeElement.id === "search" && (document.activeElement.value = "")`)
+		b.press(words)
+		for _, key := range keys {
+			b.press(key)
+		}
+	}
+	search("worker2", kb.Enter)
+	b.has("#panel", "Node affinity-worker2", "Fail this node")
+	if got := evaluate[string](b, `document.querySelector("#map .found .name").innerText`); got != "affinity-worker2" {
+		t.Errorf("%s is marked, want affinity-worker2", got)
+	}
+	b.click("#panel .fail")
+	b.has("#panel", "Node affinity-worker2 fails")
+	// The arrow keys choose: the domains come first, then nodes.
+	search("east")
+	b.has("#hits", "region east", "zone east-1b")
+	b.press(kb.ArrowDown)
+	if got := evaluate[string](b, `document.getElementById(document.activeElement.getAttribute("aria-activedescendant")).innerText`); got != "zone east-1b" {
+		t.Errorf("%s is chosen, want zone east-1b", got)
+	}
+	b.press(kb.Enter)
+	b.has("#panel", "Zone east-1b", "Fail this zone")
+	b.has("#map .group.found", "east-1b")
+	search("deployment/", kb.Enter)
+	b.has("#panel", "Workload deployment/lorem-ipsum-deployment", "2 pods wanted, 2 running, 0 Pending.", "affinity-worker3: lorem-ipsum-deployment-")
+	b.press(kb.Escape)
+	b.has("#panel", "What if something fails?")
+	if n := evaluate[int](b, `document.querySelectorAll("#map .chip.dim, .legend [aria-pressed=true]").length`); n != 0 {
+		t.Error("a workload stays marked after Escape")
+	}
+	search("lorem-ipsum-deployment-", kb.Enter)
+	b.has("#panel", "Pod lorem-ipsum-deployment-", "Running, on affinity-worker")
+	if n := evaluate[int](b, `document.querySelectorAll("#map .chip.found").length`); n != 1 {
+		t.Errorf("%d pods are marked, want 1", n)
+	}
+	search("nowhere")
+	b.has("#hits", "Nothing has such a name.")
+	b.press(kb.Escape)
+	if shown := evaluate[bool](b, `!document.getElementById("hits").hidden`); shown {
+		t.Error("Escape leaves the list open")
+	}
+
+	// So is a pod that waits.
+	b.click("#tab-1")
+	search(evaluate[string](b, `steps[1].pods.find((pod) => !pod.node).name`), kb.Enter)
+	b.has("#panel", "Pending, on no node", "didn't match pod anti-affinity rules")
+	if n := evaluate[int](b, `document.querySelectorAll("#map .tray .chip.found").length`); n != 1 {
+		t.Errorf("%d waiting pods are marked, want 1", n)
+	}
+
+	// On a large map the cell is marked, and a pod is found among twenty thousand.
+	b.open((&reports{Report: wide()}).html(t))
+	search("service-39-56447b58fb-04c2c", kb.Enter)
+	b.has("#panel", "Pod service-39-56447b58fb-04c2c", "Running, on node-")
+	if n := evaluate[int](b, `document.querySelectorAll("#map .cells.found").length`); n != 1 {
+		t.Errorf("%d groups have the marked cell, want 1", n)
+	}
+}
+
+// What a page does not hold it says, with the flag that brings it.
+func TestHTMLSaysWhatItLacks(t *testing.T) {
+	b := startBrowser(t)
+	r := walkthrough(t)
+	r.Blast.Recover = false
+	b.open(r.html(t), "#step=soft-region-3")
+	const flag = "simulate run … --failures recover --report html=… looks at it."
+	b.has("#panel", "What comes back is not on this page. "+flag)
+	b.has(".part-radius", "What comes back is not on this page. "+flag)
+	b.click(`[data-domain="east-1b"]`)
+	b.has("#panel", "Not on this page, which counts only what failures take. "+flag)
+	b.open((&reports{Report: r.Report}).html(t))
+	b.has("#panel", "Budgets, quorums and what comes back are not on this page. "+flag)
+}

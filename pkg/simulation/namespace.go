@@ -1,0 +1,34 @@
+package simulation
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// In returns the result with the pods and rollouts of one namespace alone, for reports. Nothing can continue from it: the pods of the other
+// namespaces take room, too.
+func (r *Result) In(namespace string) *Result {
+	in := *r
+	in.Steps = slices.Clone(r.Steps)
+	for i := range in.Steps {
+		step := &in.Steps[i]
+		state := *step.State
+		state.Pods = only(state.Pods, func(pod *v1.Pod) bool { return pod.Namespace == namespace })
+		step.State = &state
+		step.Placed = only(step.Placed, func(p placement.Placement) bool { return p.Pod.Namespace == namespace })
+		step.Pending = only(step.Pending, func(p placement.Pending) bool { return p.Pod.Namespace == namespace })
+		step.Preempted = only(step.Preempted, func(p placement.Preemption) bool {
+			return p.Victim.Namespace == namespace || p.For.Namespace == namespace
+		})
+		step.Rollouts = only(step.Rollouts, func(r controller.Rollout) bool { return r.Namespace == namespace })
+	}
+	return &in
+}
+
+func only[T any](all []T, wanted func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !wanted(one) })
+}

@@ -1,0 +1,50 @@
+package simulation
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// appliedBy are the plugins that apply the rules of a pod's spec.
+var appliedBy = map[rule.Kind]string{
+	rule.Affinity: "InterPodAffinity", rule.AntiAffinity: "InterPodAffinity", rule.Spread: "PodTopologySpread",
+	rule.NodeAffinity: "NodeAffinity", rule.NodeSelector: "NodeAffinity",
+}
+
+// spoken are the paths of the rules that whyPlaced and whyPending speak of: the required ones of a plugin that refused nodes, and the
+// preferred ones of a plugin whose score decided.
+func spoken(placed []placement.Placement, pending []placement.Pending, state *cluster.State) []string {
+	var paths []string
+	add := func(pod *v1.Pod, plugin string, hard bool, key string) {
+		for _, r := range rule.Of(&pod.Spec) {
+			if appliedBy[r.Kind] == plugin && r.Hard == hard && (key == "" || r.TopologyKey == key) && !slices.Contains(paths, r.Path) {
+				paths = append(paths, r.Path)
+			}
+		}
+	}
+	for _, p := range placed {
+		if p.Scored == 0 {
+			for plugin := range p.Filtered {
+				add(p.Pod, plugin, true, "")
+			}
+		} else if len(p.Deciders) > 0 && p.Ties < p.Scored {
+			add(p.Pod, decisive(p).Plugin, false, "")
+		}
+	}
+	for _, p := range pending {
+		if key, _ := exhausted(p.Pod, state); key != "" && apartAlone(p.Reasons) {
+			add(p.Pod, "InterPodAffinity", true, key)
+			continue
+		}
+		for _, reason := range p.Reasons {
+			add(p.Pod, reason.Plugin, true, "")
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
