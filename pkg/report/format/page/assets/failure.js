@@ -6,17 +6,28 @@ function panelOf(step) {
 
 function invitation(step) {
   const looked = blastStep(step);
-  const levels = (looked?.levels ?? []).filter((level) => level.radius.replicas > 0);
+  const levels = (looked?.levels ?? []).filter((level) => radiusOf(level).replicas > 0);
   return [
     h("h3", {}, "What if something fails?"),
     h("p", {}, `Select a ${listed([...levelKeys, HOSTNAME].map(noun)).replace(/ and (?=[^ ]*$)/, " or ")} on the map: its nodes fail, and this panel says what is lost`
       + (looked && blast.recover ? " and what comes back." : ".")),
     h("p", {class: "hint"}, "Shift and click adds another one of the same kind. Escape restores. / searches."),
     !(looked && blast.recover) && lacking(blast ? "What comes back is not on this page." : "Budgets, quorums and what comes back are not on this page."),
-    levels.length > 0 && [h("h4", {}, "The worst of each level"), h("ul", {class: "worst"}, levels.map((level) => h("li", {}, failButton(step, level.topologyKey, level.radius.domains),
-      radiusBar(level.radius.share), h("small", {}, takes(level.radius)))))],
+    levels.length > 0 && [h("h4", {}, "The worst of each level"), h("ul", {class: "worst"}, levels.map(radiusItem(step)))],
+    oneReplicaPart(looked),
   ];
 }
+
+// radiusOf is the radius of the workloads of several replicas: those of one are lost whole wherever they are. A level without others has theirs.
+const radiusOf = (level) => level.replicated?.replicas > 0 ? level.replicated : level.radius;
+
+const radiusItem = (step) => (level) => {
+  const radius = radiusOf(level);
+  return h("li", {}, failButton(step, level.topologyKey, radius.domains), radiusBar(radius.share), h("small", {}, takes(radius)));
+};
+
+const oneReplicaPart = (looked) => looked?.oneReplica?.length > 0 && h("p", {class: "hint"},
+  `${count(looked.oneReplica.length, "workload")} ${looked.oneReplica.length === 1 ? "has" : "have"} one replica: any failure of their domain takes them whole.`);
 
 // lacking says what the page does not hold, and which flag brings it.
 const lacking = (words, command = "simulate run … --failures recover --report html=…") => h("p", {class: "hint lacking"}, words, " ", h("code", {}, command), " looks at it.");
@@ -126,23 +137,25 @@ function radiusPart(step) {
   const looked = blastStep(step);
   if (!looked) return null;
   return section("radius", "Blast radius", h("p", {class: "hint"},
-    `The largest share of any workload that the failure of ${blast.simultaneous === 1 ? "one domain" : count(blast.simultaneous, "domain")} takes.`),
+    `The largest share of any workload of several replicas that the failure of ${blast.simultaneous === 1 ? "one domain" : count(blast.simultaneous, "domain")} takes.`),
+  oneReplicaPart(looked),
   !blast.recover && lacking("What comes back is not on this page."),
   h("div", {class: "levels"}, looked.levels.map((level) => levelCard(step, level))), riskOf(looked.risk));
 }
 
 function levelCard(step, level) {
-  const worst = level.failures.find((failure) => level.radius.domains?.length === failure.domains.length && failure.domains.every((domain) => level.radius.domains.includes(domain)));
+  const radius = radiusOf(level), share = worstShare(level);
+  const worst = level.failures.find((failure) => radius.domains?.length === failure.domains.length && failure.domains.every((domain) => radius.domains.includes(domain)));
   const {recovery} = recoveryOf(step, level.topologyKey, worst);
-  const order = [...level.failures].sort((a, b) => worstShare(b) - worstShare(a) || b.pods - a.pods);
+  const order = [...level.failures].sort((a, b) => share(b) - share(a) || b.pods - a.pods);
   return h("div", {class: "card"},
     h("h4", {}, noun(level.topologyKey), h("small", {}, count(level.domains, "domain"))),
-    level.radius.replicas > 0
-      ? [h("p", {class: "big"}, percent(level.radius.share)), h("p", {}, takes(level.radius), ", with ", failButton(step, level.topologyKey, level.radius.domains))]
+    radius.replicas > 0
+      ? [h("p", {class: "big"}, percent(radius.share)), h("p", {}, takes(radius), ", with ", failButton(step, level.topologyKey, radius.domains))]
       : [h("p", {class: "big"}, "0%"), h("p", {}, "No failure takes a pod of a workload.")],
     sharesChart(level),
     recovery?.lost > 0 && [h("p", {class: "hint"}, "After the worst:"), fates(recovery.recovered?.length ?? 0, recovery.stranded?.length ?? 0, recovery.notReplaced?.length ?? 0),
-      h("p", {class: "hint"}, `One more takes up to ${percent(recovery.after.share)}.`)],
+      h("p", {class: "hint"}, `One more takes up to ${percent((recovery.afterReplicated ?? recovery.after).share)}.`)],
     level.search && h("p", {class: "hint"}, level.search),
     level.unlabelled && h("p", {class: "hint"}, `In no ${noun(level.topologyKey)}: ${firsts(level.unlabelled, 3)}`),
     order.length > 0 && h("details", {}, h("summary", {}, `All failures (${number(order.length)})`), manyRows(`Failures of each ${noun(level.topologyKey)}`,
@@ -150,15 +163,20 @@ function levelCard(step, level) {
         const came = recoveryOf(step, level.topologyKey, failure).recovery;
         const figures = came ? [came.recovered, came.stranded, came.notReplaced].map((pods) => number(pods?.length ?? 0)) : ["–", "–", "–"];
         return h("tr", {}, h("td", {}, failButton(step, level.topologyKey, failure.domains)), h("td", {class: "number"}, number(failure.pods)),
-          h("td", {}, radiusBar(worstShare(failure))), figures.map((text) => h("td", {class: "number"}, text)));
+          h("td", {}, radiusBar(share(failure))), figures.map((text) => h("td", {class: "number"}, text)));
       })));
 }
 
-const worstShare = (failure) => failure.workloads?.length ? failure.workloads[0].lost / failure.workloads[0].replicas : 0;
+// worstShare says for failures of the level which is the largest share that each takes, of the workloads of its radius.
+const worstShare = (level) => (failure) => {
+  const worst = failure.workloads?.find((loss) => loss.replicas > 1 || !(level.replicated?.replicas > 0)); // they are sorted by it
+  return worst ? worst.lost / worst.replicas : 0;
+};
 
 // sharesChart draws each failure as a column as high as the largest share that it takes, the worst first.
 function sharesChart(level) {
-  const shares = (level.shares ?? level.failures.map((failure) => ({share: worstShare(failure), failures: 1}))).toSorted((a, b) => b.share - a.share);
+  const share = worstShare(level);
+  const shares = level.failures.map((failure) => ({share: share(failure), failures: 1})).toSorted((a, b) => b.share - a.share);
   const total = shares.reduce((sum, share) => sum + share.failures, 0);
   if (total < 2) return null;
   const each = total <= 16, width = each ? 15 * total : 240, height = 40, top = 10;
@@ -195,7 +213,8 @@ function radiusOverSteps() {
   return section("over", "Blast radius, step by step", table("Blast radius by step and level", ["Step", ...keys.map(noun)],
     blast.steps.map((looked) => h("tr", {"data-step": looked.name}, h("th", {scope: "row"}, stepLink(looked.name)), keys.map((key) => {
       const level = looked.levels.find((of) => of.topologyKey === key);
-      return h("td", {title: level?.radius.replicas > 0 ? takes(level.radius) : undefined}, level ? radiusBar(level.radius.share) : "–");
+      const radius = level && radiusOf(level);
+      return h("td", {title: radius?.replicas > 0 ? takes(radius) : undefined}, radius ? radiusBar(radius.share) : "–");
     })))));
 }
 
