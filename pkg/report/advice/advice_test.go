@@ -222,3 +222,23 @@ func TestShellWord(t *testing.T) {
 		}
 	}
 }
+
+// Pods of others that are Pending in any case are no reason for or against a rule of the workload.
+func TestPendingOfOthers(t *testing.T) {
+	r := &Report{Workload: "deployment/web", Candidates: []Candidate{
+		{Candidate: advice.Candidate{Name: "soft zone", Patch: json.RawMessage(`{}`), Found: whatif.Found{Metrics: counted(3, 0.5)}, Trials: &advice.CandidateTrials{N: 5, Seed: 1, SomePending: 5, WorstPending: 3}}},
+		{Candidate: advice.Candidate{Name: "hard zone", Patch: json.RawMessage(`{}`), Found: whatif.Found{Metrics: counted(4, 0.5)}, Trials: &advice.CandidateTrials{N: 5, Seed: 1, SomePending: 5, WorstPending: 4}}},
+		{Candidate: advice.Candidate{Name: advice.AsItIs, Found: whatif.Found{Metrics: counted(3, 0.5)}, Trials: &advice.CandidateTrials{N: 5, Seed: 1, SomePending: 5, WorstPending: 3}}},
+	}}
+	for i, want := range []bool{false, true, false} {
+		var said []string
+		for _, line := range r.unsolved(&r.Candidates[i]) {
+			if strings.Contains(line, "Pending") {
+				said = append(said, line)
+			}
+		}
+		if (len(said) == 2) != want || (len(said) == 0) == want {
+			t.Errorf("%s: %q", r.Candidates[i].Name, said)
+		}
+	}
+}

@@ -29,9 +29,12 @@ func New(a *advice.Advice, again Again, top int, version string) *Report {
 		if c.Changed() {
 			c.Apply = r.apply(ShellWord(string(c.Patch)))
 		}
-		c.Costs, c.Unsolved = r.costs(&c), r.unsolved(&c)
+		c.Costs = r.costs(&c)
 		c.Commands = r.commands(&c, func(words string) string { return ShellWord(words + string(c.Patch)) })
 		r.Candidates = append(r.Candidates, c)
+	}
+	for i := range r.Candidates { // once it is known how things are now
+		r.Candidates[i].Unsolved = r.unsolved(&r.Candidates[i])
 	}
 	r.Advice = r.verdict()
 	return r

@@ -28,11 +28,19 @@ func (r *Report) costs(c *Candidate) []string {
 	return all
 }
 
+// pendingNow is how many pods are Pending with the rules as they are.
+func (r *Report) pendingNow() int {
+	if now := r.now(); now != nil {
+		return now.Pending
+	}
+	return 0
+}
+
 // unsolved are what the candidate does not solve.
 func (r *Report) unsolved(c *Candidate) []string {
 	var all []string
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	if c.Pending > 0 {
+	if c.OwnPending > 0 || c.Pending > r.pendingNow() { // else they are those of others, which no rule of the workload changes
 		line := fmt.Sprintf("%s Pending, %d of them of %s", words.Is(c.Pending, "pod"), c.OwnPending, r.Workload)
 		if c.Why != "" {
 			line += ": " + c.Why
@@ -98,7 +106,7 @@ func (r *Report) afterRollout(c *Candidate, say func(string, ...any)) {
 // trials are what random ties do to it, with the number of runs, the seeds and the interval.
 func (r *Report) trials(c *Candidate, say func(string, ...any)) {
 	t := c.Trials
-	if t.SomePending > 0 {
+	if t.SomePending > 0 && (c.OwnPending > 0 || t.WorstPending > r.pendingNow()) {
 		say("with random ties a pod is Pending in %d of %d runs (95%% interval %s to %s, seeds %d to %d)",
 			t.SomePending, t.N, text.Percent(t.Low), text.Percent(t.High), t.Seed, t.Seed+uint64(t.N)-1)
 	}
