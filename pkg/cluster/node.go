@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	nodeutil "k8s.io/component-helpers/node/util"
 	"k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/kubernetes/pkg/util/taints"
 )
 
@@ -17,6 +18,12 @@ func Repels(node *v1.Node, pod *v1.Pod) bool {
 		return taint.Effect != v1.TaintEffectPreferNoSchedule
 	}, false)
 	return repels
+}
+
+// Attracts reports whether the pod's node selector and required node affinity match the node. A rule that cannot be read matches nothing.
+func Attracts(node *v1.Node, pod *v1.Pod) bool {
+	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+	return err == nil && match
 }
 
 // Answers reports whether the node's kubelet is working, as far as the API server knows: a kubelet that no longer reports cannot end pods.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/topology"
@@ -40,7 +39,7 @@ func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
 		if !known {
 			takes = make([]bool, len(of))
 			for d := range of {
-				takes[d] = slices.ContainsFunc(of[d].Nodes, func(node *v1.Node) bool { return admits(node, w.sample) })
+				takes[d] = slices.ContainsFunc(of[d].Nodes, func(node *v1.Node) bool { return !cluster.Repels(node, w.sample) && cluster.Attracts(node, w.sample) })
 			}
 			open[key] = takes
 		}
@@ -66,14 +65,4 @@ func asked(pod *v1.Pod) string {
 		panic(err) // these types can always be encoded
 	}
 	return string(key)
-}
-
-// admits reports whether the node's taints and the pod's node selector and required node affinity let the pod be there. A rule that cannot
-// be read matches nothing.
-func admits(node *v1.Node, pod *v1.Pod) bool {
-	if cluster.Repels(node, pod) {
-		return false
-	}
-	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
-	return match && err == nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/words"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -127,7 +128,7 @@ func unusableDomains(l *look, s *subject) []Finding {
 		domains, _ := topology.Domains(l.counted(&t), t.TopologyKey)
 		var dead []string
 		for _, domain := range domains {
-			if !slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return !repels(node, s.pod) && attracts(node, s.pod) }) {
+			if !slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return !repels(node, s.pod) && cluster.Attracts(node, s.pod) }) {
 				dead = append(dead, domain.Value)
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -166,7 +165,7 @@ func (l *look) others(s *subject) []*subject {
 
 // takes returns the nodes that a pod of the subject may run on, as far as taints, node selector and node affinity go.
 func (l *look) takes(s *subject) []*v1.Node {
-	return slices.DeleteFunc(slices.Clone(l.nodes), func(node *v1.Node) bool { return repels(node, s.pod) || !attracts(node, s.pod) })
+	return slices.DeleteFunc(slices.Clone(l.nodes), func(node *v1.Node) bool { return repels(node, s.pod) || !cluster.Attracts(node, s.pod) })
 }
 
 // repels reports whether the node is cordoned, or has a taint that keeps the pod away.
@@ -176,12 +175,6 @@ func repels(node *v1.Node, pod *v1.Pod) bool {
 	}
 	taints := append(slices.Clone(node.Spec.Taints), v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})
 	return cluster.Repels(&v1.Node{Spec: v1.NodeSpec{Taints: taints}}, pod)
-}
-
-// attracts reports whether the pod's node selector and required node affinity match the node.
-func attracts(node *v1.Node, pod *v1.Pod) bool {
-	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
-	return err == nil && match
 }
 
 // domainsOf returns the number of domains of the nodes.
