@@ -137,37 +137,36 @@ func beginning(with string, all []string) []string {
 
 // namesOf returns the names of the objects of a kind, in any namespace if none is given.
 func namesOf(s *scenario.Scenario, namespace, kind string) []string {
-	var names []string
-	for _, obj := range s.Objects() {
-		if cluster.KindOf(obj) == kind && (namespace == "" || obj.GetNamespace() == namespace) {
-			names = append(names, obj.GetName())
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return ofObjects(s, func(obj cluster.Object) (string, bool) {
+		return obj.GetName(), cluster.KindOf(obj) == kind && (namespace == "" || obj.GetNamespace() == namespace)
+	})
 }
 
 // workloadsOf returns the workloads as flags take them.
 func workloadsOf(s *scenario.Scenario) []string {
-	var names []string
-	for _, obj := range s.Objects() {
-		if ref := cluster.RefTo(obj); slices.Contains(scenario.Replicated, ref.Kind) {
-			names = append(names, ref.Qualified())
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return ofObjects(s, func(obj cluster.Object) (string, bool) {
+		ref := cluster.RefTo(obj)
+		return ref.Qualified(), slices.Contains(scenario.Replicated, ref.Kind)
+	})
 }
 
 func namespacesOf(s *scenario.Scenario) []string {
-	var names []string
+	return ofObjects(s, func(obj cluster.Object) (string, bool) {
+		spec, _ := cluster.PodSpec(obj)
+		return obj.GetNamespace(), spec != nil
+	})
+}
+
+// ofObjects returns what some of the objects are to be completed as, sorted, each once.
+func ofObjects(s *scenario.Scenario, as func(cluster.Object) (text string, wanted bool)) []string {
+	var all []string
 	for _, obj := range s.Objects() {
-		if spec, _ := cluster.PodSpec(obj); spec != nil {
-			names = append(names, obj.GetNamespace())
+		if text, wanted := as(obj); wanted {
+			all = append(all, text)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // levelsOf returns the levels of the nodes, those with a short name by it.
