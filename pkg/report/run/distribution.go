@@ -26,7 +26,7 @@ func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	}
 	shown := workloads
 	if !listed && len(shown) > maxWorkloads {
-		shown = shown[:max(maxWorkloads, min(text.MaxDetails, slices.IndexFunc(shown, Workload.complete)))]
+		shown = shown[:maxWorkloads]
 	}
 	t.table(s, t.levels(s, shown, listed), shown, listed)
 	switch rest := workloads[len(shown):]; {
