@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/words"
-
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // labelMissing finds topology keys that are missing on nodes that accept the pods.
