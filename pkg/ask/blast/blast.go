@@ -88,7 +88,10 @@ type Excess struct {
 }
 
 // Share is the fraction of the workload that a better placement would have kept, between 0 and 1.
-func (e Excess) Share() float64 { return float64(e.Lost-e.Even) / float64(e.Replicas) }
+func (e Excess) Share() float64 { return beyond(e.Lost, e.Even, e.Replicas) }
+
+// beyond is the share of the replicas that is lost beyond an even spread; below 0 where that would lose more.
+func beyond(lost, even, replicas int) float64 { return float64(lost-even) / float64(replicas) }
 
 // Failure is the loss of one domain, or of several at once.
 type Failure struct {

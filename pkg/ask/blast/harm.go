@@ -40,7 +40,7 @@ func (h *Harm) Add(loss Loss) {
 		h.Whole++
 	}
 	h.Share = max(h.Share, loss.Share())
-	h.Excess = max(h.Excess, float64(loss.Lost-loss.Even)/float64(loss.Replicas))
+	h.Excess = max(h.Excess, beyond(loss.Lost, loss.Even, loss.Replicas))
 }
 
 // harm is that of the failure before anything comes back.

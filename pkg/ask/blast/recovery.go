@@ -72,10 +72,16 @@ type job struct {
 
 // run lets the world recover from the first of the job's failures, which stands for the others.
 func (j *job) run(ctx context.Context, world *simulation.World, state *cluster.State, opts Options) (err error) {
-	if j.recovery, err = recovery(ctx, world, state, j.failures[0], opts); err != nil {
-		return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err)
+	j.recovery, err = recovery(ctx, world, state, j.failures[0], opts)
+	return j.wrapped(err)
+}
+
+// wrapped says of an error, if any, from which loss it comes.
+func (j *job) wrapped(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err)
 }
 
 // lookAhead adds to the recovery what would happen next: once the pods that stay Terminating are gone, and after a second failure.
@@ -83,7 +89,7 @@ func (j *job) lookAhead(ctx context.Context, world *simulation.World, opts Optio
 	r := j.recovery
 	if len(r.Stranded) > 0 && len(r.ending) > 0 {
 		if r.Waiting, err = waiting(ctx, world, r.State.Without(r.ending...), r.Stranded); err != nil {
-			return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err)
+			return j.wrapped(err)
 		}
 	}
 	if domains, _ := topology.Domains(r.State.Nodes, j.level.TopologyKey); len(domains) > 0 {

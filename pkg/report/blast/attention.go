@@ -23,7 +23,7 @@ func (t *writer) looked(step *Step) []failed {
 	var all []failed
 	for j := range step.Levels {
 		l := &step.Levels[j]
-		if t.report.whole(l) && !t.report.onlyWhole() && !t.All {
+		if t.report.secondary(l) && !t.All {
 			continue
 		}
 		for _, f := range t.shown(l) {

@@ -166,7 +166,7 @@ func (t *writer) step(i int) {
 }
 
 func (t *writer) level(level *Level, name string) {
-	if t.report.whole(level) && !t.report.onlyWhole() && !t.All && len(level.Failures) > 0 {
+	if t.report.secondary(level) && !t.All && len(level.Failures) > 0 {
 		t.whole(level, name)
 		return
 	}

@@ -26,7 +26,7 @@ func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
 		step := &r.Steps[i]
 		for j := range step.Levels {
 			l := &step.Levels[j]
-			if r.whole(l) && !r.onlyWhole() {
+			if r.secondary(l) {
 				continue
 			}
 			for k := range l.Failures {
@@ -40,8 +40,13 @@ func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
 	return found
 }
 
+func moreHarm(a, b blast.Harm) bool { return a.Compare(b) < 0 }
+
 // whole reports whether each failure of the level takes every node.
 func (r *Report) whole(l *Level) bool { return l.Domains <= r.Simultaneous && len(l.Unlabelled) == 0 }
+
+// secondary reports whether the level's failures take every node, while those of another level do not.
+func (r *Report) secondary(l *Level) bool { return r.whole(l) && !r.onlyWhole() }
 
 func (r *Report) onlyWhole() bool {
 	for i := range r.Steps {
@@ -68,7 +73,7 @@ func (l *Level) harm(f *Failure) blast.Harm {
 
 // verdict says what the worst of all failures does.
 func (r *Report) verdict() text.Cell {
-	w := r.worst(func(a, b blast.Harm) bool { return a.Compare(b) < 0 })
+	w := r.worst(moreHarm)
 	if w == nil {
 		return text.Bold.Cell("No failures")
 	}
@@ -110,7 +115,7 @@ func (r *Report) verdict() text.Cell {
 // others say where most whole workloads go, and where most pods are stranded, if that is not with the worst of all failures.
 func (r *Report) others() []string {
 	var lines []string
-	first := r.worst(func(a, b blast.Harm) bool { return a.Compare(b) < 0 })
+	first := r.worst(moreHarm)
 	if first == nil {
 		return nil
 	}
