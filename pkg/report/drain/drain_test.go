@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
@@ -113,7 +114,7 @@ func TestDrainMarkdownIsBounded(t *testing.T) {
 
 // What is written comes back as it was, and is taken for no other report.
 func TestDrainRoundTrip(t *testing.T) {
-	want := report.Complete(aDrain())
+	want := aDrain()
 	for _, format := range []string{"json", "yaml"} {
 		var out bytes.Buffer
 		if err := Formats.Write(&out, want, format, report.Options{}); err != nil {
@@ -123,7 +124,7 @@ func TestDrainRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", format, err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
 		if _, err := report.Decode[Report]("r", out.Bytes(), "Report"); err == nil || !strings.Contains(err.Error(), "give a report of apiVersion faultline/v1alpha1 and kind Report") {

@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"io"
+
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
@@ -14,5 +16,5 @@ var Formats = report.Formats[Report]{
 	}),
 	report.JSON[Report](),
 	report.YAML[Report](),
-	report.Encoded("html", func(r *Report) ([]byte, error) { return r.Page().HTML() }),
+	report.Streamed("html", func(w io.Writer, r *Report) error { return r.Page().WriteHTML(w) }),
 }

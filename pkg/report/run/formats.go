@@ -1,6 +1,7 @@
 package run
 
 import (
+	"io"
 	"slices"
 
 	"github.com/faultline/faultline/pkg/report"
@@ -16,7 +17,7 @@ var Formats = report.Formats[Report]{
 	report.JSON[Report](),
 	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
-	report.Encoded("html", func(r *Report) ([]byte, error) { return r.Page().HTML() }),
+	report.Streamed("html", func(w io.Writer, r *Report) error { return r.Page().WriteHTML(w) }),
 	report.Encoded("csv", podsCSV),
 	report.Encoded("junit", expectationsJUnit),
 	report.Encoded("sarif", func(r *Report) ([]byte, error) { return sarif.Findings(r.Head, r.Findings()) }),

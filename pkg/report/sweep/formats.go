@@ -16,7 +16,7 @@ var Formats = report.Formats[Report]{
 	report.JSON[Report](),
 	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
-	report.Encoded("html", htmlPage),
+	report.Streamed("html", htmlPage),
 	report.Encoded("csv", figuresCSV),
 	chart.SVG(drawing),
 	chart.PNG(drawing),

@@ -1,6 +1,8 @@
 package sweep
 
 import (
+	"io"
+
 	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
@@ -9,10 +11,10 @@ import (
 const maxPageRows = 2000
 
 // htmlPage is a page of the verdict, the chart, and a table of the points.
-func htmlPage(r *Report) ([]byte, error) {
+func htmlPage(w io.Writer, r *Report) error {
 	picture, err := drawing(r).Draw("svg")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	shown, rest := r.shown(len(r.Points) <= maxPageRows)
 	var table [][]string
@@ -26,5 +28,5 @@ func htmlPage(r *Report) ([]byte, error) {
 	figure := page.Figure{
 		Head: r.Head, Name: "Faultline sweep", Verdict: r.verdict(), SVG: picture, About: text.Clean(r.about()), Rest: rest, Table: table, Texts: 1 + len(r.Parameters),
 	}
-	return figure.HTML()
+	return figure.WriteHTML(w)
 }

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/base64"
+	"io"
 
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -20,10 +22,11 @@ type Figure struct {
 	Texts       int
 }
 
-// HTML is the page.
-func (f *Figure) HTML() ([]byte, error) {
+// WriteHTML writes the page.
+func (f *Figure) WriteHTML(w io.Writer) error {
 	title := cmp.Or(f.Head.Scenario, f.Name)
-	var m markup
+	out := bufio.NewWriter(w)
+	m := markup{report.Escaper(out)}
 	m.head(f.Head, title, "")
 	m.add("<header class=\"head\">\n<div class=\"bar\">%v</div>\n", brand)
 	m.about(f.Head, title, f.Verdict, "open")
@@ -49,11 +52,11 @@ func (f *Figure) HTML() ([]byte, error) {
 </body>
 </html>
 `, f.Head.Scheduler.Version, f.Head.Version)
-	return report.Escape([]byte(m.String())), nil
+	return out.Flush()
 }
 
 // row writes the cells of a row, the first texts of which are words, the others numbers.
-func (m *markup) row(element, attribute raw, cells []string, texts int) {
+func (m markup) row(element, attribute raw, cells []string, texts int) {
 	m.add("<tr>")
 	for i, cell := range cells {
 		number := raw("")

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"html"
+	"io"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,13 +14,13 @@ import (
 
 // markup is HTML in the making. html/template would do as well, but a program that runs templates keeps every method of every type,
 // since a template could name it: 40 MB of this one.
-type markup struct{ strings.Builder }
+type markup struct{ io.Writer }
 
 // raw is the page's own text, which stands in it as it is.
 type raw string
 
 // add writes the format with its values, each %v for text between tags or in a quoted attribute.
-func (m *markup) add(format string, values ...any) {
+func (m markup) add(format string, values ...any) {
 	for i, value := range values {
 		if own, ok := value.(raw); ok {
 			values[i] = string(own)
@@ -31,7 +32,7 @@ func (m *markup) add(format string, values ...any) {
 }
 
 // head begins a page. It allows the page its style and pictures in itself, and what else is given.
-func (m *markup) head(h report.Head, title, allowed string) {
+func (m markup) head(h report.Head, title, allowed string) {
 	policy := fmt.Sprintf("default-src 'none'; style-src %s; %simg-src data:; base-uri 'none'; form-action 'none'", sourceHash(pageStyle), allowed)
 	m.add(`<!DOCTYPE html>
 <html lang="en">
@@ -59,7 +60,7 @@ var signs = map[string]raw{
 }
 
 // about says which scenario the page is of, and how it went.
-func (m *markup) about(h report.Head, title, verdict, outcome string) {
+func (m markup) about(h report.Head, title, verdict, outcome string) {
 	m.add("<h1>%v</h1>\n", title)
 	if h.Description != "" {
 		m.add("<p class=\"lead\">%v</p>\n", h.Description)
@@ -90,4 +91,4 @@ func (m *markup) about(h report.Head, title, verdict, outcome string) {
 	m.add("</dl>\n")
 }
 
-func (m *markup) fact(name, value string) { m.add("<div><dt>%v</dt><dd>%v</dd></div>\n", name, value) }
+func (m markup) fact(name, value string) { m.add("<div><dt>%v</dt><dd>%v</dd></div>\n", name, value) }

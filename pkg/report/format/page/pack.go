@@ -1,10 +1,15 @@
 package page
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
 	"strconv"
 	"strings"
+
+	gojson "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // pack writes a model as JSON in which whatever occurs more than once stands once: pods that no step moves, nodes, topologies,
@@ -21,32 +26,39 @@ import (
 //	[-2]                             an object without keys
 //
 // It holds none of <, >, &, U+2028 and U+2029, so that it can stand in a script element; unpack in assets/data.js reads it.
-func pack(model any) ([]byte, error) {
-	data, err := json.Marshal(model) // escapes those characters
-	if err != nil {
-		return nil, err
-	}
-	p := packer{decoder: json.NewDecoder(bytes.NewReader(data)), ids: map[string]int{}, shapeIDs: map[string]int{}}
+func pack(w io.Writer, model any) error {
+	from, to := io.Pipe()
+	defer from.Close()
+	go func() {
+		out := bufio.NewWriterSize(to, 64<<10)
+		err := gojson.MarshalWrite(out, model, jsonv1.DefaultOptionsV1()) // escapes those characters
+		to.CloseWithError(errors.Join(err, out.Flush()))
+	}()
+	p := packer{w: w, decoder: json.NewDecoder(from), ids: map[string]int{}, shapeIDs: map[string]int{}}
 	p.decoder.UseNumber()
 	root, err := p.read()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	written := p.write(root)
-	var out bytes.Buffer
-	out.WriteString("{\"shapes\":[\n" + strings.Join(p.shapes, ",\n") + "\n],\"shared\":[\n")
-	out.WriteString(strings.Join(p.shared, ",\n") + "\n],\"root\":\n" + written + "\n}")
-	return out.Bytes(), nil
+	p.ids, p.shapeIDs = nil, nil
+	p.print("{\"shapes\":[\n" + strings.Join(p.shapes, ",\n") + "\n],\"shared\":[\n")
+	p.share(root)
+	p.print("\n],\"root\":\n")
+	p.write(root)
+	p.print("\n}")
+	return p.err
 }
 
 // packer finds equal values: every value that differs from all others has a number.
 type packer struct {
+	w        io.Writer
+	err      error // the first of w's
 	decoder  *json.Decoder
 	values   []packed
 	ids      map[string]int // by content
 	shapes   []string
 	shapeIDs map[string]int
-	shared   []string
+	places   int // in shared that are taken
 }
 
 // packed is a value: text, or what begins an array or object and the numbers of the values in it.
@@ -56,7 +68,7 @@ type packed struct {
 	compound bool
 	// uses is the number of different values that it stands in.
 	uses int
-	// place is 1 more than the value's index in shared, or 0 while it is not there.
+	// place is 1 more than the value's index in shared, or 0 while or where it is not there.
 	place int
 }
 
@@ -136,30 +148,56 @@ func (p *packer) number(value packed) int {
 	return id
 }
 
-// write returns the value, or the place where it stands once.
-func (p *packer) write(id int) string {
+// share writes what is shared in the value, before what it stands in, and then the value if it is shared itself.
+func (p *packer) share(id int) {
 	value := &p.values[id]
-	const shortest = 6 // a reference is about as long
-	if value.uses <= 1 || len(value.within) == 0 && len(value.text) <= shortest || !value.compound && value.text[0] != '"' {
-		return p.whole(value)
+	if value.place > 0 {
+		return
 	}
-	if value.place == 0 {
-		whole := p.whole(value)
-		p.shared = append(p.shared, whole)
-		value.place = len(p.shared)
+	for _, within := range value.within {
+		p.share(within)
 	}
-	return "[" + strconv.Itoa(value.place-1) + "]"
+	if !value.shared() {
+		return
+	}
+	if p.places > 0 {
+		p.print(",\n")
+	}
+	p.whole(value)
+	p.places++
+	value.place = p.places
 }
 
-func (p *packer) whole(value *packed) string {
+// shared reports whether a reference, which is about as long as the shortest texts, takes the value's place.
+func (v *packed) shared() bool {
+	const shortest = 6
+	return v.uses > 1 && (len(v.within) > 0 || len(v.text) > shortest) && (v.compound || v.text[0] == '"')
+}
+
+// write writes the value, or the place where it stands once.
+func (p *packer) write(id int) {
+	if value := &p.values[id]; value.place > 0 {
+		p.print("[" + strconv.Itoa(value.place-1) + "]")
+	} else {
+		p.whole(value)
+	}
+}
+
+func (p *packer) whole(value *packed) {
 	if !value.compound {
-		return value.text
+		p.print(value.text)
+		return
 	}
-	var b strings.Builder
-	b.WriteString("[" + value.text)
+	p.print("[" + value.text)
 	for _, id := range value.within {
-		b.WriteString("," + p.write(id))
+		p.print(",")
+		p.write(id)
 	}
-	b.WriteString("]")
-	return b.String()
+	p.print("]")
+}
+
+func (p *packer) print(text string) {
+	if p.err == nil {
+		_, p.err = io.WriteString(p.w, text)
+	}
 }

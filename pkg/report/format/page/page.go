@@ -2,6 +2,7 @@
 package page
 
 import (
+	"bufio"
 	"cmp"
 	"crypto/sha256"
 	"embed"
@@ -51,22 +52,9 @@ type Pod struct{ Namespace, Name, Step, Node, Message string }
 
 // WriteHTML writes the page.
 func (p *Page) WriteHTML(w io.Writer) error {
-	html, err := p.HTML()
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(html)
-	return err
-}
-
-// HTML is the page.
-func (p *Page) HTML() ([]byte, error) {
-	data, err := pack(p.Data)
-	if err != nil {
-		return nil, err
-	}
 	title := cmp.Or(p.Head.Scenario, "Faultline report")
-	var m markup
+	out := bufio.NewWriter(w)
+	m := markup{report.Escaper(out)}
 	m.head(p.Head, title, "script-src "+sourceHash(pageScript)+"; ")
 	m.add(`<a class="skip" href="#report">Skip to the report</a>
 <header class="head">
@@ -89,15 +77,19 @@ func (p *Page) HTML() ([]byte, error) {
 <footer><p>Placed by the plugins of kube-scheduler %v, in memory, by Faultline %v. This page holds its data and loads nothing.</p></footer>
 <p id="live" class="hidden" aria-live="polite"></p>
 <div id="tip" role="presentation" hidden></div>
-<script type="application/json" id="data">%v</script>
+<script type="application/json" id="data">`, p.Head.Scheduler.Version, p.Head.Version)
+	if err := pack(m, p.Data); err != nil {
+		return err
+	}
+	m.add(`</script>
 <script>%v</script>
 </body>
 </html>
-`, p.Head.Scheduler.Version, p.Head.Version, raw(data), raw(pageScript))
-	return report.Escape([]byte(m.String())), nil
+`, raw(pageScript))
+	return out.Flush()
 }
 
-func (m *markup) notes(notes []string) {
+func (m markup) notes(notes []string) {
 	if len(notes) == 0 {
 		return
 	}
@@ -108,7 +100,7 @@ func (m *markup) notes(notes []string) {
 	m.add("</ul></details>\n")
 }
 
-func (m *markup) ignored(ignored []report.Ignored) {
+func (m markup) ignored(ignored []report.Ignored) {
 	if len(ignored) == 0 {
 		return
 	}
@@ -121,7 +113,7 @@ func (m *markup) ignored(ignored []report.Ignored) {
 	m.add("</tbody></table></details>\n")
 }
 
-func (m *markup) steps(steps []Step) {
+func (m markup) steps(steps []Step) {
 	if len(steps) == 0 {
 		return
 	}
@@ -141,7 +133,7 @@ func (m *markup) steps(steps []Step) {
 	m.add("</tbody></table>\n")
 }
 
-func (m *markup) pods(pods []Pod) {
+func (m markup) pods(pods []Pod) {
 	if len(pods) == 0 {
 		return
 	}

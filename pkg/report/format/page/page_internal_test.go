@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -54,8 +55,8 @@ func TestPack(t *testing.T) {
 	}
 	for name, model := range models {
 		t.Run(name, func(t *testing.T) {
-			data, err := pack(model)
-			if err != nil {
+			var data bytes.Buffer
+			if err := pack(&data, model); err != nil {
 				t.Fatal(err)
 			}
 			var packed struct {
@@ -63,7 +64,7 @@ func TestPack(t *testing.T) {
 				Shared []any
 				Root   any
 			}
-			if err := json.Unmarshal(data, &packed); err != nil {
+			if err := json.Unmarshal(data.Bytes(), &packed); err != nil {
 				t.Fatal(err)
 			}
 			var value func(any) any
@@ -109,12 +110,12 @@ func TestPack(t *testing.T) {
 // By hand: the object occurs twice and is shared, with the long text that stands in it; the number is not.
 func TestPackShares(t *testing.T) {
 	pod := map[string]any{"name": "a long name", "n": 1}
-	got, err := pack([]any{pod, pod, "a long name"})
-	if err != nil {
+	var got strings.Builder
+	if err := pack(&got, []any{pod, pod, "a long name"}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"shapes":[["n","name"]],"shared":["a long name",[0,1,[0]]],"root":[-1,[1],[1],[0]]}`
-	if diff := cmp.Diff(want, strings.ReplaceAll(string(got), "\n", "")); diff != "" {
+	if diff := cmp.Diff(want, strings.ReplaceAll(got.String(), "\n", "")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -135,15 +136,15 @@ func stored(t *testing.T, file string) any {
 
 // A page may be empty, and a figure may have no rows. The policy allows both their style.
 func TestPagesOfNothing(t *testing.T) {
-	page, err := (&Page{}).HTML()
-	if err != nil || !strings.Contains(string(page), "<title>Faultline report · Faultline</title>") {
-		t.Errorf("%v in\n%.300s", err, page)
+	var page, figure strings.Builder
+	if err := (&Page{}).WriteHTML(&page); err != nil || !strings.Contains(page.String(), "<title>Faultline report · Faultline</title>") {
+		t.Errorf("%v in\n%.300s", err, page.String())
 	}
-	figure, err := (&Figure{Name: "Faultline sweep", Table: [][]string{{"A"}}}).HTML()
-	if err != nil || !strings.Contains(string(figure), "<title>Faultline sweep · Faultline</title>") || strings.Contains(string(figure), "script-src") {
-		t.Errorf("%v in\n%.300s", err, figure)
+	err := (&Figure{Name: "Faultline sweep", Table: [][]string{{"A"}}}).WriteHTML(&figure)
+	if err != nil || !strings.Contains(figure.String(), "<title>Faultline sweep · Faultline</title>") || strings.Contains(figure.String(), "script-src") {
+		t.Errorf("%v in\n%.300s", err, figure.String())
 	}
-	for _, html := range []string{string(page), string(figure)} {
+	for _, html := range []string{page.String(), figure.String()} {
 		if !strings.Contains(strings.ReplaceAll(html, "&#39;", "'"), "style-src "+sourceHash(pageStyle)) || !strings.Contains(html, "<style>"+pageStyle+"</style>") {
 			t.Errorf("the policy refuses the style in\n%.300s", html)
 		}

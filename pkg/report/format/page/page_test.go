@@ -72,11 +72,11 @@ func load(t *testing.T, file string, into any) {
 
 func (r *reports) html(t *testing.T) string {
 	t.Helper()
-	html, err := r.page().HTML()
-	if err != nil {
+	var html strings.Builder
+	if err := r.page().WriteHTML(&html); err != nil {
 		t.Fatal(err)
 	}
-	return string(html)
+	return html.String()
 }
 
 // The golden files hold the page without its style and script, which are files of their own, and without their hashes.
