@@ -8,9 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
-	"k8s.io/kubernetes/pkg/controller/daemon"
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -82,8 +80,9 @@ func (p *pass) newDaemonSetSync(ds *appsv1.DaemonSet, hash string, pods []*v1.Po
 	for _, pods := range d.onNode {
 		slices.SortStableFunc(pods, olderFirst)
 	}
+	should := daemonNodes(ds)
 	for _, node := range p.Nodes {
-		run, stay := daemon.NodeShouldRunDaemonPod(klog.Background(), node, ds)
+		run, stay := should(node)
 		d.shouldRun, d.shouldStay = append(d.shouldRun, run), append(d.shouldStay, stay)
 	}
 	return d

@@ -24,7 +24,7 @@
 //
 // Where upstream exports the arithmetic it is used as it is: the StatefulSet controller is upstream's own, Deployments use
 // deployment/util, ReplicaSets rank their pods with controller.ActivePodsWithRanks and Jobs with controller.ActivePods,
-// DaemonSets ask daemon.NodeShouldRunDaemonPod and daemon.Match. What upstream does not export is written again as small as it can be,
+// DaemonSets ask daemon.Match. What upstream does not export is written again as small as it can be,
 // and links its source.
 //
 // What StatefulSets and DaemonSets were before stands in ControllerRevisions, as in a real cluster. A dump that brings them

@@ -9,8 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/controller/daemon"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 	"k8s.io/utils/ptr"
 
@@ -85,8 +83,9 @@ func CheckPods(s *cluster.State, most int) error {
 
 // daemonPods counts the nodes on which the DaemonSet's pods run.
 func daemonPods(s *cluster.State, ds *appsv1.DaemonSet) (pods int64) {
+	should := daemonNodes(ds)
 	for _, node := range s.Nodes {
-		if run, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), node, ds); run {
+		if run, _ := should(node); run {
 			pods++
 		}
 	}

@@ -11,9 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
-	"k8s.io/kubernetes/pkg/controller/daemon"
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 	"k8s.io/utils/ptr"
@@ -211,9 +209,9 @@ func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep
 }
 
 func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rollout {
-	desired := 0
+	desired, should := 0, daemonNodes(ds)
 	for _, node := range s.Nodes {
-		if run, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), node, ds); run {
+		if run, _ := should(node); run {
 			desired++
 		}
 	}
