@@ -53,22 +53,26 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				return usage(cmd, "%s", err)
 			}
 			bar := newProgress(s.err)
-			bar.unit = "counts"
+			bar.unit = "workloads"
 			defer bar.done()
-			opts.Progress = func(what string, done int) { bar.update(what, done, -1) }
-			answers, err := askcapacity.Find(cmd.Context(), result, asked, opts)
-			if err != nil {
-				return err
+			opts.Progress = bar.update
+			answers, stopped := askcapacity.Find(cmd.Context(), result, asked, opts)
+			if answers == nil {
+				return stopped
 			}
-			safety, err := askcapacity.Safe(cmd.Context(), result, opts)
-			if err != nil {
-				return err
+			var safety []askcapacity.Safety
+			if stopped == nil {
+				bar.unit = "tries"
+				safety, stopped = askcapacity.Safe(cmd.Context(), result, opts)
+			}
+			if stopped != nil && !interrupted(stopped) {
+				return stopped
 			}
 			bar.done()
 			found := capacity.New(result, answers, safety, opts, version)
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return capacity.Formats.Write(w, found, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.register(cmd)

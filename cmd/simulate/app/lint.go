@@ -55,12 +55,11 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 			bar := newProgress(s.err)
 			bar.unit = "workloads"
 			defer bar.done()
-			chosen.Progress = func(done, total int) { bar.update("checks", done, total) }
+			chosen.Progress = bar.update
 			linted, stopped := asklint.Run(cmd.Context(), result, chosen)
 			if linted == nil {
 				return stopped
 			}
-			out.partial = result.Partial
 			bar.done()
 			if in.namespace != "" {
 				linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != in.namespace })

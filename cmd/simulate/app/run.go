@@ -84,7 +84,6 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			} else if err != nil {
 				return err
 			}
-			out.partial = result.Partial
 			shown := result
 			if in.namespace != "" {
 				shown = result.In(in.namespace)

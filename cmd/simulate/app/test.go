@@ -200,7 +200,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 	bar := newProgress(s.err)
 	bar.unit = "scenarios"
 	defer bar.done()
-	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(done int) { bar.update("test", done, len(cases)) })
+	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(last, done int) { bar.update(ready[last].path, done, len(cases)) })
 	for i, one := range ready {
 		if one.Outcome = outcomes[i]; one.Err != nil {
 			one.status = exitFailed

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"strconv"
@@ -52,10 +53,7 @@ they were, from their scheduling until their deletion.`,
 			reader.unit, opts.FS = "MB", reading{reader}
 			defer reader.done()
 			loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, args, nil, opts) })
-			switch {
-			case interrupted(err):
-				return err
-			case err != nil:
+			if err != nil {
 				return asInput(err)
 			}
 			reader.done()
@@ -69,22 +67,25 @@ they were, from their scheduling until their deletion.`,
 			}
 			bar := newProgress(s.err)
 			defer bar.done()
-			result, err := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: func(done, total int) { bar.update("placing again", done, total) }})
-			if errors.Is(err, askverify.ErrNothing) || errors.Is(err, askverify.ErrForeign) {
-				return asInput(err)
+			result, stopped := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: bar.update})
+			if errors.Is(stopped, askverify.ErrNothing) || errors.Is(stopped, askverify.ErrForeign) {
+				return asInput(stopped)
 			}
-			if err != nil {
-				return err
+			if result == nil {
+				return stopped
 			}
 			bar.done()
+			if stopped != nil {
+				asked = nil // which is asked of the whole
+			}
 			found := verify.New(result, asked, version)
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return verify.Formats.Write(w, found, format, opts)
 			})
-			if err == nil && !found.Met() {
+			if err == nil && stopped == nil && !found.Met() {
 				return errUnmet
 			}
-			return err
+			return cmp.Or(err, stopped)
 		},
 	}
 	flags := cmd.Flags()
