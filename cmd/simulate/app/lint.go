@@ -49,7 +49,7 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 			if err != nil {
 				return err
 			}
-			if err := knownNamespace(cmd, result, in.namespace); err != nil {
+			if err := knownNamespace(cmd, "pod", in.namespace, namespacesIn(result)); err != nil {
 				return err
 			}
 			bar := newProgress(s.err)

@@ -72,7 +72,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				fmt.Fprintf(s.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
 					words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
 			}
-			if err := knownNamespace(cmd, result, in.namespace); err != nil {
+			if err := knownNamespace(cmd, "pod", in.namespace, namespacesIn(result)); err != nil {
 				return err
 			}
 			judged, err := judge(cmd, s, result)

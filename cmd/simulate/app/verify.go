@@ -20,7 +20,7 @@ import (
 func newVerify(s streams) *cobra.Command {
 	var opts loader.Options
 	var sources askverify.Sources
-	var least string
+	var least, namespace string
 	var out output
 	cmd := &cobra.Command{
 		Use:   "verify DUMP...",
@@ -57,6 +57,9 @@ they were, from their scheduling until their deletion.`,
 				return asInput(err)
 			}
 			reader.done()
+			if err := knownNamespace(cmd, "pod", namespace, namespacesOf(loaded)); err != nil {
+				return err
+			}
 			// Earlier dumps are admitted as this one is.
 			if err := sched.SetFeatureGates(loaded.Config.FeatureGates()); err != nil {
 				return err
@@ -78,6 +81,9 @@ they were, from their scheduling until their deletion.`,
 			if stopped != nil {
 				asked = nil // which is asked of the whole
 			}
+			if namespace != "" {
+				result = result.In(namespace)
+			}
 			found := verify.New(result, asked, version)
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return verify.Formats.Write(w, found, format, opts)
@@ -89,6 +95,7 @@ they were, from their scheduling until their deletion.`,
 		},
 	}
 	flags := cmd.Flags()
+	flags.StringVarP(&namespace, "namespace", "n", "", "count and show only the pods of this `NAMESPACE`")
 	flags.StringArrayVar(&sources.Events, "events", nil, "`FILE` of the cluster's events, as kubectl get events -A -o json writes it (repeatable)")
 	flags.StringArrayVar(&sources.Audit, "audit", nil, "`FILE` of the API server's audit log, one line per event of audit.k8s.io/v1 (repeatable)")
 	flags.StringArrayVar(&sources.Earlier, "earlier", nil, "`FILE` of an earlier dump of the cluster (repeatable)")

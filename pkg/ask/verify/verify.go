@@ -59,6 +59,8 @@ type Result struct {
 	Skipped []Skipped
 	// Partial says how far a verification came that was interrupted; "" for a whole one.
 	Partial string
+	// Namespace is the only one whose pods the result has; "" for all.
+	Namespace string
 }
 
 // Placement is a pod of the dump that was scheduled again.
@@ -138,6 +140,23 @@ func (r *Result) Choices() (explained, choices int) {
 		}
 	}
 	return explained, choices
+}
+
+// In returns the result with the pods of one namespace alone.
+func (r *Result) In(namespace string) *Result {
+	in := *r
+	in.Namespace, in.Skipped = namespace, nil
+	other := func(pod *v1.Pod) bool { return pod.Namespace != namespace }
+	in.Placements = slices.DeleteFunc(slices.Clone(r.Placements), func(p Placement) bool { return other(p.Pod) })
+	in.Pending = slices.DeleteFunc(slices.Clone(r.Pending), func(p Pending) bool { return other(p.Pod) })
+	in.Assumed = slices.DeleteFunc(slices.Clone(r.Assumed), func(a Assumed) bool { return a.Workload.Namespace != namespace })
+	for _, s := range r.Skipped {
+		s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(name types.NamespacedName) bool { return name.Namespace != namespace })
+		if len(s.Pods) > 0 {
+			in.Skipped = append(in.Skipped, s)
+		}
+	}
+	return &in
 }
 
 // ErrNothing means that no pod in the dump can be scheduled again.
@@ -242,7 +261,7 @@ func (r *replay) replay() error {
 	var bound []*life
 	ends := 0
 	for _, group := range groups(r.past.lives) {
-		r.progress(group[0].pod)
+		r.progress(group[0].name)
 		search := &search{replay: r, spare: maxSpare, failed: map[string]bool{}}
 		found, err := search.arrange(bound, group, ends)
 		if found == nil && err == nil {
@@ -263,9 +282,9 @@ func (r *replay) replay() error {
 	return nil
 }
 
-func (r *replay) progress(pod *v1.Pod) {
+func (r *replay) progress(pod types.NamespacedName) {
 	if r.opts.Progress != nil {
-		r.opts.Progress(cluster.NameOf(pod).String(), r.done, r.total)
+		r.opts.Progress(pod.String(), r.done, r.total)
 	}
 }
 
@@ -279,7 +298,7 @@ func (r *replay) pending() error {
 		if !slices.Contains(r.Scenario.Config.SchedulerNames(), pod.Spec.SchedulerName) {
 			continue // order has counted it
 		}
-		r.progress(pod)
+		r.progress(cluster.NameOf(pod))
 		result, err := engine.Place(r.ctx, r.State, []*v1.Pod{pod})
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()

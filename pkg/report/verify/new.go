@@ -14,7 +14,7 @@ import (
 func New(result *verify.Result, minAgreement *float64, version string) *Report {
 	r := &Report{
 		Head:       report.NewHead(&simulation.Result{Scenario: result.Scenario, Initial: result.State, Notes: result.Notes, Partial: result.Partial}, Kind, version),
-		Placements: len(result.Placements), With: result.With, MinAgreement: minAgreement,
+		Namespace: result.Namespace, Placements: len(result.Placements), With: result.With, MinAgreement: minAgreement,
 	}
 	r.Explained, r.Choices = result.Choices()
 	r.Only = r.Placements - r.Choices
