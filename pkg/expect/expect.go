@@ -37,7 +37,7 @@ func (e Expectation) String() string { return fmt.Sprintf("want %s, got %s", e.W
 // Judge returns the judged expectations of each step: the step's own before those that the scenario has of every step, and what is
 // seen at once before failures and findings. Progress, if set, is called after each recovery from a step's failures with how many
 // are done, and of how many.
-func Judge(ctx context.Context, result *simulation.Result, progress func(step string, done, total int)) ([][]Expectation, error) {
+func Judge(ctx context.Context, result *simulation.Result, progress func(what string, done, total int)) ([][]Expectation, error) {
 	judged := make([][]Expectation, len(result.Steps))
 	for i, spec := range simulation.StepsOf(result.Scenario)[:len(result.Steps)] {
 		step := &result.Steps[i]

@@ -21,7 +21,7 @@ import (
 type failures struct {
 	scenario *scenario.Scenario
 	step     *simulation.Step
-	progress func(step string, done, total int)
+	progress func(what string, done, total int)
 	known    map[failureSet]*analyzed
 }
 
@@ -98,9 +98,11 @@ func (f *failures) analyze(ctx context.Context, set failureSet, recover bool) (*
 		f.known[set] = found
 	}
 	if recover && !found.recovered {
-		var progress func(done, total int)
+		var progress func(domains string, done, total int)
 		if f.progress != nil {
-			progress = func(done, total int) { f.progress(f.step.Name, done, total) }
+			progress = func(domains string, done, total int) {
+				f.progress("loss of "+domains+" after "+f.step.Name, done, total)
+			}
 		}
 		if err := blast.Recover(ctx, state, f.scenario.Config, f.scenario.Ties, found.analysis, found.opts, progress); err != nil {
 			return nil, err

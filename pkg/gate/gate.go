@@ -41,17 +41,18 @@ func (o *Outcome) Counts() (all, unmet int) {
 }
 
 // Test runs and judges the cases, on all cores. Outcomes are in the order of the cases. Now is a clock, which may be called from several
-// goroutines. Done, if set, is called after each with how many are done; it is never called twice at a time.
+// goroutines. Progress, if set, is called before and after each, with the case that was begun last and how many are done; it is never called
+// twice at a time.
 //
 // Feature gates are the process's: cases that switch the same gates run side by side, and different sets one after the other, in
 // the order in which they first occur.
-func Test(ctx context.Context, cases []Case, now func() time.Time, done func(n int)) []Outcome {
+func Test(ctx context.Context, cases []Case, now func() time.Time, progress func(last, done int)) []Outcome {
 	outcomes := make([]Outcome, len(cases))
 	finished := 0
 	for _, group := range byGates(cases) {
 		opts := parallel.Options{}
-		if done != nil {
-			opts.Done = func(n int) { done(finished + n) }
+		if progress != nil {
+			opts.Progress = func(last, done int) { progress(group[last], finished+done) }
 		}
 		err := parallel.Each(ctx, len(group), opts, func(ctx context.Context, _, i int) error {
 			start := now()

@@ -44,11 +44,15 @@ func TestTest(t *testing.T) {
 	if diff := cmp.Diff([][]int{{0, 2, 4}, {1, 3}}, byGates(cases)); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
-	var done []int
+	var done, begun []int
 	var seconds atomic.Int64 // of a clock that goes on by one whenever somebody looks at it
 	now := func() time.Time { return time.Unix(seconds.Add(1), 0) }
-	outcomes := Test(context.Background(), cases, now, func(n int) { done = append(done, n) })
-	if diff := cmp.Diff([]int{1, 2, 3, 4, 5}, done); diff != "" {
+	outcomes := Test(context.Background(), cases, now, func(last, n int) { begun, done = append(begun, last), append(done, n) })
+	slices.Sort(begun)
+	if diff := cmp.Diff([]int{0, 1, 2, 3, 4}, slices.Compact(begun)); diff != "" {
+		t.Errorf("begun (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5}, slices.Compact(done)); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
 	}
 	var got [][2]int

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -12,15 +13,23 @@ import (
 	"github.com/faultline/faultline/pkg/parallel"
 )
 
-// Every piece is done once, by a worker that does nothing else meanwhile, and each is counted.
+// Every piece is done once, by a worker that does nothing else meanwhile, and each is named when it is begun and counted when it is done.
 func TestEach(t *testing.T) {
 	for _, opts := range []parallel.Options{{}, {Workers: 1}, {Workers: 3}, {Workers: 100}, {Workers: 3, Block: 7}, {Workers: 2, Block: 1000}} {
 		const n = 100
-		var counted, want []int
+		var begun, counted, want []int
 		for i := range n {
-			want = append(want, i+1)
+			want = append(want, i)
 		}
-		opts.Done = func(n int) { counted = append(counted, n) }
+		finished := 0
+		opts.Progress = func(last, done int) {
+			if done == finished {
+				begun = append(begun, last)
+			} else {
+				counted = append(counted, done-1)
+			}
+			finished = done
+		}
 		times := make([]atomic.Int32, n)
 		busy := make([]atomic.Int32, opts.Count(n))
 		err := parallel.Each(t.Context(), n, opts, func(_ context.Context, worker, i int) error {
@@ -41,6 +50,10 @@ func TestEach(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, counted); diff != "" {
 			t.Errorf("%+v: counted (-want +got):\n%s", opts, diff)
+		}
+		slices.Sort(begun)
+		if diff := cmp.Diff(want, begun); diff != "" {
+			t.Errorf("%+v: begun (-want +got):\n%s", opts, diff)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -47,13 +48,19 @@ func (f Formats[R]) Names() []string {
 	return names
 }
 
-// Write writes the report in the format of that name. An unknown format is an error that lists the known ones; any other error is
+// Write writes the report in the format of that name; what people read begins with how far the command came if it was interrupted. An unknown format is an error that lists the known ones; any other error is
 // the renderer's or the writer's.
 func (f Formats[R]) Write(w io.Writer, r *R, name string, opts Options) error {
 	for i := range f {
-		if f[i].name == name {
-			return f[i].write(w, r, opts)
+		if f[i].name != name {
+			continue
 		}
+		if of, ok := any(r).(interface{ partial() string }); ok && of.partial() != "" && slices.Contains([]string{"text", "wide", "markdown"}, name) {
+			if _, err := fmt.Fprintf(w, "Partial: %s\n\n", of.partial()); err != nil {
+				return err
+			}
+		}
+		return f[i].write(w, r, opts)
 	}
 	return fmt.Errorf("unknown output format %q; use one of %s", name, strings.Join(f.Names(), ", "))
 }

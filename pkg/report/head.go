@@ -43,6 +43,8 @@ type Head struct {
 	Partial string `json:"partial,omitempty"`
 }
 
+func (h Head) partial() string { return h.Partial }
+
 // Scheduler is what decided.
 type Scheduler struct {
 	// Version is the Kubernetes release of the scheduler's code.

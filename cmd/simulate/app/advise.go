@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -65,19 +66,20 @@ the runs; --all shows the others.`,
 			bar := newProgress(s.err)
 			bar.unit = "runs"
 			defer bar.done()
-			found, err := askadvice.Of(cmd.Context(), loaded, owner, askadvice.Options{
+			found, stopped := askadvice.Of(cmd.Context(), loaded, owner, askadvice.Options{
 				Trials: trials, Fewer: !cmd.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: bar.update,
 			})
-			if err != nil {
-				return err
+			if found == nil {
+				return stopped
 			}
+			bar.done()
 			if out.opts.All {
 				top = len(found.Candidates)
 			}
 			r := advice.New(found, advice.Again{Input: in.again(cmd, scenarios), Ties: in.tiesAgain(cmd)}, top, version)
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return advice.Formats.Write(w, r, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.register(cmd)

@@ -63,7 +63,11 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	help := &checked{out: out}
 	root.SetOut(help)
 	root.SetErr(errOut)
-	return exitCode(cmp.Or(root.ExecuteContext(ctx), help.err), args, errOut)
+	err := root.ExecuteContext(ctx)
+	if interrupted(err) {
+		err = context.Cause(ctx) // which knows the signal
+	}
+	return exitCode(cmp.Or(err, help.err), args, errOut)
 }
 
 // checked keeps the first error of its writer: cobra ignores errors when it prints help.

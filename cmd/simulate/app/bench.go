@@ -16,6 +16,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/bench"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
@@ -51,7 +52,7 @@ significantly and in two rounds of measurements. The exit code is then 3.`,
 			if err := b.check(cmd); err != nil {
 				return err
 			}
-			if err := b.find(args); err != nil {
+			if _, err := unlessInterrupted(cmd.Context(), func() (any, error) { return nil, b.find(args) }); err != nil {
 				return asInput(err)
 			}
 			if b.baseline == "" {
@@ -139,7 +140,7 @@ func (b *benchmarks) each(ctx context.Context, s streams, measure func(name stri
 	bar.unit = "scenarios"
 	defer bar.done()
 	for i, path := range b.paths {
-		loaded, err := loader.Load(path, loader.Options{Plain: b.plain})
+		loaded, err := unlessInterrupted(ctx, func() (*scenario.Scenario, error) { return loader.Load(path, loader.Options{Plain: b.plain}) })
 		if err != nil {
 			return asInput(err)
 		}

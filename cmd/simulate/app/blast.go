@@ -152,7 +152,6 @@ With --baseline, print the differences from a stored report instead, in the form
 			if found == nil {
 				return stopped
 			}
-			out.partial = result.Partial
 			if old != nil && stopped != nil {
 				return stopped // a part is not to be compared with a whole
 			}
@@ -251,7 +250,7 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	}
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
 	if f.recover {
-		progress := func(done, total int) { bar.update("recovering after "+step.Name, done, total) }
+		progress := func(domains string, done, total int) { bar.update("loss of "+domains+" after "+step.Name, done, total) }
 		if err := askblast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/capacity"
@@ -47,33 +48,41 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				return err
 			}
 			state := result.Steps[len(result.Steps)-1].State
-			asked, wrong := askcapacity.Mixes(state, inNamespace(in.namespace, workloads), mixes)
+			named, grown, err := in.growing(cmd, state, workloads, mixes)
+			if err != nil {
+				return err
+			}
+			asked, wrong := askcapacity.Mixes(state, named, grown)
 			opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
 			if err := errors.Join(wrong, wrongLevels); err != nil {
 				return usage(cmd, "%s", err)
 			}
 			bar := newProgress(s.err)
-			bar.unit = "counts"
+			bar.unit = "workloads"
 			defer bar.done()
-			opts.Progress = func(what string, done int) { bar.update(what, done, -1) }
-			answers, err := askcapacity.Find(cmd.Context(), result, asked, opts)
-			if err != nil {
-				return err
+			opts.Progress = bar.update
+			answers, stopped := askcapacity.Find(cmd.Context(), result, asked, opts)
+			if answers == nil {
+				return stopped
 			}
-			safety, err := askcapacity.Safe(cmd.Context(), result, opts)
-			if err != nil {
-				return err
+			var safety []askcapacity.Safety
+			if stopped == nil {
+				bar.unit = "tries"
+				safety, stopped = askcapacity.Safe(cmd.Context(), result, opts)
+			}
+			if stopped != nil && !interrupted(stopped) {
+				return stopped
 			}
 			bar.done()
 			found := capacity.New(result, answers, safety, opts, version)
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return capacity.Formats.Write(w, found, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that --workload names kind/name")
+	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that --workload and --mix name kind/name, or of all if neither is given")
 	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name\n(repeatable; default every Deployment, ReplicaSet and StatefulSet)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
@@ -82,6 +91,25 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
 	flags.BoolVar(&out.opts.All, "all", false, "list every workload, however many there are")
 	return cmd
+}
+
+// growing returns the workloads and mixes that are named, with their namespace, or every workload of the namespace if none is.
+func (i *input) growing(cmd *cobra.Command, state *cluster.State, workloads, mixes []string) (named, grown []string, err error) {
+	if i.namespace == "" {
+		return workloads, mixes, nil
+	}
+	var known []string
+	for _, owner := range askcapacity.Workloads(state) {
+		known = append(known, owner.Namespace)
+		if owner.Namespace == i.namespace && len(workloads)+len(mixes) == 0 {
+			named = append(named, owner.Namespace+"/"+owner.String())
+		}
+	}
+	for _, mix := range mixes {
+		grown = append(grown, strings.Join(inNamespace(i.namespace, strings.Split(mix, ",")), ","))
+	}
+	slices.Sort(known)
+	return append(named, inNamespace(i.namespace, workloads)...), grown, knownNamespace(cmd, "workload", i.namespace, slices.Compact(known))
 }
 
 // runBase runs the scenario up to the step, followed by one that does nothing.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,15 +91,16 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 			bar := newProgress(s.err)
 			bar.unit = "variants"
 			defer bar.done()
-			opts.Progress = func(done, total int) { bar.update("comparing", done, total) }
-			base, found, err := runVariants(cmd.Context(), loaded, variants, opts)
-			if err != nil {
-				return err
+			opts.Progress = func(last, done, total int) { bar.update(variants[last].Name, done, total) }
+			base, found, stopped := runVariants(cmd.Context(), loaded, variants, opts)
+			if found == nil {
+				return stopped
 			}
+			bar.done()
 			compared := compare.New(base, variants, found, opts, version)
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return compare.Formats.Write(w, compared, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.register(cmd)
@@ -111,8 +113,8 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 	return cmd
 }
 
-// runVariants runs the scenario as it is, and its variants.
-func runVariants(ctx context.Context, s *scenario.Scenario, variants []scenario.LoadedVariant, opts whatif.Options) (*whatif.Base, []whatif.Found, error) {
+// runVariants runs the scenario as it is, and its variants; see whatif.Run.
+func runVariants(ctx context.Context, s *scenario.Scenario, variants []scenario.LoadedVariant, opts whatif.Options) (*whatif.Base, []*whatif.Found, error) {
 	base, err := whatif.RunBase(ctx, s, opts)
 	if err != nil {
 		return nil, nil, err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -33,7 +34,7 @@ func completeFlags(cmd *cobra.Command) {
 			return names
 		},
 	} {
-		if cmd.Flags().Lookup(flag) == nil || flag == "namespace" && cmd.Flags().Lookup("cluster") == nil { // that of a Job
+		if cmd.Flags().Lookup(flag) == nil || flag == "namespace" && cmd.Flags().Lookup("job") != nil { // that of the Job
 			continue
 		}
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -92,18 +93,21 @@ func completeNames(cmd *cobra.Command, args []string, kind, prefix, begun string
 // inputSoFar reads the input that the arguments and flags name, nil if that is not possible or would take long.
 func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
 	var in input
-	flags := cmd.Flags()
-	if flags.Lookup("cluster") != nil {
-		in.cluster, _ = flags.GetStringArray("cluster")
-		in.files, _ = flags.GetStringArray("filename")
-		in.nodes = &nodes{}
-		in.nodes.total, _ = flags.GetInt("nodes")
-		in.nodes.zones, _ = flags.GetInt("zones")
-		in.nodes.regions, _ = flags.GetInt("regions")
-		in.nodes.cpu, _ = flags.GetString("cpu")
-		in.nodes.memory, _ = flags.GetString("memory")
-		in.nodes.kindName, _ = flags.GetString("kind-name")
+	own := &cobra.Command{}
+	if cmd.Flags().Lookup("cluster") != nil {
+		in.register(own)
+	} else {
+		in.registerConfiguration(own)
 	}
+	cmd.Flags().Visit(func(given *pflag.Flag) {
+		if flag := own.Flags().Lookup(given.Name); flag == nil {
+			return
+		} else if values, several := given.Value.(pflag.SliceValue); several {
+			_ = flag.Value.(pflag.SliceValue).Replace(values.GetSlice()) // which the same kind of flag has taken before
+		} else {
+			_ = flag.Value.Set(given.Value.String())
+		}
+	})
 	_, args = targetsAmong(args)
 	paths := slices.Concat(in.cluster, in.files, args)
 	slices.Sort(paths) // cobra has parsed the flags twice

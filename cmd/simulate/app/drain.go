@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"io"
 	"slices"
 
@@ -44,12 +45,15 @@ node by node in the order given. If the drain does not finish, look for an order
 			if err != nil {
 				return err
 			}
-			if err := knownNodes(cmd, last.State, nodes); err != nil {
+			if err := errors.Join(knownNodes(cmd, last.State, nodes), knownNamespace(cmd, "pod", in.namespace, namespacesIn(result))); err != nil {
 				return err
 			}
 			found, err := drainNodes(cmd, &in, result, last.State, nodes, options)
 			if err != nil {
 				return err
+			}
+			if in.namespace != "" {
+				found = found.In(in.namespace)
 			}
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return drain.Formats.Write(w, found, format, opts)
@@ -58,6 +62,7 @@ node by node in the order given. If the drain does not finish, look for an order
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
+	cmd.Flags().StringVarP(&in.namespace, "namespace", "n", "", "show only the pods of this `NAMESPACE`, and what keeps the drain from its end")
 	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")

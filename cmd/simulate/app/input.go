@@ -109,10 +109,7 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 		return nil, err
 	}
 	loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, s, args) })
-	switch {
-	case interrupted(err):
-		return nil, err
-	case err != nil:
+	if err != nil {
 		return nil, asInput(err)
 	}
 	if i.ties != "" {

@@ -4,7 +4,10 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 )
@@ -24,6 +27,32 @@ func TestSignals(t *testing.T) {
 		var errOut bytes.Buffer
 		if got := Main([]string{"run", "-f", "-"}, stuck{signal}, io.Discard, &errOut); got != want || errOut.String() != "simulate: interrupted\n" {
 			t.Errorf("%s: exit status %d, want %d; standard error %q", signal, got, want, errOut.String())
+		}
+	}
+}
+
+// A pipe into which nobody writes is waited for until the first signal.
+func TestSignalsWhileLoading(t *testing.T) {
+	for _, command := range []string{"test", "bench"} {
+		folder := t.TempDir()
+		pipe := filepath.Join(folder, "web.yaml")
+		text := "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- synthetic: {nodeGroups: [{name: w, count: 1}]}\nworkloads:\n- files: [web.yaml]\n"
+		if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(filepath.Join(folder, "scenario.yaml"), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // once it is read
+			if err == nil {
+				t.Cleanup(func() { writer.Close() })
+				err = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		var errOut bytes.Buffer
+		if got := Main([]string{command, folder}, nil, io.Discard, &errOut); got != 130 || errOut.String() != "simulate: interrupted\n" {
+			t.Errorf("%s: exit status %d, want 130; standard error %q", command, got, errOut.String())
 		}
 	}
 }

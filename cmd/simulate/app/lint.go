@@ -49,18 +49,17 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 			if err != nil {
 				return err
 			}
-			if err := knownNamespace(cmd, result, in.namespace); err != nil {
+			if err := knownNamespace(cmd, "pod", in.namespace, namespacesIn(result)); err != nil {
 				return err
 			}
 			bar := newProgress(s.err)
 			bar.unit = "workloads"
 			defer bar.done()
-			chosen.Progress = func(done, total int) { bar.update("checks", done, total) }
+			chosen.Progress = bar.update
 			linted, stopped := asklint.Run(cmd.Context(), result, chosen)
 			if linted == nil {
 				return stopped
 			}
-			out.partial = result.Partial
 			bar.done()
 			if in.namespace != "" {
 				linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != in.namespace })

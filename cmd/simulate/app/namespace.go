@@ -25,16 +25,21 @@ func inNamespace(namespace string, workloads []string) []string {
 	return named
 }
 
-// knownNamespace rejects a namespace in which there is no pod after any step.
-func knownNamespace(cmd *cobra.Command, result *simulation.Result, namespace string) error {
+// knownNamespace rejects a namespace that is none of those with pods, or workloads.
+func knownNamespace(cmd *cobra.Command, what, namespace string, known []string) error {
+	if namespace == "" || slices.Contains(known, namespace) {
+		return nil
+	}
+	return usage(cmd, "-n: no %s is in namespace %q; %s", what, namespace, scenario.Choices(namespace, known))
+}
+
+// namespacesIn are the namespaces in which there is a pod after some step.
+func namespacesIn(result *simulation.Result) []string {
 	found := map[string]bool{}
 	for i := range result.Steps {
 		for _, pod := range result.Steps[i].State.Pods {
 			found[pod.Namespace] = true
 		}
 	}
-	if namespace == "" || found[namespace] {
-		return nil
-	}
-	return usage(cmd, "-n: no pod is in namespace %q; %s", namespace, scenario.Choices(namespace, slices.Sorted(maps.Keys(found))))
+	return slices.Sorted(maps.Keys(found))
 }

@@ -50,7 +50,6 @@ type output struct {
 	reports []string
 	opts    report.Options
 	formats []string
-	partial string // how far an interrupted command came
 }
 
 func (o *output) register(cmd *cobra.Command, formats []string) {
@@ -149,17 +148,6 @@ func (o *output) has(format string) bool {
 
 // write renders the report in each format asked for. No file is written before all are rendered, and each is replaced as a whole.
 func (o *output) write(s streams, render func(w io.Writer, format string, opts report.Options) error) error {
-	if o.partial != "" {
-		whole := render
-		render = func(w io.Writer, format string, opts report.Options) error {
-			if slices.Contains([]string{"text", "wide", "markdown"}, format) {
-				if _, err := fmt.Fprintf(w, "Partial: %s\n\n", o.partial); err != nil {
-					return err
-				}
-			}
-			return whole(w, format, opts)
-		}
-	}
 	rendered := make([]bytes.Buffer, len(o.reports))
 	for i, given := range o.reports {
 		format, _, _ := strings.Cut(given, "=")

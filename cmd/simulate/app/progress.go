@@ -28,7 +28,7 @@ type progress struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	bar   *progressbar.ProgressBar
-	step  string
+	what  string
 }
 
 func newProgress(out io.Writer) *progress {
@@ -39,7 +39,7 @@ func newProgress(out io.Writer) *progress {
 			defer p.mu.Unlock()
 			if p.bar == nil && p.shown {
 				p.bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription(working), progressbar.OptionClearOnFinish())
-				p.step = working
+				p.what = working
 				_ = p.bar.RenderBlank()
 			}
 		})
@@ -47,31 +47,40 @@ func newProgress(out io.Writer) *progress {
 	return p
 }
 
-// update shows how far the step is. The total is -1 if it is not known.
-func (p *progress) update(step string, done, total int) {
+// update shows what is at work, and how much is done. The total is -1 if it is not known.
+func (p *progress) update(what string, done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.shown || time.Since(began) < quiet {
 		return
 	}
-	if p.bar == nil || p.step == working || total != p.bar.GetMax() {
+	if p.bar == nil || p.what == working || total != p.bar.GetMax() || p.bar.IsFinished() {
 		p.clear()
 		p.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(p.out),
-			progressbar.OptionSetDescription(manifest.Clean(step)),
+			progressbar.OptionSetDescription(p.short(what)),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(),
 			progressbar.OptionSetItsString(p.unit),
 			progressbar.OptionSetWidth(30),
 			progressbar.OptionClearOnFinish())
-		p.step = step
+		p.what = what
 	}
-	if step != p.step {
-		p.step = step
-		p.bar.Describe(manifest.Clean(step))
+	if what != p.what {
+		p.what = what
+		p.bar.Describe(p.short(what))
 	}
 	_ = p.bar.Set(done) // not being able to draw the bar is no reason to fail
+}
+
+// short is the text cut to half a line, which leaves room for the numbers.
+func (p *progress) short(text string) string {
+	runes, most := []rune(manifest.Clean(text)), max(width(p.out)/2, 10)
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return string(runes[:most-1]) + "…"
 }
 
 // done removes the bar.

@@ -13,6 +13,7 @@ import (
 
 // The bar counts what is read of a file, and what else is at work of how many; without a terminal there is none.
 func TestProgress(t *testing.T) {
+	t.Setenv("COLUMNS", "60")
 	before := began
 	began = time.Now().Add(-time.Hour)
 	t.Cleanup(func() { began = before })
@@ -28,10 +29,11 @@ func TestProgress(t *testing.T) {
 		if _, err := manifest.ReadFile(reading{bar}, nil, file); err != nil {
 			t.Fatal(err)
 		}
-		bar.update("recovering after zone-a-fails", 3, 12)
+		bar.update("loss of b after zone-a-fails", 3, 12)
+		bar.update("loss of b after "+strings.Repeat("very ", 20)+"long", 3, 13)
 		bar.done()
 		bar.update("too late", 1, 2)
-		for _, want := range []string{"reading dump.json", "/3, ", "recovering after zone-a-fails", "(3/12, "} {
+		for _, want := range []string{"reading dump.json", "/3, ", "loss of b after zone-a-fails", "(3/12, ", "loss of b after very very ver…"} {
 			if strings.Contains(out.String(), want) != terminal {
 				t.Errorf("terminal %t: %q in %q", terminal, want, out.String())
 			}

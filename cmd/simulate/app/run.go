@@ -72,7 +72,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				fmt.Fprintf(s.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
 					words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
 			}
-			if err := knownNamespace(cmd, result, in.namespace); err != nil {
+			if err := knownNamespace(cmd, "pod", in.namespace, namespacesIn(result)); err != nil {
 				return err
 			}
 			judged, err := judge(cmd, s, result)
@@ -84,7 +84,6 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			} else if err != nil {
 				return err
 			}
-			out.partial = result.Partial
 			shown := result
 			if in.namespace != "" {
 				shown = result.In(in.namespace)

@@ -66,7 +66,7 @@ those of a dump, are placed again.`,
 			bar := newProgress(s.err)
 			bar.unit = "clusters"
 			defer bar.done()
-			opts.Progress = func(what string, done int) { bar.update(what, done, -1) }
+			opts.Progress = bar.update
 			sizing, err := capacity.Size(cmd.Context(), loaded, opts)
 			var wrong *capacity.InputError
 			if errors.As(err, &wrong) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -72,16 +73,16 @@ collect the reports.`,
 			if job.wanted {
 				return job.write(cmd, s, loaded, shards)
 			}
-			found, err := runSweep(cmd, s, loaded, results, shard, shards, opts)
-			if err != nil {
-				return err
+			found, stopped := runSweep(cmd, s, loaded, results, shard, shards, opts)
+			if found == nil {
+				return stopped
 			}
 			if sharded {
 				found.Shard = &sweep.Shard{Index: shard, Count: shards}
 			}
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return sweep.Formats.Write(w, found, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.registerConfiguration(cmd)
@@ -96,7 +97,7 @@ collect the reports.`,
 	return cmd
 }
 
-// runSweep runs the points of a shard.
+// runSweep runs the points of a shard. If it is interrupted, the report is on the points done by then.
 func runSweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*sweep.Report, error) {
 	var store *whatif.Store
 	var err error
@@ -112,21 +113,22 @@ func runSweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results 
 	bar := newProgress(s.err)
 	bar.unit = "points"
 	defer bar.done()
-	opts.Progress = func(done, total int) { bar.update("sweeping", done, total) }
 	base, err := whatif.RunBase(cmd.Context(), loaded, opts)
 	if err != nil {
 		return nil, err
 	}
 	from, to := whatif.Shard(len(loaded.Points), shard, shards)
-	found, known, err := whatif.Sweep(cmd.Context(), base, loaded.Points[from:to], keys, store, opts)
-	if err != nil {
+	points := loaded.Points[from:to]
+	opts.Progress = func(last, done, total int) { bar.update(points[last].Name, done, total) }
+	found, known, err := whatif.Sweep(cmd.Context(), base, points, keys, store, opts)
+	if found == nil {
 		return nil, err
 	}
 	bar.done()
 	if known > 0 {
 		fmt.Fprintf(s.err, "simulate: %d of %d points were in %s\n", known, to-from, manifest.Clean(results))
 	}
-	return sweep.New(base, loaded, from, found, nil, keys.Base(), opts, version), nil
+	return sweep.New(base, loaded, from, found, nil, keys.Base(), opts, version), err
 }
 
 func newMerge(s streams) *cobra.Command {

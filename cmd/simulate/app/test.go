@@ -57,11 +57,7 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 			if err != nil {
 				return usage(cmd, "--run: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 			}
-			files, err := scenarioFiles(args)
-			if err != nil {
-				return asInput(err)
-			}
-			all, err := t.load(files, pattern)
+			all, err := unlessInterrupted(cmd.Context(), func() ([]*tested, error) { return t.load(args, pattern) })
 			if err != nil {
 				return asInput(err)
 			}
@@ -156,9 +152,13 @@ func readable(path string) error {
 	return manifest.Regular(path, info)
 }
 
-// load reads the scenarios that match the pattern. An invalid one is kept with its error; its name is unknown, so only its path can
-// match.
-func (t *tests) load(files []string, pattern *regexp.Regexp) ([]*tested, error) {
+// load reads the scenarios of the arguments that match the pattern. An invalid one is kept with its error; its name is unknown, so only its
+// path can match.
+func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
+	files, err := scenarioFiles(args)
+	if err != nil {
+		return nil, err
+	}
 	var all []*tested
 	for _, file := range files {
 		one := &tested{file: file, path: file}
@@ -200,7 +200,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 	bar := newProgress(s.err)
 	bar.unit = "scenarios"
 	defer bar.done()
-	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(done int) { bar.update("test", done, len(cases)) })
+	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(last, done int) { bar.update(ready[last].path, done, len(cases)) })
 	for i, one := range ready {
 		if one.Outcome = outcomes[i]; one.Err != nil {
 			one.status = exitFailed

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"strconv"
@@ -19,7 +20,7 @@ import (
 func newVerify(s streams) *cobra.Command {
 	var opts loader.Options
 	var sources askverify.Sources
-	var least string
+	var least, namespace string
 	var out output
 	cmd := &cobra.Command{
 		Use:   "verify DUMP...",
@@ -52,13 +53,13 @@ they were, from their scheduling until their deletion.`,
 			reader.unit, opts.FS = "MB", reading{reader}
 			defer reader.done()
 			loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, args, nil, opts) })
-			switch {
-			case interrupted(err):
-				return err
-			case err != nil:
+			if err != nil {
 				return asInput(err)
 			}
 			reader.done()
+			if err := knownNamespace(cmd, "pod", namespace, namespacesOf(loaded)); err != nil {
+				return err
+			}
 			// Earlier dumps are admitted as this one is.
 			if err := sched.SetFeatureGates(loaded.Config.FeatureGates()); err != nil {
 				return err
@@ -69,25 +70,32 @@ they were, from their scheduling until their deletion.`,
 			}
 			bar := newProgress(s.err)
 			defer bar.done()
-			result, err := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: func(done, total int) { bar.update("placing again", done, total) }})
-			if errors.Is(err, askverify.ErrNothing) || errors.Is(err, askverify.ErrForeign) {
-				return asInput(err)
+			result, stopped := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: bar.update})
+			if errors.Is(stopped, askverify.ErrNothing) || errors.Is(stopped, askverify.ErrForeign) {
+				return asInput(stopped)
 			}
-			if err != nil {
-				return err
+			if result == nil {
+				return stopped
 			}
 			bar.done()
+			if stopped != nil {
+				asked = nil // which is asked of the whole
+			}
+			if namespace != "" {
+				result = result.In(namespace)
+			}
 			found := verify.New(result, asked, version)
 			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return verify.Formats.Write(w, found, format, opts)
 			})
-			if err == nil && !found.Met() {
+			if err == nil && stopped == nil && !found.Met() {
 				return errUnmet
 			}
-			return err
+			return cmp.Or(err, stopped)
 		},
 	}
 	flags := cmd.Flags()
+	flags.StringVarP(&namespace, "namespace", "n", "", "count and show only the pods of this `NAMESPACE`")
 	flags.StringArrayVar(&sources.Events, "events", nil, "`FILE` of the cluster's events, as kubectl get events -A -o json writes it (repeatable)")
 	flags.StringArrayVar(&sources.Audit, "audit", nil, "`FILE` of the API server's audit log, one line per event of audit.k8s.io/v1 (repeatable)")
 	flags.StringArrayVar(&sources.Earlier, "earlier", nil, "`FILE` of an earlier dump of the cluster (repeatable)")

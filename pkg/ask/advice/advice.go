@@ -31,8 +31,8 @@ type Options struct {
 	Seed uint64
 	// Workers is how many candidates run at once; below 1 means one per core. It does not change the result.
 	Workers int
-	// Progress, if set, is called with the number of runs done and their total, never concurrently.
-	Progress func(what string, done, total int)
+	// Progress, if set, is called with the candidate at work, the number of runs done and their total, never concurrently.
+	Progress func(candidate string, done, total int)
 }
 
 // Advice is the advice for one workload.
@@ -125,7 +125,8 @@ func (c *Candidate) Changed() bool { return c.Patch != nil }
 // Kinds are the kinds of workloads that advice is available for. A Job's template cannot change, and a DaemonSet has one pod per node.
 var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet"}
 
-// Of tries every candidate for the workload.
+// Of tries every candidate for the workload. If the context ends, the advice is on the candidates that are done, and nil if there is nothing
+// to compare the workload as it is with; the result then says that it is partial.
 func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {
 	if !slices.Contains(Kinds, owner.Kind) {
 		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet or a ReplicaSet", owner.Qualified())
@@ -142,16 +143,20 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	replicas, _ := cluster.Replicas(r.workload)
 	a := &Advice{Workload: owner, Replicas: replicas, Result: r.result}
 	tried, leftOut, err := r.evaluate(ctx)
-	if err != nil {
+	if tried == nil {
 		return nil, err
 	}
 	a.Candidates, a.LeftOut = tried, leftOut
 	rank(a.Candidates)
-	if err := r.trials(ctx, a.Candidates); err != nil {
-		return nil, err
+	if err == nil {
+		if err = r.trials(ctx, a.Candidates); err != nil && ctx.Err() == nil {
+			return nil, err
+		} else if err != nil {
+			r.result.Partial = "interrupted in the runs with random ties, which the ranking leaves out"
+		}
 	}
 	rank(a.Candidates)
-	return a, nil
+	return a, err
 }
 
 // levels returns the topology keys of the levels to compute figures for, widest first.

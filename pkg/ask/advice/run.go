@@ -2,6 +2,7 @@ package advice
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // confidence is the level of the intervals.
@@ -48,7 +50,7 @@ func (r *runs) base(ctx context.Context) error {
 }
 
 // evaluate runs the workload as it is and every candidate that differs. It returns them in order, and descriptions of those that the
-// workload cannot have.
+// workload cannot have. If the context ends, it returns those that are done, and nil without the workload as it is and another one.
 func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	deployment, _ := r.workload.(*appsv1.Deployment)
 	asItIs := &trial{Candidate: Candidate{Name: AsItIs, complexity: 0}, scenario: r.scenario}
@@ -78,18 +80,28 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 			tried = append(tried, t)
 		}
 	}
-	if err := r.all(ctx, tried); err != nil {
-		return nil, nil, err
-	}
-	further, skipped, err := r.further(ctx, tried, later)
-	if err != nil {
-		return nil, nil, err
+	total := len(tried) + len(later)
+	if err = r.all(ctx, tried); err == nil {
+		var further []*trial
+		var skipped []string
+		further, skipped, err = r.further(ctx, tried, later)
+		tried, leftOut = append(tried, further...), append(leftOut, skipped...)
+		total = len(tried)
 	}
 	var candidates []Candidate
-	for _, t := range append(tried, further...) {
-		candidates = append(candidates, t.Candidate)
+	for _, t := range tried {
+		if t.done {
+			candidates = append(candidates, t.Candidate)
+		}
 	}
-	return candidates, append(leftOut, skipped...), nil
+	switch {
+	case err == nil:
+	case ctx.Err() == nil || len(candidates) < 2 || candidates[0].Changed():
+		return nil, nil, err
+	default:
+		r.result.Partial = fmt.Sprintf("interrupted after %d of %s; the ranking covers these alone", len(candidates), words.Count(total, "candidate"))
+	}
+	return candidates, leftOut, err
 }
 
 // largeWork is the number of placements, of all candidates together, above which some runs are left out.
@@ -102,9 +114,15 @@ const largeWorst = 10
 func (r *runs) pods() int { return len(r.result.Steps[len(r.result.Steps)-1].State.Pods) }
 
 func (r *runs) all(ctx context.Context, tried []*trial) error {
-	return r.each(ctx, "trying candidates", len(tried), func(ctx context.Context, world *simulation.World, i int) error {
+	names := make([]string, len(tried))
+	for i, t := range tried {
+		names[i] = t.Name
+	}
+	name := func(i int) string { return names[i] }
+	return r.each(ctx, name, len(tried), func(ctx context.Context, world *simulation.World, i int) error {
 		t, err := r.placed(ctx, world, tried[i])
 		if err == nil {
+			t.done = true
 			tried[i] = t
 		}
 		return err
@@ -132,14 +150,16 @@ func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([
 		}
 	}
 	if err := r.all(ctx, further); err != nil {
-		return nil, nil, err
+		return further, skipped, err
 	}
 	var kept *trial
-	err := r.each(ctx, "trying strategies", 1, func(ctx context.Context, world *simulation.World, _ int) (err error) {
+	name := func(int) string { return AsItIs + " with another strategy" }
+	err := r.each(ctx, name, 1, func(ctx context.Context, world *simulation.World, _ int) (err error) {
 		kept, err = r.otherwise(ctx, world, &proposal{name: AsItIs, asItIs: true}, &tried[0].Candidate)
 		return err
 	})
 	if kept != nil {
+		kept.done = true
 		further = append(further, kept)
 	}
 	return further, skipped, err
@@ -166,6 +186,7 @@ type trial struct {
 	Candidate
 	proposal *proposal
 	scenario *scenario.Scenario
+	done     bool
 }
 
 // try returns the candidate for the proposal, or nil if it does not change the workload. The error says why the workload cannot have it.
@@ -327,7 +348,8 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	}
 	found := make([]*metric.Metrics, len(tried)*n)
 	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
-	err := r.each(ctx, "trying random ties", len(found), func(ctx context.Context, world *simulation.World, i int) error {
+	name := func(i int) string { return tried[i/n].Name + " with random ties" }
+	err := r.each(ctx, name, len(found), func(ctx context.Context, world *simulation.World, i int) error {
 		s := *varied[i/n]
 		s.Ties = sched.Ties{Random: true, Seed: r.opts.Seed + uint64(i%n)}
 		result, err := world.Run(ctx, &s, simulation.Options{})
@@ -385,11 +407,10 @@ func wider(a, b *metric.Metrics) bool {
 }
 
 // each calls f for 0 to n-1 on all cores, each with its own world.
-func (r *runs) each(ctx context.Context, what string, n int, f func(ctx context.Context, world *simulation.World, i int) error) error {
-	done := func(done int) {
-		if r.opts.Progress != nil {
-			r.opts.Progress(what, done, n)
-		}
+func (r *runs) each(ctx context.Context, name func(i int) string, n int, f func(ctx context.Context, world *simulation.World, i int) error) error {
+	opts := parallel.Options{Workers: r.opts.Workers}
+	if r.opts.Progress != nil {
+		opts.Progress = func(last, done int) { r.opts.Progress(name(last), done, n) }
 	}
-	return simulation.Each(ctx, r.scenario.Config, r.scenario.Ties, n, parallel.Options{Workers: r.opts.Workers, Done: done}, f)
+	return simulation.Each(ctx, r.scenario.Config, r.scenario.Ties, n, opts, f)
 }

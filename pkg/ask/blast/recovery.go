@@ -22,8 +22,8 @@ import (
 
 // Recover lets the controllers and the scheduler replace what each failure of the analysis takes, and adds the result to it. Failures are
 // independent, all from the same state, and run on all cores. Single nodes that differ in nothing but their names are simulated once.
-// Progress, if set, is called with the number of failures done and their total.
-func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ties sched.Ties, analysis *Analysis, opts Options, progress func(done, total int)) error {
+// Progress, if set, is called with the domains whose loss is at work, the number of failures done and their total.
+func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ties sched.Ties, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
 	jobs, err := plan(state, config, analysis, opts)
 	if err != nil {
 		return err
@@ -35,12 +35,11 @@ func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ti
 		}
 		return jobs[i].lookAhead(ctx, world, opts)
 	}
-	done := func(n int) {
-		if progress != nil {
-			progress(n, len(jobs))
-		}
+	var each parallel.Options
+	if progress != nil {
+		each.Progress = func(last, done int) { progress(jobs[last].domains(), done, len(jobs)) }
 	}
-	if err := simulation.Each(ctx, config, ties, len(jobs), parallel.Options{Done: done}, one); err != nil {
+	if err := simulation.Each(ctx, config, ties, len(jobs), each, one); err != nil {
 		return err
 	}
 	assign(jobs)
@@ -81,8 +80,11 @@ func (j *job) wrapped(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, strings.Join(j.failures[0].Domains, " and "), err)
+	return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, j.domains(), err)
 }
+
+// domains are those that the first of the job's failures takes.
+func (j *job) domains() string { return strings.Join(j.failures[0].Domains, " and ") }
 
 // lookAhead adds to the recovery what would happen next: once the pods that stay Terminating are gone, and after a second failure.
 func (j *job) lookAhead(ctx context.Context, world *simulation.World, opts Options) (err error) {

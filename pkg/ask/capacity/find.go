@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Share is a workload and how many of its replicas one unit of a mix contains, at least 1.
@@ -29,8 +30,9 @@ type Options struct {
 	Survive []string
 	// Mode is how the nodes fail.
 	Mode node.FailureMode
-	// Progress, if set, is called with what is being tried and the number of counts tried so far.
-	Progress func(what string, done int)
+	// Progress, if set, is called with what is being tried, the number of workloads that are answered, or of what is tried where it is not
+	// known of how many, and their total or -1.
+	Progress func(what string, done, total int)
 }
 
 // Answer is how much more of a workload, or of a mix, fits.
@@ -102,19 +104,21 @@ const enough = 100
 
 // Find returns, for each of the mixes, how much more of it fits after the last step of the result, which must be of a Base. It ignores the
 // HorizontalPodAutoscalers of the workloads. Of many workloads in a large cluster it looks for no more than some, and not at failures:
-// answers are then Capped, and have no Survive.
+// answers are then Capped, and have no Survive. If the context ends, the answers are those known by then, and nil if there is none; the result
+// then says that it is partial.
 func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Options) ([]Answer, error) {
 	large := len(mixes)*len(lastState(base).Pods) > largeWork
 	if large {
 		opts.Survive = nil
 	}
 	answers := make([]Answer, len(mixes))
-	var mu sync.Mutex // for Progress
+	answered := 0
+	var mu sync.Mutex // for Progress and answered
 	if tell := opts.Progress; tell != nil {
-		opts.Progress = func(what string, done int) {
+		opts.Progress = func(what string, tried, _ int) {
 			mu.Lock()
 			defer mu.Unlock()
-			tell(what, done)
+			tell(fmt.Sprintf("%s, try %d", what, tried), answered, len(mixes))
 		}
 	}
 	err := simulation.Each(ctx, base.Scenario.Config, base.Scenario.Ties, len(mixes), parallel.Options{}, func(ctx context.Context, world *simulation.World, i int) error {
@@ -128,9 +132,19 @@ func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Op
 			return fmt.Errorf("capacity for %s: %w", p.name, err)
 		}
 		answers[i] = *answer
+		mu.Lock()
+		defer mu.Unlock()
+		answered++
 		return nil
 	})
-	return answers, err
+	if err == nil {
+		return answers, nil
+	}
+	if ctx.Err() == nil || answered == 0 {
+		return nil, err
+	}
+	base.Partial = fmt.Sprintf("interrupted after %d of %s", answered, words.Count(len(mixes), "workload"))
+	return slices.DeleteFunc(answers, func(a Answer) bool { return a.Of == nil }), err
 }
 
 func (p *prober) answer(ctx context.Context) (*Answer, error) {

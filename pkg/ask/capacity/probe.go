@@ -127,7 +127,7 @@ func (p *prober) alone(ctx context.Context, units int, level string) (*verdict, 
 func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulation.Result, units int, level string) (*verdict, *simulation.Result, error) {
 	p.tried++
 	if p.opts.Progress != nil {
-		p.opts.Progress(p.name, p.tried)
+		p.opts.Progress(p.name, p.tried, -1)
 	}
 	result, err := p.run(ctx, s, known, nil)
 	if err != nil {

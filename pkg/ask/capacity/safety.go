@@ -40,7 +40,8 @@ type Lack struct {
 }
 
 // Safe returns, for each level of which a domain may fail, whether every pod that has a node after the last step of the result comes back,
-// and the fewest nodes of one group in one zone, for each failure in turn, with which it does.
+// and the fewest nodes of one group in one zone, for each failure in turn, with which it does. If the context ends, it returns the levels known
+// by then, and the result says that it is partial.
 func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety, error) {
 	world, err := simulation.NewWorld(base.Scenario.Config, base.Scenario.Ties)
 	if err != nil {
@@ -51,7 +52,10 @@ func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety,
 	for _, level := range opts.Survive {
 		r := &rescue{world: world, levels: base.Scenario.LevelKeys, level: level, opts: opts}
 		safety, err := r.look(ctx, lastState(base))
-		if err != nil {
+		if err != nil && ctx.Err() != nil {
+			base.Partial = "interrupted before it was known whether the cluster is safe now"
+			return all, err
+		} else if err != nil {
 			return nil, err
 		}
 		all = append(all, *safety)
@@ -129,7 +133,7 @@ func (r *rescue) fewest(ctx context.Context, state *cluster.State, group string,
 	try := func(n int) (*cluster.State, int, error) {
 		r.tried++
 		if r.opts.Progress != nil {
-			r.opts.Progress("nodes for the loss of "+domain, r.tried)
+			r.opts.Progress("nodes for the loss of "+domain, r.tried, -1)
 		}
 		more := state.With(zone.more(group, n, state.NodesByName())...)
 		r.world.Reset()

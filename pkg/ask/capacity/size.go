@@ -216,7 +216,7 @@ func (z *sizer) try(ctx context.Context, point []int) ([]lack, error) {
 	}
 	z.sizing.Tried++
 	if z.opts.Progress != nil {
-		z.opts.Progress("size", z.sizing.Tried)
+		z.opts.Progress("sizing", z.sizing.Tried, -1)
 	}
 	lacks, err := z.run(ctx, point)
 	if err == nil {

@@ -79,8 +79,8 @@ type Result struct {
 type Options struct {
 	// Only are the IDs of the checks to run, and Disable of those to skip. If Only is empty, all run.
 	Only, Disable []string
-	// Progress, if set, is called with the number of workloads checked and their total.
-	Progress func(done, total int)
+	// Progress, if set, is called with the workload at work, the number of workloads checked and their total.
+	Progress func(workload string, done, total int)
 }
 
 // Run runs the checks on the result of a run. Some run the scenario again, to see what a restart does, or what happens without a rule. The
@@ -91,7 +91,7 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 	c := &collection{scenario: result}
 	for i, s := range l.subjects {
 		if opts.Progress != nil {
-			opts.Progress(i, len(l.subjects))
+			opts.Progress(s.owner.Qualified(), i, len(l.subjects))
 		}
 		for j := range made {
 			if made[j].find == nil {
@@ -110,9 +110,6 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 				c.add(&made[j], s, f)
 			}
 		}
-	}
-	if opts.Progress != nil {
-		opts.Progress(len(l.subjects), len(l.subjects))
 	}
 	r := &Result{Simulation: result, Checks: made, Left: l.left}
 	r.Findings, r.Ignored = l.sift(c, made)

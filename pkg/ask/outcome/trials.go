@@ -149,7 +149,7 @@ func (c *crew) close() {
 func (c *crew) run(ctx context.Context, first, last int) error {
 	opts := parallel.Options{Workers: len(c.worlds)}
 	if c.opts.Progress != nil {
-		opts.Done = func(n int) { c.opts.Progress("trials", first+n, len(c.trials)) }
+		opts.Progress = func(_, done int) { c.opts.Progress("trials", first+done, len(c.trials)) }
 	}
 	return parallel.Each(ctx, last-first, opts, func(ctx context.Context, worker, i int) error {
 		return c.trial(ctx, c.worlds[worker], first+i)

@@ -18,6 +18,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,13 +31,14 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Options are the options of a verification.
 type Options struct {
 	History *History
-	// Progress, if set, is called with the number of pods examined and their total.
-	Progress func(done, total int)
+	// Progress, if set, is called with the pod at work, the number of pods examined and their total.
+	Progress func(pod string, done, total int)
 }
 
 // Result is how true the simulation is to the cluster.
@@ -55,6 +57,10 @@ type Result struct {
 	Pending []Pending
 	// Skipped are the pods that no configured scheduler can have placed on the nodes of the dump.
 	Skipped []Skipped
+	// Partial says how far a verification came that was interrupted; "" for a whole one.
+	Partial string
+	// Namespace is the only one whose pods the result has; "" for all.
+	Namespace string
 }
 
 // Placement is a pod of the dump that was scheduled again.
@@ -136,6 +142,23 @@ func (r *Result) Choices() (explained, choices int) {
 	return explained, choices
 }
 
+// In returns the result with the pods of one namespace alone.
+func (r *Result) In(namespace string) *Result {
+	in := *r
+	in.Namespace, in.Skipped = namespace, nil
+	other := func(pod *v1.Pod) bool { return pod.Namespace != namespace }
+	in.Placements = slices.DeleteFunc(slices.Clone(r.Placements), func(p Placement) bool { return other(p.Pod) })
+	in.Pending = slices.DeleteFunc(slices.Clone(r.Pending), func(p Pending) bool { return other(p.Pod) })
+	in.Assumed = slices.DeleteFunc(slices.Clone(r.Assumed), func(a Assumed) bool { return a.Workload.Namespace != namespace })
+	for _, s := range r.Skipped {
+		s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(name types.NamespacedName) bool { return name.Namespace != namespace })
+		if len(s.Pods) > 0 {
+			in.Skipped = append(in.Skipped, s)
+		}
+	}
+	return &in
+}
+
 // ErrNothing means that no pod in the dump can be scheduled again.
 var ErrNothing = errors.New("no pod in the dump has a node that a configured scheduler gave it, so there is nothing to verify; " +
 	"give a dump of nodes and running pods")
@@ -143,7 +166,8 @@ var ErrNothing = errors.New("no pod in the dump has a node that a configured sch
 // unknown is the time of what has none: it has always existed.
 var unknown = metav1.Unix(0, 0)
 
-// Run verifies the cluster that the scenario starts with.
+// Run verifies the cluster that the scenario starts with. If the context ends, the result is that of the pods examined by then, and nil if
+// there is none.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
 	// Also if there are none: an earlier run in this process may have set others.
 	if err := sched.SetFeatureGates(s.Config.FeatureGates()); err != nil {
@@ -175,13 +199,19 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 		return nil, err
 	}
 	r.ends = r.past.ends()
-	if err := r.replay(); err != nil {
+	if err = r.replay(); err == nil && len(r.Placements) == 0 {
+		err = ErrNothing
+	} else if err == nil {
+		err = r.pending()
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() == nil || len(r.Placements) == 0:
 		return nil, err
+	default:
+		r.Partial = fmt.Sprintf("interrupted after %d of %s", r.done, words.Count(r.total, "pod"))
 	}
-	if len(r.Placements) == 0 {
-		return nil, ErrNothing
-	}
-	return r.Result, r.pending()
+	return r.Result, err
 }
 
 // replay is a running verification.
@@ -231,6 +261,7 @@ func (r *replay) replay() error {
 	var bound []*life
 	ends := 0
 	for _, group := range groups(r.past.lives) {
+		r.progress(group[0].name)
 		search := &search{replay: r, spare: maxSpare, failed: map[string]bool{}}
 		found, err := search.arrange(bound, group, ends)
 		if found == nil && err == nil {
@@ -243,7 +274,7 @@ func (r *replay) replay() error {
 			bound, ends = append(bound, taken.life), max(ends, taken.ends)
 			if taken.placement != nil {
 				r.Placements = append(r.Placements, *taken.placement)
-				r.progress()
+				r.done++
 			}
 		}
 		bound = slices.DeleteFunc(slices.Clone(bound), func(l *life) bool { return l.ends < ends })
@@ -251,10 +282,9 @@ func (r *replay) replay() error {
 	return nil
 }
 
-func (r *replay) progress() {
-	r.done++
+func (r *replay) progress(pod types.NamespacedName) {
 	if r.opts.Progress != nil {
-		r.opts.Progress(r.done, r.total)
+		r.opts.Progress(pod.String(), r.done, r.total)
 	}
 }
 
@@ -268,6 +298,7 @@ func (r *replay) pending() error {
 		if !slices.Contains(r.Scenario.Config.SchedulerNames(), pod.Spec.SchedulerName) {
 			continue // order has counted it
 		}
+		r.progress(cluster.NameOf(pod))
 		result, err := engine.Place(r.ctx, r.State, []*v1.Pod{pod})
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
@@ -287,7 +318,7 @@ func (r *replay) pending() error {
 			p.Message = result.Pending[0].Message
 		}
 		r.Pending = append(r.Pending, p)
-		r.progress()
+		r.done++
 	}
 	return nil
 }

@@ -15,9 +15,10 @@ func Shard(points, i, n int) (from, to int) {
 }
 
 // Sweep carries out the points that the store does not know yet, and returns what was found of all, in their order, and how many were
-// known. What is found is put into the store at once, so that a sweep which is interrupted goes on from there. The store may be nil.
-func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys, store *Store, opts Options) (found []Found, known int, err error) {
-	found = make([]Found, len(points))
+// known. What is found is put into the store at once, so that a sweep which is interrupted goes on from there. The store may be nil. If the
+// context ends, the points that are not finished are nil; if none is, so is all.
+func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys, store *Store, opts Options) (found []*Found, known int, err error) {
+	found = make([]*Found, len(points))
 	names := make([]string, len(points)) // in the store
 	var missing []int
 	for i := range points {
@@ -30,7 +31,7 @@ func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys,
 				return nil, 0, err
 			}
 			if kept != nil {
-				found[i] = *kept
+				found[i] = kept
 				continue
 			}
 		}
@@ -40,6 +41,10 @@ func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys,
 	for j, i := range missing {
 		versions[j] = points[i].Scenario
 	}
+	known = len(points) - len(missing)
+	if progress := opts.Progress; progress != nil {
+		opts.Progress = func(last, done, _ int) { progress(missing[last], known+done, len(points)) }
+	}
 	if store != nil {
 		opts.Done = func(j int, found *Found) error { return store.Put(names[missing[j]], found) }
 	}
@@ -48,11 +53,9 @@ func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys,
 	if errors.As(err, &failed) {
 		return nil, 0, fmt.Errorf("point %s: %w", points[missing[failed.Index]].Name, failed.Err)
 	}
-	if err != nil {
-		return nil, 0, err
+	for j := range fresh {
+		found[missing[j]] = fresh[j]
 	}
-	for j, i := range missing {
-		found[i] = fresh[j]
-	}
-	return found, len(points) - len(missing), nil
+	found, err = finished(ctx, found, err)
+	return found, known, err
 }

@@ -28,8 +28,9 @@ type Options struct {
 	Metric metric.Options
 	// Workers is how many versions are carried out at once; below 1: one a core. It changes no result.
 	Workers int
-	// Progress, if set, is called after each version with the number done and the total. It is never called twice at a time.
-	Progress func(done, total int)
+	// Progress, if set, is called before and after each version, with the one that was begun last, the number done and the total. It is never
+	// called twice at a time.
+	Progress func(last, done, total int)
 	// Done, if set, is given what was found of the i-th version as soon as it is known. It is never called twice at a time; its error
 	// ends the run.
 	Done func(i int, found *Found) error
@@ -57,15 +58,16 @@ func RunBase(ctx context.Context, s *scenario.Scenario, opts Options) (*Base, er
 	return w.base(ctx, s)
 }
 
-// Run carries out the versions, and returns what was found in their order. All have the feature gates of the base.
-func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Options) ([]Found, error) {
+// Run carries out the versions, and returns what was found in their order. All have the feature gates of the base. If the context ends,
+// the versions that are not finished are nil; if none is, so is all.
+func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Options) ([]*Found, error) {
 	o := parallel.Options{Workers: opts.Workers}
 	// Neighbours have the most in common, so each worker takes several at a time; many enough that none waits long for the others.
 	o.Block = len(versions) / (max(1, o.Count(len(versions))) * 8)
 	if opts.Progress != nil {
-		o.Done = func(n int) { opts.Progress(n, len(versions)) }
+		o.Progress = func(last, done int) { opts.Progress(last, done, len(versions)) }
 	}
-	found := make([]Found, len(versions))
+	found := make([]*Found, len(versions))
 	workers := make([]worker, o.Count(len(versions)))
 	for i := range workers {
 		workers[i] = worker{opts: &opts, known: []*simulation.Result{base.Result}}
@@ -77,7 +79,7 @@ func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Op
 		if err != nil {
 			return &VersionError{Index: i, Err: err}
 		}
-		found[i] = *version
+		found[i] = version
 		if opts.Done == nil {
 			return nil
 		}
@@ -85,10 +87,15 @@ func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Op
 		defer mu.Unlock()
 		return opts.Done(i, version)
 	})
-	if err != nil {
+	return finished(ctx, found, err)
+}
+
+// finished returns what is worth to be reported of an error: something was found, and it is only that the context has ended.
+func finished(ctx context.Context, found []*Found, err error) ([]*Found, error) {
+	if err != nil && (ctx.Err() == nil || !slices.ContainsFunc(found, func(f *Found) bool { return f != nil })) {
 		return nil, err
 	}
-	return found, nil
+	return found, err
 }
 
 // VersionError is a version that could not be carried out.

@@ -15,12 +15,12 @@ import (
 )
 
 // found is a version with so many Pending pods of 6, that skew and radius over 3 zones, and what the loss of zones a and b strands.
-func found(pending, skew int, radius float64, stranded ...int) whatif.Found {
+func found(pending, skew int, radius float64, stranded ...int) *whatif.Found {
 	zones := metric.LevelMetrics{TopologyKey: v1.LabelTopologyZone, Domains: 3, Skew: skew, SkewOf: "deployment/web", Radius: radius, RadiusOf: "deployment/web", RadiusIn: "a"}
 	for i, n := range stranded {
 		zones.Failures = append(zones.Failures, metric.FailureMetrics{Domain: string(rune('a' + i)), Lost: 3, Stranded: n, Unreplaced: i})
 	}
-	return whatif.Found{Moved: skew, Metrics: metric.Metrics{Pods: 6, Pending: pending, Levels: []metric.LevelMetrics{zones}}}
+	return &whatif.Found{Moved: skew, Metrics: metric.Metrics{Pods: 6, Pending: pending, Levels: []metric.LevelMetrics{zones}}}
 }
 
 // compared sets the scenario as it is beside a variant that is better in everything, one that is better in one thing and worse in
@@ -30,9 +30,9 @@ func compared(t *testing.T) *Report {
 	priced := found(0, 2, 0.25, 1, 0)
 	cost := 1.25
 	priced.Cost, priced.Unpriced = &cost, 1
-	base := &whatif.Base{Found: found(1, 1, 0.5, 2, 0), Result: reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply", "later")}
+	base := &whatif.Base{Found: *found(1, 1, 0.5, 2, 0), Result: reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply", "later")}
 	variants := []scenario.LoadedVariant{{Name: "soft", Description: "with soft rules"}, {Name: "hard"}, {Name: "none"}}
-	return New(base, variants, []whatif.Found{priced, found(3, 0, 1./6, 0, 0), found(1, 3, 0.5, 2, 1)}, whatif.Options{Step: "apply"}, "v0.1.0")
+	return New(base, variants, []*whatif.Found{priced, found(3, 0, 1./6, 0, 0), found(1, 3, 0.5, 2, 1)}, whatif.Options{Step: "apply"}, "v0.1.0")
 }
 
 func TestFormats(t *testing.T) {
@@ -45,6 +45,24 @@ func TestFormats(t *testing.T) {
 		"soft       zone    a 1 of 3, b 0 of 3 (1 not replaced)",
 		"Variants: soft: with soft rules",
 	)
+}
+
+// The variants that an interrupted comparison has finished are compared with each other.
+func TestPartial(t *testing.T) {
+	base := &whatif.Base{Found: *found(1, 1, 0.5), Result: reporttest.Result(t, reporttest.Nodes("a-1"), "apply")}
+	variants := []scenario.LoadedVariant{{Name: "soft"}, {Name: "hard"}, {Name: "none"}}
+	r := New(base, variants, []*whatif.Found{nil, found(0, 0, 0.25), nil}, whatif.Options{}, "v0.1.0")
+	partial := "interrupted after 2 of 4 variants; the others are not compared"
+	for format, want := range map[string]string{
+		"text":     "Partial: " + partial + "\n\nhard beats every other variant",
+		"markdown": "Partial: " + partial + "\n\n**hard beats every other variant",
+		"json":     `"partial": "` + partial + `"`,
+		"svg":      "(partial)",
+	} {
+		if out := reporttest.Write(t, Formats, r, format, report.Options{}); !strings.Contains(out, want) {
+			t.Errorf("%s: no %q in\n%s", format, want, out)
+		}
+	}
 }
 
 // By hand: soft has the fewest Pending pods, hard the smallest radius and strands the fewest; the others are beaten by soft.
@@ -62,18 +80,18 @@ func TestFront(t *testing.T) {
 
 // What was not looked at is not shown: levels that a variant lacks, failures that strand nothing, descriptions. A failure too many is counted.
 func TestSparse(t *testing.T) {
-	level := func(key string, radius float64, domains string) whatif.Found {
+	level := func(key string, radius float64, domains string) *whatif.Found {
 		of := metric.LevelMetrics{TopologyKey: key, Skew: 2, Radius: radius}
 		for _, domain := range domains {
 			of.Failures = append(of.Failures, metric.FailureMetrics{Domain: string(domain), Lost: 3, Stranded: 1})
 		}
-		return whatif.Found{Metrics: metric.Metrics{Levels: []metric.LevelMetrics{of}}}
+		return &whatif.Found{Metrics: metric.Metrics{Levels: []metric.LevelMetrics{of}}}
 	}
-	base := &whatif.Base{Found: level("rack", 0.5, ""), Result: reporttest.Result(t, nil, "first", "last")}
+	base := &whatif.Base{Found: *level("rack", 0.5, ""), Result: reporttest.Result(t, nil, "first", "last")}
 	same := level("hall", 0.5, "a")
 	same.Levels[0].Failures[0].Stranded = 0
 	variants := []scenario.LoadedVariant{{Name: "twelve"}, {Name: "thirteen"}, {Name: "same"}}
-	r := New(base, variants, []whatif.Found{level("zone", 0.25, "abcdefghijkl"), level("zone", 0.25, "abcdefghijklm"), same}, whatif.Options{}, "v0.1.0")
+	r := New(base, variants, []*whatif.Found{level("zone", 0.25, "abcdefghijkl"), level("zone", 0.25, "abcdefghijklm"), same}, whatif.Options{}, "v0.1.0")
 	r.Workloads = []string{"deployment/web", "deployment/api"}
 	out := reporttest.Write(t, Formats, r, "text", report.Options{})
 	twelve := "zone a 1 of 3, b 1 of 3, c 1 of 3, d 1 of 3, e 1 of 3, f 1 of 3, g 1 of 3, h 1 of 3, i 1 of 3, j 1 of 3, k 1 of 3, l 1 of 3"

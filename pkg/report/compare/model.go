@@ -2,11 +2,14 @@
 package compare
 
 import (
+	"fmt"
+
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/figures"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Kind is the kind of a report that sets variants side by side.
@@ -34,15 +37,20 @@ type Variant struct {
 	whatif.Found
 }
 
-// New puts what variants come to into the model. The version is Faultline's own.
-func New(base *whatif.Base, variants []scenario.LoadedVariant, found []whatif.Found, opts whatif.Options, version string) *Report {
+// New puts what variants come to into the model. Variants that were not finished are nil. The version is Faultline's own.
+func New(base *whatif.Base, variants []scenario.LoadedVariant, found []*whatif.Found, opts whatif.Options, version string) *Report {
 	r := &Report{Head: report.NewHead(base.Result, Kind, version), Step: opts.Step, Workloads: figures.WorkloadNames(opts.Metric)}
 	if r.Step == "" {
 		r.Step = base.Result.Steps[len(base.Result.Steps)-1].Name
 	}
 	r.Variants = []Variant{{Name: scenario.Baseline, Found: base.Found}}
 	for i := range variants {
-		r.Variants = append(r.Variants, Variant{Name: variants[i].Name, Description: variants[i].Description, Found: found[i]})
+		if found[i] != nil {
+			r.Variants = append(r.Variants, Variant{Name: variants[i].Name, Description: variants[i].Description, Found: *found[i]})
+		}
+	}
+	if all := 1 + len(variants); len(r.Variants) < all {
+		r.Partial = fmt.Sprintf("interrupted after %d of %s; the others are not compared", len(r.Variants), words.Count(all, "variant"))
 	}
 	goals := make([]map[string]float64, len(r.Variants))
 	for i := range r.Variants {

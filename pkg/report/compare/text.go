@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a report as text: who is not beaten, a table of the numbers, and what failures leave behind.
+// writer renders a report as text: who is not beaten, a table of the numbers, what failures leave behind, and what was compared.
 type writer struct {
 	text.Page
 	report *Report
@@ -34,6 +34,8 @@ func (t *writer) everything() {
 		t.Space()
 		t.Sentences("Variants:", descriptions)
 	}
+	t.Space()
+	t.Header(r.Head)
 }
 
 // verdict says which variants are not beaten by another.

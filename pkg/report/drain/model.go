@@ -11,6 +11,9 @@ const Kind = "DrainReport"
 // Report is what kubectl drain would do with nodes, and what keeps it from its end.
 type Report struct {
 	report.Head
+	// Namespace is that of the pods that are listed as evicted, placed and pending; missing where all are. What keeps the drain from its end is
+	// listed whatever its namespace.
+	Namespace string `json:"namespace,omitempty"`
 	// Ends says whether the drain of every node ends, in the order given.
 	Ends bool `json:"ends"`
 	// Nodes are what comes of each node, in the order given. Where a drain does not end, the next node's turn comes as if kubectl

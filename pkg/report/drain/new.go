@@ -1,6 +1,8 @@
 package drain
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -26,6 +28,24 @@ func New(result *simulation.Result, before *cluster.State, drained []simulation.
 		r.Order = append(r.Order, newDrained(&order[i], before, waited))
 	}
 	return r
+}
+
+// In is the report on the pods of one namespace.
+func (r *Report) In(namespace string) *Report {
+	in := *r
+	in.Namespace = namespace
+	of := func(nodes []DrainedNode) []DrainedNode {
+		nodes = slices.Clone(nodes)
+		for i := range nodes {
+			n := &nodes[i]
+			n.Evicted = slices.DeleteFunc(slices.Clone(n.Evicted), func(p DrainedPod) bool { return p.Namespace != namespace })
+			n.Placed = slices.DeleteFunc(slices.Clone(n.Placed), func(p report.RecoveredPod) bool { return p.Namespace != namespace })
+			n.Pending = slices.DeleteFunc(slices.Clone(n.Pending), func(p PendingPod) bool { return p.Namespace != namespace })
+		}
+		return nodes
+	}
+	in.Nodes, in.Order = of(r.Nodes), of(r.Order)
+	return &in
 }
 
 // newDrained is what comes of one node. The waited are the pods that had no node before the drain.

@@ -68,14 +68,18 @@ func (t *writer) verdict() text.Cell {
 			stuck = append(stuck, "node/"+node.Node)
 		}
 	}
-	if len(stuck) > 0 {
-		return text.Red.Cellf("The drain does not end: %s. %s evicted.", t.Some(stuck), words.Is(evicted, "pod"))
+	are, none := words.Is(evicted, "pod"), "no pod"
+	if in := t.report.Namespace; in != "" {
+		are, none = fmt.Sprintf("%s of namespace %s %s", words.Count(evicted, "pod"), in, words.Pick(evicted, "is", "are")), "none"
 	}
-	line := fmt.Sprintf("The drain ends: %s evicted", words.Is(evicted, "pod"))
+	if len(stuck) > 0 {
+		return text.Red.Cellf("The drain does not end: %s. %s evicted.", t.Some(stuck), are)
+	}
+	line := fmt.Sprintf("The drain ends: %s evicted", are)
 	if len(pending) > 0 {
 		return text.Yellow.Cellf("%s, and %s Pending because of it.", line, words.Is(len(pending), "pod"))
 	}
-	return text.Green.Cellf("%s, and no pod is Pending because of it.", line)
+	return text.Green.Cellf("%s, and %s is Pending because of it.", line, none)
 }
 
 // attention says what keeps the drain from its end, in the words of kubectl and of the API server, and which pods are left without a node.

@@ -14,7 +14,7 @@ import (
 // names. The error says all that does not fit together, and which points are missing.
 func Merge(files []string, parts []*Report) (*Report, error) {
 	whole := *parts[0]
-	whole.Points, whole.Shard = nil, nil
+	whole.Points, whole.Shard, whole.Partial = nil, nil, ""
 	if whole.Total < 1 || whole.Total > scenario.MaxPoints {
 		return nil, fmt.Errorf("%s: total: %d is not between 1 and %d; write the report again", files[0], whole.Total, scenario.MaxPoints)
 	}
@@ -65,6 +65,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 // sameSweep reports whether two reports are parts of one sweep.
 func sameSweep(a, b *Report) bool {
 	x, y := *a, *b
-	x.Points, x.Shard, y.Points, y.Shard = nil, nil, nil, nil
+	x.Points, x.Shard, x.Partial = nil, nil, ""
+	y.Points, y.Shard, y.Partial = nil, nil, ""
 	return reflect.DeepEqual(x, y)
 }

@@ -4,8 +4,28 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/faultline/faultline/pkg/report"
 )
+
+// An interrupted shard is one of the sweep: merging names the points that it lacks, and needs another report for these.
+func TestMergePartial(t *testing.T) {
+	whole := swept(t)
+	part := *whole
+	part.Partial, part.Points = "interrupted after 28 of 30 points", whole.Points[:28]
+	_, err := Merge([]string{"part"}, []*Report{&part})
+	if want := "2 of 30 points are missing: 28, 29; give the reports of all shards, and run those again that have failed"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	merged, err := Merge([]string{"part", "whole"}, []*Report{&part, whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(whole, merged); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
 
 // What DecodeSweep accepts can be rendered as text and merged with itself, or is refused.
 func FuzzMergeSweeps(f *testing.F) {

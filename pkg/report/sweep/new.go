@@ -1,16 +1,19 @@
 package sweep
 
 import (
+	"fmt"
+
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/figures"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
-// New puts what the points of a sweep come to into the model; from is the place of the first, and shard nil for all of them. The
-// key is that of the sweep, and the version Faultline's own.
-func New(base *whatif.Base, s *scenario.Scenario, from int, found []whatif.Found, shard *Shard, key string, opts whatif.Options, version string) *Report {
+// New puts what the points of a sweep come to into the model; from is the place of the first, and shard nil for all of them. Points
+// that were not finished are nil. The key is that of the sweep, and the version Faultline's own.
+func New(base *whatif.Base, s *scenario.Scenario, from int, found []*whatif.Found, shard *Shard, key string, opts whatif.Options, version string) *Report {
 	r := &Report{
 		Head: report.NewHead(base.Result, Kind, version), Key: key, Step: opts.Step, Workloads: figures.WorkloadNames(opts.Metric),
 		Parameters: s.Parameters, Total: len(s.Points), Shard: shard, Baseline: base.Found,
@@ -19,11 +22,17 @@ func New(base *whatif.Base, s *scenario.Scenario, from int, found []whatif.Found
 		r.Step = base.Result.Steps[len(base.Result.Steps)-1].Name
 	}
 	for i := range found {
-		point := Point{Index: from + i, Values: map[string]scenario.Scalar{}, Found: found[i]}
+		if found[i] == nil {
+			continue
+		}
+		point := Point{Index: from + i, Values: map[string]scenario.Scalar{}, Found: *found[i]}
 		for j, value := range s.Points[from+i].Values {
 			point.Values[s.Parameters[j]] = value
 		}
 		r.Points = append(r.Points, point)
+	}
+	if len(r.Points) < len(found) {
+		r.Partial = fmt.Sprintf("interrupted after %d of %s; the others are not compared", len(r.Points), words.Count(len(found), "point"))
 	}
 	r.front()
 	return r

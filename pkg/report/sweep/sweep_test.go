@@ -19,10 +19,11 @@ func swept(t *testing.T) *Report {
 	t.Helper()
 	base := &whatif.Base{Result: reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply"), Found: found(3, 0)}
 	s := &scenario.Scenario{Parameters: []string{"replicas"}}
-	var all []whatif.Found
+	var all []*whatif.Found
 	for i := 1; i <= 30; i++ {
 		s.Points = append(s.Points, scenario.Point{Values: []scenario.Scalar{{Value: json.Number(strconv.Itoa(i))}}})
-		all = append(all, found(i, max(0, i-24)))
+		point := found(i, max(0, i-24))
+		all = append(all, &point)
 	}
 	return New(base, s, 0, all, nil, "key", whatif.Options{}, "v0.1.0")
 }

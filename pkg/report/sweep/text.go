@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a report as text: which points are not beaten, and a table of those, or of all if they are few.
+// writer renders a report as text: which points are not beaten, a table of those, or of all if they are few, and what was swept.
 type writer struct {
 	text.Page
 	report *Report
@@ -27,11 +27,13 @@ func (t *writer) everything() {
 	t.Linef(text.Bold, "%s", r.verdict())
 	t.Linef(text.Plain, "%s", r.about())
 	t.Space()
-	shown, title := r.shown(t.All)
+	shown, rest := r.shown(t.All)
 	t.Table("", r.table(shown)...)
-	if title != "" {
-		t.Linef(text.Plain, "%s", title)
+	if rest != "" {
+		t.Linef(text.Plain, "%s", rest)
 	}
+	t.Space()
+	t.Header(r.Head)
 }
 
 // verdict says how many points place everything, and which of them are not beaten.

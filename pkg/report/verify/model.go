@@ -12,6 +12,8 @@ const Kind = "VerifyReport"
 // scheduler finds for them, each on the cluster as it was just before.
 type Report struct {
 	report.Head
+	// Namespace is that of the pods that are counted and listed, on the cluster with all; missing where all are.
+	Namespace string `json:"namespace,omitempty"`
 	// With are the sources besides the dump: events, audit log, earlier dump.
 	With []string `json:"with,omitempty"`
 	// Placements is the number of pods that were scheduled again, Only of those on the only node that was feasible, and Choices of all

@@ -51,6 +51,9 @@ func (r *Report) verdict() []text.Cell {
 	if len(r.With) > 0 {
 		from = "With its " + words.And(r.With)
 	}
+	if r.Namespace != "" {
+		from = "In namespace " + r.Namespace + ": " + strings.ToLower(from[:1]) + from[1:]
+	}
 	if r.Choices == 0 {
 		return append([]text.Cell{text.Yellow.Cellf("%s, there is nothing to explain: none of %s had a choice.", from, words.Count(r.Placements, "pod"))}, r.classes()...)
 	}

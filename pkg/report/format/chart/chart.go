@@ -331,6 +331,9 @@ func Cut(words string, limit int) string {
 
 // Title begins with the scenario's name.
 func Title(h report.Head, words string) string {
+	if h.Partial != "" {
+		words += " (partial)"
+	}
 	if h.Scenario == "" {
 		return sentence(words)
 	}

@@ -65,6 +65,9 @@ func (m markup) about(h report.Head, title, verdict, outcome string) {
 	if h.Description != "" {
 		m.add("<p class=\"lead\">%v</p>\n", h.Description)
 	}
+	if h.Partial != "" {
+		m.add("<p class=\"lead\">Partial: %v</p>\n", h.Partial)
+	}
 	m.add("<p class=\"verdict %v\" id=\"verdict\">%v<span>%v</span></p>\n<dl class=\"facts\">\n", outcome, signs[outcome], verdict)
 	m.fact("Cluster", words.Count(h.Cluster.Nodes, "node"))
 	for _, level := range h.Cluster.Levels {
