@@ -7,9 +7,10 @@ if [ -z "$VERSION" ]; then
   exit
 fi
 case "$RUNNER_OS" in
-  Linux) os=linux ;;
-  macOS) os=darwin ;;
-  *) echo "::error::version: there is no released archive for $RUNNER_OS that this action can unpack; leave version out to build from source"; exit 2 ;;
+  Linux) os=linux ending=tar.gz ;;
+  macOS) os=darwin ending=tar.gz ;;
+  Windows) os=windows ending=zip ;;
+  *) echo "::error::version: there is no release for $RUNNER_OS; leave version out to build from source"; exit 2 ;;
 esac
 case "$RUNNER_ARCH" in
   X64) arch=amd64 ;;
@@ -17,12 +18,19 @@ case "$RUNNER_ARCH" in
   *) echo "::error::version: there is no release for $RUNNER_ARCH; leave version out to build from source"; exit 2 ;;
 esac
 release="https://github.com/faultline/faultline/releases/download/v${VERSION#v}"
-archive="simulate_${VERSION#v}_${os}_${arch}.tar.gz"
+archive="simulate_${VERSION#v}_${os}_${arch}.$ending"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 for file in checksums.txt "$archive"; do
   curl --fail --silent --show-error --location --retry 3 --output "$file" "$release/$file"
 done
-awk -v archive="$archive" '$2 == archive' checksums.txt | shasum --algorithm 256 --check
-tar -xzf "$archive" -C "$BIN" simulate
+# Git's bash on Windows has no shasum in its PATH, and older macOS no sha256sum.
+sum=(shasum --algorithm 256)
+if [ "$os" = windows ]; then sum=(sha256sum); fi
+awk -v archive="$archive" '$2 == archive' checksums.txt | "${sum[@]}" --check
+if [ "$ending" = zip ]; then
+  unzip -q -o "$archive" simulate.exe -d "$BIN"
+else
+  tar -xzf "$archive" -C "$BIN" simulate
+fi

@@ -1,9 +1,12 @@
 package ship
 
 import (
+	"archive/zip"
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -140,12 +143,33 @@ esac
 	}
 }
 
+// zipped writes an archive of files.
+func zipped(t *testing.T, archive string, files ...string) {
+	t.Helper()
+	var text bytes.Buffer
+	w := zip.NewWriter(&text)
+	for _, file := range files {
+		f, err := w.Create(file)
+		if err == nil {
+			_, err = f.Write([]byte("released"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, archive, text.String())
+}
+
 // A released program is used if its checksum is the release's.
 func TestInstall(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "release", "simulate"), "#!/bin/sh\necho released\n")
+	zipped(t, filepath.Join(dir, "release", "simulate_1.2.3_windows_amd64.zip"), "LICENSE", "simulate.exe")
 	succeed(t, filepath.Join(dir, "release"), `tar -czf simulate_1.2.3_linux_amd64.tar.gz simulate
-shasum -a 256 simulate_1.2.3_linux_amd64.tar.gz > checksums.txt
+shasum -a 256 simulate_1.2.3_linux_amd64.tar.gz simulate_1.2.3_windows_amd64.zip > checksums.txt
 echo "0000000000000000000000000000000000000000000000000000000000000000  simulate_1.2.3_darwin_arm64.tar.gz" >> checksums.txt
 cp simulate_1.2.3_linux_amd64.tar.gz simulate_1.2.3_darwin_arm64.tar.gz
 cp simulate_1.2.3_linux_amd64.tar.gz simulate_1.2.3_linux_arm64.tar.gz`)
@@ -166,7 +190,8 @@ echo "go $*"
 		"another checksum":    {"v1.2.3", "macOS", "ARM64", false, "simulate_1.2.3_darwin_arm64.tar.gz: FAILED"},
 		"no checksum":         {"v1.2.3", "Linux", "ARM64", false, ""},
 		"no such version":     {"v1.2.4", "Linux", "X64", false, ""},
-		"another system":      {"v1.2.3", "Windows", "X64", false, "leave version out"},
+		"for Windows":         {"v1.2.3", "Windows", "X64", true, "simulate_1.2.3_windows_amd64.zip: OK"},
+		"another system":      {"v1.2.3", "Plan9", "X64", false, "leave version out"},
 		"another processor":   {"v1.2.3", "Linux", "X86", false, "leave version out"},
 		"built from source":   {"", "Windows", "X64", true, "go build -C here -o "},
 		"no version, no asks": {"", "Linux", "ARM64", true, "./cmd/simulate"},
@@ -178,8 +203,15 @@ echo "go $*"
 			if ok != test.ok || !strings.Contains(out, test.says) {
 				t.Errorf("succeeds %t:\n%s", ok, out)
 			}
-			_, err := os.Stat(filepath.Join(bin, "simulate"))
-			if installed := err == nil; installed != (test.ok && test.version != "") {
+			programs, err := filepath.Glob(filepath.Join(bin, "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			program := filepath.Join(bin, "simulate")
+			if test.system == "Windows" {
+				program += ".exe"
+			}
+			if installed := slices.Equal(programs, []string{program}); installed != (test.ok && test.version != "") {
 				t.Errorf("it is installed: %t", installed)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -118,6 +119,25 @@ func TestJudgeFailures(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", bounds, diff)
 		}
+	}
+}
+
+// Without a workload, the pods of a DaemonSet that stay on their lost node are not missed, as db-0 is, which nobody makes again.
+func TestJudgeUnreplacedWithoutDaemonSets(t *testing.T) {
+	agent := `
+  - apiVersion: apps/v1
+    kind: DaemonSet
+    metadata: {name: agent}
+    spec:
+      selector: {matchLabels: {app: agent}}
+      template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: c, image: c}]}}`
+	text := strings.Replace(world, "workloads:\n- objects:", "workloads:\n- objects:"+agent, 1)
+	want := []string{
+		"ok: the failure of any zone takes at most 3 pods | 3, by zone a",
+		"ok: the failure of any zone leaves at most 1 pod unreplaced | 1, by zone a",
+	}
+	if diff := cmp.Diff(want, judged(t, text+"expect: {failures: [{level: zone, lost: 3, unreplaced: 1}]}\n")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -252,7 +252,7 @@ func (b *bounded) unreplaced(f *blast.Failure) (int, string) {
 	owner := b.step.State.Owners()
 	var names []string
 	for _, pod := range f.Recovery.NotReplaced {
-		if o := owner(pod); b.Covers(o) {
+		if o := owner(pod); b.Covers(o) && (b.Workload != "" || o.Kind != "DaemonSet") {
 			names = append(names, fmt.Sprintf("%s (%s)", cluster.Qualify(pod.Namespace, pod.Name), o))
 		}
 	}

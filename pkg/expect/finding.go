@@ -21,13 +21,14 @@ import (
 const (
 	Error   = "error"
 	Warning = "warning"
+	Note    = "note"
 )
 
 // Finding is something that a reviewer of the files should look at.
 type Finding struct {
 	// ID is the rule's; Rules describe it.
 	ID string
-	// Level is error or warning.
+	// Level is error, warning or note.
 	Level string
 	// Message is one line on what was found.
 	Message string
@@ -53,6 +54,7 @@ const (
 	PodsPending  = "pods-pending"
 	RolloutStuck = "rollout-stuck"
 	WorkloadGone = "workload-gone"
+	OneReplica   = "one-replica"
 	QuorumLost   = "quorum-lost"
 	BudgetBroken = "budget-broken"
 	PodsStranded = "pods-stranded"
@@ -76,7 +78,11 @@ func Rules() []Rule {
 		}, {
 			ID: WorkloadGone, Level: Warning, Short: "One failure takes a whole workload",
 			Full: "All running pods of the workload are in one failure domain, so that its failure leaves none.",
-			Help: "Spread the pods over the level with topologySpreadConstraints or podAntiAffinity, or run more than one replica.",
+			Help: "Spread the pods over the level with topologySpreadConstraints or podAntiAffinity.",
+		}, {
+			ID: OneReplica, Level: Note, Short: "A workload has one replica",
+			Full: "The workload has a single running pod, so that any failure of its domain takes it whole, wherever it is.",
+			Help: "Run a second replica if the workload must not be gone until its pod is replaced.",
 		}, {
 			ID: QuorumLost, Level: Error, Short: "One failure takes a quorum",
 			Full: "The failure leaves fewer pods than the workload needs to decide by majority, and it had enough before.",
@@ -210,7 +216,10 @@ func (f *Facts) failures() []Finding {
 			if loss.QuorumLost {
 				add(QuorumLost, loss.Workload, loss.Lost, fmt.Sprintf("%s, whose quorum is %d", takes, loss.Quorum))
 			}
-			if loss.Gone() {
+			switch {
+			case loss.Gone() && loss.Replicas == 1:
+				add(OneReplica, loss.Workload, loss.Lost, fmt.Sprintf("%s has one replica, and %s takes it", loss.Workload, failure))
+			case loss.Gone():
 				add(WorkloadGone, loss.Workload, loss.Lost, takes)
 			}
 			if len(loss.BrokenBudgets) > 0 {

@@ -54,6 +54,8 @@ func TestFindings(t *testing.T) {
 		"a workload that is gone has lost its quorum, too": {Facts{Failures: []Failure{{Domains: "node n", Losses: []blast.Loss{quorum(4)}}}}, []string{
 			"error quorum-lost data/statefulset/db : the failure of node n takes 4 of 4 running pods of statefulset/db, whose quorum is 3",
 			"warning workload-gone data/statefulset/db : the failure of node n takes 4 of 4 running pods of statefulset/db"}},
+		"one replica": {Facts{Failures: []Failure{{Domains: "zone a", Losses: []blast.Loss{{Workload: web, Lost: 1, Replicas: 1}}}}}, []string{
+			"note one-replica shop/deployment/web web.yaml: deployment/web has one replica, and the failure of zone a takes it"}},
 		"each workload and rule once": {
 			Facts{Failures: []Failure{
 				{Domains: "zone a", Losses: []blast.Loss{loss(web, 4), budget}, Stranded: []Pods{{Workload: web, Messages: []string{""}}}},
@@ -132,7 +134,7 @@ func TestRules(t *testing.T) {
 		if rule.ID == "" || rule.Short == "" || rule.Full == "" || rule.Help == "" || seen[rule.ID] {
 			t.Errorf("rule %+v lacks something, or is listed twice", rule)
 		}
-		if rule.Level != Error && rule.Level != Warning {
+		if rule.Level != Error && rule.Level != Warning && rule.Level != Note {
 			t.Errorf("%s has the level %q", rule.ID, rule.Level)
 		}
 		seen[rule.ID] = true

@@ -81,8 +81,8 @@ type FailureBounds struct {
 	Lost *int `json:"lost,omitempty" jsonschema:"minimum=0"`
 	// Stranded is the largest number of replacements that may stay Pending after a failure, 0 or more.
 	Stranded *int `json:"stranded,omitempty" jsonschema:"minimum=0"`
-	// Unreplaced is the largest number of lost pods of which no controller may make another, 0 or more. Without a workload, pods of
-	// DaemonSets and bare pods count, too.
+	// Unreplaced is the largest number of lost pods of which no controller may make another, 0 or more. Without a workload, bare
+	// pods count, too, but not those of DaemonSets, which live and die with their nodes.
 	Unreplaced *int `json:"unreplaced,omitempty" jsonschema:"minimum=0"`
 	// QuorumLost is false if no failure may take a quorum, and true if one must.
 	QuorumLost *bool `json:"quorumLost,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/size"
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
 // defaultTries is how many clusters size tries.
@@ -28,7 +29,7 @@ func newSize(s streams) *cobra.Command {
 back when any one domain of the level fails. A group is the nodes of the cluster that differ only in their names and places in
 the topology; the cluster needs just one node of each group in each of its zones. The number is the same in all zones of a
 group, unless --free is given. Control planes and cordoned nodes stay as they are. Pods that no number of nodes places, or brings back,
-are set aside with the reason.
+are set aside with the reason. With --survive it also says whether the cluster is safe as it is, and which nodes it lacks if not.
 
 If all nodes have prices (the annotation faultline.dev/price-per-hour, or pricePerHour of a synthetic node group), size finds the
 cheapest nodes, otherwise the fewest. The report shows what goes wrong with one node fewer. Pods that are already bound, such as
@@ -74,8 +75,18 @@ those of a dump, are placed again.`,
 			} else if err != nil {
 				return err
 			}
+			var safety []capacity.Safety
+			if len(opts.Survive) > 0 {
+				result, err := simulation.Run(cmd.Context(), capacity.Base(loaded, ""), simulation.Options{})
+				if err != nil {
+					return err
+				}
+				if safety, err = capacity.Safe(cmd.Context(), result, opts.Options); err != nil {
+					return err
+				}
+			}
 			bar.done()
-			found := size.New(loaded, nodes, sizing, opts, version)
+			found := size.New(loaded, nodes, sizing, safety, opts, version)
 			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return size.Formats.Write(w, found, format, opts)
 			})

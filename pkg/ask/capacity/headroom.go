@@ -3,6 +3,7 @@ package capacity
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -184,32 +185,75 @@ func LargestPods(state *cluster.State) []Largest {
 // ceiling returns the number of units that the resources allow: node by node for a single workload, in total for a mix.
 func (p *prober) ceiling() int {
 	left, _ := free(p.state)
+	unit := p.unit()
+	sum, total := int64(0), amounts{}
+	for _, has := range left {
+		sum += int64(has.hold(unit, p.most()))
+		for name, n := range has {
+			total[name] += max(0, n)
+		}
+	}
+	if p.size() > 1 {
+		sum = int64(total.hold(unit, p.most()))
+	}
+	return int(min(sum, int64(p.most())))
+}
+
+// unit returns what a unit of the mix requests.
+func (p *prober) unit() amounts {
 	unit := amounts{}
 	for _, share := range p.mix {
 		for name, n := range p.request(share.Workload) {
 			unit[name] += n * int64(share.Proportion)
 		}
 	}
-	holds := func(has amounts) int64 {
-		most := int64(p.most())
-		for name, n := range unit {
-			if n > 0 {
-				most = min(most, max(0, has[name])/n)
-			}
-		}
-		return most
-	}
-	sum, total := int64(0), amounts{}
-	for _, has := range left {
-		sum += holds(has)
-		for name, n := range has {
-			total[name] += max(0, n)
+	return unit
+}
+
+// hold returns how many units the amounts hold, up to a limit.
+func (a amounts) hold(unit amounts, limit int) int {
+	most := int64(limit)
+	for name, n := range unit {
+		if n > 0 {
+			most = min(most, max(0, a[name])/n)
 		}
 	}
-	if p.size() > 1 {
-		sum = holds(total)
+	return int(most)
+}
+
+// surviving estimates how many of that many units fit if any domain of the level may fail: the share that the free resources of the other
+// nodes, less what the lost pods request, are of all free resources.
+func (p *prober) surviving(units int, level string) int {
+	left, _ := free(p.state)
+	all, gone := amounts{}, map[string]amounts{} // gone by domain: what is free there, and what moves from there
+	domainOf := map[string]string{}
+	for _, node := range p.state.Nodes {
+		domain := node.Labels[level]
+		domainOf[node.Name] = domain
+		if gone[domain] == nil {
+			gone[domain] = amounts{}
+		}
+		for name, n := range left[node.Name] {
+			all[name] += max(0, n)
+			gone[domain][name] += max(0, n)
+		}
 	}
-	return int(min(sum, int64(p.most())))
+	for _, pod := range p.state.Pods {
+		if domain, bound := domainOf[pod.Spec.NodeName]; bound && !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
+			gone[domain].add(requests(pod), 1)
+		}
+	}
+	unit := p.unit()
+	whole := all.hold(unit, math.MaxInt)
+	fewest := whole
+	for _, lost := range gone {
+		rest := maps.Clone(all)
+		for name, n := range lost {
+			rest[name] -= n
+		}
+		fewest = min(fewest, rest.hold(unit, math.MaxInt))
+	}
+	return int(float64(units) * float64(fewest) / float64(max(1, whole)))
 }
 
 // most returns where the search ends at the latest: one unit per pod that the nodes accept, within the limit on the number of pods.

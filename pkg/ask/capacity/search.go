@@ -36,14 +36,22 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 		limit.refuse(none)
 		return limit, nil
 	}
+	guess := p.ceiling()
+	if end > 0 {
+		guess = end - 1
+	}
+	if level != "" {
+		guess = p.surviving(guess, level)
+	}
 	if end == 0 {
-		if end, err = search.end(p.ceiling(), p.most()); err != nil {
+		if end, err = search.end(guess, p.most()); err != nil {
 			return nil, err
 		}
+		guess = 0
 	}
 	if end > p.most() {
 		limit.More, limit.Capped = search.largest(), true
-	} else if limit.More, err = search.between(0, end); err != nil {
+	} else if limit.More, err = search.between(0, end, guess); err != nil {
 		return nil, err
 	}
 	if limit.Uneven, err = search.check(limit, p.base.Scenario.Ties.Seed); err != nil {
@@ -123,28 +131,29 @@ func (s *search) end(first, most int) (int, error) {
 	}
 }
 
-// between returns a count that fits while the next does not. A count that does not fit says by how many it was too many, which quickly
-// leads to the answer if pods are placed one by one; every third try is the middle, so that the search always ends.
-func (s *search) between(low, high int) (int, error) {
-	guess := (low + high) / 2
-	if v, err := s.at(high); err != nil {
-		return 0, err
-	} else if !v.fits {
-		guess = high - v.excess
-	}
-	for n := 1; high-low > 1; n++ {
-		if n%3 == 0 {
-			guess = (low + high) / 2
+// between returns a count that fits while the next does not. It starts from the guess, or if that is 0, from what high says. A count that
+// does not fit says by how many it was too many, and is exact if pods are placed one by one. Otherwise the steps double as long as they lead
+// the same way, so that the search stays near the guess: counts far above it are the ones that take long.
+func (s *search) between(low, high, guess int) (int, error) {
+	if guess == 0 {
+		v, err := s.at(high)
+		if err != nil {
+			return 0, err
 		}
+		if guess = (low + high) / 2; !v.fits {
+			guess = high - v.excess
+		}
+	}
+	for up, down := 1, 1; high-low > 1; {
 		guess = min(max(guess, low+1), high-1)
 		v, err := s.at(guess)
 		if err != nil {
 			return 0, err
 		}
 		if v.fits {
-			low, guess = guess, guess+1
+			low, guess, up, down = guess, guess+up, 2*up, 1
 		} else {
-			high, guess = guess, guess-v.excess
+			high, guess, up, down = guess, guess-max(v.excess, down), 1, 2*down
 		}
 	}
 	return low, nil
@@ -185,7 +194,7 @@ func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 					report(Uneven{Fits: limit.More, DoesNot: units})
 				}
 				limit.Capped = false
-				if limit.More, err = s.between(0, units); err != nil {
+				if limit.More, err = s.between(0, units, 0); err != nil {
 					return nil, err
 				}
 				again = true

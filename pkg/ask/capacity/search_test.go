@@ -65,7 +65,7 @@ func TestBetween(t *testing.T) {
 				return &verdict{units: units, excess: 1 + 7*excess, fits: units <= most}, nil
 			}
 			s := &search{known: map[int]*verdict{}, grow: try, alone: try, size: 1}
-			got, err := s.between(0, 50)
+			got, err := s.between(0, 50, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Findings are what the failures of each level do to each workload, step by step: one finding for each workload and rule, which
@@ -49,6 +50,23 @@ func (s *Step) findings(level int) []expect.Finding {
 		facts.Failures = append(facts.Failures, failure)
 	}
 	return facts.Findings()
+}
+
+// folded sets the workloads of one replica apart from other findings: it returns these, and a sentence on how many workloads those are, ""
+// if none.
+func folded(all []expect.Finding) (found []expect.Finding, note string) {
+	alone := 0
+	for _, f := range all {
+		if f.ID == expect.OneReplica {
+			alone++
+		} else {
+			found = append(found, f)
+		}
+	}
+	if alone > 0 {
+		note = words.Has(alone, "workload") + takenWhole(alone)
+	}
+	return found, note
 }
 
 // failed names the failed domains with their level: "zone a", or "zones a + b together".

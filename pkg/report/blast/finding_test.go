@@ -48,7 +48,7 @@ func zones() *Report {
 
 func TestBlastFindings(t *testing.T) {
 	want := []expect.Finding{
-		{ID: expect.WorkloadGone, Level: expect.Warning, Message: "the failure of zone a takes 1 of 1 running pod of deployment/solo", Step: "all", Namespace: "shop", Workload: "deployment/solo"},
+		{ID: expect.OneReplica, Level: expect.Note, Message: "deployment/solo has one replica, and the failure of zone a takes it", Step: "all", Namespace: "shop", Workload: "deployment/solo"},
 		{ID: expect.QuorumLost, Level: expect.Error, Message: "the failure of zone a takes 2 of 5 running pods of statefulset/db, whose quorum is 4 (likewise 1 other failure)",
 			Source: &manifest.Source{File: "db.yaml", Line: 3}, Step: "all", Namespace: "data", Workload: "statefulset/db"},
 		{ID: expect.BudgetBroken, Level: expect.Warning, Message: "the failure of zone b takes 2 of 4 running pods of deployment/web, which breaks PodDisruptionBudget shop/web",

@@ -22,7 +22,8 @@ func failuresJUnit(r *Report) ([]byte, error) {
 				c.Name = fmt.Sprintf("failure of %s together", words.Count(r.Simultaneous, text.DomainNoun(s.Levels[j].TopologyKey, short)))
 			}
 			var errors, warnings []string
-			for _, f := range s.findings(j) {
+			found, note := folded(s.findings(j))
+			for _, f := range found {
 				line := f.ID + ": " + f.Message
 				if f.Level != expect.Error {
 					warnings = append(warnings, line)
@@ -37,6 +38,9 @@ func failuresJUnit(r *Report) ([]byte, error) {
 			}
 			if c.Failure != nil {
 				c.Failure.Text = junit.CleanLines(errors)
+			}
+			if note != "" {
+				warnings = append(warnings, expect.OneReplica+": "+note)
 			}
 			if len(warnings) > 0 {
 				c.Out = &junit.Output{Text: junit.CleanLines(warnings)}

@@ -50,8 +50,12 @@ func (t *writer) details(step *Step) string {
 			words.Count(f.Pods, "pod"), words.Count(len(f.Nodes), "node"), text.Percent(f.CPU))
 		m.Items(t.consequences(l, f))
 		var found []string
-		for _, finding := range step.findings(i) {
+		others, note := folded(step.findings(i))
+		for _, finding := range others {
 			found = append(found, markdown.Prose(finding.Message))
+		}
+		if note != "" {
+			found = append(found, note)
 		}
 		m.List("Of all failures of the level", found)
 	}

@@ -162,7 +162,12 @@ func (r *Report) oneReplica(all bool) string {
 	case n <= maxHit || all:
 		who = words.And(names) + words.Pick(n, " has", " have")
 	}
-	return who + " one replica: any failure of " + words.Pick(len(names), "its domain takes it", "their domain takes them") + " whole."
+	return who + takenWhole(len(names))
+}
+
+// takenWhole ends a sentence on how many workloads have one replica.
+func takenWhole(workloads int) string {
+	return " one replica: any failure of " + words.Pick(workloads, "its domain takes it", "their domain takes them") + " whole."
 }
 
 // selected says which workloads the report is about; "" if all.

@@ -9,7 +9,7 @@ import (
 func markdownPage(r *Report) []byte {
 	m := &markdown.Page{}
 	for i := range r.Safety {
-		for _, line := range r.Safety[i].safe() {
+		for _, line := range r.Safety[i].Lines() {
 			m.Block("%s", markdown.Prose(line.Text))
 		}
 	}

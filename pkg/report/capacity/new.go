@@ -11,21 +11,9 @@ import (
 // New puts how much more fits into the model. The result is of a capacity.Base. The version is Faultline's own.
 func New(result *simulation.Result, answers []capacity.Answer, safety []capacity.Safety, opts capacity.Options, version string) *Report {
 	state := result.Steps[len(result.Steps)-1].State
-	r := &Report{Head: report.NewHead(result, Kind, version), Nodes: len(state.Nodes)}
+	r := &Report{Head: report.NewHead(result, Kind, version), Nodes: len(state.Nodes), Safety: NewSafety(safety)}
 	if len(opts.Survive) > 0 {
 		r.Mode = string(opts.Mode)
-	}
-	for _, given := range safety {
-		s := Safety{Level: given.Level, Domains: given.Domains, Safe: len(given.Unsafe) == 0, Unreplaced: given.Unreplaced}
-		for _, u := range given.Unsafe {
-			unsafe := Unsafe{Domain: u.Domain, Pods: u.Pods, Still: u.Still}
-			unsafe.Pod, unsafe.Message = report.RefusedPod(u.Refused)
-			s.Unsafe = append(s.Unsafe, unsafe)
-		}
-		for _, l := range given.Lacks {
-			s.Lacks = append(s.Lacks, Lack(l))
-		}
-		r.Safety = append(r.Safety, s)
 	}
 	for i := range answers {
 		r.Mixes = append(r.Mixes, newMix(&answers[i]))

@@ -4,14 +4,33 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// safe says whether everything comes back as the cluster is; if not, what it lacks and what each failure leaves behind.
-func (s *Safety) safe() []text.Cell {
+// NewSafety puts what was found of each level into the model.
+func NewSafety(found []capacity.Safety) []Safety {
+	var all []Safety
+	for _, given := range found {
+		s := Safety{Level: given.Level, Domains: given.Domains, Safe: len(given.Unsafe) == 0, Unreplaced: given.Unreplaced}
+		for _, u := range given.Unsafe {
+			unsafe := Unsafe{Domain: u.Domain, Pods: u.Pods, Still: u.Still}
+			unsafe.Pod, unsafe.Message = report.RefusedPod(u.Refused)
+			s.Unsafe = append(s.Unsafe, unsafe)
+		}
+		for _, l := range given.Lacks {
+			s.Lacks = append(s.Lacks, Lack(l))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Lines say whether everything comes back as the cluster is; if not, what it lacks and what each failure leaves behind.
+func (s *Safety) Lines() []text.Cell {
 	name := text.DomainOf(s.Level)
 	but := ""
 	if s.Unreplaced > 0 {

@@ -36,7 +36,7 @@ func (t *writer) everything(quiet bool) {
 		}
 	}
 	for i := range r.Safety {
-		t.lines(r.Safety[i].safe())
+		t.lines(r.Safety[i].Lines())
 	}
 	if !few {
 		t.lines(r.overview(sorted))
@@ -113,6 +113,10 @@ func (r *Report) overview(sorted []*Mix) []text.Cell {
 		if none == 0 {
 			lines[0].Text = strings.Replace(lines[0].Text, "the other ", "", 1)
 		}
+	}
+	if i := slices.IndexFunc(sorted, func(m *Mix) bool { return m.Fit.Capped }); i >= 0 {
+		least := slices.MinFunc(sorted[i:], func(a, b *Mix) int { return cmp.Compare(a.Fit.More, b.Fit.More) })
+		lines = append(lines, text.Plain.Cellf("Of %d of them at least %d more fit: the search ended there, and --workload goes on.", len(sorted)-i, least.Fit.More))
 	}
 	if r.Mode != "" && len(r.Mixes[0].Survive) == 0 {
 		lines = append(lines, text.Plain.Cell("How many more survive a failure was not looked for, since there are so many workloads; name one with --workload."))

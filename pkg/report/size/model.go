@@ -3,6 +3,7 @@ package size
 
 import (
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/capacity"
 )
 
 // Kind is the kind of a report on how few nodes would do.
@@ -16,6 +17,8 @@ type Report struct {
 	// Survive are the topology keys of which any one domain may fail, Mode is how.
 	Survive []string `json:"survive,omitempty"`
 	Mode    string   `json:"mode,omitempty"`
+	// Safety is whether everything comes back as the cluster is, for each of these.
+	Safety []capacity.Safety `json:"safety,omitempty"`
 	// Groups are the groups of nodes.
 	Groups []Group `json:"groups"`
 	// Nodes is the number of nodes whose number was searched, Before how many the scenario has.

@@ -6,15 +6,17 @@ import (
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
+	reportcapacity "github.com/faultline/faultline/pkg/report/capacity"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// New puts a sizing of the scenario, which has these nodes, into the model. The version is Faultline's own.
-func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, opts capacity.SizeOptions, version string) *Report {
+// New puts a sizing of the scenario, which has these nodes, into the model, and whether it is safe as it is. The version is Faultline's own.
+func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, safety []capacity.Safety, opts capacity.SizeOptions, version string) *Report {
 	r := &Report{
 		Head:  report.NewHead(&simulation.Result{Scenario: s, Initial: &cluster.State{Nodes: nodes}}, Kind, version),
 		Found: sizing.Counts != nil, Survive: opts.Survive, Proven: sizing.Proven, Tried: sizing.Tried, Unbound: sizing.Unbound, Foreign: sizing.Foreign,
+		Safety: reportcapacity.NewSafety(safety),
 	}
 	if len(opts.Survive) > 0 {
 		r.Mode = string(opts.Mode)

@@ -34,7 +34,10 @@ func sized(t *testing.T, counts [][]int) *Report {
 			{Group: "small", Zone: "a", Stranded: 1, Refused: &placement.Pending{Pod: pod, Message: "0/3 nodes are available: 3 Insufficient cpu."}},
 			{Group: "small", Level: v1.LabelTopologyZone, Domain: "b", Stranded: 2, Refused: &placement.Pending{Pod: pod}},
 		},
-	}, capacity.SizeOptions{Options: capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Unreachable}}, "v0.1.0")
+	}, []capacity.Safety{{
+		Level: v1.LabelTopologyZone, Domains: 2, Lacks: []capacity.Lack{{Group: "small", Zone: "b", Nodes: 1}},
+		Unsafe: []capacity.Unsafe{{Domain: "a", Pods: 2, Refused: &placement.Pending{Pod: pod, Message: "0/6 nodes are available: 6 Insufficient cpu."}}},
+	}}, capacity.SizeOptions{Options: capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Unreachable}}, "v0.1.0")
 }
 
 // By hand: 2 of 3 nodes in zone a and 1 of 2 in zone b are 3 of 5. The control plane's is not counted.

@@ -33,6 +33,9 @@ func (r *Report) verdict() []text.Cell {
 	default:
 		lines = append(lines, text.Green.Cellf("%s will do: %s. The scenario has %d.", words.Count(r.Nodes, "node"), goal, r.Before))
 	}
+	for i := range r.Safety {
+		lines = append(lines, r.Safety[i].Lines()...)
+	}
 	for _, same := range report.Group(r.Aside, Aside.reason) {
 		lines = append(lines, text.Yellow.Cell(same[0].text(same)))
 	}

@@ -12,14 +12,14 @@ import (
 
 // Suites is the XML that readers of JUnit reports take, as far as there is something to put into it here. Every command names alike: a suite
 // is a scenario, whose first case is that it runs; the class of the others is scenario.step, and their name what was checked. Times are what
-// the caller has measured: what is read off the result of a scenario takes none. The elements are those of
+// the caller has measured; readers take a missing one for unknown, and 0 for a test that ran. The elements are those of
 // https://github.com/testmoapp/junitxml#complete-junit-xml-example; libraries at hand do not know a case's file and line.
 type Suites struct {
 	XMLName  xml.Name `xml:"testsuites"`
 	Name     string   `xml:"name,attr"`
 	Tests    int      `xml:"tests,attr"`
 	Failures int      `xml:"failures,attr"`
-	Time     string   `xml:"time,attr"`
+	Time     string   `xml:"time,attr,omitempty"`
 	Suites   []Suite  `xml:"testsuite"`
 	// Took is the time of all suites.
 	Took time.Duration `xml:"-"`
@@ -39,7 +39,7 @@ type Case struct {
 	Classname string   `xml:"classname,attr"`
 	File      string   `xml:"file,attr,omitempty"`
 	Line      int      `xml:"line,attr,omitempty"`
-	Time      string   `xml:"time,attr"`
+	Time      string   `xml:"time,attr,omitempty"`
 	Failure   *Failure `xml:"failure"`
 	Out       *Output  `xml:"system-out"`
 }
@@ -59,7 +59,7 @@ func NotRun(err error) *Failure {
 	return &Failure{Message: "it cannot be run", Type: "not-run", Text: CleanLines(strings.Split(err.Error(), "\n"))}
 }
 
-// Add makes a suite of a scenario that took that long to run, or failed to, and of the cases. Characters that XML cannot hold are taken out
+// Add makes a suite of a scenario that took that long to run, or failed to, 0 if that was not measured, and of the cases. Characters that XML cannot hold are taken out
 // of names.
 func (j *Suites) Add(scenario string, took time.Duration, failure *Failure, cases []Case) {
 	suite := Suite{Name: text.Clean(scenario), Time: seconds(took), Cases: append([]Case{{Name: "runs", Time: seconds(took), Failure: failure}}, cases...)}
@@ -68,9 +68,6 @@ func (j *Suites) Add(scenario string, took time.Duration, failure *Failure, case
 		c := &suite.Cases[i]
 		c.Classname = strings.Trim(suite.Name+"."+text.Clean(c.Classname), ".")
 		c.Name, c.File = text.Clean(c.Name), text.Clean(c.File)
-		if c.Time == "" {
-			c.Time = seconds(0)
-		}
 		if c.Failure != nil {
 			suite.Failures++
 			c.Failure.Message = text.Clean(c.Failure.Message)
@@ -82,7 +79,13 @@ func (j *Suites) Add(scenario string, took time.Duration, failure *Failure, case
 	j.Suites = append(j.Suites, suite)
 }
 
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+// seconds is empty for what was not measured.
+func seconds(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 3, 64)
+}
 
 // CleanLines joins lines, each without control characters.
 func CleanLines(lines []string) string {

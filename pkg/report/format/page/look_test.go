@@ -56,6 +56,26 @@ func TestHTMLTotalIsNeverBehindAScroll(t *testing.T) {
 	}
 }
 
+// On paper nobody selects anything, and rules that are folded up are open.
+func TestHTMLInPrint(t *testing.T) {
+	b := startBrowser(t)
+	b.open((&reports{Report: daemons()}).html(t))
+	b.click("#tab-1")
+	seen := func(selector string) bool {
+		t.Helper()
+		return evaluate[bool](b, fmt.Sprintf("document.querySelector(%q).checkVisibility()", selector))
+	}
+	evaluate[bool](b, `document.querySelector(".rules").open = false`)
+	for media, paper := range map[string]bool{"screen": false, "print": true} {
+		if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media}); err != nil {
+			t.Fatal(err)
+		}
+		if rule, operate := seen(".rules pre"), seen("#panel .operate"); rule != paper || operate == paper {
+			t.Errorf("%s shows a rule that is folded up: %t, what to select: %t", media, rule, operate)
+		}
+	}
+}
+
 // daemons is a report by hand: of two nodes, with a pod of a DaemonSet each, whose second step moves the pod of web from a to b. The
 // pods of a request 1 of 2 cores.
 func daemons() *run.Report {

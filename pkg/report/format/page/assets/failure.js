@@ -9,9 +9,9 @@ function invitation(step) {
   const levels = (looked?.levels ?? []).filter((level) => radiusOf(level).replicas > 0);
   return [
     h("h3", {}, "What if something fails?"),
-    h("p", {}, `Select a ${listed([...levelKeys, HOSTNAME].map(noun)).replace(/ and (?=[^ ]*$)/, " or ")} on the map: its nodes fail, and this panel says what is lost`
+    h("p", {class: "operate"}, `Select a ${listed([...levelKeys, HOSTNAME].map(noun)).replace(/ and (?=[^ ]*$)/, " or ")} on the map: its nodes fail, and this panel says what is lost`
       + (looked && blast.recover ? " and what comes back." : ".")),
-    h("p", {class: "hint"}, "Shift and click adds another one of the same kind. Escape restores. / searches."),
+    h("p", {class: "hint operate"}, "Shift and click adds another one of the same kind. Escape restores. / searches."),
     !(looked && blast.recover) && lacking(blast ? "What comes back is not on this page." : "Budgets, quorums and what comes back are not on this page."),
     levels.length > 0 && [h("h4", {}, "The worst of each level"), h("ul", {class: "worst"}, levels.map(radiusItem(step)))],
     oneReplicaPart(looked),
