@@ -36,6 +36,7 @@ type Controllers struct {
 	current         map[types.UID]currentSet // of Deployments
 	adoptions       adoptions
 	prototypes      prototypes
+	names           podNames
 	selectors       map[*metav1.LabelSelector]labels.Selector
 }
 
@@ -120,7 +121,7 @@ type pass struct {
 	created          int
 	changed, deleted []cluster.Object
 	ending           []*v1.Pod
-	names            map[types.NamespacedName]bool
+	named            map[types.NamespacedName]bool // the pods that it creates
 	admission        *admission.Pods
 }
 

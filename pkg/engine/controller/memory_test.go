@@ -82,3 +82,22 @@ spec: {containers: [{name: c, image: a}], tolerations: [{key: first, operator: E
 		}
 	}
 }
+
+// The name that the next pod would have is taken, then free since the cluster is again as it was before, then taken.
+func TestANameIsTakenAndFree(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(replicaSet(1))
+	w.admit(decode(t, replicaSet(2))...)
+	free := w.state
+	w.step()
+	name := w.state.Pods[1].Name
+	taken := free.With(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}})
+	for i, before := range []*cluster.State{taken, free, taken} {
+		w.state = before
+		w.step()
+		made := w.state.Pods[len(w.state.Pods)-1].Name
+		if (made == name) != (before == free) {
+			t.Errorf("round %d: the pod is named %s, and %s is taken: %v", i+1, made, name, before == taken)
+		}
+	}
+}
