@@ -35,6 +35,8 @@ type Controllers struct {
 	rested          rested
 	current         map[types.UID]currentSet // of Deployments
 	adoptions       adoptions
+	guarded         guarded
+	scaled          *map[types.UID]scale
 	prototypes      prototypes
 	names           podNames
 	selectors       map[*metav1.LabelSelector]labels.Selector
@@ -146,9 +148,9 @@ func (p *pass) nextState() *cluster.State {
 	return &next
 }
 
-// unlessSettled syncs an object, unless its last sync saw the very same things and had nothing to do.
+// unlessSettled syncs an object, unless its last sync saw the very same things and had nothing to do. Without anything seen it syncs.
 func (p *pass) unlessSettled(uid types.UID, seen []any, sync func() error) error {
-	if slices.Equal(p.settled[uid], seen) {
+	if seen != nil && slices.Equal(p.settled[uid], seen) {
 		return nil
 	}
 	before := p.actions()
