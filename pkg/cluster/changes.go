@@ -68,10 +68,10 @@ func NewGroups[K comparable](keys func(*v1.Pod) []K) *Groups[K] {
 // Of returns a group, nil if it has no pods.
 func (g *Groups[K]) Of(key K) *Group { return g.groups[key] }
 
-// Follow brings the groups up to date with the pods of a state.
-func (g *Groups[K]) Follow(pods []*v1.Pod) {
+// Follow brings the groups up to date with the pods of a state, and returns the keys of those that have become others, in no order.
+func (g *Groups[K]) Follow(pods []*v1.Pod) (others []K) {
 	gone := map[*v1.Pod]bool{}
-	came := map[K][]*v1.Pod{} // the new pods of each group that changes
+	came := map[K][]*v1.Pod{} // the new pods of each group that changes, in order
 	Changes(g.pods, pods, func(was, is *v1.Pod, _ int) {
 		at := g.last + 1
 		if was != nil {
@@ -94,13 +94,21 @@ func (g *Groups[K]) Follow(pods []*v1.Pod) {
 	})
 	g.pods = pods
 	for key, pods := range came {
+		others = append(others, key)
 		kept := slices.DeleteFunc(slices.Clone(g.groups[key].Pods()), func(pod *v1.Pod) bool { return gone[pod] })
-		inOrder := len(kept) == 0 || len(pods) == 0 || g.places[kept[len(kept)-1]] < g.places[pods[0]]
-		if kept = append(kept, pods...); !inOrder {
-			slices.SortFunc(kept, func(a, b *v1.Pod) int { return g.places[a] - g.places[b] })
+		merged := make([]*v1.Pod, 0, len(kept)+len(pods))
+		for _, pod := range pods {
+			i, _ := slices.BinarySearchFunc(kept, pod, g.Compare)
+			merged = append(append(merged, kept[:i]...), pod)
+			kept = kept[i:]
 		}
-		if g.groups[key] = (&Group{kept}); len(kept) == 0 {
+		merged = append(merged, kept...)
+		if g.groups[key] = (&Group{merged}); len(merged) == 0 {
 			delete(g.groups, key)
 		}
 	}
+	return others
 }
+
+// Compare compares two pods of the state by their places in it.
+func (g *Groups[K]) Compare(a, b *v1.Pod) int { return g.places[a] - g.places[b] }

@@ -273,41 +273,26 @@ type key struct{ namespace, name string }
 
 func keyOf(obj metav1.Object) key { return key{obj.GetNamespace(), obj.GetName()} }
 
-// few is the number of objects up to which comparing their names is faster than a map.
-const few = 8
-
 // apply returns the list with the given objects added or removed, or the list itself if none are given.
 func apply[T metav1.Object](c change, list, given []T) []T {
 	if len(given) == 0 {
 		return list
 	}
-	keys, position := make([]key, len(given)), map[key]int{}
+	var ends [1 << 12]bool // whether the name of one that is given may end so: asking is much faster than looking the name up
+	last := make(map[key]int, len(given))
 	for i, obj := range given {
-		keys[i] = keyOf(obj)
-		if len(given) > few {
-			position[keys[i]] = i
-		}
-	}
-	find := func(k key) int { // the last one counts
-		if len(given) > few {
-			if i, found := position[k]; found {
-				return i
-			}
-			return -1
-		}
-		for i := len(keys) - 1; i >= 0; i-- {
-			if keys[i] == k {
-				return i
-			}
-		}
-		return -1
+		last[keyOf(obj)] = i // the last one counts
+		ends[endOf(obj.GetName())] = true
 	}
 	next := make([]T, 0, len(list)+len(given))
 	replaced := make([]bool, len(given))
 	for _, obj := range list {
-		i := find(keyOf(obj))
+		i, found := -1, false
+		if ends[endOf(obj.GetName())] {
+			i, found = last[keyOf(obj)]
+		}
 		switch {
-		case i < 0 || replaced[i]:
+		case !found || replaced[i]:
 			next = append(next, obj)
 		case c.merge:
 			next = append(next, given[i])
@@ -316,12 +301,20 @@ func apply[T metav1.Object](c change, list, given []T) []T {
 	}
 	if c.merge {
 		for i, obj := range given {
-			if find(keys[i]) == i && !replaced[i] {
+			if last[keyOf(obj)] == i && !replaced[i] {
 				next = append(next, obj)
 			}
 		}
 	}
 	return next
+}
+
+// endOf is a number below 1 << 12 for the last two characters of a name.
+func endOf(name string) int {
+	if len(name) < 2 {
+		return 0
+	}
+	return int(name[len(name)-2]&63)<<6 | int(name[len(name)-1]&63)
 }
 
 func list[T Object](all []Object, objs []T) []Object {

@@ -2,6 +2,8 @@ package controller
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -23,50 +25,78 @@ func (p *pass) budgets() error {
 	if len(p.PodDisruptionBudgets) == 0 {
 		return nil
 	}
-	var selectors cluster.Selectors
-	for _, pdb := range p.PodDisruptionBudgets {
-		if err := selectors.Add(pdb.Namespace, pdb.Spec.Selector); err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(pdb).Describe(), err)
-		}
-	}
-	guardedBy := make([][]*v1.Pod, len(p.PodDisruptionBudgets))
-	for _, pod := range p.Pods {
-		for _, i := range selectors.Matching(pod) {
-			guardedBy[i] = append(guardedBy[i], pod)
-		}
+	if err := p.guarded.follow(p.State); err != nil {
+		return err
 	}
 	scales := p.scales()
 	for i, pdb := range p.PodDisruptionBudgets {
-		guarded := guardedBy[i]
-		var err error
-		status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, Conditions: pdb.Status.Conditions}
-		// Like upstream, a budget that cannot be computed allows nothing.
-		status.ExpectedPods, status.DesiredHealthy, err = expectedPods(pdb, guarded, scales)
-		for _, pod := range guarded {
-			if pod.DeletionTimestamp == nil && podutil.IsPodReady(pod) {
-				status.CurrentHealthy++
-			}
-		}
-		condition := metav1.Condition{
-			Type: policyv1.DisruptionAllowedCondition, ObservedGeneration: pdb.Generation, LastTransitionTime: p.Now,
-			Status: metav1.ConditionFalse, Reason: policyv1.InsufficientPodsReason,
-		}
-		switch allowed := status.CurrentHealthy - status.DesiredHealthy; {
-		case err != nil:
-			status = *pdb.Status.DeepCopy()
-			status.DisruptionsAllowed = 0
-			condition.Reason, condition.Message = policyv1.SyncFailedReason, err.Error()
-		case status.ExpectedPods > 0 && allowed > 0:
-			status.DisruptionsAllowed = allowed
-			condition.Status, condition.Reason = metav1.ConditionTrue, policyv1.SufficientPodsReason
-		}
-		updated := *pdb
-		updated.Status = *status.DeepCopy()
-		meta.SetStatusCondition(&updated.Status.Conditions, condition)
-		if !apiequality.Semantic.DeepEqual(updated.Status, pdb.Status) {
-			p.put(&updated)
+		guarded := p.guarded.pods.Of(i)
+		// The time counts only where the condition changes.
+		_ = p.unlessSettled(pdb.UID, []any{pdb, guarded, scales}, func() error {
+			p.budget(pdb, guarded.Pods(), *scales)
+			return nil
+		})
+	}
+	return nil
+}
+
+func (p *pass) budget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scales map[types.UID]scale) {
+	var err error
+	status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, Conditions: pdb.Status.Conditions}
+	// Like upstream, a budget that cannot be computed allows nothing.
+	status.ExpectedPods, status.DesiredHealthy, err = expectedPods(pdb, guarded, scales)
+	for _, pod := range guarded {
+		if pod.DeletionTimestamp == nil && podutil.IsPodReady(pod) {
+			status.CurrentHealthy++
 		}
 	}
+	condition := metav1.Condition{
+		Type: policyv1.DisruptionAllowedCondition, ObservedGeneration: pdb.Generation, LastTransitionTime: p.Now,
+		Status: metav1.ConditionFalse, Reason: policyv1.InsufficientPodsReason,
+	}
+	switch allowed := status.CurrentHealthy - status.DesiredHealthy; {
+	case err != nil:
+		status = *pdb.Status.DeepCopy()
+		status.DisruptionsAllowed = 0
+		condition.Reason, condition.Message = policyv1.SyncFailedReason, err.Error()
+	case status.ExpectedPods > 0 && allowed > 0:
+		status.DisruptionsAllowed = allowed
+		condition.Status, condition.Reason = metav1.ConditionTrue, policyv1.SufficientPodsReason
+	}
+	updated := *pdb
+	updated.Status = *status.DeepCopy()
+	meta.SetStatusCondition(&updated.Status.Conditions, condition)
+	if !apiequality.Semantic.DeepEqual(updated.Status, pdb.Status) {
+		p.put(&updated)
+	}
+}
+
+// guarded are the pods that each budget guards, by its position, for as long as the selectors stay the same.
+type guarded struct {
+	by   []guard
+	pods *cluster.Groups[int]
+}
+
+type guard struct {
+	namespace string
+	selector  *metav1.LabelSelector
+}
+
+func (g *guarded) follow(s *cluster.State) error {
+	var by []guard
+	for _, pdb := range s.PodDisruptionBudgets {
+		by = append(by, guard{pdb.Namespace, pdb.Spec.Selector})
+	}
+	if g.pods == nil || !slices.Equal(g.by, by) {
+		var selectors cluster.Selectors
+		for _, pdb := range s.PodDisruptionBudgets {
+			if err := selectors.Add(pdb.Namespace, pdb.Spec.Selector); err != nil {
+				return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(pdb).Describe(), err)
+			}
+		}
+		*g = guarded{by, cluster.NewGroups(selectors.Matching)}
+	}
+	g.pods.Follow(s.Pods)
 	return nil
 }
 
@@ -118,9 +148,9 @@ type scale struct {
 	replicas   int32
 }
 
-// scales returns the scale of each controller that has one, by the UID that pods refer to. Jobs and DaemonSets have none
-// upstream either, so that percentages and maxUnavailable do not work with them.
-func (p *pass) scales() map[types.UID]scale {
+// scales returns the scale of each controller that has one, by the UID that pods refer to: the very same ones as the last time, if they are
+// equal. Jobs and DaemonSets have none upstream either, so that percentages and maxUnavailable do not work with them.
+func (p *pass) scales() *map[types.UID]scale {
 	deployments := map[types.UID]*appsv1.Deployment{}
 	for _, d := range p.Deployments {
 		deployments[d.UID] = d
@@ -135,5 +165,8 @@ func (p *pass) scales() map[types.UID]scale {
 	for _, set := range p.StatefulSets {
 		scales[set.UID] = scale{set.UID, *set.Spec.Replicas}
 	}
-	return scales
+	if p.scaled == nil || !maps.Equal(*p.scaled, scales) {
+		p.Controllers.scaled = &scales
+	}
+	return p.scaled
 }

@@ -35,7 +35,10 @@ type Controllers struct {
 	rested          rested
 	current         map[types.UID]currentSet // of Deployments
 	adoptions       adoptions
+	guarded         guarded
+	scaled          *map[types.UID]scale
 	prototypes      prototypes
+	names           podNames
 	selectors       map[*metav1.LabelSelector]labels.Selector
 }
 
@@ -120,7 +123,7 @@ type pass struct {
 	created          int
 	changed, deleted []cluster.Object
 	ending           []*v1.Pod
-	names            map[types.NamespacedName]bool
+	named            map[types.NamespacedName]bool // the pods that it creates
 	admission        *admission.Pods
 }
 
@@ -145,9 +148,9 @@ func (p *pass) nextState() *cluster.State {
 	return &next
 }
 
-// unlessSettled syncs an object, unless its last sync saw the very same things and had nothing to do.
+// unlessSettled syncs an object, unless its last sync saw the very same things and had nothing to do. Without anything seen it syncs.
 func (p *pass) unlessSettled(uid types.UID, seen []any, sync func() error) error {
-	if slices.Equal(p.settled[uid], seen) {
+	if seen != nil && slices.Equal(p.settled[uid], seen) {
 		return nil
 	}
 	before := p.actions()

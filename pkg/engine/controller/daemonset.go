@@ -28,28 +28,22 @@ func (p *pass) daemonSets() error {
 }
 
 func (p *pass) daemonSet(ds *appsv1.DaemonSet) error {
-	pods, err := p.claim(ds, daemonSetKind, ds.Spec.Selector, nil)
-	if err != nil {
-		return fmt.Errorf("spec.selector: %w", err)
+	seen := p.seen(ds)
+	if seen != nil && len(p.Nodes) > 0 {
+		seen = append(seen, len(p.Nodes), &p.Nodes[0]) // the list is another where a node is another
 	}
-	revisions, err := p.claimRevisions(ds, daemonSetKind, ds.Spec.Selector)
-	if err != nil {
-		return fmt.Errorf("spec.selector: %w", err)
-	}
-	seen := []any{ds, len(p.Nodes)}
-	if len(p.Nodes) > 0 {
-		seen = append(seen, &p.Nodes[0]) // the list is another where a node is another
-	}
-	for _, revision := range revisions {
-		seen = append(seen, revision)
-	}
-	for _, pod := range pods {
-		seen = append(seen, pod)
-	}
-	if ds.Spec.MinReadySeconds > 0 {
+	if seen != nil && ds.Spec.MinReadySeconds > 0 {
 		seen = append(seen, p.Now)
 	}
 	return p.unlessSettled(ds.UID, seen, func() error {
+		pods, err := p.claim(ds, daemonSetKind, ds.Spec.Selector, nil)
+		if err != nil {
+			return fmt.Errorf("spec.selector: %w", err)
+		}
+		revisions, err := p.claimRevisions(ds, daemonSetKind, ds.Spec.Selector)
+		if err != nil {
+			return fmt.Errorf("spec.selector: %w", err)
+		}
 		hash, err := p.daemonHash(ds, revisions, pods)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
@@ -81,4 +82,79 @@ spec: {containers: [{name: c, image: a}], tolerations: [{key: first, operator: E
 			t.Errorf("after the taint %s: %d pods, want %d", key, len(w.state.Pods), want)
 		}
 	}
+}
+
+// The name that the next pod would have is taken, then free since the cluster is again as it was before, then taken.
+func TestANameIsTakenAndFree(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(replicaSet(1))
+	w.admit(decode(t, replicaSet(2))...)
+	free := w.state
+	w.step()
+	name := w.state.Pods[1].Name
+	taken := free.With(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}})
+	for i, before := range []*cluster.State{taken, free, taken} {
+		w.state = before
+		w.step()
+		made := w.state.Pods[len(w.state.Pods)-1].Name
+		if (made == name) != (before == free) {
+			t.Errorf("round %d: the pod is named %s, and %s is taken: %v", i+1, made, name, before == taken)
+		}
+	}
+}
+
+func TestOrphansAppearBesideADaemonSetAtRest(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(workload("DaemonSet", "web", 0, "a", ""))
+	w.state = w.state.With(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare", Namespace: "default", UID: "bare", Labels: map[string]string{"app": "web"}}})
+	w.step()
+	if pod := w.state.Pods[len(w.state.Pods)-1]; !metav1.IsControlledBy(pod, w.state.DaemonSets[0]) {
+		t.Errorf("the pod has owners %v, want the DaemonSet", pod.OwnerReferences)
+	}
+	w.settle()
+	orphan := *w.state.ControllerRevisions[0]
+	orphan.Name, orphan.UID, orphan.OwnerReferences = "web-older", "older", nil
+	w.state = w.state.With(&orphan)
+	w.step()
+	if adopted := w.state.ControllerRevisions[1]; !metav1.IsControlledBy(adopted, w.state.DaemonSets[0]) {
+		t.Errorf("the ControllerRevision has owners %v, want the DaemonSet", adopted.OwnerReferences)
+	}
+}
+
+func TestAClaimChangesBesideAStatefulSetAtRest(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(workload("StatefulSet", "web", 1, "a", `  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`))
+	claim := *w.state.PersistentVolumeClaims[0]
+	if len(claim.OwnerReferences) == 0 {
+		t.Fatal("the claim has no owner")
+	}
+	claim.OwnerReferences = nil
+	w.state = w.state.With(&claim)
+	w.settle()
+	if len(w.state.PersistentVolumeClaims[0].OwnerReferences) == 0 {
+		t.Error("the claim has no owner again")
+	}
+}
+
+// First the budget changes, then what it is a share of, each with the pods that were there: the first pod is Pending, so that no other is
+// made.
+func TestABudgetAndItsScaleChange(t *testing.T) {
+	w := newWorld(t, 1, func(*cluster.State, *v1.Pod) string { return "" })
+	w.apply(workload("StatefulSet", "web", 2, "a", "") + "---" + budget("web", "maxUnavailable: 1"))
+	w.checkBudget(2, 1, 0, 0)
+	all := *w.state.PodDisruptionBudgets[0]
+	all.Spec.MaxUnavailable = &intstr.IntOrString{IntVal: 2}
+	w.state = w.state.With(&all)
+	w.step()
+	w.checkBudget(2, 0, 0, 0)
+	w.settle()
+	set := *w.state.StatefulSets[0]
+	set.Spec.Replicas = new(int32(5))
+	w.state = w.state.With(&set)
+	w.settle()
+	w.checkBudget(5, 3, 0, 0)
 }

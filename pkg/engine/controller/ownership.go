@@ -96,6 +96,19 @@ func (o *owners) unclaimed(owner types.UID) (*cluster.Group, bool) {
 	return o.groups.Of(group{owner: owner}), !claimed && len(o.candidates(owner)) == 0
 }
 
+// seen is what the sync of a StatefulSet or DaemonSet sees of itself, its pods and ControllerRevisions; nil if it may adopt some.
+func (p *pass) seen(owner cluster.Object) []any {
+	pods, all := p.owned.unclaimed(owner.GetUID())
+	if !all || len(p.owned.revisions[""]) > 0 {
+		return nil
+	}
+	seen := []any{owner, pods}
+	for _, revision := range p.owned.revisions[owner.GetUID()] {
+		seen = append(seen, revision)
+	}
+	return seen
+}
+
 // adoptions are which orphans the controllers of a state may adopt, for as long as orphans and selectors stay the same.
 type adoptions struct {
 	orphans   *cluster.Group

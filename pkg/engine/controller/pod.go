@@ -70,17 +70,15 @@ func (p *pass) create(prototype *v1.Pod) {
 	if prototype.Spec.NodeName != "" && p.Node(prototype.Spec.NodeName) == nil {
 		return
 	}
-	if p.names == nil {
-		p.names = make(map[types.NamespacedName]bool, len(p.Pods))
-		for _, pod := range p.Pods {
-			p.names[cluster.NameOf(pod)] = true
-		}
-	}
+	p.names.follow(p.Pods)
 	pod := *prototype
 	for pod.Name == "" {
 		name := admission.GenerateName(pod.GenerateName, p.created)
-		if key := (types.NamespacedName{Namespace: pod.Namespace, Name: name}); !p.names[key] {
-			p.names[key] = true
+		if key := (types.NamespacedName{Namespace: pod.Namespace, Name: name}); !p.names.taken[key] && !p.named[key] {
+			if p.named == nil {
+				p.named = map[types.NamespacedName]bool{}
+			}
+			p.named[key] = true
 			pod.Name = name
 		} else {
 			p.created++
@@ -93,6 +91,28 @@ func (p *pass) create(prototype *v1.Pod) {
 		created = cluster.Bind(created, pod.Spec.NodeName, p.Now.Time)
 	}
 	p.put(created)
+}
+
+// podNames are the names of the pods of one state after another.
+type podNames struct {
+	pods  []*v1.Pod
+	taken map[types.NamespacedName]bool
+}
+
+// follow brings the names up to date with the pods of a state.
+func (n *podNames) follow(pods []*v1.Pod) {
+	if n.taken == nil {
+		n.taken = make(map[types.NamespacedName]bool, len(pods))
+	}
+	cluster.Changes(n.pods, pods, func(was, is *v1.Pod, _ int) {
+		if was != nil {
+			delete(n.taken, cluster.NameOf(was))
+		}
+		if is != nil {
+			n.taken[cluster.NameOf(is)] = true
+		}
+	})
+	n.pods = pods
 }
 
 // uid returns the UID of a new object, which no other has. As in a real cluster it is random where there is a generator of randomness;

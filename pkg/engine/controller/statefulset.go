@@ -46,30 +46,29 @@ func (p *pass) statefulSets() error {
 }
 
 func (p *pass) statefulSet(set *appsv1.StatefulSet, claims map[types.NamespacedName]*v1.PersistentVolumeClaim) error {
-	// As upstream's isMemberOf: the name before the ordinal must be the set's.
-	isMember := func(pod *v1.Pod) bool { return parentName(pod) == set.Name }
-	pods, err := p.claim(set, statefulSetKind, set.Spec.Selector, isMember)
-	if err != nil {
-		return fmt.Errorf("spec.selector: %w", err)
-	}
-	revisions, err := p.claimRevisions(set, statefulSetKind, set.Spec.Selector)
-	if err != nil {
-		return fmt.Errorf("spec.selector: %w", err)
-	}
-	seen := []any{set, p.Node(set.Spec.Template.Spec.NodeName)}
-	for _, revision := range revisions {
-		seen = append(seen, revision)
-	}
-	for _, pod := range pods {
-		seen = append(seen, pod)
+	seen := p.seen(set)
+	if seen != nil {
+		seen = append(seen, p.Node(set.Spec.Template.Spec.NodeName))
 		for i := range set.Spec.VolumeClaimTemplates {
-			seen = append(seen, claims[claimName(set, i, pod)])
+			for _, pod := range p.owned.of(set.UID) {
+				seen = append(seen, claims[claimName(set, i, pod)])
+			}
 		}
 	}
-	if set.Spec.MinReadySeconds > 0 {
+	if seen != nil && set.Spec.MinReadySeconds > 0 {
 		seen = append(seen, p.Now)
 	}
 	return p.unlessSettled(set.UID, seen, func() error {
+		// As upstream's isMemberOf: the name before the ordinal must be the set's.
+		isMember := func(pod *v1.Pod) bool { return parentName(pod) == set.Name }
+		pods, err := p.claim(set, statefulSetKind, set.Spec.Selector, isMember)
+		if err != nil {
+			return fmt.Errorf("spec.selector: %w", err)
+		}
+		revisions, err := p.claimRevisions(set, statefulSetKind, set.Spec.Selector)
+		if err != nil {
+			return fmt.Errorf("spec.selector: %w", err)
+		}
 		s := &statefulSetSync{pass: p, set: set, claims: claims, revisions: revisions}
 		control := statefulset.NewDefaultStatefulSetControl(
 			statefulset.NewStatefulPodControlFromManager(s, &record.FakeRecorder{}), s, s)

@@ -64,6 +64,7 @@ type zone struct {
 
 // zones are all of them, in order of their nodes.
 type zones struct {
+	down    bool // whether any node is
 	byKey   map[string]*zone
 	inOrder []*zone
 }
@@ -71,30 +72,67 @@ type zones struct {
 func zonesOf(s *cluster.State) *zones {
 	z := &zones{byKey: map[string]*zone{}}
 	for _, node := range s.Nodes {
-		of := z.of(node)
-		ready := readyCondition(node)
-		isReady := ready == nil || ready.Status == v1.ConditionTrue
-		if _, excluded := node.Labels[excludeDisruption]; !excluded {
+		of, ready := z.of(node), isReady(node)
+		if !isExcluded(node) {
 			of.size++
-			if isReady {
+			if ready {
 				of.ready++
 			} else {
 				of.down++
 			}
 		}
-		if isReady {
+		if ready {
 			continue
 		}
+		z.down = true
 		if waitsForNoExecute(node) {
 			of.waiting = append(of.waiting, node)
 		}
-		for _, taint := range node.Spec.Taints {
-			if isNodeControllers(taint, v1.TaintEffectNoExecute) && taint.TimeAdded != nil && of.last.Before(taint.TimeAdded) {
-				of.last = *taint.TimeAdded
-			}
-		}
+		of.taintedWith(node.Spec.Taints)
 	}
 	return z
+}
+
+func isReady(node *v1.Node) bool {
+	ready := readyCondition(node)
+	return ready == nil || ready.Status == v1.ConditionTrue
+}
+
+func isExcluded(node *v1.Node) bool {
+	_, excluded := node.Labels[excludeDisruption]
+	return excluded
+}
+
+// replace puts a node in the place of another of that name. It reports false where that is more than one that stays ready, or one that
+// waited for its NoExecute taint and may have got it: then the zones must be made again.
+func (z *zones) replace(was, is *v1.Node) bool {
+	if was == nil || is == nil || nodetopology.GetZoneKey(was) != nodetopology.GetZoneKey(is) || isExcluded(was) != isExcluded(is) || isReady(was) != isReady(is) {
+		return false
+	}
+	if isReady(was) {
+		return true
+	}
+	of := z.of(was)
+	i := slices.Index(of.waiting, was)
+	switch {
+	case i < 0:
+		return false
+	case waitsForNoExecute(is):
+		of.waiting[i] = is
+	default:
+		of.waiting = slices.Delete(of.waiting, i, i+1)
+		of.taintedWith(is.Spec.Taints)
+	}
+	return true
+}
+
+// taintedWith takes note of when a node that is down got its NoExecute taint.
+func (of *zone) taintedWith(taints []v1.Taint) {
+	for _, taint := range taints {
+		if isNodeControllers(taint, v1.TaintEffectNoExecute) && taint.TimeAdded != nil && of.last.Before(taint.TimeAdded) {
+			of.last = *taint.TimeAdded
+		}
+	}
 }
 
 func (z *zones) of(node *v1.Node) *zone {

@@ -15,14 +15,10 @@ import (
 // evictTainted asks for the deletion of the pods that no longer tolerate the NoExecute taints of their node:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/tainteviction/taint_eviction.go.
 func (c *Controllers) evictTainted(s *cluster.State) *cluster.State {
-	tainted := c.view(s).tainted
-	if len(tainted) == 0 {
-		return s
-	}
 	c.follow(s)
 	var evicted []*v1.Pod
-	for _, node := range tainted {
-		for _, pod := range c.leavingFrom(node) {
+	for _, due := range c.due {
+		for _, pod := range due.leaving {
 			if !pod.at.After(s.Now.Time) {
 				evicted = append(evicted, pod.Pod)
 			}
@@ -33,41 +29,13 @@ func (c *Controllers) evictTainted(s *cluster.State) *cluster.State {
 
 // noExecuteTaints returns the NoExecute taints of the node.
 func noExecuteTaints(node *v1.Node) []v1.Taint {
-	return slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint v1.Taint) bool { return !isNoExecute(taint) })
+	return slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint v1.Taint) bool { return taint.Effect != v1.TaintEffectNoExecute })
 }
 
-func isNoExecute(taint v1.Taint) bool { return taint.Effect == v1.TaintEffectNoExecute }
-
-// leaving is which pods of a node must leave it, and when.
-type leaving struct {
-	node *v1.Node
-	of   *cluster.Group
-	pods []leavingPod
-}
-
+// leavingPod is a pod that must leave its node, and when.
 type leavingPod struct {
 	*v1.Pod
 	at time.Time
-}
-
-// leavingFrom returns the pods that must leave a node, but for those whose deletion has been asked for.
-func (c *Controllers) leavingFrom(node *v1.Node) []leavingPod {
-	of := c.pods.Of(group{node: node.Name})
-	if known := c.leaving[node.Name]; known.node == node && known.of == of {
-		return known.pods
-	}
-	now := leaving{node: node, of: of}
-	taints := noExecuteTaints(node)
-	for _, pod := range of.Pods() {
-		if at, ok := evictionTime(pod, taints); ok && pod.DeletionTimestamp == nil {
-			now.pods = append(now.pods, leavingPod{pod, at})
-		}
-	}
-	if c.leaving == nil {
-		c.leaving = map[string]leaving{}
-	}
-	c.leaving[node.Name] = now
-	return now.pods
 }
 
 // evictionTime returns when a pod must leave a node with the taints, counted from the first of them; false: never. It is

@@ -55,7 +55,8 @@ func (c *Controllers) taintByConditions(s *cluster.State, r *rand.Rand) *cluster
 		c.steady = s.Nodes
 	}
 	s = s.With(changed...)
-	if !c.view(s).down {
+	c.follow(s)
+	if !c.zones.down {
 		return s
 	}
 	return c.taintNoExecute(s, found, r)
@@ -64,10 +65,11 @@ func (c *Controllers) taintByConditions(s *cluster.State, r *rand.Rand) *cluster
 // taintNoExecute gives the next node of each zone that is due its NoExecute taint. When nodes go down together, the controller taints
 // the first one that it finds before it has seen the others: only then does it know that their zone is disrupted.
 func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node, r *rand.Rand) *cluster.State {
-	zones := c.view(s).zones
+	zones := c.zones
 	var due []cluster.Object
+	served := map[*zone]bool{}
 	add := func(node *v1.Node) {
-		zones.of(node).last = s.Now
+		served[zones.of(node)] = true
 		due = append(due, withNoExecute(node, s.Now))
 	}
 	if len(found) > 0 {
@@ -84,12 +86,9 @@ func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node, r *rand
 	}
 	for _, zone := range zones.inOrder {
 		interval, goes := zones.interval(zone)
-		if goes && len(zone.waiting) > 0 && !zone.dueAt(interval, s.Now).After(s.Now.Time) {
+		if goes && !served[zone] && len(zone.waiting) > 0 && !zone.dueAt(interval, s.Now).After(s.Now.Time) {
 			add(oneOf(zone.waiting, r))
 		}
-	}
-	if len(due) > 0 {
-		c.last = nil // its zones have been written to
 	}
 	return s.With(due...)
 }
@@ -104,13 +103,9 @@ func oneOf(nodes []*v1.Node, r *rand.Rand) *v1.Node {
 
 // nextNoExecute returns the earliest moment after now at which a node gets its NoExecute taint; zero: never.
 func (c *Controllers) nextNoExecute(s *cluster.State) time.Time {
-	if !c.view(s).waiting {
-		return time.Time{}
-	}
 	var next time.Time
-	zones := c.view(s).zones
-	for _, zone := range zones.inOrder {
-		interval, goes := zones.interval(zone)
+	for _, zone := range c.zones.inOrder {
+		interval, goes := c.zones.interval(zone)
 		if at := zone.dueAt(interval, s.Now); goes && len(zone.waiting) > 0 && (next.IsZero() || at.Before(next)) {
 			next = at
 		}

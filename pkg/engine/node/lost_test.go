@@ -1,6 +1,7 @@
 package node
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -31,6 +32,22 @@ func TestZonesGoOnEachAtTheirRate(t *testing.T) {
 	s := lost(t, nodesOf(map[string]int{"a": 51, "b": 6}), "a", 29)
 	if got, _ := tainted(t, lost(t, s, "b", 3)); got != slow(29)+", b-1 0, b-2 10, b-3 20" {
 		t.Errorf("tainted %s", got)
+	}
+}
+
+// Of the nodes of a zone that are lost together one is tainted at once, whichever it is.
+func TestOneNodeOfAZoneIsTaintedAtATime(t *testing.T) {
+	for seed := range uint64(20) {
+		s := new(Controllers).Reconcile(lost(t, nodesOf(map[string]int{"a": 9, "b": 1}), "a", 4), rand.New(rand.NewPCG(seed, 0)))
+		count := 0
+		for _, node := range s.Nodes {
+			if isTainted(node, v1.TaintEffectNoExecute) {
+				count++
+			}
+		}
+		if count != 1 {
+			t.Errorf("seed %d: %d nodes are tainted, want 1", seed, count)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package node
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,63 +12,84 @@ import (
 // Controllers are the controllers of nodes, and the kubelets. They remember what they saw last, so that each call looks only at what has
 // changed since or is due; the result is that of new ones. The zero value is ready to use.
 type Controllers struct {
-	pods *cluster.Groups[group]
 	// steady is a list of nodes all of which have the taints that their conditions ask for.
-	steady  []*v1.Node
-	last    *view
-	leaving map[string]leaving
-}
-
-// group is that of the pods of a node, or that of the pods that are Terminating.
-type group struct {
-	node        string
-	terminating bool
-}
-
-func groupsOf(pod *v1.Pod) (groups []group) {
-	if pod.Spec.NodeName != "" {
-		groups = append(groups, group{node: pod.Spec.NodeName})
-	}
-	if isTerminating(pod) {
-		groups = append(groups, group{terminating: true})
-	}
-	return groups
-}
-
-// view is what follows from a list of nodes alone.
-type view struct {
+	steady []*v1.Node
+	// The rest follows from the nodes and pods that were seen last.
 	nodes  []*v1.Node
 	byName map[string]*v1.Node
 	zones  *zones
-	// down are those that are not ready, waiting those of them without a NoExecute taint.
-	down, waiting bool
-	// tainted are those with a NoExecute taint of any kind.
-	tainted []*v1.Node
+	pods   *cluster.Groups[string] // by node
+	due    map[string]due          // by node, of those that have any
 }
 
-func (c *Controllers) view(s *cluster.State) *view {
-	if c.last != nil && cluster.Same(c.last.nodes, s.Nodes) {
-		return c.last
-	}
-	v := &view{nodes: s.Nodes, byName: s.NodesByName(), zones: zonesOf(s)}
-	for _, node := range s.Nodes {
-		ready := readyCondition(node)
-		v.down = v.down || ready != nil && ready.Status != v1.ConditionTrue
-		v.waiting = v.waiting || waitsForNoExecute(node)
-		if slices.ContainsFunc(node.Spec.Taints, isNoExecute) {
-			v.tainted = append(v.tainted, node)
-		}
-	}
-	c.last = v
-	return v
+// due are the pods of a node of which something is due at some time, although nothing else changes.
+type due struct {
+	// leaving must leave the node; their deletion has not been asked for.
+	leaving []leavingPod
+	// ending are Terminating, and somebody is going to end them.
+	ending []*v1.Pod
 }
 
-// follow brings the groups of pods up to date.
+// nodeOf returns the node of a pod; that of a pod that has none matters only if it is Terminating.
+func nodeOf(pod *v1.Pod) []string {
+	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
+		return nil
+	}
+	return []string{pod.Spec.NodeName}
+}
+
+// follow brings what follows from nodes and pods up to date.
 func (c *Controllers) follow(s *cluster.State) {
 	if c.pods == nil {
-		c.pods = cluster.NewGroups(groupsOf)
+		c.pods, c.byName, c.due = cluster.NewGroups(nodeOf), map[string]*v1.Node{}, map[string]due{}
 	}
-	c.pods.Follow(s.Pods)
+	stale := map[string]bool{}
+	for _, node := range c.pods.Follow(s.Pods) {
+		stale[node] = true
+	}
+	cluster.Changes(c.nodes, s.Nodes, func(was, is *v1.Node, _ int) {
+		if was != nil {
+			stale[was.Name] = true
+			delete(c.byName, was.Name)
+		}
+		if is != nil {
+			stale[is.Name] = true
+			c.byName[is.Name] = is
+		}
+		if c.zones != nil && !c.zones.replace(was, is) {
+			c.zones = nil
+		}
+	})
+	c.nodes = s.Nodes
+	if c.zones == nil {
+		c.zones = zonesOf(s)
+	}
+	for name := range stale {
+		if now := c.dueOn(name); len(now.leaving)+len(now.ending) > 0 {
+			c.due[name] = now
+		} else {
+			delete(c.due, name)
+		}
+	}
+}
+
+// dueOn looks at the pods of a node.
+func (c *Controllers) dueOn(name string) (now due) {
+	node := c.byName[name]
+	var taints []v1.Taint
+	if node != nil {
+		taints = noExecuteTaints(node)
+	}
+	ended := node == nil || isOutOfService(node) || cluster.Answers(node)
+	for _, pod := range c.pods.Of(name).Pods() {
+		switch at, leaves := evictionTime(pod, taints); {
+		case pod.DeletionTimestamp == nil && leaves:
+			now.leaving = append(now.leaving, leavingPod{pod, at})
+		case pod.DeletionTimestamp != nil && (ended || cluster.Terminal(pod)):
+			now.ending = append(now.ending, pod)
+		}
+	}
+	return now
 }
 
 // Reconcile lets the controllers of nodes and the kubelets do what is due: nodes are tainted by their conditions, pods that do not
@@ -88,12 +108,19 @@ func (c *Controllers) Next(s *cluster.State) time.Time {
 			next = at
 		}
 	}
-	consider(c.nextNoExecute(s))
-	consider(c.nextEnd(s))
 	c.follow(s)
-	for _, node := range c.view(s).tainted {
-		for _, pod := range c.leavingFrom(node) {
+	consider(c.nextNoExecute(s))
+	for name, due := range c.due {
+		for _, pod := range due.leaving {
 			consider(pod.at)
+		}
+		if node := c.byName[name]; node == nil || !cluster.Answers(node) {
+			continue
+		}
+		for _, pod := range due.ending {
+			if !cluster.Terminal(pod) {
+				consider(pod.DeletionTimestamp.Time)
+			}
 		}
 	}
 	return next

@@ -21,7 +21,15 @@ func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State 
 	if len(pods) == 0 {
 		return s
 	}
-	nodes := s.NodesByName()
+	nodes := map[string]*v1.Node{}
+	for _, pod := range pods {
+		nodes[pod.Spec.NodeName] = nil
+	}
+	for _, node := range s.Nodes {
+		if _, wanted := nodes[node.Name]; wanted {
+			nodes[node.Name] = node
+		}
+	}
 	var terminating, gone []cluster.Object
 	for _, pod := range pods {
 		if pod.DeletionTimestamp != nil {
