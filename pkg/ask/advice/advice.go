@@ -4,6 +4,7 @@
 //	workload, nodes ─ candidates ─▶ []Candidate, each with its patch    (candidate.go, patch.go)
 //	scenario + patch ─ evaluate ──▶ placement, failures, a rolling update, trials with random ties   (run.go)
 //	figures ─ rank ───────────────▶ the Pareto front, the rest and what beats it   (rank.go)
+//	large cluster ─ fail ─────────▶ failures of those alone that could still be on the front   (fail.go)
 package advice
 
 import (
@@ -82,9 +83,16 @@ type Candidate struct {
 	// BeatenBy names the best candidate that is better in one figure and worse in none, and BeatenIn that figure.
 	BeatenBy string `json:"beatenBy,omitempty"`
 	BeatenIn string `json:"beatenIn,omitempty"`
+	// AtBest names the candidate that this one cannot be better than: all their figures are the same but what failures strand, which was not
+	// looked at, since they strand no fewer of the workload's pods than with that candidate.
+	AtBest string `json:"atBest,omitempty"`
 
 	complexity int
 	goals      []goal
+	scenario   *scenario.Scenario // with the patch
+	state      *cluster.State     // after the last step
+	// atLeast is how many of the workload's pods the failures of a level strand at least, by topology key, until these are simulated.
+	atLeast map[string]float64
 }
 
 // CandidateRollout is the result of restarting the workload.
@@ -156,6 +164,14 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 		}
 	}
 	rank(a.Candidates)
+	if r.large {
+		if err == nil {
+			err = r.fail(ctx, a.Candidates)
+		}
+		if err != nil && (ctx.Err() == nil || !r.keepKnown(a)) {
+			return nil, err
+		}
+	}
 	return a, err
 }
 

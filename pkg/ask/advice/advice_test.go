@@ -139,6 +139,39 @@ func TestFourReplicasOverThreeZones(t *testing.T) {
 	}
 }
 
+// In a large cluster failures are simulated of those candidates alone that could be advised. They come to what they come to when run again; of
+// each other it is said what it is beaten by, or at best as good as.
+func TestLargeCluster(t *testing.T) {
+	s := world(t, "10", "400", "")
+	a := ask(t, s, advice.Options{})
+	levels := []string{v1.LabelTopologyZone, v1.LabelHostname}
+	opts := whatif.Options{Metric: metric.Options{Workloads: []cluster.Ref{web}, Levels: levels, Recover: levels, Holding: true}}
+	base, err := whatif.RunBase(t.Context(), s, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := named(t, a, advice.AsItIs)
+	if diff := cmp.Diff(base.Found, now.Found); diff != "" {
+		t.Errorf("as it is (-run again +told)\n%s", diff)
+	}
+	if host := now.Level(v1.LabelHostname); host.Holding != 30 || len(host.Failures) != 30 {
+		t.Errorf("%d of %d nodes with a pod failed, want 30 of 30", len(host.Failures), host.Holding)
+	}
+	open := 0
+	for _, c := range a.Candidates {
+		if len(c.Levels[0].Failures) > 0 {
+			continue
+		}
+		open++
+		if pendsMore := c.Pending > now.Pending; c.Front || c.SameAs != "" || !pendsMore && (c.BeatenBy == "") == (c.AtBest == "") {
+			t.Errorf("%s: front %v, same as %q, beaten by %q, at best as %q", c.Name, c.Front, c.SameAs, c.BeatenBy, c.AtBest)
+		}
+	}
+	if open < 5 {
+		t.Errorf("failures were left out for %d candidates", open)
+	}
+}
+
 // A single pod is on one node, whatever the rule says.
 func TestOneReplica(t *testing.T) {
 	a := ask(t, world(t, "1", "1", ""), advice.Options{Trials: 2, Seed: 1})

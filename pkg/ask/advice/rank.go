@@ -26,6 +26,7 @@ const (
 	rolloutGoal   = "the rollout"
 	pendingGoal   = "Pending"
 	radiusGoal    = "radius"
+	strandedGoal  = "stranded"
 )
 
 // domain returns the word for one domain of the level.
@@ -54,9 +55,13 @@ func (c *Candidate) figures() []goal {
 	}
 	for i := range c.Levels {
 		level := &c.Levels[i]
+		name := strandedGoal + " by the loss of a " + domain(level.TopologyKey)
 		// Numbers of what was looked at in part, in other domains for each candidate, do not compare.
-		if stranded, looked := level.Stranded(); looked && !level.Partly() {
-			goals = append(goals, goal{"stranded by the loss of a " + domain(level.TopologyKey), float64(stranded)})
+		if stranded, looked := level.OwnStranded(); looked && !level.Partly() {
+			goals = append(goals, goal{name, float64(stranded)})
+		}
+		if least, open := c.atLeast[level.TopologyKey]; open {
+			goals = append(goals, goal{name, least})
 		}
 	}
 	for _, level := range c.Levels {
@@ -86,19 +91,25 @@ func (c *Candidate) figures() []goal {
 }
 
 // rank sorts the candidates, the Pareto front first and within it by the figures in order, then by moved pods and the simplicity of the
-// rule, and finds what beats the others.
+// rule, and finds what beats the others. Once failures of some have been simulated, only these beat others.
 func rank(candidates []Candidate) {
-	sets := make([]map[string]float64, len(candidates))
+	anyKnown := slices.ContainsFunc(candidates, func(c Candidate) bool { return c.known() })
+	beats := func(c *Candidate) bool { return c.known() || !anyKnown }
+	var sets []map[string]float64
 	for i := range candidates {
 		c := &candidates[i]
 		c.goals = c.figures()
-		sets[i] = map[string]float64{}
-		for _, g := range c.goals {
-			sets[i][g.name] = g.value
+		if beats(c) {
+			sets = append(sets, c.values())
 		}
 	}
-	for i, front := range metric.Front(sets) {
-		candidates[i].Front = front
+	front := metric.Front(sets)
+	for i := range candidates {
+		c := &candidates[i]
+		c.Front = false
+		if beats(c) {
+			c.Front, front = front[0], front[1:]
+		}
 	}
 	slices.SortStableFunc(candidates, func(a, b Candidate) int {
 		if a.Front != b.Front {
@@ -111,17 +122,38 @@ func rank(candidates []Candidate) {
 	})
 	for i := range candidates {
 		c := &candidates[i]
-		c.SameAs, c.BeatenBy, c.BeatenIn = "", "", ""
+		c.SameAs, c.BeatenBy, c.BeatenIn, c.AtBest = "", "", "", ""
 		for j := range candidates {
 			other := &candidates[j]
-			if j < i && c.SameAs == "" && other.SameAs == "" && maps.Equal(c.values(), other.values()) {
+			if !beats(other) {
+				continue
+			}
+			if !beats(c) && c.AtBest == "" && other.SameAs == "" && other.covers(c) {
+				c.AtBest = other.Name
+			}
+			if beats(c) && j < i && c.SameAs == "" && other.SameAs == "" && maps.Equal(c.values(), other.values()) {
 				c.SameAs = other.Name
 			}
 			if better := other.beats(c); better != "" && c.BeatenBy == "" {
 				c.BeatenBy, c.BeatenIn = other.Name, better
 			}
 		}
+		if c.BeatenBy != "" {
+			c.AtBest = ""
+		}
 	}
+}
+
+// known reports whether the candidate's failures were simulated.
+func (c *Candidate) known() bool { return c.atLeast == nil }
+
+// covers reports whether c is as good as the other, or better, in every figure of both.
+func (c *Candidate) covers(other *Candidate) bool {
+	values := other.values()
+	return !slices.ContainsFunc(c.goals, func(g goal) bool {
+		value, found := values[g.name]
+		return found && g.value > value
+	})
 }
 
 // compare orders by the first figure of both in which the candidates differ.
@@ -176,6 +208,7 @@ func (c *Candidate) Against(other *Candidate) (better, worse []string) {
 	values := other.values()
 	for _, g := range c.goals {
 		switch value, found := values[g.name]; {
+		case strings.HasPrefix(g.name, strandedGoal) && !c.known():
 		case found && value > g.value:
 			better = append(better, g.words(g.value, value))
 		case found && value < g.value:

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,7 +19,7 @@ func figured(name string, pending int, radius float64, moved, complexity int) Ca
 // Every figure in the order in which they decide. What a rollout comes to counts only if it ends.
 func TestFigures(t *testing.T) {
 	c := figured("", 1, 0.5, 0, 0)
-	c.Levels[0].Failures = []metric.FailureMetrics{{Stranded: 2}}
+	c.Levels[0].Failures = []metric.FailureMetrics{{Stranded: 3, OwnStranded: 2}}
 	c.Levels = append(c.Levels, metric.LevelMetrics{TopologyKey: v1.LabelHostname, Radius: 0.25, Skew: 2})
 	before := []goal{{"stranded by the loss of a zone", 2}, {"radius of a zone", 0.5}, {"radius of a node", 0.25}}
 	skews := []goal{{"skew over zone", 1}, {"skew over hostname", 2}}
@@ -109,5 +110,54 @@ func TestSumUp(t *testing.T) {
 		Radius: []TrialRadius{{"region", 1, 1}, {v1.LabelTopologyZone, 0.5, 1}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Failures are simulated of the workload as it is, of no rule, and of what no other covers. Once these are known, a candidate that strands
+// nothing covers those that are at best the same; one that strands more than it must does not, unless more pods than now are Pending.
+func TestUnsettled(t *testing.T) {
+	key := v1.LabelTopologyZone
+	open := func(name string, pending int, radius float64) Candidate {
+		c := figured(name, pending, radius, 0, 1)
+		c.Patch, c.Rules, c.atLeast = []byte("{}"), []string{name}, map[string]float64{key: 0}
+		return c
+	}
+	now, none := open(AsItIs, 0, 0.5), open("none", 0, 0.75)
+	now.Patch, none.Rules = nil, nil
+	all := []Candidate{now, none, open("same", 0, 0.5), open("hard", 2, 0.25), open("harder", 2, 0.25)}
+	names := func() (names []string) {
+		for _, c := range unsettled(all) {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	simulated := func(i, stranded int) {
+		all[i].atLeast = nil
+		all[i].Levels[0].Failures = []metric.FailureMetrics{{OwnStranded: stranded}}
+		all[i].goals = all[i].figures()
+	}
+	rank(all)
+	if diff := cmp.Diff([]string{AsItIs, "hard", "none"}, names()); diff != "" {
+		t.Errorf("first (-want +got):\n%s", diff)
+	}
+	at := func(name string) int { return slices.IndexFunc(all, func(c Candidate) bool { return c.Name == name }) }
+	simulated(at(AsItIs), 1)
+	simulated(at("none"), 1)
+	simulated(at("hard"), 1)
+	if diff := cmp.Diff([]string{"same"}, names()); diff != "" {
+		t.Errorf("where all strand one (-want +got):\n%s", diff)
+	}
+	simulated(at(AsItIs), 0)
+	if diff := cmp.Diff([]string(nil), names()); diff != "" {
+		t.Errorf("where one strands none (-want +got):\n%s", diff)
+	}
+	rank(all)
+	var got [][4]string
+	for _, c := range all {
+		got = append(got, [4]string{c.Name, c.SameAs, c.BeatenBy, c.AtBest})
+	}
+	want := [][4]string{{AsItIs}, {"hard"}, {"same", "", "", AsItIs}, {"none", "", AsItIs}, {"harder"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ranked (-want +got):\n%s", diff)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -35,6 +34,7 @@ type runs struct {
 	workload cluster.Object // after the last step
 	result   *simulation.Result
 	large    bool       // in work, so that some runs are left out
+	n        int        // trials of each candidate
 	vary     sync.Mutex // guards the maker
 	maker    *variant.Maker
 }
@@ -53,7 +53,7 @@ func (r *runs) base(ctx context.Context) error {
 // workload cannot have. If the context ends, it returns those that are done, and nil without the workload as it is and another one.
 func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	deployment, _ := r.workload.(*appsv1.Deployment)
-	asItIs := &trial{Candidate: Candidate{Name: AsItIs, complexity: 0}, scenario: r.scenario}
+	asItIs := &trial{Candidate: Candidate{Name: AsItIs, complexity: 0, scenario: r.scenario}}
 	var err error
 	if asItIs.Rules, err = rulesAfter(r.workload, r.owner, nil); err != nil {
 		return nil, nil, err
@@ -105,10 +105,7 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 }
 
 // largeWork is the number of placements, of all candidates together, above which some runs are left out.
-const largeWork = 20_000
-
-// largeWorst is how many domains of a level are then looked at, those with the most pods of the workload.
-const largeWorst = 10
+const largeWork = 10_000
 
 // pods returns the number of pods of the cluster after the last step.
 func (r *runs) pods() int { return len(r.result.Steps[len(r.result.Steps)-1].State.Pods) }
@@ -185,7 +182,6 @@ const AsItIs = "as it is"
 type trial struct {
 	Candidate
 	proposal *proposal
-	scenario *scenario.Scenario
 	done     bool
 }
 
@@ -263,23 +259,17 @@ func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error
 		return err
 	}
 	last := &result.Steps[len(result.Steps)-1]
+	t.state = last.State
 	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
-	looked.Worst = metric.DefaultWorst
-	if r.large {
-		looked.Worst = largeWorst
-	}
-	if worst := r.scenario.Failures.Worst; worst != nil {
-		looked.Worst = *worst
-	}
-	for _, key := range looked.Levels {
-		// Where the only domain is lost, nothing comes back, whatever the rule.
-		if domains, _ := topology.Domains(last.State.Nodes, key); len(domains) > 1 {
-			looked.Recover = append(looked.Recover, key)
-		}
+	if !r.large {
+		r.recovers(&looked, last.State)
 	}
 	metrics, err := metric.Of(ctx, world, t.scenario, last.State, looked)
 	if err != nil {
 		return err
+	}
+	if r.large {
+		t.atLeast = r.atLeast(metrics, last.State)
 	}
 	if d, ok := find(last.State, r.owner).(*appsv1.Deployment); ok && d.Spec.Strategy.RollingUpdate != nil {
 		t.Surge = int(deploymentutil.MaxSurge(*d))
@@ -332,25 +322,29 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 		return nil
 	}
 	var tried []*Candidate
-	var varied []*scenario.Scenario
+	now := asItIs(candidates)
 	for i := range candidates {
-		if c := &candidates[i]; c.Front || !c.Changed() {
-			s, err := r.varied(c)
-			if err != nil {
-				return err
-			}
-			tried, varied = append(tried, c), append(varied, s)
+		c := &candidates[i]
+		hopeless := r.large && c.SameAs != "" && c.Pending > now.Pending // fail leaves it out
+		if c.Trials == nil && (c.Front && !hopeless || !c.Changed()) {
+			tried = append(tried, c)
 		}
 	}
-	n := r.opts.Trials
-	if r.opts.Fewer {
-		n = min(n, max(3, largeWork/(len(tried)*max(1, r.pods()))))
+	if len(tried) == 0 {
+		return nil
 	}
+	if r.n == 0 { // later ones are tried as often as the first
+		r.n = r.opts.Trials
+		if r.opts.Fewer {
+			r.n = min(r.n, max(3, largeWork/(len(tried)*max(1, r.pods()))))
+		}
+	}
+	n := r.n
 	found := make([]*metric.Metrics, len(tried)*n)
 	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
 	name := func(i int) string { return tried[i/n].Name + " with random ties" }
 	err := r.each(ctx, name, len(found), func(ctx context.Context, world *simulation.World, i int) error {
-		s := *varied[i/n]
+		s := *tried[i/n].scenario
 		s.Ties = sched.Ties{Random: true, Seed: r.opts.Seed + uint64(i%n)}
 		result, err := world.Run(ctx, &s, simulation.Options{})
 		if err != nil {

@@ -47,6 +47,8 @@ type LevelMetrics struct {
 	// Failures are what comes back after the failure of each domain; missing if that was not examined. They are fewer than the domains if
 	// only those whose failure does most harm were examined.
 	Failures []FailureMetrics `json:"failures,omitempty"`
+	// Holding is the number of domains that hold a pod of the workloads asked about; missing unless only failures of these were examined.
+	Holding int `json:"holding,omitempty"`
 }
 
 // FailureMetrics are what comes back after the failure of one domain.
@@ -57,10 +59,22 @@ type FailureMetrics struct {
 	Lost       int `json:"lost"`
 	Stranded   int `json:"stranded"`
 	Unreplaced int `json:"unreplaced"`
+	// OwnLost is the number of lost pods that are of the workloads asked about, and OwnStranded how many pods of these are stranded or not
+	// replaced; missing if no workload was asked about, or none.
+	OwnLost     int `json:"ownLost,omitempty"`
+	OwnStranded int `json:"ownStranded,omitempty"`
 }
 
 // Partly reports whether recovery was examined only for some of the domains.
-func (l *LevelMetrics) Partly() bool { return len(l.Failures) > 0 && len(l.Failures) < l.Domains }
+func (l *LevelMetrics) Partly() bool { return len(l.Failures) > 0 && len(l.Failures) < l.Examinable() }
+
+// Examinable is the number of domains whose recovery was asked for.
+func (l *LevelMetrics) Examinable() int {
+	if l.Holding > 0 {
+		return l.Holding
+	}
+	return l.Domains
+}
 
 // Stranded returns the largest number of pods that a failure of the level leaves without a node, for good or until nodes come back; false
 // if that was not examined. If only some domains were examined, others may strand more.
@@ -68,6 +82,15 @@ func (l *LevelMetrics) Stranded() (int, bool) {
 	most := 0
 	for _, f := range l.Failures {
 		most = max(most, f.Stranded+f.Unreplaced)
+	}
+	return most, len(l.Failures) > 0
+}
+
+// OwnStranded is Stranded for the pods of the workloads asked about.
+func (l *LevelMetrics) OwnStranded() (int, bool) {
+	most := 0
+	for _, f := range l.Failures {
+		most = max(most, f.OwnStranded)
 	}
 	return most, len(l.Failures) > 0
 }
@@ -92,6 +115,8 @@ type Options struct {
 	// Worst is the number of domains of such a level that are examined: those whose failure does most harm. 0 means
 	// all.
 	Worst int
+	// Holding leaves out the domains that hold no pod of Workloads: their failure takes none.
+	Holding bool
 }
 
 // DefaultWorst is the default number of domains of a level whose recovery is examined. In a cluster of some thousand pods each takes
@@ -151,13 +176,19 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 		level.radius(found, opts.counts)
 		if slices.Contains(opts.Recover, found.TopologyKey) {
 			of := &blast.Analysis{Levels: []blast.Level{*found}}
-			if len(opts.Workloads) > 0 {
-				of.Levels[0].Failures = opts.worst(found.Failures)
+			failures := found.Failures
+			if opts.Holding {
+				failures = slices.DeleteFunc(slices.Clone(failures), func(f blast.Failure) bool { return opts.share(f) == 0 })
+				level.Holding = len(failures)
 			}
+			if len(opts.Workloads) > 0 {
+				failures = opts.worst(failures)
+			}
+			of.Levels[0].Failures = failures
 			if err := blast.RecoverIn(ctx, world, state, of, looked); err != nil {
 				return nil, err
 			}
-			level.recovered(&of.Levels[0], m.Pending)
+			level.recovered(&of.Levels[0], m.Pending, state, &opts)
 		}
 		m.Levels = append(m.Levels, level)
 	}
@@ -170,22 +201,24 @@ func (o *Options) worst(failures []blast.Failure) []blast.Failure {
 	if o.Worst == 0 || len(failures) <= o.Worst {
 		return failures
 	}
-	share := func(f blast.Failure) float64 {
-		most := 0.0
-		for _, loss := range f.Workloads {
-			if o.counts(loss.Workload) {
-				most = max(most, loss.Share())
-			}
-		}
-		return most
-	}
 	sorted := slices.Clone(failures)
 	slices.SortStableFunc(sorted, func(a, b blast.Failure) int {
-		return cmp.Or(cmp.Compare(share(b), share(a)), cmp.Compare(b.Pods, a.Pods))
+		return cmp.Or(cmp.Compare(o.share(b), o.share(a)), cmp.Compare(b.Pods, a.Pods))
 	})
 	return slices.DeleteFunc(slices.Clone(failures), func(f blast.Failure) bool {
 		return !slices.ContainsFunc(sorted[:o.Worst], func(w blast.Failure) bool { return w.Domains[0] == f.Domains[0] })
 	})
+}
+
+// share is the largest share of a workload that counts which the failure takes.
+func (o *Options) share(f blast.Failure) float64 {
+	most := 0.0
+	for _, loss := range f.Workloads {
+		if o.counts(loss.Workload) {
+			most = max(most, loss.Share())
+		}
+	}
+	return most
 }
 
 // radius finds the largest share of a workload that one failure takes. Ties go to the larger number of lost pods, then to the first.
@@ -206,20 +239,49 @@ func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool)
 
 // recovered sums up what comes back. Pods that were Pending before may get what the failure frees while others wait in their place, so only
 // the number counts.
-func (l *LevelMetrics) recovered(found *blast.Level, pending int) {
+func (l *LevelMetrics) recovered(found *blast.Level, pending int, before *cluster.State, opts *Options) {
+	owner, ownPending := before.Owners(), opts.ownUnscheduled(before)
 	for _, failure := range found.Failures {
 		if failure.Recovery == nil {
 			continue
 		}
-		f := FailureMetrics{Domain: failure.Domains[0], Lost: failure.Recovery.Lost, Stranded: max(0, len(failure.Recovery.State.Unscheduled())-pending)}
+		settled := failure.Recovery.State
+		f := FailureMetrics{
+			Domain: failure.Domains[0], Lost: failure.Recovery.Lost,
+			Stranded: max(0, len(settled.Unscheduled())-pending), OwnStranded: max(0, opts.ownUnscheduled(settled)-ownPending),
+		}
 		for _, pod := range failure.Recovery.NotReplaced {
-			if !followsNode(pod) {
-				f.Unreplaced++
+			if followsNode(pod) {
+				continue
+			}
+			f.Unreplaced++
+			if opts.asked(owner(pod)) {
+				f.OwnStranded++
+			}
+		}
+		for _, loss := range failure.Workloads {
+			if opts.asked(loss.Workload) {
+				f.OwnLost += loss.Lost
 			}
 		}
 		l.Failures = append(l.Failures, f)
 	}
 }
+
+// ownUnscheduled is the number of pods of the workloads asked about that have no node.
+func (o *Options) ownUnscheduled(state *cluster.State) int {
+	owner := state.Owners()
+	own := 0
+	for _, pod := range state.Unscheduled() {
+		if o.asked(owner(pod)) {
+			own++
+		}
+	}
+	return own
+}
+
+// asked reports whether the workload is one of those asked about.
+func (o *Options) asked(owner cluster.Ref) bool { return slices.Contains(o.Workloads, owner) }
 
 // followsNode reports whether the pod lives and dies with its node: that of a DaemonSet, or a static one.
 func followsNode(pod *v1.Pod) bool {

@@ -37,6 +37,7 @@ func TestAnswersFitAScreen(t *testing.T) {
 		{"explain", "deployment/giant", dump, "-n", "shop"},
 		{"capacity", dump, "--workload", "deployment/svc-02", "-n", "shop"},
 		{"size", dump},
+		{"advise", "deployment/svc-05", dump, "-n", "shop"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			var out, errors bytes.Buffer

@@ -20,7 +20,7 @@ import (
 func counted(pending int, radius float64, stranded ...int) metric.Metrics {
 	zones := metric.LevelMetrics{TopologyKey: v1.LabelTopologyZone, Domains: 2, Radius: radius, RadiusIn: "a"}
 	for i, n := range stranded {
-		zones.Failures = append(zones.Failures, metric.FailureMetrics{Domain: string(rune('a' + i)), Lost: 3, Stranded: n})
+		zones.Failures = append(zones.Failures, metric.FailureMetrics{Domain: string(rune('a' + i)), Lost: 5, Stranded: n + 1, OwnLost: 3, OwnStranded: n})
 	}
 	return metric.Metrics{Pods: 4, Pending: pending, Levels: []metric.LevelMetrics{zones}}
 }
@@ -64,7 +64,7 @@ func TestFormats(t *testing.T) {
 		t.Error(err)
 	}
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{All: true}),
-		"4 candidates of shop/deployment/web (4 replicas) after step last; 50 runs with random ties of each that no other beats, seeds 1 to 50. An asterisk marks those that are not beaten.",
+		"4 candidates of shop/deployment/web (4 replicas) after step last; 50 runs with random ties of each that no other beats, seeds 1 to 50. An asterisk marks those that are not beaten. STRANDED counts its own pods.",
 		"* 1    soft zone   0         2       ends         50%           0               0               75%",
 		"* 2    hard zone   2         2       never ends   50%           2               3               50%",
 		"  3    as it is    1         2       ends         100%          2               1               100%",
@@ -72,7 +72,7 @@ func TestFormats(t *testing.T) {
 		`     PATCH='{"spec":{"template":{"note":"it'\''s"}}}'`,
 		`     kubectl patch deployment/web -n shop --type merge --patch "$PATCH"`,
 		`     simulate blast shop.yaml --patch "shop/deployment/web=$PATCH" --recover=false --step last --ties random --seed 17  # the worst trial`,
-		"   Not solved: the loss of zone b still strands 2 pods of 3 that it takes; 2 of the 2 failures looked at strand some",
+		"   Not solved: the loss of zone b still strands 2 pods of 3 that it takes of it; 2 of the 2 failures looked at strand some",
 		"   Not solved: a rolling update never ends: web-1 waits for a node",
 		"   Not solved: with random ties a pod is Pending in 10 of 50 runs (95% interval 10% to 30%, seeds 1 to 50)",
 		"Not shown: 1 beaten by soft zone in Pending pods: as it is",
@@ -86,7 +86,7 @@ func TestAllShown(t *testing.T) {
 	reporttest.Has(t, out,
 		"   Beaten by soft zone in Pending pods",
 		"   Not solved: after a rolling update 2 pods are Pending",
-		"   Not solved: the loss of zone a still strands 2 pods of 3 that it takes",
+		"   Not solved: the loss of zone a still strands 2 pods of 3 that it takes of it",
 		"   Run again:",
 		"     simulate blast shop.yaml --step last --seed 3  # what each failure takes and strands, and why")
 	if strings.Count(out, "as it is") != 3 || strings.Count(out, "simulate compare") != 2 {
@@ -114,7 +114,7 @@ func TestUnsolved(t *testing.T) {
 	level := func(key string, radius float64, skew int, stranded ...int) metric.LevelMetrics {
 		of := metric.LevelMetrics{TopologyKey: key, Radius: radius, RadiusIn: "x", Skew: skew}
 		for i, n := range stranded {
-			of.Failures = append(of.Failures, metric.FailureMetrics{Domain: string(rune('a' + i)), Lost: 3, Stranded: n})
+			of.Failures = append(of.Failures, metric.FailureMetrics{Domain: string(rune('a' + i)), Lost: 5, Stranded: n + 1, OwnLost: 3, OwnStranded: n})
 		}
 		return of
 	}
@@ -133,11 +133,11 @@ func TestUnsolved(t *testing.T) {
 		"1 pod is Pending, 1 of them of deployment/web",
 		"after a rolling update the loss of a region takes up to 75% instead of 50%",
 		"after a rolling update the pods are less evenly spread over the domains of zone: skew 2 instead of 1",
-		"the loss of zone b still strands 2 pods of 3 that it takes; 4 of the 4 failures looked at strand some",
+		"the loss of zone b still strands 2 pods of 3 that it takes of it; 4 of the 4 failures looked at strand some",
 		"the loss of a rack takes up to 50% of it (x)",
-		"the loss of rack a still strands 2 pods of 3 that it takes; 2 of the 2 failures looked at strand some",
+		"the loss of rack a still strands 2 pods of 3 that it takes of it; 2 of the 2 failures looked at strand some",
 		"the loss of a hall takes up to 50% of it (x)",
-		"the loss of hall b still strands 1 pod of 3 that it takes",
+		"the loss of hall b still strands 1 pod of 3 that it takes of it",
 	}
 	if diff := cmp.Diff(want, append(r.costs(c), r.unsolved(c)...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -148,8 +148,10 @@ func TestBeaten(t *testing.T) {
 	beaten := func(name, by string) *Candidate {
 		return &Candidate{Candidate: advice.Candidate{Name: name, BeatenBy: by, BeatenIn: "Pending"}}
 	}
-	got := (&Report{}).beaten([]*Candidate{beaten("a", "x"), beaten("b", "y"), beaten("c", "x"), {Candidate: advice.Candidate{Name: "d"}}})
-	want := []string{"2 beaten by x in Pending: a; c", "1 beaten by y in Pending: b", "1 not beaten, but ranked lower: d"}
+	got := (&Report{}).beaten([]*Candidate{beaten("a", "x"), beaten("b", "y"), beaten("c", "x"), {Candidate: advice.Candidate{Name: "d", Front: true}},
+		{Candidate: advice.Candidate{Name: "e"}}, {Candidate: advice.Candidate{Name: "f", AtBest: "x"}}})
+	want := []string{"2 beaten by x in Pending: a; c", "1 beaten by y in Pending: b", "1 not beaten, but ranked lower: d",
+		"1 not advised in any case, since more pods are Pending; failures of them were not simulated: e"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

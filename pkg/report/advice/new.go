@@ -163,7 +163,7 @@ func (r *Report) commands(c *Candidate, patch func(string) string) []Command {
 	}
 	var all []Command
 	if c.Changed() {
-		all = append(all, Command{"the figures, and those of now", words("compare", r.again.Ties, "--workload", r.Workload)})
+		all = append(all, Command{"the figures beside those of now, stranded pods of others included", words("compare", r.again.Ties, "--workload", r.Workload)})
 	}
 	all = append(all, Command{"what each failure takes and strands, and why", words("blast", r.again.Ties, "--step", ShellWord(r.Step))})
 	if c.Rollout != nil {

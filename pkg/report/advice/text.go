@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/report/format/figures"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -55,7 +56,14 @@ func (r *Report) about() string {
 	for i := range r.Candidates {
 		all = append(all, &r.Candidates[i].Found)
 	}
-	return strings.TrimSpace(line + ". An asterisk marks those that are not beaten. " + figures.Partly(all))
+	line += ". An asterisk marks those that are not beaten. STRANDED counts its own pods. "
+	failed := r.names(func(c *Candidate) bool {
+		return slices.ContainsFunc(c.Levels, func(l metric.LevelMetrics) bool { return len(l.Failures) > 0 })
+	})
+	if open := len(r.Candidates) - len(failed); len(failed) > 0 && open > 0 {
+		line += fmt.Sprintf("Failures were simulated of the domains that hold it, for %s: no other could be the advice, whatever failures strand. ", words.Count(len(failed), "candidate"))
+	}
+	return strings.TrimSpace(line + figures.Partly(all))
 }
 
 // shown are the candidates that are shown, and the others. The workload as it is is among them, since it is what they are compared with.
@@ -121,7 +129,7 @@ func (r *Report) table(shown []*Candidate) [][]text.Cell {
 				cells = append(cells, text.Plain.Row(text.None, text.None)...)
 				continue
 			}
-			cells = append(cells, figures.Against(level.Radius, was.Radius).Cell(text.Percent(level.Radius)), figures.StrandedCell(level, was))
+			cells = append(cells, figures.Against(level.Radius, was.Radius).Cell(text.Percent(level.Radius)), strandedCell(level, was))
 		}
 		if trials {
 			cells = append(cells, trialCells(c, now)...)
@@ -129,6 +137,20 @@ func (r *Report) table(shown []*Candidate) [][]text.Cell {
 		table = append(table, cells)
 	}
 	return table
+}
+
+// strandedCell is the most pods of the workload that a failure of the level strands, as far as that was looked at.
+func strandedCell(level, now *metric.LevelMetrics) text.Cell {
+	stranded, looked := level.OwnStranded()
+	if !looked {
+		return text.Plain.Cell(text.None)
+	}
+	was, _ := now.OwnStranded()
+	cell := text.Number(stranded, figures.Against(float64(stranded), float64(was)))
+	if level.Partly() {
+		cell.Text = "≥" + cell.Text
+	}
+	return cell
 }
 
 func rolloutCell(c *Candidate) text.Cell {
@@ -178,8 +200,11 @@ func (r *Report) words(c *Candidate) []string {
 	if c.BeatenBy != "" {
 		lines = append(lines, fmt.Sprintf("Beaten by %s in %s", c.BeatenBy, c.BeatenIn))
 	}
-	if same := r.sameAs(c.Name); len(same) > 0 {
+	if same := r.names(func(other *Candidate) bool { return other.SameAs == c.Name }); len(same) > 0 {
 		lines = append(lines, "Same result: "+strings.Join(same, "; "))
+	}
+	if same := r.names(func(other *Candidate) bool { return other.AtBest == c.Name }); len(same) > 0 {
+		lines = append(lines, "At best the same, as failures of them were not simulated: "+strings.Join(same, "; "))
 	}
 	better, worse := c.Against(&r.now().Candidate)
 	if len(better) > 0 {
@@ -197,11 +222,11 @@ func (r *Report) words(c *Candidate) []string {
 	return lines
 }
 
-// sameAs are the names of the candidates with the same figures.
-func (r *Report) sameAs(name string) []string {
+// names are those of the candidates of which something is true.
+func (r *Report) names(is func(*Candidate) bool) []string {
 	var names []string
 	for _, c := range r.Candidates {
-		if c.SameAs == name {
+		if is(&c) {
 			names = append(names, c.Name)
 		}
 	}
@@ -218,8 +243,10 @@ func (r *Report) beaten(rest []*Candidate) []string {
 		switch {
 		case c.BeatenBy != "":
 			reason = fmt.Sprintf("beaten by %s in %s", c.BeatenBy, c.BeatenIn)
-		case c.SameAs != "":
+		case c.SameAs != "" || c.AtBest != "":
 			continue // named with the one that is shown
+		case !c.Front:
+			reason = "not advised in any case, since more pods are Pending; failures of them were not simulated"
 		default:
 			reason = "not beaten, but ranked lower"
 		}

@@ -60,16 +60,16 @@ func (r *Report) unsolved(c *Candidate) []string {
 		others := 0
 		for j := range level.Failures {
 			f := &level.Failures[j]
-			if n := f.Stranded + f.Unreplaced; n > 0 && (worst == nil || n > worst.Stranded+worst.Unreplaced) {
+			if n := f.OwnStranded; n > 0 && (worst == nil || n > worst.OwnStranded) {
 				worst = f
 			}
-			if f.Stranded+f.Unreplaced > 0 {
+			if f.OwnStranded > 0 {
 				others++
 			}
 		}
 		if worst != nil {
-			line := fmt.Sprintf("the loss of %s %s still strands %s of %d that it takes", name, text.DomainsText([]string{worst.Domain}),
-				words.Count(worst.Stranded+worst.Unreplaced, "pod"), worst.Lost)
+			line := fmt.Sprintf("the loss of %s %s still strands %s of %d that it takes of it", name, text.DomainsText([]string{worst.Domain}),
+				words.Count(worst.OwnStranded, "pod"), worst.OwnLost)
 			if others > 1 {
 				line += fmt.Sprintf("; %d of the %d failures looked at strand some", others, len(level.Failures))
 			}
