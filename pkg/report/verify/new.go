@@ -13,7 +13,7 @@ import (
 // or nil. The version is Faultline's own.
 func New(result *verify.Result, minAgreement *float64, version string) *Report {
 	r := &Report{
-		Head:       report.NewHead(&simulation.Result{Scenario: result.Scenario, Initial: result.State, Notes: result.Notes, Partial: result.Partial}, Kind, version),
+		Head:      report.NewHead(&simulation.Result{Scenario: result.Scenario, Initial: result.State, Notes: result.Notes, Partial: result.Partial}, Kind, version),
 		Namespace: result.Namespace, Placements: len(result.Placements), With: result.With, MinAgreement: minAgreement,
 	}
 	r.Explained, r.Choices = result.Choices()
