@@ -4,6 +4,7 @@ package placement
 
 import (
 	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -20,6 +21,8 @@ type Result struct {
 	Preempted []Preemption
 	// Volumes are the claims and volumes that were bound or provisioned meanwhile, in their new form.
 	Volumes Volumes
+	// PodGroups are those whose status has changed, in their new form.
+	PodGroups []*schedulingv1beta1.PodGroup
 }
 
 // Placement is one pod's node and how it was chosen.
@@ -112,7 +115,7 @@ type Volumes struct {
 	PersistentVolumeClaims []*v1.PersistentVolumeClaim
 }
 
-// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, and volumes. A victim of
+// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, and pod groups. A victim of
 // preemption is included if it was placed before.
 func (r *Result) Changed() []cluster.Object {
 	var changed []cluster.Object
@@ -127,6 +130,9 @@ func (r *Result) Changed() []cluster.Object {
 	}
 	for _, claim := range r.Volumes.PersistentVolumeClaims {
 		changed = append(changed, claim)
+	}
+	for _, group := range r.PodGroups {
+		changed = append(changed, group)
 	}
 	return changed
 }
