@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // KindOf returns the object's kind by its Go type, since typed objects need not set it.
@@ -31,6 +32,15 @@ func PodSpec(obj Object) (*v1.PodSpec, string) {
 		return &template.Spec, path + ".spec"
 	}
 	return nil, ""
+}
+
+// PodGroupOf returns the name of the pod group that the pod names, or the pods that the object creates; "" if they name none.
+func PodGroupOf(obj Object) string {
+	spec, _ := PodSpec(obj)
+	if spec == nil || spec.SchedulingGroup == nil {
+		return ""
+	}
+	return ptr.Deref(spec.SchedulingGroup.PodGroupName, "")
 }
 
 // PodLabels returns the labels of the pod, or of the pods that the object creates.

@@ -84,6 +84,26 @@ type Pending struct {
 	Nominated string
 	// Cycle is what every plugin decided; nil unless asked for.
 	Cycle *Cycle
+	// Group is what became of the pod group with which the pod waits; nil if it waits by itself.
+	Group *Group
+}
+
+// Group is a pod group of which pods wait for a node.
+type Group struct {
+	Name string
+	// MinCount is how many pods must have a node before any gets one; 0 if the group does not care.
+	MinCount int
+	// Bound is how many have one.
+	Bound   int
+	Waiting []GroupMember
+}
+
+// GroupMember is a pod that waits with its group.
+type GroupMember struct {
+	Name string
+	// Node is the one that it would have got with the others; "" if there was none, and Message is then why, or empty if it did not come
+	// to that.
+	Node, Message string
 }
 
 // LeftTo is what the message of a pod begins with that asks for a scheduler which is not simulated; its name follows.

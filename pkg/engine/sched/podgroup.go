@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,7 +12,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -38,12 +38,10 @@ type queuedGroup struct {
 	members []*entry // that have no node yet
 }
 
-// groupOf returns the name of the group that the pod names, if it names one.
-func groupOf(pod *v1.Pod) (name types.NamespacedName, is bool) {
-	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
-		return name, false
-	}
-	return types.NamespacedName{Namespace: pod.Namespace, Name: *pod.Spec.SchedulingGroup.PodGroupName}, true
+// nameOfGroup returns the name of the group that the pod names, if it names one.
+func nameOfGroup(pod *v1.Pod) (name types.NamespacedName, is bool) {
+	group := cluster.PodGroupOf(pod)
+	return types.NamespacedName{Namespace: pod.Namespace, Name: group}, group != ""
 }
 
 func nameOf(group *schedulingv1beta1.PodGroup) types.NamespacedName {
@@ -74,7 +72,7 @@ func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
 		delete(e.gangs.groups, name)
 	}
 	for _, pod := range e.state.Unscheduled() {
-		if _, is := groupOf(pod); is && e.profiles[pod.Spec.SchedulerName] != nil {
+		if _, is := nameOfGroup(pod); is && e.profiles[pod.Spec.SchedulerName] != nil {
 			e.scheduler.Cache.AddPodGroupMember(pod)
 			e.gangs.members = append(e.gangs.members, pod)
 		}
@@ -126,13 +124,13 @@ func (e *Engine) withMembers(pods []*v1.Pod) []*v1.Pod {
 	queued, wanted := map[types.UID]bool{}, map[types.NamespacedName]bool{}
 	for _, pod := range pods {
 		queued[pod.UID] = true
-		if name, is := groupOf(pod); is {
+		if name, is := nameOfGroup(pod); is {
 			wanted[name] = true
 		}
 	}
 	all := pods[:len(pods):len(pods)]
 	for _, pod := range e.gangs.members {
-		if name, _ := groupOf(pod); wanted[name] && !queued[pod.UID] {
+		if name, _ := nameOfGroup(pod); wanted[name] && !queued[pod.UID] {
 			all = append(all, pod)
 		}
 	}
@@ -148,7 +146,7 @@ func (e *Engine) grouped(entries []*entry) []*entry {
 	var queue []*entry
 	known := map[types.NamespacedName]*entry{}
 	for _, next := range entries {
-		name, is := groupOf(next.Pod)
+		name, is := nameOfGroup(next.Pod)
 		group := e.gangs.groups[name]
 		if !is || group == nil || e.profiles[next.Pod.Spec.SchedulerName] == nil {
 			queue = append(queue, next)
@@ -168,19 +166,6 @@ func newQueuedPodGroupInfo(group *schedulingv1beta1.PodGroup) *framework.QueuedP
 	return &framework.QueuedPodGroupInfo{PodGroupInfo: &framework.PodGroupInfo{
 		Namespace: group.Namespace, Name: group.Name, Type: fwk.PodGroupKeyType, PodGroup: group,
 	}}
-}
-
-// eachPod returns the entries of pods, and in the place of a pod group those of its pods.
-func eachPod(entries []*entry) []*entry {
-	var pods []*entry
-	for _, entry := range entries {
-		if entry.group != nil {
-			pods = append(pods, entry.group.members...)
-		} else {
-			pods = append(pods, entry)
-		}
-	}
-	return pods
 }
 
 // schedulePodGroup tries to place the pods of a group, and reports whether all have a node now. Upstream tries a group again at once if some
@@ -222,18 +207,25 @@ func (e *Engine) gatedGroup(group *queuedGroup) bool {
 			waitsFor = fmt.Sprintf("waiting for pod %s of its pod group %q: %s", member.Pod.Name, group.info.Name, message)
 		}
 	}
-	for _, member := range group.members {
-		if member.pending.Message == "" {
-			member.pending.Message = waitsFor
-		}
+	if waitsFor == "" {
+		return false
 	}
-	return waitsFor != ""
+	told := e.groupOf(group)
+	for _, member := range group.members {
+		told.Waiting = append(told.Waiting, placement.GroupMember{Name: member.Pod.Name, Message: member.pending.Message})
+		member.pending.Message, member.pending.Group = cmp.Or(member.pending.Message, waitsFor), told
+	}
+	return true
 }
 
-// madeRoomFor returns the pod for which another is preempted: of a pod group, the first.
-func madeRoomFor(preemptor preemption.ExecutorPreemptor, cycle *podGroupCycle) *v1.Pod {
-	if cycle != nil {
-		return cycle.group.members[0].Pod
+// groupOf returns the group without the pods that wait.
+func (e *Engine) groupOf(group *queuedGroup) *placement.Group {
+	told := &placement.Group{Name: group.info.Name}
+	if gang := group.info.PodGroup.Spec.SchedulingPolicy.Gang; gang != nil {
+		told.MinCount = int(gang.MinCount)
 	}
-	return preemptor.Pods()[preemptor.GetName()]
+	if state, err := e.scheduler.Cache.PodGroupStates().Get(group.info.Namespace, group.info.Name); err == nil { // which the cache has
+		told.Bound = state.ScheduledPodsCount()
+	}
+	return told
 }

@@ -79,10 +79,24 @@ func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error
 	if c.err != nil {
 		return c.err
 	}
+	for i := victims; i < len(e.victims); i++ {
+		e.victims[i].For = c.nominee(e.victims[i].Node)
+	}
 	if err := e.evict(victims); err != nil {
 		return err
 	}
 	return c.bind(result)
+}
+
+// nominee returns the first pod of the group for which that node is nominated, or else the first pod: all of a group's victims make room
+// for all of its pods.
+func (c *podGroupCycle) nominee(node string) *v1.Pod {
+	for _, member := range c.group.members {
+		if member.Pod.Status.NominatedNodeName == node {
+			return member.Pod
+		}
+	}
+	return c.group.members[0].Pod
 }
 
 // schedule is SchedulePod for a pod of the group, and keeps what it decided.
@@ -175,6 +189,16 @@ func (c *podGroupCycle) bind(result *placement.Result) error {
 			continue
 		}
 		c.group.members = slices.DeleteFunc(c.group.members, func(m *entry) bool { return m == member })
+	}
+	told := e.groupOf(c.group)
+	for _, member := range c.group.members {
+		tried := c.tried[member.Pod.UID]
+		waiting := placement.GroupMember{Name: member.Pod.Name, Node: tried.placement.Node}
+		if len(tried.reasons) > 0 {
+			waiting.Message = member.pending.Message
+		}
+		told.Waiting = append(told.Waiting, waiting)
+		member.pending.Group = told
 	}
 	return nil
 }

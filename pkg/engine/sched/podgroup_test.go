@@ -150,7 +150,7 @@ func TestPodGroups(t *testing.T) {
 			state: full(t).With(gang("a", 2, 1000)).With(objects(members("a", 2, 1000))...),
 			want: decided{
 				Placed:    map[string]int{"w1": 1, "w2": 1},
-				Preempted: []string{"low-1 on w1 for a-0", "low-3 on w2 for a-0"},
+				Preempted: []string{"low-1 on w1 for a-0", "low-3 on w2 for a-1"},
 				Groups:    []string{"a" + scheduled},
 			},
 		},
@@ -353,4 +353,25 @@ func inNamespace(group *schedulingv1beta1.PodGroup, namespace string) *schedulin
 func gatedPod(pod *v1.Pod) *v1.Pod {
 	pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/wait"}}
 	return pod
+}
+
+// What keeps a gang waiting is known of each of its pods.
+func TestPodGroupSaysWhoKeepsItWaiting(t *testing.T) {
+	withPodGroups(t)
+	state := walkthrough().With(gang("a", 4, 0)).With(bound(members("x", 4, 0), "w1", "w1", "w2", "w2")...).With(objects(members("a", 4, 0))...)
+	result, err := newEngine(t, Ties{}).Place(t.Context(), state, state.Unscheduled())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &placement.Group{Name: "a", MinCount: 4, Waiting: []placement.GroupMember{
+		{Name: "a-0", Node: "w3"}, {Name: "a-1", Node: "w3"}, {Name: "a-2", Message: noCPU}, {Name: "a-3"},
+	}}
+	for _, pending := range result.Pending {
+		if diff := cmp.Diff(want, pending.Group); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", pending.Pod.Name, diff)
+		}
+	}
+	if len(result.Pending) != 4 {
+		t.Errorf("%d pods are Pending, want 4", len(result.Pending))
+	}
 }

@@ -68,7 +68,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 	plugin.Evaluator.Interface = candidates{Interface: plugin.Evaluator.Interface, engine: e}
 	plugin.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
-		e.victims = append(e.victims, placement.Preemption{Victim: victim, For: madeRoomFor(preemptor, e.cycle), Node: victim.Spec.NodeName})
+		e.victims = append(e.victims, placement.Preemption{Victim: victim, For: preemptor.Pods()[preemptor.GetName()], Node: victim.Spec.NodeName})
 		return false, nil
 	}
 }

@@ -84,8 +84,8 @@ var table = []*Kind{
 	{"DeviceTaintRule", "resource.k8s.io", []string{"v1", "v1beta2"}, onCreate(resourcevalidation.ValidateDeviceTaintRule), onUpdate(resourcevalidation.ValidateDeviceTaintRuleUpdate)},
 	{"ResourceClaim", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateResourceClaim), onUpdate(resourcevalidation.ValidateResourceClaimUpdate)},
 	{"ResourceClaimTemplate", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateResourceClaimTemplate), onUpdate(resourcevalidation.ValidateResourceClaimTemplateUpdate)},
-	{"Workload", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, onCreate(schedulingvalidation.ValidateWorkload), byStrategy(schedulingworkload.Strategy)},
-	{"PodGroup", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, onCreate(schedulingvalidation.ValidatePodGroup), byStrategy(podgroup.NewStrategy())},
+	{"Workload", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, onCreate(validateWorkload), byStrategy(schedulingworkload.Strategy)},
+	{"PodGroup", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, onCreate(validatePodGroup), byStrategy(podgroup.NewStrategy())},
 }
 
 var (

@@ -21,9 +21,12 @@ import (
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/apis/policy"
 	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
 	"k8s.io/kubernetes/pkg/apis/storage"
 	storagevalidation "k8s.io/kubernetes/pkg/apis/storage/validation"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/registry/scheduling/podgroup"
+	schedulingworkload "k8s.io/kubernetes/pkg/registry/scheduling/workload"
 	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
 	volumevalidation "k8s.io/kubernetes/pkg/volume/validation"
 )
@@ -121,6 +124,18 @@ func validateCSIDriver(driver *storage.CSIDriver) field.ErrorList {
 
 func validateCSIStorageCapacity(capacity *storage.CSIStorageCapacity) field.ErrorList {
 	return storagevalidation.ValidateCSIStorageCapacity(capacity, storagevalidation.CSIStorageCapacityValidateOptions{})
+}
+
+func validateWorkload(workload *scheduling.Workload) field.ErrorList {
+	schedulingworkload.Strategy.PrepareForCreate(context.Background(), workload)
+	return schedulingworkload.Strategy.Validate(context.Background(), workload)
+}
+
+func validatePodGroup(group *scheduling.PodGroup) field.ErrorList {
+	strategy, status := podgroup.NewStrategy(), group.Status
+	strategy.PrepareForCreate(context.Background(), group)
+	group.Status = status
+	return strategy.Validate(context.Background(), group)
 }
 
 func validateHorizontalPodAutoscaler(hpa *autoscaling.HorizontalPodAutoscaler) field.ErrorList {
