@@ -29,7 +29,7 @@ steps: [{name: spare, uncordon: {names: [spare]}}, {name: fails, fail: {selector
 		want   map[string]int
 		wait   int
 	}{
-		"room for both":                           {2, "deleted", map[string]int{"b-worker-1": 2, "c-worker-1": 2, "spare": 2}, 0},
+		"room for both": {2, "deleted", map[string]int{"b-worker-1": 2, "c-worker-1": 2, "spare": 2}, 0},
 		"room for one is not enough for the gang": {1, "deleted", map[string]int{"b-worker-1": 2, "c-worker-1": 2}, 2},
 		// As long as the lost node's kubelet does not answer, its pods are Terminating, and upstream counts them as scheduled.
 		"the lost pods still count": {1, "unreachable", map[string]int{"a-worker-1": 2, "b-worker-1": 2, "c-worker-1": 2, "spare": 1}, 1},
