@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // KindOf returns the object's kind by its Go type, since typed objects need not set it.
@@ -15,7 +16,8 @@ func KindOf(obj Object) string { return reflect.TypeOf(obj).Elem().Name() }
 // Namespaced reports whether objects of the kind live in a namespace.
 func Namespaced(kind string) bool {
 	switch kind {
-	case "Namespace", "Node", "PersistentVolume", "PriorityClass", "StorageClass", "CSINode":
+	case "Namespace", "Node", "PersistentVolume", "PriorityClass", "StorageClass", "CSINode", "CSIDriver", "RuntimeClass", "DeviceClass", "ResourceSlice",
+		"DeviceTaintRule":
 		return false
 	}
 	return true
@@ -32,6 +34,15 @@ func PodSpec(obj Object) (*v1.PodSpec, string) {
 	return nil, ""
 }
 
+// PodGroupOf returns the name of the pod group that the pod names, or the pods that the object creates; "" if they name none.
+func PodGroupOf(obj Object) string {
+	spec, _ := PodSpec(obj)
+	if spec == nil || spec.SchedulingGroup == nil {
+		return ""
+	}
+	return ptr.Deref(spec.SchedulingGroup.PodGroupName, "")
+}
+
 // PodLabels returns the labels of the pod, or of the pods that the object creates.
 func PodLabels(obj Object) map[string]string {
 	if pod, ok := obj.(*v1.Pod); ok {
@@ -46,6 +57,8 @@ func PodLabels(obj Object) map[string]string {
 // Template returns the workload's pod template and its path in the object, or nil if the object is not a workload.
 func Template(obj Object) (*v1.PodTemplateSpec, string) {
 	switch o := obj.(type) {
+	case *v1.ReplicationController:
+		return o.Spec.Template, "spec.template"
 	case *appsv1.Deployment:
 		return &o.Spec.Template, "spec.template"
 	case *appsv1.ReplicaSet:
@@ -65,6 +78,8 @@ func Template(obj Object) (*v1.PodTemplateSpec, string) {
 // Selector returns the workload's selector. It is nil for Jobs, whose selector the API server generates, and for other objects.
 func Selector(obj Object) *metav1.LabelSelector {
 	switch o := obj.(type) {
+	case *v1.ReplicationController:
+		return &metav1.LabelSelector{MatchLabels: o.Spec.Selector}
 	case *appsv1.Deployment:
 		return o.Spec.Selector
 	case *appsv1.ReplicaSet:
@@ -92,6 +107,8 @@ func Replicas(obj Object) (int32, bool) {
 // ReplicasOf returns a pointer to the object's spec.replicas, or nil if its kind cannot be scaled.
 func ReplicasOf(obj Object) **int32 {
 	switch o := obj.(type) {
+	case *v1.ReplicationController:
+		return &o.Spec.Replicas
 	case *appsv1.Deployment:
 		return &o.Spec.Replicas
 	case *appsv1.ReplicaSet:

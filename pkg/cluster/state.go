@@ -10,8 +10,11 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -67,6 +70,9 @@ type State struct {
 	Services                 []*v1.Service
 	PersistentVolumes        []*v1.PersistentVolume
 	PersistentVolumeClaims   []*v1.PersistentVolumeClaim
+	LimitRanges              []*v1.LimitRange
+	ResourceQuotas           []*v1.ResourceQuota
+	ReplicationControllers   []*v1.ReplicationController
 	Deployments              []*appsv1.Deployment
 	ReplicaSets              []*appsv1.ReplicaSet
 	StatefulSets             []*appsv1.StatefulSet
@@ -79,6 +85,16 @@ type State struct {
 	PriorityClasses          []*schedulingv1.PriorityClass
 	StorageClasses           []*storagev1.StorageClass
 	CSINodes                 []*storagev1.CSINode
+	CSIDrivers               []*storagev1.CSIDriver
+	CSIStorageCapacities     []*storagev1.CSIStorageCapacity
+	RuntimeClasses           []*nodev1.RuntimeClass
+	DeviceClasses            []*resourcev1.DeviceClass
+	ResourceSlices           []*resourcev1.ResourceSlice
+	DeviceTaintRules         []*resourcev1.DeviceTaintRule
+	ResourceClaims           []*resourcev1.ResourceClaim
+	ResourceClaimTemplates   []*resourcev1.ResourceClaimTemplate
+	SchedulingWorkloads      []*schedulingv1beta1.Workload
+	PodGroups                []*schedulingv1beta1.PodGroup
 
 	// JobBackoffs is what the job controller remembers of Jobs whose pods have failed, by the Job's UID.
 	JobBackoffs map[types.UID]JobBackoff
@@ -125,6 +141,9 @@ func (s *State) Objects() []Object {
 	all = list(all, s.Services)
 	all = list(all, s.PersistentVolumes)
 	all = list(all, s.PersistentVolumeClaims)
+	all = list(all, s.LimitRanges)
+	all = list(all, s.ResourceQuotas)
+	all = list(all, s.ReplicationControllers)
 	all = list(all, s.Deployments)
 	all = list(all, s.ReplicaSets)
 	all = list(all, s.StatefulSets)
@@ -137,6 +156,16 @@ func (s *State) Objects() []Object {
 	all = list(all, s.PriorityClasses)
 	all = list(all, s.StorageClasses)
 	all = list(all, s.CSINodes)
+	all = list(all, s.CSIDrivers)
+	all = list(all, s.CSIStorageCapacities)
+	all = list(all, s.RuntimeClasses)
+	all = list(all, s.DeviceClasses)
+	all = list(all, s.ResourceSlices)
+	all = list(all, s.DeviceTaintRules)
+	all = list(all, s.ResourceClaims)
+	all = list(all, s.ResourceClaimTemplates)
+	all = list(all, s.SchedulingWorkloads)
+	all = list(all, s.PodGroups)
 	return all
 }
 
@@ -210,6 +239,9 @@ func (s *State) derive(objs []Object, c change) *State {
 	next.Services = apply(c, s.Services, given.Services)
 	next.PersistentVolumes = apply(c, s.PersistentVolumes, given.PersistentVolumes)
 	next.PersistentVolumeClaims = apply(c, s.PersistentVolumeClaims, given.PersistentVolumeClaims)
+	next.LimitRanges = apply(c, s.LimitRanges, given.LimitRanges)
+	next.ResourceQuotas = apply(c, s.ResourceQuotas, given.ResourceQuotas)
+	next.ReplicationControllers = apply(c, s.ReplicationControllers, given.ReplicationControllers)
 	next.Deployments = apply(c, s.Deployments, given.Deployments)
 	next.ReplicaSets = apply(c, s.ReplicaSets, given.ReplicaSets)
 	next.StatefulSets = apply(c, s.StatefulSets, given.StatefulSets)
@@ -222,6 +254,16 @@ func (s *State) derive(objs []Object, c change) *State {
 	next.PriorityClasses = apply(c, s.PriorityClasses, given.PriorityClasses)
 	next.StorageClasses = apply(c, s.StorageClasses, given.StorageClasses)
 	next.CSINodes = apply(c, s.CSINodes, given.CSINodes)
+	next.CSIDrivers = apply(c, s.CSIDrivers, given.CSIDrivers)
+	next.CSIStorageCapacities = apply(c, s.CSIStorageCapacities, given.CSIStorageCapacities)
+	next.RuntimeClasses = apply(c, s.RuntimeClasses, given.RuntimeClasses)
+	next.DeviceClasses = apply(c, s.DeviceClasses, given.DeviceClasses)
+	next.ResourceSlices = apply(c, s.ResourceSlices, given.ResourceSlices)
+	next.DeviceTaintRules = apply(c, s.DeviceTaintRules, given.DeviceTaintRules)
+	next.ResourceClaims = apply(c, s.ResourceClaims, given.ResourceClaims)
+	next.ResourceClaimTemplates = apply(c, s.ResourceClaimTemplates, given.ResourceClaimTemplates)
+	next.SchedulingWorkloads = apply(c, s.SchedulingWorkloads, given.SchedulingWorkloads)
+	next.PodGroups = apply(c, s.PodGroups, given.PodGroups)
 	return &next
 }
 
@@ -239,6 +281,12 @@ func (s *State) collect(obj Object) error {
 		s.PersistentVolumes = append(s.PersistentVolumes, o)
 	case *v1.PersistentVolumeClaim:
 		s.PersistentVolumeClaims = append(s.PersistentVolumeClaims, o)
+	case *v1.LimitRange:
+		s.LimitRanges = append(s.LimitRanges, o)
+	case *v1.ResourceQuota:
+		s.ResourceQuotas = append(s.ResourceQuotas, o)
+	case *v1.ReplicationController:
+		s.ReplicationControllers = append(s.ReplicationControllers, o)
 	case *appsv1.Deployment:
 		s.Deployments = append(s.Deployments, o)
 	case *appsv1.ReplicaSet:
@@ -263,6 +311,26 @@ func (s *State) collect(obj Object) error {
 		s.StorageClasses = append(s.StorageClasses, o)
 	case *storagev1.CSINode:
 		s.CSINodes = append(s.CSINodes, o)
+	case *storagev1.CSIDriver:
+		s.CSIDrivers = append(s.CSIDrivers, o)
+	case *storagev1.CSIStorageCapacity:
+		s.CSIStorageCapacities = append(s.CSIStorageCapacities, o)
+	case *nodev1.RuntimeClass:
+		s.RuntimeClasses = append(s.RuntimeClasses, o)
+	case *resourcev1.DeviceClass:
+		s.DeviceClasses = append(s.DeviceClasses, o)
+	case *resourcev1.ResourceSlice:
+		s.ResourceSlices = append(s.ResourceSlices, o)
+	case *resourcev1.DeviceTaintRule:
+		s.DeviceTaintRules = append(s.DeviceTaintRules, o)
+	case *resourcev1.ResourceClaim:
+		s.ResourceClaims = append(s.ResourceClaims, o)
+	case *resourcev1.ResourceClaimTemplate:
+		s.ResourceClaimTemplates = append(s.ResourceClaimTemplates, o)
+	case *schedulingv1beta1.Workload:
+		s.SchedulingWorkloads = append(s.SchedulingWorkloads, o)
+	case *schedulingv1beta1.PodGroup:
+		s.PodGroups = append(s.PodGroups, o)
 	default:
 		return fmt.Errorf("cluster: a state cannot hold a %T", obj)
 	}

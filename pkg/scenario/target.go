@@ -22,6 +22,12 @@ func init() {
 		"HorizontalPodAutoscaler": "horizontalpodautoscaler horizontalpodautoscalers hpa",
 		"PodDisruptionBudget":     "poddisruptionbudget poddisruptionbudgets pdb", "PriorityClass": "priorityclass priorityclasses pc",
 		"StorageClass": "storageclass storageclasses sc", "CSINode": "csinode csinodes", "ControllerRevision": "controllerrevision controllerrevisions",
+		"ReplicationController": "replicationcontroller replicationcontrollers rc", "LimitRange": "limitrange limitranges limits",
+		"ResourceQuota": "resourcequota resourcequotas quota", "RuntimeClass": "runtimeclass runtimeclasses",
+		"CSIDriver": "csidriver csidrivers", "CSIStorageCapacity": "csistoragecapacity csistoragecapacities",
+		"ResourceClaim": "resourceclaim resourceclaims", "ResourceClaimTemplate": "resourceclaimtemplate resourceclaimtemplates",
+		"DeviceClass": "deviceclass deviceclasses", "ResourceSlice": "resourceslice resourceslices",
+		"DeviceTaintRule": "devicetaintrule devicetaintrules", "Workload": "workload workloads", "PodGroup": "podgroup podgroups",
 	} {
 		for _, name := range strings.Fields(names) {
 			kinds[name] = kind

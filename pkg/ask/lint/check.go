@@ -32,6 +32,7 @@ func Checks() []Check {
 		{ID: "spread-selector-misses-pods", Severity: Error, Title: "A spread constraint does not count the pods that it spreads", find: static(spreadMisses)},
 		{ID: "reference-resolves-to-nothing", Severity: Warning, Title: "A rule refers to pods that do not exist", find: static(referenceToNothing)},
 		{ID: "namespace-missing", Severity: Warning, Title: "A rule names a namespace that does not exist", find: static(namespaceMissing)},
+		{ID: "pod-group-incomplete", Severity: Error, Title: "Pods wait forever for their pod group", Simulated: true, find: static(groupIncomplete)},
 		{ID: "job-pods-match-selector", Severity: Warning, Title: "A selector matches the pods of a Job as well", find: static(jobPods)},
 		{ID: "topology-label-missing", Severity: Error, Title: "Nodes lack the topology key of a rule", find: static(labelMissing)},
 		{ID: "more-replicas-than-domains", Severity: Error, Title: "Required anti-affinity with more replicas than domains", find: static(moreReplicas)},

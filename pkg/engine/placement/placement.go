@@ -4,6 +4,7 @@ package placement
 
 import (
 	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -20,6 +21,8 @@ type Result struct {
 	Preempted []Preemption
 	// Volumes are the claims and volumes that were bound or provisioned meanwhile, in their new form.
 	Volumes Volumes
+	// PodGroups are those whose status has changed, in their new form.
+	PodGroups []*schedulingv1beta1.PodGroup
 }
 
 // Placement is one pod's node and how it was chosen.
@@ -81,6 +84,26 @@ type Pending struct {
 	Nominated string
 	// Cycle is what every plugin decided; nil unless asked for.
 	Cycle *Cycle
+	// Group is what became of the pod group with which the pod waits; nil if it waits by itself.
+	Group *Group
+}
+
+// Group is a pod group of which pods wait for a node.
+type Group struct {
+	Name string
+	// MinCount is how many pods must have a node before any gets one; 0 if the group does not care.
+	MinCount int
+	// Bound is how many have one.
+	Bound   int
+	Waiting []GroupMember
+}
+
+// GroupMember is a pod that waits with its group.
+type GroupMember struct {
+	Name string
+	// Node is the one that it would have got with the others; "" if there was none, and Message is then why, or empty if it did not come
+	// to that.
+	Node, Message string
 }
 
 // LeftTo is what the message of a pod begins with that asks for a scheduler which is not simulated; its name follows.
@@ -112,7 +135,7 @@ type Volumes struct {
 	PersistentVolumeClaims []*v1.PersistentVolumeClaim
 }
 
-// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, and volumes. A victim of
+// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, and pod groups. A victim of
 // preemption is included if it was placed before.
 func (r *Result) Changed() []cluster.Object {
 	var changed []cluster.Object
@@ -127,6 +150,9 @@ func (r *Result) Changed() []cluster.Object {
 	}
 	for _, claim := range r.Volumes.PersistentVolumeClaims {
 		changed = append(changed, claim)
+	}
+	for _, group := range r.PodGroups {
+		changed = append(changed, group)
 	}
 	return changed
 }

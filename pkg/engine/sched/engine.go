@@ -83,6 +83,8 @@ type Engine struct {
 	last     rejected
 	bare     map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
 	nominees map[types.UID]*entry    // pods of the queue with a nominated node
+	gangs    *podGroups              // nil: pods are placed singly, whatever group they name
+	cycle    *podGroupCycle          // nil: none is under way
 	feasible []fwk.NodeInfo          // see search
 	refused  []rejection             // see search
 }
@@ -129,6 +131,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		attempts:  map[types.UID]attempt{},
 		bare:      map[string]fwk.NodeInfo{},
 		nominees:  map[types.UID]*entry{},
+		gangs:     newPodGroups(),
 	}
 	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()
 	sortVolumes(e.informers)
@@ -145,7 +148,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		}
 		p := newProfile(real, e, profile)
 		p.attach()
-		e.profiles[profile.SchedulerName] = p
+		e.profiles[profile.SchedulerName], e.scheduler.Profiles[profile.SchedulerName] = p, p
 	}
 	e.less = profiles[config.api.Profiles[0].SchedulerName].QueueSortFunc()
 	e.Reset()
@@ -171,11 +174,11 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		return &placement.Result{Pending: pending}, ctx.Err()
 	}
 	result := &placement.Result{}
-	entries := e.entries(pods)
+	entries := e.entries(e.withMembers(pods))
 	if err := e.reserve(entries); err != nil {
 		return nil, err
 	}
-	queue := e.sorted(entries)
+	queue := e.sorted(e.grouped(entries))
 	var refused []*entry
 	eager := 0.5 // chance that rejected pods are retried before the queue is empty; only with random ties
 	for len(queue) > 0 {
@@ -192,7 +195,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 			e.Progress(len(result.Placed)+len(refused), len(pods))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("scheduling pod %s/%s: %w", next.Pod.Namespace, next.Pod.Name, err)
+			return nil, fmt.Errorf("scheduling %s: %w", next, err)
 		}
 		if !placed {
 			refused = append(refused, next)
@@ -206,61 +209,23 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 			queue, refused = e.sorted(refused), nil
 		}
 	}
-	for _, r := range e.sorted(refused) {
+	for _, r := range eachPod(e.sorted(refused)) {
 		result.Pending = append(result.Pending, r.pending)
 		if r.Pod.Status.NominatedNodeName != r.given.Status.NominatedNodeName {
 			result.Nominated = append(result.Nominated, r.Pod)
 		}
 	}
-	result.Preempted = e.victims
+	result.Preempted, result.PodGroups = e.victims, e.changedPodGroups()
 	e.last = e.rejected(pods, result.Pending)
 	return result, nil
-}
-
-// entry is a pod in the queue.
-type entry struct {
-	*framework.QueuedPodInfo
-	given   *v1.Pod
-	changes int // the engine's count when the pod was last rejected
-	pending placement.Pending
-}
-
-func (e *Engine) entries(pods []*v1.Pod) []*entry {
-	entries := make([]*entry, 0, len(pods))
-	for i, pod := range pods {
-		// The error is about affinity terms that do not parse; upstream ignores it here too, since validation has passed.
-		info, _ := framework.NewPodInfo(pod)
-		queued := &framework.QueuedPodInfo{PodInfo: info}
-		queued.Timestamp = cluster.Epoch.Add(time.Duration(i))
-		entries = append(entries, &entry{QueuedPodInfo: queued, given: pod})
-	}
-	return entries
-}
-
-func podsOf(entries []*entry) []*v1.Pod {
-	pods := make([]*v1.Pod, len(entries))
-	for i, entry := range entries {
-		pods[i] = entry.Pod
-	}
-	return pods
-}
-
-func (e *Engine) sorted(entries []*entry) []*entry {
-	slices.SortStableFunc(entries, func(a, b *entry) int {
-		switch {
-		case e.less(a.QueuedPodInfo, b.QueuedPodInfo):
-			return -1
-		case e.less(b.QueuedPodInfo, a.QueuedPodInfo):
-			return 1
-		}
-		return 0
-	})
-	return entries
 }
 
 // schedule is scheduleOne: it tries to place one pod, if necessary by preemption, and reports whether it did. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go
 func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
+	if next.group != nil {
+		return e.schedulePodGroup(next, result)
+	}
 	profile, found := e.profiles[next.Pod.Spec.SchedulerName]
 	if !found {
 		// A real scheduler ignores the pod silently.
@@ -271,15 +236,9 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 		next.pending, next.changes = pending, e.changes
 		return false, nil
 	}
-	for _, plugin := range profile.PreEnqueuePlugins() {
-		if status := plugin.PreEnqueue(e.ctx, next.Pod); !status.IsSuccess() {
-			message := status.Message()
-			if plugin.Name() == names.SchedulingGates {
-				message = placement.Gated
-			}
-			e.refuse(next, placement.Pending{Pod: next.Pod, Message: message})
-			return false, nil
-		}
+	if message, gated := e.gated(profile, next.Pod); gated {
+		e.refuse(next, placement.Pending{Pod: next.Pod, Message: message})
+		return false, nil
 	}
 	for {
 		start := e.startNode()
@@ -289,7 +248,10 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 		}
 		e.moved = e.moved || e.startNode() != start
 		victims := len(e.victims)
-		pending := e.preempt(profile, next, fit)
+		pending, err := e.preempt(profile, next, fit)
+		if err != nil {
+			return false, err
+		}
 		if len(e.victims) == victims {
 			e.refuse(next, pending)
 			return false, nil
@@ -300,6 +262,19 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 			return false, nil
 		}
 	}
+}
+
+// gated returns the message of the first PreEnqueue plugin that keeps the pod out of the queue, if one does.
+func (e *Engine) gated(profile *profile, pod *v1.Pod) (message string, gated bool) {
+	for _, plugin := range profile.PreEnqueuePlugins() {
+		if status := plugin.PreEnqueue(e.ctx, pod); !status.IsSuccess() {
+			if plugin.Name() == names.SchedulingGates {
+				return placement.Gated, true
+			}
+			return status.Message(), true
+		}
+	}
+	return "", false
 }
 
 // change counts an event that can make room for a rejected pod: a placement, a preemption, a cleared nomination.
@@ -332,34 +307,44 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	case err != nil:
 		return false, nil, err
 	}
-	cycle := profile.cycle(next.PodInfo, chosen.SuggestedHost) // before the scheduler sees the pod on its node
 	bound := cluster.Bind(next.Pod, chosen.SuggestedHost, e.startTime())
-	if err := e.addPod(bound); err != nil {
-		return false, nil, err
+	placed := profile.placement(bound, chosen, profile.cycle(next.PodInfo, chosen.SuggestedHost)) // before the scheduler sees the pod on its node
+	refused, err := e.bind(profile, next, state, placed, result)
+	if err != nil || refused != "" {
+		return false, &refusal{state: state, message: refused}, err
 	}
-	if status := profile.RunReservePluginsReserve(e.ctx, state, bound, chosen.SuggestedHost); !status.IsSuccess() {
-		profile.RunReservePluginsUnreserve(e.ctx, state, bound, chosen.SuggestedHost)
+	return true, nil, nil
+}
+
+// bind reserves the pod's node, and binds the pod and its volumes. It returns why Reserve refused, if it did.
+func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, placed placement.Placement, result *placement.Result) (refused string, err error) {
+	bound := placed.Pod
+	if err := e.addPod(bound); err != nil {
+		return "", err
+	}
+	if status := profile.RunReservePluginsReserve(e.ctx, state, bound, placed.Node); !status.IsSuccess() {
+		profile.RunReservePluginsUnreserve(e.ctx, state, bound, placed.Node)
 		if err := e.removePod(bound); err != nil {
-			return false, nil, err
+			return "", err
 		}
 		if !status.IsRejected() {
-			return false, nil, status.AsError()
+			return "", status.AsError()
 		}
-		return false, &refusal{state: state, message: status.Message()}, nil
+		return status.Message(), nil
 	}
 	if err := e.bindVolumes(profile, bound, &result.Volumes); err != nil {
-		return false, nil, err
+		return "", err
 	}
 	if err := e.forget(next.Pod); err != nil {
-		return false, nil, err
+		return "", err
 	}
 	e.bound[cluster.NameOf(bound)], e.decided[cluster.NameOf(bound)] = bound, true
 	if err := e.assume(next.PodInfo, bound); err != nil {
-		return false, nil, err
+		return "", err
 	}
 	e.change()
-	result.Placed = append(result.Placed, profile.placement(bound, chosen, cycle))
-	return true, nil, nil
+	result.Placed = append(result.Placed, placed)
+	return "", nil
 }
 
 // startTime returns the next start time. Within one second of logical time each pod gets its own, so that preemption, which spares the pods

@@ -17,12 +17,18 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// synchronous are the gates that must be off: they move API calls to goroutines, and here is no API server to call. The decisions are the
-// same either way.
-var synchronous = map[string]bool{
-	string(features.SchedulerAsyncPreemption): false,
-	string(features.SchedulerAsyncAPICalls):   false,
+// fixed are the gates that must be off, and why.
+var fixed = map[string]string{
+	// The decisions are the same either way.
+	string(features.SchedulerAsyncPreemption): noAPIServer,
+	string(features.SchedulerAsyncAPICalls):   noAPIServer,
+	// findBestPlacement in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one_podgroup.go
+	string(features.TopologyAwareWorkloadScheduling): "upstream decides by a random number of its own among the domains for a pod group",
+	string(features.CompositePodGroup):               "groups of pod groups are not simulated",
+	string(features.WorkloadWithJob):                 "what the Job controller makes under it is not simulated; give PodGroups, and name them in the templates of Jobs",
 }
+
+const noAPIServer = "there is no API server to call asynchronously, and placements do not depend on it"
 
 // switched guards the process's feature gates and remembers those last set; nil before the first time.
 var switched struct {
@@ -99,12 +105,12 @@ func parseGates(gates string) (map[string]bool, error) {
 		name, text, given := strings.Cut(pair, "=")
 		name, text = strings.TrimSpace(name), strings.TrimSpace(text)
 		value, err := strconv.ParseBool(text)
-		_, fixed := synchronous[name]
+		why, isFixed := fixed[name]
 		switch {
 		case !slices.Contains(known, name):
 			problems = append(problems, fmt.Errorf("kube-scheduler %s has no feature gate %q%s", Version, name, manifest.DidYouMean(name, known)))
-		case fixed:
-			problems = append(problems, fmt.Errorf("feature gate %s cannot be set: there is no API server to call asynchronously, and placements do not depend on it; leave it out", name))
+		case isFixed:
+			problems = append(problems, fmt.Errorf("feature gate %s cannot be set: %s; leave it out", name, why))
 		case !given:
 			problems = append(problems, fmt.Errorf("feature gate %s has no value; give %s=true or %s=false", name, name, name))
 		case err != nil:
@@ -112,7 +118,9 @@ func parseGates(gates string) (map[string]bool, error) {
 		}
 		wanted[name] = value
 	}
-	maps.Copy(wanted, synchronous)
+	for name := range fixed {
+		wanted[name] = false
+	}
 	return wanted, errors.Join(problems...)
 }
 
@@ -131,7 +139,7 @@ func FeatureGates() []string {
 	gate := utilfeature.DefaultMutableFeatureGate
 	var changed []string
 	for name, spec := range gate.GetAll() {
-		if _, fixed := synchronous[string(name)]; !fixed && gate.Enabled(name) != spec.Default {
+		if fixed[string(name)] == "" && gate.Enabled(name) != spec.Default {
 			changed = append(changed, fmt.Sprintf("%s=%t", name, gate.Enabled(name)))
 		}
 	}

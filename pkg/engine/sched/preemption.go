@@ -30,17 +30,21 @@ type refusal struct {
 // preempt runs the PostFilter plugins for a pod that fits no node, as schedulingAlgorithm does, and nominates the node where they made
 // room. The rejection that it returns holds unless the preempted pods are gone at once. An earlier nomination stays only if the plugins do
 // not mention it.
-func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.Pending {
+func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement.Pending, error) {
 	if why.fit == nil {
 		e.nominate(next, "")
-		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}
+		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}, nil
 	}
 	diagnosis := &why.fit.Diagnosis
 	reasons := reasonsOf(diagnosis)
 	if profile.HasPostFilterPlugins() {
 		state := &dryRuns{CycleState: why.state}
 		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state}
+		victims := len(e.victims)
 		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
+		if err := e.evict(victims); err != nil {
+			return placement.Pending{}, err
+		}
 		// Upstream logs an error, and its text ends the message: for a pod whose claim nobody binds, "not found", since a plugin after the
 		// one that rejected it looks for state that was never written.
 		diagnosis.PostFilterMsg = status.Message()
@@ -56,38 +60,46 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 		Reasons:   reasons,
 		Nominated: next.Pod.Status.NominatedNodeName,
 		Cycle:     profile.cycle(next.PodInfo, ""),
+	}, nil
+}
+
+// capture keeps the plugin's victims, where upstream deletes them through the API server. It also takes the random number out of the
+// plugin's choice of candidates.
+func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
+	plugin.Evaluator.Interface = candidates{Interface: plugin.Evaluator.Interface, engine: e}
+	plugin.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
+		e.victims = append(e.victims, placement.Preemption{Victim: victim, For: preemptor.Pods()[preemptor.GetName()], Node: victim.Spec.NodeName})
+		return false, nil
 	}
 }
 
-// capture marks the plugin's victims Terminating in the cache, or removes them if pods end at once, where upstream deletes them through the
-// API server. It also takes the random number out of the plugin's choice of candidates.
-func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
-	plugin.Evaluator.Interface = candidates{Interface: plugin.Evaluator.Interface, engine: e}
-	plugin.Executor.PreemptPod = func(_ context.Context, c preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
+// evict marks the victims from that one on Terminating in the cache, or removes them if pods end at once. Upstream lists the pods of a group
+// that are preempted together in random map order.
+func (e *Engine) evict(from int) error {
+	if e.gangs != nil {
+		slices.SortFunc(e.victims[from:], func(a, b placement.Preemption) int {
+			return byName(cluster.NameOf(a.Victim), cluster.NameOf(b.Victim))
+		})
+	}
+	for i := from; i < len(e.victims); i++ {
+		victim := e.victims[i].Victim
 		if err := e.removePod(victim); err != nil {
-			return false, err
+			return err
 		}
 		name := cluster.NameOf(victim)
 		e.decided[name] = true
-		var ending *v1.Pod
-		if e.state.TerminationSeconds > 0 {
-			ending = admission.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
-			if err := e.addPod(ending); err != nil {
-				return false, err
-			}
-			e.bound[name] = ending
-		} else {
+		if e.state.TerminationSeconds == 0 {
 			delete(e.bound, name)
 			delete(e.timed, name)
+			continue
 		}
-		e.victims = append(e.victims, placement.Preemption{
-			Victim: victim,
-			For:    preemptor.Pods()[preemptor.GetName()],
-			Node:   c.Name(),
-			Ending: ending,
-		})
-		return false, nil
+		ending := admission.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
+		if err := e.addPod(ending); err != nil {
+			return err
+		}
+		e.bound[name], e.victims[i].Ending = ending, ending
 	}
+	return nil
 }
 
 // candidates replaces the global random offset at which upstream starts to look for nodes to preempt on.

@@ -69,9 +69,6 @@ func (p *profile) begin() {
 	p.preFiltered, p.restricted = nil, false
 	p.filtered = p.filtered[:0]
 	p.scores = nil
-	if p.binder != nil {
-		p.binder.assumed = nil
-	}
 }
 
 // RunPreFilterPlugins notes whether the plugins named the nodes to examine.
@@ -130,7 +127,7 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 		slices.SortFunc(scores, func(a, b fwk.NodePluginScores) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	switch {
-	case p.engine.Choose != nil:
+	case p.engine.Choose != nil && !p.engine.cycle.isDry():
 		if err := p.engine.choose(pod, scores); err != nil {
 			return nil, fwk.AsStatus(err)
 		}

@@ -36,9 +36,11 @@ func (e *Engine) sync(next *cluster.State) error {
 			return err
 		}
 	}
+	e.leavePodGroups()
 	if err := e.syncPods(before.Pods, next.Pods); err != nil {
 		return err
 	}
+	e.syncPodGroups(next.PodGroups)
 	owners := !cluster.Same(before.Services, next.Services) || ownersChanged(before, next)
 	if e.memo != nil {
 		if !cluster.Same(before.Namespaces, next.Namespaces) {

@@ -7,8 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 
 	"github.com/faultline/faultline/pkg/engine/controller"
@@ -28,6 +30,14 @@ func (b *binder) AssumePodVolumes(logger klog.Logger, pod *v1.Pod, node string, 
 		b.assumed = volumes
 	}
 	return bound, err
+}
+
+// RunReservePluginsReserve also keeps what it decides about the volumes of the pod.
+func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	if p.binder != nil {
+		p.binder.assumed = nil
+	}
+	return p.Framework.RunReservePluginsReserve(ctx, state, pod, node)
 }
 
 // bindVolumes binds the claims of a pod that got its node. It does at once what PreBind requests from the API server, and what the volume
@@ -101,7 +111,7 @@ func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string) (*v
 }
 
 // captureWrites makes the clientset answer every write with the object written and keep the action; no object is stored. Upstream uses a
-// patch to clear the nominations of pods with lower priority than one that preempts there.
+// patch to clear the nominations of pods with lower priority than one that preempts there, and for the conditions of pod groups.
 func captureWrites(e *Engine) {
 	e.client.PrependReactor("update", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, action.(clienttesting.UpdateAction).GetObject(), nil
@@ -116,5 +126,10 @@ func captureWrites(e *Engine) {
 			e.nominate(nominee, "")
 		}
 		return true, pod, nil
+	})
+	e.client.PrependReactor("patch", "podgroups", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch := action.(clienttesting.PatchAction)
+		group, err := e.patched(types.NamespacedName{Namespace: patch.GetNamespace(), Name: patch.GetName()}, patch.GetPatch())
+		return true, group, err
 	})
 }

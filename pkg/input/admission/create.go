@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-logr/logr"
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/core"
+	nodevalidation "k8s.io/kubernetes/pkg/apis/node/validation"
+	resourcevalidation "k8s.io/kubernetes/pkg/apis/resource/validation"
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -86,14 +89,21 @@ func requestContext(gv schema.GroupVersion) context.Context {
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{APIGroup: gv.Group, APIVersion: gv.Version})
 }
 
+var normalization = slices.Concat(nodevalidation.NodeNormalizationRules, resourcevalidation.ResourceNormalizationRules)
+
 // declarative are the options to which the validation tags of all kinds refer, as in the DeclarativeValidationConfig of
 // their strategies under https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry.
 func declarative() rest.DeclarativeValidationConfig {
 	enabled := utilfeature.DefaultFeatureGate.Enabled
-	return rest.DeclarativeValidationConfig{Options: map[string]bool{
+	return rest.DeclarativeValidationConfig{NormalizationRules: normalization, Options: map[string]bool{
 		string(features.InPlacePodVerticalScalingSchedulerPreemption): enabled(features.InPlacePodVerticalScalingSchedulerPreemption),
 		string(features.WorkloadWithJob):                              enabled(features.WorkloadWithJob),
 		string(features.HPAScaleToZero):                               enabled(features.HPAScaleToZero),
+		string(features.DRAPartitionableDevicesType):                  enabled(features.DRAPartitionableDevicesType),
+		string(features.TopologyAwareWorkloadScheduling):              enabled(features.TopologyAwareWorkloadScheduling),
+		string(features.DRAWorkloadResourceClaims):                    enabled(features.DRAWorkloadResourceClaims),
+		string(features.PodGroupPreemptionPolicy):                     enabled(features.PodGroupPreemptionPolicy),
+		string(features.CompositePodGroup):                            enabled(features.CompositePodGroup),
 	}}
 }
 

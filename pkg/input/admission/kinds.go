@@ -15,7 +15,11 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	_ "k8s.io/kubernetes/pkg/apis/node/install"
+	nodevalidation "k8s.io/kubernetes/pkg/apis/node/validation"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	_ "k8s.io/kubernetes/pkg/apis/resource/install"
+	resourcevalidation "k8s.io/kubernetes/pkg/apis/resource/validation"
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	schedulingvalidation "k8s.io/kubernetes/pkg/apis/scheduling/validation"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
@@ -24,8 +28,16 @@ import (
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
 	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
+	"k8s.io/kubernetes/pkg/registry/core/limitrange"
+	"k8s.io/kubernetes/pkg/registry/core/resourcequota"
+	"k8s.io/kubernetes/pkg/registry/node/runtimeclass"
 	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
+	"k8s.io/kubernetes/pkg/registry/resource/deviceclass"
+	"k8s.io/kubernetes/pkg/registry/scheduling/podgroup"
 	"k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
+	schedulingworkload "k8s.io/kubernetes/pkg/registry/scheduling/workload"
+	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
+	"k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity"
 	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
 )
 
@@ -49,6 +61,9 @@ var table = []*Kind{
 	{"Service", "", []string{"v1"}, onCreate(validateService), nil},
 	{"PersistentVolume", "", []string{"v1"}, onCreate(validatePersistentVolume), nil},
 	{"PersistentVolumeClaim", "", []string{"v1"}, onCreate(validatePersistentVolumeClaim), onUpdate(validateClaimUpdate)},
+	{"LimitRange", "", []string{"v1"}, onCreate(corevalidation.ValidateLimitRange), byStrategy(limitrange.Strategy)},
+	{"ResourceQuota", "", []string{"v1"}, onCreate(corevalidation.ValidateResourceQuota), byStrategy(resourcequota.Strategy)},
+	{"ReplicationController", "", []string{"v1"}, onCreate(validateReplicationController), onUpdate(validateReplicationControllerUpdate)},
 	{"Deployment", "apps", []string{"v1"}, onCreate(validateDeployment), byStrategy(deployment.Strategy)},
 	{"ReplicaSet", "apps", []string{"v1"}, onCreate(validateReplicaSet), onUpdate(validateReplicaSetUpdate)},
 	{"StatefulSet", "apps", []string{"v1"}, onCreate(validateStatefulSet), byStrategy(statefulset.Strategy)},
@@ -61,6 +76,16 @@ var table = []*Kind{
 	{"PriorityClass", "scheduling.k8s.io", []string{"v1"}, onCreate(schedulingvalidation.ValidatePriorityClass), byStrategy(priorityclass.Strategy)},
 	{"StorageClass", "storage.k8s.io", []string{"v1"}, onCreate(storagevalidation.ValidateStorageClass), byStrategy(storageclass.Strategy)},
 	{"CSINode", "storage.k8s.io", []string{"v1"}, onCreate(storagevalidation.ValidateCSINode), nil},
+	{"CSIDriver", "storage.k8s.io", []string{"v1"}, onCreate(validateCSIDriver), byStrategy(csidriver.Strategy)},
+	{"CSIStorageCapacity", "storage.k8s.io", []string{"v1", "v1beta1"}, onCreate(validateCSIStorageCapacity), byStrategy(csistoragecapacity.Strategy)},
+	{"RuntimeClass", "node.k8s.io", []string{"v1"}, onCreate(nodevalidation.ValidateRuntimeClass), byStrategy(runtimeclass.Strategy)},
+	{"DeviceClass", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateDeviceClass), byStrategy(deviceclass.Strategy)},
+	{"ResourceSlice", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateResourceSlice), onUpdate(resourcevalidation.ValidateResourceSliceUpdate)},
+	{"DeviceTaintRule", "resource.k8s.io", []string{"v1", "v1beta2"}, onCreate(resourcevalidation.ValidateDeviceTaintRule), onUpdate(resourcevalidation.ValidateDeviceTaintRuleUpdate)},
+	{"ResourceClaim", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateResourceClaim), onUpdate(resourcevalidation.ValidateResourceClaimUpdate)},
+	{"ResourceClaimTemplate", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateResourceClaimTemplate), onUpdate(resourcevalidation.ValidateResourceClaimTemplateUpdate)},
+	{"Workload", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, onCreate(validateWorkload), byStrategy(schedulingworkload.Strategy)},
+	{"PodGroup", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, onCreate(validatePodGroup), byStrategy(podgroup.NewStrategy())},
 }
 
 var (

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -39,6 +40,8 @@ func (a *admitting) runPlugins() {
 			a.pod(o)
 		case *v1.PersistentVolumeClaim:
 			AdmitClaim(view, o)
+		case *schedulingv1beta1.PodGroup:
+			a.podGroup(o)
 		case *appsv1.ControllerRevision:
 			a.revision(o)
 		case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet:
@@ -63,6 +66,15 @@ func (a *admitting) pod(pod *v1.Pod) {
 	}
 	if pod.Spec.NodeName != "" {
 		*pod = *cluster.Bind(pod, pod.Spec.NodeName, a.state.Now.Time)
+	}
+}
+
+func (a *admitting) podGroup(group *schedulingv1beta1.PodGroup) {
+	if group.Spec.Priority != nil && !a.uncreated[cluster.RefTo(group)] {
+		return // by the cluster that it comes from
+	}
+	if err := a.pods.admitPodGroup(group); err != nil {
+		a.problem(group, "podgroups.scheduling.k8s.io %q is forbidden: %w", group.Name, err)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/core"
@@ -14,6 +16,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -77,16 +81,9 @@ func defaultPodLevelResources(spec *v1.PodSpec) error {
 
 // priority is admitPod in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
 func (p *Pods) priority(spec *v1.PodSpec) error {
-	value, policy := int32(scheduling.DefaultPriorityWhenNoDefaultClassExists), v1.PreemptLowerPriority
-	preemption := &policy
-	class := p.byDefault
-	if spec.PriorityClassName != "" {
-		if class = p.classes[spec.PriorityClassName]; class == nil {
-			return fmt.Errorf("no PriorityClass with name %v was found; add it to the input", spec.PriorityClassName)
-		}
-	}
-	if class != nil {
-		spec.PriorityClassName, value, preemption = class.Name, class.Value, class.PreemptionPolicy
+	value, preemption, err := p.establishPriority(&spec.PriorityClassName)
+	if err != nil {
+		return err
 	}
 	if spec.Priority != nil && *spec.Priority != value {
 		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *spec.Priority, value)
@@ -98,6 +95,46 @@ func (p *Pods) priority(spec *v1.PodSpec) error {
 		}
 		spec.PreemptionPolicy = preemption
 	}
+	return nil
+}
+
+// establishPriority is the function of that name in the same file. It sets the name of the class.
+func (p *Pods) establishPriority(name *string) (int32, *v1.PreemptionPolicy, error) {
+	class := p.byDefault
+	if *name != "" {
+		if class = p.classes[*name]; class == nil {
+			return 0, nil, fmt.Errorf("no PriorityClass with name %v was found; add it to the input", *name)
+		}
+	}
+	if class == nil {
+		return scheduling.DefaultPriorityWhenNoDefaultClassExists, ptr.To(v1.PreemptLowerPriority), nil
+	}
+	*name = class.Name
+	return class.Value, class.PreemptionPolicy, nil
+}
+
+// admitPodGroup is the function of that name in the same file.
+func (p *Pods) admitPodGroup(group *schedulingv1beta1.PodGroup) error {
+	enabled, spec := utilfeature.DefaultFeatureGate.Enabled, &group.Spec
+	if !enabled(features.GenericWorkload) {
+		return nil
+	}
+	value, preemption, err := p.establishPriority(&spec.PriorityClassName)
+	if err != nil {
+		return err
+	}
+	if spec.Priority != nil && *spec.Priority != value {
+		return fmt.Errorf("priority set in the pod group (%d) must match the priority computed (%d) based on the priority class set in the spec", *spec.Priority, value)
+	}
+	spec.Priority = &value
+	if preemption == nil || !enabled(features.PodGroupPreemptionPolicy) {
+		return nil
+	}
+	policy := schedulingv1beta1.PreemptionPolicy(*preemption)
+	if spec.PreemptionPolicy != nil && *spec.PreemptionPolicy != policy {
+		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod group spec; priority admission controller computed %s from the given PriorityClass name", *spec.PreemptionPolicy, policy)
+	}
+	spec.PreemptionPolicy = &policy
 	return nil
 }
 

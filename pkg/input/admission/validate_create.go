@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	jobutil "k8s.io/kubernetes/pkg/api/job"
@@ -19,7 +21,13 @@ import (
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/apis/policy"
 	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	"k8s.io/kubernetes/pkg/apis/storage"
+	storagevalidation "k8s.io/kubernetes/pkg/apis/storage/validation"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/registry/scheduling/podgroup"
+	schedulingworkload "k8s.io/kubernetes/pkg/registry/scheduling/workload"
+	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
 	volumevalidation "k8s.io/kubernetes/pkg/volume/validation"
 )
 
@@ -65,6 +73,11 @@ func validatePersistentVolumeClaim(pvc *core.PersistentVolumeClaim) field.ErrorL
 	return corevalidation.ValidatePersistentVolumeClaim(pvc, corevalidation.ValidationOptionsForPersistentVolumeClaim(pvc, nil))
 }
 
+func validateReplicationController(rc *core.ReplicationController) field.ErrorList {
+	podutil.DropDisabledTemplateFields(rc.Spec.Template, nil)
+	return corevalidation.ValidateReplicationController(rc, podutil.GetValidationOptionsFromPodTemplate(rc.Spec.Template, nil))
+}
+
 func validateDeployment(d *apps.Deployment) field.ErrorList {
 	return appsvalidation.ValidateDeployment(d, templateOptions(&d.Spec.Template))
 }
@@ -102,6 +115,27 @@ func validateCronJob(cronJob *batch.CronJob) field.ErrorList {
 
 func validatePodDisruptionBudget(pdb *policy.PodDisruptionBudget) field.ErrorList {
 	return policyvalidation.ValidatePodDisruptionBudget(pdb, policyvalidation.PodDisruptionBudgetValidationOptions{})
+}
+
+func validateCSIDriver(driver *storage.CSIDriver) field.ErrorList {
+	csidriver.Strategy.PrepareForCreate(context.Background(), driver)
+	return csidriver.Strategy.Validate(context.Background(), driver)
+}
+
+func validateCSIStorageCapacity(capacity *storage.CSIStorageCapacity) field.ErrorList {
+	return storagevalidation.ValidateCSIStorageCapacity(capacity, storagevalidation.CSIStorageCapacityValidateOptions{})
+}
+
+func validateWorkload(workload *scheduling.Workload) field.ErrorList {
+	schedulingworkload.Strategy.PrepareForCreate(context.Background(), workload)
+	return schedulingworkload.Strategy.Validate(context.Background(), workload)
+}
+
+func validatePodGroup(group *scheduling.PodGroup) field.ErrorList {
+	strategy, status := podgroup.NewStrategy(), group.Status
+	strategy.PrepareForCreate(context.Background(), group)
+	group.Status = status
+	return strategy.Validate(context.Background(), group)
 }
 
 func validateHorizontalPodAutoscaler(hpa *autoscaling.HorizontalPodAutoscaler) field.ErrorList {

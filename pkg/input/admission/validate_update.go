@@ -49,6 +49,11 @@ func withResources(pod, other *core.Pod) *core.Pod {
 	return resized
 }
 
+func validateReplicationControllerUpdate(rc, old *core.ReplicationController) field.ErrorList {
+	podutil.DropDisabledTemplateFields(rc.Spec.Template, old.Spec.Template)
+	return corevalidation.ValidateReplicationControllerUpdate(rc, old, podutil.GetValidationOptionsFromPodTemplate(rc.Spec.Template, old.Spec.Template))
+}
+
 func validateReplicaSetUpdate(rs, old *apps.ReplicaSet) field.ErrorList {
 	podutil.DropDisabledTemplateFields(&rs.Spec.Template, &old.Spec.Template)
 	return appsvalidation.ValidateReplicaSetUpdate(rs, old, podutil.GetValidationOptionsFromPodTemplate(&rs.Spec.Template, &old.Spec.Template))

@@ -150,11 +150,15 @@ func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error
 	if len(unknown) > 0 && !it.dumped() {
 		return it.refuse(it.header.describe(), unknown...)
 	}
+	group := cluster.PodGroupOf(obj)
 	created, problems := admission.Create(obj, gv, it.source.String())
 	if len(problems) > 0 {
 		return it.refuse(it.header.describe(), problems...)
 	}
-	o := outcome{Set: Set{Objects: []Object{{Object: created, Source: it.source}}}}
+	if cluster.PodGroupOf(created) != "" {
+		group = "" // it was kept
+	}
+	o := outcome{Set: Set{Objects: []Object{{Object: created, Source: it.source, PodGroup: group}}}}
 	for _, problem := range unknown {
 		o.Flaws = append(o.Flaws, it.flaw(problem, false))
 	}

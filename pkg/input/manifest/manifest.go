@@ -24,6 +24,9 @@ import (
 type Object struct {
 	cluster.Object
 	Source Source
+	// PodGroup is the name of the group that its pods name, if it was dropped: an API server keeps it only under the feature gate
+	// GenericWorkload.
+	PodGroup string
 }
 
 // Source is where an object stands.

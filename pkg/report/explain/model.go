@@ -34,6 +34,8 @@ type Explanation struct {
 	Decision *report.Decision `json:"decision,omitempty"`
 	// Cycle is what every plugin said of the nodes; missing where the pod was held back before it came to that.
 	Cycle *report.Cycle `json:"cycle,omitempty"`
+	// Group is the pod group with which a Pending pod waits.
+	Group *Group `json:"group,omitempty"`
 	// Asked are the nodes that were asked about, each with the reason why the pod is not there.
 	Asked []Asked `json:"asked,omitempty"`
 	// Flips are the smallest changes with which the pod would have gone elsewhere, each proved by scheduling it again.
@@ -48,6 +50,26 @@ type Explanation struct {
 	Notes []string `json:"notes,omitempty"`
 	// Story describes the pod's way through the cycle, in sentences.
 	Story []string `json:"story"`
+}
+
+// Group is a pod group whose pods wait for nodes together.
+type Group struct {
+	Name string `json:"name"`
+	// MinCount is how many pods must have a node before any gets one; missing if the group does not care.
+	MinCount int `json:"minCount,omitempty"`
+	// Bound is how many have one.
+	Bound int `json:"bound"`
+	// Fit are the pods that would have got a node with the others, and Untried those at which the scheduler did not look any more.
+	Fit     []string `json:"fit,omitempty"`
+	Untried []string `json:"untried,omitempty"`
+	// Refused are the pods that keep the others waiting.
+	Refused []Refused `json:"refused,omitempty"`
+}
+
+// Refused is a pod that got no node, and kube-scheduler's text.
+type Refused struct {
+	Pod     string `json:"pod"`
+	Message string `json:"message"`
 }
 
 // Asked is why a pod is not on a node.

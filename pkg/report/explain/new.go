@@ -33,7 +33,7 @@ func newExplanation(pod *explain.Pod, asked []string) Explanation {
 		e.Node, e.Decision = pod.Placed.Node, report.NewDecision(pod.Placed)
 	} else {
 		of, cycle = pod.Pending.Pod, pod.Pending.Cycle
-		e.Message = pod.Pending.Message
+		e.Message, e.Group = pod.Pending.Message, newGroup(pod.Pending.Group)
 	}
 	e.Namespace, e.Name = of.Namespace, of.Name
 	e.Cycle = report.NewCycle(cycle, e.Node)
@@ -103,6 +103,9 @@ func (e *Explanation) whyNot(node string, cycle *placement.Cycle) string {
 // behind says by what a feasible node was not chosen.
 func (e *Explanation) behind(other *report.Candidate) string {
 	if e.Node == "" {
+		if e.Group != nil {
+			return "it passed every filter, and the pod waits for the others of its pod group"
+		}
 		return "it passed every filter, and the pod could not be bound to it"
 	}
 	chosen := e.Cycle.Chosen()

@@ -14,13 +14,23 @@ import (
 // story is the pod's way through the scheduling cycle, a sentence each.
 func (e *Explanation) story() []string {
 	if e.Cycle == nil {
-		return []string{"The pod was held back before the scheduler looked at any node: " + e.Message}
+		story := []string{"The pod was held back before the scheduler looked at any node: " + e.Message}
+		if e.Group != nil {
+			story = append(story, e.Group.text())
+		}
+		return story
 	}
 	c := e.Cycle
 	story := e.filtering()
 	switch {
+	case e.Node == "" && len(c.Candidates) > 0 && e.Group != nil:
+		story = append(story, e.Group.text(), "So the pod stays Pending. The event on it reads: "+e.Message)
+		return append(story, e.help()...)
 	case e.Node == "":
 		story = append(story, "No node is left, so the pod stays Pending. The event on the pod reads: "+e.Message)
+		if e.Group != nil {
+			story = append(story, e.Group.text())
+		}
 		return append(story, e.help()...)
 	case c.Scored == 0:
 		return append(story, fmt.Sprintf("A single node is left, %s, so there is nothing to score, and the pod goes there.", e.Node))

@@ -46,6 +46,9 @@ func (t *writer) explanation(e *Explanation) {
 	if e.Message != "" {
 		t.Linef(text.Yellow, "  %s", text.Refused(e.Message))
 	}
+	if e.Group != nil {
+		t.Linef(text.Plain, "  %s", e.Group.text())
+	}
 	if e.Cycle != nil {
 		t.Cycle(e.Cycle)
 	}

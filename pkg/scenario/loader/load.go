@@ -183,6 +183,7 @@ type reader struct {
 	incomplete bool   // some objects could not be read
 	ignored    []manifest.Ignored
 	flaws      []manifest.Flaw
+	single     []string // pod groups whose pods are placed one by one
 	notes      []string // of what operators make
 	levelKeys  []string
 	config     *manifest.Raw // a scheduler configuration found among the objects, as snapshots hold one
@@ -254,7 +255,7 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 // finish checks what was read.
 func (l *reader) finish(s *scenario.Scenario) {
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
-	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, unique(l.notes), l.levelKeys, l.sources
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single))), l.levelKeys, l.sources
 	scenario.ValidateSteps(l.problems, s, l.given.holds)
 	l.dump(s)
 	if l.incomplete {
@@ -273,6 +274,15 @@ func unique(notes []string) []string {
 		}
 	}
 	return once
+}
+
+// placedSingly notes the pod groups of which an API server drops the names in pods.
+func placedSingly(groups []string) []string {
+	if len(groups) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The pods of PodGroup (%s) are placed one by one, since the feature gate GenericWorkload is off by default; "+
+		"to place all or none, give --feature-gates GenericWorkload=true, or scheduler.featureGates in the scenario.", some(groups))}
 }
 
 // dump sets aside what a dump holds and a simulation cannot take.

@@ -217,6 +217,9 @@ func (l *reader) take(set *manifest.Set) reading {
 	for i := range set.Objects {
 		objects[i] = set.Objects[i].Object
 		l.locate(objects[i], set.Objects[i].Source)
+		if group := set.Objects[i].PodGroup; group != "" {
+			l.single = append(l.single, namespacedName(objects[i].GetNamespace(), group))
+		}
 	}
 	return reading{objects: objects, resources: set.Ignored}
 }

@@ -70,6 +70,8 @@ func (p *Page) Cycle(c *report.Cycle) {
 	switch {
 	case c.Scored > 0:
 		p.scores(c)
+	case len(c.Candidates) > 0 && c.Chosen() == nil:
+		p.Linef(Plain, "  %s was the only node left.", c.Candidates[0].Node)
 	case len(c.Candidates) > 0:
 		p.Linef(Plain, "  %s was the only node left, and was taken without scores.", c.Candidates[0].Node)
 	}

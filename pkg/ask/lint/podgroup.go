@@ -1,0 +1,56 @@
+package lint
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// groupIncomplete finds pods that wait forever for a pod group: because it does not exist, or because it wants more pods than name it.
+func groupIncomplete(_ *look, s *subject) []Finding {
+	name := cluster.PodGroupOf(s.pod)
+	if name == "" {
+		return nil
+	}
+	found := Finding{Field: s.field("schedulingGroup.podGroupName")}
+	group := podGroup(s, name)
+	if group == nil {
+		found.Message = fmt.Sprintf("there is no PodGroup %s in namespace %s: the pods wait for it and are never placed", name, s.owner.Namespace)
+		found.Fix = "add the PodGroup, or name one that there is"
+		return []Finding{found}
+	}
+	members := 0
+	for _, pod := range s.step.State.Pods {
+		if pod.Namespace == s.owner.Namespace && cluster.PodGroupOf(pod) == name && !cluster.Terminal(pod) {
+			members++
+		}
+	}
+	gang := group.Spec.SchedulingPolicy.Gang
+	if gang == nil || members >= int(gang.MinCount) {
+		return nil
+	}
+	found.Message = fmt.Sprintf("PodGroup %s waits for %s at once, and %s it: none is ever placed", name, words.Count(int(gang.MinCount), "pod"), named(members))
+	found.Fix = fmt.Sprintf("run at least %d pods of the group, or lower its spec.schedulingPolicy.gang.minCount to %d", gang.MinCount, max(members, 1))
+	if set, is := s.object.(*appsv1.StatefulSet); is && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement && s.replicas >= int(gang.MinCount) {
+		found.Fix = "set spec.podManagementPolicy: Parallel, so that no pod waits for the one before it"
+	}
+	return []Finding{found}
+}
+
+func podGroup(s *subject, name string) *schedulingv1beta1.PodGroup {
+	for _, group := range s.step.State.PodGroups {
+		if group.Namespace == s.owner.Namespace && group.Name == name {
+			return group
+		}
+	}
+	return nil
+}
+
+// named is "1 pod names" or "2 pods name".
+func named(pods int) string {
+	return words.Count(pods, "pod") + words.Pick(pods, " names", " name")
+}

@@ -1,0 +1,84 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// entry is a pod in the queue, or a pod group.
+type entry struct {
+	*framework.QueuedPodInfo // nil: a pod group
+	given                    *v1.Pod
+	changes                  int // the engine's count when the pod was last rejected
+	pending                  placement.Pending
+	group                    *queuedGroup // nil: a pod
+}
+
+// queued is what the profile's QueueSort compares.
+func (e *entry) queued() fwk.QueuedEntityInfo {
+	if e.group != nil {
+		return e.group.info
+	}
+	return e.QueuedPodInfo
+}
+
+func (e *entry) String() string {
+	if e.group != nil {
+		return fmt.Sprintf("pod group %s/%s", e.group.info.Namespace, e.group.info.Name)
+	}
+	return fmt.Sprintf("pod %s/%s", e.Pod.Namespace, e.Pod.Name)
+}
+
+func (e *Engine) entries(pods []*v1.Pod) []*entry {
+	entries := make([]*entry, 0, len(pods))
+	for i, pod := range pods {
+		// The error is about affinity terms that do not parse; upstream ignores it here too, since validation has passed.
+		info, _ := framework.NewPodInfo(pod)
+		queued := &framework.QueuedPodInfo{PodInfo: info}
+		queued.Timestamp = cluster.Epoch.Add(time.Duration(i))
+		entries = append(entries, &entry{QueuedPodInfo: queued, given: pod})
+	}
+	return entries
+}
+
+func podsOf(entries []*entry) []*v1.Pod {
+	pods := make([]*v1.Pod, 0, len(entries))
+	for _, entry := range eachPod(entries) {
+		pods = append(pods, entry.Pod)
+	}
+	return pods
+}
+
+func (e *Engine) sorted(entries []*entry) []*entry {
+	slices.SortStableFunc(entries, func(a, b *entry) int {
+		switch {
+		case e.less(a.queued(), b.queued()):
+			return -1
+		case e.less(b.queued(), a.queued()):
+			return 1
+		}
+		return 0
+	})
+	return entries
+}
+
+// eachPod returns the entries of pods, and in the place of a pod group those of its pods.
+func eachPod(entries []*entry) []*entry {
+	var pods []*entry
+	for _, entry := range entries {
+		if entry.group != nil {
+			pods = append(pods, entry.group.members...)
+		} else {
+			pods = append(pods, entry)
+		}
+	}
+	return pods
+}

@@ -1,0 +1,231 @@
+package sched
+
+import (
+	"cmp"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// podGroups is what the scheduler's cache holds of pod groups.
+type podGroups struct {
+	groups map[types.NamespacedName]*schedulingv1beta1.PodGroup
+	// members are the pods without a node that name a group, which may not exist.
+	members []*v1.Pod
+}
+
+// newPodGroups returns nil unless the scheduler knows pod groups.
+func newPodGroups() *podGroups {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
+		return nil
+	}
+	return &podGroups{groups: map[types.NamespacedName]*schedulingv1beta1.PodGroup{}}
+}
+
+// queuedGroup is a pod group in the queue.
+type queuedGroup struct {
+	info    *framework.QueuedPodGroupInfo
+	members []*entry // that have no node yet
+}
+
+// nameOfGroup returns the name of the group that the pod names, if it names one.
+func nameOfGroup(pod *v1.Pod) (name types.NamespacedName, is bool) {
+	group := cluster.PodGroupOf(pod)
+	return types.NamespacedName{Namespace: pod.Namespace, Name: group}, group != ""
+}
+
+func nameOf(group *schedulingv1beta1.PodGroup) types.NamespacedName {
+	return types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+}
+
+// syncPodGroups updates the groups in the cache, and the pods that wait there with the others of their group, to those of the state: a real
+// scheduler learns of all of them, whichever it tries first.
+func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
+	if e.gangs == nil {
+		return
+	}
+	gone := map[types.NamespacedName]*schedulingv1beta1.PodGroup{}
+	for name, group := range e.gangs.groups {
+		gone[name] = group
+	}
+	for _, group := range next {
+		name := nameOf(group)
+		delete(gone, name)
+		if e.gangs.groups[name] != group {
+			e.changes++
+			e.setPodGroup(group)
+		}
+	}
+	for name, group := range gone {
+		e.changes++
+		e.scheduler.Cache.RemovePodGroup(klog.FromContext(e.ctx), group)
+		delete(e.gangs.groups, name)
+	}
+	for _, pod := range e.state.Unscheduled() {
+		if _, is := nameOfGroup(pod); is && e.profiles[pod.Spec.SchedulerName] != nil {
+			e.scheduler.Cache.AddPodGroupMember(pod)
+			e.gangs.members = append(e.gangs.members, pod)
+		}
+	}
+}
+
+// changedPodGroups returns the groups of which the scheduler has changed the status, in order.
+func (e *Engine) changedPodGroups() (changed []*schedulingv1beta1.PodGroup) {
+	if e.gangs == nil {
+		return nil
+	}
+	for _, group := range e.state.PodGroups {
+		if is := e.gangs.groups[nameOf(group)]; is != group {
+			changed = append(changed, is)
+		}
+	}
+	return changed
+}
+
+// setPodGroup adds a group to the cache, or replaces it there.
+func (e *Engine) setPodGroup(group *schedulingv1beta1.PodGroup) {
+	name := nameOf(group)
+	if was := e.gangs.groups[name]; was != nil {
+		e.scheduler.Cache.UpdatePodGroup(klog.FromContext(e.ctx), was, group)
+	} else {
+		e.scheduler.Cache.AddPodGroup(group)
+	}
+	e.gangs.groups[name] = group
+}
+
+// leavePodGroups removes the pods without a node from the cache.
+func (e *Engine) leavePodGroups() {
+	if e.gangs == nil {
+		return
+	}
+	for _, pod := range e.gangs.members {
+		if e.bound[cluster.NameOf(pod)] == nil {
+			e.scheduler.Cache.RemovePodGroupMember(pod)
+		}
+	}
+	e.gangs.members = nil
+}
+
+// withMembers returns the pods with those that wait for a node in the same groups: upstream's queue holds a group as one.
+func (e *Engine) withMembers(pods []*v1.Pod) []*v1.Pod {
+	if e.gangs == nil {
+		return pods
+	}
+	queued, wanted := map[types.UID]bool{}, map[types.NamespacedName]bool{}
+	for _, pod := range pods {
+		queued[pod.UID] = true
+		if name, is := nameOfGroup(pod); is {
+			wanted[name] = true
+		}
+	}
+	all := pods[:len(pods):len(pods)]
+	for _, pod := range e.gangs.members {
+		if name, _ := nameOfGroup(pod); wanted[name] && !queued[pod.UID] {
+			all = append(all, pod)
+		}
+	}
+	return all
+}
+
+// grouped returns the queue with one entry for each pod group, at the place of the first of its pods. Upstream keeps pods whose group does
+// not exist out of the queue, each by itself.
+func (e *Engine) grouped(entries []*entry) []*entry {
+	if e.gangs == nil {
+		return entries
+	}
+	var queue []*entry
+	known := map[types.NamespacedName]*entry{}
+	for _, next := range entries {
+		name, is := nameOfGroup(next.Pod)
+		group := e.gangs.groups[name]
+		if !is || group == nil || e.profiles[next.Pod.Spec.SchedulerName] == nil {
+			queue = append(queue, next)
+			continue
+		}
+		if known[name] == nil {
+			known[name] = &entry{group: &queuedGroup{info: newQueuedPodGroupInfo(group)}}
+			known[name].group.info.Timestamp = next.Timestamp
+			queue = append(queue, known[name])
+		}
+		known[name].group.members = append(known[name].group.members, next)
+	}
+	return queue
+}
+
+func newQueuedPodGroupInfo(group *schedulingv1beta1.PodGroup) *framework.QueuedPodGroupInfo {
+	return &framework.QueuedPodGroupInfo{PodGroupInfo: &framework.PodGroupInfo{
+		Namespace: group.Namespace, Name: group.Name, Type: fwk.PodGroupKeyType, PodGroup: group,
+	}}
+}
+
+// schedulePodGroup tries to place the pods of a group, and reports whether all have a node now. Upstream tries a group again at once if some
+// of its pods got one, and then preempts for the others.
+func (e *Engine) schedulePodGroup(next *entry, result *placement.Result) (bool, error) {
+	group := next.group
+	if e.gatedGroup(group) {
+		next.changes = e.changes
+		return false, nil
+	}
+	for {
+		waiting, victims, start := len(group.members), len(e.victims), e.startNode()
+		if err := e.tryPodGroup(group, result); err != nil {
+			return false, err
+		}
+		if len(group.members) == 0 {
+			return true, nil
+		}
+		e.moved = e.moved || e.startNode() != start
+		preempted := len(e.victims) > victims
+		if preempted {
+			e.change()
+		}
+		if len(group.members) == waiting && (!preempted || e.state.TerminationSeconds > 0) {
+			next.changes = e.changes
+			return false, nil
+		}
+	}
+}
+
+// gatedGroup reports whether a PreEnqueue plugin keeps one of the group's pods out of the queue, and thereby all of them:
+// runPreEnqueuePlugins in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/backend/queue/scheduling_queue.go.
+func (e *Engine) gatedGroup(group *queuedGroup) bool {
+	var waitsFor string
+	for _, member := range group.members {
+		message, gated := e.gated(e.profiles[member.Pod.Spec.SchedulerName], member.Pod)
+		member.pending = placement.Pending{Pod: member.Pod, Message: message}
+		if gated && waitsFor == "" {
+			waitsFor = fmt.Sprintf("waiting for pod %s of its pod group %q: %s", member.Pod.Name, group.info.Name, message)
+		}
+	}
+	if waitsFor == "" {
+		return false
+	}
+	told := e.groupOf(group)
+	for _, member := range group.members {
+		told.Waiting = append(told.Waiting, placement.GroupMember{Name: member.Pod.Name, Message: member.pending.Message})
+		member.pending.Message, member.pending.Group = cmp.Or(member.pending.Message, waitsFor), told
+	}
+	return true
+}
+
+// groupOf returns the group without the pods that wait.
+func (e *Engine) groupOf(group *queuedGroup) *placement.Group {
+	told := &placement.Group{Name: group.info.Name}
+	if gang := group.info.PodGroup.Spec.SchedulingPolicy.Gang; gang != nil {
+		told.MinCount = int(gang.MinCount)
+	}
+	if state, err := e.scheduler.Cache.PodGroupStates().Get(group.info.Namespace, group.info.Name); err == nil { // which the cache has
+		told.Bound = state.ScheduledPodsCount()
+	}
+	return told
+}

@@ -1,0 +1,229 @@
+package sched
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// podGroupCycle is one run of upstream's scheduling cycle for a pod group: scheduleOnePodGroup in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one_podgroup.go, by way of ScheduleOne. Upstream binds each
+// pod in a goroutine of its own. Here the pods are refused at Permit, the last point before that, and bound afterwards in order, so that no
+// goroutine starts.
+type podGroupCycle struct {
+	engine *Engine
+	group  *queuedGroup
+	// schedulePod is upstream's SchedulePod.
+	schedulePod func(context.Context, framework.Framework, fwk.CycleState, *framework.QueuedPodInfo) (scheduler.ScheduleResult, error)
+	// soFar is what has been decided before, and the pods of the group that have a node in this cycle as if they were bound.
+	soFar placement.Result
+	// waiting are the pods of the queue after the group's.
+	waiting []*v1.Pod
+	// dry says that preemption tries the group on a cluster without its victims.
+	dry     bool
+	tried   map[types.UID]attempted
+	granted []granted
+	err     error
+}
+
+// attempted is what the plugins decided about a pod of the group.
+type attempted struct {
+	placement placement.Placement
+	reasons   []placement.Reason
+	cycle     *placement.Cycle
+}
+
+// granted is a pod of the group that may be bound to its node.
+type granted struct {
+	pod   types.UID
+	state fwk.CycleState
+	node  string
+}
+
+func (c *podGroupCycle) isDry() bool { return c != nil && c.dry }
+
+// tryPodGroup runs one cycle for the pods of a group without a node, and binds those that get one.
+func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error {
+	info := newQueuedPodGroupInfo(e.gangs.groups[nameOf(group.info.PodGroup)])
+	for _, member := range group.members {
+		if err := e.waiting.Update(member.Pod); err != nil {
+			return err
+		}
+		info.AddPod(member.QueuedPodInfo)
+	}
+	c := &podGroupCycle{
+		engine: e, group: group, schedulePod: e.scheduler.SchedulePod, waiting: e.under.Waiting, tried: map[types.UID]attempted{},
+		soFar: placement.Result{Placed: slices.Clip(result.Placed), Volumes: result.Volumes},
+	}
+	e.cycle, e.scheduler.SchedulePod, e.scheduler.FailureHandler = c, c.schedule, c.failed
+	e.scheduler.NextEntity = func(klog.Logger) (framework.QueuedEntityInfo, error) { return info, nil }
+	victims := len(e.victims)
+	e.scheduler.ScheduleOne(e.ctx)
+	e.cycle, e.scheduler.SchedulePod = nil, c.schedulePod
+	if c.err != nil {
+		return c.err
+	}
+	for i := victims; i < len(e.victims); i++ {
+		e.victims[i].For = c.nominee(e.victims[i].Node)
+	}
+	if err := e.evict(victims); err != nil {
+		return err
+	}
+	return c.bind(result)
+}
+
+// nominee returns the first pod of the group for which that node is nominated, or else the first pod: all of a group's victims make room
+// for all of its pods.
+func (c *podGroupCycle) nominee(node string) *v1.Pod {
+	for _, member := range c.group.members {
+		if member.Pod.Status.NominatedNodeName == node {
+			return member.Pod
+		}
+	}
+	return c.group.members[0].Pod
+}
+
+// schedule is SchedulePod for a pod of the group, and keeps what it decided.
+func (c *podGroupCycle) schedule(ctx context.Context, real framework.Framework, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
+	e, p := c.engine, real.(*profile)
+	e.plain++
+	p.begin()
+	p.recorder = nil
+	if !c.dry {
+		e.record(p, info.Pod, &c.soFar)
+		e.under.Placed, e.under.Waiting = c.soFar.Placed, append(c.untried(info.Pod), c.waiting...)
+	}
+	chosen, err := c.schedulePod(ctx, p, state, info)
+	var fit *framework.FitError
+	if err != nil && !errors.As(err, &fit) && !errors.Is(err, scheduler.ErrNoNodesAvailable) {
+		c.err = err
+	}
+	if c.dry || c.err != nil {
+		return chosen, err
+	}
+	tried := attempted{cycle: p.cycle(info.PodInfo, chosen.SuggestedHost)}
+	switch {
+	case fit != nil:
+		tried.reasons = reasonsOf(&fit.Diagnosis)
+	case err == nil:
+		tried.placement = p.placement(cluster.Bind(info.Pod, chosen.SuggestedHost, e.state.Now.Time), chosen, tried.cycle)
+		c.soFar.Placed = append(c.soFar.Placed, tried.placement)
+	}
+	c.tried[info.Pod.UID] = tried
+	return chosen, err
+}
+
+// untried are the pods of the group that come after this one in the cycle.
+func (c *podGroupCycle) untried(pod *v1.Pod) (pods []*v1.Pod) {
+	for _, member := range c.group.members {
+		if _, tried := c.tried[member.Pod.UID]; !tried && member.Pod.UID != pod.UID {
+			pods = append(pods, member.Pod)
+		}
+	}
+	return pods
+}
+
+// RunPermitPlugins refuses the pod of a group that is about to be bound, so that upstream does not bind it itself.
+func (p *profile) RunPermitPlugins(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) (map[string]time.Duration, *fwk.Status) {
+	c := p.engine.cycle
+	c.granted = append(c.granted, granted{pod: pod.UID, state: state, node: node})
+	return nil, fwk.NewStatus(fwk.Unschedulable, "to be bound when the cycle has ended")
+}
+
+// RunPodGroupPostFilterPlugins tries to preempt pods for the group.
+func (p *profile) RunPodGroupPostFilterPlugins(ctx context.Context, state *framework.CycleState, group fwk.PodGroupInfo, try fwk.PodGroupSchedulingFunc) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
+	p.engine.cycle.dry = true
+	defer func() { p.engine.cycle.dry = false }()
+	return p.Framework.RunPodGroupPostFilterPlugins(ctx, state, group, try)
+}
+
+// failed keeps why a pod of the group got no node, with the message that upstream's FailureHandler reports.
+func (c *podGroupCycle) failed(_ context.Context, _ framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, _ time.Time) {
+	if slices.ContainsFunc(c.granted, func(g granted) bool { return g.pod == info.Pod.UID }) {
+		return
+	}
+	member := c.member(info.Pod.UID)
+	if nominating.Mode() == fwk.ModeOverride {
+		c.engine.nominate(member, nominating.NominatedNodeName)
+	}
+	tried := c.tried[info.Pod.UID]
+	member.pending = placement.Pending{
+		Pod: member.Pod, Message: status.Message(), Reasons: tried.reasons, Nominated: member.Pod.Status.NominatedNodeName, Cycle: tried.cycle,
+	}
+}
+
+func (c *podGroupCycle) member(pod types.UID) *entry {
+	return c.group.members[slices.IndexFunc(c.group.members, func(m *entry) bool { return m.Pod.UID == pod })]
+}
+
+// bind binds the pods that were granted a node, and leaves the others in the group.
+func (c *podGroupCycle) bind(result *placement.Result) error {
+	e := c.engine
+	for _, g := range c.granted {
+		member := c.member(g.pod)
+		placed := c.tried[g.pod].placement
+		placed.Pod = cluster.Bind(member.Pod, g.node, e.startTime())
+		refused, err := e.bind(e.profiles[member.Pod.Spec.SchedulerName], member, g.state, placed, result)
+		if err != nil {
+			return err
+		}
+		if refused != "" {
+			e.scheduler.Cache.AddPodGroupMember(member.Pod)
+			member.pending = placement.Pending{Pod: member.Pod, Message: refused}
+			continue
+		}
+		c.group.members = slices.DeleteFunc(c.group.members, func(m *entry) bool { return m == member })
+	}
+	told := e.groupOf(c.group)
+	for _, member := range c.group.members {
+		tried := c.tried[member.Pod.UID]
+		waiting := placement.GroupMember{Name: member.Pod.Name, Node: tried.placement.Node}
+		if len(tried.reasons) > 0 {
+			waiting.Message = member.pending.Message
+		}
+		told.Waiting = append(told.Waiting, waiting)
+		member.pending.Group = told
+	}
+	return nil
+}
+
+// patched takes over the status that upstream has written of a pod group. Its clock is the state's.
+func (e *Engine) patched(name types.NamespacedName, patch []byte) (*schedulingv1beta1.PodGroup, error) {
+	was := e.gangs.groups[name]
+	before, err := json.Marshal(was)
+	if err != nil {
+		return nil, err
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, patch, was)
+	if err != nil {
+		return nil, fmt.Errorf("patching the status of pod group %s: %w", name, err)
+	}
+	group := &schedulingv1beta1.PodGroup{}
+	if err := json.Unmarshal(after, group); err != nil {
+		return nil, err
+	}
+	for i := range group.Status.Conditions {
+		condition := &group.Status.Conditions[i]
+		if old := meta.FindStatusCondition(was.Status.Conditions, condition.Type); old == nil || old.Status != condition.Status {
+			condition.LastTransitionTime = e.state.Now
+		}
+	}
+	e.setPodGroup(group)
+	return group, nil
+}
