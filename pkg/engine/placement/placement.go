@@ -20,6 +20,8 @@ type Result struct {
 	Preempted []Preemption
 	// Volumes are the claims and volumes that were bound or provisioned meanwhile, in their new form.
 	Volumes Volumes
+	// Notes say what else happened: which extenders were ignored.
+	Notes []string
 }
 
 // Placement is one pod's node and how it was chosen.

@@ -75,6 +75,9 @@ type Engine struct {
 	images  bool                          // whether nodes list images: how many have one is brought up to date for each node when it is updated
 	domains domains                       // of the nodes, for the parts of scores
 
+	own       bool        // whether there are plugins that kube-scheduler does not have
+	extenders []*extender // in the order in which they are called
+
 	// Of the current attempt.
 	victims  []placement.Preemption
 	under    Tie // the current tie, without its nodes
@@ -85,6 +88,10 @@ type Engine struct {
 	nominees map[types.UID]*entry    // pods of the queue with a nominated node
 	feasible []fwk.NodeInfo          // see search
 	refused  []rejection             // see search
+
+	current    *profile // of the current pod
+	unanswered error    // what an extender did not answer that must
+	notes      []string // what extenders did not answer since Place was called
 }
 
 // Tie is a choice among equals that the scheduler is about to make, and the state of the queue at that point.
@@ -129,6 +136,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		attempts:  map[types.UID]attempt{},
 		bare:      map[string]fwk.NodeInfo{},
 		nominees:  map[types.UID]*entry{},
+		own:       len(config.plugins) > 0,
 	}
 	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()
 	sortVolumes(e.informers)
@@ -165,7 +173,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}
-	e.victims, e.moved = nil, false
+	e.victims, e.moved, e.notes = nil, false, nil
 	clear(e.attempts)
 	if pending, holds := e.again(pods); holds {
 		return &placement.Result{Pending: pending}, ctx.Err()
@@ -212,7 +220,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 			result.Nominated = append(result.Nominated, r.Pod)
 		}
 	}
-	result.Preempted = e.victims
+	result.Preempted, result.Notes = e.victims, e.notes
 	e.last = e.rejected(pods, result.Pending)
 	return result, nil
 }
@@ -290,6 +298,9 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 		e.moved = e.moved || e.startNode() != start
 		victims := len(e.victims)
 		pending := e.preempt(profile, next, fit)
+		if e.unanswered != nil {
+			return false, e.unanswered
+		}
 		if len(e.victims) == victims {
 			e.refuse(next, pending)
 			return false, nil

@@ -36,10 +36,11 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}
 	}
 	diagnosis := &why.fit.Diagnosis
+	profile.attribute(diagnosis)
 	reasons := reasonsOf(diagnosis)
 	if profile.HasPostFilterPlugins() {
 		state := &dryRuns{CycleState: why.state}
-		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state}
+		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state, own: e.own}
 		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
 		// Upstream logs an error, and its text ends the message: for a pod whose claim nobody binds, "not found", since a plugin after the
 		// one that rejected it looks for state that was never written.
@@ -111,6 +112,7 @@ type orderedStatuses struct {
 	preemptor *v1.Pod
 	bare      map[string]fwk.NodeInfo // by name
 	state     *dryRuns
+	own       bool // another plugin may read the nodes and the state otherwise
 }
 
 func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
@@ -119,12 +121,12 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 		return nil, err
 	}
 	var nodes []fwk.NodeInfo
-	s.state.futile = true
+	s.state.futile = !s.own
 	for _, node := range all {
 		if s.Get(node.Node().Name).Code() != code {
 			continue
 		}
-		if slices.ContainsFunc(node.GetPods(), s.mayPreempt) {
+		if s.own || slices.ContainsFunc(node.GetPods(), s.mayPreempt) {
 			s.state.futile = false
 		} else {
 			node = s.withoutPods(node.Node())
