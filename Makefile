@@ -22,7 +22,7 @@ demo: build ## build, then run the kind walkthrough
 # The tests of a package take a minute or two, and on a busy machine more than the ten minutes that go test allows.
 # -vet=all: go test vets in any case, and go vet would load and look at every package, and at what it imports, once more.
 test: ## format, vet, tests, the demo, and the gate on the project's own scenarios
-	@unformatted="$$(gofmt -l cmd pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
+	@unformatted="$$(gofmt -l cmd examples pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
 	$(GO) test -vet=all -timeout 30m ./...
 	$(GO) test -C .ci/ship -timeout 30m ./...
 	$(MAKE) --no-print-directory demo > /dev/null

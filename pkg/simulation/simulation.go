@@ -180,6 +180,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	if s.RandomArrivals {
 		notes = append(notes, "Workloads that are applied together arrive in an order that is drawn from the seed.")
 	}
+	notes = append(notes, s.Config.Notes(len(state.Nodes))...)
 	return &Result{Scenario: s, Initial: state, Notes: slices.Concat(s.Notes, notes), initial: r.mark()}, state, nil
 }
 

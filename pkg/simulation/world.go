@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -146,6 +147,11 @@ func (w *World) round(ctx context.Context, state *cluster.State, step *Step) (*c
 	}
 	step.Placed = append(step.Placed, placed.Placed...)
 	step.Pending = placed.Pending
+	for _, note := range placed.Notes {
+		if !slices.Contains(step.Notes, note) {
+			step.Notes = append(step.Notes, note)
+		}
+	}
 	step.Preempted = append(step.Preempted, placed.Preempted...)
 	return after(next, placed), nil
 }

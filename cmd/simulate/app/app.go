@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -30,10 +31,11 @@ const (
 	exitUnmet    = 3 // it was answered, and an expectation was not met
 )
 
-// streams are what a command reads from and writes to. stdout holds the report alone.
+// streams are what a command reads from and writes to, and the plugins that it has. stdout holds the report alone.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	plugins  sched.Registry // that kube-scheduler does not have
 }
 
 // errUnmet reports that an expectation was not met; the report says which.
@@ -48,16 +50,20 @@ type inputError struct {
 func (e *inputError) Error() string { return e.err.Error() }
 func (e *inputError) Unwrap() error { return e.err }
 
-// Main runs the command line and returns the exit code.
-func Main(args []string, in io.Reader, out, errOut io.Writer) int {
+// Main runs the command line and returns the exit code. The options are for programs with plugins of their own.
+func Main(args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
 	ctx, stop := untilInterrupted()
 	defer stop()
-	return execute(ctx, args, in, out, errOut)
+	return execute(ctx, args, in, out, errOut, opts...)
 }
 
-func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
 	klog.SetLogger(logr.Discard()) // upstream's log lines carry timestamps, and are meant for operators of a control plane
-	root := newRoot(streams{in: in, out: out, err: errOut})
+	own, err := register(opts)
+	if err != nil {
+		return exitCode(err, args, errOut)
+	}
+	root := newRoot(streams{in: in, out: out, err: errOut, plugins: own})
 	root.SetArgs(args)
 	root.SetIn(in)
 	help := &checked{out: out}

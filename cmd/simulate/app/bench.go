@@ -28,13 +28,13 @@ type benchmarks struct {
 	baseline string
 	slower   string
 	allowed  float64 // fraction of the CPU time
-	plain    bool
+	opts     loader.Options
 	paths    []string
 	names    []string // of the scenarios, parallel to paths
 }
 
 func newBench(s streams) *cobra.Command {
-	var b benchmarks
+	b := benchmarks{opts: s.loading()}
 	cmd := &cobra.Command{
 		Use:   "bench [SCENARIO|FOLDER...]",
 		Short: "Measure how long scenarios take, or whether they take longer than before",
@@ -65,7 +65,7 @@ significantly and in two rounds of measurements. The exit code is then 3.`,
 	flags.IntVar(&b.count, "count", 10, "measure each scenario `N` times; with --baseline, 2N times")
 	flags.StringVar(&b.baseline, "baseline", "", "compare with `FILE`, the output of an earlier simulate bench on the same machine")
 	flags.StringVar(&b.slower, "max-regression", "10%", "allow this much more CPU time, in `PERCENT`; needs --baseline")
-	registerPlain(cmd, &b.plain)
+	registerScheduler(cmd, &b.opts)
 	return cmd
 }
 
@@ -118,7 +118,7 @@ func (b *benchmarks) find(args []string) error {
 	var problems []error
 	named := map[string]string{}
 	for _, path := range b.paths {
-		loaded, err := loader.Load(path, loader.Options{Plain: b.plain})
+		loaded, err := loader.Load(path, b.opts)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -140,7 +140,7 @@ func (b *benchmarks) each(ctx context.Context, s streams, measure func(name stri
 	bar.unit = "scenarios"
 	defer bar.done()
 	for i, path := range b.paths {
-		loaded, err := unlessInterrupted(ctx, func() (*scenario.Scenario, error) { return loader.Load(path, loader.Options{Plain: b.plain}) })
+		loaded, err := unlessInterrupted(ctx, func() (*scenario.Scenario, error) { return loader.Load(path, b.opts) })
 		if err != nil {
 			return asInput(err)
 		}

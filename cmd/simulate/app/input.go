@@ -32,7 +32,7 @@ type input struct {
 	namespace       string // of the workloads that flags name
 	explain         bool
 	strict          bool
-	plain           bool
+	scheduler       loader.Options   // how the scheduler is asked
 	nodes           *nodes           // nil for a command that takes only scenarios
 	depth           *placement.Depth // how much of each pod's scheduling cycle to keep
 	changes         changes
@@ -58,7 +58,7 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 	flags.StringVar(&i.arrivals, "arrivals", "", "`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)")
 	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")
 	registerStrict(cmd, &i.strict)
-	registerPlain(cmd, &i.plain)
+	registerScheduler(cmd, &i.scheduler)
 	i.operators.register(cmd)
 	// The only possible error is an unknown flag.
 	_ = cmd.RegisterFlagCompletionFunc("ties", cobra.FixedCompletions([]string{"upstream", "random"}, cobra.ShellCompDirectiveNoFileComp))
@@ -70,9 +70,15 @@ func registerStrict(cmd *cobra.Command, strict *bool) {
 	cmd.Flags().BoolVar(strict, "strict", false, "reject a dump with anything that this release does not know, instead of setting it aside with a note")
 }
 
-// registerPlain adds --plain, for the commands that run the scheduler.
-func registerPlain(cmd *cobra.Command, plain *bool) {
-	cmd.Flags().BoolVar(plain, "plain", false, "ask the scheduler's plugins everything anew for each pod: the same answer, many times slower")
+// registerScheduler adds --plain and --no-extenders, for the commands that run the scheduler.
+func registerScheduler(cmd *cobra.Command, opts *loader.Options) {
+	cmd.Flags().BoolVar(&opts.Plain, "plain", false, "ask the scheduler's plugins everything anew for each pod: the same answer, many times slower")
+	registerNoExtenders(cmd, opts)
+}
+
+// registerNoExtenders adds --no-extenders, for the commands that read a configuration of the scheduler.
+func registerNoExtenders(cmd *cobra.Command, opts *loader.Options) {
+	cmd.Flags().BoolVar(&opts.NoExtenders, "no-extenders", false, "ask nothing of the HTTP extenders in the scheduler's configuration")
 }
 
 // registerExplain adds --explain, for the commands that report decisions.
@@ -135,7 +141,8 @@ func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	bar := newProgress(s.err)
 	bar.unit = "MB"
 	defer bar.done()
-	opts := loader.Options{SchedulerConfig: i.schedulerConfig, FeatureGates: i.featureGates, Strict: i.strict, Plain: i.plain, FS: reading{bar}}
+	opts := i.scheduler
+	opts.SchedulerConfig, opts.FeatureGates, opts.Strict, opts.Plugins, opts.FS = i.schedulerConfig, i.featureGates, i.strict, s.plugins, reading{bar}
 	var err error
 	if opts.Operators, err = i.operators.options(); err != nil {
 		return nil, err

@@ -43,6 +43,7 @@ func TestScript(t *testing.T) {
 			"refused": refused,
 			"large":   large,
 			"follows": follows,
+			"extends": extends,
 		},
 	})
 }

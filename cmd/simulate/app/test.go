@@ -34,12 +34,12 @@ type tests struct {
 	verbose bool
 	junit   string
 	update  bool
-	plain   bool
+	opts    loader.Options
 	partial string // how far it came that was interrupted
 }
 
 func newTest(s streams) *cobra.Command {
-	var t tests
+	t := tests{opts: s.loading()}
 	cmd := &cobra.Command{
 		Use:   "test [DIR|FILE...]",
 		Short: "Run scenarios and check their expectations",
@@ -90,7 +90,7 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list every step and expectation")
 	cmd.Flags().StringVar(&t.junit, "junit", "", "also write a JUnit report to this `FILE`, one suite per scenario")
 	cmd.Flags().BoolVar(&t.update, "update", false, "write placements.golden.yaml beside each scenario instead of comparing with it")
-	registerPlain(cmd, &t.plain)
+	registerScheduler(cmd, &t.opts)
 	return cmd
 }
 
@@ -166,7 +166,7 @@ func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
 			one.path = filepath.Dir(file)
 		}
 		one.GoldenFile = expect.GoldenFile(file)
-		one.Scenario, one.Err = loader.Load(file, loader.Options{Plain: t.plain})
+		one.Scenario, one.Err = loader.Load(file, t.opts)
 		if !pattern.MatchString(one.path) && (one.Scenario == nil || !pattern.MatchString(one.Scenario.Name)) {
 			continue
 		}

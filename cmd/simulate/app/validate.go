@@ -12,7 +12,8 @@ import (
 )
 
 func newValidate(s streams) *cobra.Command {
-	return &cobra.Command{
+	opts := s.loading()
+	cmd := &cobra.Command{
 		Use:     "validate SCENARIO...",
 		Short:   "Check scenarios and every file they name, and report all problems at once",
 		Example: `  simulate validate scenarios/*/`,
@@ -26,7 +27,7 @@ func newValidate(s streams) *cobra.Command {
 			var valid strings.Builder
 			var problems []error
 			for _, path := range args {
-				loaded, err := loader.Load(path, loader.Options{})
+				loaded, err := loader.Load(path, opts)
 				if err != nil {
 					problems = append(problems, err)
 					continue
@@ -44,4 +45,6 @@ func newValidate(s streams) *cobra.Command {
 			return err
 		},
 	}
+	registerNoExtenders(cmd, &opts)
+	return cmd
 }

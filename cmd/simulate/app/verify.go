@@ -18,7 +18,7 @@ import (
 )
 
 func newVerify(s streams) *cobra.Command {
-	var opts loader.Options
+	opts := s.loading()
 	var sources askverify.Sources
 	var least, namespace string
 	var out output
@@ -102,7 +102,7 @@ they were, from their scheduling until their deletion.`,
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "`FILE` of the cluster's KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
 	registerStrict(cmd, &opts.Strict)
-	registerPlain(cmd, &opts.Plain)
+	registerScheduler(cmd, &opts)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the pods with more than one feasible node are on one of the best")
 	out.register(cmd, verify.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")

@@ -20,6 +20,9 @@ import (
 // mentions, and so do their pods. What comes of the loss of one is then, but for these names, what can come of the loss of the other: the
 // order of the nodes still decides ties, as chance does in a real cluster.
 func kinds(state *cluster.State, config *sched.Config) (func(node string) string, error) {
+	if config.Foreign() {
+		return func(node string) string { return node }, nil
+	}
 	encoded, err := config.Encode()
 	if err != nil {
 		return nil, err

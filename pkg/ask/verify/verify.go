@@ -178,7 +178,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 		return nil, err
 	}
 	r := &replay{
-		Result: &Result{Scenario: s, State: state, Notes: notes, With: opts.History.sources()}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{},
+		Result: &Result{Scenario: s, State: state, Notes: append(notes, s.Config.Notes(len(state.Nodes))...), With: opts.History.sources()}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{},
 		unknown: map[*life]*unknownPods{}, labelKeys: labelKeys(state),
 	}
 	defer r.close()

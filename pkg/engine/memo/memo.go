@@ -20,6 +20,9 @@ import (
 // Memo is what the plugins of one scheduler have answered. The scheduler's owner reports every change of the cluster to it. It is not safe
 // for concurrent use.
 type Memo struct {
+	// Aside, if set, reports whether a pod's plugins are asked everything anew.
+	Aside func(*v1.Pod) bool
+
 	informers informers.SharedInformerFactory
 	nodes     fwk.NodeInfoLister
 	pods      *pods
@@ -142,6 +145,9 @@ func (m *Memo) begin(pod *v1.Pod) {
 		m.looks = m.pods.looksOf(pod)
 	}
 	m.current, m.template, m.feasible = pod, m.templateOf(pod), m.feasible[:0]
+	if m.Aside != nil && m.Aside(pod) {
+		m.current, m.template = nil, nil
+	}
 }
 
 // arrange numbers the nodes. The snapshot makes a new list when nodes come or go, and only then.

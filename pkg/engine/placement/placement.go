@@ -23,6 +23,8 @@ type Result struct {
 	Volumes Volumes
 	// PodGroups are those whose status has changed, in their new form.
 	PodGroups []*schedulingv1beta1.PodGroup
+	// Notes say what else happened: which extenders were ignored.
+	Notes []string
 }
 
 // Placement is one pod's node and how it was chosen.

@@ -30,7 +30,7 @@ func (e *Engine) refuse(next *entry, pending placement.Pending) {
 // refusedAlike returns the rejection of an alike pod of the same controller, if nothing has changed since.
 func (e *Engine) refusedAlike(pod *v1.Pod) (placement.Pending, bool) {
 	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil {
+	if owner == nil || e.foreign(pod) {
 		return placement.Pending{}, false
 	}
 	last, found := e.attempts[owner.UID]

@@ -11,7 +11,6 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
@@ -45,9 +44,11 @@ func (e *Engine) build(config *Config) (schedulerprofile.Map, error) {
 	if percentage := config.api.PercentageOfNodesToScore; percentage != nil {
 		e.percent = *percentage
 	}
-	registry := plugins.NewInTreeRegistry()
+	registry := config.registry()
+	s.Extenders = e.extend(config)
 	if config.keeps() {
 		e.memo = memo.New(e.snapshot, e.informers)
+		e.memo.Aside = e.interested
 		registry = e.memo.Registry(registry)
 	}
 	// Devices have informers of their own, since the tracker that scheduler.New has started indexes the others.
@@ -72,6 +73,7 @@ func (e *Engine) build(config *Config) (schedulerprofile.Map, error) {
 		frameworkruntime.WithSnapshotSharedLister(e.snapshot),
 		frameworkruntime.WithMutableSnapshotLister(e.snapshot),
 		frameworkruntime.WithParallelism(workers),
+		frameworkruntime.WithExtenders(s.Extenders),
 		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
 		frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()),
 		frameworkruntime.WithPodGroupManager(s.Cache),

@@ -20,7 +20,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -31,9 +30,21 @@ const Version = "v1.37.1"
 
 // Config is a validated KubeSchedulerConfiguration from which engines are built.
 type Config struct {
-	api   *schedulerapi.KubeSchedulerConfiguration
-	gates string
-	plain bool
+	api       *schedulerapi.KubeSchedulerConfiguration
+	gates     string
+	plain     bool
+	plugins   Registry       // that kube-scheduler does not have
+	extenders []httpExtender // in the order in which they are called
+	leftOut   []string       // the URLs of extenders that are not called
+	batched   []string       // the profiles whose pods kube-scheduler would place in batches
+}
+
+// ConfigOptions are what a configuration is read with.
+type ConfigOptions struct {
+	// Plugins are those that the scheduler has besides kube-scheduler's own; see CheckPlugins.
+	Plugins Registry
+	// NoExtenders leaves out the extenders.
+	NoExtenders bool
 }
 
 // FeatureGates are the gates under which the configuration was read, as kube-scheduler takes them: "A=true,B=false".
@@ -75,6 +86,11 @@ func DefaultConfig() (*Config, error) {
 // LoadConfig decodes a KubeSchedulerConfiguration strictly, with kube-scheduler's own defaults and validation, under the current feature
 // gates. Errors name the file, are one line each, joined, and sorted.
 func LoadConfig(file string, data []byte) (*Config, error) {
+	return LoadConfigWith(ConfigOptions{}, file, data)
+}
+
+// LoadConfigWith is LoadConfig with options.
+func LoadConfigWith(opts ConfigOptions, file string, data []byte) (*Config, error) {
 	want := configv1.SchemeGroupVersion.WithKind("KubeSchedulerConfiguration")
 	// For another kind of object, report only that, not every field as unknown.
 	var head metav1.TypeMeta
@@ -98,33 +114,38 @@ func LoadConfig(file string, data []byte) (*Config, error) {
 		return nil, fmt.Errorf("%s: decoded to %T, not a KubeSchedulerConfiguration", file, obj)
 	}
 	api.APIVersion = want.GroupVersion().String() // as kube-scheduler's own loader does: the conversion leaves it empty, and validation reads it
-	problems := unknownPlugins(written.Profiles)
-	if len(api.Extenders) > 0 {
-		problems = append(problems, fmt.Errorf("extenders: %d HTTP extenders are not supported, so the answer would differ from your scheduler's; remove them to simulate without", len(api.Extenders)))
-	}
+	config := &Config{api: api, gates: switchedGates(), plugins: opts.Plugins}
+	problems := unknownPlugins(written.Profiles, slices.Sorted(maps.Keys(config.registry())))
 	if invalid := validation.ValidateKubeSchedulerConfiguration(api); invalid != nil {
 		for _, err := range invalid.Errors() {
 			problems = append(problems, sameName(err, api.Profiles))
 		}
 	}
+	if err := ignoreManaged(api); err != nil {
+		problems = append(problems, err)
+	}
+	if opts.NoExtenders {
+		config.withoutExtenders()
+	}
+	extenders, invalid := extendersOf(api)
+	config.extenders, problems = extenders, append(problems, invalid...)
 	if len(problems) > 0 {
 		return nil, inFile(file, problems)
 	}
 	// kube-scheduler checks some things only when it builds the plugins: their arguments, and whether they implement their extension
 	// points.
-	config := &Config{api: api, gates: switchedGates()}
 	engine, err := NewEngine(config, Ties{})
 	if err != nil {
 		return nil, inFile(file, []error{err})
 	}
-	engine.Close()
+	defer engine.Close()
+	config.batched = slices.DeleteFunc(config.SchedulerNames(), func(name string) bool { return !engine.batches(name) })
 	return config, nil
 }
 
-// unknownPlugins finds names of plugins that kube-scheduler does not have. It reads the profiles as written, since defaulting changes the
+// unknownPlugins finds names of plugins that are not among the known ones. It reads the profiles as written, since defaulting changes the
 // list indexes. kube-scheduler accepts any name under disabled.
-func unknownPlugins(profiles []configv1.KubeSchedulerProfile) []error {
-	known := slices.Sorted(maps.Keys(plugins.NewInTreeRegistry()))
+func unknownPlugins(profiles []configv1.KubeSchedulerProfile, known []string) []error {
 	var problems []error
 	check := func(path *field.Path, name string) {
 		if !slices.Contains(known, name) {
@@ -224,7 +245,22 @@ func (c *Config) WithScoreWeight(schedulerName, plugin string, weight int32) *Co
 			score.Enabled = append(score.Enabled, schedulerapi.Plugin{Name: plugin, Weight: weight})
 		}
 	}
-	return &Config{api: api, gates: c.gates, plain: c.plain}
+	changed := c.with(api)
+	changed.extenders = slices.Clone(c.extenders)
+	for i := range changed.extenders {
+		if x := &changed.extenders[i]; x.scores() && x.address(x.config.PrioritizeVerb) == plugin {
+			x.config.Weight = int64(weight)
+			return changed.with(c.api) // it is no plugin
+		}
+	}
+	return changed
+}
+
+// with returns a copy with another version of what was read.
+func (c *Config) with(api *schedulerapi.KubeSchedulerConfiguration) *Config {
+	changed := *c
+	changed.api = api
+	return &changed
 }
 
 // WithPercentageOfNodesToScore returns a copy of the configuration in which every profile's search for feasible nodes ends once that
@@ -235,16 +271,18 @@ func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 	for i := range api.Profiles {
 		api.Profiles[i].PercentageOfNodesToScore = &percentage
 	}
-	return &Config{api: api, gates: c.gates, plain: c.plain}
+	return c.with(api)
 }
 
 // Samples reports whether the scheduler, in a cluster of that many nodes, stops searching for feasible nodes before it has examined all:
 // numFeasibleNodesToFind in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. The percentage that
 // it adapts to the size of the cluster is at most 50.
 func (c *Config) Samples(nodes int) bool {
+	return slices.ContainsFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return c.samples(&p, nodes) })
+}
+
+func (c *Config) samples(p *schedulerapi.KubeSchedulerProfile, nodes int) bool {
 	const enough = 100 // upstream's minFeasibleNodesToFind
-	return nodes > enough && slices.ContainsFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool {
-		percentage := cmp.Or(p.PercentageOfNodesToScore, c.api.PercentageOfNodesToScore)
-		return percentage == nil || *percentage < 100
-	})
+	percentage := cmp.Or(p.PercentageOfNodesToScore, c.api.PercentageOfNodesToScore)
+	return nodes > enough && (percentage == nil || *percentage < 100)
 }

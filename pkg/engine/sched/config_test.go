@@ -44,8 +44,18 @@ func TestLoadConfigRefuses(t *testing.T) {
 			`sched.yaml: profiles[2].schedulerName: "a" is also the name of profiles[0]; give every profile its own name`,
 		},
 		"extenders": {
-			head + "extenders: [{urlPrefix: http://example.com, filterVerb: filter}]",
-			"sched.yaml: extenders: 1 HTTP extenders are not supported, so the answer would differ from your scheduler's; remove them to simulate without",
+			head + "extenders: [{urlPrefix: http://127.0.0.1:1, prioritizeVerb: p}, {urlPrefix: 'example.com:80', filterVerb: f}, {urlPrefix: '', filterVerb: f},\n" +
+				"  {urlPrefix: https://example.com, enableHTTPS: true, tlsConfig: {caFile: /nowhere/ca.crt}, managedResources: [{name: cpu}]}]",
+			"sched.yaml: extenders[0].weight: Invalid value: 0: must have a positive weight applied to it\n" +
+				`sched.yaml: extenders[1].urlPrefix: Invalid value: "example.com:80": must be an http or https URL, such as http://127.0.0.1:8888/scheduler` + "\n" +
+				`sched.yaml: extenders[2].urlPrefix: Invalid value: "": must be an http or https URL, such as http://127.0.0.1:8888/scheduler` + "\n" +
+				`sched.yaml: extenders[3].managedResources[0].name: Invalid value: "cpu": is an invalid extended resource name` + "\n" +
+				"sched.yaml: extenders[3].tlsConfig: open /nowhere/ca.crt: no such file or directory; give files that this machine has, or leave extenders out with --no-extenders",
+		},
+		"a resource that nobody can ignore": {
+			head + "extenders: [{urlPrefix: http://127.0.0.1:1, filterVerb: f, managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]}]\n" +
+				"profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]",
+			"sched.yaml: profiles[0]: extenders have resources that are ignoredByScheduler, and only NodeResourcesFit can ignore them; enable it",
 		},
 		"two problems": {
 			head + "percentageOfNodesToScore: 101\nparallelism: 0",

@@ -75,6 +75,9 @@ type Engine struct {
 	images  bool                          // whether nodes list images: how many have one is brought up to date for each node when it is updated
 	domains domains                       // of the nodes, for the parts of scores
 
+	own       bool        // whether there are plugins that kube-scheduler does not have
+	extenders []*extender // in the order in which they are called
+
 	// Of the current attempt.
 	victims  []placement.Preemption
 	under    Tie // the current tie, without its nodes
@@ -87,6 +90,10 @@ type Engine struct {
 	cycle    *podGroupCycle          // nil: none is under way
 	feasible []fwk.NodeInfo          // see search
 	refused  []rejection             // see search
+
+	current    *profile // of the current pod
+	unanswered error    // what an extender did not answer that must
+	notes      []string // what extenders did not answer since Place was called
 }
 
 // Tie is a choice among equals that the scheduler is about to make, and the state of the queue at that point.
@@ -132,6 +139,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		bare:      map[string]fwk.NodeInfo{},
 		nominees:  map[types.UID]*entry{},
 		gangs:     newPodGroups(),
+		own:       len(config.plugins) > 0,
 	}
 	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()
 	sortVolumes(e.informers)
@@ -168,7 +176,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}
-	e.victims, e.moved = nil, false
+	e.victims, e.moved, e.notes = nil, false, nil
 	clear(e.attempts)
 	if pending, holds := e.again(pods); holds {
 		return &placement.Result{Pending: pending}, ctx.Err()
@@ -215,7 +223,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 			result.Nominated = append(result.Nominated, r.Pod)
 		}
 	}
-	result.Preempted, result.PodGroups = e.victims, e.changedPodGroups()
+	result.Preempted, result.PodGroups, result.Notes = e.victims, e.changedPodGroups(), e.notes
 	e.last = e.rejected(pods, result.Pending)
 	return result, nil
 }

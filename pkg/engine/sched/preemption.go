@@ -36,12 +36,16 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}, nil
 	}
 	diagnosis := &why.fit.Diagnosis
+	profile.attribute(diagnosis)
 	reasons := reasonsOf(diagnosis)
 	if profile.HasPostFilterPlugins() {
 		state := &dryRuns{CycleState: why.state}
-		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state}
+		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state, own: e.own}
 		victims := len(e.victims)
 		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
+		if e.unanswered != nil {
+			return placement.Pending{}, e.unanswered
+		}
 		if err := e.evict(victims); err != nil {
 			return placement.Pending{}, err
 		}
@@ -123,6 +127,7 @@ type orderedStatuses struct {
 	preemptor *v1.Pod
 	bare      map[string]fwk.NodeInfo // by name
 	state     *dryRuns
+	own       bool // another plugin may read the nodes and the state otherwise
 }
 
 func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
@@ -131,12 +136,12 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 		return nil, err
 	}
 	var nodes []fwk.NodeInfo
-	s.state.futile = true
+	s.state.futile = !s.own
 	for _, node := range all {
 		if s.Get(node.Node().Name).Code() != code {
 			continue
 		}
-		if slices.ContainsFunc(node.GetPods(), s.mayPreempt) {
+		if s.own || slices.ContainsFunc(node.GetPods(), s.mayPreempt) {
 			s.state.futile = false
 		} else {
 			node = s.withoutPods(node.Node())

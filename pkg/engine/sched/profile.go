@@ -32,6 +32,7 @@ type profile struct {
 	preFiltered *preFiltered           // nil: the plugins have not been asked yet
 	restricted  bool                   // PreFilter named the nodes to examine
 	filtered    []filtered             // nodes rejected, by plugin
+	outside     map[string]string      // extenders that rejected nodes, by node
 	scores      []fwk.NodePluginScores // of the feasible nodes; upstream's heap reorders it in place
 	recorder    *recorder              // nil: record nothing
 }
@@ -46,6 +47,11 @@ func newProfile(real framework.Framework, engine *Engine, config schedulerapi.Ku
 	p := &profile{Framework: real, engine: engine, plugins: real.ListPlugins(), weight: map[string]int64{}, args: argumentsOf(config)}
 	for _, plugin := range p.plugins.Score.Enabled {
 		p.weight[plugin.Name] = int64(plugin.Weight)
+	}
+	for _, x := range engine.extenders {
+		if x.scores() {
+			p.weight[x.address(x.config.PrioritizeVerb)] = x.config.Weight
+		}
 	}
 	return p
 }
@@ -68,7 +74,11 @@ func (p *profile) attach() {
 func (p *profile) begin() {
 	p.preFiltered, p.restricted = nil, false
 	p.filtered = p.filtered[:0]
-	p.scores = nil
+	p.scores, p.outside = nil, nil
+	p.engine.current, p.engine.unanswered = p, nil
+	if p.binder != nil {
+		p.binder.assumed = nil
+	}
 }
 
 // RunPreFilterPlugins notes whether the plugins named the nodes to examine.
@@ -117,7 +127,7 @@ func (p *profile) count(plugin string) {
 	p.filtered = append(p.filtered, filtered{plugin, 1})
 }
 
-// RunScorePlugins keeps the scores and, if asked to, picks randomly among the best.
+// RunScorePlugins adds the extenders' scores, keeps them all and, if asked to, picks randomly among the best.
 func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	scores, status := p.Framework.RunScorePlugins(ctx, state, pod, nodes)
 	if !status.IsSuccess() {
@@ -125,6 +135,9 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 	}
 	if p.restricted {
 		slices.SortFunc(scores, func(a, b fwk.NodePluginScores) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	if err := p.prioritize(pod, nodes, scores); err != nil {
+		return nil, fwk.AsStatus(err)
 	}
 	switch {
 	case p.engine.Choose != nil && !p.engine.cycle.isDry():

@@ -103,7 +103,11 @@ func (r *recorder) filter(node string, status *fwk.Status) {
 		r.feasible = append(r.feasible, node)
 		return
 	}
-	reason := placement.Verdict{Plugin: status.Plugin(), Status: status.Message()}
+	r.refuse(node, placement.Verdict{Plugin: status.Plugin(), Status: status.Message()})
+}
+
+// refuse keeps a rejection of a node.
+func (r *recorder) refuse(node string, reason placement.Verdict) {
 	refusal := r.refusals[reason]
 	if refusal == nil {
 		refusal = &placement.Refusal{Plugin: reason.Plugin, Message: reason.Status}

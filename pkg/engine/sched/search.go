@@ -14,7 +14,7 @@ import (
 func (e *Engine) schedulePod(p *profile, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
 	pod := info.Pod
 	nodes, err := e.snapshot.ListNodesInPlacement()
-	if e.memo == nil || err != nil || len(nodes) == 0 || pod.Status.NominatedNodeName != "" || !p.HasFilterPlugins() || !p.HasScorePlugins() {
+	if e.memo == nil || err != nil || len(nodes) == 0 || pod.Status.NominatedNodeName != "" || !p.HasFilterPlugins() || !p.HasScorePlugins() || e.interested(pod) {
 		return e.scheduler.SchedulePod(e.ctx, p, state, info)
 	}
 	result, status, plugins := p.RunPreFilterPlugins(e.ctx, state, pod)

@@ -17,7 +17,7 @@ import (
 const module = "github.com/faultline/faultline/"
 
 var (
-	row  = regexp.MustCompile("(?m)^\\| `((?:pkg|cmd|docs|scenarios)[^`]*)` \\| (.+) \\|$")
+	row  = regexp.MustCompile("(?m)^\\| `((?:pkg|cmd|docs|examples|scenarios)[^`]*)` \\| (.+) \\|$")
 	only = regexp.MustCompile("the only importer of `([^`]+)`")
 )
 

@@ -52,6 +52,8 @@ type Options struct {
 	Nodes *Nodes
 	// Plain has the scheduler ask its plugins everything anew for each pod; see sched.Config.Plain.
 	Plain bool
+	// Every configuration of a scheduler is read with these.
+	sched.ConfigOptions
 	// Operators are given to those that expand custom resources, besides what the scenario says.
 	Operators OperatorOptions
 }

@@ -27,7 +27,7 @@ func (l *reader) scheduler(given *scenario.Scheduler) *sched.Config {
 		if data, err = manifest.ReadFile(nil, nil, l.opts.SchedulerConfig); err != nil {
 			err = fmt.Errorf("%s: --scheduler-config: %w", scenario.CommandLine, err)
 		} else {
-			config, err = loadConfig(l.opts.SchedulerConfig, data)
+			config, err = l.loadConfig(l.opts.SchedulerConfig, data)
 		}
 	case given.Config != "":
 		l.named[given.Config] = true
@@ -38,12 +38,12 @@ func (l *reader) scheduler(given *scenario.Scheduler) *sched.Config {
 		}
 		var data []byte
 		if data, err = manifest.ReadFile(l.fsys, nil, file); err == nil {
-			config, err = loadConfig(file, data)
+			config, err = l.loadConfig(file, data)
 		}
 	case given.Inline != nil:
-		config, err = sched.LoadConfig(fmt.Sprintf("%s: %s", l.problems.File, path.Child("inline")), given.Inline.Raw)
+		config, err = sched.LoadConfigWith(l.opts.ConfigOptions, fmt.Sprintf("%s: %s", l.problems.File, path.Child("inline")), given.Inline.Raw)
 	case l.config != nil:
-		config, err = sched.LoadConfig(l.config.Source.String(), l.config.Data)
+		config, err = sched.LoadConfigWith(l.opts.ConfigOptions, l.config.Source.String(), l.config.Data)
 	default:
 		config, err = sched.DefaultConfig()
 	}
@@ -58,12 +58,12 @@ func (l *reader) scheduler(given *scenario.Scheduler) *sched.Config {
 }
 
 // loadConfig reads the configuration of a file.
-func loadConfig(file string, data []byte) (*sched.Config, error) {
+func (l *reader) loadConfig(file string, data []byte) (*sched.Config, error) {
 	document, err := manifest.ToJSON(file, data)
 	if err != nil {
 		return nil, err
 	}
-	return sched.LoadConfig(manifest.Clean(file), document)
+	return sched.LoadConfigWith(l.opts.ConfigOptions, manifest.Clean(file), document)
 }
 
 // switchFeatureGates switches the process to the scenario's gates and then to those of the options, while the scenario is read: they

@@ -1,0 +1,31 @@
+package app
+
+import (
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/scenario/loader"
+)
+
+// Option adds to the plugins of the scheduler. It has the form of kube-scheduler's own in k8s.io/kubernetes/cmd/kube-scheduler/app, which
+// would bring along what an API server needs.
+type Option func(sched.Registry) error
+
+// WithPlugin gives the scheduler a plugin that kube-scheduler does not have. A scheduler configuration enables it by its name.
+func WithPlugin(name string, factory sched.PluginFactory) Option {
+	return func(plugins sched.Registry) error { return plugins.Register(name, factory) }
+}
+
+// register returns the plugins of the options.
+func register(opts []Option) (sched.Registry, error) {
+	plugins := sched.Registry{}
+	for _, opt := range opts {
+		if err := opt(plugins); err != nil {
+			return nil, err
+		}
+	}
+	return plugins, sched.CheckPlugins(plugins)
+}
+
+// loading returns the options with which everything is loaded.
+func (s streams) loading() loader.Options {
+	return loader.Options{ConfigOptions: sched.ConfigOptions{Plugins: s.plugins}}
+}

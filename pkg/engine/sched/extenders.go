@@ -1,0 +1,117 @@
+package sched
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// httpExtender is upstream's client of an extender, with the extender's configuration. All engines of a configuration share it.
+type httpExtender struct {
+	fwk.Extender
+	config schedulerapi.Extender
+}
+
+// address is the URL of what the extender is asked.
+func (x *httpExtender) address(verb string) string {
+	return strings.TrimRight(x.config.URLPrefix, "/") + "/" + verb
+}
+
+// scores reports whether the extender scores nodes.
+func (x *httpExtender) scores() bool { return x.config.PrioritizeVerb != "" && x.config.Weight > 0 }
+
+// extendersOf builds the extenders in the order in which they are called, those that may be ignored last: buildExtenders in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/scheduler.go
+func extendersOf(api *schedulerapi.KubeSchedulerConfiguration) (all []httpExtender, problems []error) {
+	var first, last []httpExtender
+	for i := range api.Extenders {
+		config := api.Extenders[i].DeepCopy() // upstream writes a default into it
+		if at, err := url.Parse(config.URLPrefix); err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+			problems = append(problems, fmt.Errorf("extenders[%d].urlPrefix: Invalid value: %q: must be an http or https URL, such as http://127.0.0.1:8888/scheduler", i, config.URLPrefix))
+			continue
+		}
+		client, err := scheduler.NewHTTPExtender(config)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("extenders[%d].tlsConfig: %w; give files that this machine has, or leave extenders out with --no-extenders", i, err))
+		case config.Ignorable:
+			last = append(last, httpExtender{client, *config})
+		default:
+			first = append(first, httpExtender{client, *config})
+		}
+	}
+	return append(first, last...), problems
+}
+
+// ignoreManaged has NodeResourcesFit leave the resources to the extenders that the scheduler is to ignore, as buildExtenders does.
+func ignoreManaged(api *schedulerapi.KubeSchedulerConfiguration) error {
+	var ignored []string
+	for _, extender := range api.Extenders {
+		for _, resource := range extender.ManagedResources {
+			if resource.IgnoredByScheduler {
+				ignored = append(ignored, resource.Name)
+			}
+		}
+	}
+	if len(ignored) == 0 {
+		return nil
+	}
+	for i, profile := range api.Profiles {
+		at := slices.IndexFunc(profile.PluginConfig, func(c schedulerapi.PluginConfig) bool { return c.Name == names.NodeResourcesFit })
+		if at < 0 {
+			return fmt.Errorf("profiles[%d]: extenders have resources that are ignoredByScheduler, and only NodeResourcesFit can ignore them; enable it", i)
+		}
+		if args, is := profile.PluginConfig[at].Args.(*schedulerapi.NodeResourcesFitArgs); is { // others are invalid
+			args.IgnoredResources = ignored
+		}
+	}
+	return nil
+}
+
+// withoutExtenders takes the extenders out of the configuration. Resources that the scheduler leaves to them stay ignored.
+func (c *Config) withoutExtenders() {
+	for _, extender := range c.api.Extenders {
+		c.leftOut = append(c.leftOut, extender.URLPrefix)
+	}
+	c.api.Extenders = nil
+}
+
+// extenderNotes say what is asked of the extenders and what is not.
+func (c *Config) extenderNotes() []string {
+	var notes []string
+	for _, x := range c.extenders {
+		var verbs []string
+		for _, verb := range []struct{ name, given string }{{"filter", x.config.FilterVerb}, {"prioritize", x.config.PrioritizeVerb}, {"preempt", x.config.PreemptVerb}} {
+			if verb.given != "" {
+				verbs = append(verbs, verb.name)
+			}
+		}
+		note := fmt.Sprintf("The extender %s is asked over HTTP (%s)", x.config.URLPrefix, strings.Join(verbs, ", "))
+		if len(verbs) == 0 {
+			note = fmt.Sprintf("The extender %s is not asked anything", x.config.URLPrefix)
+		}
+		if x.config.BindVerb != "" {
+			note += "; bind is not called"
+		}
+		notes = append(notes, note+".")
+		if x.config.NodeCacheCapable {
+			notes = append(notes, fmt.Sprintf("The extender %s keeps nodes of its own (nodeCacheCapable) and gets only their names: it answers for the cluster that it watches.", x.config.URLPrefix))
+		}
+	}
+	if len(c.leftOut) > 0 {
+		notes = append(notes, fmt.Sprintf("Nothing is asked of the scheduler configuration's extenders (--no-extenders): %s.", strings.Join(c.leftOut, ", ")))
+	}
+	return notes
+}
+
+// interested reports whether an extender is asked about the pod.
+func (e *Engine) interested(pod *v1.Pod) bool {
+	return slices.ContainsFunc(e.extenders, func(x *extender) bool { return x.IsInterested(pod) })
+}
