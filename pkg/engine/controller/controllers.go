@@ -37,6 +37,7 @@ type Controllers struct {
 	adoptions       adoptions
 	prototypes      prototypes
 	selectors       map[*metav1.LabelSelector]labels.Selector
+	claimed         claimed
 }
 
 // Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
@@ -56,6 +57,7 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 		(*pass).daemonSets,
 		(*pass).jobs,
 		(*pass).volumes,
+		(*pass).claims,
 		(*pass).budgets,
 	}
 	var problems []error

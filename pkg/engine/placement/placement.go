@@ -4,6 +4,7 @@ package placement
 
 import (
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -20,6 +21,9 @@ type Result struct {
 	Preempted []Preemption
 	// Volumes are the claims and volumes that were bound or provisioned meanwhile, in their new form.
 	Volumes Volumes
+	// Claims are the claims on devices that were allocated, reserved or deallocated meanwhile, in their new form, and Unclaimed those that
+	// were deleted.
+	Claims, Unclaimed []*resourcev1.ResourceClaim
 }
 
 // Placement is one pod's node and how it was chosen.
@@ -112,7 +116,7 @@ type Volumes struct {
 	PersistentVolumeClaims []*v1.PersistentVolumeClaim
 }
 
-// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, and volumes. A victim of
+// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, and claims. A victim of
 // preemption is included if it was placed before.
 func (r *Result) Changed() []cluster.Object {
 	var changed []cluster.Object
@@ -128,5 +132,17 @@ func (r *Result) Changed() []cluster.Object {
 	for _, claim := range r.Volumes.PersistentVolumeClaims {
 		changed = append(changed, claim)
 	}
+	for _, claim := range r.Claims {
+		changed = append(changed, claim)
+	}
 	return changed
+}
+
+// Deleted returns the objects that the scheduler deleted.
+func (r *Result) Deleted() []cluster.Object {
+	var deleted []cluster.Object
+	for _, claim := range r.Unclaimed {
+		deleted = append(deleted, claim)
+	}
+	return deleted
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/devices"
 	"github.com/faultline/faultline/pkg/engine/memo"
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
@@ -56,6 +57,7 @@ type Engine struct {
 	informers informers.SharedInformerFactory
 	waiting   cache.Indexer // the pods without a node that the scheduler must find: those that were tried, and those with a nominated node
 	client    *fake.Clientset
+	devices   *devices.Manager
 	stop      context.CancelFunc
 	ctx       context.Context
 	ties      Ties
@@ -77,7 +79,8 @@ type Engine struct {
 
 	// Of the current attempt.
 	victims  []placement.Preemption
-	under    Tie // the current tie, without its nodes
+	written  []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
+	under    Tie                    // the current tie, without its nodes
 	attempts map[types.UID]attempt
 	moved    bool // whether a pod that was rejected moved on where the next search begins
 	last     rejected
@@ -119,6 +122,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		profiles:  map[string]*profile{},
 		client:    client,
 		informers: informers.NewSharedInformerFactory(client, 0),
+		devices:   devices.NewManager(),
 		ctx:       ctx,
 		stop:      stop,
 		ties:      ties,
@@ -133,6 +137,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()
 	sortVolumes(e.informers)
 	captureWrites(e)
+	captureClaims(e)
 	profiles, err := e.build(config)
 	if err != nil {
 		stop()
@@ -165,7 +170,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}
-	e.victims, e.moved = nil, false
+	e.victims, e.written, e.moved = nil, nil, false
 	clear(e.attempts)
 	if pending, holds := e.again(pods); holds {
 		return &placement.Result{Pending: pending}, ctx.Err()
@@ -213,6 +218,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		}
 	}
 	result.Preempted = e.victims
+	e.takeClaims(result)
 	e.last = e.rejected(pods, result.Pending)
 	return result, nil
 }
@@ -288,10 +294,11 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 			return placed, err
 		}
 		e.moved = e.moved || e.startNode() != start
-		victims := len(e.victims)
+		victims, changes := len(e.victims), e.changes
 		pending := e.preempt(profile, next, fit)
 		if len(e.victims) == victims {
 			e.refuse(next, pending)
+			next.changes = changes // what was taken back for this pod lets it try again
 			return false, nil
 		}
 		e.change()
@@ -344,6 +351,13 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 		}
 		if !status.IsRejected() {
 			return false, nil, status.AsError()
+		}
+		return false, &refusal{state: state, message: status.Message()}, nil
+	}
+	if status := e.bindClaims(profile, state, bound); !status.IsSuccess() {
+		profile.RunReservePluginsUnreserve(e.ctx, state, bound, chosen.SuggestedHost)
+		if err := e.removePod(bound); err != nil {
+			return false, nil, err
 		}
 		return false, &refusal{state: state, message: status.Message()}, nil
 	}

@@ -40,6 +40,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) placement.
 	if profile.HasPostFilterPlugins() {
 		state := &dryRuns{CycleState: why.state}
 		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state}
+		e.settleUnavailable(why.state, next.Pod)
 		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
 		// Upstream logs an error, and its text ends the message: for a pod whose claim nobody binds, "not found", since a plugin after the
 		// one that rejected it looks for state that was never written.
