@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
@@ -88,6 +89,27 @@ func captureClaims(e *Engine) {
 		e.settleAllocation(claim)
 		e.devices.Write(claim)
 		return claim, nil
+	})
+	on("patch", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) { // Unreserve takes back what is reserved
+		patch := action.(clienttesting.PatchAction)
+		claim := e.devices.Claim(patch.GetNamespace(), patch.GetName())
+		if claim == nil {
+			return nil, apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), patch.GetName())
+		}
+		before, err := json.Marshal(claim)
+		if err != nil {
+			return nil, err
+		}
+		after, err := strategicpatch.StrategicMergePatch(before, patch.GetPatch(), claim)
+		if err != nil {
+			return nil, err
+		}
+		patched := &resourcev1.ResourceClaim{}
+		if err := json.Unmarshal(after, patched); err != nil {
+			return nil, err
+		}
+		e.devices.Write(patched)
+		return patched, nil
 	})
 	on("delete", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) {
 		deleted := action.(clienttesting.DeleteAction)

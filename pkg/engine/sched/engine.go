@@ -294,11 +294,13 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 			return placed, err
 		}
 		e.moved = e.moved || e.startNode() != start
-		victims, changes := len(e.victims), e.changes
+		victims, written, changes := len(e.victims), len(e.written), e.changes
 		pending := e.preempt(profile, next, fit)
 		if len(e.victims) == victims {
 			e.refuse(next, pending)
-			next.changes = changes // what was taken back for this pod lets it try again
+			if len(e.written) > written {
+				next.changes = changes // the claim that was taken back for this pod lets it try again
+			}
 			return false, nil
 		}
 		e.change()
@@ -354,11 +356,13 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 		}
 		return false, &refusal{state: state, message: status.Message()}, nil
 	}
+	changes := e.changes
 	if status := e.bindClaims(profile, state, bound); !status.IsSuccess() {
 		profile.RunReservePluginsUnreserve(e.ctx, state, bound, chosen.SuggestedHost)
 		if err := e.removePod(bound); err != nil {
 			return false, nil, err
 		}
+		e.changes = changes // what is left written helps no other pod
 		return false, &refusal{state: state, message: status.Message()}, nil
 	}
 	if err := e.bindVolumes(profile, bound, &result.Volumes); err != nil {
