@@ -210,13 +210,43 @@ func (c *claimSync) syncClaim(claim *resourcev1.ResourceClaim) {
 	if len(reserved) == len(claim.Status.ReservedFor) {
 		return
 	}
-	released := claim.DeepCopy()
+	c.put(release(claim, reserved))
+}
+
+// release returns the claim once it is reserved for these alone. If they are none it loses its devices.
+func release(claim *resourcev1.ResourceClaim, reserved []resourcev1.ResourceClaimConsumerReference) *resourcev1.ResourceClaim {
+	released := *claim
 	released.Status.ReservedFor = reserved
 	if i := slices.Index(released.Finalizers, resourcev1.Finalizer); i >= 0 && len(reserved) == 0 {
 		released.Status.Allocation, released.Status.Devices = nil, nil
-		released.Finalizers = slices.Delete(released.Finalizers, i, i+1)
+		released.Finalizers = slices.Delete(slices.Clone(released.Finalizers), i, i+1)
 	}
-	c.put(released)
+	return &released
+}
+
+// ClaimsInUse returns the claims of a state as they would be if the pods on its nodes were all that ever used them.
+func ClaimsInUse(s *cluster.State) []*resourcev1.ResourceClaim {
+	if len(s.ResourceClaims) == 0 {
+		return nil
+	}
+	bound := map[types.UID]bool{}
+	for _, pod := range s.Pods {
+		bound[pod.UID] = pod.Spec.NodeName != ""
+	}
+	var claims []*resourcev1.ResourceClaim
+	for _, claim := range s.ResourceClaims {
+		if claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" && !bound[owningPod(claim)] {
+			continue // the scheduler makes it with the placement
+		}
+		reserved := slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), func(by resourcev1.ResourceClaimConsumerReference) bool {
+			return by.APIGroup == "" && by.Resource == "pods" && !bound[by.UID]
+		})
+		if len(reserved) < len(claim.Status.ReservedFor) {
+			claim = release(claim, reserved)
+		}
+		claims = append(claims, claim)
+	}
+	return claims
 }
 
 // needed reports whether the pod is there and may still run.

@@ -282,7 +282,7 @@ func (l *reader) dump(s *scenario.Scenario) {
 	if l.opts.Strict || l.incomplete {
 		return
 	}
-	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s))
+	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s), noteDevices(s))
 	if s.Config != nil {
 		s.Notes = append(s.Notes, leftToOthers(s)...)
 	}
