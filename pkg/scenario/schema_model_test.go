@@ -28,6 +28,8 @@ func reflectSchema(comment func(t reflect.Type, field string) string) *jsonschem
 				return &jsonschema.Schema{Type: "object"}
 			case reflect.TypeFor[topology.Quantity]():
 				return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}}}
+			case reflect.TypeFor[topology.Attribute]():
+				return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}, {Type: "boolean"}}}
 			case reflect.TypeFor[Scalar]():
 				return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 			case reflect.TypeFor[metav1.Time]():

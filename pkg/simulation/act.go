@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -225,7 +226,7 @@ func setImages(spec *v1.PodSpec, images map[string]string) error {
 	return nil
 }
 
-// fail fails nodes; deleted ones are kept for a later restore.
+// fail fails nodes; deleted ones are kept for a later restore, with their devices.
 func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, string, error) {
 	names, err := selectNodes(state, fail.Nodes)
 	if err != nil {
@@ -238,6 +239,7 @@ func (r *run) fail(state *cluster.State, fail *scenario.Fail) (*cluster.State, s
 	if mode == node.Deleted {
 		for _, name := range names {
 			r.lost = append(slices.Clip(r.lost), state.Node(name)) // an earlier step's list stays unchanged
+			r.devices = append(slices.Clip(r.devices), devicesOf(name, state.ResourceSlices)...)
 		}
 	}
 	next, err := node.Fail(state, mode, names...)
@@ -260,6 +262,9 @@ func (r *run) restore(ctx context.Context, state *cluster.State, nodes *scenario
 		for _, name := range names {
 			if state.Node(name) == nil {
 				gone = append(gone, all.Node(name))
+				for _, slice := range devicesOf(name, r.devices) { // drivers publish them again
+					gone = append(gone, slice)
+				}
 			}
 		}
 		next, _, err := admission.Admit(state, gone...)
@@ -268,7 +273,19 @@ func (r *run) restore(ctx context.Context, state *cluster.State, nodes *scenario
 		}
 		return node.Restore(next, names...) // also those that stopped answering before they were deleted
 	})
+	r.devices = slices.DeleteFunc(slices.Clone(r.devices), func(slice *resourcev1.ResourceSlice) bool { return slices.Contains(names, *slice.Spec.NodeName) })
 	return next, "restore " + list(names), err
+}
+
+// devicesOf returns the slices that publish the node's own devices.
+func devicesOf(node string, slices []*resourcev1.ResourceSlice) []*resourcev1.ResourceSlice {
+	var own []*resourcev1.ResourceSlice
+	for _, slice := range slices {
+		if slice.Spec.NodeName != nil && *slice.Spec.NodeName == node {
+			own = append(own, slice)
+		}
+	}
+	return own
 }
 
 // find returns the target object.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -217,7 +218,8 @@ type run struct {
 	*World
 	scenario *scenario.Scenario
 	opts     Options
-	lost     []*v1.Node // nodes whose objects a failure deleted
+	lost     []*v1.Node                  // nodes whose objects a failure deleted
+	devices  []*resourcev1.ResourceSlice // their own
 }
 
 func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, result *Result) (*cluster.State, error) {

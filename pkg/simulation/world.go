@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -71,13 +72,14 @@ func (w *World) ResetTo(ties sched.Ties) error {
 
 // mark is a run's position, apart from the cluster: everything else that its next step depends on.
 type mark struct {
-	engine sched.Mark
-	source rand.PCG
-	lost   []*v1.Node
+	engine  sched.Mark
+	source  rand.PCG
+	lost    []*v1.Node
+	devices []*resourcev1.ResourceSlice
 }
 
 func (r *run) mark() mark {
-	m := mark{engine: r.engine.Mark(), lost: r.lost}
+	m := mark{engine: r.engine.Mark(), lost: r.lost, devices: r.devices}
 	if r.source != nil {
 		m.source = *r.source
 	}
@@ -89,7 +91,7 @@ func (r *run) resume(m mark) {
 	if r.source != nil {
 		*r.source = m.source
 	}
-	r.lost = m.lost
+	r.lost, r.devices = m.lost, m.devices
 }
 
 // Close releases the world's resources.
@@ -191,7 +193,7 @@ func after(state *cluster.State, placed *placement.Result) *cluster.State {
 		victims = append(victims, preemption.Victim)
 	}
 	// A pod can be placed and, in the same pass, make room for a later one.
-	return admission.Terminate(state.With(placed.Changed()...), v1.PodReasonPreemptionByScheduler, victims...)
+	return admission.Terminate(state.With(placed.Changed()...).Without(placed.Deleted()...), v1.PodReasonPreemptionByScheduler, victims...)
 }
 
 // at returns the state at another time.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,11 +21,11 @@ import (
 // group share their resource lists, taints and conditions, which must not be changed in place. The error lists every problem, as Validate
 // does.
 func Build(spec Spec) ([]*v1.Node, error) {
-	nodes, errs := build(&spec, nil, MaxNodes)
+	b, errs := build(&spec, nil, MaxNodes)
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
-	return nodes, nil
+	return b.nodes, nil
 }
 
 // Validate returns all problems of the spec; path is the spec's path in its file, nil for a file of its own. Each field is reported once,
@@ -36,11 +37,12 @@ func (s *Spec) Validate(path *field.Path) field.ErrorList {
 
 // build checks every declaration on its own, then walks down to the innermost domains, and creates nodes only then, since the share of a
 // total depends on the number of domains.
-func build(spec *Spec, path *field.Path, limit int) ([]*v1.Node, field.ErrorList) {
+func build(spec *Spec, path *field.Path, limit int) (*builder, field.ErrorList) {
 	b := &builder{
 		limit:     limit,
 		failed:    map[string]bool{},
 		prototype: map[*NodeGroup]*v1.Node{},
+		devices:   map[*Devices]resourcev1.Device{},
 		domains:   map[*NodeGroup]int{},
 		used:      map[name]bool{},
 		next:      map[name]int{},
@@ -51,7 +53,7 @@ func build(spec *Spec, path *field.Path, limit int) ([]*v1.Node, field.ErrorList
 	if len(b.errs) > 0 {
 		return nil, b.errs
 	}
-	return b.nodes, nil
+	return b, nil
 }
 
 type builder struct {
@@ -60,12 +62,14 @@ type builder struct {
 	failed    map[string]bool // fields that already have an error
 	full      bool            // the limit was reached: stop adding
 	prototype map[*NodeGroup]*v1.Node
+	devices   map[*Devices]resourcev1.Device // one of each
 	innermost []place
 	domains   map[*NodeGroup]int // number of innermost domains that have the group
 	planned   int                // number of nodes to create
 	used      map[name]bool
 	next      map[name]int // last index used in a pattern
 	nodes     []*v1.Node
+	slices    []*resourcev1.ResourceSlice
 }
 
 // name is the value of a label, or the name of a node under the key kubernetes.io/hostname.
@@ -275,6 +279,7 @@ func (b *builder) group(p place, g *NodeGroup, count int, path *field.Path) {
 		}
 		node.Status.NodeInfo = v1.NodeSystemInfo{OperatingSystem: labels[v1.LabelOSStable], Architecture: labels[v1.LabelArchStable]}
 		b.nodes = append(b.nodes, &node)
+		b.publish(g, &node)
 	}
 }
 

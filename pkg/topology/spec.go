@@ -105,6 +105,8 @@ type NodeGroup struct {
 	EphemeralStorage Quantity `json:"ephemeralStorage,omitempty"`
 	// Resources are further resources of a node, such as nvidia.com/gpu or hugepages-2Mi.
 	Resources map[string]Quantity `json:"resources,omitempty"`
+	// Devices on each node, which pods get by ResourceClaims. The nodes of a device plugin have resources instead.
+	Devices []Devices `json:"devices,omitempty"`
 	// PricePerHour is what a node costs in an hour, in any currency; reports add it up. The default is that it is not known.
 	PricePerHour *float64 `json:"pricePerHour,omitempty"`
 	// Labels are set on the nodes of the group. Every node also has kubernetes.io/hostname, which is its name and cannot be

@@ -96,6 +96,7 @@ func (b *builder) groupDeclarations(groups []NodeGroup, path *field.Path) {
 		for _, err := range validateTaints(g.Taints, path.Child("taints")) {
 			b.fail(err)
 		}
+		b.deviceDeclarations(g.Devices, path.Child("devices"))
 		node := newNode(b.resources(g, path), g.Taints)
 		if g.PricePerHour != nil {
 			if *g.PricePerHour < 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -162,6 +163,10 @@ func (z *sizer) afresh(objects []cluster.Object) (left []cluster.Object) {
 		switch o := obj.(type) {
 		case *v1.Node:
 			continue
+		case *resourcev1.ResourceClaim:
+			unallocated := *o
+			unallocated.Status, unallocated.Finalizers = resourcev1.ResourceClaimStatus{}, nil
+			obj = &unallocated
 		case *v1.Pod:
 			if cluster.Terminal(o) || slices.ContainsFunc(o.OwnerReferences, followsNodes) {
 				continue

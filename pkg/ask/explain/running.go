@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -54,11 +55,13 @@ func placeAgain(ctx context.Context, result *simulation.Result, step *simulation
 	for _, pod := range pods {
 		waiting := *pod
 		waiting.Spec.NodeName = ""
-		waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass}
+		waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 		waiting.DeletionTimestamp = nil
+		missing := *step.State.With(&waiting)
+		missing.ResourceClaims = controller.ClaimsInUse(&missing)
 		engine.Reset()
 		engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{Before: true} }
-		placed, err := engine.Place(ctx, step.State.With(&waiting), []*v1.Pod{&waiting})
+		placed, err := engine.Place(ctx, &missing, []*v1.Pod{&waiting})
 		if err != nil {
 			return nil, err
 		}

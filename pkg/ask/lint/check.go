@@ -44,6 +44,7 @@ func Checks() []Check {
 		{ID: "global-override", Severity: Warning, Title: "A setting for all services removes a required rule", find: static(globalOverride)},
 		{ID: "default-replaced", Severity: Warning, Title: "An unrelated setting removes a default rule", find: static(defaultReplaced)},
 		{ID: "claim-without-class", Severity: Warning, Title: "A claim finds neither a StorageClass nor a volume", Simulated: true, find: static(claimWithoutClass)},
+		{ID: "device-claim-missing", Severity: Error, Title: "A claim on devices, its template or its class does not exist", find: static(deviceClaimMissing)},
 		{ID: "budget-forbids-eviction", Severity: Warning, Title: "A budget allows no eviction, ever", Simulated: true, find: static(budgetForbids)},
 		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, find: budgetBroken},
 		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, find: rolloutDeadlock},

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
@@ -49,8 +50,9 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod,
 	waiting.Spec.NodeName = ""
 	waiting.Spec.PreemptionPolicy = new(v1.PreemptNever)
 	waiting.Spec.SchedulingGates = nil
-	waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass}
+	waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 	with := *state
+	with.ResourceClaims = controller.ClaimsInUse(state)
 	with.Pods = append(slices.Clip(state.Pods), &waiting)
 	seen := &look{}
 	engine.Record = func(*v1.Pod) *placement.Depth { return depth }

@@ -240,7 +240,7 @@ func key(lives []*life, ends int) string {
 // their own.
 func alike(pod *v1.Pod) types.UID {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	own := slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.Ephemeral != nil })
+	own := len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.Ephemeral != nil })
 	if ref == nil || own || ref.Kind != "ReplicaSet" && ref.Kind != "Job" {
 		return pod.UID
 	}

@@ -40,6 +40,7 @@ type Controllers struct {
 	prototypes      prototypes
 	names           podNames
 	selectors       map[*metav1.LabelSelector]labels.Selector
+	claimed         claimed
 }
 
 // Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
@@ -59,6 +60,7 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 		(*pass).daemonSets,
 		(*pass).jobs,
 		(*pass).volumes,
+		(*pass).claims,
 		(*pass).budgets,
 	}
 	var problems []error

@@ -2,7 +2,7 @@
 // budgets count what they guard, claims get volumes. The pods that it makes pass admission, as those of a user do; what happens to nodes
 // comes first, from package node:
 //
-//	node.Reconcile ─▶ ReplicaSets count their pods ─▶ Deployments ─▶ ReplicaSets, StatefulSets, DaemonSets, Jobs ─▶ volumes, budgets
+//	node.Reconcile ─▶ ReplicaSets count their pods ─▶ Deployments ─▶ ReplicaSets, StatefulSets, DaemonSets, Jobs ─▶ volumes, claims on devices, budgets
 //
 // Time is logical. One step of a simulation repeats rounds until a round changes nothing:
 //

@@ -27,6 +27,7 @@ type Memo struct {
 	nodes     fwk.NodeInfoLister
 	pods      *pods
 	plugins   map[fwk.Handle]map[string]fwk.Plugin // by profile and name
+	resources fwk.DeviceClassResolver              // which resources are devices
 
 	// The nodes in the snapshot's order: a node's place in it is its slot. Plain slices, since following pointers to thousands of nodes
 	// takes longer than what is asked of them.
@@ -51,9 +52,10 @@ type Memo struct {
 	buffer    []int
 }
 
-// New returns a memo for a scheduler that reads the nodes from the snapshot and everything else from the informers' listers.
-func New(snapshot fwk.SharedLister, factory informers.SharedInformerFactory) *Memo {
-	return &Memo{informers: factory, nodes: snapshot.NodeInfos(), pods: newPods(), plugins: map[fwk.Handle]map[string]fwk.Plugin{}}
+// New returns a memo for a scheduler that reads the nodes from the snapshot, classes of devices from the resolver, and everything else from
+// the informers' listers.
+func New(snapshot fwk.SharedLister, factory informers.SharedInformerFactory, resources fwk.DeviceClassResolver) *Memo {
+	return &Memo{informers: factory, nodes: snapshot.NodeInfos(), pods: newPods(), plugins: map[fwk.Handle]map[string]fwk.Plugin{}, resources: resources}
 }
 
 // Registry returns the registry with InterPodAffinity and PodTopologySpread as they are here: upstream's, but for their walks. The plugins

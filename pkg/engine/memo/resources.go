@@ -29,7 +29,7 @@ func (b *balanced) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.P
 }
 
 // preScore lets a plugin that reads nothing but the pod's template write its state, or writes what it has written for another pod of the
-// template. Nobody changes it. (Of resources that are devices the plugin would read more, but a state holds no DeviceClasses.)
+// template. Nobody changes it. (Of resources that are devices the plugin reads more, but a pod that requests those has no template here.)
 func (m *Memo) preScore(ctx context.Context, plugin fwk.PreScorePlugin, key fwk.StateKey, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	if m.template == nil {
 		return plugin.PreScore(ctx, state, pod, nodes)

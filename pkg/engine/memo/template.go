@@ -42,9 +42,10 @@ type owner struct{ apiVersion, kind, name string }
 // mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 50 bytes.
 const mostAnswers = 1_000_000
 
-// templateOf returns the pod's template, or nil for a pod that is bound to a node by name, as those of a DaemonSet are.
+// templateOf returns the pod's template, or nil for a pod that is bound to a node by name, as those of a DaemonSet are, and for one that
+// requests a resource behind which is a class of devices: of these NodeResourcesFit reads more than the node.
 func (m *Memo) templateOf(pod *v1.Pod) *template {
-	if namesNode(pod) {
+	if namesNode(pod) || m.requestsDevices(pod) {
 		return nil
 	}
 	t := &m.templates
@@ -132,6 +133,19 @@ func namesNode(pod *v1.Pod) bool {
 	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		if len(term.MatchFields) > 0 {
 			return true
+		}
+	}
+	return false
+}
+
+func (m *Memo) requestsDevices(pod *v1.Pod) bool {
+	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			for name := range containers[i].Resources.Requests {
+				if m.resources.GetDeviceClass(name) != nil {
+					return true
+				}
+			}
 		}
 	}
 	return false

@@ -4,6 +4,7 @@ package placement
 
 import (
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -25,6 +26,9 @@ type Result struct {
 	PodGroups []*schedulingv1beta1.PodGroup
 	// Notes say what else happened: which extenders were ignored.
 	Notes []string
+	// Claims are the claims on devices that were allocated, reserved or deallocated meanwhile, in their new form, and Unclaimed those that
+	// were deleted.
+	Claims, Unclaimed []*resourcev1.ResourceClaim
 }
 
 // Placement is one pod's node and how it was chosen.
@@ -137,7 +141,8 @@ type Volumes struct {
 	PersistentVolumeClaims []*v1.PersistentVolumeClaim
 }
 
-// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, and pod groups. A victim of
+// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, pod groups and
+// claims. A victim of
 // preemption is included if it was placed before.
 func (r *Result) Changed() []cluster.Object {
 	var changed []cluster.Object
@@ -156,5 +161,17 @@ func (r *Result) Changed() []cluster.Object {
 	for _, group := range r.PodGroups {
 		changed = append(changed, group)
 	}
+	for _, claim := range r.Claims {
+		changed = append(changed, claim)
+	}
 	return changed
+}
+
+// Deleted returns the objects that the scheduler deleted.
+func (r *Result) Deleted() []cluster.Object {
+	var deleted []cluster.Object
+	for _, claim := range r.Unclaimed {
+		deleted = append(deleted, claim)
+	}
+	return deleted
 }

@@ -3,20 +3,13 @@ package sched
 import (
 	"fmt"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/events"
-	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
-	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	schedulerprofile "k8s.io/kubernetes/pkg/scheduler/profile"
-	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
@@ -47,28 +40,15 @@ func (e *Engine) build(config *Config) (schedulerprofile.Map, error) {
 	registry := config.registry()
 	s.Extenders = e.extend(config)
 	if config.keeps() {
-		e.memo = memo.New(e.snapshot, e.informers)
+		e.memo = memo.New(e.snapshot, e.informers, e.devices.DeviceClassResolver())
 		e.memo.Aside = e.interested
 		registry = e.memo.Registry(registry)
 	}
-	// Devices have informers of their own, since the tracker that scheduler.New has started indexes the others.
-	devices := informers.NewSharedInformerFactory(e.client, 0)
-	claims := assumecache.NewAssumeCache(klog.FromContext(e.ctx), devices.Resource().V1().ResourceClaims().Informer(), "ResourceClaim", "", nil)
-	slices, err := resourceslicetracker.StartTracker(e.ctx, resourceslicetracker.Options{
-		EnableDeviceTaintRules:   utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaintRules),
-		EnableConsumableCapacity: utilfeature.DefaultFeatureGate.Enabled(features.DRAConsumableCapacity),
-		SliceInformer:            devices.Resource().V1().ResourceSlices(),
-		TaintInformer:            devices.Resource().V1().DeviceTaintRules(),
-		KubeClient:               e.client,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("starting the tracker of resource slices: %w", err)
-	}
-	built, err := schedulerprofile.NewMap(e.ctx, config.api.Profiles, registry, recorder,
+	built, err := schedulerprofile.NewMap(e.ctx, patient(config.api.Profiles), registry, recorder,
 		frameworkruntime.WithComponentConfigVersion(config.api.APIVersion),
 		frameworkruntime.WithClientSet(e.client),
 		frameworkruntime.WithInformerFactory(e.informers),
-		frameworkruntime.WithSharedDRAManager(dynamicresources.NewDRAManager(e.ctx, claims, slices, devices)),
+		frameworkruntime.WithSharedDRAManager(e.devices),
 		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(e.informers.Storage().V1().CSINodes().Lister())),
 		frameworkruntime.WithSnapshotSharedLister(e.snapshot),
 		frameworkruntime.WithMutableSnapshotLister(e.snapshot),

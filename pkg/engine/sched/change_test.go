@@ -34,7 +34,7 @@ func (w *world) next(state *cluster.State, step int) *cluster.State {
 	for range w.IntN(9) {
 		state = w.arrive(state, one(w, apps...))
 	}
-	return state
+	return w.changeDevices(state)
 }
 
 func (w *world) arrive(state *cluster.State, app *v1.Pod) *cluster.State {

@@ -24,6 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/devices"
 	"github.com/faultline/faultline/pkg/engine/memo"
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
@@ -56,6 +57,7 @@ type Engine struct {
 	informers informers.SharedInformerFactory
 	waiting   cache.Indexer // the pods without a node that the scheduler must find: those that were tried, and those with a nominated node
 	client    *fake.Clientset
+	devices   *devices.Manager
 	stop      context.CancelFunc
 	ctx       context.Context
 	ties      Ties
@@ -80,7 +82,8 @@ type Engine struct {
 
 	// Of the current attempt.
 	victims  []placement.Preemption
-	under    Tie // the current tie, without its nodes
+	written  []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
+	under    Tie                    // the current tie, without its nodes
 	attempts map[types.UID]attempt
 	moved    bool // whether a pod that was rejected moved on where the next search begins
 	last     rejected
@@ -128,6 +131,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		profiles:  map[string]*profile{},
 		client:    client,
 		informers: informers.NewSharedInformerFactory(client, 0),
+		devices:   devices.NewManager(),
 		ctx:       ctx,
 		stop:      stop,
 		ties:      ties,
@@ -144,6 +148,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()
 	sortVolumes(e.informers)
 	captureWrites(e)
+	captureClaims(e)
 	profiles, err := e.build(config)
 	if err != nil {
 		stop()
@@ -176,7 +181,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}
-	e.victims, e.moved, e.notes = nil, false, nil
+	e.victims, e.written, e.moved, e.notes = nil, nil, false, nil
 	clear(e.attempts)
 	if pending, holds := e.again(pods); holds {
 		return &placement.Result{Pending: pending}, ctx.Err()
@@ -224,6 +229,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		}
 	}
 	result.Preempted, result.PodGroups, result.Notes = e.victims, e.changedPodGroups(), e.notes
+	e.takeClaims(result)
 	e.last = e.rejected(pods, result.Pending)
 	return result, nil
 }
@@ -255,13 +261,16 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 			return placed, err
 		}
 		e.moved = e.moved || e.startNode() != start
-		victims := len(e.victims)
+		victims, written, changes := len(e.victims), len(e.written), e.changes
 		pending, err := e.preempt(profile, next, fit)
 		if err != nil {
 			return false, err
 		}
 		if len(e.victims) == victims {
 			e.refuse(next, pending)
+			if len(e.written) > written {
+				next.changes = changes // the claim that was taken back for this pod lets it try again
+			}
 			return false, nil
 		}
 		e.change()
@@ -324,7 +333,7 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	return true, nil, nil
 }
 
-// bind reserves the pod's node, and binds the pod and its volumes. It returns why Reserve refused, if it did.
+// bind reserves the pod's node, and binds the pod, its claims and its volumes. It returns why the node was refused after all, if it was.
 func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, placed placement.Placement, result *placement.Result) (refused string, err error) {
 	bound := placed.Pod
 	if err := e.addPod(bound); err != nil {
@@ -338,6 +347,15 @@ func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, place
 		if !status.IsRejected() {
 			return "", status.AsError()
 		}
+		return status.Message(), nil
+	}
+	changes := e.changes
+	if status := e.bindClaims(profile, state, bound); !status.IsSuccess() {
+		profile.RunReservePluginsUnreserve(e.ctx, state, bound, placed.Node)
+		if err := e.removePod(bound); err != nil {
+			return "", err
+		}
+		e.changes = changes // what is left written helps no other pod
 		return status.Message(), nil
 	}
 	if err := e.bindVolumes(profile, bound, &result.Volumes); err != nil {

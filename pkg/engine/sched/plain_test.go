@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -30,6 +32,7 @@ func TestPlain(t *testing.T) {
 			"refused by " + names.InterPodAffinity, "refused by " + names.PodTopologySpread, "refused by " + names.NodeAffinity,
 			"refused by " + names.NodeResourcesFit, "refused by " + names.NodePorts, "refused by " + names.NodeUnschedulable,
 			"refused by " + names.TaintToleration, "refused by " + names.VolumeBinding, "refused by " + names.VolumeRestrictions,
+			"refused by " + names.DynamicResources, "claims", "extended resources",
 		} {
 			if seen[what] == 0 {
 				t.Errorf("the worlds show nothing of %q: %v", what, seen)
@@ -124,7 +127,7 @@ func offer(t *testing.T, w *world, step int, engine *Engine, state *cluster.Stat
 
 // after returns the state after the scheduler's decisions.
 func after(state *cluster.State, result *placement.Result) *cluster.State {
-	state = state.With(result.Changed()...)
+	state = state.With(result.Changed()...).Without(result.Deleted()...)
 	for _, p := range result.Preempted {
 		if p.Ending != nil {
 			state = state.With(p.Ending)
@@ -198,5 +201,11 @@ func (s occurrences) count(result *placement.Result) {
 		cycle(p.Cycle)
 	}
 	s["preempted"] += len(result.Preempted)
+	for _, claim := range result.Claims {
+		s["claims"]++
+		if metav1.HasAnnotation(claim.ObjectMeta, resourcev1.ExtendedResourceClaimAnnotation) {
+			s["extended resources"]++
+		}
+	}
 	s["volumes"] += len(result.Volumes.PersistentVolumes)
 }

@@ -42,6 +42,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		state := &dryRuns{CycleState: why.state}
 		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state, own: e.own}
 		victims := len(e.victims)
+		e.settleUnavailable(why.state, next.Pod)
 		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
 		if e.unanswered != nil {
 			return placement.Pending{}, e.unanswered

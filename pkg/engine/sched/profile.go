@@ -12,6 +12,7 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -23,6 +24,7 @@ type profile struct {
 	framework.Framework
 	engine *Engine
 	binder *binder
+	claims *dynamicresources.DynamicResources
 	// plugins are the framework's, weight the weights of the score plugins, and args the arguments of some plugins.
 	plugins *schedulerapi.Plugins
 	weight  map[string]int64
@@ -56,7 +58,7 @@ func newProfile(real framework.Framework, engine *Engine, config schedulerapi.Ku
 	return p
 }
 
-// attach intercepts the two plugins that would act on a cluster through the API server.
+// attach finds the plugins that would act on a cluster through the API server, and intercepts two of them.
 func (p *profile) attach() {
 	for _, plugin := range p.PreEnqueuePlugins() {
 		if preemption, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
@@ -64,9 +66,12 @@ func (p *profile) attach() {
 		}
 	}
 	for _, plugin := range p.EnqueueExtensions() {
-		if volumes, ok := plugin.(*volumebinding.VolumeBinding); ok {
-			p.binder = &binder{SchedulerVolumeBinder: volumes.Binder}
-			volumes.Binder = p.binder
+		switch real := plugin.(type) {
+		case *volumebinding.VolumeBinding:
+			p.binder = &binder{SchedulerVolumeBinder: real.Binder}
+			real.Binder = p.binder
+		case *dynamicresources.DynamicResources:
+			p.claims = real
 		}
 	}
 }

@@ -42,8 +42,8 @@ func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
 	p.recorder = &recorder{depth: *depth, cycle: cycle, refusals: map[placement.Verdict]*placement.Refusal{}, nominated: pod.Status.NominatedNodeName}
 }
 
-// before returns the cluster at this point: with the pods placed and volumes bound since Place was called, and with the victims Terminating
-// or gone.
+// before returns the cluster at this point: with the pods placed and volumes and claims bound since Place was called, and with the victims
+// Terminating or gone.
 func (e *Engine) before(result *placement.Result) *cluster.State {
 	var ending, gone []cluster.Object
 	for _, victim := range e.victims {
@@ -53,7 +53,9 @@ func (e *Engine) before(result *placement.Result) *cluster.State {
 			gone = append(gone, victim.Victim)
 		}
 	}
-	return e.state.With(result.Changed()...).With(ending...).Without(gone...)
+	now := *result
+	e.takeClaims(&now)
+	return e.state.With(now.Changed()...).With(ending...).Without(gone...).Without(now.Deleted()...)
 }
 
 // preFilter keeps the verdicts of the PreFilter plugins. The framework reports which of them it skips, and the first rejection.

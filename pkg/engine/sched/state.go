@@ -56,6 +56,9 @@ func (e *Engine) sync(next *cluster.State) error {
 		!cluster.Same(before.StorageClasses, next.StorageClasses) || !cluster.Same(before.CSINodes, next.CSINodes) {
 		e.changes++
 	}
+	if e.devices.Sync(next) {
+		e.changes++
+	}
 	bindings := e.changed // the engine itself has bound volumes since
 	e.changed = false
 	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()

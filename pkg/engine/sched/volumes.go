@@ -122,7 +122,7 @@ func captureWrites(e *Engine) {
 		if err != nil {
 			return true, nil, err
 		}
-		if nominee := e.nominees[pod.UID]; nominee != nil {
+		if nominee := e.nominees[pod.UID]; nominee != nil && extendedResources(patch) == nil {
 			e.nominate(nominee, "")
 		}
 		return true, pod, nil

@@ -59,7 +59,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 	if w.chance(3) {
 		state = state.With(w.service())
 	}
-	w.first = state
+	w.first = w.withDevices(state)
 	return w
 }
 

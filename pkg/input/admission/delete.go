@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,17 +14,27 @@ import (
 // Delete removes the objects, matched by kind, namespace and name, and with them what they own, what is in the namespaces
 // among them, and the pods on the nodes among them. Pods on other nodes end in their time; see Terminate. What has another owner left
 // stays. The claims of a StatefulSet stay unless its persistentVolumeClaimRetentionPolicy has made it their owner. Unknown objects
-// are no error.
+// are no error. Claims on devices stay while pods have reserved them.
 func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
 	var pods []*v1.Pod
+	var ending []cluster.Object
 	gone := slices.DeleteFunc(withDependents(s, objs), func(obj cluster.Object) bool {
-		pod, ok := obj.(*v1.Pod)
-		if ok {
-			pods = append(pods, pod)
+		switch o := obj.(type) {
+		case *v1.Pod:
+			pods = append(pods, o)
+			return true
+		case *resourcev1.ResourceClaim:
+			if len(o.Status.ReservedFor) == 0 {
+				return false
+			}
+			claim := *o // its finalizer protects it while pods use it
+			claim.DeletionTimestamp = &s.Now
+			ending = append(ending, &claim)
+			return true
 		}
-		return ok
+		return false
 	})
-	return Terminate(s.Without(gone...), "", pods...)
+	return Terminate(s.With(ending...).Without(gone...), "", pods...)
 }
 
 // DeleteAndWait is Delete, and then all pods among them have ended, also those on nodes that do not answer.
@@ -66,8 +77,15 @@ func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone, present map[typ
 	if doomed[cluster.RefTo(obj)] || obj.GetNamespace() != "" && doomed[cluster.Ref{Kind: "Namespace", Name: obj.GetNamespace()}] {
 		return true
 	}
-	if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" && doomed[cluster.Ref{Kind: "Node", Name: pod.Spec.NodeName}] {
-		return true
+	switch o := obj.(type) {
+	case *v1.Pod:
+		if o.Spec.NodeName != "" && doomed[cluster.Ref{Kind: "Node", Name: o.Spec.NodeName}] {
+			return true
+		}
+	case *resourcev1.ResourceSlice: // the node owns it, though one that is written by hand may not say so
+		if o.Spec.NodeName != nil && doomed[cluster.Ref{Kind: "Node", Name: *o.Spec.NodeName}] {
+			return true
+		}
 	}
 	return orphaned(obj.GetOwnerReferences(), gone, present)
 }

@@ -30,6 +30,8 @@ type Explanation struct {
 	Message string `json:"message,omitempty"`
 	// Runs is the node with which the pod came, as those of a dump do; the rest is then what the scheduler would do with it now.
 	Runs string `json:"runs,omitempty"`
+	// Claims are what the pod claims of devices, as it is after the step.
+	Claims []report.Claim `json:"claims,omitempty"`
 	// Decision is how the node was chosen.
 	Decision *report.Decision `json:"decision,omitempty"`
 	// Cycle is what every plugin said of the nodes; missing where the pod was held back before it came to that.

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/ask/explain"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -19,9 +21,26 @@ import (
 func New(result *simulation.Result, pods []explain.Pod, more int, asked []string, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), More: more}
 	for i := range pods {
-		r.Pods = append(r.Pods, newExplanation(&pods[i], asked))
+		e := newExplanation(&pods[i], asked)
+		e.Claims = claimsOf(result, e.Step, types.NamespacedName{Namespace: e.Namespace, Name: e.Name})
+		r.Pods = append(r.Pods, e)
 	}
 	return r
+}
+
+// claimsOf returns what the pod claims after the step in which it was looked at.
+func claimsOf(result *simulation.Result, step string, name types.NamespacedName) []report.Claim {
+	for i := range result.Steps {
+		if result.Steps[i].Name != step {
+			continue
+		}
+		for _, pod := range result.Steps[i].State.Pods {
+			if cluster.NameOf(pod) == name {
+				return report.ClaimsIn(result.Steps[i].State).Of(pod)
+			}
+		}
+	}
+	return nil
 }
 
 func newExplanation(pod *explain.Pod, asked []string) Explanation {

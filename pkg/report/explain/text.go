@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -49,6 +50,9 @@ func (t *writer) explanation(e *Explanation) {
 	if e.Group != nil {
 		t.Linef(text.Plain, "  %s", e.Group.text())
 	}
+	for _, claim := range e.Claims {
+		t.Linef(text.Plain, "  Claim %s", claimText(&claim))
+	}
 	if e.Cycle != nil {
 		t.Cycle(e.Cycle)
 	}
@@ -64,6 +68,21 @@ func (t *writer) explanation(e *Explanation) {
 	for _, note := range e.Notes {
 		t.Linef(text.Plain, "  Note: %s", note)
 	}
+}
+
+// claimText is "gpu, ResourceClaim web-gpu-x7k2p: gpu.example.com/node-1/gpu-0".
+func claimText(c *report.Claim) string {
+	name := "for extended resources"
+	if c.Name != "" {
+		name = c.Name
+	}
+	switch {
+	case c.Claim == "":
+		return name + ": not made yet"
+	case len(c.Devices) == 0:
+		return name + ", ResourceClaim " + c.Claim + ": no devices"
+	}
+	return name + ", ResourceClaim " + c.Claim + ": " + strings.Join(c.Devices, ", ")
 }
 
 // flips lists the flip points that there are, and counts what else was tried.

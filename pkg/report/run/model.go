@@ -201,6 +201,8 @@ type Pod struct {
 	Reasons []report.Reason `json:"reasons,omitempty"`
 	// Decision is how the node was chosen, for a pod that was placed in this step.
 	Decision *report.Decision `json:"decision,omitempty"`
+	// Claims are what the pod claims of devices.
+	Claims []report.Claim `json:"claims,omitempty"`
 	// Cycle is what every plugin said of the nodes, for a pod that the scheduler looked at in this step, where that was asked for.
 	Cycle *report.Cycle `json:"cycle,omitempty"`
 }

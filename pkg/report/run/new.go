@@ -105,6 +105,7 @@ type view struct {
 	nodes   map[string]*v1.Node
 	domains map[string][]topology.Domain // by topology key, for all workloads
 	owner   func(*v1.Pod) cluster.Ref
+	claims  report.Claims
 	placed  map[types.UID]*placement.Placement
 	pending map[types.UID]*placement.Pending
 }
@@ -113,6 +114,7 @@ func newView(step *simulation.Step, levelKeys []string) *view {
 	v := &view{
 		step:    step,
 		nodes:   step.State.NodesByName(),
+		claims:  report.ClaimsIn(step.State),
 		domains: map[string][]topology.Domain{},
 		owner:   step.State.Owners(),
 		placed:  make(map[types.UID]*placement.Placement, len(step.Placed)),
@@ -179,6 +181,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 		Status:    string(v1.PodPending),
 		Ready:     fmt.Sprintf("0/%d", len(pod.Spec.Containers)),
 		Node:      pod.Spec.NodeName,
+		Claims:    v.claims.Of(pod),
 	}
 	if o := v.owner(pod); o.Kind != "Pod" {
 		p.Workload = o.String()

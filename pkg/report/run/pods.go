@@ -55,6 +55,10 @@ func (t *writer) pods(s *stepText) {
 	if s.namespaced {
 		titles = append([]string{"NAMESPACE"}, titles...)
 	}
+	claims := slices.ContainsFunc(s.Pods, func(pod Pod) bool { return len(pod.Claims) > 0 })
+	if claims {
+		titles = append(titles, "DEVICES")
+	}
 	if t.wide {
 		titles = append(titles, "NOMINATED NODE", "TIES", "MARGIN", "DECIDED BY")
 	}
@@ -68,6 +72,9 @@ func (t *writer) pods(s *stepText) {
 			text.Plain.Cell(text.OrNone(pod.Node)))
 		for _, key := range s.columns {
 			cells = append(cells, text.Plain.Cell(text.OrNone(pod.Topology[key])))
+		}
+		if claims {
+			cells = append(cells, text.Plain.Cell(text.OrNone(report.DevicesOn(pod.Node, pod.Claims))))
 		}
 		if t.wide {
 			cells = append(cells, text.Plain.Cell(text.OrNone(pod.Nominated)))

@@ -15,6 +15,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -188,7 +189,8 @@ type reader struct {
 	single     []string // pod groups whose pods are placed one by one
 	notes      []string // of what operators make
 	levelKeys  []string
-	config     *manifest.Raw // a scheduler configuration found among the objects, as snapshots hold one
+	classes    []*resourcev1.DeviceClass // of synthetic devices
+	config     *manifest.Raw             // a scheduler configuration found among the objects, as snapshots hold one
 }
 
 func newLoader(file string, opts Options) *reader {
@@ -292,7 +294,7 @@ func (l *reader) dump(s *scenario.Scenario) {
 	if l.opts.Strict || l.incomplete {
 		return
 	}
-	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s))
+	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s), noteDevices(s))
 	if s.Config != nil {
 		s.Notes = append(s.Notes, leftToOthers(s)...)
 	}

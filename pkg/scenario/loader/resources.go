@@ -68,7 +68,7 @@ func (l *reader) assemble(s *scenario.Scenario, read *readings) {
 	ofCluster := slices.Clone(e.known)
 	e.learn(read.workloads)
 	l.reading = ""
-	s.Cluster = e.expand(read.cluster)
+	s.Cluster = l.withClasses(e.expand(read.cluster))
 	l.reading = scenario.WorkloadsStep
 	s.Workloads = e.expand(read.workloads)
 	for i := range read.steps {

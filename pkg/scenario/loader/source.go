@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -200,6 +201,31 @@ func (l *reader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Obje
 	objects := make([]cluster.Object, len(nodes))
 	for i, node := range nodes {
 		objects[i] = node
+	}
+	classes, slices, err := topology.BuildDevices(*spec)
+	if err != nil {
+		l.problems.Add(path, "%s", err)
+	}
+	for _, slice := range slices {
+		objects = append(objects, slice)
+	}
+	l.classes = append(l.classes, classes...)
+	return objects
+}
+
+// withClasses adds the classes of synthetic devices, but for those that are given.
+func (l *reader) withClasses(objects []cluster.Object) []cluster.Object {
+	given := map[string]bool{}
+	for _, obj := range objects {
+		if class, ok := obj.(*resourcev1.DeviceClass); ok {
+			given[class.Name] = true
+		}
+	}
+	for _, class := range l.classes {
+		if !given[class.Name] {
+			given[class.Name] = true
+			objects = append(objects, class)
+		}
 	}
 	return objects
 }

@@ -1,0 +1,256 @@
+package controller
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// claimed is what claims saw when it last had nothing to do.
+type claimed struct {
+	pods      []*v1.Pod
+	claims    []*resourcev1.ResourceClaim
+	templates []*resourcev1.ResourceClaimTemplate
+}
+
+// claims makes the claims on devices that pods ask for by a template, and releases those that no pod uses any more, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/resourceclaim/controller.go and the garbage collector do. That
+// controller needs a cluster to watch; its names here are those of its functions.
+func (p *pass) claims() error {
+	seen := claimed{p.Pods, p.ResourceClaims, p.ResourceClaimTemplates}
+	if len(seen.claims) == 0 && len(seen.templates) == 0 || cluster.Same(p.claimed.pods, seen.pods) &&
+		cluster.Same(p.claimed.claims, seen.claims) && cluster.Same(p.claimed.templates, seen.templates) {
+		return nil
+	}
+	before := p.actions()
+	c := &claimSync{pass: p, claims: map[types.NamespacedName]*resourcev1.ResourceClaim{}, ofPods: map[types.UID][]*resourcev1.ResourceClaim{},
+		pods: map[types.UID]*v1.Pod{}, templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
+	for _, claim := range p.ResourceClaims {
+		c.know(claim)
+	}
+	for _, template := range p.ResourceClaimTemplates {
+		c.templates[types.NamespacedName{Namespace: template.Namespace, Name: template.Name}] = template
+	}
+	for _, pod := range p.Pods {
+		c.pods[pod.UID] = pod
+		if len(pod.Spec.ResourceClaims) > 0 && pod.DeletionTimestamp == nil && !cluster.Terminal(pod) {
+			c.syncPod(pod)
+		}
+	}
+	for _, claim := range p.ResourceClaims {
+		c.syncClaim(c.claims[nameOf(claim)])
+	}
+	if p.actions() == before {
+		p.Controllers.claimed = seen
+	}
+	return nil
+}
+
+// claimSync is one sync of all claims.
+type claimSync struct {
+	*pass
+	claims    map[types.NamespacedName]*resourcev1.ResourceClaim
+	ofPods    map[types.UID][]*resourcev1.ResourceClaim // by the pod that owns them
+	pods      map[types.UID]*v1.Pod
+	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
+}
+
+func nameOf(claim *resourcev1.ResourceClaim) types.NamespacedName {
+	return types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
+}
+
+func (c *claimSync) know(claim *resourcev1.ResourceClaim) {
+	c.claims[nameOf(claim)] = claim
+	if owner := owningPod(claim); owner != "" {
+		c.ofPods[owner] = append(c.ofPods[owner], claim)
+	}
+}
+
+// owningPod returns the UID of the pod for which the claim was made, or "".
+func owningPod(claim *resourcev1.ResourceClaim) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(claim); owner != nil && owner.Kind == "Pod" && owner.APIVersion == "v1" {
+		return owner.UID
+	}
+	return ""
+}
+
+// syncPod makes the claims that the pod lacks, and reserves those that are allocated for a pod which has its node already.
+func (c *claimSync) syncPod(pod *v1.Pod) {
+	made := map[string]string{}
+	for i := range pod.Spec.ResourceClaims {
+		name, complete := c.handleClaim(pod, &pod.Spec.ResourceClaims[i])
+		if !complete {
+			return // upstream records the names only when it has all
+		}
+		if name != "" {
+			made[pod.Spec.ResourceClaims[i].Name] = name
+		}
+	}
+	if len(made) > 0 {
+		pod = withClaimNames(pod, made)
+		c.put(pod)
+		c.pods[pod.UID] = pod
+	}
+	if pod.Spec.NodeName == "" {
+		return // the scheduler reserves
+	}
+	for i := range pod.Spec.ResourceClaims {
+		claim := c.claimFor(pod, &pod.Spec.ResourceClaims[i])
+		if claim == nil || claim.Status.Allocation == nil || resourceclaim.IsReservedForPod(pod, claim, false) {
+			continue
+		}
+		claim = claim.DeepCopy()
+		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID})
+		c.put(claim)
+		c.claims[nameOf(claim)] = claim
+	}
+}
+
+// claimFor returns the claim that the pod names, if it is there and the pod's.
+func (c *claimSync) claimFor(pod *v1.Pod, of *v1.PodResourceClaim) *resourcev1.ResourceClaim {
+	name, mustCheckOwner, err := resourceclaim.Name(pod, of)
+	if err != nil || name == nil {
+		return nil
+	}
+	claim := c.claims[types.NamespacedName{Namespace: pod.Namespace, Name: *name}]
+	if claim == nil || mustCheckOwner && resourceclaim.IsForPod(pod, claim, false) != nil {
+		return nil
+	}
+	return claim
+}
+
+// handleClaim makes the claim that the pod wants by a template, unless it is there. It returns the claim's name if the pod does not have it
+// yet, and false if there is no such template.
+func (c *claimSync) handleClaim(pod *v1.Pod, of *v1.PodResourceClaim) (name string, complete bool) {
+	known, _, err := resourceclaim.Name(pod, of)
+	switch {
+	case of.ResourceClaimTemplateName == nil, err != nil && !errors.Is(err, resourceclaim.ErrClaimNotFound), err == nil && known == nil:
+		return "", true // nothing to make
+	case err == nil && c.claimFor(pod, of) != nil:
+		return "", true
+	}
+	for _, claim := range c.ofPods[pod.UID] {
+		if claim.Annotations[resourcev1.PodResourceClaimAnnotation] == of.Name {
+			return claim.Name, true
+		}
+	}
+	template := c.templates[types.NamespacedName{Namespace: pod.Namespace, Name: *of.ResourceClaimTemplateName}]
+	if template == nil {
+		return "", false
+	}
+	claim := c.fromTemplate(pod, of, template)
+	c.put(claim)
+	c.know(claim)
+	return claim.Name, true
+}
+
+func (c *claimSync) fromTemplate(pod *v1.Pod, of *v1.PodResourceClaim, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
+	const longest = 57
+	base := pod.Name + "-" + of.Name + "-"
+	if len(base) > longest { // both names lose in proportion
+		base = pod.Name[:len(pod.Name)*longest/len(base)] + "-" + of.Name[:len(of.Name)*longest/len(base)]
+	}
+	annotations := maps.Clone(template.Spec.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[resourcev1.PodResourceClaimAnnotation] = of.Name
+	claim := &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName:      base,
+			Namespace:         pod.Namespace,
+			Labels:            template.Spec.Labels,
+			Annotations:       annotations,
+			CreationTimestamp: c.Now,
+			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(pod, v1.SchemeGroupVersion.WithKind("Pod"))},
+		},
+		Spec: template.Spec.Spec,
+	}
+	claim.OwnerReferences[0].BlockOwnerDeletion = nil
+	for claim.Name == "" || c.claims[nameOf(claim)] != nil {
+		claim.Name = admission.GenerateName(base, c.created)
+		claim.UID = c.uid("ResourceClaim", claim.Namespace, claim.Name)
+	}
+	return claim
+}
+
+// withClaimNames returns the pod with the names of the claims that were made for it, sorted as upstream applies them.
+func withClaimNames(pod *v1.Pod, made map[string]string) *v1.Pod {
+	named := *pod
+	named.Status.ResourceClaimStatuses = slices.DeleteFunc(slices.Clone(pod.Status.ResourceClaimStatuses), func(s v1.PodResourceClaimStatus) bool {
+		return made[s.Name] != ""
+	})
+	for claim, name := range made {
+		named.Status.ResourceClaimStatuses = append(named.Status.ResourceClaimStatuses, v1.PodResourceClaimStatus{Name: claim, ResourceClaimName: &name})
+	}
+	slices.SortFunc(named.Status.ResourceClaimStatuses, func(a, b v1.PodResourceClaimStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return &named
+}
+
+// syncClaim takes back what pods have reserved that are gone or done. A claim that nobody uses any more loses its devices; one that was made
+// for a pod, or that is being deleted, goes.
+func (c *claimSync) syncClaim(claim *resourcev1.ResourceClaim) {
+	reserved := slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), func(by resourcev1.ResourceClaimConsumerReference) bool {
+		return by.APIGroup == "" && by.Resource == "pods" && !c.needed(by.UID)
+	})
+	if len(reserved) == 0 && (claim.DeletionTimestamp != nil || owningPod(claim) != "" && !c.needed(owningPod(claim))) {
+		c.remove(claim)
+		return
+	}
+	if len(reserved) == len(claim.Status.ReservedFor) {
+		return
+	}
+	c.put(release(claim, reserved))
+}
+
+// release returns the claim once it is reserved for these alone. If they are none it loses its devices.
+func release(claim *resourcev1.ResourceClaim, reserved []resourcev1.ResourceClaimConsumerReference) *resourcev1.ResourceClaim {
+	released := *claim
+	released.Status.ReservedFor = reserved
+	if i := slices.Index(released.Finalizers, resourcev1.Finalizer); i >= 0 && len(reserved) == 0 {
+		released.Status.Allocation, released.Status.Devices = nil, nil
+		released.Finalizers = slices.Delete(slices.Clone(released.Finalizers), i, i+1)
+	}
+	return &released
+}
+
+// ClaimsInUse returns the claims of a state as they would be if the pods on its nodes were all that ever used them.
+func ClaimsInUse(s *cluster.State) []*resourcev1.ResourceClaim {
+	if len(s.ResourceClaims) == 0 {
+		return nil
+	}
+	bound := map[types.UID]bool{}
+	for _, pod := range s.Pods {
+		bound[pod.UID] = pod.Spec.NodeName != ""
+	}
+	var claims []*resourcev1.ResourceClaim
+	for _, claim := range s.ResourceClaims {
+		if claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" && !bound[owningPod(claim)] {
+			continue // the scheduler makes it with the placement
+		}
+		reserved := slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), func(by resourcev1.ResourceClaimConsumerReference) bool {
+			return by.APIGroup == "" && by.Resource == "pods" && !bound[by.UID]
+		})
+		if len(reserved) < len(claim.Status.ReservedFor) {
+			claim = release(claim, reserved)
+		}
+		claims = append(claims, claim)
+	}
+	return claims
+}
+
+// needed reports whether the pod is there and may still run.
+func (c *claimSync) needed(uid types.UID) bool {
+	pod := c.pods[uid]
+	return pod != nil && !cluster.Terminal(pod) && (pod.DeletionTimestamp == nil || pod.Spec.NodeName != "")
+}

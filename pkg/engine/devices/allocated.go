@@ -1,0 +1,73 @@
+package devices
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/utils/ptr"
+)
+
+// allocated are the devices of allocated claims, whole ones and shares of them, as foreachAllocatedDevice lists them in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go. A device that
+// is pending for a claim while the claim is written counts twice until it is no longer pending.
+type allocated struct {
+	state  structured.AllocatedState
+	claims map[structured.DeviceID]int
+	shares map[structured.SharedDeviceID]int
+	whole  bool // without consumable capacity, a share is the whole device
+}
+
+func newAllocated() allocated {
+	return allocated{
+		state: structured.AllocatedState{
+			AllocatedDevices:         sets.New[structured.DeviceID](),
+			AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+			AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
+		},
+		claims: map[structured.DeviceID]int{},
+		shares: map[structured.SharedDeviceID]int{},
+		whole:  !utilfeature.DefaultFeatureGate.Enabled(features.DRAConsumableCapacity),
+	}
+}
+
+func (a *allocated) add(claim *resourcev1.ResourceClaim) { a.count(claim, 1) }
+
+func (a *allocated) remove(claim *resourcev1.ResourceClaim) { a.count(claim, -1) }
+
+func (a *allocated) count(claim *resourcev1.ResourceClaim, by int) {
+	if claim.Status.Allocation == nil {
+		return
+	}
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		if ptr.Deref(result.AdminAccess, false) {
+			continue // takes nothing from others
+		}
+		device := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
+		if result.ShareID == nil || a.whole {
+			count(a.claims, a.state.AllocatedDevices, device, by)
+			continue
+		}
+		count(a.shares, a.state.AllocatedSharedDeviceIDs, structured.MakeSharedDeviceID(device, result.ShareID), by)
+		if result.ConsumedCapacity == nil {
+			continue
+		}
+		consumed := structured.NewDeviceConsumedCapacity(device, result.ConsumedCapacity)
+		if by > 0 {
+			a.state.AggregatedCapacity.Insert(consumed)
+		} else {
+			a.state.AggregatedCapacity.Remove(consumed)
+		}
+	}
+}
+
+func count[T comparable](counts map[T]int, present sets.Set[T], id T, by int) {
+	counts[id] += by
+	if counts[id] > 0 {
+		present.Insert(id)
+		return
+	}
+	delete(counts, id)
+	present.Delete(id)
+}

@@ -1,0 +1,197 @@
+package devices
+
+import (
+	"fmt"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+)
+
+// claims are the claims of a cluster, and those to which the scheduler has just allocated devices: what claimTracker is in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go. What it has
+// written is there at once, so that nothing is assumed.
+type claims struct {
+	byName    map[key]*claim
+	all       []*claim
+	pending   map[types.UID]*pending
+	allocated allocated
+}
+
+type key struct{ namespace, name string }
+
+// claim is a claim as it was given, and as the plugins see it.
+type claim struct {
+	given, seen *resourcev1.ResourceClaim
+	position    int // in the list of all
+}
+
+// pending is an allocation that is not written yet, and the number of pods of a group that share it.
+type pending struct {
+	claim   *resourcev1.ResourceClaim
+	sharers int
+}
+
+func newClaims() *claims {
+	return &claims{byName: map[key]*claim{}, pending: map[types.UID]*pending{}, allocated: newAllocated()}
+}
+
+// sync makes these the known claims, and reports whether others were known before. What the scheduler has left pending is of a cycle that
+// did not end.
+func (c *claims) sync(next []*resourcev1.ResourceClaim) (changed bool) {
+	for uid := range c.pending {
+		c.MaybeRemoveClaimPendingAllocation(uid, true)
+	}
+	same := 0
+	for _, given := range next {
+		known := c.byName[key{given.Namespace, given.Name}]
+		if known != nil && known.given == given {
+			same++
+		}
+	}
+	if same == len(next) && same == len(c.all) {
+		return false
+	}
+	present := make(map[key]bool, len(next))
+	for _, given := range next {
+		name := key{given.Namespace, given.Name}
+		present[name] = true
+		if known := c.byName[name]; known == nil || known.given != given {
+			c.put(given)
+		}
+	}
+	for i := len(c.all) - 1; i >= 0; i-- {
+		if name := (key{c.all[i].given.Namespace, c.all[i].given.Name}); !present[name] {
+			c.delete(name)
+		}
+	}
+	return true
+}
+
+func (c *claims) put(given *resourcev1.ResourceClaim) {
+	name := key{given.Namespace, given.Name}
+	known := c.byName[name]
+	if known == nil {
+		known = &claim{position: len(c.all)}
+		c.byName[name] = known
+		c.all = append(c.all, known)
+	} else {
+		c.allocated.remove(known.given)
+	}
+	known.given, known.seen = given, ready(given)
+	c.allocated.add(given)
+}
+
+// ready returns the claim once the drivers of its devices have met the conditions on which binding waits, which they do at once unless one
+// says that it has failed. Otherwise upstream would wait for them, and give up by the time of day.
+func ready(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	if claim.Status.Allocation == nil {
+		return claim
+	}
+	made := claim
+	for _, result := range claim.Status.Allocation.Devices.Results {
+		if len(result.BindingConditions) == 0 {
+			continue
+		}
+		if made == claim {
+			made = claim.DeepCopy()
+		}
+		device := deviceStatus(made, &result)
+		for _, condition := range result.BindingConditions {
+			meta.SetStatusCondition(&device.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionTrue})
+		}
+	}
+	return made
+}
+
+// deviceStatus returns the claim's status of a device, which is added if there is none.
+func deviceStatus(claim *resourcev1.ResourceClaim, of *resourcev1.DeviceRequestAllocationResult) *resourcev1.AllocatedDeviceStatus {
+	devices := &claim.Status.Devices
+	for i := range *devices {
+		if device := &(*devices)[i]; device.Driver == of.Driver && device.Pool == of.Pool && device.Device == of.Device {
+			return device
+		}
+	}
+	*devices = append(*devices, resourcev1.AllocatedDeviceStatus{Driver: of.Driver, Pool: of.Pool, Device: of.Device})
+	return &(*devices)[len(*devices)-1]
+}
+
+func (c *claims) delete(name key) {
+	known := c.byName[name]
+	if known == nil {
+		return
+	}
+	c.allocated.remove(known.given)
+	delete(c.byName, name)
+	last := c.all[len(c.all)-1]
+	c.all[known.position], last.position = last, known.position
+	c.all = c.all[:len(c.all)-1]
+}
+
+func (c *claims) List() ([]*resourcev1.ResourceClaim, error) {
+	all := make([]*resourcev1.ResourceClaim, len(c.all))
+	for i, known := range c.all {
+		all[i] = known.seen
+	}
+	return all, nil
+}
+
+func (c *claims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
+	known := c.byName[key{namespace, name}]
+	if known == nil {
+		// NotFoundError of https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/util/assumecache/assume_cache.go
+		return nil, fmt.Errorf("could not find ResourceClaim %q", namespace+"/"+name)
+	}
+	return known.seen, nil
+}
+
+// ListAllAllocatedDevices returns what GatherAllocatedState returns of whole devices.
+func (c *claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
+	return c.allocated.state.AllocatedDevices, nil
+}
+
+// GatherAllocatedState returns what is allocated. The allocators only read it, and none is asked again once a claim has changed, so that
+// they need no copy.
+func (c *claims) GatherAllocatedState() (*structured.AllocatedState, error) {
+	return &c.allocated.state, nil
+}
+
+func (c *claims) SignalClaimPendingAllocation(uid types.UID, allocated *resourcev1.ResourceClaim) error {
+	if known := c.pending[uid]; known != nil {
+		known.sharers++
+		return nil
+	}
+	c.pending[uid] = &pending{claim: allocated, sharers: 1}
+	c.allocated.add(allocated)
+	return nil
+}
+
+func (c *claims) GetPendingAllocation(uid types.UID) *resourcev1.AllocationResult {
+	if known := c.pending[uid]; known != nil {
+		return known.claim.Status.Allocation
+	}
+	return nil
+}
+
+func (c *claims) MaybeRemoveClaimPendingAllocation(uid types.UID, force bool) (deleted bool) {
+	known := c.pending[uid]
+	if known == nil {
+		return false
+	}
+	if !force && known.sharers > 1 {
+		known.sharers--
+		return false
+	}
+	delete(c.pending, uid)
+	c.allocated.remove(known.claim)
+	return true
+}
+
+// AssumeClaimAfterAPICall has nothing to do: Manager.Write knows the claim already.
+func (c *claims) AssumeClaimAfterAPICall(*resourcev1.ResourceClaim) error { return nil }
+
+// AssumedClaimRestore has nothing to undo.
+func (c *claims) AssumedClaimRestore(string, string) {}

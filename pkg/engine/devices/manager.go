@@ -1,0 +1,130 @@
+// Package devices holds what the scheduler knows of devices: the slices in which drivers publish them, the classes, and the claims with
+// what is allocated to them. It answers for one cluster.State after another, where kube-scheduler follows the API server.
+package devices
+
+import (
+	"github.com/go-logr/logr"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Manager is the scheduler's view of devices and claims. It is not safe for concurrent use.
+type Manager struct {
+	claims    *claims
+	slices    []*resourcev1.ResourceSlice // as they are, and with the taints of the rules
+	tainted   []*resourcev1.ResourceSlice
+	rules     []*resourcev1.DeviceTaintRule
+	classes   []*resourcev1.DeviceClass
+	resources *resolver
+}
+
+var _ fwk.SharedDRAManager = &Manager{}
+
+// NewManager returns a manager of no devices.
+func NewManager() *Manager {
+	m := &Manager{claims: newClaims(), resources: &resolver{}}
+	m.resources.fill(nil)
+	return m
+}
+
+// Sync takes over the devices and claims of a state, and reports whether they differ from what was known.
+func (m *Manager) Sync(next *cluster.State) bool {
+	changed := m.claims.sync(next.ResourceClaims)
+	if !cluster.Same(m.slices, next.ResourceSlices) || !cluster.Same(m.rules, next.DeviceTaintRules) {
+		changed = true
+		m.slices, m.rules = next.ResourceSlices, next.DeviceTaintRules
+		m.tainted = withTaints(m.slices, m.rules)
+	}
+	if !cluster.Same(m.classes, next.DeviceClasses) {
+		changed = true
+		m.classes = next.DeviceClasses
+		m.resources.fill(m.classes)
+	}
+	return changed
+}
+
+// Write takes over a claim as the API server would store it.
+func (m *Manager) Write(claim *resourcev1.ResourceClaim) { m.claims.put(claim) }
+
+// Delete removes a claim.
+func (m *Manager) Delete(namespace, name string) { m.claims.delete(key{namespace, name}) }
+
+// Claim returns the claim of that name, or nil.
+func (m *Manager) Claim(namespace, name string) *resourcev1.ResourceClaim {
+	if known := m.claims.byName[key{namespace, name}]; known != nil {
+		return known.given
+	}
+	return nil
+}
+
+func (m *Manager) ResourceClaims() fwk.ResourceClaimTracker { return m.claims }
+
+func (m *Manager) ResourceSlices() fwk.ResourceSliceLister { return (*sliceLister)(m) }
+
+func (m *Manager) DeviceClasses() fwk.DeviceClassLister { return (*classLister)(m) }
+
+func (m *Manager) DeviceClassResolver() fwk.DeviceClassResolver { return m.resources }
+
+type sliceLister Manager
+
+func (l *sliceLister) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
+	return l.tainted, nil
+}
+
+// withTaints returns the slices with the taints that the rules add to their devices: applyPatches in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go,
+// which needs a cluster to watch.
+func withTaints(slices []*resourcev1.ResourceSlice, rules []*resourcev1.DeviceTaintRule) []*resourcev1.ResourceSlice {
+	if len(rules) == 0 {
+		return slices
+	}
+	all := make([]*resourcev1.ResourceSlice, len(slices))
+	for i, slice := range slices {
+		all[i] = slice
+		for _, rule := range rules {
+			selected := rule.Spec.DeviceSelector
+			if selected == nil || selected.Driver != nil && *selected.Driver != slice.Spec.Driver || selected.Pool != nil && *selected.Pool != slice.Spec.Pool.Name {
+				continue
+			}
+			for d := range slice.Spec.Devices {
+				if selected.Device != nil && *selected.Device != slice.Spec.Devices[d].Name {
+					continue
+				}
+				if all[i] == slice {
+					all[i] = slice.DeepCopy()
+				}
+				all[i].Spec.Devices[d].Taints = append(all[i].Spec.Devices[d].Taints, rule.Spec.Taint)
+			}
+		}
+	}
+	return all
+}
+
+type classLister Manager
+
+func (l *classLister) List() ([]*resourcev1.DeviceClass, error) { return l.classes, nil }
+
+func (l *classLister) Get(name string) (*resourcev1.DeviceClass, error) {
+	for _, class := range l.classes {
+		if class.Name == name {
+			return class, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(resourcev1.Resource("deviceclass"), name)
+}
+
+// resolver finds the class behind an extended resource. Plugins keep it, so that it is refilled in place.
+type resolver struct {
+	*extendedresourcecache.ExtendedResourceCache
+}
+
+func (r *resolver) fill(classes []*resourcev1.DeviceClass) {
+	r.ExtendedResourceCache = extendedresourcecache.NewExtendedResourceCache(logr.Discard())
+	for _, class := range classes {
+		r.OnAdd(class, true)
+	}
+}

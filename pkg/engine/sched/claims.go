@@ -1,0 +1,220 @@
+package sched
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// bindClaims lets DynamicResources write what it has allocated to the claims of a pod that got its node, and for whom. The writes go to
+// captureClaims.
+func (e *Engine) bindClaims(profile *profile, state fwk.CycleState, pod *v1.Pod) *fwk.Status {
+	if profile.claims == nil {
+		return nil
+	}
+	e.client.ClearActions()
+	if status := profile.claims.PreBind(e.ctx, state, pod, pod.Spec.NodeName); !status.IsSuccess() {
+		// RunPreBindPlugins' words
+		return fwk.AsStatus(fmt.Errorf("running PreBind plugin %q: %w", profile.claims.Name(), status.AsError()))
+	}
+	for _, action := range e.client.Actions() {
+		if patch, ok := action.(clienttesting.PatchAction); ok {
+			if made := extendedResources(patch); made != nil {
+				pod.Status.ExtendedResourceClaimStatus = made
+			}
+		}
+	}
+	return nil
+}
+
+// extendedResources returns what the patch of a pod's status says of the claim that was made for its extended resources; nil: nothing.
+func extendedResources(patch clienttesting.PatchAction) *v1.PodExtendedResourceClaimStatus {
+	var pod v1.Pod
+	if patch.GetResource().Resource != "pods" || json.Unmarshal(patch.GetPatch(), &pod) != nil {
+		return nil
+	}
+	return pod.Status.ExtendedResourceClaimStatus
+}
+
+// captureClaims makes the clientset take over writes of ResourceClaims as an API server would.
+func captureClaims(e *Engine) {
+	on := func(verb string, do func(clienttesting.Action) (*resourcev1.ResourceClaim, error)) {
+		e.client.PrependReactor(verb, "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			claim, err := do(action)
+			if err != nil {
+				return true, nil, err
+			}
+			e.change()
+			e.written = append(e.written, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name})
+			return true, claim.DeepCopy(), nil // upstream writes to what it gets back
+		})
+	}
+	on("create", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) {
+		claim := action.(clienttesting.CreateAction).GetObject().(*resourcev1.ResourceClaim).DeepCopy()
+		for n := 0; claim.Name == "" || e.devices.Claim(claim.Namespace, claim.Name) != nil; n++ {
+			claim.Name = admission.GenerateName(claim.GenerateName, n)
+		}
+		owner := metav1.GetControllerOfNoCopy(claim)
+		claim.UID = admission.UID("ResourceClaim", claim.Namespace, claim.Name+"/"+string(owner.UID), 0)
+		claim.CreationTimestamp = e.state.Now
+		e.devices.Write(claim)
+		return claim, nil
+	})
+	on("update", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) {
+		claim := action.(clienttesting.UpdateAction).GetObject().(*resourcev1.ResourceClaim).DeepCopy()
+		if reserved := len(claim.Status.ReservedFor); reserved > resourcev1.ResourceClaimReservedForMaxSize {
+			return nil, apierrors.NewInvalid(resourcev1.SchemeGroupVersion.WithKind("ResourceClaim").GroupKind(), claim.Name, field.ErrorList{
+				field.TooMany(field.NewPath("status", "reservedFor"), reserved, resourcev1.ResourceClaimReservedForMaxSize)})
+		}
+		e.settleAllocation(claim)
+		e.devices.Write(claim)
+		return claim, nil
+	})
+	on("patch", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) { // Unreserve takes back what is reserved
+		patch := action.(clienttesting.PatchAction)
+		claim := e.devices.Claim(patch.GetNamespace(), patch.GetName())
+		if claim == nil {
+			return nil, apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), patch.GetName())
+		}
+		before, err := json.Marshal(claim)
+		if err != nil {
+			return nil, err
+		}
+		after, err := strategicpatch.StrategicMergePatch(before, patch.GetPatch(), claim)
+		if err != nil {
+			return nil, err
+		}
+		patched := &resourcev1.ResourceClaim{}
+		if err := json.Unmarshal(after, patched); err != nil {
+			return nil, err
+		}
+		e.devices.Write(patched)
+		return patched, nil
+	})
+	on("delete", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) {
+		deleted := action.(clienttesting.DeleteAction)
+		claim := e.devices.Claim(deleted.GetNamespace(), deleted.GetName())
+		if claim == nil {
+			return nil, apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), deleted.GetName())
+		}
+		e.devices.Delete(claim.Namespace, claim.Name)
+		return claim, nil
+	})
+}
+
+// settleAllocation replaces the time of day and the random IDs of shares in a new allocation.
+func (e *Engine) settleAllocation(claim *resourcev1.ResourceClaim) {
+	allocation := claim.Status.Allocation
+	known := e.devices.Claim(claim.Namespace, claim.Name)
+	if allocation == nil || known == nil || known.Status.Allocation != nil {
+		return
+	}
+	allocation.AllocationTimestamp = e.state.Now.DeepCopy()
+	for i := range allocation.Devices.Results {
+		if result := &allocation.Devices.Results[i]; result.ShareID != nil {
+			id := admission.UID("share", string(claim.UID), result.Driver+"/"+result.Pool+"/"+result.Device, i)
+			result.ShareID = &id
+		}
+	}
+}
+
+// takeClaims adds to the result what the scheduler has written.
+func (e *Engine) takeClaims(result *placement.Result) {
+	seen := map[types.NamespacedName]bool{}
+	for _, name := range e.written {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if claim := e.devices.Claim(name.Namespace, name.Name); claim != nil {
+			result.Claims = append(result.Claims, claim)
+		} else {
+			result.Unclaimed = append(result.Unclaimed, &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}})
+		}
+	}
+}
+
+// settleUnavailable leaves one claim to DynamicResources' PostFilter, which deallocates any that keeps the pod from all nodes and that nobody
+// else has reserved: the first in the pod's spec, or with random ties any. Upstream picks one by the random order of a map.
+func (e *Engine) settleUnavailable(state fwk.CycleState, pod *v1.Pod) {
+	data, err := state.Read(names.DynamicResources)
+	if err != nil {
+		return
+	}
+	unavailable := reflect.ValueOf(data).Elem().FieldByName("unavailableClaims")
+	if !unavailable.IsValid() || unavailable.Len() < 2 {
+		return
+	}
+	indexes := *(*sets.Set[int])(unavailable.Addr().UnsafePointer())
+	var free []int
+	for _, index := range slices.Sorted(maps.Keys(indexes)) {
+		if claim := e.claimOf(pod, index); claim != nil && (len(claim.Status.ReservedFor) == 0 ||
+			len(claim.Status.ReservedFor) == 1 && claim.Status.ReservedFor[0].UID == pod.UID) {
+			free = append(free, index)
+		}
+	}
+	if len(free) < 2 {
+		return
+	}
+	chosen := free[0]
+	if e.random != nil {
+		chosen = free[e.random.IntN(len(free))]
+	}
+	for _, index := range free {
+		if index != chosen {
+			indexes.Delete(index)
+		}
+	}
+}
+
+// claimOf returns the claim of a pod that the plugin has under this index, or nil.
+func (e *Engine) claimOf(pod *v1.Pod, index int) *resourcev1.ResourceClaim {
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue
+		}
+		if index == 0 {
+			return e.devices.Claim(pod.Namespace, *name)
+		}
+		index--
+	}
+	return nil
+}
+
+// patient returns the profiles without the time that a filter may take to find devices on a node: an answer does not depend on how fast the
+// machine is.
+func patient(profiles []schedulerapi.KubeSchedulerProfile) []schedulerapi.KubeSchedulerProfile {
+	all := slices.Clone(profiles)
+	for i := range all {
+		all[i].PluginConfig = slices.Clone(all[i].PluginConfig)
+		for j, config := range all[i].PluginConfig {
+			if args, ok := config.Args.(*schedulerapi.DynamicResourcesArgs); ok {
+				untimed := *args
+				untimed.FilterTimeout = nil
+				all[i].PluginConfig[j].Args = &untimed
+			}
+		}
+	}
+	return all
+}
