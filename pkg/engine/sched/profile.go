@@ -81,9 +81,6 @@ func (p *profile) begin() {
 	p.filtered = p.filtered[:0]
 	p.scores, p.outside = nil, nil
 	p.engine.current, p.engine.unanswered = p, nil
-	if p.binder != nil {
-		p.binder.assumed = nil
-	}
 }
 
 // RunPreFilterPlugins notes whether the plugins named the nodes to examine.
