@@ -55,6 +55,7 @@ func placeAgain(ctx context.Context, result *simulation.Result, step *simulation
 	for _, pod := range pods {
 		waiting := *pod
 		waiting.Spec.NodeName = ""
+		waiting.Spec.SchedulingGroup = nil // it alone is missing, not what waits of its pod group
 		waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 		waiting.DeletionTimestamp = nil
 		missing := *step.State.With(&waiting)

@@ -50,6 +50,7 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod,
 	waiting.Spec.NodeName = ""
 	waiting.Spec.PreemptionPolicy = new(v1.PreemptNever)
 	waiting.Spec.SchedulingGates = nil
+	waiting.Spec.SchedulingGroup = nil // the others of its pod group may come later
 	waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 	with := *state
 	with.ResourceClaims = controller.ClaimsInUse(state)

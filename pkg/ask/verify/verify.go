@@ -312,10 +312,17 @@ func (r *replay) pending() error {
 		switch {
 		case err != nil: // a missing object; see lookBy
 			p.Message = err.Error()
-		case len(result.Placed) > 0:
-			p.Node, p.Preempts = result.Placed[0].Node, len(result.Preempted) > 0
-		default:
-			p.Message = result.Pending[0].Message
+		default: // the others of its pod group are tried with it
+			for _, placed := range result.Placed {
+				if placed.Pod.UID == pod.UID {
+					p.Node, p.Preempts = placed.Node, len(result.Preempted) > 0
+				}
+			}
+			for _, pending := range result.Pending {
+				if pending.Pod.UID == pod.UID {
+					p.Message = pending.Message
+				}
+			}
 		}
 		r.Pending = append(r.Pending, p)
 		r.done++

@@ -259,6 +259,7 @@ func byName(a, b types.NamespacedName) int {
 // resources and deletion. Of the status it only reads the start time, which stays.
 func sameToScheduler(a, b *v1.Pod) bool {
 	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
+		cluster.PodGroupOf(a) == cluster.PodGroupOf(b) &&
 		(a.Spec.Affinity == b.Spec.Affinity || equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity)) &&
 		(cluster.Same(a.Spec.Containers, b.Spec.Containers) || equality.Semantic.DeepEqual(a.Spec.Containers, b.Spec.Containers)) &&
 		(a.Spec.Resources == b.Spec.Resources || equality.Semantic.DeepEqual(a.Spec.Resources, b.Spec.Resources))
