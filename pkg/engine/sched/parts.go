@@ -104,7 +104,7 @@ func (p *profile) spreadParts(state fwk.CycleState, pod *v1.Pod, nodes []fwk.Nod
 				continue
 			}
 			if rule.TopologyKey == v1.LabelHostname {
-				part.Count, part.Pods = p.matching(constraintKey{data, i, limit}, info, selector, pod.Namespace)
+				part.Count, part.Pods = p.matching(constraintKey{data, limit}, info, selector, pod.Namespace)
 			} else {
 				part.Count = int(*counts[i][part.Domain])
 			}
@@ -132,10 +132,10 @@ func softIndex(pod *v1.Pod, i int) int {
 	return -1
 }
 
-// constraintKey identifies a constraint: the i-th of the plugin's state, which a memo carries from pod to pod of a template.
+// constraintKey identifies the constraint over hostnames, of which a pod has no two that score, by the plugin's state, which a memo carries from
+// pod to pod of a template.
 type constraintKey struct {
 	state fwk.StateData
-	i     int
 	limit int // of named pods; 0: none
 }
 
