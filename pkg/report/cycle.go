@@ -96,26 +96,76 @@ func NewCycle(cycle *placement.Cycle, chosen string) *Cycle {
 	for _, refusal := range cycle.Refusals {
 		c.Refusals = append(c.Refusals, Refusal(refusal))
 	}
+	c.Candidates = slices.Grow(c.Candidates, len(cycle.Candidates))
+	from := newScores(cycle.Candidates)
 	for _, candidate := range cycle.Candidates {
 		c.Candidates = append(c.Candidates, Candidate{
-			Node: candidate.Node, Rank: candidate.Rank, Chosen: candidate.Node == chosen, Total: candidate.Total, Scores: newPluginScores(candidate.Scores),
+			Node: candidate.Node, Rank: candidate.Rank, Chosen: candidate.Node == chosen, Total: candidate.Total, Scores: from.pluginScores(candidate.Scores),
 		})
 	}
 	return c
 }
 
-func newPluginScores(scores []placement.PluginScore) []PluginScore {
-	var all []PluginScore
-	for _, score := range scores {
-		s := PluginScore{Plugin: score.Plugin, Raw: score.Raw, Normalised: score.Normalised, Weight: score.Weight, Weighted: score.Weighted}
-		for _, part := range score.Parts {
-			s.Parts = append(s.Parts, Part{
-				Rule: ruleOf(part), TopologyKey: part.TopologyKey, Domain: part.Domain, Weight: part.Weight, Count: part.Count, Pods: part.Pods, Score: part.Score,
-			})
+// scores holds room for the scores of all candidates, since that of each pod and node apart would be many small pieces, and the words for their
+// rules.
+type scores struct {
+	scores []PluginScore
+	parts  []Part
+	words  map[rule]string
+}
+
+// rule is what ruleOf reads of a part.
+type rule struct {
+	origin  placement.Origin
+	field   string
+	index   int
+	maxSkew int32
+}
+
+func newScores(candidates []placement.Candidate) *scores {
+	all, parts := 0, 0
+	for _, candidate := range candidates {
+		all += len(candidate.Scores)
+		for _, score := range candidate.Scores {
+			parts += len(score.Parts)
 		}
-		all = append(all, s)
+	}
+	return &scores{make([]PluginScore, all), make([]Part, parts), map[rule]string{}}
+}
+
+func (s *scores) pluginScores(scores []placement.PluginScore) []PluginScore {
+	all := take(&s.scores, len(scores))
+	for i, score := range scores {
+		all[i] = PluginScore{Plugin: score.Plugin, Raw: score.Raw, Normalised: score.Normalised, Weight: score.Weight, Weighted: score.Weighted}
+		parts := take(&s.parts, len(score.Parts))
+		for j, part := range score.Parts {
+			parts[j] = Part{
+				Rule: s.ruleOf(part), TopologyKey: part.TopologyKey, Domain: part.Domain, Weight: part.Weight, Count: part.Count, Pods: part.Pods, Score: part.Score,
+			}
+		}
+		all[i].Parts = parts
 	}
 	return all
+}
+
+// take cuts the first n off a slice; nil if n is 0.
+func take[T any](from *[]T, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	taken := (*from)[:n:n]
+	*from = (*from)[n:]
+	return taken
+}
+
+func (s *scores) ruleOf(part placement.Part) string {
+	known := rule{part.Origin, part.Rule, part.Index, part.MaxSkew}
+	words, found := s.words[known]
+	if !found {
+		words = ruleOf(part)
+		s.words[known] = words
+	}
+	return words
 }
 
 // ruleOf says in words whose rule a part of a score follows, and which.

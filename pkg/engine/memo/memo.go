@@ -152,6 +152,21 @@ func (m *Memo) begin(pod *v1.Pod) {
 	}
 }
 
+// Alike stands for the pods that no rule between pods tells apart, until nodes or namespaces change.
+type Alike struct {
+	looks       looks
+	era, layout int
+}
+
+// Alike returns what the pod of this cycle is like.
+func (m *Memo) Alike() Alike { return Alike{m.looks, m.pods.era, m.layout} }
+
+// Generation returns a number that grows with each change of the node, or its pods, at that place of the snapshot's list.
+func (m *Memo) Generation(slot int) int64 { return m.generations[slot] }
+
+// Slot returns the node's place in the snapshot's list.
+func (m *Memo) Slot(node string) int { return m.slots[node] }
+
 // arrange numbers the nodes. The snapshot makes a new list when nodes come or go, and only then.
 func (m *Memo) arrange() {
 	infos, err := m.nodes.List()

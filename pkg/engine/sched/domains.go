@@ -39,9 +39,9 @@ func (d *domains) readWeighted(terms []v1.WeightedPodAffinityTerm) {
 	}
 }
 
-// around returns the nodes of the list that are in a domain with one of the given nodes, by the keys of existing pods' rules and by the
-// given ones, in the list's order.
-func (d *domains) around(nodes, infos []fwk.NodeInfo, own []matchingTerm) []fwk.NodeInfo {
+// around returns the places in the list of the nodes that are in a domain with one of the given nodes, by the keys of existing pods' rules and
+// by those of the pod's own terms, in order.
+func (d *domains) around(nodes *examined, infos []fwk.NodeInfo, own []matchingTerm) []int {
 	if len(d.infos) != len(infos) || len(infos) > 0 && &d.infos[0] != &infos[0] {
 		d.infos, d.slots = infos, map[string]map[string][]int{}
 	}
@@ -52,13 +52,7 @@ func (d *domains) around(nodes, infos []fwk.NodeInfo, own []matchingTerm) []fwk.
 	found := make([]bool, len(infos))
 	count := 0
 	for key := range keys {
-		visited := sets.New[string]()
-		for _, node := range nodes {
-			domain, has := node.Node().Labels[key]
-			if !has || visited.Has(domain) {
-				continue
-			}
-			visited.Insert(domain)
+		for domain := range nodes.by(key).numbers {
 			for _, slot := range d.of(key)[domain] {
 				if !found[slot] {
 					found[slot] = true
@@ -67,10 +61,10 @@ func (d *domains) around(nodes, infos []fwk.NodeInfo, own []matchingTerm) []fwk.
 			}
 		}
 	}
-	near := make([]fwk.NodeInfo, 0, count)
+	near := make([]int, 0, count)
 	for slot, is := range found {
 		if is {
-			near = append(near, infos[slot])
+			near = append(near, slot)
 		}
 	}
 	return near
@@ -89,4 +83,39 @@ func (d *domains) of(key string) map[string][]int {
 		d.slots[key] = slots
 	}
 	return slots
+}
+
+// examined are nodes whose scores are explained, with their domains by topology key.
+type examined struct {
+	infos   []fwk.NodeInfo
+	domains map[string]*numbered
+}
+
+// numbered are the domains of the examined nodes by one topology key, numbered.
+type numbered struct {
+	numbers map[string]int // by domain
+	of      []int          // by node; -1 for a node without the key
+}
+
+func (e *examined) by(key string) *numbered {
+	n := e.domains[key]
+	if n != nil {
+		return n
+	}
+	n = &numbered{numbers: map[string]int{}, of: make([]int, len(e.infos))}
+	e.domains[key] = n
+	for i, info := range e.infos {
+		n.of[i] = -1
+		domain, found := info.Node().Labels[key]
+		if !found {
+			continue
+		}
+		number, known := n.numbers[domain]
+		if !known {
+			number = len(n.numbers)
+			n.numbers[domain] = number
+		}
+		n.of[i] = number
+	}
+	return n
 }

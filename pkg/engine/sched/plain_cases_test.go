@@ -27,7 +27,8 @@ func except(objs ...cluster.Object) moment {
 	return func(state *cluster.State) *cluster.State { return state.Without(objs...) }
 }
 
-// both has a plain and a keeping engine place what waits at each moment, compares every score, and returns each pod's last node.
+// both has a plain and a keeping engine place what waits at each moment, compares every score (of a pod named brief, some), and returns each pod's
+// last node.
 func both(t *testing.T, config *Config, moments ...moment) map[string]string {
 	t.Helper()
 	var all [2][]*placement.Result
@@ -37,7 +38,12 @@ func both(t *testing.T, config *Config, moments ...moment) map[string]string {
 			t.Fatal(err)
 		}
 		defer engine.Close()
-		engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
+		engine.Record = func(pod *v1.Pod) *placement.Depth {
+			if pod.Name == "brief" {
+				return &placement.Depth{Nodes: 1}
+			}
+			return &placement.Depth{}
+		}
 		state := &cluster.State{Now: cluster.Epoch}
 		for _, next := range moments {
 			state = next(state)

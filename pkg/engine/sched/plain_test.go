@@ -28,6 +28,8 @@ func TestPlain(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		for _, what := range []string{
 			"placed", "preempted", "nominated", "pending", "scored", "sampled", "volumes", "kept", "plain", "choose",
+			"pods count by preferred affinity, own", "pods count by preferred anti-affinity, own", "pods count by preferred affinity, existing",
+			"pods count by preferred anti-affinity, existing", "pods count by required affinity, existing required", "pods count by constraint, own",
 			"InterPodAffinity is skipped", "InterPodAffinity is no longer skipped", "PodTopologySpread is no longer skipped",
 			"refused by " + names.InterPodAffinity, "refused by " + names.PodTopologySpread, "refused by " + names.NodeAffinity,
 			"refused by " + names.NodeResourcesFit, "refused by " + names.NodePorts, "refused by " + names.NodeUnschedulable,
@@ -56,7 +58,7 @@ func sameAnswers(t *testing.T, w *world, seen occurrences) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(w.seed, 1<<32))
 	ties := Ties{Random: r.IntN(3) == 0, Seed: r.Uint64()}
-	full, choose := r.IntN(2) == 0, r.IntN(6) == 0
+	recorded, choose := r.IntN(2) == 0, r.IntN(6) == 0
 	var engines [2]*Engine
 	for i, config := range []*Config{w.config.Plain(), w.config} {
 		engine, err := NewEngine(config, ties)
@@ -64,8 +66,8 @@ func sameAnswers(t *testing.T, w *world, seen occurrences) {
 			t.Fatal(err)
 		}
 		defer engine.Close()
-		if full {
-			engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
+		if recorded {
+			engine.Record = depthOf
 		}
 		if choose {
 			engine.Choose = func(tie *Tie) (int, error) { return (len(tie.Waiting) + tie.StartAt) % len(tie.Nodes), nil }
@@ -114,6 +116,11 @@ func sameAnswers(t *testing.T, w *world, seen occurrences) {
 	if choose {
 		seen["choose"]++
 	}
+}
+
+// depthOf lets pods of one template have different depths.
+func depthOf(pod *v1.Pod) *placement.Depth {
+	return []*placement.Depth{{}, {}, {Nodes: 1}, nil}[pod.Name[len(pod.Name)-1]%4]
 }
 
 func offer(t *testing.T, w *world, step int, engine *Engine, state *cluster.State) *placement.Result {
@@ -178,6 +185,15 @@ func (s occurrences) count(result *placement.Result) {
 				s[verdict.Plugin+" is no longer skipped"]++
 			}
 			skipped[verdict.Plugin] = verdict.Status == "skip"
+		}
+		for _, candidate := range c.Candidates {
+			for _, score := range candidate.Scores {
+				for _, part := range score.Parts {
+					if len(part.Pods) > 0 {
+						s["pods count by "+part.Rule+", "+string(part.Origin)]++
+					}
+				}
+			}
 		}
 	}
 	for _, p := range result.Placed {

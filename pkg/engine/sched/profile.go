@@ -29,6 +29,8 @@ type profile struct {
 	plugins *schedulerapi.Plugins
 	weight  map[string]int64
 	args    arguments
+	tallies map[tallyKey]*tally
+	matched map[constraintKey]map[string]matched // by node
 
 	// Of the current pod.
 	preFiltered *preFiltered           // nil: the plugins have not been asked yet
@@ -46,7 +48,7 @@ type filtered struct {
 }
 
 func newProfile(real framework.Framework, engine *Engine, config schedulerapi.KubeSchedulerProfile) *profile {
-	p := &profile{Framework: real, engine: engine, plugins: real.ListPlugins(), weight: map[string]int64{}, args: argumentsOf(config)}
+	p := &profile{Framework: real, engine: engine, plugins: real.ListPlugins(), weight: map[string]int64{}, args: argumentsOf(config), tallies: map[tallyKey]*tally{}, matched: map[constraintKey]map[string]matched{}}
 	for _, plugin := range p.plugins.Score.Enabled {
 		p.weight[plugin.Name] = int64(plugin.Weight)
 	}

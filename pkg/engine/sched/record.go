@@ -18,8 +18,7 @@ type recorder struct {
 	depth    placement.Depth
 	cycle    *placement.Cycle
 	state    fwk.CycleState
-	feasible []string // nodes that passed every filter
-	refusals map[placement.Verdict]*placement.Refusal
+	feasible []string // nodes that passed every filter; the next record uses the memory again
 	// nominated is the node that preemption reserved. It is examined first, and again with the others if it is rejected.
 	nominated string
 	again     bool
@@ -27,6 +26,10 @@ type recorder struct {
 
 // record starts recording a cycle if asked to for the pod, and forgets the last one.
 func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
+	var feasible []string
+	if p.recorder != nil {
+		feasible = p.recorder.feasible[:0]
+	}
 	p.recorder = nil
 	if e.Record == nil {
 		return
@@ -39,7 +42,7 @@ func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
 	if depth.Before {
 		cycle.Before = e.before(result)
 	}
-	p.recorder = &recorder{depth: *depth, cycle: cycle, refusals: map[placement.Verdict]*placement.Refusal{}, nominated: pod.Status.NominatedNodeName}
+	p.recorder = &recorder{depth: *depth, cycle: cycle, feasible: feasible, nominated: pod.Status.NominatedNodeName}
 }
 
 // before returns the cluster at this point: with the pods placed and volumes and claims bound since Place was called, and with the victims
@@ -81,7 +84,7 @@ func (r *recorder) preFilter(plugins *schedulerapi.Plugins, state fwk.CycleState
 }
 
 func verdicts(plugins schedulerapi.PluginSet, skipped sets.Set[string]) []placement.Verdict {
-	var all []placement.Verdict
+	all := make([]placement.Verdict, 0, len(plugins.Enabled))
 	for _, plugin := range plugins.Enabled {
 		status := "success"
 		if skipped.Has(plugin.Name) {
@@ -110,15 +113,22 @@ func (r *recorder) filter(node string, status *fwk.Status) {
 
 // refuse keeps a rejection of a node.
 func (r *recorder) refuse(node string, reason placement.Verdict) {
-	refusal := r.refusals[reason]
-	if refusal == nil {
-		refusal = &placement.Refusal{Plugin: reason.Plugin, Message: reason.Status}
-		r.refusals[reason] = refusal
-	}
+	refusal := r.refusal(reason.Plugin, reason.Status)
 	refusal.Count++
 	if r.depth.Nodes == 0 || len(refusal.Nodes) < r.depth.Nodes || slices.Contains(r.depth.Named, node) {
 		refusal.Nodes = append(refusal.Nodes, node)
 	}
+}
+
+// refusal returns the record of the rejections for a reason. There are so few that a map would take longer.
+func (r *recorder) refusal(plugin, message string) *placement.Refusal {
+	all := &r.cycle.Refusals
+	at := slices.IndexFunc(*all, func(refusal placement.Refusal) bool { return refusal.Plugin == plugin && refusal.Message == message })
+	if at < 0 {
+		at = len(*all)
+		*all = append(*all, placement.Refusal{Plugin: plugin, Message: message})
+	}
+	return &(*all)[at]
 }
 
 // cycle ends and returns the record, if there is one. chosen is the pod's node, or "" if it got none.
@@ -128,9 +138,6 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 		return nil
 	}
 	c := r.cycle
-	for _, refusal := range r.refusals {
-		c.Refusals = append(c.Refusals, *refusal)
-	}
 	slices.SortFunc(c.Refusals, func(a, b placement.Refusal) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Message, b.Message))
 	})
@@ -147,8 +154,11 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	c.Scored = len(p.scores)
 	kept := r.best(p.scores, chosen)
 	parts := p.parts(r.state, pod, kept, r.depth.Nodes)
+	c.Candidates = make([]placement.Candidate, 0, len(kept))
+	width := len(kept[0].Scores)
+	scores := make([]placement.PluginScore, len(kept)*width)
 	for i, node := range kept {
-		candidate := placement.Candidate{Node: node.Name, Rank: 1, Total: node.TotalScore}
+		candidate := placement.Candidate{Node: node.Name, Rank: 1, Total: node.TotalScore, Scores: scores[i*width : (i+1)*width : (i+1)*width]}
 		if i > 0 && kept[i-1].TotalScore == node.TotalScore { // fast path for thousands of equal nodes
 			candidate.Rank = c.Candidates[i-1].Rank
 		} else {
@@ -160,10 +170,12 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 		}
 		for s, score := range node.Scores {
 			weight := p.weight[score.Name]
-			candidate.Scores = append(candidate.Scores, placement.PluginScore{
+			candidate.Scores[s] = placement.PluginScore{
 				Plugin: score.Name, Raw: node.RawScores[s].Score, Normalised: score.Score / weight, Weight: weight, Weighted: score.Score,
-				Parts: parts[i][score.Name],
-			})
+			}
+			if parts := parts[score.Name]; parts != nil {
+				candidate.Scores[s].Parts = parts[i]
+			}
 		}
 		c.Candidates = append(c.Candidates, candidate)
 	}

@@ -1,0 +1,293 @@
+package sched
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+
+	"github.com/faultline/faultline/pkg/engine/memo"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// tally is what the existing pods add to InterPodAffinity's raw scores, node by node. With a memo it is kept for the pods to which the rules
+// between pods apply alike, and only nodes that have changed since are counted again.
+type tally struct {
+	profile *profile
+	limit   int // of named pods; 0: none
+	own     []matchingTerm
+	pod     *v1.Pod
+	labels  labels.Set            // of its namespace
+	others  map[string]labels.Set // of other pods' namespaces
+	terms   []affinityTerm        // by number: the pod's own first, then those of existing pods
+	numbers map[affinityTerm]int
+	nodes   []nodeTally // by place in the snapshot's list; empty without a memo
+}
+
+// nodeTally is a node's pods, counted when it had the generation.
+type nodeTally struct {
+	generation int64
+	counts     []termCount
+}
+
+// termCount is how many pods of a node a term counts, and the names of the first of them.
+type termCount struct {
+	term   int // its number
+	domain string
+	pods   int
+	names  []string
+}
+
+// affinityTerm identifies terms: the pod's own by their index, those of existing pods by controller. Bare pods share one.
+type affinityTerm struct {
+	origin     placement.Origin
+	rule       string
+	index      int
+	key        string
+	weight     int32
+	controller types.UID
+}
+
+// tallyKey is what a tally depends on besides the pods on the nodes.
+type tallyKey struct {
+	alike memo.Alike
+	limit int
+}
+
+// mostTallied bounds the number of tallies times nodes that are kept.
+const mostTallied = 100_000
+
+// tallyOf returns the tally for the pod of this cycle.
+func (p *profile) tallyOf(pod fwk.PodInfo, limit, nodes int) *tally {
+	kept := p.engine.memo
+	if kept == nil {
+		return p.newTally(pod, limit)
+	}
+	key := tallyKey{kept.Alike(), limit}
+	t := p.tallies[key]
+	if t == nil {
+		if (len(p.tallies)+1)*nodes > mostTallied {
+			clear(p.tallies)
+		}
+		t = p.newTally(pod, limit)
+		t.nodes = make([]nodeTally, nodes)
+		p.tallies[key] = t
+	}
+	return t
+}
+
+func (p *profile) newTally(pod fwk.PodInfo, limit int) *tally {
+	t := &tally{profile: p, limit: limit, own: ownTerms(pod), pod: pod.GetPod(), others: map[string]labels.Set{}, numbers: map[affinityTerm]int{}}
+	t.labels = t.namespaceLabels(t.pod.Namespace)
+	for _, term := range t.own {
+		t.number(term.affinityTerm)
+	}
+	return t
+}
+
+func (t *tally) number(term affinityTerm) int {
+	number, known := t.numbers[term]
+	if !known {
+		number = len(t.terms)
+		t.numbers[term] = number
+		t.terms = append(t.terms, term)
+	}
+	return number
+}
+
+func (t *tally) namespaceLabels(namespace string) labels.Set {
+	set, known := t.others[namespace]
+	if !known {
+		e := t.profile.engine
+		set = interpodaffinity.GetNamespaceLabelsSnapshot(klog.FromContext(e.ctx), namespace, e.informers.Core().V1().Namespaces().Lister())
+		t.others[namespace] = set
+	}
+	return set
+}
+
+// at returns the counts of the node at that place of the snapshot's list.
+func (t *tally) at(place int, info fwk.NodeInfo) []termCount {
+	if t.nodes == nil {
+		return t.count(info)
+	}
+	node := &t.nodes[place]
+	if generation := t.profile.engine.memo.Generation(place); node.generation != generation {
+		node.generation, node.counts = generation, t.count(info)
+	}
+	return node.counts
+}
+
+// count visits the pods of a node as the plugin's PreScore does. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/scoring.go
+func (t *tally) count(info fwk.NodeInfo) []termCount {
+	var counts []termCount
+	add := func(term int, existing *v1.Pod) {
+		i := slices.IndexFunc(counts, func(c termCount) bool { return c.term == term })
+		if i < 0 {
+			domain, found := info.Node().Labels[t.terms[term].key]
+			if !found {
+				return
+			}
+			i = len(counts)
+			counts = append(counts, termCount{term: term, domain: domain})
+		}
+		c := &counts[i]
+		c.pods++
+		if t.limit == 0 || len(c.names) < t.limit {
+			c.names = append(c.names, existing.Namespace+"/"+existing.Name)
+		}
+	}
+	for i, term := range t.own {
+		for _, existing := range info.GetPods() {
+			if other := existing.GetPod(); term.Matches(other, t.namespaceLabels(other.Namespace)) {
+				add(i, other)
+			}
+		}
+	}
+	applying := map[rules][]int{}
+	for _, existing := range info.GetPodsWithAffinity() {
+		theirs := rulesOf(existing.GetPod())
+		terms, known := applying[theirs]
+		if !known {
+			for _, term := range t.profile.theirTerms(existing, theirs.controller) {
+				if term.Matches(t.pod, t.labels) {
+					terms = append(terms, t.number(term.affinityTerm))
+				}
+			}
+			applying[theirs] = terms
+		}
+		for _, term := range terms {
+			add(term, existing.GetPod())
+		}
+	}
+	return counts
+}
+
+// termSum is what a term counts in the domains of the examined nodes.
+type termSum struct {
+	*numbered
+	parts []placement.Part // by number of the domain
+	own   bool
+	met   bool
+}
+
+// affinityParts returns the parts of the nodes' scores: first those of the pod's own terms, even if they count no pod, then those of existing
+// pods, in the order in which the plugin meets them.
+func (p *profile) affinityParts(pod fwk.PodInfo, nodes *examined, limit int) [][]placement.Part {
+	infos, _ := p.engine.snapshot.NodeInfos().List() // a snapshot's list never fails
+	t := p.tallyOf(pod, limit, len(infos))
+	var met []*termSum
+	sums := map[int]*termSum{} // by number of the term
+	sumOf := func(number int) *termSum {
+		if sums[number] == nil {
+			sums[number] = t.newSum(number, nodes)
+		}
+		return sums[number]
+	}
+	for number := range t.own {
+		met = append(met, sumOf(number))
+	}
+	for _, place := range p.engine.domains.around(nodes, infos, t.own) {
+		for _, c := range t.at(place, infos[place]) {
+			sum := sumOf(c.term)
+			number, wanted := sum.numbers[c.domain]
+			if !wanted {
+				continue
+			}
+			if !sum.own && !sum.met {
+				sum.met, met = true, append(met, sum)
+			}
+			part := &sum.parts[number]
+			part.Count += c.pods
+			part.Score += part.Weight * float64(c.pods)
+			room := len(c.names)
+			if limit > 0 {
+				room = min(room, limit-len(part.Pods))
+			}
+			part.Pods = append(part.Pods, c.names[:room]...)
+		}
+	}
+	parts := make([][]placement.Part, len(nodes.infos))
+	for _, sum := range met {
+		for i, number := range sum.of {
+			if number >= 0 && (sum.own || sum.parts[number].Count > 0) {
+				parts[i] = append(parts[i], sum.parts[number])
+			}
+		}
+	}
+	return parts
+}
+
+func (t *tally) newSum(number int, nodes *examined) *termSum {
+	term := t.terms[number]
+	sum := &termSum{numbered: nodes.by(term.key), own: number < len(t.own)}
+	sum.parts = make([]placement.Part, len(sum.numbers))
+	for domain, number := range sum.numbers {
+		sum.parts[number] = placement.Part{
+			Origin: term.origin, Rule: term.rule, Index: term.index, TopologyKey: term.key, Domain: domain, Weight: float64(term.weight),
+		}
+	}
+	return sum
+}
+
+// matchingTerm is an affinityTerm with what it matches.
+type matchingTerm struct {
+	affinityTerm
+	*fwk.AffinityTerm
+}
+
+func ownTerms(pod fwk.PodInfo) []matchingTerm {
+	var terms []matchingTerm
+	add := func(rule string, weighted []fwk.WeightedAffinityTerm, sign int32) {
+		for i := range weighted {
+			term := affinityTerm{origin: placement.Own, rule: rule, index: i, key: weighted[i].TopologyKey, weight: sign * weighted[i].Weight}
+			terms = append(terms, matchingTerm{affinityTerm: term, AffinityTerm: &weighted[i].AffinityTerm})
+		}
+	}
+	add(preferredAffinity, pod.GetPreferredAffinityTerms(), 1)
+	add(preferredAntiAffinity, pod.GetPreferredAntiAffinityTerms(), -1)
+	return terms
+}
+
+// rules are what pods have in common whose terms are the same. The pods of one template share their affinity.
+type rules struct {
+	affinity   *v1.Affinity
+	namespace  string
+	controller types.UID
+}
+
+func rulesOf(pod *v1.Pod) rules {
+	r := rules{affinity: pod.Spec.Affinity, namespace: pod.Namespace}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		r.controller = owner.UID
+	}
+	return r
+}
+
+// theirTerms returns the terms of an existing pod that count for others.
+func (p *profile) theirTerms(existing fwk.PodInfo, controller types.UID) []matchingTerm {
+	var terms []matchingTerm
+	add := func(origin placement.Origin, rule string, weight int32, term *fwk.AffinityTerm) {
+		known := affinityTerm{origin: origin, rule: rule, index: -1, key: term.TopologyKey, weight: weight, controller: controller}
+		terms = append(terms, matchingTerm{affinityTerm: known, AffinityTerm: term})
+	}
+	if weight := p.args.interPodAffinity.HardPodAffinityWeight; weight > 0 {
+		for i := range existing.GetRequiredAffinityTerms() {
+			add(placement.ExistingRequired, requiredAffinity, weight, &existing.GetRequiredAffinityTerms()[i])
+		}
+	}
+	for i := range existing.GetPreferredAffinityTerms() {
+		term := &existing.GetPreferredAffinityTerms()[i]
+		add(placement.Existing, preferredAffinity, term.Weight, &term.AffinityTerm)
+	}
+	for i := range existing.GetPreferredAntiAffinityTerms() {
+		term := &existing.GetPreferredAntiAffinityTerms()[i]
+		add(placement.Existing, preferredAntiAffinity, -term.Weight, &term.AffinityTerm)
+	}
+	return terms
+}
