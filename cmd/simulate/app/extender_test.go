@@ -12,7 +12,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// extends FILE... serves an HTTP extender, and puts its URL where EXTENDER stands in the files. It refuses worker-1, and likes worker-3.
+// extends FILE... serves an HTTP extender, and puts its URL where EXTENDER stands in the files. It refuses a-worker-1, and likes a-worker-3.
 func extends(ts *testscript.TestScript, _ bool, args []string) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /filter", func(w http.ResponseWriter, r *http.Request) {
@@ -22,7 +22,7 @@ func extends(ts *testscript.TestScript, _ bool, args []string) {
 			result.Error = err.Error()
 		} else {
 			for _, node := range args.Nodes.Items {
-				if node.Name == "worker-1" {
+				if node.Name == "a-worker-1" {
 					result.FailedNodes[node.Name] = "no licence for the node"
 				} else {
 					result.Nodes.Items = append(result.Nodes.Items, node)
@@ -32,7 +32,7 @@ func extends(ts *testscript.TestScript, _ bool, args []string) {
 		answer(w, result)
 	})
 	mux.HandleFunc("POST /prioritize", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, extenderv1.HostPriorityList{{Host: "worker-3", Score: 7}})
+		answer(w, extenderv1.HostPriorityList{{Host: "a-worker-3", Score: 7}})
 	})
 	server := httptest.NewServer(mux)
 	ts.Defer(server.Close)
