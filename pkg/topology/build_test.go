@@ -241,13 +241,14 @@ func FuzzBuild(f *testing.F) {
 			return
 		}
 		const limit = 500
-		nodes, errs := build(&spec, nil, limit)
+		b, errs := build(&spec, nil, limit)
 		if len(errs) > 0 {
-			if nodes != nil {
+			if b != nil {
 				t.Fatalf("got nodes despite %v", errs)
 			}
 			return
 		}
+		nodes := b.nodes
 		if len(nodes) == 0 || len(nodes) > limit {
 			t.Fatalf("got %d nodes", len(nodes))
 		}
@@ -267,7 +268,7 @@ func FuzzBuild(f *testing.F) {
 			}
 		}
 		again, _ := build(&spec, nil, limit)
-		if diff := cmp.Diff(nodes, again); diff != "" {
+		if diff := cmp.Diff([]any{nodes, b.slices}, []any{again.nodes, again.slices}); diff != "" {
 			t.Errorf("the same spec gave different nodes:\n%s", diff)
 		}
 	})

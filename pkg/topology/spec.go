@@ -105,7 +105,8 @@ type NodeGroup struct {
 	EphemeralStorage Quantity `json:"ephemeralStorage,omitempty"`
 	// Resources are further resources of a node, such as nvidia.com/gpu or hugepages-2Mi.
 	Resources map[string]Quantity `json:"resources,omitempty"`
-	// Devices on each node, which pods get by ResourceClaims. The nodes of a device plugin have resources instead.
+	// Devices are those of each node that pods get by ResourceClaims; what a device plugin offers are resources instead. For each driver a
+	// node publishes a pool of its own name.
 	Devices []Devices `json:"devices,omitempty"`
 	// PricePerHour is what a node costs in an hour, in any currency; reports add it up. The default is that it is not known.
 	PricePerHour *float64 `json:"pricePerHour,omitempty"`

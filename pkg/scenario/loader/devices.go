@@ -20,7 +20,7 @@ func noteDevices(s *scenario.Scenario) (notes []string) {
 	type device struct{ driver, pool, name string }
 	published := map[device]*resourcev1.ResourceSlice{}
 	twice := map[[2]string]bool{}
-	for _, obj := range s.Cluster {
+	for _, obj := range s.Objects() {
 		slice, ok := obj.(*resourcev1.ResourceSlice)
 		if !ok {
 			continue
