@@ -17,11 +17,12 @@ func (a *admitting) runPlugins() {
 	var context []cluster.Object
 	for _, obj := range a.objs {
 		switch cluster.KindOf(obj) {
-		case "PriorityClass", "StorageClass", "Node":
+		case "PriorityClass", "StorageClass", "Node", "RuntimeClass", "LimitRange", "ResourceQuota":
 			context = append(context, obj)
 		}
 	}
 	view := a.state.With(context...)
+	a.quotas = NewQuotas(a.counted(view))
 	a.pods, a.nodes = NewPods(view), map[string]bool{}
 	for _, node := range view.Nodes {
 		a.nodes[node.Name] = true
@@ -38,7 +39,10 @@ func (a *admitting) runPlugins() {
 		case *v1.Pod:
 			a.pod(o)
 		case *v1.PersistentVolumeClaim:
-			AdmitClaim(view, o)
+			err := AdmitClaim(view, o)
+			if a.isNew(o) {
+				a.refuse(o, err)
+			}
 		case *appsv1.ControllerRevision:
 			a.revision(o)
 		case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet:
@@ -50,7 +54,9 @@ func (a *admitting) runPlugins() {
 		case *batchv1.CronJob:
 			a.template(obj)
 		}
+		a.charge(obj)
 	}
+	a.noteQuotas()
 }
 
 func (a *admitting) pod(pod *v1.Pod) {
@@ -58,7 +64,7 @@ func (a *admitting) pod(pod *v1.Pod) {
 		return
 	}
 	if err := a.pods.Admit(pod); err != nil {
-		a.problem(pod, "%w", err)
+		a.refuse(pod, err)
 		return
 	}
 	if pod.Spec.NodeName != "" {
