@@ -7,11 +7,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
 	"k8s.io/utils/clock"
 
@@ -33,28 +32,36 @@ func NewQuotas(s *cluster.State) *Quotas {
 	if len(s.ResourceQuotas) == 0 {
 		return q
 	}
-	evaluators := []quota.Evaluator{core.NewPodEvaluator(q.lister, at{now: s.Now.Time}), core.NewPersistentVolumeClaimEvaluator(q.lister), core.NewServiceEvaluator(q.lister)}
+	var evaluators []quota.Evaluator
 	for _, kind := range table {
-		if countable(kind) {
-			resource, alias := kind.resource(), v1.ResourceName("")
-			if kind.name == "ResourceQuota" || kind.name == "ReplicationController" {
-				alias = v1.ResourceName(resource.Resource)
-			}
-			evaluators = append(evaluators, generic.NewObjectCountEvaluator(resource.GroupResource(), generic.ListResourceUsingListerFunc(q.lister, resource), alias))
+		if evaluator := evaluatorOf(kind, s); evaluator != nil {
+			evaluators = append(evaluators, counting{evaluator, s, kind.name})
 		}
 	}
 	q.registry = generic.NewRegistry(evaluators)
 	return q
 }
 
-// countable reports whether a quota on the number of the kind's objects is kept. What controllers make besides pods and claims is not
+// evaluatorOf returns upstream's evaluator of a kind; nil if no quota counts its objects. What controllers make besides pods and claims is not
 // refused to them, and devices are not counted.
-func countable(kind *Kind) bool {
+func evaluatorOf(kind *Kind, s *cluster.State) quota.Evaluator {
+	resource := kind.resource()
 	switch kind.name {
-	case "Pod", "PersistentVolumeClaim", "Service", "ReplicaSet", "ControllerRevision", "ResourceClaim":
-		return false
+	case "Pod":
+		return core.NewPodEvaluator(nil, at{now: s.Now.Time})
+	case "PersistentVolumeClaim":
+		return core.NewPersistentVolumeClaimEvaluator(nil)
+	case "Service":
+		return core.NewServiceEvaluator(nil)
+	case "ReplicaSet", "ControllerRevision", "ResourceClaim":
+		return nil
+	case "ResourceQuota", "ReplicationController": // which have a name from before count/ was
+		return generic.NewObjectCountEvaluator(resource.GroupResource(), nil, v1.ResourceName(resource.Resource))
 	}
-	return cluster.Namespaced(kind.name)
+	if !cluster.Namespaced(kind.name) {
+		return nil
+	}
+	return generic.NewObjectCountEvaluator(resource.GroupResource(), nil, "")
 }
 
 // at is a clock that stands still.
@@ -65,23 +72,43 @@ type at struct {
 
 func (a at) Now() time.Time { return a.now }
 
-// lister lists the objects of a kind in the namespaces that have quotas.
-func (q *Quotas) lister(resource schema.GroupVersionResource) (cache.GenericLister, error) {
-	kind := table[slices.IndexFunc(table, func(kind *Kind) bool { return kind.resource() == resource })]
-	limited := map[string]bool{}
-	for _, limit := range q.state.ResourceQuotas {
-		limited[limit.Namespace] = true
+// counting is an evaluator that counts the objects of a state.
+type counting struct {
+	quota.Evaluator
+	state *cluster.State
+	kind  string
+}
+
+// UsageStats sums up what the objects of a namespace use, without what the quota does not limit.
+func (c counting) UsageStats(options quota.UsageStatsOptions) (quota.UsageStats, error) {
+	limited := func(obj runtime.Object) (v1.ResourceList, error) {
+		used, err := c.Usage(obj)
+		return quota.Mask(used, options.Resources), err
 	}
-	objects := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	for _, obj := range q.state.Objects() {
-		if cluster.KindOf(obj) != kind.name || !limited[obj.GetNamespace()] {
-			continue
+	return generic.CalculateUsageStats(options, c.list, c.matches, limited)
+}
+
+func (c counting) list(namespace string) ([]runtime.Object, error) {
+	var objects []runtime.Object
+	if c.kind == "Pod" { // of which there are many
+		for _, pod := range c.state.Pods {
+			if pod.Namespace == namespace {
+				objects = append(objects, pod)
+			}
 		}
-		if err := objects.Add(obj); err != nil {
-			return nil, err
+		return objects, nil
+	}
+	for _, obj := range c.state.Objects() {
+		if obj.GetNamespace() == namespace && cluster.KindOf(obj) == c.kind {
+			objects = append(objects, obj)
 		}
 	}
-	return cache.NewGenericLister(objects, resource.GroupResource()), nil
+	return objects, nil
+}
+
+func (c counting) matches(scope v1.ScopedResourceSelectorRequirement, obj runtime.Object) (bool, error) {
+	matched, err := c.MatchingScopes(obj, []v1.ScopedResourceSelectorRequirement{scope})
+	return len(matched) > 0, err
 }
 
 // of returns the quotas of a namespace with what is used of them.
