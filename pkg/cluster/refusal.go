@@ -1,5 +1,7 @@
 package cluster
 
+import "strings"
+
 // Refusal is an object that the API server does not create.
 type Refusal struct {
 	// Of is the workload whose pods are refused, or the object that a user asked for.
@@ -8,6 +10,16 @@ type Refusal struct {
 	Pods int
 	// Message is the API server's error to a user, or the controller's event that quotes it.
 	Message string
+}
+
+// Reason is the message without what it says of the object, so that refusals for one reason are alike.
+func (r Refusal) Reason() string {
+	for _, before := range []string{" is forbidden: ", " is invalid: "} {
+		if _, reason, found := strings.Cut(r.Message, before); found {
+			return reason
+		}
+	}
+	return r.Message
 }
 
 // ByController reports whether a controller asked for the object, and goes on asking.

@@ -36,6 +36,7 @@ type Controllers struct {
 	current         map[types.UID]currentSet // of Deployments
 	adoptions       adoptions
 	prototypes      prototypes
+	usage           admission.PodUsage
 	selectors       map[*metav1.LabelSelector]labels.Selector
 }
 

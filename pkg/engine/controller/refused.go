@@ -20,7 +20,10 @@ func (p *pass) charge(obj cluster.Object) error {
 		return nil
 	}
 	if p.quotas == nil {
-		p.quotas = admission.NewQuotas(p.State)
+		if p.usage == nil || len(p.usage) > 2*len(p.Pods) { // most of them are gone
+			p.Controllers.usage = admission.PodUsage{}
+		}
+		p.quotas = admission.NewQuotas(p.State, p.usage)
 	}
 	return p.quotas.Admit(obj)
 }

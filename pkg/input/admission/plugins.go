@@ -22,7 +22,7 @@ func (a *admitting) runPlugins() {
 		}
 	}
 	view := a.state.With(context...)
-	a.quotas = NewQuotas(a.counted(view))
+	a.quotas = NewQuotas(a.counted(view), PodUsage{})
 	a.pods, a.nodes = NewPods(view), map[string]bool{}
 	for _, node := range view.Nodes {
 		a.nodes[node.Name] = true

@@ -26,8 +26,11 @@ type Quotas struct {
 	charged map[string][]v1.ResourceQuota
 }
 
-// NewQuotas takes the ResourceQuotas of the state.
-func NewQuotas(s *cluster.State) *Quotas {
+// PodUsage is what pods use, which is asked for again and again, and stays the same for as long as the pod does.
+type PodUsage map[*v1.Pod]v1.ResourceList
+
+// NewQuotas takes the ResourceQuotas of the state, and what is known of its pods, to which it adds.
+func NewQuotas(s *cluster.State, known PodUsage) *Quotas {
 	q := &Quotas{state: s, charged: map[string][]v1.ResourceQuota{}}
 	if len(s.ResourceQuotas) == 0 {
 		return q
@@ -35,7 +38,7 @@ func NewQuotas(s *cluster.State) *Quotas {
 	var evaluators []quota.Evaluator
 	for _, kind := range table {
 		if evaluator := evaluatorOf(kind, s); evaluator != nil {
-			evaluators = append(evaluators, counting{evaluator, s, kind.name})
+			evaluators = append(evaluators, counting{evaluator, s, kind.name, known})
 		}
 	}
 	q.registry = generic.NewRegistry(evaluators)
@@ -77,15 +80,33 @@ type counting struct {
 	quota.Evaluator
 	state *cluster.State
 	kind  string
+	known PodUsage
 }
 
 // UsageStats sums up what the objects of a namespace use, without what the quota does not limit.
 func (c counting) UsageStats(options quota.UsageStatsOptions) (quota.UsageStats, error) {
 	limited := func(obj runtime.Object) (v1.ResourceList, error) {
-		used, err := c.Usage(obj)
+		used, err := c.used(obj)
 		return quota.Mask(used, options.Resources), err
 	}
 	return generic.CalculateUsageStats(options, c.list, c.matches, limited)
+}
+
+// used is what one object uses. Of a pod that is being deleted the clock decides.
+func (c counting) used(obj runtime.Object) (v1.ResourceList, error) {
+	pod, isPod := obj.(*v1.Pod)
+	if !isPod || pod.DeletionTimestamp != nil {
+		return c.Usage(obj)
+	}
+	used, found := c.known[pod]
+	if !found {
+		var err error
+		if used, err = c.Usage(pod); err != nil {
+			return nil, err
+		}
+		c.known[pod] = used
+	}
+	return used, nil
 }
 
 func (c counting) list(namespace string) ([]runtime.Object, error) {

@@ -184,7 +184,7 @@ func TestQuotasCountTerminatingPods(t *testing.T) {
 	for _, second := range []int64{0, 60, 61} {
 		later := *w.state
 		later.Now = metav1.Unix(cluster.Epoch.Unix()+second, 0)
-		if err := NewQuotas(&later).Admit(decode(t, named("p2", pod("")))[0]); err != nil {
+		if err := NewQuotas(&later, PodUsage{}).Admit(decode(t, named("p2", pod("")))[0]); err != nil {
 			got = append(got, err.Error())
 		} else {
 			got = append(got, "")

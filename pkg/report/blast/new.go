@@ -164,14 +164,14 @@ func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owner
 // ofDaemonSet is why nobody replaces a pod of a DaemonSet.
 const ofDaemonSet = "pod of a DaemonSet: every node has its own"
 
-// refusal is why the API server refuses other pods of the lost pod's workload; "" if it does not.
+// refusal is why the API server refuses other pods of the lost pod's workload, without their names; "" if it does not.
 func refusal(lost *v1.Pod, state *cluster.State) string {
 	of := state.Owners()(lost)
 	i := slices.IndexFunc(state.Refused, func(r cluster.Refusal) bool { return r.Of == of })
 	if i < 0 {
 		return ""
 	}
-	return state.Refused[i].Message
+	return state.Refused[i].Reason()
 }
 
 // whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions

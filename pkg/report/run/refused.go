@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -33,6 +34,8 @@ func (r NotCreated) of() cluster.Ref {
 	return cluster.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
+func (r NotCreated) reason() string { return cluster.Refusal{Message: r.Message}.Reason() }
+
 // subject is "3 pods of deployment/web", or the object itself.
 func (s *stepText) subject(r NotCreated) string {
 	name := s.qualified(r.Namespace, r.of().String())
@@ -42,14 +45,19 @@ func (s *stepText) subject(r NotCreated) string {
 	return name
 }
 
-// refused says of each workload whose pods were not created what the API server said.
+// refused says of the workloads whose pods were not created what the API server said, and what it says of several workloads once.
 func (t *writer) refused(s *stepText) {
 	if len(s.Refused) == 0 {
 		return
 	}
 	t.Linef(text.Yellow, "Refused by the API server:")
-	t.UpTo(len(s.Refused), "refusal", "refusals", func(i int) {
-		t.Linef(text.Plain, "  %s", s.subject(s.Refused[i]))
-		t.Linef(text.Plain, "    %s", s.Refused[i].Message)
+	groups := report.Group(s.Refused, NotCreated.reason)
+	t.UpTo(len(groups), "reason", "reasons", func(i int) {
+		message := groups[i][0].Message
+		if len(groups[i]) > 1 {
+			message = groups[i][0].reason()
+		}
+		t.Linef(text.Plain, "  %s", t.Some(report.Each(groups[i], s.subject)))
+		t.Linef(text.Plain, "    %s", message)
 	})
 }
