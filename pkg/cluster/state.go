@@ -98,6 +98,9 @@ type State struct {
 
 	// JobBackoffs is what the job controller remembers of Jobs whose pods have failed, by the Job's UID.
 	JobBackoffs map[types.UID]JobBackoff
+
+	// Refused is what the API server has refused to users since the step began, and what it refuses to controllers.
+	Refused []Refusal
 }
 
 // JobBackoff is how long a Job must wait before it may replace a pod.

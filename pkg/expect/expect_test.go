@@ -160,7 +160,7 @@ func TestJudge(t *testing.T) {
 	want := [][]Expectation{{every}, {
 		{Want: "2 pods Pending", Got: "2", Met: true, Source: &manifest.Source{File: "own", Line: 1}},
 		every,
-		{Want: "no finding", Got: "2", Source: &manifest.Source{File: "own", Line: 3}},
+		{Want: "no finding", Got: "5", Source: &manifest.Source{File: "own", Line: 3}},
 	}}
 	if got[1][2].Why == "" {
 		t.Error("no word on the findings")

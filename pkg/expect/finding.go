@@ -52,6 +52,7 @@ type Rule struct {
 const (
 	NotMet       = "expectation-not-met"
 	PodsPending  = "pods-pending"
+	PodsRefused  = "pods-refused"
 	RolloutStuck = "rollout-stuck"
 	WorkloadGone = "workload-gone"
 	OneReplica   = "one-replica"
@@ -71,6 +72,10 @@ func Rules() []Rule {
 			ID: PodsPending, Level: Warning, Short: "Pods stay Pending",
 			Full: "kube-scheduler finds no node for some of the workload's pods. The message is its own and counts the nodes by reason.",
 			Help: "Give the workload fewer replicas, softer rules or smaller requests, or the cluster more nodes; simulate explain finds the smallest change.",
+		}, {
+			ID: PodsRefused, Level: Warning, Short: "The API server refuses pods",
+			Full: "A RuntimeClass, a LimitRange or a ResourceQuota keeps pods of the workload from being created. The message is the API server's, or the controller's event that quotes it.",
+			Help: "Raise the quota or the limits, or ask for fewer or smaller pods. During a rolling update a quota must have room for maxSurge.",
 		}, {
 			ID: RolloutStuck, Level: Error, Short: "A rollout cannot end",
 			Full: "The controller waits for pods of the new revision, and these wait for room that the old ones hold.",
@@ -110,6 +115,8 @@ type Facts struct {
 	// Pending are the Pending pods, Stuck the rollouts that cannot end.
 	Pending []Pods
 	Stuck   []controller.Rollout
+	// Refused is what the API server did not create.
+	Refused []cluster.Refusal
 	// Failures are what failures of one level would take.
 	Failures []Failure
 	// Source returns where a workload stands; nil where no file has it. Facts without files need none.
@@ -133,8 +140,8 @@ type Failure struct {
 	Stranded []Pods
 }
 
-// Findings returns the expectations that are not met, the workloads with Pending pods, the rollouts that are stuck, and what the
-// failures do to each workload.
+// Findings returns the expectations that are not met, the workloads with Pending pods, what was refused, the rollouts that are
+// stuck, and what the failures do to each workload.
 func (f *Facts) Findings() []Finding {
 	var found []Finding
 	for _, e := range f.Unmet {
@@ -144,6 +151,13 @@ func (f *Facts) Findings() []Finding {
 	}
 	for _, pods := range f.Pending {
 		found = append(found, f.finding(PodsPending, pods.Workload, pods.pending()))
+	}
+	for _, r := range f.Refused {
+		subject := r.Of.String()
+		if r.ByController() {
+			subject = fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), r.Of)
+		}
+		found = append(found, f.finding(PodsRefused, r.Of, subject+" refused: "+r.Message))
 	}
 	for _, r := range f.Stuck {
 		found = append(found, f.finding(RolloutStuck, r.Ref,
@@ -244,7 +258,7 @@ func (f *Facts) failures() []Finding {
 
 // factsOf are the facts of a step without failures: its Pending pods, workload by workload in order of arrival, and its rollouts.
 func factsOf(step *simulation.Step) *Facts {
-	f := &Facts{Step: step.Name}
+	f := &Facts{Step: step.Name, Refused: step.Refused}
 	messages := map[types.UID]string{}
 	for _, p := range step.Pending {
 		messages[p.Pod.UID] = p.Message

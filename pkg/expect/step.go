@@ -32,6 +32,9 @@ func (j *judge) judgeStep(step *simulation.Step) {
 			Met: pending <= *j.PendingAtMost, Why: waiting(step.Pending),
 		}, "pendingAtMost")
 	}
+	if j.NotCreated != nil {
+		j.add(judgeNotCreated(*j.NotCreated, step), "notCreated")
+	}
 	if j.Message != "" {
 		j.add(judgeMessage(j.Message, step), "message")
 	}
@@ -70,6 +73,17 @@ func waiting(pending []placement.Pending) string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+func judgeNotCreated(want int, step *simulation.Step) Expectation {
+	n, why := 0, []string(nil)
+	for _, r := range step.Refused {
+		if r.Pods > 0 {
+			n += r.Pods
+			why = append(why, r.Of.Qualified()+": "+r.Message)
+		}
+	}
+	return Expectation{Want: words.Count(want, "pod") + " refused", Got: fmt.Sprint(n), Met: n == want, Why: some(why, "; ")}
 }
 
 func judgeMessage(text string, step *simulation.Step) Expectation {

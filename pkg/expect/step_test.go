@@ -37,6 +37,9 @@ func expected() *simulation.Step {
 			Pods: append(waiting, ended, pod("web-1", "web", "a1"), pod("web-2", "web", "a1"), pod("web-3", "web", "b1"),
 				pod("db-1", "db", "a2")),
 		},
+		Refused: []cluster.Refusal{{Of: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Pods: 2, Message: "exceeded quota: q"},
+			{Of: cluster.Ref{Kind: "Pod", Namespace: "default", Name: "bare"}, Pods: 1, Message: "no such class"},
+			{Of: cluster.Ref{Kind: "Service", Namespace: "default", Name: "s"}, Message: "exceeded quota: q"}},
 		Pending:  []placement.Pending{{Pod: waiting[0], Message: "0/4 nodes: too small."}, {Pod: waiting[1], Message: "0/4 nodes: tainted."}},
 		Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "web"}, Waiting: "web-4 is Pending"}, {Ref: cluster.Ref{Kind: "Deployment", Name: "db"}, Complete: true}},
 	}
@@ -65,7 +68,10 @@ func TestJudgeStep(t *testing.T) {
 		"pending more, unmet": {&scenario.Expect{Pending: ptr.To(3)}, []Expectation{{Want: "3 pods Pending", Got: "2", Why: both, Source: at("pending")}}},
 		"at most":             {&scenario.Expect{PendingAtMost: ptr.To(3)}, []Expectation{{Want: "at most 3 pods Pending", Got: "2", Met: true, Source: at("pendingAtMost")}}},
 		"at most, unmet":      {&scenario.Expect{PendingAtMost: ptr.To(1)}, []Expectation{{Want: "at most 1 pod Pending", Got: "2", Why: both, Source: at("pendingAtMost")}}},
-		"message":             {&scenario.Expect{Message: "small"}, []Expectation{{Want: `a Pending pod's message contains "small"`, Got: "0/4 nodes: too small.", Met: true, Source: at("message")}}},
+		"not created":         {&scenario.Expect{NotCreated: ptr.To(3)}, []Expectation{{Want: "3 pods refused", Got: "3", Met: true, Source: at("notCreated")}}},
+		"not created, unmet": {&scenario.Expect{NotCreated: ptr.To(0)}, []Expectation{{Want: "0 pods refused", Got: "3",
+			Why: "shop/deployment/web: exceeded quota: q; pod/bare: no such class", Source: at("notCreated")}}},
+		"message": {&scenario.Expect{Message: "small"}, []Expectation{{Want: `a Pending pod's message contains "small"`, Got: "0/4 nodes: too small.", Met: true, Source: at("message")}}},
 		"message, unmet": {&scenario.Expect{Message: "cpu"}, []Expectation{
 			{Want: `a Pending pod's message contains "cpu"`, Got: "0/4 nodes: tainted.", Why: both, Source: at("message")}}},
 		"rollouts":        {&scenario.Expect{Rollouts: ptr.To(false)}, []Expectation{{Want: "a rollout that does not complete", Got: "not complete: deployment/web", Met: true, Source: at("rollouts")}}},

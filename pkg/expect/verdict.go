@@ -37,8 +37,8 @@ type Comparison struct {
 	Different int
 	// Moved are the pods that are on another node, step by step.
 	Moved []Move
-	// Pending and NotReady are numbers of pods that changed, step by step.
-	Pending, NotReady []Change
+	// Pending, NotCreated and NotReady are numbers of pods that changed, step by step.
+	Pending, NotCreated, NotReady []Change
 	// Radii are the blast radii that changed, step by step. They are not judged: a radius grows with the replicas, too.
 	Radii []RadiusChange
 	// Excess are the workloads that are further from an even spread, step by step, and of a step level by level, the worst first.
@@ -89,6 +89,7 @@ func (c *Comparison) Verdict() Verdict {
 	v := &verdict{Comparison: c}
 	v.moved()
 	v.counted(FailOnPending, "Pending", c.Pending)
+	v.counted("", "refused", c.NotCreated)
 	v.counted("", "not ready", c.NotReady)
 	v.excess()
 	v.oneReplica()

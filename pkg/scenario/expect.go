@@ -15,6 +15,9 @@ type Expect struct {
 	Pending *int `json:"pending,omitempty" jsonschema:"minimum=0"`
 	// PendingAtMost is the largest number of Pending pods, 0 or more. It cannot be given together with pending.
 	PendingAtMost *int `json:"pendingAtMost,omitempty" jsonschema:"minimum=0"`
+	// NotCreated is the exact number of pods that the API server refuses to create, because of a RuntimeClass, a LimitRange or a
+	// ResourceQuota, 0 or more.
+	NotCreated *int `json:"notCreated,omitempty" jsonschema:"minimum=0"`
 	// Message is a text that kube-scheduler's message for at least one Pending pod contains.
 	Message string `json:"message,omitempty"`
 	// Domains lists bounds for the number of running pods in each failure domain.
@@ -25,7 +28,7 @@ type Expect struct {
 	Rollouts *bool `json:"rollouts,omitempty"`
 	// Failures lists bounds for what the failures of a level may take after the step.
 	Failures []FailureBounds `json:"failures,omitempty"`
-	// Findings is the largest number of findings of the step, 0 or more: workloads with Pending pods and rollouts that are stuck,
+	// Findings is the largest number of findings of the step, 0 or more: workloads with Pending or refused pods and rollouts that are stuck,
 	// as in the report's SARIF. Expectations that are not met do not count.
 	Findings *int `json:"findings,omitempty" jsonschema:"minimum=0"`
 }
@@ -113,12 +116,13 @@ func (f *FailureBounds) Count(of *Failures) int {
 
 // shapeOfExpect finds what is wrong with an expect whatever the objects are.
 func validateExpect(p *Problems, path *field.Path, expect *Expect) {
-	if expect.Pending == nil && expect.PendingAtMost == nil && expect.Message == "" && len(expect.Domains) == 0 && len(expect.Nodes) == 0 &&
+	if expect.Pending == nil && expect.PendingAtMost == nil && expect.NotCreated == nil && expect.Message == "" && len(expect.Domains) == 0 && len(expect.Nodes) == 0 &&
 		expect.Rollouts == nil && len(expect.Failures) == 0 && expect.Findings == nil {
-		p.Add(path, "expects nothing; give pending, pendingAtMost, message, domains, nodes, rollouts, failures or findings")
+		p.Add(path, "expects nothing; give pending, pendingAtMost, notCreated, message, domains, nodes, rollouts, failures or findings")
 	}
 	validateAtLeast(p, path.Child("pending"), expect.Pending, 0)
 	validateAtLeast(p, path.Child("pendingAtMost"), expect.PendingAtMost, 0)
+	validateAtLeast(p, path.Child("notCreated"), expect.NotCreated, 0)
 	validateAtLeast(p, path.Child("findings"), expect.Findings, 0)
 	if expect.Pending != nil && expect.PendingAtMost != nil {
 		p.Add(path, "give pending or pendingAtMost, not both")

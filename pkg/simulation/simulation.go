@@ -63,6 +63,8 @@ type Step struct {
 	Preempted []placement.Preemption
 	// Rollouts describe how far each controller's pods are from its spec.
 	Rollouts []controller.Rollout
+	// Refused is what the API server did not create in this step, of which controllers go on asking for their pods.
+	Refused []cluster.Refusal
 	// Notes are what was assumed, added or refused in this step, and the Jobs that failed.
 	Notes []string
 
@@ -230,6 +232,9 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if r.opts.Record != nil {
 		r.Record = func(owner cluster.Ref, pod *v1.Pod) *placement.Depth { return r.opts.Record(spec.Name, owner, pod) }
 	}
+	if len(result.Steps) > 0 {
+		state = forgetUsers(state)
+	}
 	before := state
 	state, err := r.act(ctx, state, spec, &step)
 	if err != nil {
@@ -245,12 +250,22 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 		step.Notes = append(step.Notes, stopped(state)...)
 	}
 	step.Notes = append(step.Notes, controller.FailedJobs(before, state)...)
-	step.State = state
+	step.State, step.Refused = state, state.Refused
 	step.after = r.mark()
 	step.Rollouts = controller.Rollouts(state)
 	step.Placed = stillThere(step.Placed, state)
 	result.Steps = append(result.Steps, step)
 	return state, nil
+}
+
+// forgetUsers is the state without what was refused to users: they do not ask again.
+func forgetUsers(state *cluster.State) *cluster.State {
+	next := *state
+	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.ByController() })
+	if len(next.Refused) == len(state.Refused) {
+		return state
+	}
+	return &next
 }
 
 // stopped notes in which zones pods stay on failed nodes because too many are down.

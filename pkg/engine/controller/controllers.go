@@ -39,6 +39,7 @@ type Controllers struct {
 	scaled          *map[types.UID]scale
 	prototypes      prototypes
 	names           podNames
+	usage           admission.PodUsage
 	selectors       map[*metav1.LabelSelector]labels.Selector
 	claimed         claimed
 }
@@ -64,6 +65,7 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 		(*pass).budgets,
 	}
 	var problems []error
+	var refused []cluster.Refusal
 	for _, sync := range syncs {
 		p := &pass{Controllers: c, State: next, created: next.Created, owned: owned}
 		if err := sync(p); err != nil {
@@ -71,16 +73,17 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 			continue
 		}
 		next = p.nextState()
+		refused = append(refused, p.refused...)
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	return next, nil
+	return withRefused(next, refused), nil
 }
 
 // Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a
 // NoExecute taint runs out, the next node gets one, a kubelet has ended a pod, a pod has been ready for minReadySeconds, or a Job may
-// replace a pod that failed.
+// replace a pod that failed. Where pods are refused, quotas may stop counting one that stays Terminating.
 func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	var next metav1.Time
 	consider := func(at time.Time) {
@@ -113,6 +116,11 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	for _, job := range s.Jobs {
 		consider(s.JobBackoffs[job.UID].Retry)
 	}
+	if slices.ContainsFunc(s.Refused, cluster.Refusal.ByController) {
+		for _, pod := range s.Pods {
+			consider(uncounted(pod))
+		}
+	}
 	return next, !next.IsZero()
 }
 
@@ -127,6 +135,8 @@ type pass struct {
 	ending           []*v1.Pod
 	named            map[types.NamespacedName]bool // the pods that it creates
 	admission        *admission.Pods
+	quotas           *admission.Quotas
+	refused          []cluster.Refusal
 }
 
 // put adds an object to the state, or replaces it.
@@ -150,13 +160,14 @@ func (p *pass) nextState() *cluster.State {
 	return &next
 }
 
-// unlessSettled syncs an object, unless its last sync saw the very same things and had nothing to do. Without anything seen it syncs.
+// unlessSettled syncs an object, unless its last sync saw the very same things and had nothing to do. Without anything seen it syncs. Where
+// pods were refused, it is tried again each time.
 func (p *pass) unlessSettled(uid types.UID, seen []any, sync func() error) error {
 	if seen != nil && slices.Equal(p.settled[uid], seen) {
 		return nil
 	}
-	before := p.actions()
-	if err := sync(); err != nil || p.actions() > before {
+	before, refused := p.actions(), len(p.refused)
+	if err := sync(); err != nil || p.actions() > before || len(p.refused) > refused {
 		return err
 	}
 	if p.settled == nil {

@@ -201,9 +201,12 @@ func (d *daemonSetSync) createOn(nodes []string) error {
 	template := daemonutil.CreatePodTemplate(d.set.Spec.Template, generation, d.hash)
 	prototype, err := d.prototype(&template, d.set, daemonSetKind)
 	if err != nil {
-		return err
+		return d.refuse(d.set, len(nodes), err)
 	}
-	for _, node := range nodes {
+	for i, node := range nodes {
+		if err := d.charge(prototype); err != nil {
+			return d.refuse(d.set, len(nodes)-i, err)
+		}
 		pod := *prototype
 		pod.Spec.Affinity = daemonutil.ReplaceDaemonSetPodNodeNameNodeAffinity(prototype.Spec.Affinity.DeepCopy(), node)
 		d.create(&pod)

@@ -103,7 +103,7 @@ func (j *jobSync) end(pods []*v1.Pod) {
 	}
 }
 
-// create makes so many pods, fewer where the Job has to wait after failures, and returns how many it made.
+// create makes so many pods, fewer where the Job has to wait after failures or pods are refused, and returns how many it made.
 func (j *jobSync) create(count int) (int, error) {
 	var indexes []int
 	switch {
@@ -117,10 +117,13 @@ func (j *jobSync) create(count int) (int, error) {
 	}
 	prototype, err := j.prototype(&j.job.Spec.Template, j.job, jobKind)
 	if err != nil {
-		return 0, err
+		return 0, j.refuse(j.job, count, err)
 	}
 	prototype.Finalizers = append(slices.Clone(prototype.Finalizers), batchv1.JobTrackingFinalizer)
 	for i := range count {
+		if err := j.charge(prototype); err != nil {
+			return i, j.refuse(j.job, count-i, err)
+		}
 		if indexes == nil {
 			j.pass.create(prototype)
 		} else {

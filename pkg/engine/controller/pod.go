@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,16 +34,24 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 type prototypes map[types.UID]madePrototype
 
 type madePrototype struct {
-	template templateID
-	classes  []*schedulingv1.PriorityClass
-	pod      *v1.Pod
+	template       templateID
+	classes        []*schedulingv1.PriorityClass
+	runtimeClasses []*nodev1.RuntimeClass
+	limitRanges    []*v1.LimitRange
+	pod            *v1.Pod
+}
+
+// current reports whether the pod would be made in the same way.
+func (m madePrototype) current(p *pass, template templateID) bool {
+	return m.template == template && cluster.Same(m.classes, p.PriorityClasses) && cluster.Same(m.runtimeClasses, p.RuntimeClasses) &&
+		cluster.Same(m.limitRanges, p.LimitRanges)
 }
 
 // prototypeOf returns the prototype of a ReplicaSet's pods: the same one as the last time, if it would be made in the same way.
 func (p *pass) prototypeOf(rs *appsv1.ReplicaSet) (*v1.Pod, error) {
 	template := idOf(rs, &rs.Spec.Template)
 	known, found := p.prototypes[rs.UID]
-	if found && known.template == template && cluster.Same(known.classes, p.PriorityClasses) {
+	if found && known.current(p, template) {
 		return known.pod, nil
 	}
 	pod, err := p.prototype(&rs.Spec.Template, rs, replicaSetKind)
@@ -52,7 +61,7 @@ func (p *pass) prototypeOf(rs *appsv1.ReplicaSet) (*v1.Pod, error) {
 	if p.prototypes == nil {
 		p.Controllers.prototypes = prototypes{}
 	}
-	p.prototypes[rs.UID] = madePrototype{template, p.PriorityClasses, pod}
+	p.prototypes[rs.UID] = madePrototype{template, p.PriorityClasses, p.RuntimeClasses, p.LimitRanges, pod}
 	return pod, nil
 }
 

@@ -121,9 +121,12 @@ func (p *pass) replicaSets() error {
 func (p *pass) createPods(rs *appsv1.ReplicaSet, count int) error {
 	prototype, err := p.prototypeOf(rs)
 	if err != nil {
-		return err
+		return p.refuse(rs, count, err)
 	}
-	for range count {
+	for i := range count {
+		if err := p.charge(prototype); err != nil {
+			return p.refuse(rs, count-i, err)
+		}
 		p.create(prototype)
 	}
 	return nil

@@ -123,7 +123,7 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 	if r.Complete {
 		return r
 	}
-	clauses := append(nodeGone(s, &d.Spec.Template), waitingClauses(t, d.Spec.MinReadySeconds)...)
+	clauses := append(notMade(s, r.Ref, &d.Spec.Template), waitingClauses(t, d.Spec.MinReadySeconds)...)
 	switch {
 	case d.Spec.Paused && t.updated < r.Desired:
 		clauses = append(clauses, "the Deployment is paused")
@@ -193,7 +193,7 @@ func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned *owners
 }
 
 func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep int, notCreated []string) string {
-	clauses := append(nodeGone(s, &set.Spec.Template), waitingClauses(t, set.Spec.MinReadySeconds)...)
+	clauses := append(notMade(s, cluster.RefTo(set), &set.Spec.Template), waitingClauses(t, set.Spec.MinReadySeconds)...)
 	if len(notCreated) > 0 && len(t.waiting) > 0 {
 		clauses = append(clauses, fmt.Sprintf("%s not created before it is Ready, because podManagementPolicy is %s",
 			strings.Join(notCreated, ", ")+words.Pick(len(notCreated), " is", " are"), set.Spec.PodManagementPolicy))
@@ -224,7 +224,7 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rol
 	if r.Complete {
 		return r
 	}
-	clauses := waitingClauses(t, ds.Spec.MinReadySeconds)
+	clauses := append(notMade(s, r.Ref, &ds.Spec.Template), waitingClauses(t, ds.Spec.MinReadySeconds)...)
 	if t.old > 0 {
 		switch {
 		case ds.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType:
@@ -239,8 +239,13 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rol
 	return r
 }
 
-// nodeGone says why no pod is created where the template names a node that is no more.
-func nodeGone(s *cluster.State, template *v1.PodTemplateSpec) []string {
+// notMade says why pods are not created: the template names a node that is no more, or the API server refuses them.
+func notMade(s *cluster.State, of cluster.Ref, template *v1.PodTemplateSpec) []string {
+	for _, r := range s.Refused {
+		if r.Of == of {
+			return []string{"the API server refuses " + words.Count(r.Pods, "pod")}
+		}
+	}
 	if node := template.Spec.NodeName; node != "" && s.Node(node) == nil {
 		return []string{"no pod is created, because node " + node + ", which the template names, does not exist"}
 	}

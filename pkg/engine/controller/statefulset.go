@@ -69,14 +69,13 @@ func (p *pass) statefulSet(set *appsv1.StatefulSet, claims map[types.NamespacedN
 		if err != nil {
 			return fmt.Errorf("spec.selector: %w", err)
 		}
-		s := &statefulSetSync{pass: p, set: set, claims: claims, revisions: revisions}
+		s := &statefulSetSync{pass: p, set: set, claims: claims, revisions: revisions, have: len(pods), claimless: map[string]bool{}}
 		control := statefulset.NewDefaultStatefulSetControl(
 			statefulset.NewStatefulPodControlFromManager(s, &record.FakeRecorder{}), s, s)
-		if _, err := control.UpdateStatefulSet(context.Background(), set, pods, p.Now.Time); err != nil {
+		if _, err := control.UpdateStatefulSet(context.Background(), set, pods, p.Now.Time); err != nil && s.refusal == "" {
 			return err
 		}
-		s.finish()
-		return nil
+		return s.finish()
 	})
 }
 
@@ -113,29 +112,55 @@ type statefulSetSync struct {
 
 	newPods, oldPods []*v1.Pod
 	newClaims        []*v1.PersistentVolumeClaim
+	// have counts the set's pods. claimless are the new ones for which a claim was refused; refusal is the controller's first event on one.
+	have      int
+	claimless map[string]bool
+	refusal   string
 }
 
-// finish hands what was created and deleted to the pass, in the order of the ordinals.
-func (s *statefulSetSync) finish() {
+// finish hands what was created and deleted to the pass, in the order of the ordinals. Only now are quotas charged: with Parallel management
+// upstream creates pods in any order.
+func (s *statefulSetSync) finish() error {
 	byOrdinal := func(a, b *v1.Pod) int { return ordinal(a) - ordinal(b) }
 	slices.SortFunc(s.newPods, byOrdinal)
 	slices.SortFunc(s.oldPods, byOrdinal)
 	slices.SortFunc(s.newClaims, func(a, b *v1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
 	for _, claim := range s.newClaims {
 		if claim.UID == "" {
+			if err := s.charge(claim); err != nil {
+				if !s.refuseClaim(claim, err) {
+					return err
+				}
+				continue
+			}
 			claim.UID = s.uid("PersistentVolumeClaim", claim.Namespace, claim.Name)
 			claim.CreationTimestamp = s.Now
 		}
 		s.put(claim)
 	}
 	for _, pod := range s.newPods {
-		if pod.UID != "" { // an update
+		switch {
+		case pod.UID != "": // an update
 			s.put(pod)
+			continue
+		case s.claimless[pod.Name]:
+			continue
+		}
+		if err := s.charge(pod); err != nil {
+			if !s.refusePod(pod, err) {
+				return err
+			}
 			continue
 		}
 		s.create(pod)
+		s.have++
 	}
 	s.delete(s.oldPods...)
+	if s.refusal != "" {
+		lacking := max(1, int(*s.set.Spec.Replicas)-s.have)
+		s.refused = append(s.refused, cluster.Refusal{Of: cluster.RefTo(s.set), Pods: lacking, Message: s.refusal})
+	}
+	return nil
 }
 
 func (s *statefulSetSync) CreatePod(_ context.Context, pod *v1.Pod, _ *appsv1.StatefulSet) error {
@@ -143,6 +168,7 @@ func (s *statefulSetSync) CreatePod(_ context.Context, pod *v1.Pod, _ *appsv1.St
 	defer s.mu.Unlock()
 	admitted := pod.DeepCopy() // upstream goes on with its own
 	if err := s.admit(admitted); err != nil {
+		s.refusePod(admitted, err)
 		return err
 	}
 	s.newPods = append(s.newPods, admitted)
@@ -176,7 +202,10 @@ func (s *statefulSetSync) CreateClaim(claim *v1.PersistentVolumeClaim, _ *appsv1
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	created := claim.DeepCopy() // upstream reuses the variable
-	admission.AdmitClaim(s.State, created)
+	if err := admission.AdmitClaim(s.State, created); err != nil {
+		s.refuseClaim(created, err)
+		return err
+	}
 	s.claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = created
 	s.newClaims = append(s.newClaims, created)
 	return nil

@@ -22,7 +22,8 @@ import (
 // where a UID is missing, and Deployments and pods that come without the ReplicaSets between them get those back.
 //
 // The notes say in plain sentences what was added that nobody gave. The error lists all problems, each in the words of the
-// API server where it has some.
+// API server where it has some. An object that the plugins of an API server refuse, because of a RuntimeClass, a LimitRange or a
+// ResourceQuota, is no problem: the state lacks it, and says so in Refused.
 func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes []string, err error) {
 	a := &admitting{state: s, created: s.Created, known: byRef(s), unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
 	for _, obj := range objs {
@@ -39,13 +40,15 @@ func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes
 	a.findConflicts()
 	a.resolveOwners()
 	a.addPriorityClasses()
+	a.addRuntimeClasses()
 	a.addReplicaSets()
 	a.runPlugins()
 	if len(a.problems) > 0 {
 		return nil, nil, errors.Join(a.problems...)
 	}
-	with := *s.With(a.objs...)
+	with := *s.With(a.accepted()...)
 	with.Created = a.created
+	with.Refused = append(slices.Clip(s.Refused), a.refused...)
 	return &with, a.notes, nil
 }
 
@@ -63,7 +66,9 @@ type admitting struct {
 	uncreated map[cluster.Ref]bool
 	// pods and nodes are of what the call itself brings and what is in the state.
 	pods     *Pods
+	quotas   *Quotas
 	nodes    map[string]bool
+	refused  []cluster.Refusal
 	notes    []string
 	problems []error
 }

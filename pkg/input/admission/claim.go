@@ -13,8 +13,9 @@ import (
 )
 
 // AdmitClaim gives a new claim the default class where it names none, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/storage/storageclass/setdefault/admission.go.
-func AdmitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) {
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/storage/storageclass/setdefault/admission.go, and holds it to
+// the LimitRanges.
+func AdmitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	if !volume.PersistentVolumeClaimHasClass(claim) {
 		if class := DefaultClass(s.StorageClasses); class != nil {
 			claim.Spec.StorageClassName = &class.Name
@@ -23,6 +24,7 @@ func AdmitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) {
 	if claim.Status.Phase == "" {
 		claim.Status.Phase = v1.ClaimPending
 	}
+	return limitClaim(s, claim)
 }
 
 // DefaultClass returns the newest of the default classes, the first by name among those of one age; nil: there is none. It is GetDefaultClass in

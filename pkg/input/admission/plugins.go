@@ -18,11 +18,12 @@ func (a *admitting) runPlugins() {
 	var context []cluster.Object
 	for _, obj := range a.objs {
 		switch cluster.KindOf(obj) {
-		case "PriorityClass", "StorageClass", "Node":
+		case "PriorityClass", "StorageClass", "Node", "RuntimeClass", "LimitRange", "ResourceQuota":
 			context = append(context, obj)
 		}
 	}
 	view := a.state.With(context...)
+	a.quotas = NewQuotas(a.counted(view), PodUsage{})
 	a.pods, a.nodes = NewPods(view), map[string]bool{}
 	for _, node := range view.Nodes {
 		a.nodes[node.Name] = true
@@ -39,7 +40,10 @@ func (a *admitting) runPlugins() {
 		case *v1.Pod:
 			a.pod(o)
 		case *v1.PersistentVolumeClaim:
-			AdmitClaim(view, o)
+			err := AdmitClaim(view, o)
+			if a.isNew(o) {
+				a.refuse(o, err)
+			}
 		case *schedulingv1beta1.PodGroup:
 			a.podGroup(o)
 		case *appsv1.ControllerRevision:
@@ -53,7 +57,9 @@ func (a *admitting) runPlugins() {
 		case *batchv1.CronJob:
 			a.template(obj)
 		}
+		a.charge(obj)
 	}
+	a.noteQuotas()
 }
 
 func (a *admitting) pod(pod *v1.Pod) {
@@ -61,7 +67,7 @@ func (a *admitting) pod(pod *v1.Pod) {
 		return
 	}
 	if err := a.pods.Admit(pod); err != nil {
-		a.problem(pod, "%w", err)
+		a.refuse(pod, err)
 		return
 	}
 	if pod.Spec.NodeName != "" {

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -17,22 +16,26 @@ import (
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // Pods is what every new pod passes, whoever creates it: the API server's defaults of a pod, which a template does not have,
-// and the default plugins Priority and DefaultTolerationSeconds.
+// and the default plugins LimitRanger, Priority, DefaultTolerationSeconds and RuntimeClass. ResourceQuota, the last, is Quotas.
 type Pods struct {
+	state   *cluster.State
 	classes map[string]*schedulingv1.PriorityClass
 	// byDefault is the class of pods that name none; nil: there is no such class.
 	byDefault *schedulingv1.PriorityClass
+	// runtimeClass is nil until a pod needs it.
+	runtimeClass *runtimeclass.RuntimeClass
 }
 
-// NewPods takes the PriorityClasses of the state.
+// NewPods takes the PriorityClasses, RuntimeClasses and LimitRanges of the state.
 func NewPods(s *cluster.State) *Pods {
-	p := &Pods{classes: map[string]*schedulingv1.PriorityClass{}}
+	p := &Pods{state: s, classes: map[string]*schedulingv1.PriorityClass{}}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
 		p.classes[class.Name] = class
 	}
@@ -45,14 +48,18 @@ func NewPods(s *cluster.State) *Pods {
 	return p
 }
 
-// Admit completes a new pod in place. Its containers are its own; what else it shares with others is copied before it is changed.
+// Admit completes a new pod in place, or says why it is refused; see Refused. Its containers are its own; what else it shares with others is
+// copied before it is changed.
 func (p *Pods) Admit(pod *v1.Pod) error {
 	legacyscheme.Scheme.Default(pod)
 	if err := p.priority(&pod.Spec); err != nil {
-		return fmt.Errorf("pods %q is forbidden: %w", cmp.Or(pod.Name, pod.GenerateName), err)
+		return fmt.Errorf("pods %q is forbidden: %w", nameOf(pod), err)
 	}
 	pod.Spec.Tolerations = defaultTolerations(pod.Spec.Tolerations)
 	cluster.MergeLabelKeys(pod)
+	if err := p.limitAndRun(pod); err != nil {
+		return err
+	}
 	if err := defaultPodLevelResources(&pod.Spec); err != nil {
 		return err
 	}

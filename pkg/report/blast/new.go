@@ -164,6 +164,16 @@ func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owner
 // ofDaemonSet is why nobody replaces a pod of a DaemonSet.
 const ofDaemonSet = "pod of a DaemonSet: every node has its own"
 
+// refusal is why the API server refuses other pods of the lost pod's workload, without their names; "" if it does not.
+func refusal(lost *v1.Pod, state *cluster.State) string {
+	of := state.Owners()(lost)
+	i := slices.IndexFunc(state.Refused, func(r cluster.Refusal) bool { return r.Of == of })
+	if i < 0 {
+		return ""
+	}
+	return state.Refused[i].Reason()
+}
+
 // whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions
 // have stopped.
 func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption) string {
@@ -180,6 +190,8 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 		return ofDaemonSet
 	case by.Kind == "StatefulSet" && ending:
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
+	case !stays && refusal(pod, state) != "":
+		return "the API server refuses another: " + refusal(pod, state)
 	case ending:
 		return "stays Terminating until its kubelet is back, and its " + workloadKind(pod, state) + " waits for its end"
 	case stays && slices.ContainsFunc(stopped, func(d node.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):

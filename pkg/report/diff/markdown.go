@@ -64,6 +64,9 @@ func (t *writer) worse() [][]text.Cell {
 		for _, r := range s.NewlyStuck {
 			table = append(table, text.Plain.Row(s.Name, "rollout of "+t.rollout(r)+" newly stuck", text.None, r.Waiting))
 		}
+		if s.NotCreated != nil && s.NotCreated.New > s.NotCreated.Old {
+			table = append(table, text.Plain.Row(s.Name, "pods refused", s.NotCreated.text(), text.None))
+		}
 		if s.NotReady != nil && s.NotReady.New > s.NotReady.Old {
 			table = append(table, text.Plain.Row(s.Name, "pods not ready", s.NotReady.text(), text.None))
 		}

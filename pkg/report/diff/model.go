@@ -80,10 +80,11 @@ type Change struct {
 type StepDiff struct {
 	// Name is the step's name.
 	Name string `json:"name"`
-	// Pods, Pending and NotReady count the pods after the step; missing where the number is the same.
-	Pods     *Change `json:"pods,omitempty"`
-	Pending  *Change `json:"pending,omitempty"`
-	NotReady *Change `json:"notReady,omitempty"`
+	// Pods, Pending, NotCreated and NotReady count the pods after the step; missing where the number is the same.
+	Pods       *Change `json:"pods,omitempty"`
+	Pending    *Change `json:"pending,omitempty"`
+	NotCreated *Change `json:"notCreated,omitempty"`
+	NotReady   *Change `json:"notReady,omitempty"`
 	// Moved are the pods that run in both reports, and on different nodes.
 	Moved []MovedPod `json:"moved,omitempty"`
 	// Added and Removed are the pods that the new or the old report alone has.

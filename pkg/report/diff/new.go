@@ -134,6 +134,7 @@ type stepDiff struct {
 func (d *stepDiff) compare(before, after []map[podName]*run.Pod) {
 	d.Pods = change(d.old.Summary.Pods, d.new.Summary.Pods)
 	d.Pending = change(d.old.Summary.Pending, d.new.Summary.Pending)
+	d.NotCreated = change(d.old.Summary.NotCreated, d.new.Summary.NotCreated)
 	d.NotReady = change(d.old.Summary.NotReady, d.new.Summary.NotReady)
 	d.pods(before, after)
 	d.workloads()
@@ -151,7 +152,7 @@ func change(old, new int) *Change {
 
 // empty reports whether nothing differs.
 func (d *stepDiff) empty() bool {
-	return d.Pods == nil && d.Pending == nil && d.NotReady == nil &&
+	return d.Pods == nil && d.Pending == nil && d.NotCreated == nil && d.NotReady == nil &&
 		len(d.Moved)+len(d.Added)+len(d.Removed)+len(d.NewlyPending)+len(d.NoLongerPending)+len(d.OtherMessage)+len(d.Workloads)+
 			len(d.NewlyStuck)+len(d.NoLongerStuck)+len(d.NewlyUnmet)+len(d.NoLongerUnmet) == 0
 }

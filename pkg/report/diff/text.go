@@ -176,7 +176,7 @@ func (s *StepDiff) counts() []string {
 	for _, c := range []struct {
 		*Change
 		words string
-	}{{s.Pods, "pods"}, {s.Pending, "Pending"}, {s.NotReady, "not ready"}} {
+	}{{s.Pods, "pods"}, {s.Pending, "Pending"}, {s.NotCreated, "refused"}, {s.NotReady, "not ready"}} {
 		if c.Change != nil {
 			parts = append(parts, c.text()+" "+c.words)
 		}

@@ -31,6 +31,7 @@ func (s *StepDiff) addTo(c *expect.Comparison) {
 		c.Moved = append(c.Moved, expect.Move{Namespace: m.Namespace, OldName: cmp.Or(m.OldName, m.Name), Name: m.Name, Swapped: m.SameNodes})
 	}
 	c.Pending, c.NotReady = append(c.Pending, s.pending()), s.NotReady.addTo(c.NotReady, s.Name)
+	c.NotCreated = s.NotCreated.addTo(c.NotCreated, s.Name)
 	c.NewlyStuck += len(s.NewlyStuck)
 	c.NoLongerStuck += len(s.NoLongerStuck)
 	c.NewlyUnmet += len(s.NewlyUnmet)

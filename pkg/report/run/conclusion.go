@@ -62,6 +62,9 @@ func troubles(s Step) string {
 	if n := s.Summary.Pending; n > 0 {
 		parts = append(parts, words.Count(n, "pod")+" pending")
 	}
+	if n := s.Summary.NotCreated; n > 0 {
+		parts = append(parts, words.Count(n, "pod")+" refused")
+	}
 	if n := s.Summary.NotReady; n > 0 {
 		parts = append(parts, words.Count(n, "pod")+" not ready")
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// Findings are the expectations that were not met, the workloads with Pending pods and the rollouts that are stuck, step by step.
+// Findings are the expectations that were not met, the workloads with Pending pods, what was refused and the rollouts that are
+// stuck, step by step.
 func (r *Report) Findings() []expect.Finding {
 	var found []expect.Finding
 	for i := range r.Steps {
@@ -36,6 +37,9 @@ func (s *Step) findings() []expect.Finding {
 			waiting.Desired = w.Desired
 		}
 		facts.Pending = append(facts.Pending, waiting)
+	}
+	for _, r := range s.Refused {
+		facts.Refused = append(facts.Refused, cluster.Refusal{Of: r.of(), Pods: r.Pods, Message: r.Message})
 	}
 	for _, r := range s.Rollouts {
 		facts.Stuck = append(facts.Stuck, controller.Rollout{

@@ -83,5 +83,8 @@ func (s *Step) reasons(e Expectation) string {
 		of := pods[0].workload()
 		lines = append(lines, fmt.Sprintf("%s of %s/%s Pending: %s", words.Count(len(pods), "pod"), of.Namespace, of, cmp.Or(pods[0].Message, expect.NoMessage)))
 	}
+	for _, r := range s.Refused {
+		lines = append(lines, fmt.Sprintf("%s/%s refused: %s", r.Namespace, r.of(), r.Message))
+	}
 	return junit.CleanLines(lines)
 }

@@ -18,6 +18,7 @@ func markdownPage(r *Report) []byte {
 	m.Block("**%s**", r.verdict())
 	m.About(r.Head)
 	unmet := [][]text.Cell{text.Bold.Row("STEP", "WANT", "GOT", "WHY", "WHERE")}
+	refused := [][]text.Cell{text.Bold.Row("STEP", "PODS", "REASON")}
 	pending := [][]text.Cell{text.Bold.Row("STEP", "PODS", "KUBE-SCHEDULER SAYS")}
 	for i := range r.Steps {
 		s := t.stepText(i)
@@ -26,6 +27,9 @@ func markdownPage(r *Report) []byte {
 		}
 		for _, pods := range s.refusals() {
 			pending = append(pending, text.Plain.Row(s.Name, s.waiting(pods), cmp.Or(pods[0].Message, expect.NoMessage)))
+		}
+		for _, r := range s.Refused {
+			refused = append(refused, text.Plain.Row(s.Name, s.subject(r), r.Message))
 		}
 	}
 	if len(unmet) > 1 {
@@ -39,6 +43,10 @@ func markdownPage(r *Report) []byte {
 		m.Block("### Pending")
 		m.Table(pending, "group")
 	}
+	if len(refused) > 1 {
+		m.Block("### Refused")
+		m.Table(refused, "refusal")
+	}
 	m.Details(len(r.Steps), "step", func(i int) string { return t.stepText(i).details() })
 	return m.Bytes()
 }
@@ -50,11 +58,12 @@ func (r *Report) verdict() string {
 	}
 	type name struct{ namespace, name string }
 	pending, notReady := map[name]bool{}, map[name]bool{}
-	troubled, rollouts, total, failed := 0, 0, 0, 0
+	troubled, refused, rollouts, total, failed := 0, 0, 0, 0, 0
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		unmet := len(Unmet(s.Expectations))
 		total, failed, rollouts = total+len(s.Expectations), failed+unmet, rollouts+len(s.Rollouts)
+		refused = max(refused, s.Summary.NotCreated)
 		if unmet > 0 || troubles(*s) != "" {
 			troubled++
 		}
@@ -70,6 +79,9 @@ func (r *Report) verdict() string {
 	var parts []string
 	if n := len(pending); n > 0 {
 		parts = append(parts, words.Count(n, "pod")+" Pending")
+	}
+	if refused > 0 {
+		parts = append(parts, words.Count(refused, "pod")+" refused")
 	}
 	if n := len(notReady); n > 0 {
 		parts = append(parts, words.Count(n, "pod")+" not ready")

@@ -53,6 +53,8 @@ type Step struct {
 	Pods []Pod `json:"pods,omitempty"`
 	// Preempted are the pods that had to make room in this step.
 	Preempted []Preemption `json:"preempted,omitempty"`
+	// Refused are the pods, and other objects, that the API server did not create.
+	Refused []NotCreated `json:"refused,omitempty"`
 	// Rollouts are the updates that have not come to their end, and the controllers that hold pods back. Pods of a first
 	// revision that wait for a node are only Pending.
 	Rollouts []Rollout `json:"rollouts,omitempty"`
@@ -76,6 +78,8 @@ type Summary struct {
 	NotReady int `json:"notReady,omitempty"`
 	// Terminating is the number of pods that are being deleted, and whose kubelet has not ended them.
 	Terminating int `json:"terminating,omitempty"`
+	// NotCreated is the number of pods that the API server refuses; they are not among Pods.
+	NotCreated int `json:"notCreated,omitempty"`
 	// Placed is the number that got their node in this step.
 	Placed int `json:"placed"`
 	// Preempted is the number that lost it to others in this step.

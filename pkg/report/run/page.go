@@ -41,14 +41,17 @@ func verdict(steps []Step) (sentence, outcome string) {
 	}
 	last := steps[len(steps)-1].Summary
 	switch {
-	case last.Pods == 0:
+	case last.Pods == 0 && last.NotCreated == 0:
 		sentence += "; after the last step there are no pods"
-	case last.Running == last.Pods:
+	case last.Running == last.Pods && last.NotCreated == 0:
 		sentence += "; after the last step every pod runs (" + fmt.Sprint(last.Pods) + ")"
 	default:
 		sentence += fmt.Sprintf("; after the last step %d of %s running, %d Pending", last.Running, words.Count(last.Pods, "pod"), last.Pending)
 		if last.NotReady > 0 {
 			sentence += fmt.Sprintf(", %d on lost nodes", last.NotReady)
+		}
+		if last.NotCreated > 0 {
+			sentence += fmt.Sprintf(", %d refused by the API server", last.NotCreated)
 		}
 	}
 	waiting := 0

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -36,6 +37,7 @@ func (t *writer) step(i int) {
 	t.Space()
 
 	t.pending(s)
+	t.refused(s)
 	t.preempted(s)
 	t.rollouts(s)
 	t.notCreated(s)
@@ -87,6 +89,9 @@ func (s Summary) text() string {
 	if s.NotReady > 0 {
 		line += fmt.Sprintf(", %d not ready", s.NotReady)
 	}
+	if s.NotCreated > 0 {
+		line += fmt.Sprintf(", and %d more refused", s.NotCreated)
+	}
 	if s.Terminating > 0 {
 		line += fmt.Sprintf(", and %d more Terminating", s.Terminating)
 	}
@@ -129,6 +134,9 @@ func (t *writer) quiet() {
 		for _, pods := range alike(s.pendingPods()) {
 			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), text.Refused(pods[0].Message))
 		}
+		for _, r := range report.Group(s.Refused, NotCreated.reason) {
+			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(r, s.subject)), r[0].reason())
+		}
 		for _, e := range Unmet(s.Expectations) {
 			t.Linef(text.Red, "%s: FAILED  %s", s.Name, e.Failure())
 		}
@@ -138,13 +146,20 @@ func (t *writer) quiet() {
 // steps is a row for each step below the titles.
 func (t *writer) steps() [][]text.Cell {
 	notReady := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 })
+	refused := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return len(s.Refused) > 0 })
 	heads := []string{"NAME", "RUNNING", "PENDING"}
+	if refused {
+		heads = append(heads, "REFUSED")
+	}
 	if notReady {
 		heads = append(heads, "NOT READY")
 	}
 	table := [][]text.Cell{text.Bold.Row(append(heads, "EXPECTATIONS")...)}
 	for _, s := range t.report.Steps {
 		cells := []text.Cell{text.Plain.Cell(text.OrNone(s.Name)), text.Number(s.Summary.Running, text.Plain), text.Number(s.Summary.Pending, text.Yellow)}
+		if refused {
+			cells = append(cells, text.Number(s.Summary.NotCreated, text.Yellow))
+		}
 		if notReady {
 			cells = append(cells, text.Number(s.Summary.NotReady, text.Red))
 		}

@@ -18,6 +18,7 @@ function tabs() {
       h("b", {title: step.name}, step.name),
       h("span", {class: "doing"}, step.action),
       h("span", {class: "run"}, h("span", {}, `${number(step.summary.running)} running`), step.summary.pending > 0 && h("span", {class: "warn"}, `${number(step.summary.pending)} Pending`),
+        step.summary.notCreated > 0 && h("span", {class: "warn"}, `${number(step.summary.notCreated)} refused`),
         step.summary.notReady > 0 && h("span", {class: "bad"}, `${number(step.summary.notReady)} on lost nodes`)),
       i > 0 && h("span", {class: "change"}, changeWords(changesOf(i)).join(", ") || "nothing moved"));
   }));

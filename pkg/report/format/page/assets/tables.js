@@ -2,7 +2,7 @@
 
 function stepHead(step, i) {
   const s = step.summary;
-  const figures = [["Pods", s.pods], ["Running", s.running], ["Pending", s.pending, "warn"], ["On lost nodes", s.notReady, "bad"], ["Placed in this step", s.placed], ["Preempted", s.preempted, "warn"]];
+  const figures = [["Pods", s.pods], ["Running", s.running], ["Pending", s.pending, "warn"], ["Refused", s.notCreated, "warn"], ["On lost nodes", s.notReady, "bad"], ["Placed in this step", s.placed], ["Preempted", s.preempted, "warn"]];
   return [
     h("p", {class: "eyebrow"}, `Step ${i + 1} of ${steps.length}`),
     h("h2", {id: "step-title"}, step.name),
@@ -22,6 +22,7 @@ function toldOf(step, i) {
       ": ", [change.pending !== 0 && `${change.pending > 0 ? "+" : "−"}${number(Math.abs(change.pending))} Pending`, ...[["−", change.off], ["+", change.on]].map(([sign, nodes]) =>
         nodes.length > 0 && firsts(nodes.map(([node, n]) => `${sign}${number(n)} on ${node}`), 4))].filter(Boolean).join("; ")))),
     sentences("Notes", step.notes),
+    sentences("Refused by the API server", step.refused?.map((of) => `${of.pods > 0 && of.kind !== "Pod" ? count(of.pods, "pod") + " of " : ""}${workloadTitle(of)}: ${of.message}`), "warn"),
     sentences("Rollouts that do not come to their end", step.rollouts?.map((of) =>
       `${workloadTitle(of)}: ${of.updated} of ${of.desired} updated, ${of.old} old, ${of.ready} ready. ${of.waiting}` + (of.notCreated ? ` Not created: ${firsts(of.notCreated, 4)}.` : "")), "warn"),
     step.preempted?.length && h("div", {class: "words warn"}, h("h4", {}, `Preempted (${number(step.preempted.length)})`),

@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// charge charges a new pod or claim to the quotas of its namespace, or returns why it is refused.
+func (p *pass) charge(obj cluster.Object) error {
+	if len(p.ResourceQuotas) == 0 {
+		return nil
+	}
+	if p.quotas == nil {
+		if p.usage == nil || len(p.usage) > 2*len(p.Pods) { // most of them are gone
+			p.Controllers.usage = admission.PodUsage{}
+		}
+		p.quotas = admission.NewQuotas(p.State, p.usage)
+	}
+	return p.quotas.Admit(obj)
+}
+
+// refuse takes note of pods that the API server does not create, in the words of the controller's event. It returns any other error. A real
+// controller tries again after a back-off; here it does in each sync, which changes nothing until the API server would decide otherwise.
+func (p *pass) refuse(owner cluster.Object, pods int, err error) error {
+	if !admission.Refused(err) {
+		return err
+	}
+	of := cluster.RefTo(owner)
+	if ref := metav1.GetControllerOfNoCopy(owner); ref != nil {
+		of.Kind, of.Name = ref.Kind, ref.Name
+	}
+	p.refused = append(p.refused, cluster.Refusal{Of: of, Pods: pods, Message: "Error creating: " + err.Error()})
+	return nil
+}
+
+// refusePod and refuseClaim take note of the pod or claim of a StatefulSet that the API server does not create, and report whether that is what the error says.
+
+func (s *statefulSetSync) refusePod(pod *v1.Pod, err error) bool {
+	if !admission.Refused(err) {
+		return false
+	}
+	s.refusal = cmp.Or(s.refusal, fmt.Sprintf("Create Pod %s in StatefulSet %s failed error: %s", pod.Name, s.set.Name, err))
+	return true
+}
+
+func (s *statefulSetSync) refuseClaim(claim *v1.PersistentVolumeClaim, err error) bool {
+	if !admission.Refused(err) {
+		return false
+	}
+	for _, template := range s.set.Spec.VolumeClaimTemplates {
+		if pod, found := strings.CutPrefix(claim.Name, template.Name+"-"); found && strings.HasPrefix(pod, s.set.Name+"-") {
+			s.claimless[pod] = true
+			s.refusal = cmp.Or(s.refusal, fmt.Sprintf("Create Claim %s for Pod %s in StatefulSet %s failed error: %s", claim.Name, pod, s.set.Name, err))
+		}
+	}
+	return true
+}
+
+// withRefused is the state once the controllers were refused just that.
+func withRefused(s *cluster.State, refused []cluster.Refusal) *cluster.State {
+	all := slices.DeleteFunc(slices.Clone(s.Refused), cluster.Refusal.ByController)
+	all = append(all, refused...)
+	if slices.Equal(all, s.Refused) {
+		return s
+	}
+	next := *s
+	next.Refused = all
+	return &next
+}
+
+// uncounted is when quotas stop counting a pod that stays Terminating; zero for any other. It is when QuotaV1Pod in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/quota/v1/evaluator/core/pods.go first says so, in whole seconds.
+func uncounted(pod *v1.Pod) time.Time {
+	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
+		return time.Time{}
+	}
+	return pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds+1) * time.Second)
+}

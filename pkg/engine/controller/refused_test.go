@@ -1,0 +1,156 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+)
+
+func quota(pods string) string {
+	return "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {pods: '" + pods + "'}}\n"
+}
+
+// refusals are "2 of deployment/web: message". The name of a ReplicaSet's pod ends in its template's hash, which is left out.
+func (w *world) refusals() []string {
+	var all []string
+	for _, r := range w.state.Refused {
+		all = append(all, strings.Join([]string{string(rune('0' + r.Pods)), "of", r.Of.String() + ":", withoutHash(r.Message)}, " "))
+	}
+	return all
+}
+
+func withoutHash(message string) string {
+	before, rest, found := strings.Cut(message, `pods "web-`)
+	name, after, _ := strings.Cut(rest, `"`)
+	if !found || !strings.HasSuffix(name, "-") {
+		return message
+	}
+	return before + `pods "web-…"` + after
+}
+
+func (w *world) setQuota(pods string) {
+	w.t.Helper()
+	limit := w.state.ResourceQuotas[0].DeepCopy()
+	limit.Spec.Hard = v1.ResourceList{v1.ResourcePods: resource.MustParse(pods)}
+	w.admit(limit)
+	w.settle()
+}
+
+// Of every kind of workload as many pods are created as the quota has room for. When it is raised the others follow, and when it is lowered
+// nothing happens to those that run.
+func TestQuota(t *testing.T) {
+	exceeded := "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
+	tests := []struct {
+		name, manifest, want string
+	}{
+		{"Deployment", deployment("web", 5, "a", ""), `3 of deployment/web: Error creating: pods "web-…" is forbidden: ` + exceeded},
+		{"ReplicaSet", replicaSet(5), `3 of replicaset/web: Error creating: pods "web-" is forbidden: ` + exceeded},
+		{"Job", job("Job", "  parallelism: 5\n"), `3 of job/sum: Error creating: pods "sum-" is forbidden: ` + exceeded},
+		{"Indexed Job", job("Job", "  parallelism: 5\n  completions: 5\n  completionMode: Indexed\n"), `3 of job/sum: Error creating: pods "sum-" is forbidden: ` + exceeded},
+		{"DaemonSet", daemonSet("a", "}\n"), `3 of daemonset/agent: Error creating: pods "agent-" is forbidden: ` + exceeded},
+		{"StatefulSet", workload("StatefulSet", "db", 5, "a", "  serviceName: db\n"), `3 of statefulset/db: Create Pod db-2 in StatefulSet db failed error: pods "db-2" is forbidden: ` + exceeded},
+		{"parallel StatefulSet", workload("StatefulSet", "db", 5, "a", "  serviceName: db\n  podManagementPolicy: Parallel\n"),
+			`3 of statefulset/db: Create Pod db-2 in StatefulSet db failed error: pods "db-2" is forbidden: ` + exceeded},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, 5, spread)
+			w.apply(quota("2"))
+			w.apply(test.manifest)
+			w.check("pods", len(w.state.Pods), 2)
+			w.check("refused", w.refusals(), []string{test.want})
+			w.setQuota("9")
+			w.check("pods once there is room", len(w.state.Pods), 5)
+			w.check("refused once there is room", w.refusals(), []string(nil))
+			w.setQuota("1")
+			w.check("pods above the quota", len(w.state.Pods), 5)
+		})
+	}
+}
+
+// The quota has room for the four pods, but not for the one that maxSurge adds. With maxUnavailable the controller takes an old pod away
+// first, and the rollout ends.
+func TestRollingUpdateAtTheQuota(t *testing.T) {
+	for _, test := range []struct {
+		name, strategy string
+		complete       bool
+		refused        []string
+	}{
+		{"surge alone", rolling("1", "0"), false,
+			[]string{`1 of deployment/web: Error creating: pods "web-…" is forbidden: exceeded quota: q, requested: pods=1, used: pods=4, limited: pods=4`}},
+		{"one unavailable", rolling("1", "1"), true, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, 2, spread)
+			w.apply(quota("4"))
+			w.apply(deployment("web", 4, "a", test.strategy))
+			w.apply(deployment("web", 4, "b", test.strategy))
+			rollout := Rollouts(w.state)[0]
+			w.check("complete", rollout.Complete, test.complete)
+			w.check("refused", w.refusals(), test.refused)
+			if !test.complete {
+				w.check("waiting", rollout.Waiting, "the API server refuses 1 pod; the 4 old pods stay because maxUnavailable is 0")
+			}
+		})
+	}
+}
+
+// A pod on a node that does not answer counts for twice its grace period, and then another is created.
+func TestQuotaOfPodsOnALostNode(t *testing.T) {
+	w := newWorld(t, 2, spread)
+	w.apply(quota("2"))
+	w.apply(deployment("web", 2, "a", ""))
+	w.fail(node.Unreachable, "n1")
+	refused := false
+	w.round = func(s *cluster.State) { refused = refused || len(s.Refused) > 0 }
+	w.waitOut()
+	w.check("refused on the way", refused, true)
+	w.check("refused in the end", w.refusals(), []string(nil))
+	active := slices.DeleteFunc(slices.Clone(w.state.Pods), func(pod *v1.Pod) bool { return !cluster.Active(pod) })
+	w.check("active pods", len(active), 2)
+}
+
+func TestPodsOfAnAbsentRuntimeClass(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(strings.Replace(deployment("web", 2, "a", ""), "containers:", "runtimeClassName: gvisor, containers:", 1))
+	w.check("refused", w.refusals(), []string{`2 of deployment/web: Error creating: pods "web-…" is forbidden: pod rejected: RuntimeClass "gvisor" not found`})
+	w.apply("apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: gvisor}\nhandler: runsc\noverhead: {podFixed: {cpu: 250m}}\n")
+	w.check("refused with the class", w.refusals(), []string(nil))
+	for _, pod := range w.state.Pods {
+		w.check(pod.Name, pod.Spec.Overhead.Cpu().String(), "250m")
+	}
+}
+
+// Prototypes of pods are kept for as long as their LimitRanges are the same.
+func TestALimitRangeComesBetween(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(replicaSet(1))
+	w.apply("apiVersion: v1\nkind: LimitRange\nmetadata: {name: limits, namespace: default}\nspec: {limits: [{type: Container, defaultRequest: {cpu: 100m}}]}\n")
+	w.apply(replicaSet(2))
+	var requests []string
+	for _, pod := range w.state.Pods {
+		requests = append(requests, pod.Spec.Containers[0].Resources.Requests.Cpu().String())
+	}
+	w.check("requests", requests, []string{"0", "100m"})
+}
+
+// A claim that is refused keeps its pod from being created, and those after it; claims that are within the quota stay.
+func TestQuotaOfClaims(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {persistentvolumeclaims: '1'}}\n")
+	w.apply(workload("StatefulSet", "db", 3, "a", `  serviceName: db
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`))
+	w.check("pods", len(w.state.Pods), 1)
+	w.check("claims", len(w.state.PersistentVolumeClaims), 1)
+	w.check("refused", w.refusals(), []string{`2 of statefulset/db: Create Claim data-db-1 for Pod db-1 in StatefulSet db failed error: ` +
+		`persistentvolumeclaims "data-db-1" is forbidden: exceeded quota: q, requested: persistentvolumeclaims=1, used: persistentvolumeclaims=1, limited: persistentvolumeclaims=1`})
+}

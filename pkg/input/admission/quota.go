@@ -1,0 +1,220 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
+	"k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
+	"k8s.io/utils/clock"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Quotas is upstream's plugin ResourceQuota on one state. How much of a quota is used is counted from the state's objects, as the quota
+// controller does, and not taken from status.used, which in a real cluster lags behind.
+type Quotas struct {
+	state    *cluster.State
+	registry quota.Registry
+	// charged are the quotas of the namespaces in which an object was admitted, with what is used of them by now.
+	charged map[string][]v1.ResourceQuota
+}
+
+// PodUsage is what pods use, which is asked for again and again, and stays the same for as long as the pod does.
+type PodUsage map[*v1.Pod]v1.ResourceList
+
+// NewQuotas takes the ResourceQuotas of the state, and what is known of its pods, to which it adds.
+func NewQuotas(s *cluster.State, known PodUsage) *Quotas {
+	q := &Quotas{state: s, charged: map[string][]v1.ResourceQuota{}}
+	if len(s.ResourceQuotas) == 0 {
+		return q
+	}
+	var evaluators []quota.Evaluator
+	for _, kind := range table {
+		if evaluator := evaluatorOf(kind, s); evaluator != nil {
+			evaluators = append(evaluators, counting{evaluator, s, kind.name, known})
+		}
+	}
+	q.registry = generic.NewRegistry(evaluators)
+	return q
+}
+
+// evaluatorOf returns upstream's evaluator of a kind; nil if no quota counts its objects. What controllers make besides pods and claims is not
+// refused to them, and devices are not counted.
+func evaluatorOf(kind *Kind, s *cluster.State) quota.Evaluator {
+	resource := kind.resource()
+	switch kind.name {
+	case "Pod":
+		return core.NewPodEvaluator(nil, at{now: s.Now.Time})
+	case "PersistentVolumeClaim":
+		return core.NewPersistentVolumeClaimEvaluator(nil)
+	case "Service":
+		return core.NewServiceEvaluator(nil)
+	case "ReplicaSet", "ControllerRevision", "ResourceClaim":
+		return nil
+	case "ResourceQuota", "ReplicationController": // which have a name from before count/ was
+		return generic.NewObjectCountEvaluator(resource.GroupResource(), nil, v1.ResourceName(resource.Resource))
+	}
+	if !cluster.Namespaced(kind.name) {
+		return nil
+	}
+	return generic.NewObjectCountEvaluator(resource.GroupResource(), nil, "")
+}
+
+// at is a clock that stands still.
+type at struct {
+	clock.RealClock
+	now time.Time
+}
+
+func (a at) Now() time.Time { return a.now }
+
+// counting is an evaluator that counts the objects of a state.
+type counting struct {
+	quota.Evaluator
+	state *cluster.State
+	kind  string
+	known PodUsage
+}
+
+// UsageStats sums up what the objects of a namespace use, without what the quota does not limit.
+func (c counting) UsageStats(options quota.UsageStatsOptions) (quota.UsageStats, error) {
+	limited := func(obj runtime.Object) (v1.ResourceList, error) {
+		used, err := c.used(obj)
+		return quota.Mask(used, options.Resources), err
+	}
+	return generic.CalculateUsageStats(options, c.list, c.matches, limited)
+}
+
+// used is what one object uses. Of a pod that is being deleted the clock decides.
+func (c counting) used(obj runtime.Object) (v1.ResourceList, error) {
+	pod, isPod := obj.(*v1.Pod)
+	if !isPod || pod.DeletionTimestamp != nil {
+		return c.Usage(obj)
+	}
+	used, found := c.known[pod]
+	if !found {
+		var err error
+		if used, err = c.Usage(pod); err != nil {
+			return nil, err
+		}
+		c.known[pod] = used
+	}
+	return used, nil
+}
+
+func (c counting) list(namespace string) ([]runtime.Object, error) {
+	var objects []runtime.Object
+	if c.kind == "Pod" { // of which there are many
+		for _, pod := range c.state.Pods {
+			if pod.Namespace == namespace {
+				objects = append(objects, pod)
+			}
+		}
+		return objects, nil
+	}
+	for _, obj := range c.state.Objects() {
+		if obj.GetNamespace() == namespace && cluster.KindOf(obj) == c.kind {
+			objects = append(objects, obj)
+		}
+	}
+	return objects, nil
+}
+
+func (c counting) matches(scope v1.ScopedResourceSelectorRequirement, obj runtime.Object) (bool, error) {
+	matched, err := c.MatchingScopes(obj, []v1.ScopedResourceSelectorRequirement{scope})
+	return len(matched) > 0, err
+}
+
+// of returns the quotas of a namespace with what is used of them.
+func (q *Quotas) of(namespace string) ([]v1.ResourceQuota, error) {
+	if known, found := q.charged[namespace]; found {
+		return known, nil
+	}
+	var quotas []v1.ResourceQuota
+	for _, limit := range q.state.ResourceQuotas {
+		if limit.Namespace != namespace {
+			continue
+		}
+		used, err := quota.CalculateUsage(namespace, limit.Spec.Scopes, limit.Spec.Hard, q.registry, limit.Spec.ScopeSelector)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", cluster.RefTo(limit).Describe(), err)
+		}
+		counted := *limit
+		counted.Status = v1.ResourceQuotaStatus{Hard: quota.Mask(limit.Spec.Hard, quota.ResourceNames(used)), Used: used}
+		quotas = append(quotas, counted)
+	}
+	q.charged[namespace] = quotas
+	return quotas, nil
+}
+
+// Admit charges a new object to the quotas of its namespace, or returns why it cannot be.
+func (q *Quotas) Admit(obj cluster.Object) error {
+	if q.registry == nil {
+		return nil
+	}
+	evaluator := q.registry.Get(KindNamed(cluster.KindOf(obj)).resource().GroupResource())
+	if evaluator == nil {
+		return nil
+	}
+	quotas, err := q.of(obj.GetNamespace())
+	if err != nil || len(quotas) == 0 {
+		return err
+	}
+	charged, err := resourcequota.CheckRequest(quotas, creationOf(obj, obj), evaluator, nil)
+	if err != nil {
+		return err
+	}
+	q.charged[obj.GetNamespace()] = charged
+	return nil
+}
+
+// notes says of each of the quotas what is used beyond it, and of all of them together what is not counted.
+func (q *Quotas) notes(given []*v1.ResourceQuota) ([]string, error) {
+	var notes []string
+	uncounted := map[v1.ResourceName]bool{}
+	for _, limit := range given {
+		quotas, err := q.of(limit.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		for i := range quotas {
+			counted := &quotas[i]
+			if counted.Name != limit.Name {
+				continue
+			}
+			if within, exceeded := quota.LessThanOrEqual(counted.Status.Used, counted.Status.Hard); !within {
+				notes = append(notes, fmt.Sprintf("%s is exceeded as it is (used: %s, limited: %s); what would add to it is refused", cluster.RefTo(limit).Describe(),
+					amounts(quota.Mask(counted.Status.Used, exceeded)), amounts(quota.Mask(counted.Status.Hard, exceeded))))
+			}
+			for _, name := range quota.Difference(quota.ResourceNames(counted.Spec.Hard), quota.ResourceNames(counted.Status.Hard)) {
+				uncounted[name] = true
+			}
+		}
+	}
+	if len(uncounted) > 0 {
+		var names []string
+		for name := range uncounted {
+			names = append(names, string(name))
+		}
+		slices.Sort(names)
+		notes = append(notes, fmt.Sprintf("ResourceQuotas limit %s, which a simulation does not count", strings.Join(names, ", ")))
+	}
+	return notes, nil
+}
+
+// amounts writes a list as the API server does: pods=4,requests.cpu=2.
+func amounts(list v1.ResourceList) string {
+	var parts []string
+	for name, quantity := range list {
+		parts = append(parts, string(name)+"="+quantity.String())
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}

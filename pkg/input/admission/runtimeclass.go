@@ -1,0 +1,121 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
+	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// newRuntimeClass returns upstream's plugin RuntimeClass, which sees the classes of the state.
+func newRuntimeClass(s *cluster.State) (*runtimeclass.RuntimeClass, error) {
+	client := fake.NewSimpleClientset() // the plugin asks it for what its informer lacks: in vain
+	factory := informers.NewSharedInformerFactory(client, 0)
+	known := factory.Node().V1().RuntimeClasses().Informer().GetIndexer()
+	for _, class := range s.RuntimeClasses {
+		if err := known.Add(class); err != nil {
+			return nil, err
+		}
+	}
+	plugin := runtimeclass.NewRuntimeClass()
+	plugin.SetExternalKubeInformerFactory(factory)
+	plugin.SetExternalKubeClientSet(client)
+	return plugin, nil
+}
+
+// addRuntimeClasses adds the RuntimeClasses that the objects of a cluster name and nobody gave.
+func (a *admitting) addRuntimeClasses() {
+	have := map[string]bool{}
+	for _, class := range a.state.RuntimeClasses {
+		have[class.Name] = true
+	}
+	for _, obj := range a.objs {
+		if class, ok := obj.(*nodev1.RuntimeClass); ok {
+			have[class.Name] = true
+		}
+	}
+	add := func(from cluster.Object, spec *v1.PodSpec) {
+		if spec == nil || spec.RuntimeClassName == nil || have[*spec.RuntimeClassName] {
+			return
+		}
+		class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: *spec.RuntimeClassName}, Handler: *spec.RuntimeClassName}
+		if spec.Overhead != nil {
+			class.Overhead = &nodev1.Overhead{PodFixed: spec.Overhead}
+		}
+		have[class.Name] = true
+		a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with the overhead of %s, and without a node selector and tolerations",
+			cluster.RefTo(class).Describe(), cluster.RefTo(from).Describe()))
+		a.add(class)
+	}
+	given := a.objs
+	for _, obj := range given { // pods first: a template does not say the overhead
+		if pod, ok := obj.(*v1.Pod); ok && (pod.Spec.NodeName != "" || cluster.Dumped(pod)) {
+			add(pod, &pod.Spec)
+		}
+	}
+	for _, obj := range given {
+		if template, _ := cluster.Template(obj); template != nil && cluster.Dumped(obj) {
+			add(obj, &template.Spec)
+		}
+	}
+}
+
+// limitAndRun runs the plugins LimitRanger and RuntimeClass, which work on internal versions: first what they change, then, as the API server
+// does, the validation of the pod that comes out, then what they refuse. Few pods need them.
+func (p *Pods) limitAndRun(pod *v1.Pod) error {
+	ranges := limitRangesOf(p.state, pod.Namespace)
+	if len(ranges) == 0 && pod.Spec.RuntimeClassName == nil && pod.Spec.Overhead == nil {
+		return nil
+	}
+	if p.runtimeClass == nil {
+		var err error
+		if p.runtimeClass, err = newRuntimeClass(p.state); err != nil {
+			return err
+		}
+	}
+	var internal core.Pod
+	if err := corev1.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), &internal, nil); err != nil {
+		return err
+	}
+	request := creationOf(pod, &internal)
+	for _, limits := range ranges {
+		if err := limitranger.PodMutateLimitFunc(limits, &internal); err != nil {
+			return err
+		}
+	}
+	if err := p.runtimeClass.Admit(context.Background(), request, nil); err != nil {
+		return err
+	}
+	podutil.DefaultPodLevelResources(&internal)
+	if pod.Name == "" {
+		internal.Name = GenerateName(pod.GenerateName, 0) // any name will do: the prototype of a controller's pods has none
+	}
+	if errs := validatePod(&internal); len(errs) > 0 {
+		return apierrors.NewInvalid(core.Kind("Pod"), nameOf(pod), errs)
+	}
+	if err := withinLimits(request, ranges, func(limits *v1.LimitRange) error { return limitranger.PodValidateLimitFunc(limits, &internal) }); err != nil {
+		return err
+	}
+	if err := p.runtimeClass.Validate(context.Background(), request, nil); err != nil {
+		return err
+	}
+	var admitted v1.Pod
+	if err := corev1.Convert_core_Pod_To_v1_Pod(&internal, &admitted, nil); err != nil {
+		return err
+	}
+	admitted.Name = pod.Name
+	*pod = admitted
+	return nil
+}
