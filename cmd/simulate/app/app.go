@@ -69,7 +69,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	help := &checked{out: out}
 	root.SetOut(help)
 	root.SetErr(errOut)
-	err := root.ExecuteContext(ctx)
+	err = root.ExecuteContext(ctx)
 	if interrupted(err) {
 		err = context.Cause(ctx) // which knows the signal
 	}
