@@ -122,6 +122,7 @@ type pass struct {
 	ending           []*v1.Pod
 	names            map[types.NamespacedName]bool
 	admission        *admission.Pods
+	capacities       *Capacities // of the volume controllers
 }
 
 // put adds an object to the state, or replaces it.

@@ -4,6 +4,7 @@ package placement
 
 import (
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -110,6 +111,8 @@ type Preemption struct {
 type Volumes struct {
 	PersistentVolumes      []*v1.PersistentVolume
 	PersistentVolumeClaims []*v1.PersistentVolumeClaim
+	// CSIStorageCapacities are what is left once the volumes are provisioned; of one that has changed several times the last counts.
+	CSIStorageCapacities []*storagev1.CSIStorageCapacity
 }
 
 // Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, and volumes. A victim of
@@ -127,6 +130,9 @@ func (r *Result) Changed() []cluster.Object {
 	}
 	for _, claim := range r.Volumes.PersistentVolumeClaims {
 		changed = append(changed, claim)
+	}
+	for _, capacity := range r.Volumes.CSIStorageCapacities {
+		changed = append(changed, capacity)
 	}
 	return changed
 }

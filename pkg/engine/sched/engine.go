@@ -132,6 +132,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	}
 	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()
 	sortVolumes(e.informers)
+	sortCapacities(e.informers)
 	captureWrites(e)
 	profiles, err := e.build(config)
 	if err != nil {

@@ -51,7 +51,8 @@ func (e *Engine) sync(next *cluster.State) error {
 	if owners || !cluster.Same(before.Nodes, next.Nodes) || !cluster.Same(before.Namespaces, next.Namespaces) ||
 		!cluster.Same(before.PersistentVolumes, next.PersistentVolumes) || !cluster.Same(before.PersistentVolumeClaims, next.PersistentVolumeClaims) ||
 		!cluster.Same(before.PodDisruptionBudgets, next.PodDisruptionBudgets) ||
-		!cluster.Same(before.StorageClasses, next.StorageClasses) || !cluster.Same(before.CSINodes, next.CSINodes) {
+		!cluster.Same(before.StorageClasses, next.StorageClasses) || !cluster.Same(before.CSINodes, next.CSINodes) ||
+		!cluster.Same(before.CSIDrivers, next.CSIDrivers) || !cluster.Same(before.CSIStorageCapacities, next.CSIStorageCapacities) {
 		e.changes++
 	}
 	bindings := e.changed // the engine itself has bound volumes since
@@ -68,6 +69,8 @@ func (e *Engine) sync(next *cluster.State) error {
 		refill(e.informers.Policy().V1().PodDisruptionBudgets(), before.PodDisruptionBudgets, next.PodDisruptionBudgets, false),
 		refill(e.informers.Storage().V1().StorageClasses(), before.StorageClasses, next.StorageClasses, false),
 		refill(e.informers.Storage().V1().CSINodes(), before.CSINodes, next.CSINodes, false),
+		refill(e.informers.Storage().V1().CSIDrivers(), before.CSIDrivers, next.CSIDrivers, false),
+		refill(e.informers.Storage().V1().CSIStorageCapacities(), before.CSIStorageCapacities, next.CSIStorageCapacities, bindings),
 	} {
 		if replaced != nil {
 			return fmt.Errorf("filling the scheduler's listers: %w", replaced)

@@ -218,5 +218,5 @@ func (l *reader) take(set *manifest.Set) reading {
 		objects[i] = set.Objects[i].Object
 		l.locate(objects[i], set.Objects[i].Source)
 	}
-	return reading{objects: objects, resources: set.Ignored}
+	return reading{objects: objects, resources: set.Ignored, kind: set.Kind}
 }
