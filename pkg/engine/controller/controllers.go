@@ -37,6 +37,7 @@ type Controllers struct {
 	adoptions       adoptions
 	prototypes      prototypes
 	selectors       map[*metav1.LabelSelector]labels.Selector
+	converted       map[types.UID]converted // ReplicationControllers
 }
 
 // Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
@@ -96,7 +97,7 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 			}
 		}
 	}
-	for _, rs := range s.ReplicaSets {
+	for _, rs := range c.replicated(s) {
 		considerReady(rs.UID, rs.Spec.MinReadySeconds)
 	}
 	for _, set := range s.StatefulSets {

@@ -64,6 +64,7 @@ func (e *Engine) sync(next *cluster.State) error {
 		refill(core.Services(), before.Services, next.Services, false),
 		refill(core.PersistentVolumes(), before.PersistentVolumes, next.PersistentVolumes, bindings),
 		refill(core.PersistentVolumeClaims(), before.PersistentVolumeClaims, next.PersistentVolumeClaims, bindings),
+		refill(core.ReplicationControllers(), before.ReplicationControllers, next.ReplicationControllers, false),
 		refill(apps.ReplicaSets(), before.ReplicaSets, next.ReplicaSets, false),
 		refill(apps.StatefulSets(), before.StatefulSets, next.StatefulSets, false),
 		refill(e.informers.Policy().V1().PodDisruptionBudgets(), before.PodDisruptionBudgets, next.PodDisruptionBudgets, false),
@@ -79,11 +80,14 @@ func (e *Engine) sync(next *cluster.State) error {
 	return nil
 }
 
-// ownersChanged reports whether a ReplicaSet or a StatefulSet came, went, or selects other pods, which is all that the scheduler reads of
-// them.
+// ownersChanged reports whether a ReplicaSet, a ReplicationController or a StatefulSet came, went, or selects other pods, which is all that the
+// scheduler reads of them.
 func ownersChanged(before cluster.State, next *cluster.State) (changed bool) {
 	cluster.Changes(before.ReplicaSets, next.ReplicaSets, func(was, is *appsv1.ReplicaSet, _ int) {
 		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
+	})
+	cluster.Changes(before.ReplicationControllers, next.ReplicationControllers, func(was, is *v1.ReplicationController, _ int) {
+		changed = changed || was == nil || is == nil || was.UID != is.UID || !maps.Equal(was.Spec.Selector, is.Spec.Selector)
 	})
 	cluster.Changes(before.StatefulSets, next.StatefulSets, func(was, is *appsv1.StatefulSet, _ int) {
 		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
