@@ -191,7 +191,7 @@ func (s *State) Unscheduled() []*v1.Pod {
 	return pods
 }
 
-// Desired returns how many pods the specs of Deployments, StatefulSets, and ReplicaSets without a controller ask for.
+// Desired returns how many pods the specs of Deployments, StatefulSets, ReplicationControllers, and ReplicaSets without a controller ask for.
 func (s *State) Desired() map[Ref]int {
 	desired := map[Ref]int{}
 	set := func(obj Object) {
@@ -208,6 +208,9 @@ func (s *State) Desired() map[Ref]int {
 		if metav1.GetControllerOfNoCopy(rs) == nil {
 			set(rs)
 		}
+	}
+	for _, rc := range s.ReplicationControllers {
+		set(rc)
 	}
 	return desired
 }

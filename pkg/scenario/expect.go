@@ -92,7 +92,7 @@ type FailureBounds struct {
 }
 
 // Replicated are the kinds of workloads whose losses are counted.
-var Replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob"}
+var Replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "CronJob"}
 
 // Covers reports whether the bounds are for this workload.
 func (f *FailureBounds) Covers(workload cluster.Ref) bool {

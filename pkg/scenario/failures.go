@@ -43,7 +43,7 @@ func validateFailures(p *Problems, f *Failures) {
 		validateNotNegative(p, path.Child("worst"), *f.Worst)
 	}
 	for i, target := range f.Quorum {
-		validateWorkload(p, path.Child("quorum").Index(i), target, "Deployment", "ReplicaSet", "StatefulSet")
+		validateWorkload(p, path.Child("quorum").Index(i), target, "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 	}
 	if f.Rates != nil {
 		for _, err := range Rates(f.Rates).Validate(path.Child("rates")) {

@@ -14,7 +14,7 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 	var gone []cluster.Object
 	for _, obj := range state.Objects() {
 		switch cluster.KindOf(obj) {
-		case "Pod", "ReplicaSet":
+		case "Pod", "ReplicaSet", "ReplicationController":
 			if len(obj.GetOwnerReferences()) > 0 {
 				continue // it goes with its owner
 			}

@@ -47,7 +47,7 @@ func validateActions(p *Problems, path *field.Path, step *Step, resources func(T
 	}
 	if step.Scale != nil {
 		path := path.Child("scale")
-		validateTarget(p, path, step.Scale.Target, "Deployment", "ReplicaSet", "StatefulSet")
+		validateTarget(p, path, step.Scale.Target, scalable...)
 		validateNotNegative(p, path.Child("replicas"), int(step.Scale.Replicas))
 	}
 	if step.Delete != nil {

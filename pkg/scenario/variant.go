@@ -110,8 +110,8 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 
 // The kinds of workloads that are scaled, whose pods can be kept apart, and that have rollouts.
 var (
-	scalable = []string{"Deployment", "ReplicaSet", "StatefulSet"}
-	Apart    = []string{"Deployment", "ReplicaSet", "StatefulSet", "Job"}
+	scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
+	Apart    = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"}
 	Rolled   = []string{"Deployment", "StatefulSet", "DaemonSet"}
 )
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -56,13 +55,8 @@ func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.Loade
 	case spec.Scale != nil:
 		return r.change(state, spec.Scale.Target, step, fmt.Sprintf("scale %s --replicas=%d", spec.Scale.Target.Argument(), spec.Scale.Replicas), func(obj cluster.Object) {
 			replicas := spec.Scale.Replicas
-			switch o := obj.(type) {
-			case *appsv1.Deployment:
-				o.Spec.Replicas = &replicas
-			case *appsv1.ReplicaSet:
-				o.Spec.Replicas = &replicas
-			case *appsv1.StatefulSet:
-				o.Spec.Replicas = &replicas
+			if of := cluster.ReplicasOf(obj); of != nil {
+				*of = &replicas
 			}
 		})
 	case spec.Delete != nil:

@@ -356,6 +356,8 @@ func newNode(resources v1.ResourceList, taints []v1.Taint) *v1.Node {
 			Capacity:    resources,
 			Allocatable: resources,
 			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
+
+			DeclaredFeatures: declaredFeatures(),
 		},
 	}
 }

@@ -73,6 +73,7 @@ status:
   allocatable: &resources {cpu: 1500m, memory: 8Gi, pods: "20", ephemeral-storage: 100Gi, nvidia.com/gpu: "2", hugepages-2Mi: 1Gi}
   capacity: *resources
   conditions: [{type: Ready, status: "True", reason: KubeletReady}]
+  declaredFeatures: [ExtendWebSocketsToKubelet, InPlacePodLevelResourcesVerticalScaling, InPlacePodVerticalScalingInitContainers, RestartAllContainersOnContainerExits]
   nodeInfo: {operatingSystem: linux, architecture: arm64}
 `
 	var node v1.Node

@@ -55,6 +55,7 @@ status:
   capacity: &size {cpu: "8", memory: 16Gi, pods: "110", ephemeral-storage: 100Gi}
   allocatable: *size
   conditions: [{type: Ready, status: "True", reason: KubeletReady}]
+  declaredFeatures: [ExtendWebSocketsToKubelet, InPlacePodLevelResourcesVerticalScaling, InPlacePodVerticalScalingInitContainers, RestartAllContainersOnContainerExits]
   nodeInfo: {operatingSystem: linux, architecture: amd64}
 `
 	const place = "topology.kubernetes.io/region: %s, topology.kubernetes.io/zone: %s"

@@ -41,7 +41,8 @@ func TestOneCommandDumps(t *testing.T) {
 	}
 	want := map[string]bool{}
 	for _, kind := range []string{"Node", "Namespace", "Pod", "Service", "PersistentVolume", "PersistentVolumeClaim", "Deployment", "ReplicaSet", "StatefulSet",
-		"DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PriorityClass", "StorageClass", "CSINode", "ControllerRevision"} {
+		"DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PriorityClass", "StorageClass", "CSINode", "CSIDriver",
+		"CSIStorageCapacity", "ControllerRevision", "ReplicationController", "RuntimeClass", "LimitRange", "ResourceQuota"} {
 		want[kind] = true
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -16,7 +16,7 @@ import (
 )
 
 // explainKinds are the kinds whose pods are explained.
-var explainKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"}
+var explainKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
 
 // explainPods is how many pods of a workload are explained by default.
 const explainPods = 5

@@ -78,10 +78,12 @@ func kinds(state *cluster.State, config *sched.Config) (func(node string) string
 	}, nil
 }
 
-// replica reports whether the pod can be like others. Any but a ReplicaSet's without volumes and devices has something of its own.
+// replica reports whether the pod can be like others. Any but a ReplicaSet's or ReplicationController's without volumes and devices has
+// something of its own.
 func replica(pod *v1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(pod)
-	return controller != nil && controller.Kind == "ReplicaSet" && len(pod.Spec.Volumes) == 0 && len(pod.Spec.ResourceClaims) == 0
+	return controller != nil && (controller.Kind == "ReplicaSet" || controller.Kind == "ReplicationController") &&
+		len(pod.Spec.Volumes) == 0 && len(pod.Spec.ResourceClaims) == 0
 }
 
 // life is what became of a pod since it was created, as far as schedulers and controllers read it.

@@ -36,7 +36,8 @@ var knownVoters = []labels.Set{
 	{"app.kubernetes.io/name": "hdfs", "app.kubernetes.io/component": "journalnode"},
 }
 
-// voters returns the workloads that have a number of replicas: Deployments, StatefulSets, and ReplicaSets that nothing controls.
+// voters returns the workloads that have a number of replicas: Deployments, StatefulSets, ReplicationControllers, and ReplicaSets that nothing
+// controls.
 func voters(state *cluster.State) []voter {
 	var all []voter
 	add := func(kind string, obj cluster.Object, replicas *int32, pod map[string]string) {
@@ -57,6 +58,9 @@ func voters(state *cluster.State) []voter {
 		if metav1.GetControllerOfNoCopy(rs) == nil {
 			add("ReplicaSet", rs, rs.Spec.Replicas, nil)
 		}
+	}
+	for _, rc := range state.ReplicationControllers {
+		add("ReplicationController", rc, rc.Spec.Replicas, nil)
 	}
 	return all
 }

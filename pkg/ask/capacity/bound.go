@@ -83,7 +83,8 @@ func (z *sizer) empty() *cluster.State {
 			z.agents[first].add(requests(pod), 1)
 		}
 	}
-	state.Deployments, state.ReplicaSets, state.StatefulSets, state.Jobs, state.CronJobs = nil, nil, nil, nil, nil
+	state.Deployments, state.ReplicaSets, state.ReplicationControllers = nil, nil, nil
+	state.StatefulSets, state.Jobs, state.CronJobs = nil, nil, nil
 	state.HorizontalPodAutoscalers, state.PodDisruptionBudgets = nil, nil
 	return &state
 }

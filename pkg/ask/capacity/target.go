@@ -17,7 +17,7 @@ import (
 )
 
 // scalable are the kinds with replicas.
-var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet"}
+var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
 // podOf returns a pod of the object's template.
 func podOf(obj cluster.Object) *v1.Pod {

@@ -283,7 +283,7 @@ func choosesPods(s *scenario.Scenario) bool {
 			}
 		}
 		switch cluster.KindOf(obj) {
-		case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet":
+		case "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet":
 			controllers = true
 		case "Job", "CronJob", "HorizontalPodAutoscaler", "PersistentVolume", "PersistentVolumeClaim", "ControllerRevision":
 			return true

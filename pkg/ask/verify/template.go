@@ -67,6 +67,10 @@ func (t *templates) from(state *cluster.State, l *life, owner string) *v1.Pod {
 		o := state.ReplicaSets[i]
 		return t.make(&o.Spec.Template, o, "ReplicaSet", "", l)
 	}
+	if i := slices.IndexFunc(state.ReplicationControllers, func(o *v1.ReplicationController) bool { return is(o) }); i >= 0 {
+		o := state.ReplicationControllers[i]
+		return t.make(o.Spec.Template, o, "ReplicationController", "", l)
+	}
 	if i := slices.IndexFunc(state.StatefulSets, func(o *appsv1.StatefulSet) bool { return is(o) }); i >= 0 {
 		o := state.StatefulSets[i]
 		template, revision := t.revised(state, o, &o.Spec.Template, l)

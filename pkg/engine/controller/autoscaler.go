@@ -35,6 +35,9 @@ func (p *pass) autoscalers() error {
 	for _, rs := range p.ReplicaSets {
 		bound("ReplicaSet", rs)
 	}
+	for _, rc := range p.ReplicationControllers {
+		bound("ReplicationController", rc)
+	}
 	return nil
 }
 

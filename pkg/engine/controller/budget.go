@@ -162,6 +162,9 @@ func (p *pass) scales() *map[types.UID]scale {
 			scales[rs.UID] = scale{ref.UID, *deployments[ref.UID].Spec.Replicas}
 		}
 	}
+	for _, rc := range p.ReplicationControllers {
+		scales[rc.UID] = scale{rc.UID, *rc.Spec.Replicas}
+	}
 	for _, set := range p.StatefulSets {
 		scales[set.UID] = scale{set.UID, *set.Spec.Replicas}
 	}

@@ -42,6 +42,7 @@ type Controllers struct {
 	usage           admission.PodUsage
 	selectors       map[*metav1.LabelSelector]labels.Selector
 	claimed         claimed
+	converted       map[types.UID]converted // ReplicationControllers
 }
 
 // Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
@@ -104,7 +105,7 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 			}
 		}
 	}
-	for _, rs := range s.ReplicaSets {
+	for _, rs := range c.replicated(s) {
 		considerReady(rs.UID, rs.Spec.MinReadySeconds)
 	}
 	for _, set := range s.StatefulSets {
@@ -137,6 +138,7 @@ type pass struct {
 	admission        *admission.Pods
 	quotas           *admission.Quotas
 	refused          []cluster.Refusal
+	capacities       *Capacities // of the volume controllers
 }
 
 // put adds an object to the state, or replaces it.

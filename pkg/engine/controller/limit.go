@@ -55,6 +55,9 @@ func CheckPods(s *cluster.State, most int) error {
 			count(rs, autoscalers.bound("ReplicaSet", rs))
 		}
 	}
+	for _, rc := range s.ReplicationControllers {
+		count(rc, autoscalers.bound("ReplicationController", rc))
+	}
 	for _, job := range s.Jobs {
 		if !ptr.Deref(job.Spec.Suspend, false) {
 			parallelism := ptr.Deref(job.Spec.Parallelism, 1)

@@ -45,7 +45,7 @@ type owners struct {
 	groups *cluster.Groups[group]
 	// claimed holds the pods of the controllers that have adopted or released some.
 	claimed map[types.UID][]*v1.Pod
-	// adoptable holds the orphans that the selector of a ReplicaSet, StatefulSet or DaemonSet matches; adopted are those of them
+	// adoptable holds the orphans that the selector of a ReplicaSet, ReplicationController, StatefulSet or DaemonSet matches; adopted are those of them
 	// that one has taken.
 	adoptable map[types.UID][]*v1.Pod
 	adopted   map[types.UID]bool
@@ -64,7 +64,7 @@ func (c *Controllers) ownership(s *cluster.State) *owners {
 		o.revisions[owner] = append(o.revisions[owner], revision)
 	}
 	if len(o.orphans()) > 0 {
-		o.adoptable = c.adoptions.of(s, c.pods.Of(group{}))
+		o.adoptable = c.adoptions.of(s, c.replicated(s), c.pods.Of(group{}))
 	}
 	return &o
 }
@@ -122,9 +122,9 @@ type adopter struct {
 	selector  *metav1.LabelSelector
 }
 
-func (a *adoptions) of(s *cluster.State, orphans *cluster.Group) map[types.UID][]*v1.Pod {
+func (a *adoptions) of(s *cluster.State, sets []replicated, orphans *cluster.Group) map[types.UID][]*v1.Pod {
 	var adopters []adopter
-	for _, rs := range s.ReplicaSets {
+	for _, rs := range sets {
 		adopters = append(adopters, adopter{rs.Namespace, rs.UID, rs.Spec.Selector})
 	}
 	for _, set := range s.StatefulSets {

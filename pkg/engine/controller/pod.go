@@ -3,7 +3,6 @@ package controller
 import (
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -30,7 +29,7 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 	return pod, nil
 }
 
-// prototypes are those of ReplicaSets, by UID, for as long as all from which they were made stays the same.
+// prototypes are those of ReplicaSets and ReplicationControllers, by UID, for as long as all from which they were made stays the same.
 type prototypes map[types.UID]madePrototype
 
 type madePrototype struct {
@@ -48,13 +47,13 @@ func (m madePrototype) current(p *pass, template templateID) bool {
 }
 
 // prototypeOf returns the prototype of a ReplicaSet's pods: the same one as the last time, if it would be made in the same way.
-func (p *pass) prototypeOf(rs *appsv1.ReplicaSet) (*v1.Pod, error) {
-	template := idOf(rs, &rs.Spec.Template)
+func (p *pass) prototypeOf(rs replicated) (*v1.Pod, error) {
+	template := idOf(rs.object, &rs.Spec.Template)
 	known, found := p.prototypes[rs.UID]
 	if found && known.current(p, template) {
 		return known.pod, nil
 	}
-	pod, err := p.prototype(&rs.Spec.Template, rs, replicaSetKind)
+	pod, err := p.prototype(&rs.Spec.Template, rs.object, rs.kind)
 	if err != nil {
 		return nil, err
 	}

@@ -95,6 +95,13 @@ func volumeTopology(class *storagev1.StorageClass) string {
 	return topologyZone
 }
 
+// topologyKnown reports whether the class or its provisioner says which nodes reach a volume.
+func topologyKnown(class *storagev1.StorageClass) bool {
+	_, annotated := class.Annotations[VolumeTopologyAnnotation]
+	_, known := provisionerTopology[class.Provisioner]
+	return annotated || known || len(class.AllowedTopologies) > 0
+}
+
 // volumeAffinity returns the nodes that reach a volume of the class that was made for the node; nil: all of them.
 func volumeAffinity(class *storagev1.StorageClass, node *v1.Node) *v1.VolumeNodeAffinity {
 	var requirements []v1.NodeSelectorRequirement
@@ -120,6 +127,10 @@ func volumeAffinity(class *storagev1.StorageClass, node *v1.Node) *v1.VolumeNode
 			require(v1.LabelTopologyZone, zone)
 		}
 	}
+	return requiredAffinity(requirements)
+}
+
+func requiredAffinity(requirements []v1.NodeSelectorRequirement) *v1.VolumeNodeAffinity {
 	if len(requirements) == 0 {
 		return nil
 	}

@@ -19,17 +19,17 @@ import (
 
 var replicaSetKind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 
-// replicaSetStatuses lets every ReplicaSet adopt and count its pods: calculateStatus in
+// replicaSetStatuses lets every ReplicaSet and ReplicationController adopt and count its pods: calculateStatus in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set_utils.go.
 func (p *pass) replicaSetStatuses() error {
-	for _, rs := range p.ReplicaSets {
-		if p.counted[rs.UID].again(p, rs) {
+	for _, rs := range p.replicated(p.State) {
+		if p.counted[rs.UID].again(p, rs.ReplicaSet) {
 			continue
 		}
 		before := p.actions()
-		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
+		pods, err := p.claim(rs.object, rs.kind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs).Describe(), err)
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs.object).Describe(), err)
 		}
 		status := rs.Status
 		status.ObservedGeneration = rs.Generation
@@ -48,11 +48,9 @@ func (p *pass) replicaSetStatuses() error {
 			}
 		}
 		if !reflect.DeepEqual(status, rs.Status) {
-			counted := *rs
-			counted.Status = status
-			p.put(&counted)
+			p.put(rs.counted(status))
 		}
-		p.remember(&p.counted, rs, before)
+		p.remember(&p.counted, rs.ReplicaSet, before)
 	}
 	return nil
 }
@@ -83,31 +81,32 @@ func (p *pass) remember(in *map[types.UID]seen, rs *appsv1.ReplicaSet, before in
 	(*in)[rs.UID] = seen{rs, pods, p.Now}
 }
 
-// replicaSets creates the pods that ReplicaSets lack and deletes those that they have too many: manageReplicas in
+// replicaSets creates the pods that ReplicaSets and ReplicationControllers lack and deletes those that they have too many: manageReplicas in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
 func (p *pass) replicaSets() error {
-	for _, rs := range p.ReplicaSets {
-		if p.filled[rs.UID].again(p, rs) {
+	all := p.replicated(p.State)
+	for _, rs := range all {
+		if p.filled[rs.UID].again(p, rs.ReplicaSet) {
 			continue
 		}
 		before := p.actions()
-		pods, err := p.claim(rs, replicaSetKind, rs.Spec.Selector, controller.IsPodActive)
+		pods, err := p.claim(rs.object, rs.kind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs).Describe(), err)
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs.object).Describe(), err)
 		}
 		switch excess := len(pods) - int(*rs.Spec.Replicas); {
 		case excess == 0:
-			p.remember(&p.filled, rs, before)
+			p.remember(&p.filled, rs.ReplicaSet, before)
 		case excess < 0:
 			if err := p.createPods(rs, -excess); err != nil {
-				return fmt.Errorf("%s: %w", cluster.RefTo(rs).Describe(), err)
+				return fmt.Errorf("%s: %w", cluster.RefTo(rs.object).Describe(), err)
 			}
 		case excess > 0:
 			related := pods
-			if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
+			if ref := metav1.GetControllerOfNoCopy(rs.object); ref != nil {
 				related = nil
-				for _, sibling := range p.ReplicaSets {
-					if of := metav1.GetControllerOfNoCopy(sibling); of != nil && of.UID == ref.UID {
+				for _, sibling := range all {
+					if of := metav1.GetControllerOfNoCopy(sibling.object); of != nil && of.UID == ref.UID {
 						related = append(related, p.owned.of(sibling.UID)...)
 					}
 				}
@@ -118,7 +117,7 @@ func (p *pass) replicaSets() error {
 	return nil
 }
 
-func (p *pass) createPods(rs *appsv1.ReplicaSet, count int) error {
+func (p *pass) createPods(rs replicated, count int) error {
 	prototype, err := p.prototypeOf(rs)
 	if err != nil {
 		return p.refuse(rs, count, err)

@@ -31,6 +31,7 @@ func (p *pass) volumes() error {
 		claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
 	}
 	free := freeVolumes{byModes: map[string][]*v1.PersistentVolume{}, reserved: map[types.NamespacedName]*v1.PersistentVolume{}, byName: map[string]*v1.PersistentVolume{}}
+	p.capacities = NewCapacities(p.State, p.CSIStorageCapacities)
 	for _, pv := range p.PersistentVolumes {
 		if pv = p.reclaim(pv, claims); pv != nil {
 			free.add(pv)
@@ -43,6 +44,9 @@ func (p *pass) volumes() error {
 		if err := p.bindClaim(claim, free); err != nil {
 			return fmt.Errorf("%s: %w", cluster.RefTo(claim).Describe(), err)
 		}
+	}
+	for _, capacity := range p.capacities.Changed() {
+		p.put(capacity)
 	}
 	return nil
 }
@@ -79,6 +83,7 @@ func (p *pass) reclaim(pv *v1.PersistentVolume, claims map[types.NamespacedName]
 			phase = v1.VolumeBound
 		case pv.Spec.PersistentVolumeReclaimPolicy == v1.PersistentVolumeReclaimDelete:
 			p.deleted = append(p.deleted, pv)
+			p.capacities.Delete(pv)
 			return nil
 		default:
 			phase = v1.VolumeReleased
@@ -124,7 +129,7 @@ func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) erro
 	if class == nil || class.Provisioner == volume.NotSupportedProvisioner || delayed && node == nil {
 		return nil
 	}
-	provisioned, bound := Provision(claim, class, node)
+	provisioned, bound := p.capacities.Provision(claim, class, node)
 	provisioned.CreationTimestamp = p.Now
 	provisioned.UID = p.uid("PersistentVolume", "", provisioned.Name)
 	p.put(provisioned)

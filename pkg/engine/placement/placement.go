@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -139,10 +140,12 @@ type Preemption struct {
 type Volumes struct {
 	PersistentVolumes      []*v1.PersistentVolume
 	PersistentVolumeClaims []*v1.PersistentVolumeClaim
+	// CSIStorageCapacities are what is left once the volumes are provisioned; of one that has changed several times the last counts.
+	CSIStorageCapacities []*storagev1.CSIStorageCapacity
 }
 
-// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, pod groups and
-// claims. A victim of
+// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, what is left of
+// storage, pod groups and claims. A victim of
 // preemption is included if it was placed before.
 func (r *Result) Changed() []cluster.Object {
 	var changed []cluster.Object
@@ -163,6 +166,9 @@ func (r *Result) Changed() []cluster.Object {
 	}
 	for _, claim := range r.Claims {
 		changed = append(changed, claim)
+	}
+	for _, capacity := range r.Volumes.CSIStorageCapacities {
+		changed = append(changed, capacity)
 	}
 	return changed
 }

@@ -147,6 +147,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	}
 	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()
 	sortVolumes(e.informers)
+	sortCapacities(e.informers)
 	captureWrites(e)
 	captureClaims(e)
 	profiles, err := e.build(config)

@@ -53,7 +53,8 @@ func (e *Engine) sync(next *cluster.State) error {
 	if owners || !cluster.Same(before.Nodes, next.Nodes) || !cluster.Same(before.Namespaces, next.Namespaces) ||
 		!cluster.Same(before.PersistentVolumes, next.PersistentVolumes) || !cluster.Same(before.PersistentVolumeClaims, next.PersistentVolumeClaims) ||
 		!cluster.Same(before.PodDisruptionBudgets, next.PodDisruptionBudgets) ||
-		!cluster.Same(before.StorageClasses, next.StorageClasses) || !cluster.Same(before.CSINodes, next.CSINodes) {
+		!cluster.Same(before.StorageClasses, next.StorageClasses) || !cluster.Same(before.CSINodes, next.CSINodes) ||
+		!cluster.Same(before.CSIDrivers, next.CSIDrivers) || !cluster.Same(before.CSIStorageCapacities, next.CSIStorageCapacities) {
 		e.changes++
 	}
 	if e.devices.Sync(next) {
@@ -68,11 +69,14 @@ func (e *Engine) sync(next *cluster.State) error {
 		refill(core.Services(), before.Services, next.Services, false),
 		refill(core.PersistentVolumes(), before.PersistentVolumes, next.PersistentVolumes, bindings),
 		refill(core.PersistentVolumeClaims(), before.PersistentVolumeClaims, next.PersistentVolumeClaims, bindings),
+		refill(core.ReplicationControllers(), before.ReplicationControllers, next.ReplicationControllers, false),
 		refill(apps.ReplicaSets(), before.ReplicaSets, next.ReplicaSets, false),
 		refill(apps.StatefulSets(), before.StatefulSets, next.StatefulSets, false),
 		refill(e.informers.Policy().V1().PodDisruptionBudgets(), before.PodDisruptionBudgets, next.PodDisruptionBudgets, false),
 		refill(e.informers.Storage().V1().StorageClasses(), before.StorageClasses, next.StorageClasses, false),
 		refill(e.informers.Storage().V1().CSINodes(), before.CSINodes, next.CSINodes, false),
+		refill(e.informers.Storage().V1().CSIDrivers(), before.CSIDrivers, next.CSIDrivers, false),
+		refill(e.informers.Storage().V1().CSIStorageCapacities(), before.CSIStorageCapacities, next.CSIStorageCapacities, bindings),
 	} {
 		if replaced != nil {
 			return fmt.Errorf("filling the scheduler's listers: %w", replaced)
@@ -81,11 +85,14 @@ func (e *Engine) sync(next *cluster.State) error {
 	return nil
 }
 
-// ownersChanged reports whether a ReplicaSet or a StatefulSet came, went, or selects other pods, which is all that the scheduler reads of
-// them.
+// ownersChanged reports whether a ReplicaSet, a ReplicationController or a StatefulSet came, went, or selects other pods, which is all that the
+// scheduler reads of them.
 func ownersChanged(before cluster.State, next *cluster.State) (changed bool) {
 	cluster.Changes(before.ReplicaSets, next.ReplicaSets, func(was, is *appsv1.ReplicaSet, _ int) {
 		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
+	})
+	cluster.Changes(before.ReplicationControllers, next.ReplicationControllers, func(was, is *v1.ReplicationController, _ int) {
+		changed = changed || was == nil || is == nil || was.UID != is.UID || !maps.Equal(was.Spec.Selector, is.Spec.Selector)
 	})
 	cluster.Changes(before.StatefulSets, next.StatefulSets, func(was, is *appsv1.StatefulSet, _ int) {
 		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector

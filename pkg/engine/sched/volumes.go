@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
@@ -65,7 +66,7 @@ func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.V
 		case *v1.PersistentVolume:
 			volume, claim, err = e.bindTo(obj)
 		case *v1.PersistentVolumeClaim:
-			volume, claim, err = e.provision(obj, pod.Spec.NodeName)
+			volume, claim, err = e.provision(obj, pod.Spec.NodeName, volumes)
 		}
 		if err != nil {
 			return err
@@ -94,8 +95,8 @@ func (e *Engine) bindTo(volume *v1.PersistentVolume) (*v1.PersistentVolume, *v1.
 	return volume, claim, nil
 }
 
-// provision creates the volume of a claim that upstream gave a node.
-func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
+// provision creates the volume of a claim that upstream gave a node, and takes its size from what is left there.
+func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string, volumes *placement.Volumes) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
 	node := e.state.Node(nodeName)
 	var class *storagev1.StorageClass
 	for _, candidate := range e.state.StorageClasses {
@@ -106,7 +107,19 @@ func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string) (*v
 	if node == nil || class == nil {
 		return nil, nil, fmt.Errorf("claim %s/%s has been given node %q, but the node or its class is unknown", claim.Namespace, claim.Name, nodeName)
 	}
-	volume, claim := controller.Provision(claim, class, node)
+	informer := e.informers.Storage().V1().CSIStorageCapacities()
+	listed, err := informer.Lister().List(labels.Everything())
+	if err != nil {
+		return nil, nil, err
+	}
+	capacities := controller.NewCapacities(e.state, listed)
+	volume, claim := capacities.Provision(claim, class, node)
+	for _, capacity := range capacities.Changed() {
+		if err := informer.Informer().GetIndexer().Update(capacity); err != nil {
+			return nil, nil, err
+		}
+		volumes.CSIStorageCapacities = append(volumes.CSIStorageCapacities, capacity)
+	}
 	return volume, claim, nil
 }
 

@@ -48,7 +48,7 @@ func (a *admitting) runPlugins() {
 			a.podGroup(o)
 		case *appsv1.ControllerRevision:
 			a.revision(o)
-		case *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet:
+		case *v1.ReplicationController, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet:
 			a.selector(obj, cluster.Selector(obj))
 			a.template(obj)
 		case *batchv1.Job:

@@ -48,6 +48,7 @@ func (c *collection) add(o outcome) {
 	c.errs = append(c.errs, o.errs...)
 	c.set.Ignored = append(c.set.Ignored, o.Ignored...)
 	c.set.Flaws = append(c.set.Flaws, o.Flaws...)
+	c.set.Kind = c.set.Kind || o.Kind
 	c.set.SchedulerConfigs = append(c.set.SchedulerConfigs, o.SchedulerConfigs...)
 	for _, obj := range o.Objects {
 		id := cluster.RefTo(obj.Object)

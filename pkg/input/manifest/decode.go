@@ -168,7 +168,7 @@ func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error
 // decodeKind returns the nodes that a kind cluster configuration asks for.
 func (it item) decodeKind() outcome {
 	nodes, err := topology.FromKind(it.text)
-	var o outcome
+	o := outcome{Set: Set{Kind: true}}
 	var several utilerrors.Aggregate
 	switch {
 	case errors.As(err, &several):

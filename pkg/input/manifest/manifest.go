@@ -101,6 +101,8 @@ type Set struct {
 	Flaws []Flaw
 	// SchedulerConfigs are the documents of kind KubeSchedulerConfiguration.
 	SchedulerConfigs []Raw
+	// Kind says that a kind cluster configuration is among the documents; its nodes are among the objects.
+	Kind bool
 }
 
 // Decode decodes the content of one file: YAML with any number of documents, JSON objects one after the other, Lists of any

@@ -27,7 +27,7 @@ func (w *walk) failures(f *scenario.Failures) {
 		}
 	}
 	for i, target := range f.Quorum {
-		w.workload(path.Child("quorum").Index(i), target, "Deployment", "ReplicaSet", "StatefulSet")
+		w.workload(path.Child("quorum").Index(i), target, "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Rates)) {
 		if topology.Key(key) != topology.Key("node") && !carried(key) { // a node is a node without any label, too

@@ -42,7 +42,7 @@ func (n *names) mayBeMade(wanted cluster.Ref) bool {
 		made := false
 		switch wanted.Kind {
 		case "Pod":
-			made = slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"}, owner.Kind)
+			made = slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet", "Job", "CronJob"}, owner.Kind)
 		case "ReplicaSet":
 			made = owner.Kind == "Deployment"
 		case "Job":

@@ -50,6 +50,9 @@ func (l *reader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	for _, node := range made {
 		s.Cluster = append(s.Cluster, node)
 	}
+	if nodes.KindName != "" {
+		l.kindStorage(s)
+	}
 	if !asked {
 		l.notes = append(l.notes, nodes.Assumed)
 	}

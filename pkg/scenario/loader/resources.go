@@ -23,6 +23,7 @@ type reading struct {
 	objects   []cluster.Object
 	resources []manifest.Ignored
 	patch     *scenario.Patch
+	kind      bool // whether it is a kind cluster
 }
 
 // readings are what all sources hold. Custom resources refer to each other whatever source they are in, so that none is expanded before all
@@ -39,6 +40,11 @@ func (r *readings) holds(target scenario.Target) bool {
 		}
 	}
 	return false
+}
+
+// kind reports whether some of the nodes are those of a kind cluster.
+func (r *readings) kind() bool {
+	return slices.ContainsFunc(slices.Concat(r.cluster, r.workloads, r.steps), func(read reading) bool { return read.kind })
 }
 
 // isResource reports whether the target names the resource, as kubectl does: kafkacluster/main, or kafkaclusters.kafka.stackable.tech/main.
@@ -93,6 +99,9 @@ func (l *reader) assemble(s *scenario.Scenario, read *readings) {
 		if slices.ContainsFunc(given.resources, e.knows) {
 			step.Objects = append(step.Objects, e.again()...)
 		}
+	}
+	if read.kind() {
+		l.kindStorage(s)
 	}
 }
 

@@ -247,5 +247,5 @@ func (l *reader) take(set *manifest.Set) reading {
 			l.single = append(l.single, namespacedName(objects[i].GetNamespace(), group))
 		}
 	}
-	return reading{objects: objects, resources: set.Ignored}
+	return reading{objects: objects, resources: set.Ignored, kind: set.Kind}
 }

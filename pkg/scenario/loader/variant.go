@@ -75,6 +75,9 @@ func (v *varier) cluster(l *reader, s *scenario.Scenario, sources []scenario.Sou
 		v.clusters[key] = other
 	}
 	s.Cluster, s.LevelKeys, l.flaws = other.objects, other.levelKeys, other.flaws
+	if (&readings{cluster: other.read}).kind() {
+		l.kindStorage(s)
+	}
 	l.dump(s)
 	return other.read
 }

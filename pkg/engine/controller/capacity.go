@@ -1,0 +1,118 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Capacities are the CSIStorageCapacity objects of a cluster while volumes are provisioned and deleted. They are a small model of
+// https://github.com/kubernetes-csi/external-provisioner/blob/v5.2.0/pkg/capacity/capacity.go, which asks the driver anew for what is left:
+// here that is what was left before, less or more by the size of the volume, at once.
+type Capacities struct {
+	state      *cluster.State
+	given, now []*storagev1.CSIStorageCapacity
+}
+
+// NewCapacities returns the capacities on the nodes of a state and for its drivers.
+func NewCapacities(state *cluster.State, capacities []*storagev1.CSIStorageCapacity) *Capacities {
+	return &Capacities{state: state, given: capacities, now: slices.Clone(capacities)}
+}
+
+// Changed returns the capacities that have changed, in their new form.
+func (c *Capacities) Changed() []*storagev1.CSIStorageCapacity {
+	var changed []*storagev1.CSIStorageCapacity
+	for i, capacity := range c.now {
+		if capacity != c.given[i] {
+			changed = append(changed, capacity)
+		}
+	}
+	return changed
+}
+
+// Provision is Provision for a driver that may publish its capacity. Where it does, and nothing else says which nodes reach the volume, these
+// are the nodes of the capacity: a driver publishes it for the topology in which its volumes can be reached.
+func (c *Capacities) Provision(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node *v1.Node) (*v1.PersistentVolume, *v1.PersistentVolumeClaim) {
+	pv, bound := Provision(claim, class, node)
+	if !c.published(class.Provisioner) {
+		return pv, bound
+	}
+	if node != nil && !topologyKnown(class) {
+		for _, capacity := range c.now {
+			if capacity.StorageClassName == class.Name && reach(capacity, node) {
+				pv.Spec.NodeAffinity = segmentAffinity(capacity.NodeTopology)
+				break
+			}
+		}
+	}
+	c.change(pv, -1)
+	return pv, bound
+}
+
+// Delete gives back the room of a volume that its provisioner deletes.
+func (c *Capacities) Delete(pv *v1.PersistentVolume) {
+	if c.published(pv.Annotations[volume.AnnDynamicallyProvisioned]) {
+		c.change(pv, 1)
+	}
+}
+
+// published reports whether the driver publishes its capacity.
+func (c *Capacities) published(driver string) bool {
+	return slices.ContainsFunc(c.state.CSIDrivers, func(d *storagev1.CSIDriver) bool {
+		return d.Name == driver && ptr.Deref(d.Spec.StorageCapacity, false)
+	})
+}
+
+// change adds the volume's size, or takes it away, where the volume is: in the capacities of its class whose nodes include all that reach it.
+func (c *Capacities) change(pv *v1.PersistentVolume, sign int64) {
+	var nodes []*v1.Node
+	for _, node := range c.state.Nodes {
+		if volume.CheckNodeAffinity(pv, node.Labels) == nil {
+			nodes = append(nodes, node)
+		}
+	}
+	size := pv.Spec.Capacity[v1.ResourceStorage]
+	for i, capacity := range c.now {
+		if len(nodes) == 0 || capacity.StorageClassName != pv.Spec.StorageClassName || capacity.Capacity == nil || !reach(capacity, nodes...) {
+			continue
+		}
+		left := resource.NewQuantity(max(0, capacity.Capacity.Value()+sign*size.Value()), resource.BinarySI)
+		next := *capacity
+		next.Capacity = left
+		// No volume can be larger than what is left. Where that was the limit, it stays the limit.
+		if limit := capacity.MaximumVolumeSize; limit != nil && (limit.Cmp(*left) > 0 || limit.Cmp(*capacity.Capacity) == 0) {
+			next.MaximumVolumeSize = left
+		}
+		c.now[i] = &next
+	}
+}
+
+// reach reports whether all nodes are among those of the capacity, as the scheduler finds it.
+func reach(capacity *storagev1.CSIStorageCapacity, nodes ...*v1.Node) bool {
+	if capacity.NodeTopology == nil {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(capacity.NodeTopology)
+	return err == nil && !slices.ContainsFunc(nodes, func(node *v1.Node) bool { return !selector.Matches(labels.Set(node.Labels)) })
+}
+
+// segmentAffinity selects the nodes of a capacity; nil: all of them.
+func segmentAffinity(topology *metav1.LabelSelector) *v1.VolumeNodeAffinity {
+	var requirements []v1.NodeSelectorRequirement
+	for _, key := range slices.Sorted(maps.Keys(topology.MatchLabels)) {
+		requirements = append(requirements, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{topology.MatchLabels[key]}})
+	}
+	for _, expression := range topology.MatchExpressions { // their operators have the same names
+		requirements = append(requirements, v1.NodeSelectorRequirement{Key: expression.Key, Operator: v1.NodeSelectorOperator(expression.Operator), Values: expression.Values})
+	}
+	return requiredAffinity(requirements)
+}

@@ -1,0 +1,82 @@
+package controller
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+var replicationControllerKind = v1.SchemeGroupVersion.WithKind("ReplicationController")
+
+// replicated is a ReplicaSet, or a ReplicationController as one: upstream runs the same controller for both; see
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replication/conversion.go.
+type replicated struct {
+	*appsv1.ReplicaSet
+	object cluster.Object
+	kind   schema.GroupVersionKind
+}
+
+// replicated returns the ReplicaSets of a state, then its ReplicationControllers.
+func (c *Controllers) replicated(s *cluster.State) []replicated {
+	all := make([]replicated, 0, len(s.ReplicaSets)+len(s.ReplicationControllers))
+	for _, rs := range s.ReplicaSets {
+		all = append(all, replicated{rs, rs, replicaSetKind})
+	}
+	for _, rc := range s.ReplicationControllers {
+		all = append(all, replicated{c.replicaSetOf(rc), rc, replicationControllerKind})
+	}
+	return all
+}
+
+// converted is what was made of a ReplicationController.
+type converted struct {
+	from *v1.ReplicationController
+	to   *appsv1.ReplicaSet
+}
+
+// replicaSetOf returns a ReplicationController as a ReplicaSet: the same one, with the same selector, for as long as it is the same, since
+// what is remembered goes by pointers.
+func (c *Controllers) replicaSetOf(rc *v1.ReplicationController) *appsv1.ReplicaSet {
+	if known := c.converted[rc.UID]; known.from == rc {
+		return known.to
+	}
+	rs := &appsv1.ReplicaSet{
+		ObjectMeta: rc.ObjectMeta,
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas:        rc.Spec.Replicas,
+			MinReadySeconds: rc.Spec.MinReadySeconds,
+			Selector:        &metav1.LabelSelector{MatchLabels: rc.Spec.Selector},
+			Template:        *rc.Spec.Template,
+		},
+		Status: appsv1.ReplicaSetStatus{
+			Replicas:             rc.Status.Replicas,
+			FullyLabeledReplicas: rc.Status.FullyLabeledReplicas,
+			ReadyReplicas:        rc.Status.ReadyReplicas,
+			AvailableReplicas:    rc.Status.AvailableReplicas,
+			ObservedGeneration:   rc.Status.ObservedGeneration,
+		},
+	}
+	if c.converted == nil {
+		c.converted = map[types.UID]converted{}
+	}
+	c.converted[rc.UID] = converted{rc, rs}
+	return rs
+}
+
+// counted returns the object with another status.
+func (r replicated) counted(status appsv1.ReplicaSetStatus) cluster.Object {
+	if rc, is := r.object.(*v1.ReplicationController); is {
+		next := *rc
+		next.Status.Replicas, next.Status.FullyLabeledReplicas = status.Replicas, status.FullyLabeledReplicas
+		next.Status.ReadyReplicas, next.Status.AvailableReplicas = status.ReadyReplicas, status.AvailableReplicas
+		next.Status.ObservedGeneration = status.ObservedGeneration
+		return &next
+	}
+	next := *r.ReplicaSet
+	next.Status = status
+	return &next
+}

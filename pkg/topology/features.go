@@ -1,0 +1,23 @@
+package topology
+
+import (
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
+	_ "k8s.io/kubernetes/pkg/features" // defines the gates
+)
+
+// declaredFeatures are those that a kubelet of this release declares, which pods that need them are placed by. It has the process's feature
+// gates, and a container runtime that can do all that they allow. It is discoverNodeDeclaredFeatures in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/kubelet_node_declared_features.go.
+func declaredFeatures() []string {
+	return ndf.DefaultFramework.DiscoverNodeFeatures(&ndf.NodeConfiguration{
+		FeatureGates:    gates{utilfeature.DefaultFeatureGate},
+		RuntimeFeatures: ndf.RuntimeFeatures{UserNamespacesHostNetwork: true, MountOptions: true},
+	})
+}
+
+// gates are feature gates by their names.
+type gates struct{ featuregate.FeatureGate }
+
+func (g gates) Enabled(name string) bool { return g.FeatureGate.Enabled(featuregate.Feature(name)) }
