@@ -249,7 +249,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if spec.Fail != nil {
 		step.Notes = append(step.Notes, stopped(state)...)
 	}
-	step.Notes = append(step.Notes, controller.FailedJobs(before, state)...)
+	step.Notes = append(step.Notes, controller.FinishedJobs(before, state)...)
 	step.State, step.Refused = state, state.Refused
 	step.after = r.mark()
 	step.Rollouts = controller.Rollouts(state)

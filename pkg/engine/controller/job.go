@@ -15,6 +15,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 var (
@@ -86,19 +87,26 @@ func (p *pass) untrack(pod *v1.Pod) {
 	}
 }
 
-// FailedJobs says which Jobs have failed, or are bound to when their last pods end, that had not in an earlier state.
-func FailedJobs(before, now *cluster.State) []string {
+// FinishedJobs says which Jobs have completed, and which have failed or are bound to when their last pods end, that had not in an earlier
+// state.
+func FinishedJobs(before, now *cluster.State) []string {
 	known := map[types.UID]bool{}
 	for _, job := range before.Jobs {
-		known[job.UID] = jobFailure(job) != nil
+		known[job.UID] = jobFailure(job) != nil || job.Status.CompletionTime != nil
 	}
-	var failed []string
+	var finished []string
 	for _, job := range now.Jobs {
-		if condition := jobFailure(job); condition != nil && !known[job.UID] {
-			failed = append(failed, fmt.Sprintf("%s failed: %s: %s", cluster.RefTo(job).Qualified(), condition.Reason, condition.Message))
+		if known[job.UID] {
+			continue
+		}
+		if condition := jobFailure(job); condition != nil {
+			finished = append(finished, fmt.Sprintf("%s failed: %s: %s", cluster.RefTo(job).Qualified(), condition.Reason, condition.Message))
+		} else if end, start := job.Status.CompletionTime, job.Status.StartTime; end != nil && start != nil {
+			finished = append(finished, fmt.Sprintf("%s completed after %s: %s succeeded",
+				cluster.RefTo(job).Qualified(), end.Sub(start.Time), words.Count(int(job.Status.Succeeded), "pod")))
 		}
 	}
-	return failed
+	return finished
 }
 
 // jobFailure returns the condition that says why the Job has failed, if it has.

@@ -118,9 +118,9 @@ func TestJobSaysWhichPodFailedIt(t *testing.T) {
 	w.settle()
 	w.check("message", w.state.Jobs[0].Status.Conditions[1].Message, "Pod default/"+pod.Name+" has condition DisruptionTarget matching FailJob rule at index 0")
 	w.check("a failed pod that nobody deletes stays, counted", admission.HasJobTrackingFinalizer(w.state.Pods[0]), false)
-	w.check("to the user", FailedJobs(before, w.state), []string{
+	w.check("to the user", FinishedJobs(before, w.state), []string{
 		"job/sum failed: PodFailurePolicy: " + w.state.Jobs[0].Status.Conditions[1].Message})
-	w.check("once", FailedJobs(w.state, w.state), []string(nil))
+	w.check("once", FinishedJobs(w.state, w.state), []string(nil))
 }
 
 // Each back-off is twice the one before, and at most ten minutes.

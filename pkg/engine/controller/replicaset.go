@@ -120,11 +120,11 @@ func (p *pass) replicaSets() error {
 func (p *pass) createPods(rs replicated, count int) error {
 	prototype, err := p.prototypeOf(rs)
 	if err != nil {
-		return p.refuse(rs, count, err)
+		return p.refuse(rs.object, count, err)
 	}
 	for i := range count {
 		if err := p.charge(prototype); err != nil {
-			return p.refuse(rs, count-i, err)
+			return p.refuse(rs.object, count-i, err)
 		}
 		p.create(prototype)
 	}

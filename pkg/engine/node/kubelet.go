@@ -11,6 +11,25 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
+// completePods lets the pods succeed that have run for as long as their annotation says.
+func (c *Controllers) completePods(s *cluster.State) *cluster.State {
+	c.follow(s)
+	var completed []*v1.Pod
+	for _, due := range c.due {
+		for _, pod := range due.completing {
+			if at, _ := cluster.CompletesAt(pod); !at.After(s.Now.Time) {
+				completed = append(completed, pod)
+			}
+		}
+	}
+	slices.SortFunc(completed, c.pods.Compare)
+	var changed []cluster.Object
+	for _, pod := range completed {
+		changed = append(changed, cluster.Complete(pod, s.Now))
+	}
+	return s.With(changed...)
+}
+
 // endPods takes away the pods that have ended: their kubelet has had the time that it needs, or the pod garbage collector ends them since
 // their node is gone or out of service:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go.

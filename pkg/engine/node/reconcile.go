@@ -26,6 +26,8 @@ type Controllers struct {
 type due struct {
 	// leaving must leave the node; their deletion has not been asked for.
 	leaving []leavingPod
+	// completing succeed on a node whose kubelet says so.
+	completing []*v1.Pod
 	// ending are Terminating, and somebody is going to end them.
 	ending []*v1.Pod
 }
@@ -65,7 +67,7 @@ func (c *Controllers) follow(s *cluster.State) {
 		c.zones = zonesOf(s)
 	}
 	for name := range stale {
-		if now := c.dueOn(name); len(now.leaving)+len(now.ending) > 0 {
+		if now := c.dueOn(name); len(now.leaving)+len(now.completing)+len(now.ending) > 0 {
 			c.due[name] = now
 		} else {
 			delete(c.due, name)
@@ -82,6 +84,9 @@ func (c *Controllers) dueOn(name string) (now due) {
 	}
 	ended := node == nil || isOutOfService(node) || cluster.Answers(node)
 	for _, pod := range c.pods.Of(name).Pods() {
+		if _, completes := cluster.CompletesAt(pod); completes && node != nil && cluster.Answers(node) {
+			now.completing = append(now.completing, pod)
+		}
 		switch at, leaves := evictionTime(pod, taints); {
 		case pod.DeletionTimestamp == nil && leaves:
 			now.leaving = append(now.leaving, leavingPod{pod, at})
@@ -92,15 +97,15 @@ func (c *Controllers) dueOn(name string) (now due) {
 	return now
 }
 
-// Reconcile lets the controllers of nodes and the kubelets do what is due: nodes are tainted by their conditions, pods that do not
-// tolerate a taint are evicted, and pods whose time is over have ended. It returns the same state where nothing is due. The generator
+// Reconcile lets the controllers of nodes and the kubelets do what is due: nodes are tainted by their conditions, pods that have
+// run for as long as they need succeed, those that do not tolerate a taint are evicted, and those whose time is over have ended. It returns the same state where nothing is due. The generator
 // chooses among equals; nil keeps a fixed order.
 func (c *Controllers) Reconcile(s *cluster.State, r *rand.Rand) *cluster.State {
-	return c.endPods(c.evictTainted(c.taintByConditions(s, r)), r)
+	return c.endPods(c.evictTainted(c.taintByConditions(c.completePods(s), r)), r)
 }
 
 // Next returns the earliest moment after s.Now at which Reconcile has something to do although nothing else changes: a toleration of a
-// NoExecute taint runs out, the next node gets one, or a kubelet has ended a pod; zero: never.
+// NoExecute taint runs out, the next node gets one, or a kubelet has ended a pod or seen it succeed; zero: never.
 func (c *Controllers) Next(s *cluster.State) time.Time {
 	var next time.Time
 	consider := func(at time.Time) {
@@ -116,6 +121,10 @@ func (c *Controllers) Next(s *cluster.State) time.Time {
 		}
 		if node := c.byName[name]; node == nil || !cluster.Answers(node) {
 			continue
+		}
+		for _, pod := range due.completing {
+			at, _ := cluster.CompletesAt(pod)
+			consider(at)
 		}
 		for _, pod := range due.ending {
 			if !cluster.Terminal(pod) {

@@ -66,6 +66,10 @@ func (a *admitting) pod(pod *v1.Pod) {
 	if !a.nodeExists(pod, "spec", &pod.Spec) || a.wasAdmitted(pod) {
 		return
 	}
+	if _, _, err := cluster.CompletesAfter(pod.Annotations, &pod.Spec); err != nil {
+		a.problem(pod, "%w", err)
+		return
+	}
 	if err := a.pods.Admit(pod); err != nil {
 		a.refuse(pod, err)
 		return
@@ -123,6 +127,9 @@ func (a *admitting) template(owner cluster.Object) {
 	template, path := cluster.Template(owner)
 	spec := template.Spec
 	a.addPriorityClassOf(owner, spec.PriorityClassName)
+	if _, _, err := cluster.CompletesAfter(template.Annotations, &spec); err != nil {
+		a.problem(owner, "%s.%w", path, err)
+	}
 	if err := a.pods.priority(&spec); err != nil {
 		a.problem(owner, "%s.spec: pods %q is forbidden: %w", path, owner.GetName()+"-", err)
 	}

@@ -29,7 +29,7 @@ type Suite struct {
 	Name     string `xml:"name,attr"`
 	Tests    int    `xml:"tests,attr"`
 	Failures int    `xml:"failures,attr"`
-	Time     string `xml:"time,attr"`
+	Time     string `xml:"time,attr,omitempty"`
 	Cases    []Case `xml:"testcase"`
 }
 
