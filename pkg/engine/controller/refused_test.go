@@ -51,6 +51,7 @@ func TestQuota(t *testing.T) {
 	}{
 		{"Deployment", deployment("web", 5, "a", ""), `3 of deployment/web: Error creating: pods "web-…" is forbidden: ` + exceeded},
 		{"ReplicaSet", replicaSet(5), `3 of replicaset/web: Error creating: pods "web-" is forbidden: ` + exceeded},
+		{"ReplicationController", replicationController(5), `3 of replicationcontroller/old: Error creating: pods "old-" is forbidden: ` + exceeded},
 		{"Job", job("Job", "  parallelism: 5\n"), `3 of job/sum: Error creating: pods "sum-" is forbidden: ` + exceeded},
 		{"Indexed Job", job("Job", "  parallelism: 5\n  completions: 5\n  completionMode: Indexed\n"), `3 of job/sum: Error creating: pods "sum-" is forbidden: ` + exceeded},
 		{"DaemonSet", daemonSet("a", "}\n"), `3 of daemonset/agent: Error creating: pods "agent-" is forbidden: ` + exceeded},
