@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NameOf returns the pod's namespaced name.
-func NameOf(pod *v1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+// NameOf returns the object's namespaced name.
+func NameOf(obj metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 // Terminal reports whether the pod has ended. Such pods hold no resources and are invisible to the scheduler, as in

@@ -28,7 +28,7 @@ type Claims map[types.NamespacedName]*resourcev1.ResourceClaim
 func ClaimsIn(state *cluster.State) Claims {
 	claims := Claims{}
 	for _, claim := range state.ResourceClaims {
-		claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
+		claims[cluster.NameOf(claim)] = claim
 	}
 	return claims
 }

@@ -227,7 +227,7 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	owner = settled.Owners()
 	replace := func(pod *v1.Pod) {
 		replaced[owner(pod)]++
-		names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
+		names[cluster.NameOf(pod)] = true
 	}
 	for _, placed := range step.Placed {
 		if !before[placed.Pod.UID] && there[placed.Pod.UID] && opts.reports(owner(placed.Pod)) {
@@ -245,7 +245,7 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		// Pods still on their nodes come first, since nothing replaces them. Those whose names have come back, like a StatefulSet's, come
 		// last.
 		order := func(pod *v1.Pod) int {
-			return rank(names[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]) - rank(there[pod.UID])
+			return rank(names[cluster.NameOf(pod)]) - rank(there[pod.UID])
 		}
 		slices.SortStableFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(order(a), order(b)) })
 		r.NotReplaced = append(r.NotReplaced, pods[:max(0, len(pods)-replaced[o])]...)

@@ -337,5 +337,5 @@ func (r *replay) skip(why string, pod *v1.Pod) {
 		at = len(r.Skipped)
 		r.Skipped = append(r.Skipped, Skipped{Why: why})
 	}
-	r.Skipped[at].Pods = append(r.Skipped[at].Pods, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+	r.Skipped[at].Pods = append(r.Skipped[at].Pods, cluster.NameOf(pod))
 }

@@ -39,7 +39,7 @@ func (p *pass) claims() error {
 		c.know(claim)
 	}
 	for _, template := range p.ResourceClaimTemplates {
-		c.templates[types.NamespacedName{Namespace: template.Namespace, Name: template.Name}] = template
+		c.templates[cluster.NameOf(template)] = template
 	}
 	for _, pod := range p.Pods {
 		c.pods[pod.UID] = pod
@@ -48,7 +48,7 @@ func (p *pass) claims() error {
 		}
 	}
 	for _, claim := range p.ResourceClaims {
-		c.syncClaim(c.claims[nameOf(claim)])
+		c.syncClaim(c.claims[cluster.NameOf(claim)])
 	}
 	if p.actions() == before {
 		p.Controllers.claimed = seen
@@ -65,12 +65,8 @@ type claimSync struct {
 	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 }
 
-func nameOf(claim *resourcev1.ResourceClaim) types.NamespacedName {
-	return types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
-}
-
 func (c *claimSync) know(claim *resourcev1.ResourceClaim) {
-	c.claims[nameOf(claim)] = claim
+	c.claims[cluster.NameOf(claim)] = claim
 	if owner := owningPod(claim); owner != "" {
 		c.ofPods[owner] = append(c.ofPods[owner], claim)
 	}
@@ -112,7 +108,7 @@ func (c *claimSync) syncPod(pod *v1.Pod) {
 		claim = claim.DeepCopy()
 		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID})
 		c.put(claim)
-		c.claims[nameOf(claim)] = claim
+		c.claims[cluster.NameOf(claim)] = claim
 	}
 }
 
@@ -177,7 +173,7 @@ func (c *claimSync) fromTemplate(pod *v1.Pod, of *v1.PodResourceClaim, template 
 		Spec: template.Spec.Spec,
 	}
 	claim.OwnerReferences[0].BlockOwnerDeletion = nil
-	for claim.Name == "" || c.claims[nameOf(claim)] != nil {
+	for claim.Name == "" || c.claims[cluster.NameOf(claim)] != nil {
 		claim.Name = admission.GenerateName(base, c.created)
 		claim.UID = c.uid("ResourceClaim", claim.Namespace, claim.Name)
 	}

@@ -105,8 +105,8 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 			}
 		}
 	}
-	for _, rs := range c.replicated(s) {
-		considerReady(rs.UID, rs.Spec.MinReadySeconds)
+	for _, r := range c.replicated(s) {
+		considerReady(r.set.UID, r.set.Spec.MinReadySeconds)
 	}
 	for _, set := range s.StatefulSets {
 		considerReady(set.UID, set.Spec.MinReadySeconds)

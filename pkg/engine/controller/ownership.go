@@ -124,8 +124,8 @@ type adopter struct {
 
 func (a *adoptions) of(s *cluster.State, sets []replicated, orphans *cluster.Group) map[types.UID][]*v1.Pod {
 	var adopters []adopter
-	for _, rs := range sets {
-		adopters = append(adopters, adopter{rs.Namespace, rs.UID, rs.Spec.Selector})
+	for _, r := range sets {
+		adopters = append(adopters, adopter{r.set.Namespace, r.set.UID, r.set.Spec.Selector})
 	}
 	for _, set := range s.StatefulSets {
 		adopters = append(adopters, adopter{set.Namespace, set.UID, set.Spec.Selector})

@@ -47,20 +47,20 @@ func (m madePrototype) current(p *pass, template templateID) bool {
 }
 
 // prototypeOf returns the prototype of a ReplicaSet's pods: the same one as the last time, if it would be made in the same way.
-func (p *pass) prototypeOf(rs replicated) (*v1.Pod, error) {
-	template := idOf(rs.object, &rs.Spec.Template)
-	known, found := p.prototypes[rs.UID]
+func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
+	template := idOf(r.object, &r.set.Spec.Template)
+	known, found := p.prototypes[r.set.UID]
 	if found && known.current(p, template) {
 		return known.pod, nil
 	}
-	pod, err := p.prototype(&rs.Spec.Template, rs.object, rs.kind)
+	pod, err := p.prototype(&r.set.Spec.Template, r.object, r.kind)
 	if err != nil {
 		return nil, err
 	}
 	if p.prototypes == nil {
 		p.Controllers.prototypes = prototypes{}
 	}
-	p.prototypes[rs.UID] = madePrototype{template, p.PriorityClasses, p.RuntimeClasses, p.LimitRanges, pod}
+	p.prototypes[r.set.UID] = madePrototype{template, p.PriorityClasses, p.RuntimeClasses, p.LimitRanges, pod}
 	return pod, nil
 }
 

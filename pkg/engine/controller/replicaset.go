@@ -22,14 +22,15 @@ var replicaSetKind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 // replicaSetStatuses lets every ReplicaSet and ReplicationController adopt and count its pods: calculateStatus in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set_utils.go.
 func (p *pass) replicaSetStatuses() error {
-	for _, rs := range p.replicated(p.State) {
-		if p.counted[rs.UID].again(p, rs.ReplicaSet) {
+	for _, r := range p.replicated(p.State) {
+		rs := r.set
+		if p.counted[rs.UID].again(p, rs) {
 			continue
 		}
 		before := p.actions()
-		pods, err := p.claim(rs.object, rs.kind, rs.Spec.Selector, controller.IsPodActive)
+		pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs.object).Describe(), err)
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
 		}
 		status := rs.Status
 		status.ObservedGeneration = rs.Generation
@@ -48,9 +49,9 @@ func (p *pass) replicaSetStatuses() error {
 			}
 		}
 		if !reflect.DeepEqual(status, rs.Status) {
-			p.put(rs.counted(status))
+			p.put(r.counted(status))
 		}
-		p.remember(&p.counted, rs.ReplicaSet, before)
+		p.remember(&p.counted, rs, before)
 	}
 	return nil
 }
@@ -85,29 +86,30 @@ func (p *pass) remember(in *map[types.UID]seen, rs *appsv1.ReplicaSet, before in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
 func (p *pass) replicaSets() error {
 	all := p.replicated(p.State)
-	for _, rs := range all {
-		if p.filled[rs.UID].again(p, rs.ReplicaSet) {
+	for _, r := range all {
+		rs := r.set
+		if p.filled[rs.UID].again(p, rs) {
 			continue
 		}
 		before := p.actions()
-		pods, err := p.claim(rs.object, rs.kind, rs.Spec.Selector, controller.IsPodActive)
+		pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(rs.object).Describe(), err)
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
 		}
 		switch excess := len(pods) - int(*rs.Spec.Replicas); {
 		case excess == 0:
-			p.remember(&p.filled, rs.ReplicaSet, before)
+			p.remember(&p.filled, rs, before)
 		case excess < 0:
-			if err := p.createPods(rs, -excess); err != nil {
-				return fmt.Errorf("%s: %w", cluster.RefTo(rs.object).Describe(), err)
+			if err := p.createPods(r, -excess); err != nil {
+				return fmt.Errorf("%s: %w", cluster.RefTo(r.object).Describe(), err)
 			}
 		case excess > 0:
 			related := pods
-			if ref := metav1.GetControllerOfNoCopy(rs.object); ref != nil {
+			if ref := metav1.GetControllerOfNoCopy(r.object); ref != nil {
 				related = nil
 				for _, sibling := range all {
 					if of := metav1.GetControllerOfNoCopy(sibling.object); of != nil && of.UID == ref.UID {
-						related = append(related, p.owned.of(sibling.UID)...)
+						related = append(related, p.owned.of(sibling.set.UID)...)
 					}
 				}
 			}
@@ -117,14 +119,14 @@ func (p *pass) replicaSets() error {
 	return nil
 }
 
-func (p *pass) createPods(rs replicated, count int) error {
-	prototype, err := p.prototypeOf(rs)
+func (p *pass) createPods(r replicated, count int) error {
+	prototype, err := p.prototypeOf(r)
 	if err != nil {
-		return p.refuse(rs.object, count, err)
+		return p.refuse(r.object, count, err)
 	}
 	for i := range count {
 		if err := p.charge(prototype); err != nil {
-			return p.refuse(rs.object, count-i, err)
+			return p.refuse(r.object, count-i, err)
 		}
 		p.create(prototype)
 	}

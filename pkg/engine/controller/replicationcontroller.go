@@ -15,8 +15,8 @@ var replicationControllerKind = v1.SchemeGroupVersion.WithKind("ReplicationContr
 // replicated is a ReplicaSet, or a ReplicationController as one: upstream runs the same controller for both; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replication/conversion.go.
 type replicated struct {
-	*appsv1.ReplicaSet
-	object cluster.Object
+	set    *appsv1.ReplicaSet
+	object cluster.Object // what there is in the cluster
 	kind   schema.GroupVersionKind
 }
 
@@ -76,7 +76,7 @@ func (r replicated) counted(status appsv1.ReplicaSetStatus) cluster.Object {
 		next.Status.ObservedGeneration = status.ObservedGeneration
 		return &next
 	}
-	next := *r.ReplicaSet
+	next := *r.set
 	next.Status = status
 	return &next
 }

@@ -34,7 +34,7 @@ func (p *pass) statefulSets() error {
 	claims := map[types.NamespacedName]*v1.PersistentVolumeClaim{}
 	if len(p.StatefulSets) > 0 {
 		for _, claim := range p.PersistentVolumeClaims {
-			claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
+			claims[cluster.NameOf(claim)] = claim
 		}
 	}
 	for _, set := range p.StatefulSets {
@@ -206,7 +206,7 @@ func (s *statefulSetSync) CreateClaim(claim *v1.PersistentVolumeClaim, _ *appsv1
 		s.refuseClaim(created, err)
 		return err
 	}
-	s.claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = created
+	s.claims[cluster.NameOf(claim)] = created
 	s.newClaims = append(s.newClaims, created)
 	return nil
 }
@@ -223,7 +223,7 @@ func (s *statefulSetSync) GetClaim(namespace, name string) (*v1.PersistentVolume
 func (s *statefulSetSync) UpdateClaim(claim *v1.PersistentVolumeClaim, _ *appsv1.StatefulSet) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
+	s.claims[cluster.NameOf(claim)] = claim
 	s.newClaims = slices.DeleteFunc(s.newClaims, func(c *v1.PersistentVolumeClaim) bool { return c.Name == claim.Name })
 	s.newClaims = append(s.newClaims, claim)
 	return nil

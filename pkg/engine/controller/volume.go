@@ -28,7 +28,7 @@ func (p *pass) volumes() error {
 	claims := map[types.NamespacedName]*v1.PersistentVolumeClaim{}
 	kept := p.collectClaims()
 	for _, claim := range kept {
-		claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
+		claims[cluster.NameOf(claim)] = claim
 	}
 	free := freeVolumes{byModes: map[string][]*v1.PersistentVolume{}, reserved: map[types.NamespacedName]*v1.PersistentVolume{}, byName: map[string]*v1.PersistentVolume{}}
 	p.capacities = NewCapacities(p.State, p.CSIStorageCapacities)
@@ -100,7 +100,7 @@ func (p *pass) reclaim(pv *v1.PersistentVolume, claims map[types.NamespacedName]
 
 // bindClaim is upstream's syncUnboundClaim.
 func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) error {
-	key := types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
+	key := cluster.NameOf(claim)
 	if claim.Spec.VolumeName != "" { // the user asks for one volume
 		if pv := free.byName[claim.Spec.VolumeName]; pv != nil && (pv.Spec.ClaimRef == nil || volume.IsVolumeBoundToClaim(pv, claim)) {
 			return p.bind(pv, claim, free)

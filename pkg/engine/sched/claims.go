@@ -22,6 +22,7 @@ import (
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/admission"
 )
@@ -65,7 +66,7 @@ func captureClaims(e *Engine) {
 				return true, nil, err
 			}
 			e.change()
-			e.written = append(e.written, types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name})
+			e.written = append(e.written, cluster.NameOf(claim))
 			return true, claim.DeepCopy(), nil // upstream writes to what it gets back
 		})
 	}

@@ -44,10 +44,6 @@ func nameOfGroup(pod *v1.Pod) (name types.NamespacedName, is bool) {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: group}, group != ""
 }
 
-func nameOf(group *schedulingv1beta1.PodGroup) types.NamespacedName {
-	return types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
-}
-
 // syncPodGroups updates the groups in the cache, and the pods that wait there with the others of their group, to those of the state: a real
 // scheduler learns of all of them, whichever it tries first.
 func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
@@ -59,7 +55,7 @@ func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
 		gone[name] = group
 	}
 	for _, group := range next {
-		name := nameOf(group)
+		name := cluster.NameOf(group)
 		delete(gone, name)
 		if e.gangs.groups[name] != group {
 			e.changes++
@@ -85,7 +81,7 @@ func (e *Engine) changedPodGroups() (changed []*schedulingv1beta1.PodGroup) {
 		return nil
 	}
 	for _, group := range e.state.PodGroups {
-		if is := e.gangs.groups[nameOf(group)]; is != group {
+		if is := e.gangs.groups[cluster.NameOf(group)]; is != group {
 			changed = append(changed, is)
 		}
 	}
@@ -94,7 +90,7 @@ func (e *Engine) changedPodGroups() (changed []*schedulingv1beta1.PodGroup) {
 
 // setPodGroup adds a group to the cache, or replaces it there.
 func (e *Engine) setPodGroup(group *schedulingv1beta1.PodGroup) {
-	name := nameOf(group)
+	name := cluster.NameOf(group)
 	if was := e.gangs.groups[name]; was != nil {
 		e.scheduler.Cache.UpdatePodGroup(klog.FromContext(e.ctx), was, group)
 	} else {

@@ -60,7 +60,7 @@ func (c *podGroupCycle) isDry() bool { return c != nil && c.dry }
 
 // tryPodGroup runs one cycle for the pods of a group without a node, and binds those that get one.
 func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error {
-	info := newQueuedPodGroupInfo(e.gangs.groups[nameOf(group.info.PodGroup)])
+	info := newQueuedPodGroupInfo(e.gangs.groups[cluster.NameOf(group.info.PodGroup)])
 	for _, member := range group.members {
 		if err := e.waiting.Update(member.Pod); err != nil {
 			return err

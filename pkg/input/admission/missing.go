@@ -87,11 +87,11 @@ func (a *admitting) addPriorityClassOf(owner cluster.Object, name string) {
 func (a *admitting) addReplicaSets() {
 	deployments := map[types.NamespacedName]*appsv1.Deployment{}
 	for _, d := range a.state.Deployments {
-		deployments[types.NamespacedName{Namespace: d.Namespace, Name: d.Name}] = d
+		deployments[cluster.NameOf(d)] = d
 	}
 	for _, obj := range a.objs {
 		if d, ok := obj.(*appsv1.Deployment); ok {
-			deployments[types.NamespacedName{Namespace: d.Namespace, Name: d.Name}] = d
+			deployments[cluster.NameOf(d)] = d
 		}
 	}
 	missing := a.podsOfMissing(deployments)
