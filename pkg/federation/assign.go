@@ -1,0 +1,195 @@
+package federation
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// roomError is that the clusters have too little room.
+type roomError struct{ message string }
+
+func (e *roomError) Error() string { return e.message }
+
+// assign divides the replicas among the selected clusters. What has no replicas goes to each of them.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/assignment.go
+func assign(b *Binding, selected []candidate) ([]Target, error) {
+	if len(selected) == 0 {
+		return nil, errors.New("no clusters available to schedule")
+	}
+	replicas := b.Template.Replicas
+	var targets []Target
+	var err error
+	switch r := b.Placement.ReplicaScheduling; {
+	case !b.Template.Workload:
+		for _, c := range selected {
+			targets = append(targets, Target{Cluster: c.Name})
+		}
+		return targets, nil
+	case b.Placement.schedulingType() == Duplicated:
+		for _, c := range selected {
+			targets = append(targets, Target{c.Name, replicas})
+		}
+	case r.ReplicaDivisionPreference == Aggregated:
+		targets, err = divideByRoom(b, selected, true)
+	case r.WeightPreference != nil && r.WeightPreference.DynamicWeight != "":
+		targets, err = divideByRoom(b, selected, false)
+	default:
+		targets = webster(replicas, weights(r.WeightPreference, selected), b.Template.UID)
+	}
+	return slices.DeleteFunc(targets, func(t Target) bool { return t.Replicas == 0 }), err
+}
+
+// weights are the static weights of the selected clusters: the largest of the rules that match. Where no cluster has any, all are equal.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/division_algorithm.go, getStaticWeightInfoList
+func weights(preference *WeightPreference, selected []candidate) []share {
+	var found []share
+	for _, c := range selected {
+		var weight int64
+		if preference != nil {
+			for _, rule := range preference.StaticWeightList {
+				if rule.TargetCluster.Matches(c.Cluster) {
+					weight = max(weight, rule.Weight)
+				}
+			}
+		}
+		if weight > 0 {
+			found = append(found, share{c.Name, weight})
+		}
+	}
+	if len(found) == 0 {
+		for _, c := range selected {
+			found = append(found, share{c.Name, 1})
+		}
+	}
+	return found
+}
+
+// divideByRoom divides the replicas in proportion to the room in the clusters: among all or, aggregated, among the first that have room for
+// them together. What the binding has is changed as little as possible: more replicas are divided by the room that is left, fewer by what it
+// has.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/division_algorithm.go
+func divideByRoom(b *Binding, selected []candidate, aggregated bool) ([]Target, error) {
+	had := slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool {
+		return !slices.ContainsFunc(selected, func(c candidate) bool { return c.Name == t.Cluster })
+	})
+	switch n := sumOf(had); {
+	case n > b.Template.Replicas:
+		targets, err := divide(b.Template.Replicas, byReplicas(had), nil, aggregated, b.Template.UID)
+		return targets, wrap("failed to scale down", err)
+	case n < b.Template.Replicas:
+		room := make([]Target, len(selected))
+		for i, c := range selected {
+			room[i] = Target{c.Name, c.room}
+		}
+		targets, err := divide(b.Template.Replicas-n, byReplicas(room), had, aggregated, b.Template.UID)
+		return targets, wrap("failed to scale up", err)
+	}
+	return had, nil
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// byReplicas sorts the targets, most replicas first. The order of equal ones is that of Go's sort, as in Karmada.
+func byReplicas(targets []Target) []Target {
+	sorted := slices.Clone(targets)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Replicas > sorted[j].Replicas })
+	return sorted
+}
+
+// divide adds n replicas to those that the binding has, by the clusters' room.
+func divide(n int32, room, had []Target, aggregated bool, uid string) ([]Target, error) {
+	var free int64
+	for _, target := range room {
+		free += int64(target.Replicas)
+	}
+	if free < int64(n) {
+		return nil, &roomError{fmt.Sprintf("Clusters available replicas %d are not enough to schedule.", free)}
+	}
+	if aggregated {
+		slices.SortStableFunc(room, func(a, b Target) int { return hasAny(had, b) - hasAny(had, a) })
+		var sum int32
+		for i, target := range room {
+			if sum += target.Replicas; sum >= n {
+				room = room[:i+1]
+				break
+			}
+		}
+	}
+	return merge(had, webster(n, shares(room), uid)), nil
+}
+
+// hasAny is 1 if the cluster has replicas, and 0 otherwise.
+func hasAny(had []Target, of Target) int {
+	if slices.ContainsFunc(had, func(t Target) bool { return t.Cluster == of.Cluster && t.Replicas > 0 }) {
+		return 1
+	}
+	return 0
+}
+
+// merge adds up two lists of targets: the new ones in their order, then those that only the old list has, by name.
+func merge(old, new []Target) []Target {
+	if len(new) == 0 {
+		return old
+	}
+	var only []Target
+	for _, target := range old {
+		if i := slices.IndexFunc(new, func(t Target) bool { return t.Cluster == target.Cluster }); i >= 0 {
+			new[i].Replicas += target.Replicas
+		} else {
+			only = append(only, target)
+		}
+	}
+	slices.SortFunc(only, func(a, b Target) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return append(new, only...)
+}
+
+// share is the weight of a cluster when replicas are divided.
+type share struct {
+	cluster string
+	weight  int64
+}
+
+// shares weighs clusters by their room.
+func shares(room []Target) []share {
+	weighed := make([]share, len(room))
+	for i, target := range room {
+		weighed[i] = share{target.Cluster, int64(target.Replicas)}
+	}
+	return weighed
+}
+
+// webster divides n seats by the weights with Webster's method: each goes to the largest weight/(2·seats+1), of equal ones to the one with
+// fewer seats, then by name, descending if the hash of the UID is odd. It returns the clusters by name.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/helper/webstermethod.go
+func webster(n int32, weights []share, uid string) []Target {
+	hash := fnv.New32a()
+	hash.Write([]byte(uid))
+	descending := uid != "" && hash.Sum32()&1 == 1
+	weights = slices.Clone(weights)
+	slices.SortFunc(weights, func(a, b share) int { return strings.Compare(a.cluster, b.cluster) })
+	seats := make([]Target, len(weights))
+	for i, w := range weights {
+		seats[i].Cluster = w.cluster
+	}
+	quotient := func(i int) float64 { return float64(weights[i].weight) / float64(2*seats[i].Replicas+1) }
+	for ; n > 0 && len(seats) > 0; n-- {
+		next := 0
+		for i := 1; i < len(seats); i++ {
+			x, y := quotient(i), quotient(next)
+			if x > y || x == y && (seats[i].Replicas < seats[next].Replicas || seats[i].Replicas == seats[next].Replicas && descending) {
+				next = i
+			}
+		}
+		seats[next].Replicas++
+	}
+	return seats
+}

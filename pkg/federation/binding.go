@@ -1,0 +1,217 @@
+package federation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Template is a resource template in Karmada's control plane: a workload, or anything else that is propagated.
+type Template struct {
+	APIVersion, Kind, Namespace, Name string
+	// UID breaks ties among clusters of equal weight; "" breaks them by name.
+	UID    string
+	Labels map[string]string
+	// Workload means that it has replicas, of which Replicas is the number, perhaps 0.
+	Workload bool
+	Replicas int32
+	// Requests are what one replica asks for; the largest of each resource where replicas differ.
+	Requests v1.ResourceList
+}
+
+// String is the template as in a sentence: Deployment flink/job-a.
+func (t *Template) String() string {
+	if t.Namespace == "" {
+		return t.Kind + " " + t.Name
+	}
+	return t.Kind + " " + t.Namespace + "/" + t.Name
+}
+
+// Key identifies a template in its control plane.
+type Key struct{ APIVersion, Kind, Namespace, Name string }
+
+// Key of the template.
+func (t *Template) Key() Key { return Key{t.APIVersion, t.Kind, t.Namespace, t.Name} }
+
+// Target is a cluster that a binding was given, with the replicas there: 0 for what has none.
+type Target struct {
+	Cluster  string
+	Replicas int32
+}
+
+// The reasons of a binding's condition Scheduled.
+const (
+	ReasonSuccess        = "Success"
+	ReasonNoClusterFit   = "NoClusterFit"
+	ReasonUnschedulable  = "Unschedulable"
+	ReasonSchedulerError = "SchedulerError"
+)
+
+// Binding is a ResourceBinding: a template, the policy that claimed it, and the clusters that it has. It is a value: Schedule returns
+// another.
+type Binding struct {
+	Template *Template
+	// Policy is the name of the policy, as Policy.String writes it; Placement is its.
+	Policy    string
+	Placement *Placement
+	Failover  *Failover
+	// Priority orders bindings that wait: higher ones first, then those that came first.
+	Priority int32
+	// AffinityGroup and AntiAffinityGroup are key=value of the template's label; "" is no group.
+	AffinityGroup, AntiAffinityGroup string
+
+	Targets []Target
+	// Evictions are the clusters from which the binding is being moved away.
+	Evictions []Eviction
+	// Reason and Message are those of the condition Scheduled; Reason is "" until the binding was tried.
+	Reason, Message string
+
+	affinity string     // the name of the group of clusters that it was last scheduled to
+	applied  *Placement // what it was last scheduled by
+}
+
+// Name is the binding's, unique in the template's namespace.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/names/names.go, GenerateBindingName
+func (b *Binding) Name() string {
+	return strings.ToLower(strings.ReplaceAll(b.Template.Name, ":", ".") + "-" + b.Template.Kind)
+}
+
+// Scheduled reports whether the binding was last scheduled successfully.
+func (b *Binding) Scheduled() bool { return b.Reason == ReasonSuccess }
+
+// On returns the replicas that the cluster was given, and whether it is a target at all.
+func (b *Binding) On(cluster string) (int32, bool) {
+	for _, target := range b.Targets {
+		if target.Cluster == cluster {
+			return target.Replicas, true
+		}
+	}
+	return 0, false
+}
+
+func (b *Binding) evicting(cluster string) bool {
+	return slices.ContainsFunc(b.Evictions, func(e Eviction) bool { return e.From == cluster })
+}
+
+// assigned is the number of replicas that all targets have together.
+func (b *Binding) assigned() int32 { return sumOf(b.Targets) }
+
+func sumOf(targets []Target) int32 {
+	var sum int32
+	for _, target := range targets {
+		sum += target.Replicas
+	}
+	return sum
+}
+
+// Bind returns the binding of the template under the policy, without clusters.
+func Bind(t *Template, p *Policy) *Binding {
+	b := &Binding{Template: t, Policy: p.String(), Placement: &p.Spec.Placement, Failover: p.Spec.Failover}
+	b.AffinityGroup, b.AntiAffinityGroup = groups(t, p)
+	return b
+}
+
+// Rebind returns the binding with what the template and the policy say now. It keeps its clusters.
+func (b *Binding) Rebind(t *Template, p *Policy) *Binding {
+	next := Bind(t, p)
+	next.Priority = b.Priority
+	next.Targets, next.Evictions, next.Reason, next.Message, next.affinity, next.applied = b.Targets, b.Evictions, b.Reason, b.Message, b.affinity, b.applied
+	return next
+}
+
+// groups are the template's under the policy, by the labels of the template itself. Bindings of what has no namespace get none.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/detector.go, getWorkloadAffinityGroups
+func groups(t *Template, p *Policy) (affinity, antiAffinity string) {
+	w := p.Spec.Placement.WorkloadAffinity
+	if w == nil || t.Namespace == "" {
+		return "", ""
+	}
+	of := func(term *GroupTerm) string {
+		if term == nil {
+			return ""
+		}
+		value, found := t.Labels[term.GroupByLabelKey]
+		if !found {
+			return ""
+		}
+		return fmt.Sprintf("%s=%s", term.GroupByLabelKey, value)
+	}
+	return of(w.Affinity), of(w.AntiAffinity)
+}
+
+// How precisely a selector selects a template.
+const (
+	notSelected = iota
+	byKind
+	byLabels
+	byName
+)
+
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/selector.go, ResourceSelectorPriority
+func (s *ResourceSelector) precision(t *Template) int {
+	switch {
+	case s.APIVersion != t.APIVersion || s.Kind != t.Kind || s.Namespace != "" && s.Namespace != t.Namespace:
+		return notSelected
+	case s.Name != "" && s.Name == t.Name:
+		return byName
+	case s.Name != "":
+		return notSelected
+	case s.LabelSelector == nil:
+		return byKind
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
+	if err != nil || !selector.Matches(labels.Set(t.Labels)) {
+		return notSelected
+	}
+	return byLabels
+}
+
+func precision(selectors []ResourceSelector, t *Template) int {
+	most := notSelected
+	for i := range selectors {
+		most = max(most, selectors[i].precision(t))
+	}
+	return most
+}
+
+// Selects reports whether the policy selects the template.
+func (p *Policy) Selects(t *Template) bool {
+	return (p.Namespace == "" || p.Namespace == t.Namespace) && precision(p.Spec.ResourceSelectors, t) > notSelected
+}
+
+// Claim returns the policy that claims the template: a PropagationPolicy of its namespace before a ClusterPropagationPolicy, the one of higher
+// priority, then the one that selects more precisely, then the first by name; nil if none selects it. A template that was claimed keeps its
+// policy for as long as that selects it.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/compare.go
+func Claim(t *Template, policies []*Policy, claimed string) *Policy {
+	var best *Policy
+	for _, p := range policies {
+		if !p.Selects(t) {
+			continue
+		}
+		if p.String() == claimed {
+			return p
+		}
+		if best == nil || before(p, best, t) {
+			best = p
+		}
+	}
+	return best
+}
+
+func before(a, b *Policy, t *Template) bool {
+	if namespaced := a.Namespace != ""; namespaced != (b.Namespace != "") {
+		return namespaced
+	}
+	if a.priority() != b.priority() {
+		return a.priority() > b.priority()
+	}
+	if x, y := precision(a.Spec.ResourceSelectors, t), precision(b.Spec.ResourceSelectors, t); x != y {
+		return x > y
+	}
+	return a.Name < b.Name
+}

@@ -1,0 +1,87 @@
+package federation
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// candidate is a feasible cluster.
+type candidate struct {
+	*Cluster
+	// score is 100 if the binding has the cluster already, 0 otherwise: no other plugin gives any.
+	// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/clusterlocality/cluster_locality.go
+	score int64
+	// room is how many more replicas fit by the estimate; available is that and what the binding has there.
+	room      int32
+	available int64
+}
+
+// candidates returns the feasible clusters with their scores and room, the best first: by score, then by what is available, then by name.
+func (s *Scheduler) candidates(b *Binding, feasible []*Cluster) []candidate {
+	estimate := s.Estimate
+	if estimate == nil {
+		estimate = General
+	}
+	all := make([]candidate, len(feasible))
+	for i, c := range feasible {
+		had, there := b.On(c.Name)
+		all[i] = candidate{Cluster: c, room: math.MaxInt32}
+		if there {
+			all[i].score = 100
+		}
+		if b.Template.Replicas > 0 {
+			all[i].room = estimate(b, c)
+		}
+		if all[i].room == math.MaxInt32 { // of what asks for nothing there is room for all
+			all[i].room = b.Template.Replicas
+		}
+		all[i].available = int64(all[i].room) + int64(had)
+	}
+	sortCandidates(all)
+	return all
+}
+
+func sortCandidates(all []candidate) {
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.available, a.available), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// General is how many more replicas of the binding the cluster has room for by its resource summary, as Karmada's general estimator reckons:
+// it divides what is free in all nodes together, so that rules and fragments of nodes do not count. It is math.MaxInt32 at most.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/estimator/client/general.go
+func General(b *Binding, c *Cluster) int32 {
+	summary := c.Status.ResourceSummary
+	if summary == nil {
+		return 0
+	}
+	most := summary.free(v1.ResourcePods)
+	for name, request := range b.Template.Requests {
+		if request.Value() <= 0 {
+			continue
+		}
+		if _, offered := summary.Allocatable[name]; !offered {
+			return 0
+		}
+		asked := request.Value()
+		if name == v1.ResourceCPU {
+			asked = request.MilliValue()
+		}
+		most = min(most, summary.free(name)/asked)
+	}
+	return int32(min(max(0, most), math.MaxInt32))
+}
+
+// free is what of the resource is left: thousandths of cores, and units of the others.
+func (s *ResourceSummary) free(name v1.ResourceName) int64 {
+	left := s.Allocatable[name].DeepCopy()
+	left.Sub(s.Allocated[name])
+	left.Sub(s.Allocating[name])
+	if name == v1.ResourceCPU {
+		return left.MilliValue()
+	}
+	return left.Value()
+}

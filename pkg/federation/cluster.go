@@ -1,0 +1,154 @@
+package federation
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// Cluster is a member cluster, as far as Karmada's scheduler reads it.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/cluster/v1alpha1/types.go
+type Cluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   ClusterSpec   `json:"spec,omitempty"`
+	Status ClusterStatus `json:"status,omitempty"`
+}
+
+// ClusterSpec says where a cluster is, and what it repels.
+type ClusterSpec struct {
+	Provider string     `json:"provider,omitempty"`
+	Region   string     `json:"region,omitempty"`
+	Zones    []string   `json:"zones,omitempty"`
+	Taints   []v1.Taint `json:"taints,omitempty"`
+}
+
+// ClusterStatus is what Karmada has seen of a cluster.
+type ClusterStatus struct {
+	// APIEnablements are the APIs that the cluster serves; nil means every one.
+	APIEnablements []APIEnablement `json:"apiEnablements,omitempty"`
+	// ResourceSummary adds up the cluster's nodes and pods; nil has room for nothing.
+	ResourceSummary *ResourceSummary `json:"resourceSummary,omitempty"`
+}
+
+// APIEnablement is the kinds of one API that a cluster serves.
+type APIEnablement struct {
+	GroupVersion string        `json:"groupVersion"`
+	Resources    []APIResource `json:"resources,omitempty"`
+}
+
+// APIResource is one kind.
+type APIResource struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+}
+
+// ResourceSummary is a cluster's resources: what its ready nodes offer, what the pods on them ask for, and what those without a node do.
+type ResourceSummary struct {
+	Allocatable v1.ResourceList `json:"allocatable,omitempty"`
+	Allocated   v1.ResourceList `json:"allocated,omitempty"`
+	Allocating  v1.ResourceList `json:"allocating,omitempty"`
+}
+
+// serves reports whether the cluster has the kind.
+func (c *Cluster) serves(apiVersion, kind string) bool {
+	if c.Status.APIEnablements == nil {
+		return true
+	}
+	return slices.ContainsFunc(c.Status.APIEnablements, func(api APIEnablement) bool {
+		return api.GroupVersion == apiVersion && slices.ContainsFunc(api.Resources, func(r APIResource) bool { return r.Kind == kind })
+	})
+}
+
+// ClusterAffinity selects clusters: those that all of its fields match.
+type ClusterAffinity struct {
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	FieldSelector *FieldSelector        `json:"fieldSelector,omitempty"`
+	ClusterNames  []string              `json:"clusterNames,omitempty"`
+	// Exclude are names of clusters that are not selected, whatever else matches.
+	Exclude []string `json:"exclude,omitempty"`
+}
+
+// FieldSelector selects clusters by provider, region and zone.
+type FieldSelector struct {
+	MatchExpressions []v1.NodeSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// The fields of a FieldSelector.
+const (
+	providerField = "provider"
+	regionField   = "region"
+	zoneField     = "zone"
+)
+
+// Matches reports whether the affinity selects the cluster.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/selector.go, ClusterMatches
+func (a *ClusterAffinity) Matches(c *Cluster) bool {
+	if slices.Contains(a.Exclude, c.Name) {
+		return false
+	}
+	if a.LabelSelector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(a.LabelSelector)
+		if err != nil || !selector.Matches(labels.Set(c.Labels)) {
+			return false
+		}
+	}
+	if a.FieldSelector != nil && !a.FieldSelector.matches(c) {
+		return false
+	}
+	return len(a.ClusterNames) == 0 || slices.Contains(a.ClusterNames, c.Name)
+}
+
+func (s *FieldSelector) matches(c *Cluster) bool {
+	fields := labels.Set{}
+	if c.Spec.Provider != "" {
+		fields[providerField] = c.Spec.Provider
+	}
+	if c.Spec.Region != "" {
+		fields[regionField] = c.Spec.Region
+	}
+	for _, expression := range s.MatchExpressions {
+		if expression.Key == zoneField {
+			if !matchesZones(&expression, c.Spec.Zones) {
+				return false
+			}
+			continue
+		}
+		operator := selection.In
+		if expression.Operator == v1.NodeSelectorOpNotIn {
+			operator = selection.NotIn
+		}
+		requirement, err := labels.NewRequirement(expression.Key, operator, expression.Values)
+		if err != nil || !requirement.Matches(fields) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesZones: In is met by one common zone, NotIn by none.
+func matchesZones(expression *v1.NodeSelectorRequirement, zones []string) bool {
+	common := slices.ContainsFunc(zones, func(zone string) bool { return slices.Contains(expression.Values, zone) })
+	return common == (expression.Operator == v1.NodeSelectorOpIn)
+}
+
+// validate finds what the webhook refuses of a field selector.
+func (s *FieldSelector) validate() error {
+	if s == nil {
+		return nil
+	}
+	for _, expression := range s.MatchExpressions {
+		if !slices.Contains([]string{providerField, regionField, zoneField}, expression.Key) {
+			return fmt.Errorf("unsupported key %q, must be provider, region, or zone", expression.Key)
+		}
+		if expression.Operator != v1.NodeSelectorOpIn && expression.Operator != v1.NodeSelectorOpNotIn {
+			return fmt.Errorf("unsupported operator %q, must be In or NotIn", expression.Operator)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package federation
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+)
+
+// Eviction is that a binding is being moved away from a cluster.
+type Eviction struct {
+	From     string
+	Replicas int32
+	Purge    string
+	// Since is when the binding lost the cluster.
+	Since time.Time
+}
+
+// GracefulTimeout is how long the copy in a failed cluster is kept at most, until those in others are healthy.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/cmd/controller-manager/app/options/options.go, graceful-eviction-timeout
+const GracefulTimeout = 10 * time.Minute
+
+// EvictionRate is how many bindings a second Karmada moves away from failed clusters by default.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/cmd/controller-manager/app/options/cluster_failover.go
+const EvictionRate = 0.5
+
+// Tolerated returns how long the binding stays in a cluster that has the NoExecute taints: 0 if it does not tolerate them all, below 0 for
+// ever.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go
+func (b *Binding) Tolerated(taints []v1.Taint) time.Duration {
+	least := time.Duration(-1)
+	for i := range taints {
+		if taints[i].Effect != v1.TaintEffectNoExecute {
+			continue
+		}
+		by := slices.IndexFunc(b.Placement.ClusterTolerations, func(t v1.Toleration) bool { return t.ToleratesTaint(klog.Background(), &taints[i], false) })
+		if by < 0 {
+			return 0
+		}
+		if seconds := b.Placement.ClusterTolerations[by].TolerationSeconds; seconds != nil {
+			if d := time.Duration(max(0, *seconds)) * time.Second; least < 0 || d < least {
+				least = d
+			}
+		}
+	}
+	return least
+}
+
+// PurgeMode is what happens to the binding's copy in a cluster that it is moved away from: what its policy says, or else what the controller
+// is told.
+func (b *Binding) PurgeMode(controller string) string {
+	if b.Failover != nil && b.Failover.Cluster != nil && b.Failover.Cluster.PurgeMode != "" {
+		return b.Failover.Cluster.PurgeMode
+	}
+	if b.Failover != nil && b.Failover.Cluster != nil || controller == "" {
+		return PurgeGracefully
+	}
+	return controller
+}
+
+// Evict returns the binding without the cluster, which it is moved away from; the binding itself if it does not have the cluster.
+func (b *Binding) Evict(cluster, purge string, now time.Time) *Binding {
+	replicas, there := b.On(cluster)
+	if !there {
+		return b
+	}
+	next := *b
+	next.Targets = slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool { return t.Cluster == cluster })
+	if !b.evicting(cluster) {
+		next.Evictions = append(slices.Clip(b.Evictions), Eviction{From: cluster, Replicas: replicas, Purge: purge, Since: now})
+	}
+	return &next
+}
+
+// Evicted returns the binding once it is no longer moved away: when its copies are healthy, or after GracefulTimeout.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/gracefuleviction/evictiontask.go
+func (b *Binding) Evicted(healthy bool, now time.Time) *Binding {
+	over := func(e Eviction) bool {
+		return b.Scheduled() && healthy || now.Sub(e.Since) > GracefulTimeout
+	}
+	if !slices.ContainsFunc(b.Evictions, over) {
+		return b
+	}
+	next := *b
+	next.Evictions = slices.DeleteFunc(slices.Clone(b.Evictions), over)
+	return &next
+}
+
+// Copies are the clusters that must have a copy of the workload: the binding's own and, until it has moved, those that it leaves gracefully.
+func (b *Binding) Copies() []Target {
+	copies := slices.Clone(b.Targets)
+	for _, e := range b.Evictions {
+		if _, there := b.On(e.From); !there && e.Purge != PurgeDirectly {
+			copies = append(copies, Target{e.From, e.Replicas})
+		}
+	}
+	return copies
+}

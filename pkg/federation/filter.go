@@ -1,0 +1,170 @@
+package federation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	v1helper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+)
+
+// Filter is a plugin that refuses clusters.
+type Filter struct {
+	Name string
+	// refuse returns why the cluster is refused, or "".
+	refuse func(s *Scheduler, b *Binding, c *Cluster) string
+}
+
+// filters are the plugins in the order in which they are asked; the first that refuses gives the reason.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/registry.go
+var filters = []Filter{
+	{"APIEnablement", func(_ *Scheduler, b *Binding, c *Cluster) string {
+		if _, there := b.On(c.Name); there || c.serves(b.Template.APIVersion, b.Template.Kind) {
+			return ""
+		}
+		return "cluster(s) did not have the API resource"
+	}},
+	{"TaintToleration", refuseTaints},
+	{"ClusterAffinity", refuseAffinity},
+	{"SpreadConstraint", refuseSpread},
+	{"ClusterEviction", func(_ *Scheduler, b *Binding, c *Cluster) string {
+		if b.evicting(c.Name) {
+			return "cluster(s) is in the process of eviction"
+		}
+		return ""
+	}},
+	{"WorkloadAntiAffinity", refuseSameGroup},
+	{"WorkloadAffinity", refuseOtherGroup},
+}
+
+// A cluster that has the workload keeps it, whatever its taints: evicting is the taint manager's work.
+func refuseTaints(_ *Scheduler, b *Binding, c *Cluster) string {
+	if _, there := b.On(c.Name); there {
+		return ""
+	}
+	repels := func(t *v1.Taint) bool {
+		return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
+	}
+	taint, found := v1helper.FindMatchingUntoleratedTaint(klog.Background(), c.Spec.Taints, b.Placement.ClusterTolerations, repels, false)
+	if !found {
+		return ""
+	}
+	return fmt.Sprintf("cluster(s) had untolerated taint {%s}", taint.ToString())
+}
+
+func refuseAffinity(_ *Scheduler, b *Binding, c *Cluster) string {
+	affinity := b.Placement.ClusterAffinity
+	if affinity == nil {
+		for i := range b.Placement.ClusterAffinities {
+			if term := &b.Placement.ClusterAffinities[i]; term.AffinityName == b.affinity {
+				affinity = &term.ClusterAffinity
+				break
+			}
+		}
+	}
+	if affinity == nil || affinity.Matches(c) {
+		return ""
+	}
+	return "cluster(s) did not match the placement cluster affinity constraint"
+}
+
+func refuseSpread(_ *Scheduler, b *Binding, c *Cluster) string {
+	for _, constraint := range b.Placement.SpreadConstraints {
+		switch {
+		case constraint.SpreadByField == SpreadByProvider && c.Spec.Provider == "":
+			return "cluster(s) did not have provider property"
+		case constraint.SpreadByField == SpreadByRegion && c.Spec.Region == "":
+			return "cluster(s) did not have region property"
+		case constraint.SpreadByField == SpreadByZone && len(c.Spec.Zones) == 0:
+			return "cluster(s) did not have zones property"
+		}
+	}
+	return ""
+}
+
+// refuseSameGroup refuses a cluster that another binding of the anti-affinity group has, in the same namespace.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/workloadantiaffinity/workload_anti_affinity.go
+func refuseSameGroup(s *Scheduler, b *Binding, c *Cluster) string {
+	if _, there := b.On(c.Name); there || !s.Gates.WorkloadAffinity || b.AntiAffinityGroup == "" {
+		return ""
+	}
+	for _, peer := range s.apart[group{b.Template.Namespace, b.AntiAffinityGroup}] {
+		if _, taken := peer.On(c.Name); taken && peer.Name() != b.Name() {
+			return "cluster already has workload with the same anti-affinity group"
+		}
+	}
+	return ""
+}
+
+// refuseOtherGroup refuses a cluster that a binding of the affinity group does not have, in the same namespace. Those without a cluster do not
+// count, so that the first of a group can go anywhere.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/workloadaffinity/workload_affinity.go
+func refuseOtherGroup(s *Scheduler, b *Binding, c *Cluster) string {
+	if _, there := b.On(c.Name); there || !s.Gates.WorkloadAffinity || b.AffinityGroup == "" {
+		return ""
+	}
+	for _, peer := range s.together[group{b.Template.Namespace, b.AffinityGroup}] {
+		if _, taken := peer.On(c.Name); !taken && len(peer.Targets) > 0 && peer.Name() != b.Name() {
+			return "ResourceBinding with the same affinity group does not target this cluster"
+		}
+	}
+	return ""
+}
+
+// FitError is that no cluster is feasible.
+type FitError struct {
+	// Clusters is the number of all clusters.
+	Clusters int
+	// Refused are the reasons of those that were asked, by cluster. Those that are being deleted are not asked.
+	Refused map[string]string
+}
+
+// Error is Karmada's own text.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/types.go
+func (e *FitError) Error() string {
+	why := "no cluster exists"
+	if e.Clusters > 0 && len(e.Refused) > 0 {
+		counts := map[string]int{}
+		for _, reason := range e.Refused {
+			counts[reason]++
+		}
+		var lines []string
+		for reason, n := range counts {
+			lines = append(lines, fmt.Sprintf("%d %s", n, reason))
+		}
+		slices.Sort(lines)
+		why = strings.Join(lines, ", ")
+	}
+	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, why)
+}
+
+// feasible returns the clusters that no filter refuses.
+func (s *Scheduler) feasible(b *Binding) ([]*Cluster, error) {
+	var found []*Cluster
+	refused := map[string]string{}
+	for _, c := range s.Clusters {
+		if c.DeletionTimestamp != nil {
+			continue
+		}
+		if reason := s.refusal(b, c); reason != "" {
+			refused[c.Name] = reason
+			continue
+		}
+		found = append(found, c)
+	}
+	if len(found) == 0 {
+		return nil, &FitError{Clusters: len(s.Clusters), Refused: refused}
+	}
+	return found, nil
+}
+
+func (s *Scheduler) refusal(b *Binding, c *Cluster) string {
+	for i := range filters {
+		if reason := filters[i].refuse(s, b, c); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}

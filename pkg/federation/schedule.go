@@ -1,0 +1,188 @@
+package federation
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Gates are Karmada's feature gates that matter here.
+type Gates struct {
+	// WorkloadAffinity is alpha, and off by default: without it the groups of workloads have no effect.
+	WorkloadAffinity bool
+}
+
+// Scheduler places bindings on clusters, as karmada-scheduler does.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/generic_scheduler.go
+type Scheduler struct {
+	// Clusters are all member clusters, in any order.
+	Clusters []*Cluster
+	Gates    Gates
+	// Estimate returns how many more replicas of the binding the cluster has room for; nil is General.
+	Estimate func(b *Binding, c *Cluster) int32
+
+	apart, together map[group][]*Binding
+}
+
+// group is an affinity group or an anti-affinity group of a namespace.
+type group struct{ namespace, label string }
+
+// Run schedules the bindings of the queue among all bindings, and returns all as they are then, in their order. Those of higher priority come
+// first, and of equal ones those that come first in the queue; each sees the clusters that those before it got.
+func (s *Scheduler) Run(all []*Binding, queue []*Binding) []*Binding {
+	next := slices.Clone(all)
+	at := make(map[*Binding]int, len(all))
+	for i, b := range all {
+		at[b] = i
+	}
+	s.index(next)
+	queue = slices.Clone(queue)
+	slices.SortStableFunc(queue, func(a, b *Binding) int { return int(b.Priority) - int(a.Priority) })
+	for _, b := range queue {
+		if !b.due(s.Clusters) {
+			continue
+		}
+		scheduled := s.schedule(b)
+		next[at[b]] = scheduled
+		s.replace(b, scheduled)
+	}
+	return next
+}
+
+func (s *Scheduler) index(bindings []*Binding) {
+	s.apart, s.together = map[group][]*Binding{}, map[group][]*Binding{}
+	for _, b := range bindings {
+		namespace := b.Template.Namespace
+		if b.AntiAffinityGroup != "" {
+			of := group{namespace, b.AntiAffinityGroup}
+			s.apart[of] = append(s.apart[of], b)
+		}
+		if b.AffinityGroup != "" {
+			of := group{namespace, b.AffinityGroup}
+			s.together[of] = append(s.together[of], b)
+		}
+	}
+}
+
+func (s *Scheduler) replace(old, new *Binding) {
+	in := func(of []*Binding) {
+		if i := slices.Index(of, old); i >= 0 {
+			of[i] = new
+		}
+	}
+	in(s.apart[group{old.Template.Namespace, old.AntiAffinityGroup}])
+	in(s.together[group{old.Template.Namespace, old.AffinityGroup}])
+}
+
+// due reports whether a binding of the queue is scheduled at all: it has a new placement or other replicas, is duplicated, or one of its
+// clusters is being deleted. What it has otherwise stays, even if a better cluster joins.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/scheduler.go, doScheduleBinding
+func (b *Binding) due(clusters []*Cluster) bool {
+	return b.placementChanged() || b.replicasChanged() || !b.Template.Workload || b.Placement.schedulingType() == Duplicated ||
+		slices.ContainsFunc(clusters, func(c *Cluster) bool {
+			_, there := b.On(c.Name)
+			return there && c.DeletionTimestamp != nil
+		})
+}
+
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/helper.go, placementChanged
+func (b *Binding) placementChanged() bool {
+	was, is := b.applied, b.Placement
+	switch {
+	case was == nil:
+		return true
+	case reflect.DeepEqual(was, is):
+		return false
+	case !reflect.DeepEqual(was.ClusterAffinity, is.ClusterAffinity) || !reflect.DeepEqual(was.ClusterTolerations, is.ClusterTolerations) ||
+		!reflect.DeepEqual(was.SpreadConstraints, is.SpreadConstraints) || !reflect.DeepEqual(was.ReplicaScheduling, is.ReplicaScheduling):
+		return true
+	}
+	term := func(p *Placement) int {
+		return slices.IndexFunc(p.ClusterAffinities, func(t ClusterAffinityTerm) bool { return t.AffinityName == b.affinity })
+	}
+	x, y := term(was), term(is)
+	return b.affinity == "" || x < 0 || y < 0 || !reflect.DeepEqual(was.ClusterAffinities[x], is.ClusterAffinities[y])
+}
+
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/binding.go, IsBindingReplicasChanged
+func (b *Binding) replicasChanged() bool {
+	switch r := b.Placement.ReplicaScheduling; {
+	case r == nil:
+		return false
+	case r.ReplicaSchedulingType == Divided:
+		return b.assigned() != b.Template.Replicas
+	}
+	return slices.ContainsFunc(b.Targets, func(t Target) bool { return t.Replicas != b.Template.Replicas })
+}
+
+// schedule returns the binding with the clusters that it gets. Where none is feasible it loses those it has; after any other error it keeps
+// them.
+func (s *Scheduler) schedule(b *Binding) *Binding {
+	next := *b
+	targets, affinity, err := s.place(b)
+	next.Reason, next.Message = condition(err)
+	var fit *FitError
+	switch {
+	case err == nil:
+		next.Targets, next.affinity, next.applied = targets, affinity, b.Placement
+	case errors.As(err, &fit):
+		next.Targets, next.applied = nil, b.Placement
+	}
+	return &next
+}
+
+// place goes through the groups of clusters that the placement names, from the one that the binding has on, until one fits. The error is that
+// of the first.
+func (s *Scheduler) place(b *Binding) (targets []Target, affinity string, err error) {
+	terms := b.Placement.ClusterAffinities
+	if terms == nil {
+		targets, err = s.try(b)
+		return targets, "", err
+	}
+	from := max(0, slices.IndexFunc(terms, func(t ClusterAffinityTerm) bool { return t.AffinityName == b.affinity }))
+	var first error
+	for _, term := range terms[from:] {
+		attempt := *b
+		attempt.affinity = term.AffinityName
+		if targets, err = s.try(&attempt); err == nil {
+			return targets, term.AffinityName, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, b.affinity, first
+}
+
+// try is one scheduling attempt.
+func (s *Scheduler) try(b *Binding) ([]Target, error) {
+	feasible, err := s.feasible(b)
+	if err != nil {
+		return nil, err
+	}
+	selected, err := selectClusters(b, s.candidates(b, feasible))
+	if err != nil {
+		return nil, fmt.Errorf("failed to select clusters: %w", err)
+	}
+	targets, err := assign(b, selected)
+	if err != nil {
+		return nil, fmt.Errorf("failed to assign replicas: %w", err)
+	}
+	return targets, nil
+}
+
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/helper.go, getConditionByError
+func condition(err error) (reason, message string) {
+	var fit *FitError
+	var short *roomError
+	switch {
+	case err == nil:
+		return ReasonSuccess, "Binding has been scheduled successfully."
+	case errors.As(err, &short):
+		return ReasonUnschedulable, err.Error()
+	case errors.As(err, &fit):
+		return ReasonNoClusterFit, err.Error()
+	}
+	return ReasonSchedulerError, err.Error()
+}

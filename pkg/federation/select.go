@@ -1,0 +1,214 @@
+package federation
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// selectClusters returns the candidates among which the replicas are divided, by the placement's spread constraints.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters.go
+func selectClusters(b *Binding, all []candidate) ([]candidate, error) {
+	constraints := b.Placement.SpreadConstraints
+	if len(constraints) == 0 || b.Placement.static() {
+		return all, nil
+	}
+	by := map[string]SpreadConstraint{}
+	for _, c := range constraints {
+		by[c.SpreadByField] = c
+	}
+	if region, found := by[SpreadByRegion]; found {
+		return selectByRegion(b, all, region, by[SpreadByCluster])
+	}
+	if c, found := by[SpreadByCluster]; found {
+		return selectByCluster(b, all, c)
+	}
+	return nil, errors.New("just support cluster and region spread constraint")
+}
+
+// static reports whether the division is by static weights, for which spread constraints do not count.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters.go, shouldIgnoreSpreadConstraint
+func (p *Placement) static() bool {
+	r := p.ReplicaScheduling
+	if r == nil || r.ReplicaSchedulingType != Divided || r.ReplicaDivisionPreference != Weighted {
+		return false
+	}
+	w := r.WeightPreference
+	return w == nil || len(w.StaticWeightList) != 0 && w.DynamicWeight == ""
+}
+
+// selectByCluster takes the best candidates, at most maxGroups. Divided replicas must find room in them: a cluster with more of it takes the
+// place of the last.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters_by_cluster.go
+func selectByCluster(b *Binding, all []candidate, c SpreadConstraint) ([]candidate, error) {
+	if len(all) < c.MinGroups {
+		return nil, errors.New("the number of feasible clusters is less than spreadConstraint.MinGroups")
+	}
+	n := min(len(all), c.MaxGroups)
+	if b.Placement.schedulingType() == Duplicated {
+		return all[:n], nil
+	}
+	taken, rest := slices.Clone(all[:n]), slices.Clone(all[n:])
+	enough := func() bool {
+		var sum int64
+		for _, c := range taken {
+			sum += c.available
+		}
+		return sum >= int64(b.Template.Replicas)
+	}
+	for last := n - 1; last >= 0 && !enough(); last-- {
+		most, at := taken[last].available, -1
+		for i := range rest {
+			if rest[i].available > most {
+				most, at = rest[i].available, i
+			}
+		}
+		if at >= 0 {
+			taken[last], rest[at] = rest[at], taken[last]
+		}
+	}
+	if !enough() || n == 0 {
+		return nil, fmt.Errorf("no enough resource when selecting %d clusters", n)
+	}
+	return taken, nil
+}
+
+// selectByRegion takes the best candidate of each of the best regions, and then the best of the others, at most the clusters' maxGroups.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters_by_region.go
+func selectByRegion(b *Binding, all []candidate, by, clusters SpreadConstraint) ([]candidate, error) {
+	members := map[string][]candidate{}
+	for _, c := range all {
+		if c.Spec.Region != "" {
+			members[c.Spec.Region] = append(members[c.Spec.Region], c)
+		}
+	}
+	if len(members) < by.MinGroups {
+		return nil, errors.New("the number of feasible region is less than spreadConstraint.MinGroups")
+	}
+	var regions []region
+	for name, of := range members {
+		regions = append(regions, region{name: name, clusters: len(of), weight: weight(b, of, by.MinGroups, clusters.MinGroups)})
+	}
+	chosen := best(regions, by, clusters.MinGroups)
+	if len(chosen) == 0 {
+		return nil, errors.New("the number of clusters is less than the cluster spreadConstraint.MinGroups")
+	}
+	var taken, rest []candidate
+	for _, r := range chosen {
+		taken = append(taken, members[r.name][0])
+		rest = append(rest, members[r.name][1:]...)
+	}
+	if more := min(len(taken)+len(rest), clusters.MaxGroups) - len(taken); more > 0 {
+		sortCandidates(rest)
+		taken = append(taken, rest[:more]...)
+	}
+	return taken, nil
+}
+
+// region is a group of candidates.
+type region struct {
+	name     string
+	clusters int
+	weight   int64
+}
+
+// unit makes room count before scores, which are 100 at most.
+const unit = 1000
+
+// weight is how good a region's candidates are, the best of them first: how many of them have room for all replicas if those are duplicated, or
+// else how many replicas of its share they have room for.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/group_clusters.go, calcGroupScore
+func weight(b *Binding, of []candidate, minRegions, minClusters int) int64 {
+	replicas := int64(b.Template.Replicas)
+	var n, scores int64
+	if b.Placement.schedulingType() == Duplicated {
+		for _, c := range of {
+			if c.available >= replicas {
+				n, scores = n+1, scores+c.score
+			}
+		}
+		if n == 0 {
+			return 0
+		}
+		return n*unit + scores/n
+	}
+	share := int64(math.Ceil(float64(replicas) / float64(minRegions)))
+	var sum int64
+	for _, c := range of {
+		n, scores, sum = n+1, scores+c.score, sum+c.available
+		if n >= int64(max(minClusters, minRegions)) && sum >= share {
+			break
+		}
+	}
+	if sum < share {
+		return sum*unit + scores/int64(len(of))
+	}
+	return share*unit + scores/n
+}
+
+// path is a choice of regions.
+type path struct {
+	regions  []region // the heaviest first
+	weight   int64
+	clusters int
+}
+
+// best returns the choice of regions with the largest weight among those that have enough clusters, then with the most clusters, then the
+// first that was found; or the shortest choice that it begins with.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_groups.go
+func best(regions []region, by SpreadConstraint, clusters int) []region {
+	paths := choices(regions, by, clusters)
+	if len(paths) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(paths, func(a, b path) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(b.clusters, a.clusters))
+	})
+	chosen := paths[0].regions
+	for _, shorter := range paths[1:] {
+		if len(shorter.regions) < len(chosen) && slices.Equal(shorter.regions, chosen[:len(shorter.regions)]) {
+			chosen = shorter.regions
+		}
+	}
+	return chosen
+}
+
+// choices returns the sets of regions that have enough clusters, none of which contains another that was found on its way.
+func choices(regions []region, by SpreadConstraint, clusters int) []path {
+	slices.SortFunc(regions, func(a, b region) int {
+		return cmp.Or(cmp.Compare(a.clusters, b.clusters), cmp.Compare(b.weight, a.weight), cmp.Compare(a.name, b.name))
+	})
+	var found []path
+	var taken []region
+	var visit func(sum, from int)
+	visit = func(sum, from int) {
+		if sum >= clusters && len(taken) >= by.MinGroups && len(taken) <= by.MaxGroups {
+			found = append(found, pathOf(taken))
+			return
+		}
+		if len(taken) >= by.MaxGroups {
+			return
+		}
+		for i := from; i < len(regions); i++ {
+			taken = append(taken, regions[i])
+			visit(sum+regions[i].clusters, i+1)
+			if len(regions) == by.MinGroups {
+				return // all are needed
+			}
+			taken = taken[:len(taken)-1]
+		}
+	}
+	visit(0, 0)
+	return found
+}
+
+func pathOf(regions []region) path {
+	p := path{regions: slices.Clone(regions)}
+	for _, r := range regions {
+		p.weight, p.clusters = p.weight+r.weight, p.clusters+r.clusters
+	}
+	slices.SortFunc(p.regions, func(a, b region) int { return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.name, b.name)) })
+	return p
+}
