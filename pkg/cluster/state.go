@@ -99,6 +99,9 @@ type State struct {
 	// JobBackoffs is what the job controller remembers of Jobs whose pods have failed, by the Job's UID.
 	JobBackoffs map[types.UID]JobBackoff
 
+	// Federation is what is behind a state of several clusters; nil for one cluster.
+	Federation *Federation
+
 	// Refused is what the API server has refused to users since the step began, and what it refuses to controllers.
 	Refused []Refusal
 }
@@ -125,13 +128,16 @@ func Supports(obj runtime.Object) bool {
 }
 
 // With returns a state in which each object replaces the one of the same kind, namespace and name, or is added at the end. It panics on an
-// object that a State cannot hold, which is a programming error; see Supports.
+// object that a State cannot hold, which is a programming error; see Supports. The state of a federation is derived by its members' instead.
 func (s *State) With(objs ...Object) *State {
 	return s.derive(objs, change{merge: true})
 }
 
 // Without returns a state without the objects, matched by kind, namespace and name. Unknown objects are ignored.
 func (s *State) Without(objs ...Object) *State {
+	if s.Federation != nil && len(objs) > 0 {
+		return s.Federation.without(objs).Join()
+	}
 	return s.derive(objs, change{})
 }
 

@@ -45,8 +45,12 @@ type File struct {
 	// MaxPods is how many pods the controllers of the scenario may ask for at any time, from 1 to 10000000. What asks for more is
 	// refused, since each takes memory and time. Default: 150000.
 	MaxPods *int `json:"maxPods,omitempty" jsonschema:"minimum=1,maximum=10000000"`
-	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order.
-	Cluster []Source `json:"cluster" jsonschema:"minItems=1"`
+	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order. Default: clusters are given.
+	Cluster []Source `json:"cluster,omitempty" jsonschema:"minItems=1"`
+	// Clusters are the members of a federation under Karmada, in place of cluster. Default: a single cluster.
+	Clusters []Cluster `json:"clusters,omitempty"`
+	// Federation says how Karmada is run over the clusters. Default: as in the release.
+	Federation Federation `json:"federation,omitempty"`
 	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.
 	Scheduler Scheduler `json:"scheduler,omitempty"`
 	// Operators says what operators are given besides their resources, which they turn into workloads wherever the scenario has them.
@@ -127,6 +131,8 @@ type Step struct {
 	Drain *Drain `json:"drain,omitempty"`
 	// Fail makes nodes fail, in one moment.
 	Fail *Fail `json:"fail,omitempty"`
+	// Join adds clusters to a federation, one after the other; delete with target cluster/name takes one away.
+	Join []Cluster `json:"join,omitempty"`
 	// Restore brings failed nodes back, one after the other.
 	Restore *NodesInTurn `json:"restore,omitempty"`
 	// Expect is what must be so after the step. If it is not, simulate run and simulate test exit with 3. Default: nothing is
@@ -195,12 +201,14 @@ type Rollout struct {
 	Images map[string]string `json:"images,omitempty"`
 }
 
-// Nodes selects nodes: those named and those that the selector matches. Give at least one of the two.
+// Nodes selects nodes: those named, those that the selector matches, and those of the clusters. Give at least one of the three.
 type Nodes struct {
 	// Names lists names of nodes.
 	Names []string `json:"names,omitempty"`
 	// Selector is a label selector, as for kubectl -l, for example topology.kubernetes.io/zone=west-1a.
 	Selector string `json:"selector,omitempty"`
+	// Clusters lists member clusters of a federation, all of whose nodes are selected.
+	Clusters []string `json:"clusters,omitempty"`
 }
 
 // NodesInTurn selects nodes, whose turns come one by one: those named and those that the selector matches. Give at least one of the two.
@@ -238,7 +246,7 @@ func (n Nodes) Select(among []*v1.Node) []*v1.Node {
 	}
 	var selected []*v1.Node
 	for _, node := range among {
-		if slices.Contains(n.Names, node.Name) || selector.Matches(labels.Set(node.Labels)) {
+		if slices.Contains(n.Names, node.Name) || slices.Contains(n.Clusters, node.Labels[cluster.MemberLabel]) || selector.Matches(labels.Set(node.Labels)) {
 			selected = append(selected, node)
 		}
 	}

@@ -62,6 +62,11 @@ type Scenario struct {
 	Variants   []LoadedVariant
 	Points     []Point
 	Parameters []string
+	// Members are the clusters of a federation at its start; none for a single cluster, which Cluster is.
+	Members []Member
+	// Federation says how Karmada is run over the members, and Karmada what of its own is applied with the workloads.
+	Federation Federation
+	Karmada    Karmada
 	// LevelKeys are the label keys of the synthetic clusters' further levels, such as rack.
 	LevelKeys []string
 }
@@ -71,6 +76,8 @@ type LoadedStep struct {
 	Step
 	// Objects are what apply creates or changes, or what delete's files hold, in order.
 	Objects []cluster.Object
+	// Karmada is what the step brings of Karmada's own, or what delete's files hold of it.
+	Karmada Karmada
 	// Action says on the report what the step does, where it is not what it is made of: the patch of a custom resource applies what its
 	// operator then makes. Empty elsewhere.
 	Action string

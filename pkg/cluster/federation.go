@@ -1,0 +1,237 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/federation"
+)
+
+// MemberLabel is on every node and pod of a federation; its value is the name of the cluster.
+const MemberLabel = "faultline.dev/cluster"
+
+// Federation is what is behind a state that shows several clusters at once. The lists of such a state are made of those of its members: each
+// node, pod and budget has the name of its cluster before its own (m1/node-1, m1/web-0), and a workload of the same name in several clusters
+// is one, with the replicas of all. Nobody changes the lists; who acts on a member derives its state, and joins the members again.
+type Federation struct {
+	// Members are in order of their joining.
+	Members []Member
+	Control *Control
+}
+
+// Member is one cluster by itself.
+type Member struct {
+	Name  string
+	State *State
+	// Lost means that the whole cluster has failed, with its control plane: nothing moves in it.
+	Lost bool
+
+	view *State
+}
+
+// Control is what Karmada's control plane has. It is a value, like a State.
+type Control struct {
+	Clusters  []*federation.Cluster
+	Policies  []*federation.Policy
+	Overrides []*federation.Override
+	// Templates are the resources of users, in order of arrival.
+	Templates []ResourceTemplate
+	Bindings  []*federation.Binding
+}
+
+// ResourceTemplate is a resource in Karmada's control plane.
+type ResourceTemplate struct {
+	*federation.Template
+	// Objects are what a member gets: the resource itself or, of a custom resource, what its operator makes of it there.
+	Objects []Object
+}
+
+// Cluster returns the cluster of that name, or nil.
+func (c *Control) Cluster(name string) *federation.Cluster {
+	if i := slices.IndexFunc(c.Clusters, func(c *federation.Cluster) bool { return c.Name == name }); i >= 0 {
+		return c.Clusters[i]
+	}
+	return nil
+}
+
+// Member returns the member of that name, or nil.
+func (f *Federation) Member(name string) *Member {
+	if i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == name }); i >= 0 {
+		return &f.Members[i]
+	}
+	return nil
+}
+
+// With returns the federation in which a member is in another state.
+func (f *Federation) With(name string, state *State) *Federation {
+	next := *f
+	next.Members = slices.Clone(f.Members)
+	for i := range next.Members {
+		if m := &next.Members[i]; m.Name == name && m.State != state {
+			m.State, m.view = state, nil
+		}
+	}
+	return &next
+}
+
+// Joined is the name that something of a member has among all.
+func Joined(member, name string) string { return member + "/" + name }
+
+// Apart returns the cluster of a name among all, and the name there.
+func Apart(joined string) (member, name string) {
+	member, name, found := strings.Cut(joined, "/")
+	if !found {
+		return "", joined
+	}
+	return member, name
+}
+
+// Join returns the state that shows all members.
+func (f *Federation) Join() *State {
+	all := &State{Federation: f}
+	for i := range f.Members {
+		m := &f.Members[i]
+		if all.Now.Before(&m.State.Now) {
+			all.Now = m.State.Now
+		}
+		if m.view == nil {
+			m.view = m.shown()
+		}
+		all.Nodes = append(all.Nodes, m.view.Nodes...)
+		all.Pods = append(all.Pods, m.view.Pods...)
+		all.PodDisruptionBudgets = append(all.PodDisruptionBudgets, m.view.PodDisruptionBudgets...)
+		all.ReplicaSets = append(all.ReplicaSets, m.view.ReplicaSets...)
+		all.Jobs = append(all.Jobs, m.view.Jobs...)
+		all.Refused = append(all.Refused, m.State.Refused...)
+		all.Namespaces = merge(all.Namespaces, m.State.Namespaces)
+		all.PriorityClasses = merge(all.PriorityClasses, m.State.PriorityClasses)
+		all.Deployments = merge(all.Deployments, m.State.Deployments)
+		all.StatefulSets = merge(all.StatefulSets, m.State.StatefulSets)
+		all.DaemonSets = merge(all.DaemonSets, m.State.DaemonSets)
+		all.ReplicationControllers = merge(all.ReplicationControllers, m.State.ReplicationControllers)
+		all.CronJobs = merge(all.CronJobs, m.State.CronJobs)
+	}
+	return all
+}
+
+// merge adds the objects to the list. One that is there already gets the replicas of the other, if its kind has any.
+func merge[T Object](list, more []T) []T {
+	at := make(map[types.NamespacedName]int, len(list))
+	for i, obj := range list {
+		at[NameOf(obj)] = i
+	}
+	for _, obj := range more {
+		i, found := at[NameOf(obj)]
+		if !found {
+			at[NameOf(obj)] = len(list)
+			list = append(list, obj)
+			continue
+		}
+		if n, scaled := Replicas(obj); scaled {
+			sum, _ := Replicas(list[i])
+			sum += n
+			both := list[i].DeepCopyObject().(T)
+			*ReplicasOf(both) = &sum
+			list[i] = both
+		}
+	}
+	return list
+}
+
+// shown returns the member's nodes, pods, budgets and what owns pods as they are named among all.
+func (m *Member) shown() *State {
+	s := &State{}
+	for _, node := range m.State.Nodes {
+		shown := *node
+		shown.Name = Joined(m.Name, node.Name)
+		shown.Labels = m.labelled(node.Labels)
+		if host, found := node.Labels[v1.LabelHostname]; found {
+			shown.Labels[v1.LabelHostname] = Joined(m.Name, host)
+		}
+		s.Nodes = append(s.Nodes, &shown)
+	}
+	for _, pod := range m.State.Pods {
+		s.Pods = append(s.Pods, m.Pod(pod))
+	}
+	for _, budget := range m.State.PodDisruptionBudgets {
+		shown := budget.DeepCopy()
+		shown.Name = Joined(m.Name, budget.Name)
+		m.restrict(shown)
+		s.PodDisruptionBudgets = append(s.PodDisruptionBudgets, shown)
+	}
+	for _, set := range m.State.ReplicaSets {
+		shown := *set
+		shown.UID = m.uid(set.UID)
+		if metav1.GetControllerOfNoCopy(set) != nil {
+			shown.Name = Joined(m.Name, set.Name)
+		}
+		s.ReplicaSets = append(s.ReplicaSets, &shown)
+	}
+	for _, job := range m.State.Jobs {
+		shown := *job
+		shown.UID = m.uid(job.UID)
+		s.Jobs = append(s.Jobs, &shown)
+	}
+	return s
+}
+
+// restrict makes a budget cover the pods of its own cluster alone.
+func (m *Member) restrict(budget *policyv1.PodDisruptionBudget) {
+	if budget.Spec.Selector == nil {
+		return // it covers none
+	}
+	budget.Spec.Selector.MatchLabels = m.labelled(budget.Spec.Selector.MatchLabels)
+}
+
+// Pod returns a pod of the member as it is named among all. It is the same one as long as the member's state is.
+func (m *Member) Pod(pod *v1.Pod) *v1.Pod {
+	shown := *pod
+	shown.Name, shown.UID, shown.Labels = Joined(m.Name, pod.Name), m.uid(pod.UID), m.labelled(pod.Labels)
+	if pod.Spec.NodeName != "" {
+		shown.Spec.NodeName = Joined(m.Name, pod.Spec.NodeName)
+	}
+	if pod.Status.NominatedNodeName != "" {
+		shown.Status.NominatedNodeName = Joined(m.Name, pod.Status.NominatedNodeName)
+	}
+	shown.OwnerReferences = slices.Clone(pod.OwnerReferences)
+	for i := range shown.OwnerReferences {
+		shown.OwnerReferences[i].UID = m.uid(shown.OwnerReferences[i].UID)
+	}
+	return &shown
+}
+
+// uid is unique among all: two clusters may have been read from one dump.
+func (m *Member) uid(uid types.UID) types.UID { return types.UID(Joined(m.Name, string(uid))) }
+
+func (m *Member) labelled(labels map[string]string) map[string]string {
+	shown := maps.Clone(labels)
+	if shown == nil {
+		shown = map[string]string{}
+	}
+	shown[MemberLabel] = m.Name
+	return shown
+}
+
+// without returns the federation without those of the objects that are pods or nodes of members.
+func (f *Federation) without(objs []Object) *Federation {
+	gone := map[string][]Object{}
+	for _, obj := range objs {
+		member, name := Apart(obj.GetName())
+		native := obj.DeepCopyObject().(Object)
+		native.SetName(name)
+		gone[member] = append(gone[member], native)
+	}
+	next := f
+	for _, m := range f.Members {
+		if objs := gone[m.Name]; len(objs) > 0 {
+			next = next.With(m.Name, m.State.Without(objs...))
+		}
+	}
+	return next
+}
