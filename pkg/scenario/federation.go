@@ -57,8 +57,8 @@ type Karmada struct {
 	Overrides []*federation.Override
 	// Resources are the custom resources that apply creates or changes.
 	Resources []cluster.ResourceTemplate
-	// Joined are the clusters that join.
-	Joined []Member
+	// Joined is the cluster that joins; nil if none does.
+	Joined *Member
 }
 
 // Member is a cluster that has been read.

@@ -131,8 +131,8 @@ type Step struct {
 	Drain *Drain `json:"drain,omitempty"`
 	// Fail makes nodes fail, in one moment.
 	Fail *Fail `json:"fail,omitempty"`
-	// Join adds clusters to a federation, one after the other; delete with target cluster/name takes one away.
-	Join []Cluster `json:"join,omitempty"`
+	// Join adds a cluster to a federation; delete with target cluster/name takes one away.
+	Join *Cluster `json:"join,omitempty"`
 	// Restore brings failed nodes back, one after the other.
 	Restore *NodesInTurn `json:"restore,omitempty"`
 	// Expect is what must be so after the step. If it is not, simulate run and simulate test exit with 3. Default: nothing is
