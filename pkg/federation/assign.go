@@ -193,3 +193,13 @@ func webster(n int32, weights []share, uid string) []Target {
 	}
 	return seats
 }
+
+// DivideCompletions divides the completions of a Job by the replicas of its copies.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/binding/common.go, divideReplicasByJobCompletions
+func DivideCompletions(n int32, copies []Target) map[string]int32 {
+	divided := map[string]int32{}
+	for _, target := range webster(n, shares(copies), "") {
+		divided[target.Cluster] = target.Replicas
+	}
+	return divided
+}

@@ -123,6 +123,33 @@ func (b *Binding) Rebind(t *Template, p *Policy) *Binding {
 	return next
 }
 
+// Of reports whether the binding is of the template and the policy as they are now.
+func (b *Binding) Of(t *Template, p *Policy) bool {
+	return b.Template == t && b.Policy == p.String() && b.Placement == &p.Spec.Placement
+}
+
+// Without returns the binding without the cluster, which is no member any more; the binding itself if it does not have the cluster.
+func (b *Binding) Without(cluster string) *Binding {
+	if _, there := b.On(cluster); !there {
+		return b
+	}
+	next := *b
+	next.Targets = slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool { return t.Cluster == cluster })
+	return &next
+}
+
+// Concerns reports whether a change of the cluster has the binding scheduled again: its affinity selects the cluster.
+func (b *Binding) Concerns(c *Cluster) bool {
+	affinity := b.Placement.ClusterAffinity
+	if terms := b.Placement.ClusterAffinities; affinity == nil && len(terms) > 0 {
+		affinity = &terms[max(0, slices.IndexFunc(terms, func(t ClusterAffinityTerm) bool { return t.AffinityName == b.affinity }))].ClusterAffinity
+	}
+	return affinity == nil || affinity.Matches(c)
+}
+
+// Divided reports whether the replicas are divided among the clusters.
+func (b *Binding) Divided() bool { return b.Placement.schedulingType() == Divided }
+
 // groups are the template's under the policy, by the labels of the template itself. Bindings of what has no namespace get none.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/detector.go, getWorkloadAffinityGroups
 func groups(t *Template, p *Policy) (affinity, antiAffinity string) {
