@@ -33,7 +33,8 @@ type Decision struct {
 // Share is what a member does with what Karmada gave it.
 type Share struct {
 	Cluster string
-	// Assigned is the number of replicas that Karmada gave, 0 for what has none. Running and Pending count the member's pods of the workload.
+	// Assigned is the number of replicas that Karmada gave, 0 for what has none. Running and Pending count the member's pods of the workload:
+	// those on nodes that answer, and those without a node.
 	Assigned, Running, Pending int
 	// Message is why the first of the Pending pods is, in kube-scheduler's words.
 	Message string

@@ -363,7 +363,7 @@ func decisions(step *Step) []Decision {
 		why[p.Pod.UID] = p.Message
 	}
 	counts := map[string]map[cluster.Ref]*Share{}
-	owner := step.State.Owners()
+	owner, nodes := step.State.Owners(), step.State.NodesByName()
 	for _, pod := range step.State.Pods {
 		member, of := pod.Labels[cluster.MemberLabel], owner(pod)
 		if of.Kind == "Pod" {
@@ -377,8 +377,8 @@ func decisions(step *Step) []Decision {
 			count = &Share{}
 			counts[member][of] = count
 		}
-		switch {
-		case !cluster.Active(pod):
+		switch on := nodes[pod.Spec.NodeName]; {
+		case !cluster.Active(pod) || on != nil && !cluster.Answers(on):
 		case pod.Spec.NodeName != "":
 			count.Running++
 		default:
