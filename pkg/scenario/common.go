@@ -29,7 +29,9 @@ func sameFederation(a, b *Scenario) bool {
 }
 
 func sameKarmada(a, b *Karmada) bool {
-	same := func(x, y cluster.ResourceTemplate) bool { return x.Template == y.Template && slices.Equal(x.Objects, y.Objects) }
+	same := func(x, y cluster.ResourceTemplate) bool {
+		return x.Template == y.Template && slices.Equal(x.Objects, y.Objects)
+	}
 	return slices.Equal(a.Policies, b.Policies) && slices.Equal(a.Overrides, b.Overrides) && slices.EqualFunc(a.Resources, b.Resources, same) &&
 		a.Joined == b.Joined
 }
