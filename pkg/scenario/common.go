@@ -11,6 +11,7 @@ import (
 func CommonSteps(a, b *Scenario) (int, bool) {
 	if a.Config != b.Config || a.Ties != b.Ties || a.RandomArrivals != b.RandomArrivals || a.TerminationSeconds != b.TerminationSeconds ||
 		!slices.Equal(a.Cluster, b.Cluster) || !slices.Equal(a.Workloads, b.Workloads) ||
+		!slices.EqualFunc(a.Members, b.Members, Member.same) || !reflect.DeepEqual(a.Federation, b.Federation) || !a.Karmada.same(&b.Karmada) ||
 		(len(a.Steps) == 0) != (len(b.Steps) == 0) { // without steps and workloads, the cluster is a step of its own
 		return 0, false
 	}
@@ -22,5 +23,6 @@ func CommonSteps(a, b *Scenario) (int, bool) {
 }
 
 func sameStep(a, b *LoadedStep) bool {
-	return slices.Equal(a.Objects, b.Objects) && slices.Equal(a.Edits, b.Edits) && (a.Step == b.Step || reflect.DeepEqual(a.Step, b.Step))
+	return slices.Equal(a.Objects, b.Objects) && slices.Equal(a.Edits, b.Edits) && a.Karmada.same(&b.Karmada) &&
+		(a.Step == b.Step || reflect.DeepEqual(a.Step, b.Step))
 }
