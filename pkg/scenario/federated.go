@@ -139,11 +139,6 @@ func validateAlone(p *Problems, path *field.Path, step *Step) {
 	if step.Join != nil {
 		p.Add(path.Child("join"), "is for a federation; give clusters in place of cluster")
 	}
-	for _, action := range step.OnNodes() {
-		if len(action.Nodes.Clusters) > 0 {
-			p.Add(path.Child(action.Name, "clusters"), "is for a federation; give names or a selector")
-		}
-	}
 }
 
 // Karmada is the cluster as Karmada has it registered, without what it sees of the nodes.

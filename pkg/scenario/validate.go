@@ -32,7 +32,7 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 		if actions := step.actions(); len(actions) > 1 {
 			p.Add(path, "has %s, and a step takes one action; make each a step of its own", strings.Join(actions, " and "))
 		} else if len(actions) == 0 && !step.Fresh && step.Expect == nil {
-			p.Add(path, "does nothing and expects nothing; give one of %s, or fresh: true, or expect", strings.Join(allActions, ", "))
+			p.Add(path, "does nothing and expects nothing; give one of %s, or expect", strings.Join(possible(s.Federated()), ", "))
 		}
 		validateActions(p, path, &step.Step, s.Federated(), resources)
 		if step.Expect != nil {
@@ -165,6 +165,15 @@ func validateNotNegative(p *Problems, path *field.Path, value int) {
 }
 
 var allActions = []string{"apply", "patch", "scale", "delete", "rollout", "trigger", "cordon", "uncordon", "drain", "fail", "restore", "join"}
+
+// possible are the actions that a step can take, and fresh.
+func possible(federated bool) []string {
+	if federated {
+		return slices.DeleteFunc(slices.Clone(allActions), func(action string) bool { return action == "trigger" || action == "drain" })
+	}
+	single := slices.DeleteFunc(slices.Clone(allActions), func(action string) bool { return action == "join" })
+	return append(single, "or fresh: true")
+}
 
 // actions returns the names of the actions that the step gives.
 func (s *Step) actions() []string {

@@ -69,6 +69,7 @@ func (l *reader) policy(resource manifest.Ignored) *federation.Policy {
 	notes, err := p.Released()
 	if err != nil {
 		l.refuse(resource, err)
+		return nil
 	}
 	p.Default()
 	for _, err := range p.Validate() {

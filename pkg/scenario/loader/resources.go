@@ -57,7 +57,8 @@ func isResource(target scenario.Target, resource manifest.Ignored) bool {
 	ofKarmada, _, _ := scenario.ParseKarmada(target.Target)
 	named := kind == own || kind == own+"s" || federation.IsKarmada(resource.APIVersion) && ofKarmada == resource.Kind
 	return found && resource.JSON != nil && name == resource.Name && named && (group == "" || group == ofGroup) &&
-		cmp.Or(target.Namespace, v1.NamespaceDefault) == cmp.Or(resource.Namespace, v1.NamespaceDefault)
+		(federation.IsKarmada(resource.APIVersion) && clusterWide(resource) ||
+			cmp.Or(target.Namespace, v1.NamespaceDefault) == cmp.Or(resource.Namespace, v1.NamespaceDefault))
 }
 
 // expander follows the custom resources through the steps.
@@ -95,11 +96,13 @@ func (l *reader) assemble(s *scenario.Scenario, read *readings) {
 	for i := range read.steps {
 		step, given := &s.Steps[i], read.steps[i]
 		l.reading = step.Name
-		if step.Fresh {
+		if step.Fresh && l.federation == nil {
 			e.known = slices.Clone(ofCluster)
 		}
 		if step.Karmada.Joined != nil {
-			e.members = append(e.members, step.Karmada.Joined.Cluster)
+			if joined := step.Karmada.Joined.Cluster; !slices.ContainsFunc(e.members, func(c *federation.Cluster) bool { return c.Name == joined.Name }) {
+				e.members = append(e.members, joined)
+			}
 			continue
 		}
 		if given.patch != nil {
