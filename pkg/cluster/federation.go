@@ -11,10 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // MemberLabel is on every node and pod of a federation; its value is the name of the cluster.
-const MemberLabel = "faultline.dev/cluster"
+const MemberLabel = topology.LabelCluster
 
 // Federation is what is behind a state that shows several clusters at once. The lists of such a state are made of those of its members: each
 // node, pod and budget has the name of its cluster before its own (m1/node-1, m1/web-0), and a workload of the same name in several clusters
