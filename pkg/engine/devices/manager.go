@@ -6,6 +6,7 @@ import (
 	"github.com/go-logr/logr"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -51,11 +52,11 @@ func (m *Manager) Sync(next *cluster.State) bool {
 func (m *Manager) Write(claim *resourcev1.ResourceClaim) { m.claims.put(claim) }
 
 // Delete removes a claim.
-func (m *Manager) Delete(namespace, name string) { m.claims.delete(key{namespace, name}) }
+func (m *Manager) Delete(name types.NamespacedName) { m.claims.delete(name) }
 
 // Claim returns the claim of that name, or nil.
-func (m *Manager) Claim(namespace, name string) *resourcev1.ResourceClaim {
-	if known := m.claims.byName[key{namespace, name}]; known != nil {
+func (m *Manager) Claim(name types.NamespacedName) *resourcev1.ResourceClaim {
+	if known := m.claims.byName[name]; known != nil {
 		return known.given
 	}
 	return nil
