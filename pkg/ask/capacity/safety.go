@@ -98,7 +98,7 @@ func (r *rescue) add(ctx context.Context, state *cluster.State, s *Safety, unsaf
 	if err != nil {
 		return nil, err
 	}
-	groups, err := groupsOf(state.Nodes, r.levels)
+	groups, err := groupsOf(state.Nodes, state.ResourceSlices, r.levels)
 	if err != nil {
 		return nil, err
 	}
