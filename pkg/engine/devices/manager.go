@@ -7,8 +7,10 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -80,19 +82,15 @@ func (l *sliceLister) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, e
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go,
 // which needs a cluster to watch.
 func withTaints(slices []*resourcev1.ResourceSlice, rules []*resourcev1.DeviceTaintRule) []*resourcev1.ResourceSlice {
-	if len(rules) == 0 {
+	if len(rules) == 0 || !utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaintRules) {
 		return slices
 	}
 	all := make([]*resourcev1.ResourceSlice, len(slices))
 	for i, slice := range slices {
 		all[i] = slice
 		for _, rule := range rules {
-			selected := rule.Spec.DeviceSelector
-			if selected == nil || selected.Driver != nil && *selected.Driver != slice.Spec.Driver || selected.Pool != nil && *selected.Pool != slice.Spec.Pool.Name {
-				continue
-			}
 			for d := range slice.Spec.Devices {
-				if selected.Device != nil && *selected.Device != slice.Spec.Devices[d].Name {
+				if !cluster.SelectsDevice(rule, slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[d].Name) {
 					continue
 				}
 				if all[i] == slice {

@@ -101,6 +101,7 @@ func (a *admitting) copyOf(given cluster.Object) cluster.Object {
 // add takes in a copy of the object. One that has a UID has its defaults, too: it comes from Create or from a state.
 func (a *admitting) add(given cluster.Object) {
 	obj := a.copyOf(given)
+	dateTaints(obj, a.known[cluster.RefTo(obj)], a.state.Now)
 	if obj.GetUID() == "" {
 		legacyscheme.Scheme.Default(obj)
 		if cluster.Namespaced(cluster.KindOf(obj)) && obj.GetNamespace() == "" {
