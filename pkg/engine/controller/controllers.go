@@ -117,7 +117,7 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	for _, job := range s.Jobs {
 		consider(s.JobBackoffs[job.UID].Retry)
 	}
-	if slices.ContainsFunc(s.Refused, cluster.Refusal.ByController) {
+	if slices.ContainsFunc(s.Refused, cluster.Refusal.IsRetried) {
 		for _, pod := range s.Pods {
 			consider(uncounted(pod))
 		}

@@ -155,3 +155,42 @@ func TestQuotaOfClaims(t *testing.T) {
 	w.check("refused", w.refusals(), []string{`2 of statefulset/db: Create Claim data-db-1 for Pod db-1 in StatefulSet db failed error: ` +
 		`persistentvolumeclaims "data-db-1" is forbidden: exceeded quota: q, requested: persistentvolumeclaims=1, used: persistentvolumeclaims=1, limited: persistentvolumeclaims=1`})
 }
+
+// A Deployment whose ReplicaSet is refused lacks the pods that its other ReplicaSets do not have. With room for another they follow.
+func TestQuotaOfReplicaSets(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {count/replicasets.apps: '1'}}\n")
+	w.apply(deployment("web", 2, "a", ""))
+	w.check("refused", w.refusals(), []string(nil))
+	w.apply(deployment("web", 3, "b", ""))
+	w.check("pods", len(w.state.Pods), 2)
+	message := w.state.Refused[0].Message
+	w.check("refused", []any{w.state.Refused[0].Of.String(), w.state.Refused[0].Pods}, []any{"deployment/web", 1})
+	if !strings.HasPrefix(message, `Failed to create new replica set "web-`) ||
+		!strings.HasSuffix(message, `is forbidden: exceeded quota: q, requested: count/replicasets.apps=1, used: count/replicasets.apps=1, limited: count/replicasets.apps=1`) {
+		t.Error(message)
+	}
+	limit := w.state.ResourceQuotas[0].DeepCopy()
+	limit.Spec.Hard = v1.ResourceList{"count/replicasets.apps": resource.MustParse("2")}
+	w.admit(limit)
+	w.settle()
+	w.check("pods once there is room", len(w.state.Pods), 3)
+	w.check("refused once there is room", w.refusals(), []string(nil))
+}
+
+// A pod whose claim on devices is refused is there, and waits. When another pod gives its claim back, it gets its own.
+func TestQuotaOfClaimsOnDevices(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {gpu.deviceclass.resource.k8s.io/devices: '1'}}\n")
+	w.apply("apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: gpu, namespace: default}\nspec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu}}]}}}\n")
+	for _, name := range []string{"p1", "p2"} {
+		w.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", namespace: default}\nspec: {resourceClaims: [{name: g, resourceClaimTemplateName: gpu}], containers: [{name: c, image: a}]}\n")
+	}
+	w.check("claims", len(w.state.ResourceClaims), 1)
+	w.check("refused", w.refusals(), []string{`0 of pod/p2: PodResourceClaim g: resourceclaims.resource.k8s.io "p2-g-" is forbidden: ` +
+		`exceeded quota: q, requested: gpu.deviceclass.resource.k8s.io/devices=1, used: gpu.deviceclass.resource.k8s.io/devices=1, limited: gpu.deviceclass.resource.k8s.io/devices=1`})
+	w.state = w.state.Without(w.state.Pods[0])
+	w.settle()
+	w.check("refused once there is room", w.refusals(), []string(nil))
+	w.check("claims of the other", w.state.ResourceClaims[0].OwnerReferences[0].Name, "p2")
+}

@@ -41,7 +41,7 @@ func (a *admitting) runPlugins() {
 			a.pod(o)
 		case *v1.PersistentVolumeClaim:
 			err := AdmitClaim(view, o)
-			if a.isNew(o) {
+			if a.isNew(o) || a.changed(o) != nil {
 				a.refuse(o, err)
 			}
 		case *schedulingv1beta1.PodGroup:
@@ -63,6 +63,9 @@ func (a *admitting) runPlugins() {
 }
 
 func (a *admitting) pod(pod *v1.Pod) {
+	if was := a.changed(pod); was != nil {
+		a.refuse(pod, limitResize(a.pods.state, pod, was.(*v1.Pod)))
+	}
 	if !a.nodeExists(pod, "spec", &pod.Spec) || a.wasAdmitted(pod) {
 		return
 	}
