@@ -133,6 +133,12 @@ func (a *admitting) template(owner cluster.Object) {
 	if _, _, err := cluster.CompletesAfter(template.Annotations, &spec); err != nil {
 		a.problem(owner, "%s.%w", path, err)
 	}
+	if _, given := owner.GetAnnotations()[cluster.CompletesAfterAnnotation]; given {
+		a.problem(owner, "metadata.annotations[%s]: it is for pods; give it at %s.metadata.annotations", cluster.CompletesAfterAnnotation, path)
+	}
+	if cronJob, ok := owner.(*batchv1.CronJob); ok && cronJob.Spec.JobTemplate.Annotations[cluster.CompletesAfterAnnotation] != "" {
+		a.problem(owner, "spec.jobTemplate.metadata.annotations[%s]: it is for pods; give it at %s.metadata.annotations", cluster.CompletesAfterAnnotation, path)
+	}
 	if err := a.pods.priority(&spec); err != nil {
 		a.problem(owner, "%s.spec: pods %q is forbidden: %w", path, owner.GetName()+"-", err)
 	}
