@@ -75,7 +75,7 @@ func (p *pass) deployments() error {
 			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
 		}
 	}
-	if alone && p.actions() == 0 {
+	if alone && p.actions() == 0 && len(p.refused) == 0 {
 		p.Controllers.rested = rested{p.Deployments, p.ReplicaSets}
 	}
 	return nil

@@ -159,23 +159,32 @@ func TestQuotaOfClaims(t *testing.T) {
 // A Deployment whose ReplicaSet is refused lacks the pods that its other ReplicaSets do not have. With room for another they follow.
 func TestQuotaOfReplicaSets(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
-	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {count/replicasets.apps: '1'}}\n")
-	w.apply(deployment("web", 2, "a", ""))
-	w.check("refused", w.refusals(), []string(nil))
-	w.apply(deployment("web", 3, "b", ""))
-	w.check("pods", len(w.state.Pods), 2)
-	message := w.state.Refused[0].Message
-	w.check("refused", []any{w.state.Refused[0].Of.String(), w.state.Refused[0].Pods}, []any{"deployment/web", 1})
-	if !strings.HasPrefix(message, `Failed to create new replica set "web-`) ||
-		!strings.HasSuffix(message, `is forbidden: exceeded quota: q, requested: count/replicasets.apps=1, used: count/replicasets.apps=1, limited: count/replicasets.apps=1`) {
-		t.Error(message)
+	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {count/replicasets.apps: '0'}}\n")
+	set := func(sets string) {
+		limit := w.state.ResourceQuotas[0].DeepCopy()
+		limit.Spec.Hard = v1.ResourceList{"count/replicasets.apps": resource.MustParse(sets)}
+		w.admit(limit)
+		w.settle()
 	}
-	limit := w.state.ResourceQuotas[0].DeepCopy()
-	limit.Spec.Hard = v1.ResourceList{"count/replicasets.apps": resource.MustParse("2")}
-	w.admit(limit)
-	w.settle()
-	w.check("pods once there is room", len(w.state.Pods), 3)
-	w.check("refused once there is room", w.refusals(), []string(nil))
+	refused := func(pods, used string) {
+		t.Helper()
+		got := w.refusals()
+		if len(got) != 1 || !strings.HasPrefix(got[0], pods+` of deployment/web: Failed to create new replica set "web-`) ||
+			!strings.HasSuffix(got[0], "is forbidden: exceeded quota: q, requested: count/replicasets.apps=1, used: count/replicasets.apps="+used+", limited: count/replicasets.apps="+used) {
+			t.Errorf("refused: %v", got)
+		}
+	}
+	w.apply(deployment("web", 2, "a", ""))
+	refused("2", "0")
+	set("1")
+	w.check("pods of the first", len(w.state.Pods), 2)
+	w.check("refused with room for one", w.refusals(), []string(nil))
+	w.apply(deployment("web", 2, "b", ""))
+	refused("0", "1") // the old ones run on
+	w.check("waiting", Rollouts(w.state)[0].Waiting != "", true)
+	set("2")
+	w.check("complete once there is room", Rollouts(w.state)[0].Complete, true)
+	w.check("refused with room for two", w.refusals(), []string(nil))
 }
 
 // A pod whose claim on devices is refused is there, and waits. When another pod gives its claim back, it gets its own.
