@@ -261,7 +261,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 // forgetUsers is the state without what was refused to users: they do not ask again.
 func forgetUsers(state *cluster.State) *cluster.State {
 	next := *state
-	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.ByController() })
+	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.Retried })
 	if len(next.Refused) == len(state.Refused) {
 		return state
 	}

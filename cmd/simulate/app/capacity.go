@@ -83,7 +83,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	in.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that --workload and --mix name kind/name, or of all if neither is given")
-	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name\n(repeatable; default every Deployment, ReplicaSet and StatefulSet)")
+	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name\n(repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
