@@ -60,7 +60,8 @@ type score struct {
 	skips  bool // whether it is node-local only while its filter is skipped
 }
 
-// answers are what the node-local plugins have said about the nodes for the pods of a template, by slot.
+// answers are what the node-local plugins have said about the nodes for the pods of templates that are alike without rules about other
+// pods, by slot.
 type answers struct {
 	verdicts []verdict
 	scores   []int32 // all plugins' for one node, then for the next
@@ -106,7 +107,7 @@ func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleStat
 		return result, status, plugins
 	}
 	f.Kept++
-	f.answers = f.memo.template.answersFor(f)
+	f.answers = f.memo.template.alone.answersFor(f)
 	for i, filter := range f.filters {
 		if !filter.local && !state.GetSkipFilterPlugins().Has(filter.name) {
 			f.asked = append(f.asked, i)
@@ -115,14 +116,14 @@ func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleStat
 	return result, status, plugins
 }
 
-func (t *template) answersFor(f *Framework) *answers {
-	a := t.answers[f]
-	if a == nil {
+func (a *alone) answersFor(f *Framework) *answers {
+	known := a.answers[f]
+	if known == nil {
 		nodes := len(f.memo.infos)
-		a = &answers{verdicts: make([]verdict, nodes), scores: make([]int32, nodes*f.locals)}
-		t.answers[f] = a
+		known = &answers{verdicts: make([]verdict, nodes), scores: make([]int32, nodes*f.locals)}
+		a.answers[f] = known
 	}
-	return a
+	return known
 }
 
 // RunFilterPluginsWithNominatedPods asks the node-local filters only about nodes that have changed.
