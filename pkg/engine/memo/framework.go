@@ -63,7 +63,7 @@ type score struct {
 // answers are what the node-local plugins have said about the nodes for the pods of a template, by slot.
 type answers struct {
 	verdicts []verdict
-	scores   []int32 // all plugins' for one node, then for the next
+	scores   []int16 // all plugins' for one node, then for the next
 }
 
 type verdict struct {
@@ -119,7 +119,7 @@ func (t *template) answersFor(f *Framework) *answers {
 	a := t.answers[f]
 	if a == nil {
 		nodes := len(f.memo.infos)
-		a = &answers{verdicts: make([]verdict, nodes), scores: make([]int32, nodes*f.locals)}
+		a = &answers{verdicts: make([]verdict, nodes), scores: make([]int16, nodes*f.locals)}
 		t.answers[f] = a
 	}
 	return a
@@ -237,7 +237,7 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*f.locals:(slot+1)*f.locals]
 		f.memo.asked = slot
 		known := v.generation == f.memo.generations[slot]
-		fits := true // the scores, into 32 bits
+		fits := true // the scores, into 16 bits
 		for p, plugin := range plugins {
 			score := &raw[i*len(plugins)+p]
 			score.Name = plugin.name
@@ -251,8 +251,8 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 			}
 			score.Score = points
 			if plugin.local >= 0 {
-				kept[plugin.local] = int32(points)
-				fits = fits && int64(int32(points)) == points
+				kept[plugin.local] = int16(points)
+				fits = fits && int64(int16(points)) == points
 			}
 		}
 		v.scored = known && fits
