@@ -2,6 +2,7 @@ package memo
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -36,6 +37,8 @@ type Framework struct {
 	filters   []filter
 	scores    []score
 	locals    int // number of node-local scores
+	// rejections are the last by each filter.
+	rejections []*fwk.Status
 
 	// Of the current pod.
 	answers  *answers // nil: ask everything
@@ -82,6 +85,7 @@ func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Fr
 		plugin := m.plugins[profile][enabled.Name].(fwk.FilterPlugin)
 		f.filters = append(f.filters, filter{plugin, enabled.Name, nodeLocal.Has(enabled.Name)})
 	}
+	f.rejections = make([]*fwk.Status, len(f.filters))
 	for _, enabled := range plugins.Score.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.ScorePlugin)
 		s := score{ScorePlugin: plugin, name: enabled.Name, weight: int64(enabled.Weight), local: -1}
@@ -152,7 +156,7 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 					return f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 				}
 				status.SetPlugin(filter.name)
-				v.rejected, v.status = int32(i), status
+				v.rejected, v.status = int32(i), f.once(i, status)
 				break
 			}
 		}
@@ -174,6 +178,15 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 		f.memo.feasible = append(f.memo.feasible, slot)
 	}
 	return v.status
+}
+
+// once returns the filter's last rejection if this one says the same: for a taint it rejects thousands of nodes, for each template.
+func (f *Framework) once(filter int, status *fwk.Status) *fwk.Status {
+	if last := f.rejections[filter]; last.Code() == status.Code() && slices.Equal(last.Reasons(), status.Reasons()) {
+		return last
+	}
+	f.rejections[filter] = status
+	return status
 }
 
 // RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's does, in memory that the next
