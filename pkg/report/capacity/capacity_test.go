@@ -94,7 +94,6 @@ func TestTightestFirst(t *testing.T) {
 		"No more fit of 1 of 4 workloads: deployment/w2.",
 		"Of each of the other 3 workloads at least 2 more fit.",
 		"The tightest are listed first, and --workload shows the limit of one in full.",
-		"How many more survive a failure was not looked for, since there are so many workloads; name one with --workload.",
 	)
 	var names []string
 	for _, m := range r.tightest() {
