@@ -31,7 +31,8 @@ func newCapacity(s streams) *cobra.Command {
 		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
 workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails, and the report shows
 whether the cluster is safe now, and which nodes it lacks if not. It also shows what keeps the next pod off every node, and where
-the free resources are. Of many workloads in a large cluster it only looks for some more, and lists the tightest first.
+the free resources are. Of many workloads in a large cluster it looks for 100 more of each, or twice the present ones, and lists
+the tightest first.
 
 Pods that no controller replaces after a failure, such as those of StatefulSets on unreachable nodes, need no room; the report
 counts them. HorizontalPodAutoscalers are ignored.`,
