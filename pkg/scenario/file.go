@@ -162,7 +162,7 @@ type Patch struct {
 	Patch runtime.RawExtension `json:"patch" jsonschema:"oneof_type=object;array"`
 }
 
-// Scale sets the number of replicas of a Deployment, ReplicaSet or StatefulSet.
+// Scale sets the number of replicas of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
 type Scale struct {
 	Target `json:",inline"`
 	// Replicas is the new number, 0 or more.

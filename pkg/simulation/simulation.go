@@ -292,7 +292,7 @@ func forgetUsers(state *cluster.State) *cluster.State {
 		return fed.Join()
 	}
 	next := *state
-	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.ByController() })
+	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.Retried })
 	if len(next.Refused) == len(state.Refused) {
 		return state
 	}

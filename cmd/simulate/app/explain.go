@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -68,8 +69,10 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 			var missing *askexplain.NotFoundError
 			if errors.As(err, &missing) {
 				return usage(cmd, "%s", nothingToExplain(missing))
-			} else if err != nil {
-				return err
+			}
+			stopped := err
+			if stopped != nil && !(interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
+				return stopped
 			}
 			step, err := stepNamed(cmd, result, pods[0].Step)
 			if err != nil {
@@ -79,10 +82,10 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 				return err
 			}
 			found := explain.New(result, pods, more, nodes, version)
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				opts.Quiet = narrative
 				return explain.Formats.Write(w, found, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.register(cmd)

@@ -90,13 +90,22 @@ func (l *look) sift(c *collection, made []Check) (findings []Finding, ignored []
 	return findings, ignored
 }
 
-// annotated returns the objects that may have the annotation: those that create pods, and budgets.
+// annotated returns the objects that may have the annotation: those that create pods, budgets, and claims on devices.
 func (l *look) annotated() []*subject {
 	all := slices.Clone(l.subjects)
 	for i := range l.result.Steps {
 		step := &l.result.Steps[i]
+		add := func(obj cluster.Object) {
+			all = append(all, &subject{owner: cluster.RefTo(obj), step: step, object: obj})
+		}
 		for _, pdb := range step.State.PodDisruptionBudgets {
-			all = append(all, &subject{owner: cluster.RefTo(pdb), step: step, object: pdb})
+			add(pdb)
+		}
+		for _, template := range step.State.ResourceClaimTemplates {
+			add(template)
+		}
+		for _, claim := range step.State.ResourceClaims {
+			add(claim)
 		}
 	}
 	return all

@@ -105,8 +105,8 @@ func Unplace(s *scenario.Scenario, owner cluster.Ref) *scenario.Scenario {
 	return &next
 }
 
-// Scale returns the scenario with so many replicas of the owner, a Deployment, ReplicaSet or StatefulSet, at the named step: what
-// sets the number last by then sets this one. Earlier steps have the replicas that they had.
+// Scale returns the scenario with so many replicas of the owner, a Deployment, ReplicaSet, StatefulSet or ReplicationController, at the named step:
+// what sets the number last by then sets this one. Earlier steps have the replicas that they had.
 func Scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32) *scenario.Scenario {
 	f := setReplicas(owner, replicas)
 	return scale(s, owner, step, replicas, f, f)
