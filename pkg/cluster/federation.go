@@ -32,8 +32,27 @@ type Member struct {
 	State *State
 	// Lost means that the whole cluster has failed, with its control plane: nothing moves in it.
 	Lost bool
+	// Settled means that nothing moves any more in the state.
+	Settled bool
+	// Works are what Karmada has brought into the cluster. The map is never changed in place.
+	Works map[federation.Key]Work
 
 	view *State
+}
+
+// Work is what a member has got of a template.
+type Work struct {
+	// Template, Cluster and Overrides are what it was made of.
+	Template  *federation.Template
+	Cluster   *federation.Cluster
+	Overrides []*federation.Override
+	Replicas  int32
+	Objects   []Object
+}
+
+// Same reports whether the work is made of the same.
+func (w Work) Same(other Work) bool {
+	return w.Template == other.Template && w.Cluster == other.Cluster && Same(w.Overrides, other.Overrides) && w.Replicas == other.Replicas
 }
 
 // Control is what Karmada's control plane has. It is a value, like a State.
@@ -42,8 +61,11 @@ type Control struct {
 	Policies  []*federation.Policy
 	Overrides []*federation.Override
 	// Templates are the resources of users, in order of arrival.
-	Templates []ResourceTemplate
-	Bindings  []*federation.Binding
+	Templates []*ResourceTemplate
+	// Bindings are those of the templates that a policy has claimed, in the same order.
+	Bindings []*federation.Binding
+	// Queue are the bindings that wait for Karmada's scheduler, in order of arrival.
+	Queue []federation.Key
 }
 
 // ResourceTemplate is a resource in Karmada's control plane.
@@ -69,15 +91,30 @@ func (f *Federation) Member(name string) *Member {
 	return nil
 }
 
-// With returns the federation in which a member is in another state.
-func (f *Federation) With(name string, state *State) *Federation {
+// With returns the federation with the member in place of the one of its name, or at the end.
+func (f *Federation) With(member Member) *Federation {
 	next := *f
 	next.Members = slices.Clone(f.Members)
-	for i := range next.Members {
-		if m := &next.Members[i]; m.Name == name && m.State != state {
-			m.State, m.view = state, nil
-		}
+	if m := next.Member(member.Name); m != nil {
+		*m = member
+	} else {
+		next.Members = append(next.Members, member)
 	}
+	return &next
+}
+
+// In returns the member in another state, in which things may move.
+func (m Member) In(state *State) Member {
+	if m.State != state {
+		m.State, m.Settled, m.view = state, false, nil
+	}
+	return m
+}
+
+// Under returns the federation under another control plane.
+func (f *Federation) Under(control *Control) *Federation {
+	next := *f
+	next.Control = control
 	return &next
 }
 
@@ -231,7 +268,7 @@ func (f *Federation) without(objs []Object) *Federation {
 	next := f
 	for _, m := range f.Members {
 		if objs := gone[m.Name]; len(objs) > 0 {
-			next = next.With(m.Name, m.State.Without(objs...))
+			next = next.With(m.In(m.State.Without(objs...)))
 		}
 	}
 	return next

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
 )
@@ -118,4 +119,24 @@ func (p *Patch) bytes(before []byte) ([]byte, error) {
 		return nil, err
 	}
 	return operations.Apply(before)
+}
+
+// ApplyToCluster returns the member cluster of a federation as it is after the patch.
+func (p *Patch) ApplyToCluster(c *federation.Cluster) (*federation.Cluster, error) {
+	before, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	after, err := p.bytes(before)
+	if err != nil {
+		return nil, fmt.Errorf("the patch does not fit cluster %s: %w", c.Name, err)
+	}
+	patched := &federation.Cluster{}
+	if _, err := manifest.DecodeResource(after, patched); err != nil {
+		return nil, fmt.Errorf("the patch does not fit cluster %s: %w", c.Name, err)
+	}
+	if patched.Name != c.Name {
+		return nil, fmt.Errorf("the patch changes the name of cluster %s, which cannot change", c.Name)
+	}
+	return patched, nil
 }

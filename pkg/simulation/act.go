@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -45,6 +46,9 @@ func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.Load
 }
 
 func (r *run) do(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, string, error) {
+	if state.Federation != nil {
+		return r.actOnFederation(ctx, state, spec, step)
+	}
 	switch {
 	case spec.Apply != nil:
 		next, notes, err := admission.Admit(state, r.arriving(spec)...)
@@ -177,31 +181,37 @@ func (r *run) delete(ctx context.Context, state *cluster.State, spec *scenario.L
 }
 
 func (r *run) rollout(state *cluster.State, rollout *scenario.Rollout, step *Step) (*cluster.State, string, error) {
-	action := "rollout restart " + rollout.Target.Argument()
+	change, action := rolledOut(rollout, state.Now)
+	var missing error
+	next, action, err := r.change(state, rollout.Target, step, action, func(obj cluster.Object) { missing = change(obj) })
+	if err == nil {
+		err = missing
+	}
+	return next, action, err
+}
+
+// rolledOut returns what a rollout changes in a workload, and how kubectl calls it.
+func rolledOut(rollout *scenario.Rollout, now metav1.Time) (change func(cluster.Object) error, action string) {
 	if !rollout.Restart {
 		action = "set image " + rollout.Target.Argument()
 		for _, container := range slices.Sorted(maps.Keys(rollout.Images)) {
 			action += " " + container + "=" + rollout.Images[container]
 		}
+		return func(obj cluster.Object) error {
+			template, _ := cluster.Template(obj)
+			return setImages(&template.Spec, rollout.Images)
+		}, action
 	}
-	var missing error
-	next, action, err := r.change(state, rollout.Target, step, action, func(obj cluster.Object) {
+	return func(obj cluster.Object) error {
+		// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/polymorphichelpers/objectrestarter.go
 		template, _ := cluster.Template(obj)
-		if rollout.Restart {
-			// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/polymorphichelpers/objectrestarter.go
-			template.Annotations = maps.Clone(template.Annotations)
-			if template.Annotations == nil {
-				template.Annotations = map[string]string{}
-			}
-			template.Annotations["kubectl.kubernetes.io/restartedAt"] = state.Now.Format("2006-01-02T15:04:05Z07:00")
-			return
+		template.Annotations = maps.Clone(template.Annotations)
+		if template.Annotations == nil {
+			template.Annotations = map[string]string{}
 		}
-		missing = setImages(&template.Spec, rollout.Images)
-	})
-	if err == nil {
-		err = missing
-	}
-	return next, action, err
+		template.Annotations["kubectl.kubernetes.io/restartedAt"] = now.Format("2006-01-02T15:04:05Z07:00")
+		return nil
+	}, "rollout restart " + rollout.Target.Argument()
 }
 
 func setImages(spec *v1.PodSpec, images map[string]string) error {

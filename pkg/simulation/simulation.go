@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -65,10 +66,14 @@ type Step struct {
 	Rollouts []controller.Rollout
 	// Refused is what the API server did not create in this step, of which controllers go on asking for their pods.
 	Refused []cluster.Refusal
+	// Decisions are, in a federation, what became of each workload that a policy has claimed, in order of arrival.
+	Decisions []Decision
 	// Notes are what was assumed, added or refused in this step, and the Jobs that failed.
 	Notes []string
 
 	after mark
+	// moved is when Karmada last moved a workload away from a lost cluster.
+	moved time.Time
 }
 
 // StepError is a step that could not be carried out. Most mistakes are found when the scenario is loaded. The rest are names that only a
@@ -137,7 +142,10 @@ func (w *World) Next(ctx context.Context, known *Result) (*Result, error) {
 		state, after = known.Steps[n-1].State, known.Steps[n-1].after
 	}
 	w.Reset()
-	r.resume(after)
+	w.fleet.options = known.Scenario.Federation
+	if err := r.resume(after); err != nil {
+		return nil, err
+	}
 	result := *known
 	result.Steps = slices.Clip(known.Steps)
 	if _, err := r.step(ctx, state, &r.steps()[len(known.Steps)], &result); err != nil {
@@ -166,12 +174,13 @@ func Empty(s *scenario.Scenario) *cluster.State {
 // begin returns the cluster before the first step or, with the part of the result that is known, after the known steps.
 func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	s, known := r.scenario, r.opts.Prefix
+	r.fleet.options = s.Federation
 	if known != nil {
 		if common, ok := scenario.CommonSteps(s, known.Scenario); ok {
 			return r.proceed(known, common)
 		}
 	}
-	state, notes, err := admission.Admit(Empty(s), s.Cluster...)
+	state, notes, err := r.start()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -187,6 +196,18 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	return &Result{Scenario: s, Initial: state, Notes: slices.Concat(s.Notes, notes), initial: r.mark()}, state, nil
 }
 
+// start returns the cluster before anything is applied.
+func (r *run) start() (*cluster.State, []string, error) {
+	if len(r.scenario.Members) == 0 {
+		return admission.Admit(Empty(r.scenario), r.scenario.Cluster...)
+	}
+	fed, notes, err := r.found()
+	if err != nil {
+		return nil, nil, err
+	}
+	return fed.Join(), notes, nil
+}
+
 // proceed takes over the first steps of a result.
 func (r *run) proceed(known *Result, common int) (*Result, *cluster.State, error) {
 	if len(r.scenario.Workloads) > 0 || len(r.scenario.Steps) == 0 {
@@ -194,12 +215,10 @@ func (r *run) proceed(known *Result, common int) (*Result, *cluster.State, error
 	}
 	result := &Result{Scenario: r.scenario, Initial: known.Initial, Notes: known.Notes, Steps: slices.Clip(known.Steps[:common]), initial: known.initial}
 	if common == 0 {
-		r.resume(known.initial)
-		return result, known.Initial, nil
+		return result, known.Initial, r.resume(known.initial)
 	}
 	last := &known.Steps[common-1]
-	r.resume(last.after)
-	return result, last.State, nil
+	return result, last.State, r.resume(last.after)
 }
 
 // steps returns the scenario's steps, preceded by the workloads if there are any or there are no other steps.
@@ -208,7 +227,7 @@ func (r *run) steps() []scenario.LoadedStep {
 	if len(s.Workloads) == 0 && len(s.Steps) > 0 {
 		return s.Steps
 	}
-	first := scenario.LoadedStep{Step: scenario.Step{Name: scenario.WorkloadsStep}, Objects: s.Workloads}
+	first := scenario.LoadedStep{Step: scenario.Step{Name: scenario.WorkloadsStep}, Objects: s.Workloads, Karmada: s.Karmada}
 	if len(s.Workloads) > 0 {
 		first.Apply = &scenario.Source{}
 	}
@@ -246,13 +265,17 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if state, err = r.Settle(ctx, state, &step); err != nil {
 		return nil, err
 	}
-	if spec.Fail != nil {
+	if spec.Fail != nil && state.Federation == nil {
 		step.Notes = append(step.Notes, stopped(state)...)
 	}
 	step.Notes = append(step.Notes, controller.FinishedJobs(before, state)...)
 	step.State, step.Refused = state, state.Refused
 	step.after = r.mark()
-	step.Rollouts = controller.Rollouts(state)
+	if state.Federation != nil {
+		step.Rollouts, step.Decisions = rollouts(state.Federation), decisions(&step)
+	} else {
+		step.Rollouts = controller.Rollouts(state)
+	}
 	step.Placed = stillThere(step.Placed, state)
 	result.Steps = append(result.Steps, step)
 	return state, nil
@@ -260,6 +283,14 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 
 // forgetUsers is the state without what was refused to users: they do not ask again.
 func forgetUsers(state *cluster.State) *cluster.State {
+	if fed := state.Federation; fed != nil {
+		for _, m := range fed.Members {
+			m = m.In(forgetUsers(m.State))
+			m.Settled = false // its Pending pods are tried again
+			fed = fed.With(m)
+		}
+		return fed.Join()
+	}
 	next := *state
 	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.ByController() })
 	if len(next.Refused) == len(state.Refused) {

@@ -32,6 +32,7 @@ type World struct {
 	engine      *sched.Engine
 	controllers controller.Controllers
 	source      *rand.PCG // random source of the controllers; nil without random ties
+	fleet       fleet     // of a federation
 }
 
 // NewWorld builds a scheduler with the configuration, and the controllers.
@@ -57,6 +58,9 @@ func (w *World) Reset() {
 		w.source = rand.NewPCG(w.ties.Seed, 1)
 		w.controllers.Rand = rand.New(w.source)
 	}
+	for _, member := range w.fleet.members {
+		member.Reset()
+	}
 }
 
 // ResetTo is Reset with other ties.
@@ -66,6 +70,7 @@ func (w *World) ResetTo(ties sched.Ties) error {
 	}
 	w.ties = ties
 	w.controllers = controller.Controllers{} // the next cluster is another
+	w.fleet.close()
 	w.Reset()
 	return nil
 }
@@ -76,26 +81,46 @@ type mark struct {
 	source  rand.PCG
 	lost    []*v1.Node
 	devices []*resourcev1.ResourceSlice
+	members map[string]mark
 }
 
 func (r *run) mark() mark {
 	m := mark{engine: r.engine.Mark(), lost: r.lost, devices: r.devices}
+	for name, member := range r.fleet.members {
+		if m.members == nil {
+			m.members = map[string]mark{}
+		}
+		m.members[name] = member.mark()
+	}
 	if r.source != nil {
 		m.source = *r.source
 	}
 	return m
 }
 
-func (r *run) resume(m mark) {
+func (r *run) resume(m mark) error {
+	for name, at := range m.members {
+		member, err := r.member(name)
+		if err != nil {
+			return err
+		}
+		if err := member.resume(at); err != nil {
+			return err
+		}
+	}
 	r.engine.Return(m.engine)
 	if r.source != nil {
 		*r.source = m.source
 	}
 	r.lost, r.devices = m.lost, m.devices
+	return nil
 }
 
 // Close releases the world's resources.
-func (w *World) Close() { w.engine.Close() }
+func (w *World) Close() {
+	w.engine.Close()
+	w.fleet.close()
+}
 
 // maxRounds limits how many seconds of logical time a cluster may keep moving. Rolling updates take about two rounds per batch; in a
 // cluster that still moves after this many, controllers work against each other.
@@ -104,6 +129,9 @@ const maxRounds = 10000
 // Settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time. What happens
 // is added to the step.
 func (w *World) Settle(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
+	if state.Federation != nil {
+		return w.settleFederation(ctx, state, step)
+	}
 	for rounds := 0; rounds < maxRounds; rounds++ {
 		next, err := w.round(ctx, state, step)
 		if err != nil {

@@ -1,0 +1,300 @@
+package simulation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// What users do to a federation, they do to Karmada's control plane: it holds their resources as templates, the policies that claim them, and
+// the bindings that come of both.
+
+// applied returns the control plane with what is applied to it. Bindings that are new or have changed wait for Karmada's scheduler.
+func (r *run) applied(c *cluster.Control, given scenario.Karmada, objects []cluster.Object) *cluster.Control {
+	next := *c
+	next.Policies = slices.Clone(c.Policies)
+	for _, p := range given.Policies {
+		next.Policies = put(next.Policies, p, func(q *federation.Policy) bool { return q.String() == p.String() })
+	}
+	next.Overrides = slices.Clone(c.Overrides)
+	for _, o := range given.Overrides {
+		next.Overrides = put(next.Overrides, o, func(q *federation.Override) bool { return q.String() == o.String() })
+	}
+	next.Templates = slices.Clone(c.Templates)
+	add := func(t *cluster.ResourceTemplate) {
+		next.Templates = put(next.Templates, t, func(other *cluster.ResourceTemplate) bool { return other.Key() == t.Key() })
+	}
+	for _, obj := range objects {
+		add(templateOf(obj))
+	}
+	for i := range given.Resources {
+		add(&given.Resources[i])
+	}
+	return bound(&next)
+}
+
+// put replaces the first of the list that is the same, or adds the item.
+func put[T any](list []T, item T, same func(T) bool) []T {
+	if i := slices.IndexFunc(list, same); i >= 0 {
+		list[i] = item
+		return list
+	}
+	return append(list, item)
+}
+
+// bound returns the control plane with the bindings of its templates. Those that are new or have changed are queued.
+func bound(c *cluster.Control) *cluster.Control {
+	before := map[federation.Key]*federation.Binding{}
+	for _, b := range c.Bindings {
+		before[b.Template.Key()] = b
+	}
+	next := *c
+	next.Bindings = nil
+	for _, t := range c.Templates {
+		was, claimed := before[t.Key()], ""
+		if was != nil {
+			claimed = was.Policy
+		}
+		policy := federation.Claim(t.Template, c.Policies, claimed)
+		switch {
+		case policy == nil && was == nil:
+		case policy == nil: // its policy is gone: it stays as it is, and nobody schedules it
+			next.Bindings = append(next.Bindings, was)
+		case was != nil && was.Of(t.Template, policy):
+			next.Bindings = append(next.Bindings, was)
+		default:
+			b := federation.Bind(t.Template, policy)
+			if was != nil {
+				b = was.Rebind(t.Template, policy)
+			}
+			b.Priority = priority(c, policy)
+			next.Bindings = append(next.Bindings, b)
+			next.Queue = put(slices.Clip(next.Queue), t.Key(), func(k federation.Key) bool { return k == t.Key() })
+		}
+	}
+	return &next
+}
+
+// priority is the value of the PriorityClass that the policy names, among those in the control plane.
+func priority(c *cluster.Control, p *federation.Policy) int32 {
+	if p.Spec.SchedulePriority == nil {
+		return 0
+	}
+	for _, t := range c.Templates {
+		if class, is := t.Objects[0].(*schedulingv1.PriorityClass); is && class.Name == p.Spec.SchedulePriority.PriorityClassName {
+			return class.Value
+		}
+	}
+	return 0
+}
+
+// templateOf returns the template that an object of Kubernetes' own kinds is.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/native/replica.go
+func templateOf(obj cluster.Object) *cluster.ResourceTemplate {
+	t := &federation.Template{
+		APIVersion: admission.KindNamed(cluster.KindOf(obj)).GroupVersion().String(), Kind: cluster.KindOf(obj),
+		Namespace: obj.GetNamespace(), Name: obj.GetName(), Labels: obj.GetLabels(),
+	}
+	var replicas *int32
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		replicas = o.Spec.Replicas
+	case *appsv1.ReplicaSet:
+		replicas = o.Spec.Replicas
+	case *appsv1.StatefulSet:
+		replicas = o.Spec.Replicas
+	case *batchv1.Job:
+		parallel := ptr.Deref(o.Spec.Parallelism, 1)
+		replicas = ptr.To(min(parallel, ptr.Deref(o.Spec.Completions, parallel)))
+	case *v1.Pod:
+		replicas = ptr.To[int32](1)
+	default:
+		return &cluster.ResourceTemplate{Template: t, Objects: []cluster.Object{obj}}
+	}
+	spec, _ := cluster.PodSpec(obj)
+	t.Replicas, t.Requests = ptr.Deref(replicas, 1), requests(spec)
+	t.Workload = t.Replicas > 0 || len(t.Requests) > 0 || spec.NodeSelector != nil || spec.Tolerations != nil
+	return &cluster.ResourceTemplate{Template: t, Objects: []cluster.Object{obj}}
+}
+
+// requests are what Karmada takes for the requests of a pod.
+func requests(spec *v1.PodSpec) v1.ResourceList {
+	return resource.PodRequests(&v1.Pod{Spec: *spec}, resource.PodResourcesOptions{})
+}
+
+// requeued returns the control plane in which the bindings wait again that a cluster concerns.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/event_handler.go, enqueueAffectedBindings
+func requeued(c *cluster.Control, cl *federation.Cluster) *cluster.Control {
+	next := *c
+	next.Queue = slices.Clip(c.Queue)
+	for _, b := range c.Bindings {
+		if key := b.Template.Key(); b.Concerns(cl) && !slices.Contains(next.Queue, key) {
+			next.Queue = append(next.Queue, key)
+		}
+	}
+	return &next
+}
+
+// changed returns the control plane with a cluster in place of what it was.
+func changed(c *cluster.Control, was, is *federation.Cluster) *cluster.Control {
+	next := *c
+	next.Clusters = slices.Clone(c.Clusters)
+	next.Clusters[slices.Index(next.Clusters, was)] = is
+	return requeued(requeued(&next, was), is)
+}
+
+// template returns the one that the target names.
+func template(c *cluster.Control, target scenario.Target) (*cluster.ResourceTemplate, error) {
+	kind, name, err := scenario.ParseTarget(target.Target)
+	if err != nil {
+		return nil, err
+	}
+	namespace := target.Namespace
+	if namespace == "" {
+		namespace = v1.NamespaceDefault
+	}
+	for _, t := range c.Templates {
+		if t.Kind == kind && t.Name == name && (t.Namespace == "" || t.Namespace == namespace) {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("%s is not there at this step", target.Argument())
+}
+
+// changeTemplate changes a copy of the target in the control plane.
+func (r *run) changeTemplate(fed *cluster.Federation, target scenario.Target, action string, change func(cluster.Object) (cluster.Object, error)) (*cluster.Federation, string, error) {
+	t, err := template(fed.Control, target)
+	if err != nil {
+		return nil, "", err
+	}
+	obj, err := change(t.Objects[0].DeepCopyObject().(cluster.Object))
+	if err != nil {
+		return nil, "", err
+	}
+	return fed.Under(r.applied(fed.Control, scenario.Karmada{}, []cluster.Object{obj})), action, nil
+}
+
+// patchTemplate changes a template or a cluster as kubectl patch does.
+func (r *run) patchTemplate(fed *cluster.Federation, spec *scenario.LoadedStep) (*cluster.Federation, string, error) {
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, spec.Patch.Patch.Raw) // it has been decoded, so it is valid JSON
+	action := fmt.Sprintf("patch %s -p '%s'", spec.Patch.Target.Argument(), compact.String())
+	if name, is := strings.CutPrefix(spec.Patch.Target.Target, "cluster/"); is {
+		was := fed.Control.Cluster(name)
+		if was == nil {
+			return nil, "", fmt.Errorf("cluster/%s is not there at this step", name)
+		}
+		is, err := spec.Patch.ApplyToCluster(was)
+		if err != nil {
+			return nil, "", err
+		}
+		return fed.Under(changed(fed.Control, was, is)), action, nil
+	}
+	return r.changeTemplate(fed, spec.Patch.Target, action, spec.Patched)
+}
+
+// deleteTemplates removes templates, policies, overrides and clusters. A template takes its binding along, and a cluster all that is in it; what
+// a policy had claimed stays where it is.
+func (r *run) deleteTemplates(fed *cluster.Federation, spec *scenario.LoadedStep) (*cluster.Federation, string, error) {
+	next := *fed.Control
+	var deleted []string
+	if len(spec.Delete.Files) > 0 {
+		deleted = append(deleted, "-f "+strings.Join(spec.Delete.Files, " -f "))
+	}
+	drop := func(key federation.Key) {
+		next.Templates = slices.DeleteFunc(slices.Clone(next.Templates), func(t *cluster.ResourceTemplate) bool { return t.Key() == key })
+		next.Bindings = slices.DeleteFunc(slices.Clone(next.Bindings), func(b *federation.Binding) bool { return b.Template.Key() == key })
+		next.Queue = slices.DeleteFunc(slices.Clone(next.Queue), func(k federation.Key) bool { return k == key })
+	}
+	for _, obj := range spec.Objects {
+		drop(templateOf(obj).Key())
+	}
+	for _, t := range spec.Karmada.Resources {
+		drop(t.Key())
+	}
+	for _, p := range spec.Karmada.Policies {
+		next.Policies = slices.DeleteFunc(slices.Clone(next.Policies), func(q *federation.Policy) bool { return q.String() == p.String() })
+	}
+	for _, o := range spec.Karmada.Overrides {
+		next.Overrides = slices.DeleteFunc(slices.Clone(next.Overrides), func(q *federation.Override) bool { return q.String() == o.String() })
+	}
+	for _, name := range spec.Delete.Targets {
+		deleted = append(deleted, name)
+		if cl, is := strings.CutPrefix(name, "cluster/"); is {
+			if fed = left(fed, &next, cl); fed == nil {
+				return nil, "", fmt.Errorf("%s is not there at this step", name)
+			}
+			continue
+		}
+		if removed, err := removePolicy(&next, name, spec.Delete.Namespace); removed || err != nil {
+			if err != nil {
+				return nil, "", err
+			}
+			continue
+		}
+		t, err := template(&next, scenario.Target{Target: name, Namespace: spec.Delete.Namespace})
+		if err != nil {
+			return nil, "", err
+		}
+		drop(t.Key())
+	}
+	return fed.Under(bound(&next)), "delete " + strings.Join(deleted, " "), nil
+}
+
+// removePolicy removes the policy or the override that the target names, and reports whether it names one.
+func removePolicy(c *cluster.Control, target, namespace string) (bool, error) {
+	kind, name, _ := strings.Cut(target, "/")
+	if namespace == "" {
+		namespace = v1.NamespaceDefault
+	}
+	is := func(ns, of string) bool { return of == name && (ns == "" || ns == namespace) }
+	before := len(c.Policies) + len(c.Overrides)
+	switch strings.ToLower(kind) {
+	case "propagationpolicy", "clusterpropagationpolicy":
+		c.Policies = slices.DeleteFunc(slices.Clone(c.Policies), func(p *federation.Policy) bool {
+			return is(p.Namespace, p.Name) && strings.EqualFold(p.Kind, kind)
+		})
+	case "overridepolicy", "clusteroverridepolicy":
+		c.Overrides = slices.DeleteFunc(slices.Clone(c.Overrides), func(o *federation.Override) bool {
+			return is(o.Namespace, o.Name) && strings.EqualFold(o.Kind, kind)
+		})
+	default:
+		return false, nil
+	}
+	if len(c.Policies)+len(c.Overrides) == before {
+		return true, fmt.Errorf("%s is not there at this step", target)
+	}
+	return true, nil
+}
+
+// left returns the federation without the cluster, which the control plane loses, too; nil if there is none of that name. The bindings that had
+// it are scheduled again.
+func left(fed *cluster.Federation, c *cluster.Control, name string) *cluster.Federation {
+	cl := c.Cluster(name)
+	if cl == nil {
+		return nil
+	}
+	*c = *requeued(c, cl)
+	c.Clusters = slices.DeleteFunc(slices.Clone(c.Clusters), func(other *federation.Cluster) bool { return other == cl })
+	c.Bindings = slices.Clone(c.Bindings)
+	for i, b := range c.Bindings {
+		c.Bindings[i] = b.Without(name)
+	}
+	next := *fed
+	next.Members = slices.DeleteFunc(slices.Clone(fed.Members), func(m cluster.Member) bool { return m.Name == name })
+	return &next
+}

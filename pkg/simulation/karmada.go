@@ -1,0 +1,444 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/input/manifest"
+)
+
+// karmada lets Karmada's scheduler work through its queue once, and brings the results into the members. It returns the same federation if
+// nothing has changed. Bindings for which there was no room are tried again each time, as Karmada does after a while; those that no cluster
+// fits wait until something changes that concerns them.
+func (w *World) karmada(ctx context.Context, fed *cluster.Federation) (*cluster.Federation, error) {
+	control := *fed.Control
+	var queue []*federation.Binding
+	for _, key := range control.Queue {
+		if i := slices.IndexFunc(control.Bindings, func(b *federation.Binding) bool { return b.Template.Key() == key }); i >= 0 {
+			queue = append(queue, control.Bindings[i])
+		}
+	}
+	for _, b := range control.Bindings {
+		if (b.Reason == federation.ReasonUnschedulable || b.Reason == federation.ReasonSchedulerError) && !slices.Contains(queue, b) {
+			queue = append(queue, b)
+		}
+	}
+	if len(queue) == 0 {
+		return w.bring(fed)
+	}
+	clusters, estimate := w.estimator(ctx, fed)
+	scheduler := &federation.Scheduler{Clusters: clusters, Gates: w.gates(), Estimate: estimate.of}
+	bindings := scheduler.Run(control.Bindings, queue)
+	if estimate.err != nil {
+		return nil, estimate.err
+	}
+	if len(control.Queue) == 0 && same(control.Bindings, bindings) {
+		return fed, nil
+	}
+	control.Bindings, control.Queue = bindings, nil
+	return w.bring(fed.Under(&control))
+}
+
+func (w *World) gates() federation.Gates {
+	return federation.Gates{WorkloadAffinity: w.fleet.options.FeatureGates["WorkloadAffinity"]}
+}
+
+// same reports whether scheduling has changed nothing that anybody would see.
+func same(before, after []*federation.Binding) bool {
+	for i := range before {
+		if !slices.Equal(before[i].Targets, after[i].Targets) || before[i].Message != after[i].Message {
+			return false
+		}
+	}
+	return true
+}
+
+// bring creates, changes and deletes in the members what their bindings now say. A lost cluster is not reached.
+func (w *World) bring(fed *cluster.Federation) (*cluster.Federation, error) {
+	next := fed
+	copies := make([][]federation.Target, len(fed.Control.Bindings))
+	for i, b := range fed.Control.Bindings {
+		copies[i] = b.Copies()
+	}
+	templates := map[federation.Key]*cluster.ResourceTemplate{}
+	for _, t := range fed.Control.Templates {
+		templates[t.Key()] = t
+	}
+	for _, m := range fed.Members {
+		if m.Lost {
+			continue
+		}
+		works := map[federation.Key]cluster.Work{}
+		state, moved := m.State, false
+		for i, b := range fed.Control.Bindings {
+			at := slices.IndexFunc(copies[i], func(t federation.Target) bool { return t.Cluster == m.Name })
+			if at < 0 {
+				continue
+			}
+			key := b.Template.Key()
+			work := cluster.Work{Template: b.Template, Cluster: fed.Control.Cluster(m.Name), Overrides: fed.Control.Overrides, Replicas: copies[i][at].Replicas}
+			if had, found := m.Works[key]; found && had.Same(work) {
+				works[key] = had
+				continue
+			}
+			objects, err := objectsOf(templates[key], b, work, copies[i])
+			if err != nil {
+				return nil, err
+			}
+			work.Objects = objects
+			works[key], moved = work, true
+			if state, _, err = admission.Admit(state, objects...); err != nil {
+				return nil, fmt.Errorf("cluster %s: %w", m.Name, err)
+			}
+		}
+		for key, work := range m.Works {
+			if _, kept := works[key]; !kept {
+				state, moved = admission.Delete(state, work.Objects...), true
+			}
+		}
+		if moved {
+			m = m.In(state)
+			m.Works = works
+			next = next.With(m)
+		}
+	}
+	return next, nil
+}
+
+// objectsOf returns what the cluster gets of the template: its replicas, then the overrides.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/binding/common.go
+func objectsOf(t *cluster.ResourceTemplate, b *federation.Binding, work cluster.Work, copies []federation.Target) ([]cluster.Object, error) {
+	var objects []cluster.Object
+	for _, obj := range t.Objects {
+		obj = obj.DeepCopyObject().(cluster.Object)
+		if b.Template.Workload {
+			revise(obj, b, work, copies)
+		}
+		objects = append(objects, obj)
+	}
+	if len(work.Overrides) == 0 || len(objects) != 1 || b.Template.Kind != cluster.KindOf(objects[0]) {
+		return objects, nil
+	}
+	obj := objects[0]
+	obj.GetObjectKind().SetGroupVersionKind(admission.KindNamed(b.Template.Kind).GroupVersion().WithKind(b.Template.Kind))
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	overridden, err := federation.Overridden(b.Template, data, work.Cluster, work.Overrides)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.Template, err)
+	}
+	if reflect.DeepEqual(data, overridden) {
+		return objects, nil
+	}
+	decoded, err := manifest.DecodeObject(fmt.Sprintf("%s as overridden for cluster %s", b.Template, work.Cluster.Name), overridden)
+	if err != nil {
+		return nil, err
+	}
+	return []cluster.Object{decoded.Object}, nil
+}
+
+// revise gives the object the replicas of the cluster. A Job that is divided has its completions divided, too, by the replicas.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/native/revisereplica.go
+func revise(obj cluster.Object, b *federation.Binding, work cluster.Work, copies []federation.Target) {
+	replicas := work.Replicas
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		o.Spec.Replicas = &replicas
+	case *appsv1.ReplicaSet:
+		o.Spec.Replicas = &replicas
+	case *appsv1.StatefulSet:
+		o.Spec.Replicas = &replicas
+	case *batchv1.Job:
+		o.Spec.Parallelism = &replicas
+		if o.Spec.Completions != nil && b.Divided() {
+			completions := federation.DivideCompletions(*o.Spec.Completions, copies)[work.Cluster.Name]
+			o.Spec.Completions = &completions
+		}
+	}
+}
+
+// estimator returns the clusters as Karmada sees them now, and who reckons the room in them.
+func (w *World) estimator(ctx context.Context, fed *cluster.Federation) ([]*federation.Cluster, *estimator) {
+	e := &estimator{ctx: ctx, world: w, fed: fed}
+	var clusters []*federation.Cluster
+	for _, cl := range fed.Control.Clusters {
+		seen := *cl
+		if m := fed.Member(cl.Name); !m.Lost {
+			seen.Status.ResourceSummary = summary(m.State)
+		}
+		clusters = append(clusters, &seen)
+	}
+	return clusters, e
+}
+
+// summary adds up a cluster's resources as Karmada does.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/status/cluster_status_controller.go, getResourceSummary
+func summary(state *cluster.State) *federation.ResourceSummary {
+	s := &federation.ResourceSummary{Allocatable: v1.ResourceList{}, Allocated: v1.ResourceList{}, Allocating: v1.ResourceList{}}
+	for _, node := range state.Nodes {
+		add(s.Allocatable, node.Status.Allocatable)
+	}
+	for _, pod := range state.Pods {
+		to := s.Allocated
+		switch {
+		case pod.Spec.NodeName == "":
+			to = s.Allocating
+		case cluster.Terminal(pod):
+			continue
+		}
+		add(to, requests(&pod.Spec))
+		add(to, onePod)
+	}
+	return s
+}
+
+var onePod = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
+
+func add(to, more v1.ResourceList) {
+	for name, quantity := range more {
+		sum := to[name]
+		sum.Add(quantity)
+		to[name] = sum
+	}
+}
+
+// estimator reckons the room in clusters.
+type estimator struct {
+	ctx   context.Context
+	world *World
+	fed   *cluster.Federation
+	err   error // the first
+}
+
+// of returns how many more replicas of the binding fit into the cluster: by Karmada's arithmetic or, if the scenario asks for it, by what the
+// cluster's own scheduler would do with as many as there are.
+func (e *estimator) of(b *federation.Binding, cl *federation.Cluster) int32 {
+	if e.world.fleet.options.Estimate != "scheduler" || e.err != nil {
+		return federation.General(b, cl)
+	}
+	room, err := e.room(b, cl)
+	if err != nil {
+		e.err = fmt.Errorf("estimating the room for %s in cluster %s: %w", b.Template, cl.Name, err)
+	}
+	return room
+}
+
+// room asks a cluster's scheduler, in a world that is thrown away.
+func (e *estimator) room(b *federation.Binding, cl *federation.Cluster) (int32, error) {
+	m := e.fed.Member(cl.Name)
+	if m.Lost {
+		return 0, nil
+	}
+	w := e.world
+	if w.fleet.probe == nil {
+		var err error
+		if w.fleet.probe, err = NewWorld(w.config, w.ties); err != nil {
+			return 0, err
+		}
+	}
+	i := slices.IndexFunc(e.fed.Control.Templates, func(t *cluster.ResourceTemplate) bool { return t.Key() == b.Template.Key() })
+	had, _ := b.On(cl.Name)
+	work := cluster.Work{Template: b.Template, Cluster: cl, Overrides: e.fed.Control.Overrides, Replicas: had + b.Template.Replicas}
+	objects, err := objectsOf(e.fed.Control.Templates[i], b, work, []federation.Target{{Cluster: cl.Name, Replicas: work.Replicas}})
+	if err != nil {
+		return 0, err
+	}
+	state, _, err := admission.Admit(m.State, objects...)
+	if err != nil {
+		return 0, err
+	}
+	if err := w.fleet.probe.ResetTo(w.ties); err != nil {
+		return 0, err
+	}
+	settled, err := w.fleet.probe.Settle(e.ctx, state, &Step{})
+	if err != nil {
+		return 0, err
+	}
+	return max(0, int32(len(running(settled, objects)))-had), nil
+}
+
+// running returns the pods of the objects that have a node.
+func running(state *cluster.State, of []cluster.Object) []*v1.Pod {
+	owner := state.Owners()
+	owners := map[cluster.Ref]bool{}
+	for _, obj := range of {
+		owners[cluster.RefTo(obj)] = true
+	}
+	var pods []*v1.Pod
+	for _, pod := range state.Pods {
+		if pod.Spec.NodeName != "" && cluster.Active(pod) && owners[owner(pod)] {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// failOver moves the next workload away from a cluster with a NoExecute taint, which a lost one has, if the scenario says so; and returns the
+// same federation if there is none. Between one workload and the next the members act.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go
+func (w *World) failOver(ctx context.Context, fed *cluster.Federation, step *Step) (*cluster.Federation, error) {
+	options := w.fleet.options.Failover
+	if !options.Enabled {
+		return fed, nil
+	}
+	for _, m := range fed.Members {
+		taints := slices.Clone(fed.Control.Cluster(m.Name).Spec.Taints)
+		if m.Lost {
+			taints = append(taints, v1.Taint{Key: notReady, Effect: v1.TaintEffectNoExecute})
+		}
+		for i, b := range fed.Control.Bindings {
+			if _, there := b.On(m.Name); !there {
+				continue
+			}
+			tolerated := b.Tolerated(taints)
+			if tolerated < 0 {
+				continue
+			}
+			if tolerated == 0 && options.TolerationSeconds != nil {
+				tolerated = time.Duration(*options.TolerationSeconds) * time.Second
+			}
+			now := step.evicted(m.State.Now.Time, tolerated, time.Duration(float64(time.Second)/ptr.Deref(options.EvictionRate, federation.EvictionRate)))
+			control := *fed.Control
+			control.Bindings = slices.Clone(fed.Control.Bindings)
+			control.Bindings[i] = b.Evict(m.Name, b.PurgeMode(options.PurgeMode), now)
+			control.Queue = append(slices.Clip(control.Queue), b.Template.Key())
+			return w.karmada(ctx, until(fed.Under(&control), now))
+		}
+	}
+	return fed, nil
+}
+
+// until sets the clocks of the members that act to the time, unless they are later.
+func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
+	for _, m := range fed.Members {
+		if !m.Lost && now.After(m.State.Now.Time) {
+			settled := m.Settled
+			m = m.In(at(m.State, now))
+			m.Settled = settled
+			fed = fed.With(m)
+		}
+	}
+	return fed
+}
+
+// moved ends the moves of workloads whose copies run, and of the others once Karmada has waited for them in vain. It returns the same
+// federation if none moves.
+func (w *World) moved(fed *cluster.Federation) (*cluster.Federation, error) {
+	next, now := *fed.Control, fed.Members[0].State.Now.Time
+	next.Bindings = slices.Clone(fed.Control.Bindings)
+	ended := false
+	for i, b := range next.Bindings {
+		if len(b.Evictions) == 0 {
+			continue
+		}
+		healthy := runs(fed, b)
+		if !healthy {
+			now = b.Evictions[len(b.Evictions)-1].Since.Add(federation.GracefulTimeout + time.Second)
+		}
+		next.Bindings[i], ended = b.Evicted(healthy, now), true
+	}
+	if !ended {
+		return fed, nil
+	}
+	return w.bring(until(fed.Under(&next), now))
+}
+
+// runs reports whether every cluster of the binding runs all that it was given.
+func runs(fed *cluster.Federation, b *federation.Binding) bool {
+	for _, target := range b.Targets {
+		m := fed.Member(target.Cluster)
+		if m.Lost || len(running(m.State, m.Works[b.Template.Key()].Objects)) < int(target.Replicas) {
+			return false
+		}
+	}
+	return len(b.Targets) > 0
+}
+
+// evicted returns when the next workload is moved away from a cluster that was lost: once it is tolerated no longer, and an interval after the
+// last one.
+func (s *Step) evicted(lost time.Time, tolerated, interval time.Duration) time.Time {
+	next := lost.Add(tolerated)
+	if !s.moved.IsZero() && next.Before(s.moved.Add(interval)) {
+		next = s.moved.Add(interval)
+	}
+	s.moved = next
+	return next
+}
+
+// LastMove returns how long after the time Karmada moved the last workload away from a lost cluster; 0 if it moved none.
+func (s *Step) LastMove(since time.Time) time.Duration {
+	if s.moved.IsZero() {
+		return 0
+	}
+	return s.moved.Sub(since)
+}
+
+// decisions are what became of the workloads by the end of the step.
+func decisions(step *Step) []Decision {
+	fed := step.State.Federation
+	why := map[types.UID]string{}
+	for _, p := range step.Pending {
+		why[p.Pod.UID] = p.Message
+	}
+	counts := map[string]map[cluster.Ref]*Share{}
+	owner, nodes := step.State.Owners(), step.State.NodesByName()
+	for _, pod := range step.State.Pods {
+		member, of := pod.Labels[cluster.MemberLabel], owner(pod)
+		if of.Kind == "Pod" {
+			_, of.Name = cluster.Apart(of.Name)
+		}
+		if counts[member] == nil {
+			counts[member] = map[cluster.Ref]*Share{}
+		}
+		count := counts[member][of]
+		if count == nil {
+			count = &Share{}
+			counts[member][of] = count
+		}
+		switch on := nodes[pod.Spec.NodeName]; {
+		case !cluster.Active(pod) || on != nil && !cluster.Answers(on):
+		case pod.Spec.NodeName != "":
+			count.Running++
+		default:
+			count.Pending++
+			count.Message = cmp.Or(count.Message, why[pod.UID])
+		}
+	}
+	templates := map[federation.Key]*cluster.ResourceTemplate{}
+	for _, t := range fed.Control.Templates {
+		templates[t.Key()] = t
+	}
+	var all []Decision
+	for _, b := range fed.Control.Bindings {
+		d := Decision{Binding: b}
+		for _, target := range b.Targets {
+			share := Share{Cluster: target.Cluster, Assigned: int(target.Replicas)}
+			for _, obj := range templates[b.Template.Key()].Objects {
+				if count := counts[target.Cluster][cluster.RefTo(obj)]; count != nil {
+					share.Running, share.Pending = share.Running+count.Running, share.Pending+count.Pending
+					share.Message = cmp.Or(share.Message, count.Message)
+				}
+			}
+			d.Shares = append(d.Shares, share)
+		}
+		all = append(all, d)
+	}
+	return all
+}
