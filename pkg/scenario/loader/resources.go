@@ -253,6 +253,7 @@ func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *sce
 	}
 	e.known[i] = patched
 	if e.ofKarmada(patched) {
+		patched.Source = manifest.Source{File: e.problems.File, Path: path.String()}
 		e.karmada(&step.Karmada, patched)
 		return
 	}
