@@ -67,7 +67,7 @@ type PodsOnNodes struct {
 // the recovery of all of them where stranded or unreplaced is given. Give at least one of radius, lost, stranded, unreplaced and
 // quorumLost.
 type FailureBounds struct {
-	// Level is the topology key whose domains fail, for example rack; region, zone and node are short for the well-known keys.
+	// Level is the topology key whose domains fail, for example rack; cluster, region, zone and node are short for the well-known keys.
 	Level string `json:"level"`
 	// Simultaneous is the number of domains of the level that fail together, 1 or more. Of very many sets of domains the worst for
 	// each workload are looked at: radius, lost and quorumLost are exact even so, and stranded and unreplaced are of those sets.

@@ -198,7 +198,7 @@ func (k *Karmada) same(other *Karmada) bool {
 	sameMade := func(a, b cluster.ResourceTemplate) bool {
 		return a.Template == b.Template && slices.Equal(a.Objects, b.Objects)
 	}
-	return slices.Equal(k.Policies, other.Policies) && slices.Equal(k.Overrides, other.Overrides) && slices.Equal(k.Clusters, other.Clusters) &&
+	return slices.Equal(k.Policies, other.Policies) && slices.Equal(k.Overrides, other.Overrides) &&
 		slices.EqualFunc(k.Resources, other.Resources, sameMade) && (k.Joined == other.Joined || k.Joined != nil && other.Joined != nil && k.Joined.same(*other.Joined))
 }
 

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -48,7 +49,10 @@ func validateActions(p *Problems, path *field.Path, step *Step, federated bool, 
 		validateAlone(p, path, step)
 	}
 	if step.Patch != nil {
-		ValidatePatch(p, path.Child("patch"), step.Patch, resources)
+		ValidatePatch(p, path.Child("patch"), step.Patch, func(target Target) bool {
+			kind, _, karmada := ParseKarmada(target.Target)
+			return resources(target) || federated && karmada && kind == federation.KindCluster
+		})
 	}
 	if step.Scale != nil {
 		path := path.Child("scale")
