@@ -72,6 +72,7 @@ type Binding struct {
 
 	affinity string     // the name of the group of clusters that it was last scheduled to
 	applied  *Placement // what it was last scheduled by
+	verdicts []Verdict  // of its last scheduling attempt
 }
 
 // Name is the binding's, unique in the template's namespace.
@@ -119,7 +120,7 @@ func Bind(t *Template, p *Policy) *Binding {
 func (b *Binding) Rebind(t *Template, p *Policy) *Binding {
 	next := Bind(t, p)
 	next.Priority = b.Priority
-	next.Targets, next.Evictions, next.Reason, next.Message, next.affinity, next.applied = b.Targets, b.Evictions, b.Reason, b.Message, b.affinity, b.applied
+	next.Targets, next.Evictions, next.Reason, next.Message, next.affinity, next.applied, next.verdicts = b.Targets, b.Evictions, b.Reason, b.Message, b.affinity, b.applied, b.verdicts
 	return next
 }
 

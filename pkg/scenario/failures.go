@@ -10,7 +10,7 @@ import (
 
 // Failures says which failures simulate blast looks at. Its flags win over this.
 type Failures struct {
-	// Levels lists the topology keys whose domains fail, for example rack; region, zone and node are short for the well-known
+	// Levels lists the topology keys whose domains fail, for example rack; cluster, region, zone and node are short for the well-known
 	// keys. Default: every level that the nodes have.
 	Levels []string `json:"levels,omitempty"`
 	// Simultaneous is the number of domains of a level that fail together, 1 or more. Default: 1.

@@ -23,15 +23,19 @@ type Domain struct {
 	Nodes []*v1.Node
 }
 
+// LabelCluster is the label of the nodes of a federation that names their cluster.
+const LabelCluster = "faultline.dev/cluster"
+
 // words are short names for the well-known topology keys.
 var words = map[string]string{
+	"cluster":  LabelCluster,
 	"region":   v1.LabelTopologyRegion,
 	"zone":     v1.LabelTopologyZone,
 	"node":     v1.LabelHostname,
 	"hostname": v1.LabelHostname,
 }
 
-// Key returns the topology key that a short name stands for: region, zone, node or hostname. Any other word is already a key.
+// Key returns the topology key that a short name stands for: cluster, region, zone, node or hostname. Any other word is already a key.
 func Key(word string) string {
 	if key, known := words[word]; known {
 		return key
@@ -61,10 +65,10 @@ func Domains(nodes []*v1.Node, key string) (domains []Domain, unlabelled []*v1.N
 	return domains, unlabelled
 }
 
-// Levels returns the topology keys that at least one node carries, widest first: region, zone, the further keys in the order given (see
-// Spec.LevelKeys), hostname. Further keys must be named, because a label alone does not show whether its nodes fail together.
+// Levels returns the topology keys that at least one node carries, widest first: cluster, region, zone, the further keys in the order given
+// (see Spec.LevelKeys), hostname. Further keys must be named, because a label alone does not show whether its nodes fail together.
 func Levels(nodes []*v1.Node, further ...string) []string {
-	keys := slices.Concat([]string{v1.LabelTopologyRegion, v1.LabelTopologyZone}, further, []string{v1.LabelHostname})
+	keys := slices.Concat([]string{LabelCluster, v1.LabelTopologyRegion, v1.LabelTopologyZone}, further, []string{v1.LabelHostname})
 	var levels []string
 	for _, key := range keys {
 		carried := func(node *v1.Node) bool { _, found := node.Labels[key]; return found }

@@ -74,6 +74,12 @@ func TestLevels(t *testing.T) {
 			[]string{"rack", zone, "rack"},
 			[]string{region, zone, "rack", host},
 		},
+		{
+			"the cluster is widest",
+			[]*v1.Node{labelled("m1/a", map[string]string{LabelCluster: "m1", region: "r", host: "m1/a"})},
+			[]string{LabelCluster},
+			[]string{LabelCluster, region, host},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, Levels(test.nodes, test.further...)); diff != "" {
@@ -97,6 +103,7 @@ func TestCompareNatural(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	for word, want := range map[string]string{
+		"cluster":                     "faultline.dev/cluster",
 		"region":                      "topology.kubernetes.io/region",
 		"zone":                        "topology.kubernetes.io/zone",
 		"node":                        "kubernetes.io/hostname",

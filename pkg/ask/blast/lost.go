@@ -95,6 +95,7 @@ type contents struct {
 	workloads   []counted
 	budgets     []budget
 	cpu, memory float64 // allocatable resources of all nodes
+	federation  *cluster.Federation
 }
 
 type runningPod struct {
@@ -109,10 +110,11 @@ type counted struct {
 	owner            cluster.Ref
 	replicas, quorum int
 	sample           *v1.Pod
+	clusters         map[string]bool // of a federation, that have one of its pods
 }
 
 func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[cluster.Ref]bool) *contents {
-	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodes: len(state.Nodes)}
+	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodes: len(state.Nodes), federation: state.Federation}
 	silent := map[string]bool{}
 	for _, node := range state.Nodes {
 		c.pods[node.Name] = nil
@@ -142,7 +144,10 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[clus
 			if !seen {
 				i = len(c.workloads)
 				position[o] = i
-				c.workloads = append(c.workloads, counted{owner: o, quorum: quorum[o], sample: pod})
+				c.workloads = append(c.workloads, counted{owner: o, quorum: quorum[o], sample: pod, clusters: map[string]bool{}})
+			}
+			if in := pod.Labels[cluster.MemberLabel]; c.federation != nil {
+				c.workloads[i].clusters[in] = true
 			}
 			c.workloads[i].replicas++
 			r.workload = i
