@@ -20,6 +20,12 @@ type Cluster struct {
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
+// The kind of clusters.
+const (
+	ClusterAPIVersion = "cluster.karmada.io/v1alpha1"
+	KindCluster       = "Cluster"
+)
+
 // ClusterSpec says where a cluster is, and what it repels.
 type ClusterSpec struct {
 	Provider string     `json:"provider,omitempty"`

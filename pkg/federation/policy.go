@@ -1,6 +1,8 @@
 package federation
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -25,6 +27,12 @@ const (
 	KindOverridePolicy        = "OverridePolicy"
 	KindClusterOverridePolicy = "ClusterOverridePolicy"
 )
+
+// IsKarmada reports whether the API is one of Karmada's own.
+func IsKarmada(apiVersion string) bool {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return strings.HasSuffix(group, ".karmada.io")
+}
 
 // PolicySpec selects resource templates and says where they go.
 type PolicySpec struct {

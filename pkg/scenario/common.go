@@ -3,8 +3,6 @@ package scenario
 import (
 	"reflect"
 	"slices"
-
-	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // CommonSteps returns how many steps two scenarios begin with alike, on the same cluster and with the same workloads before, so
@@ -12,7 +10,8 @@ import (
 // were derived from one another share the objects that are the same, and by that they are compared.
 func CommonSteps(a, b *Scenario) (int, bool) {
 	if a.Config != b.Config || a.Ties != b.Ties || a.RandomArrivals != b.RandomArrivals || a.TerminationSeconds != b.TerminationSeconds ||
-		!slices.Equal(a.Cluster, b.Cluster) || !slices.Equal(a.Workloads, b.Workloads) || !sameFederation(a, b) ||
+		!slices.Equal(a.Cluster, b.Cluster) || !slices.Equal(a.Workloads, b.Workloads) ||
+		!slices.EqualFunc(a.Members, b.Members, Member.same) || !reflect.DeepEqual(a.Federation, b.Federation) || !a.Karmada.same(&b.Karmada) ||
 		(len(a.Steps) == 0) != (len(b.Steps) == 0) { // without steps and workloads, the cluster is a step of its own
 		return 0, false
 	}
@@ -23,19 +22,7 @@ func CommonSteps(a, b *Scenario) (int, bool) {
 	return n, true
 }
 
-func sameFederation(a, b *Scenario) bool {
-	same := func(x, y Member) bool { return x.Cluster == y.Cluster && slices.Equal(x.Objects, y.Objects) }
-	return slices.EqualFunc(a.Members, b.Members, same) && reflect.DeepEqual(a.Federation, b.Federation) && sameKarmada(&a.Karmada, &b.Karmada)
-}
-
-func sameKarmada(a, b *Karmada) bool {
-	same := func(x, y cluster.ResourceTemplate) bool {
-		return x.Template == y.Template && slices.Equal(x.Objects, y.Objects)
-	}
-	return slices.Equal(a.Policies, b.Policies) && slices.Equal(a.Overrides, b.Overrides) && slices.EqualFunc(a.Resources, b.Resources, same) &&
-		a.Joined == b.Joined
-}
-
 func sameStep(a, b *LoadedStep) bool {
-	return slices.Equal(a.Objects, b.Objects) && sameKarmada(&a.Karmada, &b.Karmada) && slices.Equal(a.Edits, b.Edits) && (a.Step == b.Step || reflect.DeepEqual(a.Step, b.Step))
+	return slices.Equal(a.Objects, b.Objects) && slices.Equal(a.Edits, b.Edits) && a.Karmada.same(&b.Karmada) &&
+		(a.Step == b.Step || reflect.DeepEqual(a.Step, b.Step))
 }

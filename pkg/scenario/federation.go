@@ -51,12 +51,14 @@ type Failover struct {
 	EvictionRate *float64 `json:"evictionRate,omitempty"`
 }
 
-// Karmada is what a step brings of Karmada's own.
+// Karmada is what a step brings of Karmada's own, or what it deletes of it by files or targets.
 type Karmada struct {
 	Policies  []*federation.Policy
 	Overrides []*federation.Override
 	// Resources are the custom resources that apply creates or changes.
 	Resources []cluster.ResourceTemplate
+	// Clusters are those that a patch changes, as they are then by the scenario: labels and spec.
+	Clusters []*federation.Cluster
 	// Joined is the cluster that joins; nil if none does.
 	Joined *Member
 }
@@ -66,4 +68,6 @@ type Member struct {
 	*federation.Cluster
 	// Objects are those of its sources, in order.
 	Objects []cluster.Object
+	// Shown are the objects as they are named among those of all clusters; see cluster.Federation.
+	Shown []cluster.Object
 }

@@ -149,12 +149,17 @@ func (s *Scenario) Nodes() []*v1.Node {
 	return nodes
 }
 
-// Objects returns everything that the scenario ever holds, in order of appearance.
+// Objects returns everything that the scenario ever holds, in order of appearance. What is in a member of a federation has the name that it
+// has among all.
 func (s *Scenario) Objects() []cluster.Object {
-	all := append(append([]cluster.Object(nil), s.Cluster...), s.Workloads...)
+	all := slices.Clone(s.Cluster)
+	for _, member := range s.AllMembers() {
+		all = append(all, member.Shown...)
+	}
+	all = append(append(all, s.Workloads...), s.Karmada.made()...)
 	for _, step := range s.Steps {
 		if step.Apply != nil {
-			all = append(all, step.Objects...)
+			all = append(append(all, step.Objects...), step.Karmada.made()...)
 		}
 	}
 	return all

@@ -34,14 +34,19 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 		} else if len(actions) == 0 && !step.Fresh && step.Expect == nil {
 			p.Add(path, "does nothing and expects nothing; give one of %s, or fresh: true, or expect", strings.Join(allActions, ", "))
 		}
-		validateActions(p, path, &step.Step, resources)
+		validateActions(p, path, &step.Step, s.Federated(), resources)
 		if step.Expect != nil {
 			validateExpect(p, path.Child("expect"), step.Expect)
 		}
 	}
 }
 
-func validateActions(p *Problems, path *field.Path, step *Step, resources func(Target) bool) {
+func validateActions(p *Problems, path *field.Path, step *Step, federated bool, resources func(Target) bool) {
+	if federated {
+		validateFederated(p, path, step)
+	} else {
+		validateAlone(p, path, step)
+	}
 	if step.Patch != nil {
 		ValidatePatch(p, path.Child("patch"), step.Patch, resources)
 	}
@@ -51,7 +56,10 @@ func validateActions(p *Problems, path *field.Path, step *Step, resources func(T
 		validateNotNegative(p, path.Child("replicas"), int(step.Scale.Replicas))
 	}
 	if step.Delete != nil {
-		validateDelete(p, path.Child("delete"), step.Delete)
+		validateDelete(p, path.Child("delete"), step.Delete, func(target string) bool {
+			_, _, karmada := ParseKarmada(target)
+			return federated && (karmada || resources(Target{Target: target, Namespace: step.Delete.Namespace}))
+		})
 	}
 	if step.Rollout != nil {
 		path := path.Child("rollout")
@@ -119,12 +127,13 @@ func validateTarget(p *Problems, path *field.Path, target Target, kinds ...strin
 	}
 }
 
-func validateDelete(p *Problems, path *field.Path, action *Delete) {
+// validateDelete leaves out targets that are resources.
+func validateDelete(p *Problems, path *field.Path, action *Delete, resource func(target string) bool) {
 	if len(action.Files) == 0 && len(action.Targets) == 0 && action.Pods == nil {
 		p.Add(path, "deletes nothing; give files, targets or pods")
 	}
 	for i, target := range action.Targets {
-		if _, _, err := ParseTarget(target); err != nil {
+		if _, _, err := ParseTarget(target); err != nil && !resource(target) {
 			p.Add(path.Child("targets").Index(i), "%s", err)
 		}
 	}
@@ -137,7 +146,7 @@ func validateDelete(p *Problems, path *field.Path, action *Delete) {
 }
 
 func validateNodes(p *Problems, path *field.Path, nodes Nodes) {
-	if len(nodes.Names) == 0 && nodes.Selector == "" {
+	if len(nodes.Names) == 0 && nodes.Selector == "" && len(nodes.Clusters) == 0 {
 		p.Add(path, "selects no node; give names, or a selector such as topology.kubernetes.io/zone=zone-1")
 	}
 	validateSelector(p, path.Child("selector"), nodes.Selector)
@@ -155,14 +164,14 @@ func validateNotNegative(p *Problems, path *field.Path, value int) {
 	}
 }
 
-var allActions = []string{"apply", "patch", "scale", "delete", "rollout", "trigger", "cordon", "uncordon", "drain", "fail", "restore"}
+var allActions = []string{"apply", "patch", "scale", "delete", "rollout", "trigger", "cordon", "uncordon", "drain", "fail", "restore", "join"}
 
 // actions returns the names of the actions that the step gives.
 func (s *Step) actions() []string {
 	var names []string
 	for i, given := range []bool{
 		s.Apply != nil, s.Patch != nil, s.Scale != nil, s.Delete != nil, s.Rollout != nil, s.Trigger != nil,
-		s.Cordon != nil, s.Uncordon != nil, s.Drain != nil, s.Fail != nil, s.Restore != nil,
+		s.Cordon != nil, s.Uncordon != nil, s.Drain != nil, s.Fail != nil, s.Restore != nil, s.Join != nil,
 	} {
 		if given {
 			names = append(names, allActions[i])

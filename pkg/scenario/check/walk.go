@@ -32,6 +32,9 @@ type walk struct {
 	lost     []*v1.Node // deleted by a failure, until a restore
 	known    *names
 
+	templates map[cluster.Ref]bool // what Karmada has at some time, in a federation
+	clusters  []string             // of a federation, by then
+
 	tooMany bool // pods that controllers would make
 	partial bool // some objects could not be read, so that only nodes are known
 }
@@ -41,6 +44,9 @@ type walk struct {
 func Nodes(p *scenario.Problems, s *scenario.Scenario) {
 	w := &walk{Problems: p, scenario: s, known: newNames(s), partial: true}
 	w.state = (&cluster.State{Now: cluster.Epoch}).With(s.Cluster...)
+	if s.Federated() {
+		w.federation()
+	}
 	if len(w.state.Nodes) > 0 {
 		w.steps()
 	}
@@ -49,11 +55,14 @@ func Nodes(p *scenario.Problems, s *scenario.Scenario) {
 // Check adds what would stop the scenario to the problems.
 func (c *Checker) Check(p *scenario.Problems, s *scenario.Scenario) {
 	w := &walk{Problems: p, scenario: s, known: newNames(s)}
-	if c.admitted == nil || !slices.Equal(c.cluster, s.Cluster) {
+	if s.Federated() {
+		w.federation()
+	} else if c.admitted == nil || !slices.Equal(c.cluster, s.Cluster) {
 		w.apply(field.NewPath("cluster"), &cluster.State{Now: cluster.Epoch}, s.Cluster)
 		c.cluster, c.admitted = s.Cluster, w.state
+	} else {
+		w.state = c.admitted
 	}
-	w.state = c.admitted
 	if len(w.state.Nodes) == 0 {
 		w.noNodes()
 		return
@@ -78,6 +87,7 @@ func (c *Checker) Check(p *scenario.Problems, s *scenario.Scenario) {
 func (w *walk) steps() {
 	s := w.scenario
 	w.apply(field.NewPath("workloads"), w.state, s.Workloads)
+	w.made(field.NewPath("workloads"), &s.Karmada)
 	w.limit(nil)
 	for i := range s.Steps {
 		w.step(s.StepPath(i), &s.Steps[i])
@@ -107,6 +117,9 @@ func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.O
 		w.state = state.With(objects...)
 		return
 	}
+	if w.scenario.Federated() {
+		objects = w.propagated(path, objects)
+	}
 	next, _, err := admission.Admit(state, objects...)
 	if err != nil {
 		w.AddLines(path, err)
@@ -132,6 +145,10 @@ func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
 	}
 	if step.Apply != nil {
 		w.apply(path.Child("apply"), w.state, step.Objects)
+		w.made(path.Child("apply"), &step.Karmada)
+	}
+	if step.Karmada.Joined != nil {
+		w.join(path.Child("join"), step.Karmada.Joined)
 	}
 	if step.Patch != nil {
 		w.patch(path.Child("patch"), step)
@@ -186,6 +203,8 @@ func (w *walk) find(path *field.Path, target scenario.Target) cluster.Object {
 		}
 	}
 	switch {
+	case w.scenario.Federated() && w.known.objects[wanted] && !w.templates[wanted]:
+		w.Add(path, "%s is in a member alone; a step of a federation changes what is applied to Karmada", wanted.Describe())
 	case w.known.objects[wanted]:
 		w.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
 	case !w.known.mayBeMade(wanted):
@@ -233,6 +252,9 @@ func (w *walk) rollout(path *field.Path, rollout *scenario.Rollout) {
 func (w *walk) delete(path *field.Path, step *scenario.LoadedStep) {
 	gone := slices.Clone(step.Objects)
 	for i, target := range step.Delete.Targets {
+		if w.leave(target) {
+			continue
+		}
 		obj := w.find(path.Child("targets").Index(i), scenario.Target{Target: target, Namespace: step.Delete.Namespace})
 		if obj != nil {
 			gone = append(gone, obj)
@@ -264,6 +286,7 @@ func (w *walk) selectNodes(path *field.Path, nodes scenario.Nodes, among []*v1.N
 		}
 		w.Add(path.Child("names").Index(i), "there is no %s; %s", wanted.Describe(), scenario.Choices(name, names))
 	}
+	w.selectClusters(path.Child("clusters"), nodes.Clusters)
 	if nodes.Selector != "" {
 		w.checkSelector(path.Child("selector"), nodes.Selector, "node", scenario.NodeLabels(among))
 	}

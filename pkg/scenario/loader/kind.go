@@ -14,20 +14,27 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// kindStorage gives the scenario, whose nodes are those of a kind cluster, kind's default StorageClass if something in it claims storage. A
-// scenario that has a default class, or one of that name, is about another cluster than kind makes.
+// kindStorage gives the scenario, whose nodes are those of a kind cluster, kind's default StorageClass if something in it claims storage.
 func (l *reader) kindStorage(s *scenario.Scenario) {
-	class, objects := topology.KindStorageClass(), s.Objects()
+	if class := l.kindClass(s.Objects()); class != nil {
+		s.Cluster = slices.Concat(s.Cluster, []cluster.Object{class})
+	}
+}
+
+// kindClass is kind's default StorageClass if something among the objects claims storage; nil if nothing does. Objects that have a default
+// class, or one of that name, are about another cluster than kind makes.
+func (l *reader) kindClass(objects []cluster.Object) cluster.Object {
+	class := topology.KindStorageClass()
 	given := func(obj cluster.Object) bool {
 		other, is := obj.(*storagev1.StorageClass)
 		return is && (other.Name == class.Name || storageutil.IsDefaultAnnotation(other.ObjectMeta))
 	}
 	if !slices.ContainsFunc(objects, claimsStorage) || slices.ContainsFunc(objects, given) {
-		return
+		return nil
 	}
-	s.Cluster = slices.Concat(s.Cluster, []cluster.Object{class})
 	l.notes = append(l.notes, fmt.Sprintf("assumed, as kind installs it: the default StorageClass %s of %s; give a default StorageClass to have another.",
 		class.Name, class.Provisioner))
+	return class
 }
 
 // claimsStorage reports whether the object is a claim, or makes some.

@@ -191,10 +191,14 @@ type reader struct {
 	levelKeys  []string
 	classes    []*resourcev1.DeviceClass // of synthetic devices
 	config     *manifest.Raw             // a scheduler configuration found among the objects, as snapshots hold one
+
+	federation *scenario.Federation // nil of a single cluster
+	members    map[string]string    // where clusters stand, by name
+	kinds      []string             // of them those that are kind clusters
 }
 
 func newLoader(file string, opts Options) *reader {
-	return &reader{problems: &scenario.Problems{File: file}, fsys: opts.FS, opts: opts, given: &readings{}, named: map[string]bool{}}
+	return &reader{problems: &scenario.Problems{File: file}, fsys: opts.FS, opts: opts, given: &readings{}, named: map[string]bool{}, members: map[string]string{}}
 }
 
 func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
@@ -217,7 +221,7 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 	defer l.switchFeatureGates(file.Scheduler.FeatureGates)()
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
-	read := &readings{cluster: l.clusterSources(file.Cluster)}
+	read := &readings{cluster: l.clusters(s, file)}
 	l.reading = scenario.WorkloadsStep
 	read.workloads = []reading{{objects: l.install()}}
 	for i := range file.Workloads {
@@ -234,6 +238,10 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 		}
 		if step.Delete != nil && len(step.Delete.Files) > 0 {
 			given = l.read(path.Child("delete", "files"), step.Delete.Files)
+		}
+		if step.Join != nil && l.federation != nil {
+			joined := l.member(path.Child("join"), step.Join)
+			step.Karmada.Joined = &joined
 		}
 		read.steps, s.Steps = append(read.steps, given), append(s.Steps, step)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/input/operator/flink"
 	"github.com/faultline/faultline/pkg/input/operator/generic"
 	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
 	"github.com/faultline/faultline/pkg/input/operator/kafscale"
@@ -43,6 +44,7 @@ func programmed(opts OperatorOptions) []operator.Operator {
 		kafscale.New(opts.KafScale),
 		stackable.New(opts.Stackable),
 		hydrolix.New(opts.Hydrolix),
+		flink.New(),
 	}
 }
 

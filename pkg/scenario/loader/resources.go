@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -53,7 +54,9 @@ func isResource(target scenario.Target, resource manifest.Ignored) bool {
 	kind, group, _ := strings.Cut(strings.ToLower(word), ".")
 	ofGroup, _, _ := strings.Cut(resource.APIVersion, "/")
 	own := strings.ToLower(resource.Kind)
-	return found && resource.JSON != nil && name == resource.Name && (kind == own || kind == own+"s") && (group == "" || group == ofGroup) &&
+	ofKarmada, _, _ := scenario.ParseKarmada(target.Target)
+	named := kind == own || kind == own+"s" || federation.IsKarmada(resource.APIVersion) && ofKarmada == resource.Kind
+	return found && resource.JSON != nil && name == resource.Name && named && (group == "" || group == ofGroup) &&
 		cmp.Or(target.Namespace, v1.NamespaceDefault) == cmp.Or(resource.Namespace, v1.NamespaceDefault)
 }
 
@@ -63,42 +66,64 @@ type expander struct {
 	operators []operator.Operator
 	known     []manifest.Ignored             // as they are by now
 	made      map[cluster.Ref]cluster.Object // what operators have made of them
+
+	templates map[string]*cluster.ResourceTemplate // what they are in a federation, by name
+	members   []*federation.Cluster                // as they are by now
+}
+
+func (l *reader) expander() *expander {
+	return &expander{
+		reader: l, operators: operators(l.opts.Operators), made: map[cluster.Ref]cluster.Object{}, templates: map[string]*cluster.ResourceTemplate{},
+	}
 }
 
 // assemble gives the scenario the objects that were read, with what operators make of the custom resources. Each step has besides its own
 // what operators change in that moment of the resources that are there already.
 func (l *reader) assemble(s *scenario.Scenario, read *readings) {
 	l.given = read
-	e := &expander{reader: l, operators: operators(l.opts.Operators), made: map[cluster.Ref]cluster.Object{}}
+	e := l.expander()
+	for i := range s.Members {
+		e.members = append(e.members, s.Members[i].Cluster)
+	}
 	e.learn(read.cluster)
 	ofCluster := slices.Clone(e.known)
 	e.learn(read.workloads)
 	l.reading = ""
 	s.Cluster = l.withClasses(e.expand(read.cluster))
 	l.reading = scenario.WorkloadsStep
-	s.Workloads = e.expand(read.workloads)
+	s.Workloads, s.Karmada = e.bring(read.workloads)
 	for i := range read.steps {
 		step, given := &s.Steps[i], read.steps[i]
 		l.reading = step.Name
 		if step.Fresh {
 			e.known = slices.Clone(ofCluster)
 		}
+		if step.Karmada.Joined != nil {
+			e.members = append(e.members, step.Karmada.Joined.Cluster)
+			continue
+		}
 		if given.patch != nil {
 			e.patch(s.StepPath(i).Child("patch"), step, given.patch)
 			continue
 		}
 		if step.Delete != nil {
-			step.Objects = e.expand([]reading{given})
+			if l.federation != nil {
+				given.resources = append(slices.Clip(given.resources), e.targets(s.StepPath(i).Child("delete", "targets"), step.Delete)...)
+			}
+			step.Objects, step.Karmada = e.bring([]reading{given})
 			e.known = slices.DeleteFunc(e.known, func(k manifest.Ignored) bool {
 				return slices.ContainsFunc(given.resources, func(r manifest.Ignored) bool { return operator.Name(r) == operator.Name(k) })
 			})
 			continue
 		}
 		e.learn([]reading{given})
-		step.Objects = e.expand([]reading{given})
+		step.Objects, step.Karmada = e.bring([]reading{given})
 		if slices.ContainsFunc(given.resources, e.knows) {
-			step.Objects = append(step.Objects, e.again()...)
+			e.again(step)
 		}
+	}
+	if l.federation != nil {
+		l.kindStorageOfMembers(s)
 	}
 	if read.kind() {
 		l.kindStorage(s)
@@ -148,26 +173,69 @@ func (e *expander) expand(given []reading) []cluster.Object {
 	return all
 }
 
-// again returns what operators now make otherwise of the resources that are there.
-func (e *expander) again() []cluster.Object {
-	known := slices.DeleteFunc(slices.Clone(e.known), func(resource manifest.Ignored) bool { return !e.knows(resource) })
+// bring returns what the readings bring: in a federation the custom resources are templates, of which the members' operators make objects.
+func (e *expander) bring(given []reading) ([]cluster.Object, scenario.Karmada) {
+	var karmada scenario.Karmada
+	if e.federation == nil {
+		return e.expand(given), karmada
+	}
 	var all []cluster.Object
+	for _, read := range given {
+		all = append(all, read.objects...)
+		for _, resource := range read.resources {
+			switch {
+			case e.ofKarmada(resource):
+				e.karmada(&karmada, resource)
+			case e.knows(resource):
+				karmada.Resources = append(karmada.Resources, *e.template(resource))
+			default:
+				e.ignored = append(e.ignored, resource)
+			}
+		}
+	}
+	return all, karmada
+}
+
+// again adds to the step what operators now make otherwise of the resources that are there.
+func (e *expander) again(step *scenario.LoadedStep) {
+	known := slices.DeleteFunc(slices.Clone(e.known), func(resource manifest.Ignored) bool { return !e.knows(resource) })
+	if e.federation != nil {
+		for _, resource := range known {
+			before := e.templates[operator.Name(resource)]
+			if after := e.template(resource); before != nil && !equality.Semantic.DeepEqual(before, after) {
+				step.Karmada.Resources = append(step.Karmada.Resources, *after)
+			}
+		}
+		return
+	}
 	for _, obj := range e.reader.made(operator.Expand(e.operators, known)) {
 		if before := e.made[cluster.RefTo(obj)]; before == nil || !equality.Semantic.DeepEqual(before, obj) {
 			e.made[cluster.RefTo(obj)] = obj
-			all = append(all, obj)
+			step.Objects = append(step.Objects, obj)
 		}
 	}
-	return all
 }
 
-// patch makes of the patch of a custom resource a step that applies what its operator then makes.
+// patch makes of the patch of a custom resource a step that applies what its operator then makes, and of the patch of what is Karmada's own
+// one that applies it as it is then.
 func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *scenario.Patch) {
-	i := slices.IndexFunc(e.known, func(resource manifest.Ignored) bool { return e.knows(resource) && isResource(patch.Target, resource) })
-	if i < 0 {
+	i := slices.IndexFunc(e.known, func(resource manifest.Ignored) bool {
+		return (e.knows(resource) || e.ofKarmada(resource)) && isResource(patch.Target, resource)
+	})
+	kind, _, karmada := scenario.ParseKarmada(patch.Target.Target)
+	karmada = karmada && e.federation != nil
+	if i < 0 && !karmada {
 		return // of an object
 	}
-	scenario.ValidatePatch(e.problems, path, patch, e.given.holds)
+	scenario.ValidatePatch(e.problems, path, patch, func(scenario.Target) bool { return true })
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is JSON
+	step.Action = fmt.Sprintf("patch %s -p '%s'", patch.Target.Argument(), compact.String())
+	step.Patch, step.Apply, step.Karmada = nil, &scenario.Source{}, scenario.Karmada{}
+	if i < 0 {
+		e.patchKarmada(path, step, patch, kind)
+		return
+	}
 	patched, err := patch.ApplyToResource(e.known[i])
 	if err != nil {
 		e.problems.Add(path.Child("patch"), "%s", err)
@@ -175,8 +243,10 @@ func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *sce
 		return
 	}
 	e.known[i] = patched
-	var compact bytes.Buffer
-	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is JSON
-	step.Action = fmt.Sprintf("patch %s -p '%s'", patch.Target.Target, compact.String())
-	step.Objects, step.Patch, step.Apply = e.again(), nil, &scenario.Source{}
+	if e.ofKarmada(patched) {
+		e.karmada(&step.Karmada, patched)
+		return
+	}
+	step.Objects = nil
+	e.again(step)
 }

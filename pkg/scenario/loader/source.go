@@ -20,8 +20,7 @@ import (
 )
 
 // clusterSources reads the cluster. Of two nodes of one name the later would take the place of the earlier, which nobody means.
-func (l *reader) clusterSources(sources []scenario.Source) (all []reading) {
-	path := field.NewPath("cluster")
+func (l *reader) clusterSources(path *field.Path, sources []scenario.Source) (all []reading) {
 	if len(sources) == 0 {
 		l.problems.Add(path, "is missing; name files, objects or synthetic that give the nodes")
 		l.incomplete = true
@@ -94,10 +93,10 @@ func (l *reader) source(path *field.Path, source *scenario.Source, nodes bool) r
 	return found
 }
 
-// resource decodes an object that is written out, if it is a custom resource of an operator that is known.
+// resource decodes an object that is written out, if it is a custom resource of an operator that is known or, in a federation, of Karmada.
 func (l *reader) resource(path *field.Path, data []byte) (manifest.Ignored, bool) {
 	set, err := manifest.Decode(l.problems.File, data)
-	if err != nil || len(set.Ignored) != 1 || !operator.Knows(operators(l.opts.Operators), set.Ignored[0]) {
+	if err != nil || len(set.Ignored) != 1 || !operator.Knows(operators(l.opts.Operators), set.Ignored[0]) && !l.ofKarmada(set.Ignored[0]) {
 		return manifest.Ignored{}, false
 	}
 	resource := set.Ignored[0]

@@ -49,10 +49,12 @@ func (v *varier) variants(variants []scenario.Variant) {
 // vary derives the scenario of a variant whose fields are right by themselves.
 func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
 	// What was read of the scenario stays as it is.
-	l := &reader{problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named}
+	l := &reader{problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation}
 	varied := scenario.NewVariant(v.base, change)
 	read := *v.read
-	if len(change.Cluster) > 0 {
+	if len(change.Cluster) > 0 && v.federation != nil {
+		p.Add(field.NewPath("cluster"), "cannot take the place of the clusters of a federation; make it a scenario of its own")
+	} else if len(change.Cluster) > 0 {
 		read.cluster = v.cluster(l, varied.Scenario, change.Cluster)
 	}
 	if change.Scheduler != nil {
@@ -69,7 +71,7 @@ func (v *varier) cluster(l *reader, s *scenario.Scenario, sources []scenario.Sou
 	other, found := v.clusters[key]
 	if !found {
 		others := &scenario.Scenario{}
-		other.read = l.clusterSources(sources)
+		other.read = l.clusterSources(field.NewPath("cluster"), sources)
 		l.assemble(others, &readings{cluster: other.read})
 		other.objects, other.levelKeys, other.flaws = others.Cluster, l.levelKeys, l.flaws
 		v.clusters[key] = other

@@ -1,0 +1,212 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/util/taints"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
+)
+
+// maxClusterName is how long the name of a cluster can be.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/cluster/validation/validation.go, ValidateClusterName
+const maxClusterName = 48
+
+// Values of Federation and Failover.
+const (
+	EstimateKarmada   = "karmada"
+	EstimateScheduler = "scheduler"
+	// WorkloadAffinity is the feature gate of Karmada that can be switched.
+	WorkloadAffinity = "WorkloadAffinity"
+)
+
+// karmadaGates are Karmada's other feature gates.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/features/features.go
+var karmadaGates = []string{
+	"ControllerPriorityQueue", "CustomizedClusterResourceModeling", "Failover", "FederatedQuotaEnforcement", "GracefulEviction", "MultiClusterService",
+	"MultiplePodTemplatesScheduling", "PriorityBasedScheduling", "PropagateDeps", "PropagationPolicyPreemption", "ResourceQuotaEstimate",
+	"SchedulingOvercommitProtection", "StatefulFailoverInjection",
+}
+
+// IsZero reports whether nothing is said.
+func (f *Federation) IsZero() bool { return reflect.ValueOf(*f).IsZero() }
+
+// ValidateFederation finds what is wrong with how Karmada is run.
+func ValidateFederation(p *Problems, f *Federation) {
+	path := field.NewPath("federation")
+	for _, gate := range slices.Sorted(maps.Keys(f.FeatureGates)) {
+		switch path := path.Child("featureGates").Key(gate); {
+		case gate == WorkloadAffinity:
+		case gate == "Failover":
+			p.Add(path, "is switched by federation.failover.enabled; leave it out here")
+		case slices.Contains(karmadaGates, gate):
+			p.Add(path, "is a feature gate of Karmada that is not simulated; leave it out, only %s can be switched", WorkloadAffinity)
+		default:
+			p.Add(path, "is not a feature gate of Karmada; %s", Choices(gate, []string{WorkloadAffinity}))
+		}
+	}
+	if !slices.Contains([]string{"", EstimateKarmada, EstimateScheduler}, f.Estimate) {
+		p.Add(path.Child("estimate"), "%q is neither %s nor %s", f.Estimate, EstimateKarmada, EstimateScheduler)
+	}
+	failover, path := &f.Failover, path.Child("failover")
+	if !slices.Contains([]string{"", federation.PurgeGracefully, federation.PurgeDirectly}, failover.PurgeMode) {
+		p.Add(path.Child("purgeMode"), "%q is neither %s nor %s", failover.PurgeMode, federation.PurgeGracefully, federation.PurgeDirectly)
+	}
+	if s := failover.TolerationSeconds; s != nil && *s < 0 {
+		p.Add(path.Child("tolerationSeconds"), "%d is negative; give 0 or more", *s)
+	}
+	if r := failover.EvictionRate; r != nil && *r <= 0 {
+		p.Add(path.Child("evictionRate"), "%g is not above 0; give workloads a second, such as 0.5", *r)
+	}
+	if given := *failover; !given.Enabled && !reflect.ValueOf(given).IsZero() {
+		p.Add(path, "has no effect without enabled: true; nothing moves away from a cluster that fails")
+	}
+}
+
+// ValidateCluster finds what is wrong with a member cluster, whatever its nodes are.
+func ValidateCluster(p *Problems, path *field.Path, c *Cluster) {
+	switch messages := validation.IsDNS1123Label(c.Name); {
+	case c.Name == "":
+		p.Add(path.Child("name"), "is missing; the report shows a cluster, and what is in it, by its name")
+	case len(messages) > 0:
+		p.Add(path.Child("name"), "%q is not a name of a cluster: %s", c.Name, strings.Join(messages, "; "))
+	case len(c.Name) > maxClusterName:
+		p.Add(path.Child("name"), "%q is longer than the %d characters that Karmada allows", c.Name, maxClusterName)
+	}
+	for _, err := range invalidCluster(c.Labels, path.Child("labels"), c.Taints, path.Child("taints")) {
+		p.Add(nil, "%s", err)
+	}
+	for i, api := range c.APIs {
+		if _, err := parseAPI(api); err != nil {
+			p.Add(path.Child("apis").Index(i), "%s", err)
+		}
+	}
+}
+
+// invalidCluster finds what the API server refuses of a cluster's labels and taints.
+func invalidCluster(labels map[string]string, ofLabels *field.Path, given []v1.Taint, ofTaints *field.Path) field.ErrorList {
+	errs := metav1validation.ValidateLabels(labels, ofLabels)
+	for i, taint := range given {
+		if err := taints.CheckTaintValidation(taint); err != nil {
+			errs = append(errs, field.Invalid(ofTaints.Index(i), taint.ToString(), err.Error()))
+		}
+		if slices.ContainsFunc(given[:i], func(other v1.Taint) bool { return other.MatchTaint(&taint) }) {
+			errs = append(errs, field.Duplicate(ofTaints.Index(i), taint.ToString()))
+		}
+	}
+	return errs
+}
+
+// parseAPI splits apiVersion/kind.
+func parseAPI(text string) (schema.GroupVersionKind, error) {
+	i := max(strings.LastIndex(text, "/"), 0)
+	gv, err := schema.ParseGroupVersion(text[:i])
+	if kind := strings.TrimPrefix(text[i:], "/"); err == nil && i > 0 && gv.Version != "" && kind != "" {
+		return gv.WithKind(kind), nil
+	}
+	return schema.GroupVersionKind{}, fmt.Errorf("%q is not of the form apiVersion/kind; give a kind such as apps/v1/Deployment or v1/Pod", text)
+}
+
+// validateFederated finds what a step cannot do in a federation, where it acts on what Karmada has, and on nodes.
+func validateFederated(p *Problems, path *field.Path, step *Step) {
+	if step.Fresh {
+		p.Add(path.Child("fresh"), "is for a single cluster; delete what shall go")
+	}
+	if step.Trigger != nil {
+		p.Add(path.Child("trigger"), "is for a single cluster; apply a Job")
+	}
+	if step.Drain != nil {
+		p.Add(path.Child("drain"), "is for a single cluster; cordon the nodes, or make them fail")
+	}
+	if step.Delete != nil && step.Delete.Pods != nil {
+		p.Add(path.Child("delete", "pods"), "is for a single cluster, since Karmada has no pods of members; make their nodes fail")
+	}
+}
+
+// validateAlone finds what a step cannot do in a single cluster.
+func validateAlone(p *Problems, path *field.Path, step *Step) {
+	if step.Join != nil {
+		p.Add(path.Child("join"), "is for a federation; give clusters in place of cluster")
+	}
+	for _, action := range step.OnNodes() {
+		if len(action.Nodes.Clusters) > 0 {
+			p.Add(path.Child(action.Name, "clusters"), "is for a federation; give names or a selector")
+		}
+	}
+}
+
+// Karmada is the cluster as Karmada has it registered, without what it sees of the nodes.
+func (c *Cluster) Karmada() *federation.Cluster {
+	of := &federation.Cluster{}
+	of.APIVersion, of.Kind = federation.ClusterAPIVersion, federation.KindCluster
+	of.Name, of.Labels = c.Name, c.Labels
+	of.Spec = federation.ClusterSpec{Provider: c.Provider, Region: c.Region, Zones: c.Zones, Taints: c.Taints}
+	for _, text := range c.APIs {
+		kind, err := parseAPI(text)
+		if err != nil {
+			continue // which is reported already
+		}
+		version := kind.GroupVersion().String()
+		at := slices.IndexFunc(of.Status.APIEnablements, func(api federation.APIEnablement) bool { return api.GroupVersion == version })
+		if at < 0 {
+			at = len(of.Status.APIEnablements)
+			of.Status.APIEnablements = append(of.Status.APIEnablements, federation.APIEnablement{GroupVersion: version})
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
+		of.Status.APIEnablements[at].Resources = append(of.Status.APIEnablements[at].Resources, federation.APIResource{Name: resource.Resource, Kind: kind.Kind})
+	}
+	return of
+}
+
+// NewMember returns the member of a federation with the objects of its sources.
+func NewMember(c *federation.Cluster, objects []cluster.Object) Member {
+	alone := &cluster.Federation{Members: []cluster.Member{{Name: c.Name, State: (&cluster.State{}).With(objects...)}}}
+	return Member{Cluster: c, Objects: objects, Shown: alone.Join().Objects()}
+}
+
+// Federated reports whether the scenario is of several clusters.
+func (s *Scenario) Federated() bool { return len(s.Members) > 0 }
+
+// AllMembers are the clusters of the federation at its start, and those that join.
+func (s *Scenario) AllMembers() []Member {
+	all := slices.Clone(s.Members)
+	for i := range s.Steps {
+		if joined := s.Steps[i].Karmada.Joined; joined != nil {
+			all = append(all, *joined)
+		}
+	}
+	return all
+}
+
+// made are the objects that operators make of the custom resources.
+func (k *Karmada) made() []cluster.Object {
+	var all []cluster.Object
+	for i := range k.Resources {
+		all = append(all, k.Resources[i].Objects...)
+	}
+	return all
+}
+
+// same reports whether both bring the same, as scenarios that were derived from one another share it.
+func (k *Karmada) same(other *Karmada) bool {
+	sameMade := func(a, b cluster.ResourceTemplate) bool {
+		return a.Template == b.Template && slices.Equal(a.Objects, b.Objects)
+	}
+	return slices.Equal(k.Policies, other.Policies) && slices.Equal(k.Overrides, other.Overrides) && slices.Equal(k.Clusters, other.Clusters) &&
+		slices.EqualFunc(k.Resources, other.Resources, sameMade) && (k.Joined == other.Joined || k.Joined != nil && other.Joined != nil && k.Joined.same(*other.Joined))
+}
+
+func (m Member) same(other Member) bool {
+	return m.Cluster == other.Cluster && slices.Equal(m.Objects, other.Objects)
+}

@@ -1,0 +1,107 @@
+package loader
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// clusters reads the cluster of a scenario, or the clusters of a federation.
+func (l *reader) clusters(s *scenario.Scenario, file *scenario.File) []reading {
+	path := field.NewPath("clusters")
+	switch {
+	case file.Clusters == nil:
+		if !file.Federation.IsZero() {
+			l.problems.Add(field.NewPath("federation"), "is for a scenario of several clusters; give clusters in place of cluster")
+		}
+		return l.clusterSources(field.NewPath("cluster"), file.Cluster)
+	case len(file.Clusters) == 0:
+		l.problems.Add(path, "is empty; give the clusters of the federation, or cluster for a single one")
+		l.incomplete = true
+	case len(file.Cluster) > 0:
+		l.problems.Add(path, "and cluster cannot be given together; give cluster for a single cluster, or clusters for a federation")
+		l.incomplete = true
+	}
+	scenario.ValidateFederation(l.problems, &file.Federation)
+	s.Federation, l.federation = file.Federation, &s.Federation
+	for i := range file.Clusters {
+		s.Members = append(s.Members, l.member(path.Index(i), &file.Clusters[i]))
+	}
+	return nil
+}
+
+// member reads a cluster of a federation.
+func (l *reader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
+	scenario.ValidateCluster(l.problems, path, c)
+	if at, twice := l.members[c.Name]; twice {
+		l.problems.Add(path.Child("name"), "%q is already the name of %s; give every cluster its own name", c.Name, at)
+	} else {
+		l.members[c.Name] = path.String()
+	}
+	reading := l.reading
+	l.reading, l.classes = "", nil
+	defer func() { l.reading = reading }()
+	sources := l.clusterSources(path.Child("cluster"), c.Cluster)
+	for i, source := range sources {
+		sources[i].resources = slices.DeleteFunc(source.resources, func(resource manifest.Ignored) bool {
+			return l.ofControlPlane(path.Child("cluster").Index(i), resource)
+		})
+	}
+	e := l.expander()
+	e.learn(sources)
+	alone := &scenario.Scenario{Cluster: l.withClasses(e.expand(sources))}
+	if !l.opts.Strict && !l.incomplete {
+		for _, note := range slices.Concat(setAside(alone), noteDevices(alone)) {
+			l.notes = append(l.notes, "cluster "+c.Name+": "+note)
+		}
+	}
+	if (&readings{cluster: sources}).kind() {
+		l.kinds = append(l.kinds, c.Name)
+	}
+	return scenario.NewMember(c.Karmada(), alone.Cluster)
+}
+
+// ofControlPlane reports a resource of Karmada among the sources of a member, which does not have it.
+func (l *reader) ofControlPlane(path *field.Path, resource manifest.Ignored) bool {
+	if !federation.IsKarmada(resource.APIVersion) {
+		return false
+	}
+	l.problems.Add(path, "%s is Karmada's, and no member has it; give it under workloads, or to a step that applies it", describe(resource))
+	return true
+}
+
+// kindStorageOfMembers gives the members that are kind clusters kind's default StorageClass, if something that they may get claims storage.
+func (l *reader) kindStorageOfMembers(s *scenario.Scenario) {
+	if len(l.kinds) == 0 {
+		return
+	}
+	alone := *s
+	alone.Members, alone.Steps = nil, slices.Clone(s.Steps)
+	for i := range alone.Steps {
+		alone.Steps[i].Karmada.Joined = nil
+	}
+	templates := alone.Objects()
+	with := func(m scenario.Member) scenario.Member {
+		if !slices.Contains(l.kinds, m.Name) {
+			return m
+		}
+		class := l.kindClass(slices.Concat(m.Objects, templates))
+		if class == nil {
+			return m
+		}
+		return scenario.NewMember(m.Cluster, append(slices.Clip(m.Objects), class))
+	}
+	for i := range s.Members {
+		s.Members[i] = with(s.Members[i])
+	}
+	for i := range s.Steps {
+		if joined := s.Steps[i].Karmada.Joined; joined != nil {
+			m := with(*joined)
+			s.Steps[i].Karmada.Joined = &m
+		}
+	}
+}
