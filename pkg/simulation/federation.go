@@ -194,7 +194,7 @@ func (r *run) doInFederation(ctx context.Context, state *cluster.State, spec *sc
 		if err != nil {
 			return nil, "", err
 		}
-		return lost(next), action, nil
+		return lost(next, state.Federation), action, nil
 	case spec.Restore != nil:
 		next, action, err := r.onMembers(ctx, r.withLost(state), spec.Restore.Nodes, step, func(native *scenario.LoadedStep, nodes scenario.Nodes) {
 			native.Restore = &scenario.NodesInTurn{Nodes: nodes, Together: spec.Restore.Together}
@@ -202,7 +202,7 @@ func (r *run) doInFederation(ctx context.Context, state *cluster.State, spec *sc
 		if err != nil {
 			return nil, "", err
 		}
-		return lost(next), action, nil
+		return lost(next, state.Federation), action, nil
 	}
 	return fed, "", nil
 }
@@ -278,15 +278,15 @@ func Fail(state *cluster.State, mode node.FailureMode, names ...string) (*cluste
 		}
 		fed = fed.With(m.In(failed))
 	}
-	return lost(fed).Join(), nil
+	return lost(fed, state.Federation).Join(), nil
 }
 
-// lost marks the members of which no node answers, and taints their clusters as Karmada does; and the reverse.
+// lost marks the members that have changed and of which no node answers, and taints their clusters as Karmada does; and the reverse.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/cluster_controller.go
-func lost(fed *cluster.Federation) *cluster.Federation {
+func lost(fed, before *cluster.Federation) *cluster.Federation {
 	for _, m := range fed.Members {
 		down := !slices.ContainsFunc(m.State.Nodes, cluster.Answers)
-		if down == m.Lost {
+		if down == m.Lost || m.State == before.Member(m.Name).State {
 			continue
 		}
 		m.Lost = down
@@ -316,6 +316,11 @@ func (w *World) settleFederation(ctx context.Context, state *cluster.State, step
 		}
 		if next == fed {
 			if next, err = w.failOver(ctx, fed, step); err != nil {
+				return nil, err
+			}
+		}
+		if next == fed {
+			if next, err = w.moved(fed); err != nil {
 				return nil, err
 			}
 		}

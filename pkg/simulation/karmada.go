@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
@@ -285,8 +286,8 @@ func running(state *cluster.State, of []cluster.Object) []*v1.Pod {
 	return pods
 }
 
-// failOver moves the next workload away from lost clusters, if the scenario says so, and returns the same federation if there is none. Between
-// one workload and the next the members act.
+// failOver moves the next workload away from a cluster with a NoExecute taint, which a lost one has, if the scenario says so; and returns the
+// same federation if there is none. Between one workload and the next the members act.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go
 func (w *World) failOver(ctx context.Context, fed *cluster.Federation, step *Step) (*cluster.Federation, error) {
 	options := fed.Control.Options.Failover
@@ -294,15 +295,15 @@ func (w *World) failOver(ctx context.Context, fed *cluster.Federation, step *Ste
 		return fed, nil
 	}
 	for _, m := range fed.Members {
-		if !m.Lost {
-			continue
+		taints := slices.Clone(fed.Control.Cluster(m.Name).Spec.Taints)
+		if m.Lost {
+			taints = append(taints, v1.Taint{Key: notReady, Effect: v1.TaintEffectNoExecute})
 		}
-		taint := []v1.Taint{{Key: notReady, Effect: v1.TaintEffectNoExecute}}
 		for i, b := range fed.Control.Bindings {
 			if _, there := b.On(m.Name); !there {
 				continue
 			}
-			tolerated := b.Tolerated(taint)
+			tolerated := b.Tolerated(taints)
 			if tolerated < 0 {
 				continue
 			}
@@ -314,18 +315,56 @@ func (w *World) failOver(ctx context.Context, fed *cluster.Federation, step *Ste
 			control.Bindings = slices.Clone(fed.Control.Bindings)
 			control.Bindings[i] = b.Evict(m.Name, b.PurgeMode(options.PurgeMode), now)
 			control.Queue = append(slices.Clip(control.Queue), b.Template.Key())
-			for _, other := range fed.Members {
-				if !other.Lost && now.After(other.State.Now.Time) {
-					settled := other.Settled
-					other = other.In(at(other.State, now))
-					other.Settled = settled
-					fed = fed.With(other)
-				}
-			}
-			return w.karmada(ctx, fed.Under(&control))
+			return w.karmada(ctx, until(fed.Under(&control), now))
 		}
 	}
 	return fed, nil
+}
+
+// until sets the clocks of the members that act to the time, unless they are later.
+func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
+	for _, m := range fed.Members {
+		if !m.Lost && now.After(m.State.Now.Time) {
+			settled := m.Settled
+			m = m.In(at(m.State, now))
+			m.Settled = settled
+			fed = fed.With(m)
+		}
+	}
+	return fed
+}
+
+// moved ends the moves of workloads whose copies run, and of the others once Karmada has waited for them in vain. It returns the same
+// federation if none moves.
+func (w *World) moved(fed *cluster.Federation) (*cluster.Federation, error) {
+	next, now := *fed.Control, fed.Members[0].State.Now.Time
+	next.Bindings = slices.Clone(fed.Control.Bindings)
+	ended := false
+	for i, b := range next.Bindings {
+		if len(b.Evictions) == 0 {
+			continue
+		}
+		healthy := runs(fed, b)
+		if !healthy {
+			now = b.Evictions[len(b.Evictions)-1].Since.Add(federation.GracefulTimeout + time.Second)
+		}
+		next.Bindings[i], ended = b.Evicted(healthy, now), true
+	}
+	if !ended {
+		return fed, nil
+	}
+	return w.bring(until(fed.Under(&next), now))
+}
+
+// runs reports whether every cluster of the binding runs all that it was given.
+func runs(fed *cluster.Federation, b *federation.Binding) bool {
+	for _, target := range b.Targets {
+		m := fed.Member(target.Cluster)
+		if m.Lost || len(running(m.State, m.Works[b.Template.Key()].Objects)) < int(target.Replicas) {
+			return false
+		}
+	}
+	return len(b.Targets) > 0
 }
 
 // evicted returns when the next workload is moved away from a cluster that was lost: once it is tolerated no longer, and an interval after the

@@ -23,6 +23,9 @@ func (t *writer) conclusion() {
 		if n := len(steps[0].Rollouts); n > 0 {
 			line += "; " + words.Count(n, "rollout") + " stuck"
 		}
+		if n := steps[0].unscheduled(); n > 0 {
+			line += "; " + words.Count(n, "workload") + " not scheduled by Karmada"
+		}
 		t.Line(text.Bold.Cell(line))
 		t.verdict()
 		return
@@ -73,6 +76,9 @@ func troubles(s Step) string {
 	}
 	if n := len(s.Rollouts); n > 0 {
 		parts = append(parts, words.Count(n, "rollout")+" stuck")
+	}
+	if n := s.unscheduled(); n > 0 {
+		parts = append(parts, words.Count(n, "workload")+" not scheduled by Karmada")
 	}
 	return strings.Join(parts, " and ")
 }

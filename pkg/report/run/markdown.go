@@ -39,6 +39,10 @@ func markdownPage(r *Report) []byte {
 	if len(r.Steps) > 0 {
 		m.Table(t.steps(), "step")
 	}
+	if last := r.last(); last != nil && len(last.Bindings) > 0 {
+		m.Block("### Karmada")
+		m.Table(t.stepText(len(r.Steps)-1).bindingTable(t), "workload")
+	}
 	if len(pending) > 1 {
 		m.Block("### Pending")
 		m.Table(pending, "group")
@@ -51,6 +55,14 @@ func markdownPage(r *Report) []byte {
 	return m.Bytes()
 }
 
+// last is the last step; nil if there is none.
+func (r *Report) last() *Step {
+	if len(r.Steps) == 0 {
+		return nil
+	}
+	return &r.Steps[len(r.Steps)-1]
+}
+
 // verdict is "2 of 8 steps: 3 pods Pending; 1 of 9 expectations not met". A pod that waits through several steps counts once.
 func (r *Report) verdict() string {
 	if len(r.Steps) == 0 {
@@ -58,12 +70,12 @@ func (r *Report) verdict() string {
 	}
 	type name struct{ namespace, name string }
 	pending, notReady := map[name]bool{}, map[name]bool{}
-	troubled, refused, rollouts, total, failed := 0, 0, 0, 0, 0
+	troubled, refused, rollouts, unscheduled, total, failed := 0, 0, 0, 0, 0, 0
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		unmet := len(Unmet(s.Expectations))
 		total, failed, rollouts = total+len(s.Expectations), failed+unmet, rollouts+len(s.Rollouts)
-		refused = max(refused, s.Summary.NotCreated)
+		refused, unscheduled = max(refused, s.Summary.NotCreated), max(unscheduled, s.unscheduled())
 		if unmet > 0 || troubles(*s) != "" {
 			troubled++
 		}
@@ -88,6 +100,9 @@ func (r *Report) verdict() string {
 	}
 	if rollouts > 0 {
 		parts = append(parts, words.Count(rollouts, "rollout")+" stuck")
+	}
+	if unscheduled > 0 {
+		parts = append(parts, words.Count(unscheduled, "workload")+" not scheduled by Karmada")
 	}
 	line := words.Count(len(r.Steps), "step") + ": every pod runs"
 	if troubled > 0 {

@@ -47,6 +47,8 @@ type Step struct {
 	Requested []Requested `json:"requested,omitempty"`
 	// TopologyKeys are the node labels by which the rules of these pods spread or gather them, widest first.
 	TopologyKeys []string `json:"topologyKeys,omitempty"`
+	// Bindings are, in a federation, what became of each workload that a policy claims, in order of arrival.
+	Bindings []Binding `json:"bindings,omitempty"`
 	// Workloads are the controllers (and bare pods) with their pods' distribution, in order of arrival.
 	Workloads []Workload `json:"workloads,omitempty"`
 	// Pods are all pods after the step, workload by workload, in order of arrival.

@@ -62,6 +62,7 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 	for _, p := range step.Preempted {
 		s.Preempted = append(s.Preempted, Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node})
 	}
+	s.Bindings = newBindings(step.Decisions)
 	s.Refused = newNotCreated(step.Refused)
 	for _, r := range s.Refused {
 		s.Summary.NotCreated += r.Pods

@@ -36,6 +36,7 @@ func (t *writer) step(i int) {
 	t.Linef(text.Bold, "%s", heading)
 	t.Space()
 
+	t.federated(s)
 	t.pending(s)
 	t.refused(s)
 	t.preempted(s)
@@ -46,6 +47,7 @@ func (t *writer) step(i int) {
 	t.Sentences("Notes:", s.Notes)
 	t.expectations(s)
 	t.Space()
+	t.bindings(s)
 
 	workloads := rows(s.Workloads)
 	switch {

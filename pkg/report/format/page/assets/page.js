@@ -46,7 +46,7 @@ function drawStep() {
     h("section", {"aria-labelledby": "title-map"}, h("h3", {id: "title-map", class: "hidden"}, "Where the pods are"),
       h("div", {class: "stage"}, h("div", {id: "map"}), h("aside", {id: "panel", "aria-label": "Failure"}))),
     h("div", {class: "told"}, toldOf(step, view.step)),
-    ...[pendingPart(step), workloadsPart(step), radiusPart(step), nodesPart(step), podsPart(step)].filter(Boolean));
+    ...[bindingsPart(step), pendingPart(step), workloadsPart(step), radiusPart(step), nodesPart(step), podsPart(step)].filter(Boolean));
   drawMap();
 }
 

@@ -22,6 +22,7 @@ function toldOf(step, i) {
       ": ", [change.pending !== 0 && `${change.pending > 0 ? "+" : "−"}${number(Math.abs(change.pending))} Pending`, ...[["−", change.off], ["+", change.on]].map(([sign, nodes]) =>
         nodes.length > 0 && firsts(nodes.map(([node, n]) => `${sign}${number(n)} on ${node}`), 4))].filter(Boolean).join("; ")))),
     sentences("Notes", step.notes),
+    sentences("Not scheduled by Karmada", step.bindings?.filter((of) => of.reason !== "Success").map((of) => `${workloadTitle(of)}: ${of.reason}: ${of.message}`), "warn"),
     sentences("Refused by the API server", step.refused?.map((of) => `${of.pods > 0 && of.kind !== "Pod" ? count(of.pods, "pod") + " of " : ""}${workloadTitle(of)}: ${of.message}`), "warn"),
     sentences("Rollouts that do not come to their end", step.rollouts?.map((of) =>
       `${workloadTitle(of)}: ${of.updated} of ${of.desired} updated, ${of.old} old, ${of.ready} ready. ${of.waiting}` + (of.notCreated ? ` Not created: ${firsts(of.notCreated, 4)}.` : "")), "warn"),
@@ -78,6 +79,19 @@ function expectationsOf(step) {
       h("td", {}, h("span", {class: "sign", "aria-label": expectation.met ? "met" : "not met", role: "img"}, expectation.met ? "✓" : "✕")),
       h("td", {}, expectation.want, expectation.source && h("small", {class: "source"}, `${expectation.source.file}:${expectation.source.line}`)),
       h("td", {class: "got"}, expectation.got, expectation.why && h("small", {}, expectation.why))))));
+}
+
+// bindingsPart is what became of the workloads of a federation: which clusters Karmada gave them, and what runs there.
+function bindingsPart(step) {
+  const all = step.bindings ?? [];
+  if (all.length === 0) return null;
+  const lacks = (share) => share.pending > 0 || share.running < share.assigned;
+  return section("karmada", "Karmada: clusters of the workloads", manyRows("Karmada", ["Workload", {text: "Replicas", number: true}, "Clusters", "Group", "Policy"], all, 12, (of) => h("tr", {},
+    h("td", {}, workloadTitle(of)), h("td", {class: "number"}, of.replicas ? number(of.replicas) : "–"),
+    h("td", {class: of.reason === "Success" ? "" : "warn"}, (of.clusters ?? []).length === 0 ? "none" : h("div", {class: "distribution"}, of.clusters.map((share) => h("div", {},
+      h("span", {class: "of"}, share.cluster), bar(of.replicas ? share.assigned / of.replicas : 1, share.assigned ? (lacks(share) ? `${number(share.assigned)}, ${number(share.running)} running` : number(share.assigned)) : "", lacks(share) ? "warn" : "")))),
+      of.leaving && h("small", {}, `leaving ${of.leaving.join(", ")}`)),
+    h("td", {}, [of.affinityGroup && `with ${of.affinityGroup}`, of.antiAffinityGroup && `apart from ${of.antiAffinityGroup}`].filter(Boolean).join("; ") || "–"), h("td", {}, of.policy))));
 }
 
 function workloadsPart(step) {
