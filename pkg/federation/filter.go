@@ -10,36 +10,22 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Filter is a plugin that refuses clusters.
-type Filter struct {
-	Name string
-	// refuse returns why the cluster is refused, or "".
-	refuse func(s *Scheduler, b *Binding, c *Cluster) string
-}
+// filter returns why a plugin refuses the cluster, or "".
+type filter func(s *Scheduler, b *Binding, c *Cluster) string
 
-// filters are the plugins in the order in which they are asked; the first that refuses gives the reason.
+// filters are Karmada's plugins in the order in which they are asked; the first that refuses gives the reason.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/registry.go
-var filters = []Filter{
-	{"APIEnablement", func(_ *Scheduler, b *Binding, c *Cluster) string {
-		if _, there := b.On(c.Name); there || c.serves(b.Template.APIVersion, b.Template.Kind) {
-			return ""
-		}
-		return "cluster(s) did not have the API resource"
-	}},
-	{"TaintToleration", refuseTaints},
-	{"ClusterAffinity", refuseAffinity},
-	{"SpreadConstraint", refuseSpread},
-	{"ClusterEviction", func(_ *Scheduler, b *Binding, c *Cluster) string {
-		if b.evicting(c.Name) {
-			return "cluster(s) is in the process of eviction"
-		}
+var filters = []filter{refuseAPI, refuseTaints, refuseAffinity, refuseSpread, refuseEviction, refuseSameGroup, refuseOtherGroup}
+
+// refuseAPI is the plugin APIEnablement. A cluster that has the workload keeps it.
+func refuseAPI(_ *Scheduler, b *Binding, c *Cluster) string {
+	if _, there := b.On(c.Name); there || c.serves(b.Template.APIVersion, b.Template.Kind) {
 		return ""
-	}},
-	{"WorkloadAntiAffinity", refuseSameGroup},
-	{"WorkloadAffinity", refuseOtherGroup},
+	}
+	return "cluster(s) did not have the API resource"
 }
 
-// A cluster that has the workload keeps it, whatever its taints: evicting is the taint manager's work.
+// refuseTaints is the plugin TaintToleration. A cluster that has the workload keeps it: eviction is up to the taint manager.
 func refuseTaints(_ *Scheduler, b *Binding, c *Cluster) string {
 	if _, there := b.On(c.Name); there {
 		return ""
@@ -54,6 +40,7 @@ func refuseTaints(_ *Scheduler, b *Binding, c *Cluster) string {
 	return fmt.Sprintf("cluster(s) had untolerated taint {%s}", taint.ToString())
 }
 
+// refuseAffinity is the plugin ClusterAffinity.
 func refuseAffinity(_ *Scheduler, b *Binding, c *Cluster) string {
 	affinity := b.Placement.ClusterAffinity
 	if affinity == nil {
@@ -70,6 +57,7 @@ func refuseAffinity(_ *Scheduler, b *Binding, c *Cluster) string {
 	return "cluster(s) did not match the placement cluster affinity constraint"
 }
 
+// refuseSpread is the plugin SpreadConstraint.
 func refuseSpread(_ *Scheduler, b *Binding, c *Cluster) string {
 	for _, constraint := range b.Placement.SpreadConstraints {
 		switch {
@@ -84,7 +72,16 @@ func refuseSpread(_ *Scheduler, b *Binding, c *Cluster) string {
 	return ""
 }
 
-// refuseSameGroup refuses a cluster that another binding of the anti-affinity group has, in the same namespace.
+// refuseEviction is the plugin ClusterEviction.
+func refuseEviction(_ *Scheduler, b *Binding, c *Cluster) string {
+	if b.evicting(c.Name) {
+		return "cluster(s) is in the process of eviction"
+	}
+	return ""
+}
+
+// refuseSameGroup is the plugin WorkloadAntiAffinity: it refuses a cluster that another binding of the anti-affinity group, in the same
+// namespace, has. A cluster that has the workload keeps it.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/workloadantiaffinity/workload_anti_affinity.go
 func refuseSameGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	if _, there := b.On(c.Name); there || !s.Gates.WorkloadAffinity || b.AntiAffinityGroup == "" {
@@ -98,8 +95,8 @@ func refuseSameGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	return ""
 }
 
-// refuseOtherGroup refuses a cluster that a binding of the affinity group does not have, in the same namespace. Those without a cluster do not
-// count, so that the first of a group can go anywhere.
+// refuseOtherGroup is the plugin WorkloadAffinity: it refuses a cluster that some other binding of the affinity group, in the same namespace,
+// does not have. Bindings without a cluster do not count, so that the first of a group can go anywhere.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/workloadaffinity/workload_affinity.go
 func refuseOtherGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	if _, there := b.On(c.Name); there || !s.Gates.WorkloadAffinity || b.AffinityGroup == "" {
@@ -113,7 +110,7 @@ func refuseOtherGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	return ""
 }
 
-// FitError is that no cluster is feasible.
+// FitError means that no cluster is feasible.
 type FitError struct {
 	// Clusters is the number of all clusters.
 	Clusters int
@@ -161,8 +158,8 @@ func (s *Scheduler) feasible(b *Binding) ([]*Cluster, error) {
 }
 
 func (s *Scheduler) refusal(b *Binding, c *Cluster) string {
-	for i := range filters {
-		if reason := filters[i].refuse(s, b, c); reason != "" {
+	for _, refuse := range filters {
+		if reason := refuse(s, b, c); reason != "" {
 			return reason
 		}
 	}
