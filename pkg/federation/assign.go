@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -9,12 +10,12 @@ import (
 	"strings"
 )
 
-// roomError is that the clusters have too little room.
+// roomError means that the clusters have too little room.
 type roomError struct{ message string }
 
 func (e *roomError) Error() string { return e.message }
 
-// assign divides the replicas among the selected clusters. What has no replicas goes to each of them.
+// assign divides the replicas among the selected clusters. A template whose replicas are not counted goes to each of them.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/assignment.go
 func assign(b *Binding, selected []candidate) ([]Target, error) {
 	if len(selected) == 0 {
@@ -24,7 +25,7 @@ func assign(b *Binding, selected []candidate) ([]Target, error) {
 	var targets []Target
 	var err error
 	switch r := b.Placement.ReplicaScheduling; {
-	case !b.Template.Workload:
+	case !b.Template.counted():
 		for _, c := range selected {
 			targets = append(targets, Target{Cluster: c.Name})
 		}
@@ -68,9 +69,9 @@ func weights(preference *WeightPreference, selected []candidate) []share {
 	return found
 }
 
-// divideByRoom divides the replicas in proportion to the room in the clusters: among all or, aggregated, among the first that have room for
-// them together. What the binding has is changed as little as possible: more replicas are divided by the room that is left, fewer by what it
-// has.
+// divideByRoom divides the replicas in proportion to the room in the clusters: among all of them or, if aggregated, among the first that
+// together have room for all replicas. It changes as little as possible: additional replicas are divided by the room that is left, fewer
+// replicas in proportion to what each cluster has.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/division_algorithm.go
 func divideByRoom(b *Binding, selected []candidate, aggregated bool) ([]Target, error) {
 	had := slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool {
@@ -105,7 +106,7 @@ func byReplicas(targets []Target) []Target {
 	return sorted
 }
 
-// divide adds n replicas to those that the binding has, by the clusters' room.
+// divide adds n replicas, in proportion to the clusters' room, to those that the binding has.
 func divide(n int32, room, had []Target, aggregated bool, uid string) ([]Target, error) {
 	var free int64
 	for _, target := range room {
@@ -167,8 +168,8 @@ func shares(room []Target) []share {
 	return weighed
 }
 
-// webster divides n seats by the weights with Webster's method: each goes to the largest weight/(2·seats+1), of equal ones to the one with
-// fewer seats, then by name, descending if the hash of the UID is odd. It returns the clusters by name.
+// webster divides n replicas by Webster's method: each goes to the cluster with the largest weight/(2·replicas+1). A tie goes to the cluster
+// with fewer replicas, then to the first by name, or to the last if the hash of the UID is odd. The targets are sorted by name.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/helper/webstermethod.go
 func webster(n int32, weights []share, uid string) []Target {
 	hash := fnv.New32a()
@@ -176,22 +177,23 @@ func webster(n int32, weights []share, uid string) []Target {
 	descending := uid != "" && hash.Sum32()&1 == 1
 	weights = slices.Clone(weights)
 	slices.SortFunc(weights, func(a, b share) int { return strings.Compare(a.cluster, b.cluster) })
-	seats := make([]Target, len(weights))
+	targets := make([]Target, len(weights))
 	for i, w := range weights {
-		seats[i].Cluster = w.cluster
+		targets[i].Cluster = w.cluster
 	}
-	quotient := func(i int) float64 { return float64(weights[i].weight) / float64(2*seats[i].Replicas+1) }
-	for ; n > 0 && len(seats) > 0; n-- {
+	quotient := func(i int) float64 { return float64(weights[i].weight) / float64(2*targets[i].Replicas+1) }
+	for ; n > 0 && len(targets) > 0; n-- {
 		next := 0
-		for i := 1; i < len(seats); i++ {
+		for i := 1; i < len(targets); i++ {
 			x, y := quotient(i), quotient(next)
-			if x > y || x == y && (seats[i].Replicas < seats[next].Replicas || seats[i].Replicas == seats[next].Replicas && descending) {
+			fewer := cmp.Compare(targets[i].Replicas, targets[next].Replicas)
+			if x > y || x == y && (fewer < 0 || fewer == 0 && descending) {
 				next = i
 			}
 		}
-		seats[next].Replicas++
+		targets[next].Replicas++
 	}
-	return seats
+	return targets
 }
 
 // DivideCompletions divides the completions of a Job by the replicas of its copies.

@@ -16,14 +16,21 @@ type Template struct {
 	// UID breaks ties among clusters of equal weight; "" breaks them by name.
 	UID    string
 	Labels map[string]string
-	// Workload means that it has replicas, of which Replicas is the number, perhaps 0.
+	// Workload means that it has replicas; Replicas is their number, which may be 0.
 	Workload bool
 	Replicas int32
 	// Requests are what one replica asks for; the largest of each resource where replicas differ.
 	Requests v1.ResourceList
 }
 
-// String is the template as in a sentence: Deployment flink/job-a.
+// counted reports whether Karmada counts the template's replicas. It takes a workload without replicas and requests for an object that has
+// none at all, and which therefore goes to every selected cluster.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/work/v1alpha2/binding_types_helper.go, IsWorkload
+func (t *Template) counted() bool {
+	return t.Workload && (t.Replicas > 0 || len(t.Requests) > 0)
+}
+
+// String names the template as in a sentence: Deployment flink/job-a.
 func (t *Template) String() string {
 	if t.Namespace == "" {
 		return t.Kind + " " + t.Name
@@ -37,7 +44,7 @@ type Key struct{ APIVersion, Kind, Namespace, Name string }
 // Key of the template.
 func (t *Template) Key() Key { return Key{t.APIVersion, t.Kind, t.Namespace, t.Name} }
 
-// Target is a cluster that a binding was given, with the replicas there: 0 for what has none.
+// Target is a cluster that a binding was given, and the replicas there: 0 where they are not counted.
 type Target struct {
 	Cluster  string
 	Replicas int32
@@ -51,15 +58,15 @@ const (
 	ReasonSchedulerError = "SchedulerError"
 )
 
-// Binding is a ResourceBinding: a template, the policy that claimed it, and the clusters that it has. It is a value: Schedule returns
-// another.
+// Binding is a ResourceBinding: a template, the policy that claimed it, and the clusters that it was given. A binding never changes:
+// Scheduler.Run, Evict and Evicted return another one.
 type Binding struct {
 	Template *Template
-	// Policy is the name of the policy, as Policy.String writes it; Placement is its.
+	// Policy is the name of the policy, as Policy.String writes it; Placement and Failover are the policy's.
 	Policy    string
 	Placement *Placement
 	Failover  *Failover
-	// Priority orders bindings that wait: higher ones first, then those that came first.
+	// Priority orders bindings that wait: the highest first.
 	Priority int32
 	// AffinityGroup and AntiAffinityGroup are key=value of the template's label; "" is no group.
 	AffinityGroup, AntiAffinityGroup string
@@ -67,7 +74,7 @@ type Binding struct {
 	Targets []Target
 	// Evictions are the clusters from which the binding is being moved away.
 	Evictions []Eviction
-	// Reason and Message are those of the condition Scheduled; Reason is "" until the binding was tried.
+	// Reason and Message are those of the condition Scheduled; both are "" before the first attempt.
 	Reason, Message string
 
 	affinity string     // the name of the group of clusters that it was last scheduled to
@@ -75,7 +82,7 @@ type Binding struct {
 	verdicts []Verdict  // of its last scheduling attempt
 }
 
-// Name is the binding's, unique in the template's namespace.
+// Name is the binding's name, unique in the template's namespace.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/names/names.go, GenerateBindingName
 func (b *Binding) Name() string {
 	return strings.ToLower(strings.ReplaceAll(b.Template.Name, ":", ".") + "-" + b.Template.Kind)
@@ -116,7 +123,7 @@ func Bind(t *Template, p *Policy) *Binding {
 	return b
 }
 
-// Rebind returns the binding with what the template and the policy say now. It keeps its clusters.
+// Rebind returns the binding with what the template and the policy now say. It keeps its clusters.
 func (b *Binding) Rebind(t *Template, p *Policy) *Binding {
 	next := Bind(t, p)
 	next.Priority = b.Priority
@@ -151,7 +158,7 @@ func (b *Binding) Concerns(c *Cluster) bool {
 // Divided reports whether the replicas are divided among the clusters.
 func (b *Binding) Divided() bool { return b.Placement.schedulingType() == Divided }
 
-// groups are the template's under the policy, by the labels of the template itself. Bindings of what has no namespace get none.
+// groups returns the template's groups under the policy, by the template's own labels. A template without a namespace has none.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/detector.go, getWorkloadAffinityGroups
 func groups(t *Template, p *Policy) (affinity, antiAffinity string) {
 	w := p.Spec.Placement.WorkloadAffinity

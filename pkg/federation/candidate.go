@@ -11,10 +11,10 @@ import (
 // candidate is a feasible cluster.
 type candidate struct {
 	*Cluster
-	// score is 100 if the binding has the cluster already, 0 otherwise: no other plugin gives any.
+	// score is 100 if the binding already has the cluster, and 0 otherwise: no other plugin scores.
 	// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/clusterlocality/cluster_locality.go
 	score int64
-	// room is how many more replicas fit by the estimate; available is that and what the binding has there.
+	// room is how many more replicas fit by the estimate; available adds what the binding already has there.
 	room      int32
 	available int64
 }
@@ -35,7 +35,7 @@ func (s *Scheduler) candidates(b *Binding, feasible []*Cluster) []candidate {
 		if b.Template.Replicas > 0 {
 			all[i].room = estimate(b, c)
 		}
-		if all[i].room == math.MaxInt32 { // of what asks for nothing there is room for all
+		if all[i].room == math.MaxInt32 { // no estimate bounds it
 			all[i].room = b.Template.Replicas
 		}
 		all[i].available = int64(all[i].room) + int64(had)
@@ -50,8 +50,8 @@ func sortCandidates(all []candidate) {
 	})
 }
 
-// General is how many more replicas of the binding the cluster has room for by its resource summary, as Karmada's general estimator reckons:
-// it divides what is free in all nodes together, so that rules and fragments of nodes do not count. It is math.MaxInt32 at most.
+// General returns how many more replicas of the binding the cluster has room for by its resource summary, as Karmada's general estimator
+// does: it looks at what is free in all nodes together, not at any node's free resources and not at rules.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/estimator/client/general.go
 func General(b *Binding, c *Cluster) int32 {
 	summary := c.Status.ResourceSummary
@@ -75,7 +75,7 @@ func General(b *Binding, c *Cluster) int32 {
 	return int32(min(max(0, most), math.MaxInt32))
 }
 
-// free is what of the resource is left: thousandths of cores, and units of the others.
+// free returns how much of the resource is left: CPU in thousandths, all others in units.
 func (s *ResourceSummary) free(name v1.ResourceName) int64 {
 	left := s.Allocatable[name].DeepCopy()
 	left.Sub(s.Allocated[name])

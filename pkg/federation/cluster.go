@@ -34,9 +34,9 @@ type ClusterSpec struct {
 	Taints   []v1.Taint `json:"taints,omitempty"`
 }
 
-// ClusterStatus is what Karmada has seen of a cluster.
+// ClusterStatus is what Karmada has collected from a cluster.
 type ClusterStatus struct {
-	// APIEnablements are the APIs that the cluster serves; nil means every one.
+	// APIEnablements are the APIs that the cluster serves; nil means all.
 	APIEnablements []APIEnablement `json:"apiEnablements,omitempty"`
 	// ResourceSummary adds up the cluster's nodes and pods; nil has room for nothing.
 	ResourceSummary *ResourceSummary `json:"resourceSummary,omitempty"`
@@ -137,7 +137,7 @@ func (s *FieldSelector) matches(c *Cluster) bool {
 	return true
 }
 
-// matchesZones: In is met by one common zone, NotIn by none.
+// matchesZones: In needs a common zone, NotIn needs none.
 func matchesZones(expression *v1.NodeSelectorRequirement, zones []string) bool {
 	common := slices.ContainsFunc(zones, func(zone string) bool { return slices.Contains(expression.Values, zone) })
 	return common == (expression.Operator == v1.NodeSelectorOpIn)

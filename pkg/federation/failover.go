@@ -8,7 +8,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Eviction is that a binding is being moved away from a cluster.
+// Eviction is the task of moving a binding away from a cluster.
 type Eviction struct {
 	From     string
 	Replicas int32
@@ -17,7 +17,7 @@ type Eviction struct {
 	Since time.Time
 }
 
-// GracefulTimeout is how long the copy in a failed cluster is kept at most, until those in others are healthy.
+// GracefulTimeout is how long the copy in the old cluster is kept at most while those in the other clusters are not healthy.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/cmd/controller-manager/app/options/options.go, graceful-eviction-timeout
 const GracefulTimeout = 10 * time.Minute
 
@@ -25,8 +25,8 @@ const GracefulTimeout = 10 * time.Minute
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/cmd/controller-manager/app/options/cluster_failover.go
 const EvictionRate = 0.5
 
-// Tolerated returns how long the binding stays in a cluster that has the NoExecute taints: 0 if it does not tolerate them all, below 0 for
-// ever.
+// Tolerated returns how long the binding stays in a cluster once it has the taints: 0 if it does not tolerate every NoExecute taint, and a
+// negative duration if it stays for good.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go
 func (b *Binding) Tolerated(taints []v1.Taint) time.Duration {
 	least := time.Duration(-1)
@@ -47,8 +47,9 @@ func (b *Binding) Tolerated(taints []v1.Taint) time.Duration {
 	return least
 }
 
-// PurgeMode is what happens to the binding's copy in a cluster that it is moved away from: what its policy says, or else what the controller
-// is told.
+// PurgeMode returns what happens to the binding's copy in a cluster that it is moved away from: what its policy says, or else the
+// controller's own mode.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go, getPurgeMode
 func (b *Binding) PurgeMode(controller string) string {
 	if b.Failover != nil && b.Failover.Cluster != nil && b.Failover.Cluster.PurgeMode != "" {
 		return b.Failover.Cluster.PurgeMode
@@ -59,7 +60,8 @@ func (b *Binding) PurgeMode(controller string) string {
 	return controller
 }
 
-// Evict returns the binding without the cluster, which it is moved away from; the binding itself if it does not have the cluster.
+// Evict returns the binding without the cluster, and with the task of moving it away; the same binding if it does not have the cluster.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/work/v1alpha2/binding_types_helper.go, GracefulEvictCluster
 func (b *Binding) Evict(cluster, purge string, now time.Time) *Binding {
 	replicas, there := b.On(cluster)
 	if !there {
@@ -73,21 +75,23 @@ func (b *Binding) Evict(cluster, purge string, now time.Time) *Binding {
 	return &next
 }
 
-// Evicted returns the binding once it is no longer moved away: when its copies are healthy, or after GracefulTimeout.
+// Evicted returns the binding without the tasks that are done: all of them once it is scheduled and its copies are healthy, and any that has
+// lasted longer than GracefulTimeout. Run the scheduler between Evict and Evicted: what the binding was before does not count.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/gracefuleviction/evictiontask.go
 func (b *Binding) Evicted(healthy bool, now time.Time) *Binding {
-	over := func(e Eviction) bool {
+	done := func(e Eviction) bool {
 		return b.Scheduled() && healthy || now.Sub(e.Since) > GracefulTimeout
 	}
-	if !slices.ContainsFunc(b.Evictions, over) {
+	if !slices.ContainsFunc(b.Evictions, done) {
 		return b
 	}
 	next := *b
-	next.Evictions = slices.DeleteFunc(slices.Clone(b.Evictions), over)
+	next.Evictions = slices.DeleteFunc(slices.Clone(b.Evictions), done)
 	return &next
 }
 
-// Copies are the clusters that must have a copy of the workload: the binding's own and, until it has moved, those that it leaves gracefully.
+// Copies returns the clusters that have a copy of the workload: the binding's own and, until it has moved, those that it leaves gracefully.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/helper/binding.go, ObtainBindingSpecExistingClusters
 func (b *Binding) Copies() []Target {
 	copies := slices.Clone(b.Targets)
 	for _, e := range b.Evictions {

@@ -10,36 +10,33 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Filter is a plugin that refuses clusters.
-type Filter struct {
-	Name string
-	// refuse returns why the cluster is refused, or "".
+// filter is a plugin. It returns why it refuses the cluster, or "".
+type filter struct {
+	name   string
 	refuse func(s *Scheduler, b *Binding, c *Cluster) string
 }
 
-// filters are the plugins in the order in which they are asked; the first that refuses gives the reason.
+// filters are Karmada's plugins in the order in which they are asked; the first that refuses gives the reason.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/registry.go
-var filters = []Filter{
-	{"APIEnablement", func(_ *Scheduler, b *Binding, c *Cluster) string {
-		if _, there := b.On(c.Name); there || c.serves(b.Template.APIVersion, b.Template.Kind) {
-			return ""
-		}
-		return "cluster(s) did not have the API resource"
-	}},
+var filters = []filter{
+	{"APIEnablement", refuseAPI},
 	{"TaintToleration", refuseTaints},
 	{"ClusterAffinity", refuseAffinity},
 	{"SpreadConstraint", refuseSpread},
-	{"ClusterEviction", func(_ *Scheduler, b *Binding, c *Cluster) string {
-		if b.evicting(c.Name) {
-			return "cluster(s) is in the process of eviction"
-		}
-		return ""
-	}},
+	{"ClusterEviction", refuseEviction},
 	{"WorkloadAntiAffinity", refuseSameGroup},
 	{"WorkloadAffinity", refuseOtherGroup},
 }
 
-// A cluster that has the workload keeps it, whatever its taints: evicting is the taint manager's work.
+// refuseAPI is the plugin APIEnablement. A cluster that has the workload keeps it.
+func refuseAPI(_ *Scheduler, b *Binding, c *Cluster) string {
+	if _, there := b.On(c.Name); there || c.serves(b.Template.APIVersion, b.Template.Kind) {
+		return ""
+	}
+	return "cluster(s) did not have the API resource"
+}
+
+// refuseTaints is the plugin TaintToleration. A cluster that has the workload keeps it: eviction is up to the taint manager.
 func refuseTaints(_ *Scheduler, b *Binding, c *Cluster) string {
 	if _, there := b.On(c.Name); there {
 		return ""
@@ -54,6 +51,7 @@ func refuseTaints(_ *Scheduler, b *Binding, c *Cluster) string {
 	return fmt.Sprintf("cluster(s) had untolerated taint {%s}", taint.ToString())
 }
 
+// refuseAffinity is the plugin ClusterAffinity.
 func refuseAffinity(_ *Scheduler, b *Binding, c *Cluster) string {
 	affinity := b.Placement.ClusterAffinity
 	if affinity == nil {
@@ -83,6 +81,7 @@ func (b *Binding) Admits(c *Cluster) bool {
 	return b.Placement.ClusterAffinity == nil || b.Placement.ClusterAffinity.Matches(c)
 }
 
+// refuseSpread is the plugin SpreadConstraint.
 func refuseSpread(_ *Scheduler, b *Binding, c *Cluster) string {
 	for _, constraint := range b.Placement.SpreadConstraints {
 		switch {
@@ -97,7 +96,16 @@ func refuseSpread(_ *Scheduler, b *Binding, c *Cluster) string {
 	return ""
 }
 
-// refuseSameGroup refuses a cluster that another binding of the anti-affinity group has, in the same namespace.
+// refuseEviction is the plugin ClusterEviction.
+func refuseEviction(_ *Scheduler, b *Binding, c *Cluster) string {
+	if b.evicting(c.Name) {
+		return "cluster(s) is in the process of eviction"
+	}
+	return ""
+}
+
+// refuseSameGroup is the plugin WorkloadAntiAffinity: it refuses a cluster that another binding of the anti-affinity group, in the same
+// namespace, has. A cluster that has the workload keeps it.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/workloadantiaffinity/workload_anti_affinity.go
 func refuseSameGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	if _, there := b.On(c.Name); there || !s.Gates.WorkloadAffinity || b.AntiAffinityGroup == "" {
@@ -111,8 +119,8 @@ func refuseSameGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	return ""
 }
 
-// refuseOtherGroup refuses a cluster that a binding of the affinity group does not have, in the same namespace. Those without a cluster do not
-// count, so that the first of a group can go anywhere.
+// refuseOtherGroup is the plugin WorkloadAffinity: it refuses a cluster that some other binding of the affinity group, in the same namespace,
+// does not have. Bindings without a cluster do not count, so that the first of a group can go anywhere.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/workloadaffinity/workload_affinity.go
 func refuseOtherGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	if _, there := b.On(c.Name); there || !s.Gates.WorkloadAffinity || b.AffinityGroup == "" {
@@ -126,7 +134,7 @@ func refuseOtherGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	return ""
 }
 
-// FitError is that no cluster is feasible.
+// FitError means that no cluster is feasible.
 type FitError struct {
 	// Clusters is the number of all clusters.
 	Clusters int
@@ -166,7 +174,7 @@ func (s *Scheduler) fitError(refused []Verdict) error {
 func (s *Scheduler) refusal(b *Binding, c *Cluster) (plugin, reason string) {
 	for i := range filters {
 		if reason := filters[i].refuse(s, b, c); reason != "" {
-			return filters[i].Name, reason
+			return filters[i].name, reason
 		}
 	}
 	return "", ""

@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Overridden returns the template's JSON as the overrides change it for the cluster: those of all namespaces before the template's, of them the
-// less precise first, then by name.
+// Overridden returns the template's JSON as the overrides change it for the cluster: first the ClusterOverridePolicies, then the
+// OverridePolicies of its namespace; within each, the less precise first, then by name.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/overridemanager/overridemanager.go
 func Overridden(t *Template, object []byte, c *Cluster, overrides []*Override) ([]byte, error) {
 	var matching []*Override
@@ -39,7 +43,7 @@ func Overridden(t *Template, object []byte, c *Cluster, overrides []*Override) (
 	return object, nil
 }
 
-// String is the override as in a sentence: OverridePolicy flink/ha.
+// String names the override as in a sentence: OverridePolicy flink/ha.
 func (o *Override) String() string {
 	if o.Namespace == "" {
 		return KindClusterOverridePolicy + " " + o.Name
@@ -86,27 +90,115 @@ func (o *Override) precision(t *Template) int {
 	return precision(o.Spec.ResourceSelectors, t)
 }
 
-// apply carries out the operations of a JSON patch.
+// apply changes the labels, and then carries out the plaintext operations.
 func (o *Overriders) apply(object []byte) ([]byte, error) {
-	if len(o.Plaintext) == 0 {
-		return object, nil
-	}
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value,omitempty"`
+	for i := range o.LabelsOverrider {
+		operations, err := o.LabelsOverrider[i].operations(object)
+		if err != nil {
+			return nil, err
+		}
+		if object, err = patch(object, operations); err != nil {
+			return nil, err
+		}
 	}
 	var operations []operation
 	for _, p := range o.Plaintext {
-		operations = append(operations, operation{p.Operator, p.Path, p.Value})
+		op := p.Operator
+		if op == "replace" { // only what exists, as in the newer version of the library that Karmada uses
+			operations, op = append(operations, operation{"remove", p.Path, nil}), "add"
+		}
+		operations = append(operations, operation{op, p.Path, p.Value})
+	}
+	return patch(object, operations)
+}
+
+// operations returns what the overrider does to the object's labels: it replaces and removes only those that exist.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/overridemanager/labelannotationoverrider.go
+func (l *LabelOverrider) operations(object []byte) ([]operation, error) {
+	var labelled struct {
+		Metadata struct{ Labels map[string]string }
+	}
+	if err := json.Unmarshal(object, &labelled); err != nil {
+		return nil, err
+	}
+	var operations []operation
+	if l.Operator == "add" && labelled.Metadata.Labels == nil {
+		operations = append(operations, operation{"add", "/metadata/labels", map[string]string{}})
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.Value)) {
+		if _, found := labelled.Metadata.Labels[key]; found || l.Operator == "add" {
+			operations = append(operations, operation{l.Operator, "/metadata/labels/" + strings.ReplaceAll(key, "/", "~1"), l.Value[key]})
+		}
+	}
+	return operations, nil
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+func patch(object []byte, operations []operation) ([]byte, error) {
+	if len(operations) == 0 {
+		return object, nil
 	}
 	data, err := json.Marshal(operations)
 	if err != nil {
 		return nil, err
 	}
-	patch, err := jsonpatch.DecodePatch(data)
+	decoded, err := jsonpatch.DecodePatch(data)
 	if err != nil {
 		return nil, err
 	}
-	return patch.Apply(object)
+	return decoded.Apply(object)
+}
+
+// Validate returns what the webhook and the CRD refuse in an override.
+func (o *Override) Validate() field.ErrorList {
+	var errs field.ErrorList
+	spec := field.NewPath("spec")
+	errs = append(errs, o.Spec.TargetCluster.validate(spec.Child("targetCluster"))...)
+	if o.Spec.TargetCluster != nil && o.Spec.OverrideRules != nil {
+		errs = append(errs, field.Invalid(spec.Child("targetCluster"), o.Spec.TargetCluster, "overrideRules and targetCluster can't co-exist"))
+	}
+	if !o.Spec.Overriders.empty() && o.Spec.OverrideRules != nil {
+		errs = append(errs, field.Invalid(spec.Child("overriders"), o.Spec.Overriders, "overrideRules and overriders can't co-exist"))
+	}
+	errs = append(errs, o.Spec.Overriders.validate(spec.Child("overriders"))...)
+	for i, rule := range o.Spec.OverrideRules {
+		at := spec.Child("overrideRules").Index(i)
+		errs = append(errs, rule.TargetCluster.validate(at.Child("targetCluster"))...)
+		errs = append(errs, rule.Overriders.validate(at.Child("overriders"))...)
+	}
+	for i, selector := range o.Spec.ResourceSelectors {
+		errs = append(errs, selector.validate(o.Namespace, spec.Child("resourceSelectors").Index(i))...)
+	}
+	return errs
+}
+
+// empty reports whether there is nothing that excludes rules; field overriders do not, in Karmada either.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/validation/validation.go, emptyOverrides
+func (o *Overriders) empty() bool {
+	return len(o.Plaintext) == 0 && len(o.LabelsOverrider) == 0 && len(o.AnnotationsOverrider) == 0 &&
+		len(o.ImageOverrider) == 0 && len(o.CommandOverrider) == 0 && len(o.ArgsOverrider) == 0
+}
+
+func (o *Overriders) validate(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	operator := func(at *field.Path, operator string) {
+		if legal := []string{"add", "remove", "replace"}; !slices.Contains(legal, operator) {
+			errs = append(errs, field.NotSupported(at.Child("operator"), operator, legal))
+		}
+	}
+	for i, p := range o.Plaintext {
+		operator(at.Child("plaintext").Index(i), p.Operator)
+	}
+	for i, l := range o.LabelsOverrider {
+		at := at.Child("labelsOverrider").Index(i)
+		operator(at, l.Operator)
+		errs = append(errs, metav1validation.ValidateLabels(l.Value, at.Child("value"))...)
+	}
+	return errs
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Policy is a PropagationPolicy or, with that kind and without a namespace, a ClusterPropagationPolicy. Fields without meaning for where
-// workloads go are kept, so that an unknown one can be told from them.
+// Policy is a PropagationPolicy or, without a namespace, a ClusterPropagationPolicy. It has all fields, even those that do not matter here, so
+// that files can be decoded strictly.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/policy/v1alpha1/propagation_types.go
 type Policy struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -145,13 +145,13 @@ type GroupTerm struct {
 	AllowBootstrap   *bool `json:"allowBootstrap,omitempty"`
 }
 
-// Failover says how a binding moves from a cluster that fails. Application failover takes no part.
+// Failover says how a binding moves away from a cluster or an application that fails.
 type Failover struct {
 	Application *ApplicationFailover `json:"application,omitempty"`
 	Cluster     *ClusterFailover     `json:"cluster,omitempty"`
 }
 
-// ApplicationFailover is accepted, and not simulated: an application that is unhealthy by itself is no failure of a cluster.
+// ApplicationFailover is read, but has no effect: applications do not fail by themselves here.
 type ApplicationFailover struct {
 	DecisionConditions *struct {
 		TolerationSeconds *int32 `json:"tolerationSeconds,omitempty"`
@@ -171,7 +171,6 @@ type ClusterFailover struct {
 const (
 	PurgeDirectly   = "Directly"
 	PurgeGracefully = "Gracefully"
-	PurgeNever      = "Never"
 )
 
 // Suspension stops the dispatching of a workload to members.
@@ -214,8 +213,8 @@ type OverrideRule struct {
 	Overriders    Overriders       `json:"overriders"`
 }
 
-// Overriders are changes to a template. Plaintext and labels can change how many pods there are and where they go; the others
-// cannot, and have no effect here.
+// Overriders are changes to a template. Plaintext and labels can change how many pods there are and where they go; the others cannot, and
+// have no effect here.
 type Overriders struct {
 	Plaintext            []PlaintextOverrider `json:"plaintext,omitempty"`
 	LabelsOverrider      []LabelOverrider     `json:"labelsOverrider,omitempty"`
@@ -239,7 +238,7 @@ type LabelOverrider struct {
 	Value    map[string]string `json:"value"`
 }
 
-// schedulingType is Duplicated where nothing is said of replicas.
+// schedulingType is Duplicated if the placement does not mention replicas.
 func (p *Placement) schedulingType() string {
 	if p.ReplicaScheduling == nil {
 		return Duplicated
@@ -247,7 +246,7 @@ func (p *Placement) schedulingType() string {
 	return p.ReplicaScheduling.ReplicaSchedulingType
 }
 
-// String is the policy as in a sentence: PropagationPolicy flink/ha.
+// String names the policy as in a sentence: PropagationPolicy flink/ha.
 func (p *Policy) String() string {
 	if p.Namespace == "" {
 		return KindClusterPolicy + " " + p.Name

@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -28,8 +29,9 @@ type Scheduler struct {
 // group is an affinity group or an anti-affinity group of a namespace.
 type group struct{ namespace, label string }
 
-// Run schedules the bindings of the queue among all bindings, and returns all as they are then, in their order. Those of higher priority come
-// first, and of equal ones those that come first in the queue; each sees the clusters that those before it got.
+// Run schedules the bindings of the queue, each of which is one of all, and returns all bindings as they then are, in their order. The
+// binding of highest priority comes first; of equal priority, the one that is first in the queue. Each sees the clusters that those before it
+// got.
 func (s *Scheduler) Run(all []*Binding, queue []*Binding) []*Binding {
 	next := slices.Clone(all)
 	at := make(map[*Binding]int, len(all))
@@ -38,7 +40,7 @@ func (s *Scheduler) Run(all []*Binding, queue []*Binding) []*Binding {
 	}
 	s.index(next)
 	queue = slices.Clone(queue)
-	slices.SortStableFunc(queue, func(a, b *Binding) int { return int(b.Priority) - int(a.Priority) })
+	slices.SortStableFunc(queue, func(a, b *Binding) int { return cmp.Compare(b.Priority, a.Priority) })
 	for _, b := range queue {
 		if !b.due(s.Clusters) {
 			continue
@@ -75,11 +77,11 @@ func (s *Scheduler) replace(old, new *Binding) {
 	in(s.together[group{old.Template.Namespace, old.AffinityGroup}])
 }
 
-// due reports whether a binding of the queue is scheduled at all: it has a new placement or other replicas, is duplicated, or one of its
-// clusters is being deleted. What it has otherwise stays, even if a better cluster joins.
+// due reports whether a binding in the queue needs scheduling: its placement or its replicas have changed, it is not divided, or one of its
+// clusters is being deleted. Otherwise it keeps what it has, even when a better cluster joins.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/scheduler.go, doScheduleBinding
 func (b *Binding) due(clusters []*Cluster) bool {
-	return b.placementChanged() || b.replicasChanged() || !b.Template.Workload || b.Placement.schedulingType() == Duplicated ||
+	return b.placementChanged() || b.replicasChanged() || !b.Template.counted() || b.Placement.schedulingType() == Duplicated ||
 		slices.ContainsFunc(clusters, func(c *Cluster) bool {
 			_, there := b.On(c.Name)
 			return there && c.DeletionTimestamp != nil
@@ -116,7 +118,7 @@ func (b *Binding) replicasChanged() bool {
 	return slices.ContainsFunc(b.Targets, func(t Target) bool { return t.Replicas != b.Template.Replicas })
 }
 
-// schedule returns the binding with the clusters that it gets. Where none is feasible it loses those it has; after any other error it keeps
+// schedule returns the binding with the clusters that it gets. If none is feasible it loses those it has; after any other error it keeps
 // them.
 func (s *Scheduler) schedule(b *Binding) *Binding {
 	next := *b
@@ -133,13 +135,14 @@ func (s *Scheduler) schedule(b *Binding) *Binding {
 	return &next
 }
 
-// place goes through the groups of clusters that the placement names, from the one that the binding has on, until one fits. The error is that
-// of the first.
+// place tries the groups of clusters that the placement names, starting with the binding's own, until one fits. The error is the first
+// group's.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities
 func (s *Scheduler) place(b *Binding) (targets []Target, affinity string, verdicts []Verdict, err error) {
 	terms := b.Placement.ClusterAffinities
 	if terms == nil {
 		targets, verdicts, err = s.try(b)
-		return targets, "", verdicts, err
+		return targets, b.affinity, verdicts, err
 	}
 	from := max(0, slices.IndexFunc(terms, func(t ClusterAffinityTerm) bool { return t.AffinityName == b.affinity }))
 	var first error

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// selectClusters returns the candidates among which the replicas are divided, by the placement's spread constraints.
+// selectClusters returns the candidates that the placement's spread constraints select.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters.go
 func selectClusters(b *Binding, all []candidate) ([]candidate, error) {
 	constraints := b.Placement.SpreadConstraints
@@ -28,7 +28,7 @@ func selectClusters(b *Binding, all []candidate) ([]candidate, error) {
 	return nil, errors.New("just support cluster and region spread constraint")
 }
 
-// IgnoresSpread reports whether the division is by static weights, for which spread constraints do not count.
+// IgnoresSpread reports whether replicas are divided by static weights, in which case spread constraints have no effect.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters.go, shouldIgnoreSpreadConstraint
 func (p *Placement) IgnoresSpread() bool {
 	r := p.ReplicaScheduling
@@ -39,8 +39,8 @@ func (p *Placement) IgnoresSpread() bool {
 	return w == nil || len(w.StaticWeightList) != 0 && w.DynamicWeight == ""
 }
 
-// selectByCluster takes the best candidates, at most maxGroups. Divided replicas must find room in them: a cluster with more of it takes the
-// place of the last.
+// selectByCluster takes the best candidates, at most maxGroups. Divided replicas need room there: as long as it is too little, a cluster with
+// more of it replaces the worst.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters_by_cluster.go
 func selectByCluster(b *Binding, all []candidate, c SpreadConstraint) ([]candidate, error) {
 	if len(all) < c.MinGroups {
@@ -75,7 +75,7 @@ func selectByCluster(b *Binding, all []candidate, c SpreadConstraint) ([]candida
 	return taken, nil
 }
 
-// selectByRegion takes the best candidate of each of the best regions, and then the best of the others, at most the clusters' maxGroups.
+// selectByRegion takes the best candidate of each of the best regions, and then the best of the others, up to the clusters' maxGroups.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters_by_region.go
 func selectByRegion(b *Binding, all []candidate, by, clusters SpreadConstraint) ([]candidate, error) {
 	members := map[string][]candidate{}
@@ -114,11 +114,11 @@ type region struct {
 	weight   int64
 }
 
-// unit makes room count before scores, which are 100 at most.
+// unit makes room count before scores, which are at most 100.
 const unit = 1000
 
-// weight is how good a region's candidates are, the best of them first: how many of them have room for all replicas if those are duplicated, or
-// else how many replicas of its share they have room for.
+// weight rates a region by its candidates, the best of which come first: if replicas are duplicated, by how many of them have room for all
+// replicas; otherwise by how many replicas of the region's share they have room for.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/group_clusters.go, calcGroupScore
 func weight(b *Binding, of []candidate, minRegions, minClusters int) int64 {
 	replicas := int64(b.Template.Replicas)
@@ -155,8 +155,8 @@ type path struct {
 	clusters int
 }
 
-// best returns the choice of regions with the largest weight among those that have enough clusters, then with the most clusters, then the
-// first that was found; or the shortest choice that it begins with.
+// best returns the choice of regions with the largest weight among those with enough clusters; of equal ones the one with the most clusters,
+// then the one that was found first. If a shorter choice is the beginning of it, that is enough.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_groups.go
 func best(regions []region, by SpreadConstraint, clusters int) []region {
 	paths := choices(regions, by, clusters)
@@ -175,7 +175,7 @@ func best(regions []region, by SpreadConstraint, clusters int) []region {
 	return chosen
 }
 
-// choices returns the sets of regions that have enough clusters, none of which contains another that was found on its way.
+// choices returns the choices of regions that have enough clusters, without those that only add a region to another choice.
 func choices(regions []region, by SpreadConstraint, clusters int) []path {
 	slices.SortFunc(regions, func(a, b region) int {
 		return cmp.Or(cmp.Compare(a.clusters, b.clusters), cmp.Compare(b.weight, a.weight), cmp.Compare(a.name, b.name))

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Default completes a policy as Karmada's webhook and its CRD do: selectors of a namespaced policy are of its namespace.
+// Default sets the defaults of Karmada's webhook and CRD. A selector of a PropagationPolicy selects in the policy's own namespace.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/webhook/propagationpolicy/mutating.go
 func (p *Policy) Default() {
 	for i := range p.Spec.ResourceSelectors {
@@ -39,7 +39,7 @@ func (p *Policy) Default() {
 	}
 }
 
-// Released translates workload affinity from the form of the proposal into the released one, in place. The notes say what was translated.
+// Released translates workload affinity from the proposal's form into the released one, in place. The notes say so.
 func (p *Policy) Released() (notes []string, err error) {
 	w := p.Spec.Placement.WorkloadAffinity
 	if w == nil {
@@ -75,7 +75,8 @@ func (p *Policy) Released() (notes []string, err error) {
 
 func placementPath() *field.Path { return field.NewPath("spec", "placement") }
 
-// Validate finds what Karmada's webhook and CRD refuse of a policy that has its defaults, in the webhook's words.
+// Validate returns what Karmada's webhook and CRD refuse in a policy that has its defaults, in the webhook's words. Fields that do not matter
+// here are not checked.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/validation/validation.go
 func (p *Policy) Validate() field.ErrorList {
 	var errs field.ErrorList
@@ -86,24 +87,36 @@ func (p *Policy) Validate() field.ErrorList {
 	errs = append(errs, p.Spec.Placement.validate(placementPath())...)
 	for i, selector := range p.Spec.ResourceSelectors {
 		at := spec.Child("resourceSelectors").Index(i)
-		if p.Namespace != "" && selector.Namespace != p.Namespace {
-			errs = append(errs, field.Invalid(at.Child("namespace"), selector.Namespace, "namespace of resource selector must be the same as the namespace of the policy"))
+		errs = append(errs, selector.validate(p.Namespace, at)...)
+		if p.Spec.Preemption == "Always" && selector.Name == "" {
+			errs = append(errs, field.Invalid(at.Child("name"), "", "name cannot be empty if preemption is Always, the empty name may cause unexpected resources preemption"))
 		}
-		if selector.APIVersion == "" {
-			errs = append(errs, field.Required(at.Child("apiVersion"), ""))
-		}
-		if selector.Kind == "" {
-			errs = append(errs, field.Required(at.Child("kind"), ""))
-		}
-		errs = append(errs, metav1validation.ValidateLabelSelector(selector.LabelSelector, metav1validation.LabelSelectorValidationOptions{}, at.Child("labelSelector"))...)
 	}
 	if s := p.Spec.Suspension; s != nil && ptr.Deref(s.Dispatching, false) && s.DispatchingOnClusters != nil && len(s.DispatchingOnClusters.ClusterNames) > 0 {
 		errs = append(errs, field.Invalid(spec.Child("suspension", "suspension"), s, "suspension dispatching cannot co-exist with dispatchingOnClusters.clusterNames"))
+	}
+	if f := p.Spec.Failover; f != nil && f.Application != nil && !p.Spec.PropagateDeps {
+		errs = append(errs, field.Invalid(spec.Child("propagateDeps"), false, "application failover is set, propagateDeps must be true"))
 	}
 	if f := p.Spec.Failover; f != nil && f.Cluster != nil && !slices.Contains([]string{"", PurgeDirectly, PurgeGracefully}, f.Cluster.PurgeMode) {
 		errs = append(errs, field.NotSupported(spec.Child("failover", "cluster", "purgeMode"), f.Cluster.PurgeMode, []string{PurgeDirectly, PurgeGracefully}))
 	}
 	return errs
+}
+
+// validate checks a selector of a policy or an override in the namespace; "" is none, and "" in the selector is the policy's own.
+func (s *ResourceSelector) validate(namespace string, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if namespace != "" && s.Namespace != "" && s.Namespace != namespace {
+		errs = append(errs, field.Invalid(at.Child("namespace"), s.Namespace, "namespace of resource selector must be the same as the namespace of the policy"))
+	}
+	if s.APIVersion == "" {
+		errs = append(errs, field.Required(at.Child("apiVersion"), ""))
+	}
+	if s.Kind == "" {
+		errs = append(errs, field.Required(at.Child("kind"), ""))
+	}
+	return append(errs, metav1validation.ValidateLabelSelector(s.LabelSelector, metav1validation.LabelSelectorValidationOptions{}, at.Child("labelSelector"))...)
 }
 
 func (p *Placement) validate(at *field.Path) field.ErrorList {
@@ -224,7 +237,7 @@ func (r *ReplicaScheduling) validate(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// Unsupported lists what the policy asks of Karmada that is not simulated and would change where its workloads go, by path.
+// Unsupported returns the paths of the fields that would change where the policy's workloads go, and are not simulated.
 func (p *Policy) Unsupported() []string {
 	var found []string
 	for i, term := range p.Spec.Placement.ClusterAffinities {
@@ -242,35 +255,4 @@ func (p *Policy) Unsupported() []string {
 		found = append(found, "spec.schedulePriority.priorityClassSource")
 	}
 	return found
-}
-
-// Validate finds what the webhook refuses of an override.
-func (o *Override) Validate() field.ErrorList {
-	var errs field.ErrorList
-	rules := field.NewPath("spec", "overrideRules")
-	for i, rule := range o.Spec.OverrideRules {
-		errs = append(errs, rule.TargetCluster.validate(rules.Index(i).Child("targetCluster"))...)
-		errs = append(errs, rule.Overriders.validate(rules.Index(i).Child("overriders"))...)
-	}
-	if len(o.Spec.OverrideRules) > 0 && (o.Spec.TargetCluster != nil || len(o.Spec.Overriders.Plaintext) > 0) {
-		errs = append(errs, field.Invalid(field.NewPath("spec"), "overrideRules", "overrideRules and (overriders or targetCluster) can't co-exist"))
-	}
-	errs = append(errs, o.Spec.TargetCluster.validate(field.NewPath("spec", "targetCluster"))...)
-	return append(errs, o.Spec.Overriders.validate(field.NewPath("spec", "overriders"))...)
-}
-
-func (o *Overriders) validate(at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	operators := []string{"add", "remove", "replace"}
-	for i, p := range o.Plaintext {
-		if !slices.Contains(operators, p.Operator) {
-			errs = append(errs, field.NotSupported(at.Child("plaintext").Index(i).Child("operator"), p.Operator, operators))
-		}
-	}
-	for i, l := range o.LabelsOverrider {
-		if !slices.Contains(operators, l.Operator) {
-			errs = append(errs, field.NotSupported(at.Child("labelsOverrider").Index(i).Child("operator"), l.Operator, operators))
-		}
-	}
-	return errs
 }

@@ -1,0 +1,108 @@
+package federation
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// cluster returns a cluster that serves everything and has nothing.
+func cluster(name string) *Cluster { return &Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+
+func clusters(names ...string) []*Cluster {
+	all := make([]*Cluster, len(names))
+	for i, name := range names {
+		all[i] = cluster(name)
+	}
+	return all
+}
+
+// withRoom returns a cluster for so many pods.
+func withRoom(name string, pods int64) *Cluster {
+	c := cluster(name)
+	c.Status.ResourceSummary = &ResourceSummary{Allocatable: v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}}
+	return c
+}
+
+func named(names ...string) ClusterAffinity { return ClusterAffinity{ClusterNames: names} }
+
+// members returns the candidates member1, member2 and so on, with the room.
+func members(room ...int32) []candidate {
+	all := make([]candidate, len(room))
+	for i, r := range room {
+		all[i] = candidate{Cluster: cluster("member" + string(rune('1'+i))), room: r, available: int64(r)}
+	}
+	return all
+}
+
+// targets reads targets as in "member1=6 member2=4".
+func targets(s string) []Target {
+	var all []Target
+	for _, field := range strings.Fields(s) {
+		name, replicas, _ := strings.Cut(field, "=")
+		q := resource.MustParse(cmp.Or(replicas, "0"))
+		all = append(all, Target{name, int32(q.Value())})
+	}
+	return all
+}
+
+// inOrder sorts targets by name, where Karmada's own tests do not look at their order.
+func inOrder(all []Target) []Target {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(a, b Target) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return all
+}
+
+func deployment(namespace, name string, replicas int32) *Template {
+	return &Template{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: name, Workload: true, Replicas: replicas}
+}
+
+// Ways to divide replicas.
+var (
+	duplicated = &ReplicaScheduling{ReplicaSchedulingType: Duplicated}
+	aggregated = &ReplicaScheduling{ReplicaSchedulingType: Divided, ReplicaDivisionPreference: Aggregated}
+	dynamic    = &ReplicaScheduling{
+		ReplicaSchedulingType: Divided, ReplicaDivisionPreference: Weighted,
+		WeightPreference: &WeightPreference{DynamicWeight: ByAvailableReplicas},
+	}
+	equal = &ReplicaScheduling{ReplicaSchedulingType: Divided, ReplicaDivisionPreference: Weighted}
+)
+
+// weighted divides by the weights of member1, member2 and so on.
+func weighted(weights ...int64) *ReplicaScheduling {
+	r := &ReplicaScheduling{ReplicaSchedulingType: Divided, ReplicaDivisionPreference: Weighted, WeightPreference: &WeightPreference{}}
+	for i, weight := range weights {
+		r.WeightPreference.StaticWeightList = append(r.WeightPreference.StaticWeightList, StaticWeight{named("member" + string(rune('1'+i))), weight})
+	}
+	return r
+}
+
+// dividing returns a binding with the replicas, which are divided so, and the clusters that it has.
+func dividing(replicas int32, by *ReplicaScheduling, had string) *Binding {
+	return &Binding{Template: deployment("default", "web", replicas), Placement: &Placement{ReplicaScheduling: by}, Targets: targets(had)}
+}
+
+// emptyIsNil takes an empty list for none.
+var emptyIsNil = cmpopts.EquateEmpty()
+
+// message is the error's text, or "".
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// resources reads resources as in "cpu", "1", "memory", "1Gi".
+func resources(pairs ...string) v1.ResourceList {
+	list := v1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[v1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
