@@ -57,7 +57,7 @@ func (w Work) Same(other Work) bool {
 
 // Control is what Karmada's control plane has. It is a value, like a State.
 type Control struct {
-	Options  federation.Options
+	Options   federation.Options
 	Clusters  []*federation.Cluster
 	Policies  []*federation.Policy
 	Overrides []*federation.Override
@@ -260,7 +260,9 @@ func (m *Member) Pod(pod *v1.Pod) *v1.Pod {
 
 // Native returns a pod that was shown among all as the member has it.
 func (m *Member) Native(pod *v1.Pod) *v1.Pod {
-	uid := func(shown types.UID) types.UID { return types.UID(strings.TrimPrefix(string(shown), Joined(m.Name, ""))) }
+	uid := func(shown types.UID) types.UID {
+		return types.UID(strings.TrimPrefix(string(shown), Joined(m.Name, "")))
+	}
 	native := *pod
 	_, native.Name = Apart(pod.Name)
 	native.UID, native.Labels = uid(pod.UID), maps.Clone(pod.Labels)

@@ -10,15 +10,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// filter is a plugin. It returns why it refuses the cluster, or "".
-type filter struct {
-	name   string
-	refuse func(s *Scheduler, b *Binding, c *Cluster) string
-}
+// filter returns why a plugin refuses the cluster, or "".
+type filter func(s *Scheduler, b *Binding, c *Cluster) string
 
 // filters are Karmada's plugins in the order in which they are asked; the first that refuses gives the reason.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/registry.go
-var filters = []filter{
+var filters = []struct {
+	plugin string
+	refuse filter
+}{
 	{"APIEnablement", refuseAPI},
 	{"TaintToleration", refuseTaints},
 	{"ClusterAffinity", refuseAffinity},
@@ -174,7 +174,7 @@ func (s *Scheduler) fitError(refused []Verdict) error {
 func (s *Scheduler) refusal(b *Binding, c *Cluster) (plugin, reason string) {
 	for i := range filters {
 		if reason := filters[i].refuse(s, b, c); reason != "" {
-			return filters[i].name, reason
+			return filters[i].plugin, reason
 		}
 	}
 	return "", ""

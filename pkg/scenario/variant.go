@@ -53,7 +53,7 @@ type RuleChange struct {
 
 // Term is a topology key over which pods keep apart.
 type Term struct {
-	// TopologyKey is a node label; cluster, region, zone and node are short for the well-known ones.
+	// TopologyKey is a node label; region, zone and node are short for the well-known ones.
 	TopologyKey string `json:"topologyKey"`
 	// Weight is that of a soft rule's term, 1 to 100. Default: 100.
 	Weight int32 `json:"weight,omitempty" jsonschema:"minimum=1,maximum=100"`

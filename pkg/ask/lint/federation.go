@@ -317,7 +317,7 @@ func moreReplicasAssigned(l *look, s *subject) []Finding {
 	}
 	found := everyReplica(l, s)
 	for i := range found {
-		found[i].Message = fmt.Sprintf("Karmada gives the cluster %s, by what its nodes have left together, and %s", words.Count(s.replicas, "replica"), found[i].Message)
+		found[i].Message = fmt.Sprintf("Karmada, which reads no rules of pods, gives the cluster %s, and %s", words.Count(s.replicas, "replica"), found[i].Message)
 		found[i].Fix = "bound the clusters' shares with static weights, spread over more clusters, or spread the pods with topologySpreadConstraints in place of the rule"
 	}
 	return found
