@@ -26,7 +26,7 @@ func generatedFederation(t *testing.T, seed uint64) *scenario.Scenario {
 	b.WriteString("apiVersion: faultline/v1alpha1\nkind: Scenario\nclusters:\n")
 	clusters := 2 + r.IntN(2)
 	for i := range clusters {
-		fmt.Fprintf(&b, "- {name: m%d, region: r%d, cluster: [{synthetic: {nodeGroups: [{name: n, count: %d, cpu: %d, memory: 8Gi}]}}]}\n", i+1, i%2, 1+r.IntN(3), 1+r.IntN(3))
+		fmt.Fprintf(&b, "- {name: m%d, region: r%d, cluster: [{synthetic: {nodeGroups: [{name: node, count: %d, cpu: %d, memory: 8Gi}]}}]}\n", i+1, i%2, 1+r.IntN(3), 1+r.IntN(3))
 	}
 	fmt.Fprintf(&b, "federation: {featureGates: {WorkloadAffinity: true}, estimate: %s", []string{"karmada", "scheduler"}[r.IntN(2)])
 	if r.IntN(2) == 0 {
@@ -55,10 +55,10 @@ func generatedFederation(t *testing.T, seed uint64) *scenario.Scenario {
 	}
 	b.WriteString("steps:\n")
 	fmt.Fprintf(&b, "- {name: scale, scale: {target: deployment/app%d, replicas: %d}}\n", r.IntN(apps), r.IntN(7))
-	b.WriteString("- {name: a node fails, fail: {names: [m1/n-1]}}\n- {name: a cluster fails, fail: {clusters: [m2]}}\n")
+	b.WriteString("- {name: a node fails, fail: {names: [m1/node-1]}}\n- {name: a cluster fails, fail: {clusters: [m2]}}\n")
 	fmt.Fprintf(&b, "- {name: scale again, scale: {target: deployment/app%d, replicas: %d}}\n", r.IntN(apps), r.IntN(7))
 	b.WriteString("- {name: it comes back, restore: {clusters: [m2]}}\n")
-	s, err := loader.LoadFS(fstest.MapFS{"scenario.yaml": {Data: []byte(b.String())}}, ".", loader.Options{})
+	s, err := loader.LoadFS(fstest.MapFS{"scenario.yaml": {Data: []byte(b.String())}}, "scenario.yaml", loader.Options{})
 	if err != nil {
 		t.Fatalf("seed %d: %v\n%s", seed, err, b.String())
 	}

@@ -66,7 +66,7 @@ func (c *contents) lets(w *counted) []string {
 	b := c.federation.Control.BindingOf(w.owner)
 	names := []string{}
 	for _, m := range c.federation.Members {
-		if b == nil && w.clusters[m.Name] || b != nil && b.Admits(c.federation.Control.Cluster(m.Name)) {
+		if b == nil && w.clusters[m.Name] > 0 || b != nil && b.Admits(c.federation.Control.Cluster(m.Name)) {
 			names = append(names, m.Name)
 		}
 	}

@@ -1,6 +1,7 @@
 package blast
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -28,7 +30,7 @@ func federated(t *testing.T, options, workloads string) *cluster.State {
 `
 	in := func(region string) string { return strings.ReplaceAll(nodes, "%s", region) }
 	file := "apiVersion: faultline/v1alpha1\nkind: Scenario\nclusters:\n- name: m1" + in("west") + "- name: m2" + in("east") + options + "workloads:\n- files: [w.yaml]\n"
-	s, err := loader.LoadFS(fstest.MapFS{"scenario.yaml": {Data: []byte(file)}, "w.yaml": {Data: []byte(workloads)}}, ".", loader.Options{})
+	s, err := loader.LoadFS(fstest.MapFS{"scenario.yaml": {Data: []byte(file)}, "w.yaml": {Data: []byte(workloads)}}, "scenario.yaml", loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,12 +118,16 @@ func TestEvenSpreadWithinThePolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var even []int
+	even := map[string]int{}
 	for _, level := range analysis.Levels {
-		even = append(even, level.Failures[0].Workloads[0].Even)
+		for _, failure := range level.Failures {
+			for _, loss := range failure.Workloads {
+				even[failure.Domains[0]] = loss.Even
+			}
+		}
 	}
-	if diff := cmp.Diff([]int{4, 2}, even); diff != "" {
-		t.Errorf("of m1 alone, and of its two zones (-want +got)\n%s", diff)
+	if diff := cmp.Diff(map[string]int{"m1": 4, "west-1": 2, "west-2": 2}, even); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
@@ -215,5 +221,63 @@ func TestNodesOfTwoClustersAreNotAlike(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// Where Karmada duplicates a workload each copy votes by itself; where it divides one its replicas vote together.
+func TestQuorumInAFederation(t *testing.T) {
+	duplicated := "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: all}\n" +
+		"spec: {resourceSelectors: [{apiVersion: apps/v1, kind: StatefulSet}]}\n---\n"
+	for name, c := range map[string]struct {
+		policy                string
+		replicas, quorum, bad int // bad is how many pods a node must take with it to take the quorum
+	}{
+		"two members of three in a cluster": {duplicated, 3, 2, 2},
+		"six in two clusters":               {halves, 6, 4, 3},
+	} {
+		state := federated(t, "", c.policy+pods("StatefulSet", "db", c.replicas, "500m", ""))
+		analysis, err := Lost(state, Options{Simultaneous: 1, Levels: []string{"node"}, Quorum: []string{"statefulset/db"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := 0
+		for _, failure := range analysis.Levels[0].Failures {
+			loss := failure.Workloads[0]
+			most = max(most, loss.Lost)
+			if loss.Quorum != c.quorum || loss.QuorumLost != (loss.Lost >= c.bad) {
+				t.Errorf("%s: the loss of %d pods on %s takes the quorum of %d: %v", name, loss.Lost, failure.Domains[0], loss.Quorum, loss.QuorumLost)
+			}
+		}
+		if most != 2 {
+			t.Errorf("%s: a node takes %d pods, want 2", name, most)
+		}
+	}
+}
+
+// What mentions a node's own name tells it apart, though the node has another name among all clusters.
+func TestKindsOfNodesByTheirOwnNames(t *testing.T) {
+	apart := "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}%s},"
+	prefers := ", nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [a]}]}}]}"
+	for _, test := range []struct {
+		name, rule string
+		alike      bool
+	}{
+		{"nothing mentions them", fmt.Sprintf(apart, ""), true},
+		{"the pods prefer a", fmt.Sprintf(apart, prefers), false},
+	} {
+		config, err := sched.DefaultConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind, err := kindsOf(federated(t, "", halves+pods("Deployment", "web", 4, "1", test.rule)), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := kind("m1/a") == kind("m1/b"); got != test.alike {
+			t.Errorf("%s: a and b of a cluster are alike: %v", test.name, got)
+		}
+		if kind("m1/a") == kind("m2/a") {
+			t.Errorf("%s: nodes of two clusters are alike", test.name)
+		}
 	}
 }
