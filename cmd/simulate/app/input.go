@@ -120,7 +120,7 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 		return nil, asInput(err)
 	}
 	if len(loaded.Members) > 0 && !i.federated {
-		return nil, notFederated(cmd, loaded)
+		return nil, notFederated(cmd.CommandPath(), loaded)
 	}
 	if i.ties != "" {
 		loaded.Ties.Random = i.ties == "random"
@@ -142,13 +142,13 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 }
 
 // notFederated is that a command takes single clusters alone.
-func notFederated(cmd *cobra.Command, s *scenario.Scenario) error {
+func notFederated(command string, s *scenario.Scenario) error {
 	var names []string
 	for _, m := range s.Members {
 		names = append(names, m.Name)
 	}
 	return &inputError{err: fmt.Errorf("%s: a federation of clusters is not something that %s can answer yet; name the files of one of its clusters (%s) with --cluster and -f",
-		s.File, cmd.CommandPath(), strings.Join(names, ", "))}
+		s.File, command, strings.Join(names, ", "))}
 }
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Decided adds what Karmada has decided about the workload by the step.
@@ -67,23 +68,33 @@ func (t *writer) binding(b *Binding) {
 		claimed += "; replicas: " + b.Division
 	}
 	t.Linef(text.Plain, "%s", claimed)
-	rows := [][]text.Cell{text.Dropped(text.Bold.Row("CLUSTER", "SCORE", "ROOM", "REPLICAS", "PODS", "VERDICT"), "SCORE", "PODS")}
+	rows := [][]text.Cell{text.Bold.Row("CLUSTER", "SCORE", "ROOM", "REPLICAS", "PODS")}
+	refused, reasons := map[string][]string{}, []string(nil)
 	for _, v := range b.Clusters {
 		if v.Filter != "" {
-			rows = append(rows, text.Plain.Row(v.Cluster, "", "", "", "", fmt.Sprintf("refused by %s: %s", v.Filter, v.Refusal)))
+			reason := fmt.Sprintf("%s (%s)", v.Refusal, v.Filter)
+			if refused[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			refused[reason] = append(refused[reason], v.Cluster)
 			continue
 		}
-		verdict, replicas, pods := "not selected", "", ""
+		replicas, pods := "not selected", "<none>"
 		if v.Selected {
-			verdict, replicas = "selected", fmt.Sprint(v.Replicas)
+			replicas = fmt.Sprint(v.Replicas)
 		}
 		if v.Running+v.Pending > 0 {
 			pods = fmt.Sprintf("%d running", v.Running)
-			if v.Pending > 0 {
-				pods += fmt.Sprintf(", %d Pending", v.Pending)
-			}
 		}
-		rows = append(rows, text.Plain.Row(v.Cluster, fmt.Sprint(v.Score), fmt.Sprint(v.Room), replicas, pods, verdict))
+		if v.Pending > 0 {
+			pods += fmt.Sprintf(", %d Pending", v.Pending)
+		}
+		rows = append(rows, text.Plain.Row(v.Cluster, fmt.Sprint(v.Score), fmt.Sprint(v.Room), replicas, pods))
 	}
-	t.Table("  ", rows...)
+	if len(rows) > 1 {
+		t.Table("  ", rows...)
+	}
+	for _, reason := range reasons {
+		t.Line(text.Bold.Cell("  Refused "+words.Few(refused[reason])+":"), text.Plain.Cellf(" %s", reason))
+	}
 }
