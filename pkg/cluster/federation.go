@@ -57,6 +57,7 @@ func (w Work) Same(other Work) bool {
 
 // Control is what Karmada's control plane has. It is a value, like a State.
 type Control struct {
+	Options   federation.Options
 	Clusters  []*federation.Cluster
 	Policies  []*federation.Policy
 	Overrides []*federation.Override
@@ -79,6 +80,19 @@ type ResourceTemplate struct {
 func (c *Control) Cluster(name string) *federation.Cluster {
 	if i := slices.IndexFunc(c.Clusters, func(c *federation.Cluster) bool { return c.Name == name }); i >= 0 {
 		return c.Clusters[i]
+	}
+	return nil
+}
+
+// BindingOf returns the binding that brings the workload into clusters; nil if none does.
+func (c *Control) BindingOf(workload Ref) *federation.Binding {
+	for _, t := range c.Templates {
+		if !slices.ContainsFunc(t.Objects, func(obj Object) bool { return RefTo(obj) == workload }) {
+			continue
+		}
+		if i := slices.IndexFunc(c.Bindings, func(b *federation.Binding) bool { return b.Template.Key() == t.Key() }); i >= 0 {
+			return c.Bindings[i]
+		}
 	}
 	return nil
 }
@@ -242,6 +256,24 @@ func (m *Member) Pod(pod *v1.Pod) *v1.Pod {
 		shown.OwnerReferences[i].UID = m.uid(shown.OwnerReferences[i].UID)
 	}
 	return &shown
+}
+
+// Native returns a pod that was shown among all as the member has it.
+func (m *Member) Native(pod *v1.Pod) *v1.Pod {
+	uid := func(shown types.UID) types.UID {
+		return types.UID(strings.TrimPrefix(string(shown), Joined(m.Name, "")))
+	}
+	native := *pod
+	_, native.Name = Apart(pod.Name)
+	native.UID, native.Labels = uid(pod.UID), maps.Clone(pod.Labels)
+	delete(native.Labels, MemberLabel)
+	_, native.Spec.NodeName = Apart(pod.Spec.NodeName)
+	_, native.Status.NominatedNodeName = Apart(pod.Status.NominatedNodeName)
+	native.OwnerReferences = slices.Clone(pod.OwnerReferences)
+	for i := range native.OwnerReferences {
+		native.OwnerReferences[i].UID = uid(native.OwnerReferences[i].UID)
+	}
+	return &native
 }
 
 // uid is unique among all: two clusters may have been read from one dump.

@@ -50,6 +50,9 @@ func (j *judge) judgeStep(step *simulation.Step) {
 			j.add(judgeNodes(on.Selector, *on.NotOn, false, step.State), "nodes", i, "notOn")
 		}
 	}
+	for i := range j.Bindings {
+		judgeBinding(&j.Bindings[i], step, func(field string, e Expectation) { j.add(e, "bindings", i, field) })
+	}
 	if j.Rollouts != nil {
 		j.add(judgeRollouts(*j.Rollouts, step), "rollouts")
 	}

@@ -79,6 +79,7 @@ type Binding struct {
 
 	affinity string     // the name of the group of clusters that it was last scheduled to
 	applied  *Placement // what it was last scheduled by
+	verdicts []Verdict  // of its last scheduling attempt
 }
 
 // Name is the binding's name, unique in the template's namespace.
@@ -126,7 +127,7 @@ func Bind(t *Template, p *Policy) *Binding {
 func (b *Binding) Rebind(t *Template, p *Policy) *Binding {
 	next := Bind(t, p)
 	next.Priority = b.Priority
-	next.Targets, next.Evictions, next.Reason, next.Message, next.affinity, next.applied = b.Targets, b.Evictions, b.Reason, b.Message, b.affinity, b.applied
+	next.Targets, next.Evictions, next.Reason, next.Message, next.affinity, next.applied, next.verdicts = b.Targets, b.Evictions, b.Reason, b.Message, b.affinity, b.applied, b.verdicts
 	return next
 }
 
@@ -157,7 +158,7 @@ func (b *Binding) Concerns(c *Cluster) bool {
 // Divided reports whether the replicas are divided among the clusters.
 func (b *Binding) Divided() bool { return b.Placement.schedulingType() == Divided }
 
-// groups are the template's under the policy, by the labels of the template itself. Bindings of what has no namespace get none.
+// groups returns the template's groups under the policy, by the template's own labels. A template without a namespace has none.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/detector.go, getWorkloadAffinityGroups
 func groups(t *Template, p *Policy) (affinity, antiAffinity string) {
 	w := p.Spec.Placement.WorkloadAffinity

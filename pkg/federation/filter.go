@@ -15,7 +15,18 @@ type filter func(s *Scheduler, b *Binding, c *Cluster) string
 
 // filters are Karmada's plugins in the order in which they are asked; the first that refuses gives the reason.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/registry.go
-var filters = []filter{refuseAPI, refuseTaints, refuseAffinity, refuseSpread, refuseEviction, refuseSameGroup, refuseOtherGroup}
+var filters = []struct {
+	plugin string
+	refuse filter
+}{
+	{"APIEnablement", refuseAPI},
+	{"TaintToleration", refuseTaints},
+	{"ClusterAffinity", refuseAffinity},
+	{"SpreadConstraint", refuseSpread},
+	{"ClusterEviction", refuseEviction},
+	{"WorkloadAntiAffinity", refuseSameGroup},
+	{"WorkloadAffinity", refuseOtherGroup},
+}
 
 // refuseAPI is the plugin APIEnablement. A cluster that has the workload keeps it.
 func refuseAPI(_ *Scheduler, b *Binding, c *Cluster) string {
@@ -55,6 +66,19 @@ func refuseAffinity(_ *Scheduler, b *Binding, c *Cluster) string {
 		return ""
 	}
 	return "cluster(s) did not match the placement cluster affinity constraint"
+}
+
+// Admits reports whether the placement lets the binding into the cluster as it is, whatever else is there or has room: by its affinity, or one
+// of them, by taints and by the kinds that the cluster serves.
+func (b *Binding) Admits(c *Cluster) bool {
+	anew := &Binding{Template: b.Template, Placement: b.Placement}
+	if refuseTaints(nil, anew, c) != "" || !c.serves(b.Template.APIVersion, b.Template.Kind) {
+		return false
+	}
+	if terms := b.Placement.ClusterAffinities; b.Placement.ClusterAffinity == nil && len(terms) > 0 {
+		return slices.ContainsFunc(terms, func(t ClusterAffinityTerm) bool { return t.Matches(c) })
+	}
+	return b.Placement.ClusterAffinity == nil || b.Placement.ClusterAffinity.Matches(c)
 }
 
 // refuseSpread is the plugin SpreadConstraint.
@@ -137,31 +161,21 @@ func (e *FitError) Error() string {
 	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, why)
 }
 
-// feasible returns the clusters that no filter refuses.
-func (s *Scheduler) feasible(b *Binding) ([]*Cluster, error) {
-	var found []*Cluster
-	refused := map[string]string{}
-	for _, c := range s.Clusters {
-		if c.DeletionTimestamp != nil {
-			continue
-		}
-		if reason := s.refusal(b, c); reason != "" {
-			refused[c.Name] = reason
-			continue
-		}
-		found = append(found, c)
+// fitError is that all clusters were refused.
+func (s *Scheduler) fitError(refused []Verdict) error {
+	e := &FitError{Clusters: len(s.Clusters), Refused: map[string]string{}}
+	for _, v := range refused {
+		e.Refused[v.Cluster] = v.Refusal
 	}
-	if len(found) == 0 {
-		return nil, &FitError{Clusters: len(s.Clusters), Refused: refused}
-	}
-	return found, nil
+	return e
 }
 
-func (s *Scheduler) refusal(b *Binding, c *Cluster) string {
-	for _, refuse := range filters {
-		if reason := refuse(s, b, c); reason != "" {
-			return reason
+// refusal is the first plugin that refuses the cluster, and why.
+func (s *Scheduler) refusal(b *Binding, c *Cluster) (plugin, reason string) {
+	for i := range filters {
+		if reason := filters[i].refuse(s, b, c); reason != "" {
+			return filters[i].plugin, reason
 		}
 	}
-	return ""
+	return "", ""
 }

@@ -19,7 +19,7 @@ import (
 func Overridden(t *Template, object []byte, c *Cluster, overrides []*Override) ([]byte, error) {
 	var matching []*Override
 	for _, o := range overrides {
-		if (o.Namespace == "" || o.Namespace == t.Namespace) && o.precision(t) > notSelected {
+		if o.Selects(t) {
 			matching = append(matching, o)
 		}
 	}
@@ -30,11 +30,7 @@ func Overridden(t *Template, object []byte, c *Cluster, overrides []*Override) (
 		return cmp.Or(cmp.Compare(a.precision(t), b.precision(t)), cmp.Compare(a.Name, b.Name))
 	})
 	for _, o := range matching {
-		rules := o.Spec.OverrideRules
-		if len(rules) == 0 {
-			rules = []OverrideRule{{o.Spec.TargetCluster, o.Spec.Overriders}}
-		}
-		for _, rule := range rules {
+		for _, rule := range o.rules() {
 			if rule.TargetCluster != nil && !rule.TargetCluster.Matches(c) {
 				continue
 			}
@@ -53,6 +49,38 @@ func (o *Override) String() string {
 		return KindClusterOverridePolicy + " " + o.Name
 	}
 	return KindOverridePolicy + " " + o.Namespace + "/" + o.Name
+}
+
+// Selects reports whether the override is for the template, in whatever cluster.
+func (o *Override) Selects(t *Template) bool {
+	return (o.Namespace == "" || o.Namespace == t.Namespace) && o.precision(t) > notSelected
+}
+
+// rules are the override's, also of the form that has one.
+func (o *Override) rules() []OverrideRule {
+	if len(o.Spec.OverrideRules) > 0 {
+		return o.Spec.OverrideRules
+	}
+	return []OverrideRule{{o.Spec.TargetCluster, o.Spec.Overriders}}
+}
+
+// OverrideTarget are the clusters of a rule, nil for all, and where that stands.
+type OverrideTarget struct {
+	Field   string
+	Cluster *ClusterAffinity
+}
+
+// Targets are the clusters that each rule is for.
+func (o *Override) Targets() []OverrideTarget {
+	var targets []OverrideTarget
+	for i, rule := range o.rules() {
+		field := "spec.targetCluster"
+		if len(o.Spec.OverrideRules) > 0 {
+			field = fmt.Sprintf("spec.overrideRules[%d].targetCluster", i)
+		}
+		targets = append(targets, OverrideTarget{field, rule.TargetCluster})
+	}
+	return targets
 }
 
 func (o *Override) precision(t *Template) int {

@@ -122,7 +122,8 @@ func (b *Binding) replicasChanged() bool {
 // them.
 func (s *Scheduler) schedule(b *Binding) *Binding {
 	next := *b
-	targets, affinity, err := s.place(b)
+	targets, affinity, verdicts, err := s.place(b)
+	next.verdicts = verdicts
 	next.Reason, next.Message = condition(err)
 	var fit *FitError
 	switch {
@@ -137,42 +138,45 @@ func (s *Scheduler) schedule(b *Binding) *Binding {
 // place tries the groups of clusters that the placement names, starting with the binding's own, until one fits. The error is the first
 // group's.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities
-func (s *Scheduler) place(b *Binding) (targets []Target, affinity string, err error) {
+func (s *Scheduler) place(b *Binding) (targets []Target, affinity string, verdicts []Verdict, err error) {
 	terms := b.Placement.ClusterAffinities
 	if terms == nil {
-		targets, err = s.try(b)
-		return targets, b.affinity, err
+		targets, verdicts, err = s.try(b)
+		return targets, b.affinity, verdicts, err
 	}
 	from := max(0, slices.IndexFunc(terms, func(t ClusterAffinityTerm) bool { return t.AffinityName == b.affinity }))
 	var first error
+	var of []Verdict
 	for _, term := range terms[from:] {
 		attempt := *b
 		attempt.affinity = term.AffinityName
-		if targets, err = s.try(&attempt); err == nil {
-			return targets, term.AffinityName, nil
+		if targets, verdicts, err = s.try(&attempt); err == nil {
+			return targets, term.AffinityName, verdicts, nil
 		}
 		if first == nil {
-			first = err
+			first, of = err, verdicts
 		}
 	}
-	return nil, b.affinity, first
+	return nil, b.affinity, of, first
 }
 
 // try is one scheduling attempt.
-func (s *Scheduler) try(b *Binding) ([]Target, error) {
-	feasible, err := s.feasible(b)
-	if err != nil {
-		return nil, err
+func (s *Scheduler) try(b *Binding) ([]Target, []Verdict, error) {
+	feasible, refused := s.filter(b)
+	if len(feasible) == 0 {
+		return nil, refused, s.fitError(refused)
 	}
-	selected, err := selectClusters(b, s.candidates(b, feasible))
+	candidates := s.candidates(b, feasible)
+	selected, err := selectClusters(b, candidates)
 	if err != nil {
-		return nil, fmt.Errorf("failed to select clusters: %w", err)
+		return nil, append(judged(candidates, nil, nil), refused...), fmt.Errorf("failed to select clusters: %w", err)
 	}
 	targets, err := assign(b, selected)
+	verdicts := append(judged(candidates, selected, targets), refused...)
 	if err != nil {
-		return nil, fmt.Errorf("failed to assign replicas: %w", err)
+		return nil, verdicts, fmt.Errorf("failed to assign replicas: %w", err)
 	}
-	return targets, nil
+	return targets, verdicts, nil
 }
 
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/helper.go, getConditionByError

@@ -12,7 +12,7 @@ import (
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters.go
 func selectClusters(b *Binding, all []candidate) ([]candidate, error) {
 	constraints := b.Placement.SpreadConstraints
-	if len(constraints) == 0 || b.Placement.static() {
+	if len(constraints) == 0 || b.Placement.IgnoresSpread() {
 		return all, nil
 	}
 	by := map[string]SpreadConstraint{}
@@ -28,9 +28,9 @@ func selectClusters(b *Binding, all []candidate) ([]candidate, error) {
 	return nil, errors.New("just support cluster and region spread constraint")
 }
 
-// static reports whether replicas are divided by static weights, in which case spread constraints have no effect.
+// IgnoresSpread reports whether replicas are divided by static weights, in which case spread constraints have no effect.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters.go, shouldIgnoreSpreadConstraint
-func (p *Placement) static() bool {
+func (p *Placement) IgnoresSpread() bool {
 	r := p.ReplicaScheduling
 	if r == nil || r.ReplicaSchedulingType != Divided || r.ReplicaDivisionPreference != Weighted {
 		return false

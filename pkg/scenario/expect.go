@@ -1,12 +1,16 @@
 package scenario
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
 )
 
 // Expect is what must be so after a step. Give at least one of its fields; what is left out is not checked.
@@ -31,6 +35,30 @@ type Expect struct {
 	// Findings is the largest number of findings of the step, 0 or more: workloads with Pending or refused pods and rollouts that are stuck,
 	// as in the report's SARIF. Expectations that are not met do not count.
 	Findings *int `json:"findings,omitempty" jsonschema:"minimum=0"`
+	// Bindings lists what Karmada must have decided about workloads, in a federation.
+	Bindings []ExpectedBinding `json:"bindings,omitempty"`
+}
+
+// ExpectedBinding is what Karmada must have decided about a workload. Give at least one of clusters, notScheduled and message.
+type ExpectedBinding struct {
+	// Target is the workload, or the custom resource, as kind/name: deployment/web or flinkdeployment/a.
+	Target string `json:"target"`
+	// Namespace is the target's. Default: default.
+	Namespace string `json:"namespace,omitempty"`
+	// Clusters are all clusters that have it, each with the number of its replicas there; 0 where it has none.
+	Clusters map[string]int `json:"clusters,omitempty"`
+	// NotScheduled is true if Karmada must find no cluster for it, or no room, and false if it must find some.
+	NotScheduled *bool `json:"notScheduled,omitempty"`
+	// Message is a text that the message of the binding's condition Scheduled contains.
+	Message string `json:"message,omitempty"`
+}
+
+// Is reports whether the binding is expected to be that of the template.
+func (e *ExpectedBinding) Is(t *federation.Template) bool {
+	word, name, _ := strings.Cut(e.Target, "/")
+	known, is := kinds[strings.ToLower(word)]
+	same := is && known == t.Kind || strings.EqualFold(word, t.Kind)
+	return same && name == t.Name && (t.Namespace == "" || t.Namespace == cmp.Or(e.Namespace, v1.NamespaceDefault))
 }
 
 // Domains bounds the number of running pods in each failure domain, empty domains included. Give at least one of min, max,
@@ -117,8 +145,8 @@ func (f *FailureBounds) Count(of *Failures) int {
 // shapeOfExpect finds what is wrong with an expect whatever the objects are.
 func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	if expect.Pending == nil && expect.PendingAtMost == nil && expect.NotCreated == nil && expect.Message == "" && len(expect.Domains) == 0 && len(expect.Nodes) == 0 &&
-		expect.Rollouts == nil && len(expect.Failures) == 0 && expect.Findings == nil {
-		p.Add(path, "expects nothing; give pending, pendingAtMost, notCreated, message, domains, nodes, rollouts, failures or findings")
+		expect.Rollouts == nil && len(expect.Failures) == 0 && expect.Findings == nil && len(expect.Bindings) == 0 {
+		p.Add(path, "expects nothing; give pending, pendingAtMost, notCreated, message, domains, nodes, rollouts, failures, findings or bindings")
 	}
 	validateAtLeast(p, path.Child("pending"), expect.Pending, 0)
 	validateAtLeast(p, path.Child("pendingAtMost"), expect.PendingAtMost, 0)
@@ -143,6 +171,21 @@ func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	}
 	for i := range expect.Failures {
 		validateFailureBounds(p, path.Child("failures").Index(i), &expect.Failures[i])
+	}
+	for i := range expect.Bindings {
+		validateBinding(p, path.Child("bindings").Index(i), &expect.Bindings[i])
+	}
+}
+
+func validateBinding(p *Problems, path *field.Path, b *ExpectedBinding) {
+	if kind, name, _ := strings.Cut(b.Target, "/"); kind == "" || name == "" || strings.Contains(name, "/") {
+		p.Add(path.Child("target"), "%q does not name a workload; give kind/name, such as deployment/web", b.Target)
+	}
+	if len(b.Clusters) == 0 && b.NotScheduled == nil && b.Message == "" {
+		p.Add(path, "expects nothing; give clusters, notScheduled or message")
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Clusters)) {
+		validateNotNegative(p, path.Child("clusters").Key(name), b.Clusters[name])
 	}
 }
 
@@ -181,7 +224,7 @@ func validatePodsOnNodes(p *Problems, path *field.Path, nodes *PodsOnNodes) {
 
 func validateFailureBounds(p *Problems, path *field.Path, f *FailureBounds) {
 	if f.Level == "" {
-		p.Add(path.Child("level"), "is missing; give region, zone, node, or another node label such as rack")
+		p.Add(path.Child("level"), "is missing; give cluster, region, zone, node, or another node label such as rack")
 	}
 	if f.Simultaneous != nil && *f.Simultaneous < 1 {
 		p.Add(path.Child("simultaneous"), "%d is less than 1; give the number of domains that fail together", *f.Simultaneous)

@@ -71,7 +71,7 @@ func complaint(path *field.Path, value string, err error) *field.Error {
 
 // Keys are the topology keys of the rates, widest first as far as that is known: region, zone, others by name, node.
 func (r Rates) Keys() []string {
-	order := map[string]int{v1.LabelTopologyRegion: -2, v1.LabelTopologyZone: -1, v1.LabelHostname: 1}
+	order := map[string]int{topology.LabelCluster: -3, v1.LabelTopologyRegion: -2, v1.LabelTopologyZone: -1, v1.LabelHostname: 1}
 	var keys []string
 	for name := range r {
 		keys = append(keys, topology.Key(name))

@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
@@ -42,7 +44,6 @@ type Share struct {
 
 // fleet is what a world has for the members of a federation.
 type fleet struct {
-	options scenario.Federation
 	members map[string]*run
 	// probe answers what a cluster's scheduler would do.
 	probe *World
@@ -73,12 +74,12 @@ func (f *fleet) close() {
 	if f.probe != nil {
 		f.probe.Close()
 	}
-	*f = fleet{options: f.options}
+	*f = fleet{}
 }
 
 // found returns the federation of the scenario's members before anything is applied, with what was assumed.
 func (r *run) found() (*cluster.Federation, []string, error) {
-	fed := &cluster.Federation{Control: &cluster.Control{}}
+	fed := &cluster.Federation{Control: &cluster.Control{Options: optionsOf(&r.scenario.Federation)}}
 	var notes []string
 	for i := range r.scenario.Members {
 		next, noted, err := r.join(fed, &r.scenario.Members[i])
@@ -88,6 +89,20 @@ func (r *run) found() (*cluster.Federation, []string, error) {
 		fed, notes = next, append(notes, noted...)
 	}
 	return inTime(fed), notes, nil
+}
+
+// optionsOf are those that the scenario gives Karmada.
+func optionsOf(f *scenario.Federation) federation.Options {
+	o := federation.Options{Gates: federation.Gates{WorkloadAffinity: f.FeatureGates["WorkloadAffinity"]}, AskMembers: f.Estimate == "scheduler"}
+	if f.Failover.Enabled {
+		rate := ptr.Deref(f.Failover.EvictionRate, federation.EvictionRate)
+		o.Failover = &federation.FailoverOptions{
+			PurgeMode: f.Failover.PurgeMode,
+			Tolerated: time.Duration(ptr.Deref(f.Failover.TolerationSeconds, 0)) * time.Second,
+			Interval:  time.Duration(float64(time.Second) / rate),
+		}
+	}
+	return o
 }
 
 // join adds a member.

@@ -14,7 +14,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
@@ -42,7 +41,7 @@ func (w *World) karmada(ctx context.Context, fed *cluster.Federation) (*cluster.
 		return w.bring(fed)
 	}
 	clusters, estimate := w.estimator(ctx, fed)
-	scheduler := &federation.Scheduler{Clusters: clusters, Gates: w.gates(), Estimate: estimate.of}
+	scheduler := &federation.Scheduler{Clusters: clusters, Gates: control.Options.Gates, Estimate: estimate.of}
 	bindings := scheduler.Run(control.Bindings, queue)
 	if estimate.err != nil {
 		return nil, estimate.err
@@ -52,10 +51,6 @@ func (w *World) karmada(ctx context.Context, fed *cluster.Federation) (*cluster.
 	}
 	control.Bindings, control.Queue = bindings, nil
 	return w.bring(fed.Under(&control))
-}
-
-func (w *World) gates() federation.Gates {
-	return federation.Gates{WorkloadAffinity: w.fleet.options.FeatureGates["WorkloadAffinity"]}
 }
 
 // same reports whether scheduling has changed nothing that anybody would see.
@@ -230,7 +225,7 @@ type estimator struct {
 // of returns how many more replicas of the binding fit into the cluster: by Karmada's arithmetic or, if the scenario asks for it, by what the
 // cluster's own scheduler would do with as many as there are.
 func (e *estimator) of(b *federation.Binding, cl *federation.Cluster) int32 {
-	if e.world.fleet.options.Estimate != "scheduler" || e.err != nil {
+	if !e.fed.Control.Options.AskMembers || e.err != nil {
 		return federation.General(b, cl)
 	}
 	room, err := e.room(b, cl)
@@ -294,8 +289,8 @@ func running(state *cluster.State, of []cluster.Object) []*v1.Pod {
 // same federation if there is none. Between one workload and the next the members act.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go
 func (w *World) failOver(ctx context.Context, fed *cluster.Federation, step *Step) (*cluster.Federation, error) {
-	options := w.fleet.options.Failover
-	if !options.Enabled {
+	options := fed.Control.Options.Failover
+	if options == nil {
 		return fed, nil
 	}
 	for _, m := range fed.Members {
@@ -311,10 +306,10 @@ func (w *World) failOver(ctx context.Context, fed *cluster.Federation, step *Ste
 			if tolerated < 0 {
 				continue
 			}
-			if tolerated == 0 && options.TolerationSeconds != nil {
-				tolerated = time.Duration(*options.TolerationSeconds) * time.Second
+			if tolerated == 0 {
+				tolerated = options.Tolerated
 			}
-			now := step.evicted(m.State.Now.Time, tolerated, time.Duration(float64(time.Second)/ptr.Deref(options.EvictionRate, federation.EvictionRate)))
+			now := step.evicted(m.State.Now.Time, tolerated, options.Interval)
 			control := *fed.Control
 			control.Bindings = slices.Clone(fed.Control.Bindings)
 			control.Bindings[i] = b.Evict(m.Name, b.PurgeMode(options.PurgeMode), now)

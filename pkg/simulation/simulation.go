@@ -142,7 +142,6 @@ func (w *World) Next(ctx context.Context, known *Result) (*Result, error) {
 		state, after = known.Steps[n-1].State, known.Steps[n-1].after
 	}
 	w.Reset()
-	w.fleet.options = known.Scenario.Federation
 	if err := r.resume(after); err != nil {
 		return nil, err
 	}
@@ -174,7 +173,6 @@ func Empty(s *scenario.Scenario) *cluster.State {
 // begin returns the cluster before the first step or, with the part of the result that is known, after the known steps.
 func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	s, known := r.scenario, r.opts.Prefix
-	r.fleet.options = s.Federation
 	if known != nil {
 		if common, ok := scenario.CommonSteps(s, known.Scenario); ok {
 			return r.proceed(known, common)

@@ -175,7 +175,7 @@ func ofObjects(s *scenario.Scenario, as func(cluster.Object) (text string, wante
 
 // levelsOf returns the levels of the nodes, those with a short name by it.
 func levelsOf(s *scenario.Scenario) []string {
-	short := map[string]string{v1.LabelTopologyRegion: "region", v1.LabelTopologyZone: "zone", v1.LabelHostname: "node"}
+	short := map[string]string{topology.LabelCluster: "cluster", v1.LabelTopologyRegion: "region", v1.LabelTopologyZone: "zone", v1.LabelHostname: "node"}
 	levels := topology.Levels(s.Nodes(), s.LevelKeys...)
 	for i, level := range levels {
 		if short[level] != "" {

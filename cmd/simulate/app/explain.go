@@ -23,7 +23,7 @@ var explainKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "Re
 const explainPods = 5
 
 func newExplain(s streams) *cobra.Command {
-	var in input
+	in := input{federated: true}
 	var of askexplain.Question
 	var nodes []string
 	var out output
@@ -67,14 +67,22 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 				Progress: func(done, total int) { bar.update("explaining", done, total) },
 			})
 			var missing *askexplain.NotFoundError
-			if errors.As(err, &missing) {
-				return usage(cmd, "%s", nothingToExplain(missing))
+			notFound, stopped := errors.As(err, &missing), err
+			if notFound {
+				stopped = nil
 			}
-			stopped := err
 			if stopped != nil && !(interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
 				return stopped
 			}
-			step, err := stepNamed(cmd, result, pods[0].Step)
+			after, decided := askexplain.Decided(result, of)
+			in := after
+			switch {
+			case notFound && decided == nil:
+				return usage(cmd, "%s", nothingToExplain(missing))
+			case !notFound:
+				in = pods[0].Step
+			}
+			step, err := stepNamed(cmd, result, in)
 			if err != nil {
 				return err
 			}
@@ -82,6 +90,9 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 				return err
 			}
 			found := explain.New(result, pods, more, nodes, version)
+			if decided != nil {
+				found.Decided(after, decided)
+			}
 			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				opts.Quiet = narrative
 				return explain.Formats.Write(w, found, format, opts)

@@ -37,6 +37,7 @@ type input struct {
 	depth           *placement.Depth // how much of each pod's scheduling cycle to keep
 	changes         changes
 	operators       operators
+	federated       bool // a federation of clusters is taken, too
 }
 
 func (i *input) register(cmd *cobra.Command) {
@@ -118,6 +119,9 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	if err != nil {
 		return nil, asInput(err)
 	}
+	if len(loaded.Members) > 0 && !i.federated {
+		return nil, notFederated(cmd.CommandPath(), loaded)
+	}
 	if i.ties != "" {
 		loaded.Ties.Random = i.ties == "random"
 	}
@@ -135,6 +139,16 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 		i.changes.restart = inNamespace(i.namespace, []string{i.changes.restart})[0]
 	}
 	return i.changes.apply(cmd, loaded)
+}
+
+// notFederated is that a command takes single clusters alone.
+func notFederated(command string, s *scenario.Scenario) error {
+	var names []string
+	for _, m := range s.Members {
+		names = append(names, m.Name)
+	}
+	return &inputError{err: fmt.Errorf("%s: a federation of clusters is not something that %s can answer yet; name the files of one of its clusters (%s) with --cluster and -f",
+		s.File, command, strings.Join(names, ", "))}
 }
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 func newLint(s streams) *cobra.Command {
-	var in input
+	in := input{federated: true}
 	var chosen asklint.Options
 	var failOn string
 	var listed bool

@@ -97,6 +97,9 @@ func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, 
 	if err != nil {
 		return err
 	}
+	if len(loaded.Members) > 0 {
+		return notFederated(cmd.CommandPath()+" with --outcomes or --trials", loaded)
+	}
 	bar := newProgress(s.err)
 	defer bar.done()
 	bar.unit = "runs"

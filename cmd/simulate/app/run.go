@@ -23,7 +23,7 @@ import (
 )
 
 func newRun(s streams) *cobra.Command {
-	var in input
+	in := input{federated: true}
 	var out output
 	var base baseline
 	var every outcomes

@@ -16,7 +16,7 @@ import (
 )
 
 func newSweep(s streams) *cobra.Command {
-	var in input
+	in := input{federated: true}
 	var figures numbers
 	var out output
 	var results string

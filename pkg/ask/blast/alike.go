@@ -16,6 +16,25 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
+// kindsOf is kinds, in a federation by each member, whose own objects mention names of its own. Nodes of two members never have the same
+// text: others are left to replace their pods.
+func kindsOf(state *cluster.State, config *sched.Config) (func(node string) string, error) {
+	if state.Federation == nil {
+		return kinds(state, config)
+	}
+	in := map[string]func(string) string{}
+	for _, m := range state.Federation.Members {
+		var err error
+		if in[m.Name], err = kinds(m.State, config); err != nil {
+			return nil, err
+		}
+	}
+	return func(joined string) string {
+		member, name := cluster.Apart(joined)
+		return cluster.Joined(member, in[member](name))
+	}, nil
+}
+
 // kinds returns a function that maps nodes to the same text if for schedulers and controllers they differ only in names that nothing
 // mentions, and so do their pods. What comes of the loss of one is then, but for these names, what can come of the loss of the other: the
 // order of the nodes still decides ties, as chance does in a real cluster.

@@ -3,6 +3,7 @@ package blast
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -20,7 +21,7 @@ func Even(replicas, domains, k int) int {
 }
 
 // evens returns, for each workload, what an even spread over the domains would lose. A domain counts if a node of it takes such pods, by
-// its taints and their node affinity, or has one of them.
+// its taints and their node affinity, or has one of them. A cluster's nodes only take what Karmada's policy lets into it, and what is its own.
 func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
 	holds := make([]map[int]bool, len(c.workloads)) // by workload: the domains that have one of its pods
 	for d := range domains {
@@ -34,12 +35,15 @@ func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
 	open := map[string][]bool{} // by what pods ask of nodes: the domains with a node that takes them
 	evens := make([]int, len(c.workloads))
 	for i, w := range c.workloads {
-		key := asked(w.sample)
+		lets := c.lets(&w)
+		key := asked(w.sample) + strings.Join(lets, " ")
 		takes, known := open[key]
 		if !known {
 			takes = make([]bool, len(of))
 			for d := range of {
-				takes[d] = slices.ContainsFunc(of[d].Nodes, func(node *v1.Node) bool { return !cluster.Repels(node, w.sample) && cluster.Attracts(node, w.sample) })
+				takes[d] = slices.ContainsFunc(of[d].Nodes, func(node *v1.Node) bool {
+					return (lets == nil || slices.Contains(lets, node.Labels[cluster.MemberLabel])) && !cluster.Repels(node, w.sample) && cluster.Attracts(node, w.sample)
+				})
 			}
 			open[key] = takes
 		}
@@ -52,6 +56,21 @@ func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
 		evens[i] = Even(w.replicas, n, k)
 	}
 	return evens
+}
+
+// lets are the names of the clusters that can have pods of the workload; nil where there are no clusters.
+func (c *contents) lets(w *counted) []string {
+	if c.federation == nil {
+		return nil
+	}
+	b := c.federation.Control.BindingOf(w.owner)
+	names := []string{}
+	for _, m := range c.federation.Members {
+		if b == nil && w.clusters[m.Name] > 0 || b != nil && b.Admits(c.federation.Control.Cluster(m.Name)) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // asked is what the pod asks of a node's taints and labels, as a key.

@@ -95,6 +95,7 @@ type contents struct {
 	workloads   []counted
 	budgets     []budget
 	cpu, memory float64 // allocatable resources of all nodes
+	federation  *cluster.Federation
 }
 
 type runningPod struct {
@@ -109,10 +110,13 @@ type counted struct {
 	owner            cluster.Ref
 	replicas, quorum int
 	sample           *v1.Pod
+	clusters         map[string]int // of a federation, by how many of its pods they have
+	// apart are the quorums of its copies by cluster, if each votes by itself; see ensembles.
+	apart map[string]int
 }
 
 func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[cluster.Ref]bool) *contents {
-	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodes: len(state.Nodes)}
+	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodes: len(state.Nodes), federation: state.Federation}
 	silent := map[string]bool{}
 	for _, node := range state.Nodes {
 		c.pods[node.Name] = nil
@@ -123,7 +127,7 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[clus
 	}
 	budgets, covering := indexBudgets(state)
 	c.budgets = budgets
-	owner, position := state.Owners(), map[cluster.Ref]int{}
+	owner, position, apart := state.Owners(), map[cluster.Ref]int{}, ensembles(state, quorum)
 	for _, pod := range state.Pods {
 		on, known := c.pods[pod.Spec.NodeName]
 		if !known || !cluster.Active(pod) || silent[pod.Spec.NodeName] {
@@ -142,7 +146,10 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[clus
 			if !seen {
 				i = len(c.workloads)
 				position[o] = i
-				c.workloads = append(c.workloads, counted{owner: o, quorum: quorum[o], sample: pod})
+				c.workloads = append(c.workloads, counted{owner: o, quorum: quorum[o], sample: pod, clusters: map[string]int{}, apart: apart[o]})
+			}
+			if in := pod.Labels[cluster.MemberLabel]; c.federation != nil {
+				c.workloads[i].clusters[in]++
 			}
 			c.workloads[i].replicas++
 			r.workload = i
@@ -272,6 +279,7 @@ func (e *Excess) widen(loss Loss, domains []string) {
 func (c *contents) failure(domains []domain, set, evens []int) Failure {
 	var f Failure
 	var cpu, memory float64
+	var parts [][]string // the lost pods of each workload
 	position, lostHealthy := map[int]int{}, map[int]int{}
 	for _, i := range set {
 		d := &domains[i]
@@ -287,7 +295,9 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 				position[part.workload] = at
 				w := c.workloads[part.workload]
 				f.Workloads = append(f.Workloads, Loss{Workload: w.owner, Replicas: w.replicas, Even: evens[part.workload], Quorum: w.quorum})
+				parts = append(parts, nil)
 			}
+			parts[at] = append(parts[at], part.pods...)
 			loss := &f.Workloads[at]
 			loss.Lost += len(part.pods)
 			if len(part.pods) > 1 {
@@ -319,9 +329,12 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 			}
 		}
 	}
-	for i := range f.Workloads {
+	for workload, i := range position {
 		loss := &f.Workloads[i]
 		loss.QuorumLost = loss.Replicas >= loss.Quorum && loss.Survivors() < loss.Quorum
+		if w := &c.workloads[workload]; w.apart != nil {
+			loss.Quorum, loss.QuorumLost = w.lostApart(parts[i])
+		}
 	}
 	slices.SortFunc(f.Workloads, compareLosses)
 	return f

@@ -3,6 +3,7 @@ package blast
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,6 +101,50 @@ func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) 
 		quorum[v.owner] = v.majority()
 	}
 	return quorum, errors.Join(problems...)
+}
+
+// ensembles are, of the workloads of a federation that have a quorum and of which each cluster has a copy of its own, the quorums of the
+// copies by cluster. Replicas that Karmada divides among clusters vote together.
+func ensembles(state *cluster.State, quorum map[cluster.Ref]int) map[cluster.Ref]map[string]int {
+	if state.Federation == nil {
+		return nil
+	}
+	all := map[cluster.Ref]map[string]int{}
+	for _, m := range state.Federation.Members {
+		for _, v := range voters(m.State) {
+			b := state.Federation.Control.BindingOf(v.owner)
+			if quorum[v.owner] == 0 || b != nil && b.Divided() {
+				continue
+			}
+			if all[v.owner] == nil {
+				all[v.owner] = map[string]int{}
+			}
+			all[v.owner][m.Name] = v.majority()
+			if v.annotation == strconv.Itoa(quorum[v.owner]) { // a number, which every copy has
+				all[v.owner][m.Name] = quorum[v.owner]
+			}
+		}
+	}
+	return all
+}
+
+// lostApart returns the quorum of the first copy that loses it with the pods and, if none does, of the first that loses a pod.
+func (w *counted) lostApart(pods []string) (quorum int, lost bool) {
+	gone := map[string]int{}
+	for _, pod := range pods {
+		member, _ := cluster.Apart(pod)
+		gone[member]++
+	}
+	for _, member := range slices.Sorted(maps.Keys(gone)) {
+		needs, has := w.apart[member], w.clusters[member]
+		if has >= needs && has-gone[member] < needs {
+			return needs, true
+		}
+		if quorum == 0 {
+			quorum = needs
+		}
+	}
+	return quorum, false
 }
 
 // find returns the workload that kind/name or namespace/kind/name names. Without a namespace it must be the only one with that kind and

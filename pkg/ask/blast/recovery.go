@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/parallel"
@@ -156,7 +155,7 @@ func assign(jobs []job) {
 
 // plan selects the failures to recover from, and groups those with the same result.
 func plan(state *cluster.State, config *sched.Config, analysis *Analysis, opts Options) ([]job, error) {
-	kind := sync.OnceValues(func() (func(string) string, error) { return kinds(state, config) })
+	kind := sync.OnceValues(func() (func(string) string, error) { return kindsOf(state, config) })
 	var jobs []job
 	for i := range analysis.Levels {
 		level := &analysis.Levels[i]
@@ -198,7 +197,7 @@ func worst(level *Level, n int) []*Failure {
 // recovery fails the nodes and waits until nothing moves any more.
 func recovery(ctx context.Context, world *simulation.World, state *cluster.State, failure *Failure, opts Options) (*Recovery, error) {
 	world.Reset()
-	failed, err := node.Fail(state, opts.Mode, failure.Nodes...)
+	failed, err := simulation.Fail(state, opts.Mode, failure.Nodes...)
 	if err != nil {
 		return nil, err
 	}
@@ -207,16 +206,22 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	if err != nil {
 		return nil, err
 	}
-	r := &Recovery{State: settled}
+	r := &Recovery{State: settled, LastEviction: step.LastMove(state.Now.Time)}
 	before := make(map[types.UID]bool, len(state.Pods))
 	lost := map[cluster.Ref][]*v1.Pod{}
 	owner := state.Owners()
+	anywhere := func(o cluster.Ref) cluster.Ref {
+		if state.Federation != nil && o.Kind == "Pod" { // a bare pod that Karmada moves has another name then
+			_, o.Name = cluster.Apart(o.Name)
+		}
+		return o
+	}
 	lose := func(pod *v1.Pod) bool {
 		o := owner(pod)
 		if !opts.reports(o) {
 			return false
 		}
-		lost[o] = append(lost[o], pod)
+		lost[anywhere(o)] = append(lost[anywhere(o)], pod)
 		r.Lost++
 		return true
 	}
@@ -246,7 +251,7 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	replaced, names := map[cluster.Ref]int{}, map[types.NamespacedName]bool{}
 	owner = settled.Owners()
 	replace := func(pod *v1.Pod) {
-		replaced[owner(pod)]++
+		replaced[anywhere(owner(pod))]++
 		names[cluster.NameOf(pod)] = true
 	}
 	for _, placed := range step.Placed {

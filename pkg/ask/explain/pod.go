@@ -72,7 +72,8 @@ func (e *NotFoundError) Error() string {
 }
 
 // Pods runs the scenario and explains why the pods got their nodes, or none, in the order in which the scheduler considered them. It also
-// returns the result of the run, and how many more pods there are than Most.
+// returns the result of the run, also with a NotFoundError, and how many more pods there are than Most. In a federation, Decided says why the pods
+// are in their cluster.
 func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
 	if result, err = simulation.Run(ctx, s, simulation.Options{}); err != nil {
 		return nil, nil, 0, err
@@ -84,7 +85,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	if step == nil {
 		step, running := of.running(result)
 		if len(running) == 0 {
-			return nil, nil, 0, of.notFound(result)
+			return result, nil, 0, of.notFound(result)
 		}
 		if of.Most > 0 && len(running) > of.Most {
 			more = len(running) - of.Most
@@ -120,6 +121,9 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	slices.SortStableFunc(pods, func(a, b Pod) int {
 		return slices.Index(names, cluster.NameOf(a.pod())) - slices.Index(names, cluster.NameOf(b.pod()))
 	})
+	if len(s.Members) > 0 {
+		return result, pods, more, nil // changes are tried in single clusters alone
+	}
 	if err = complete(ctx, result, pods, opts); err != nil && ctx.Err() != nil {
 		result.Partial = "interrupted before every change was tried: what every plugin said is whole, and what would send a pod elsewhere is not"
 	}

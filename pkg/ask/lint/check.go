@@ -13,7 +13,8 @@ type Check struct {
 	// Simulated means that it checks the effect of the rules, not only the rules.
 	Simulated bool
 
-	find func(*look, *subject) ([]Finding, error) // nil: found in annotations; see ignore.go
+	find    func(*look, *subject) ([]Finding, error) // nil: found in annotations, see ignore.go, or
+	karmada func(*control) []Finding                 // in what Karmada has; see federation.go
 }
 
 // Page returns the address of the check's page.
@@ -21,7 +22,7 @@ func (c Check) Page() string {
 	return fmt.Sprintf("https://github.com/faultline/faultline/blob/main/docs/lint/%s.md", c.ID)
 }
 
-// Checks returns all checks: about what is missing, then about pods' rules, then budgets, then the effects of rules, then annotations.
+// Checks returns all checks: about what is missing, then about pods' rules, then budgets, then the effects of rules, then Karmada, then annotations.
 func Checks() []Check {
 	return []Check{
 		{ID: "one-replica", Severity: Warning, Title: "A workload has one replica", find: static(single)},
@@ -56,6 +57,16 @@ func Checks() []Check {
 		{ID: "all-in-one-domain", Severity: Warning, Title: "All replicas share one failure domain, or can", Simulated: true, find: allInOne},
 		{ID: "outvoted", Severity: Note, Title: "A preferred rule loses to other scores", Simulated: true, find: outvoted},
 		{ID: "term-decides-nothing", Severity: Note, Title: "A preferred rule changes no placement", Simulated: true, find: decidesNothing},
+		{ID: "policy-selects-nothing", Severity: Warning, Title: "A policy of Karmada selects nothing", karmada: policySelectsNothing},
+		{ID: "workload-unclaimed", Severity: Warning, Title: "No policy of Karmada selects a workload", karmada: workloadUnclaimed},
+		{ID: "spread-without-max-groups", Severity: Error, Title: "A spread constraint of Karmada selects no cluster", karmada: spreadWithoutMaximum},
+		{ID: "workload-affinity-off", Severity: Warning, Title: "Workload affinity without its feature gate", karmada: workloadAffinityOff},
+		{ID: "group-label-missing", Severity: Warning, Title: "No workload has the label of its policy's groups", karmada: groupLabelMissing},
+		{ID: "group-member-invisible", Severity: Warning, Title: "A workload has a group's label, and is not in the group", karmada: groupMemberInvisible},
+		{ID: "anti-affinity-unlimited", Severity: Warning, Title: "The first workload of a group can take every cluster", karmada: antiAffinityUnlimited},
+		{ID: "weight-of-no-cluster", Severity: Warning, Title: "A weight is for no cluster", karmada: weightOfNothing},
+		{ID: "override-matches-nothing", Severity: Warning, Title: "An override changes nothing", karmada: overrideMatchesNothing},
+		{ID: "more-replicas-assigned", Severity: Error, Title: "Karmada gives a cluster more replicas than required anti-affinity allows", find: static(moreReplicasAssigned)},
 		{ID: ignoreReason, Severity: Warning, Title: "An annotation ignores a finding without giving a reason"},
 		{ID: ignoreUnknown, Severity: Warning, Title: "An annotation ignores a check that does not exist"},
 		{ID: ignoreUnused, Severity: Note, Title: "An annotation ignores a check that finds nothing"},

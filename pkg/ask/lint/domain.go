@@ -60,8 +60,15 @@ func (l *look) room(t *term) (domains int, limited bool) {
 	return len(all), len(unlabelled) == 0
 }
 
-// moreReplicas finds required anti-affinity that cannot hold for all replicas.
+// moreReplicas finds required anti-affinity that cannot hold for all replicas. Of those that Karmada divides moreReplicasAssigned speaks.
 func moreReplicas(l *look, s *subject) []Finding {
+	if l.binding(s) != nil {
+		return nil
+	}
+	return everyReplica(l, s)
+}
+
+func everyReplica(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
 		if !t.Hard || !t.apart() {
@@ -165,9 +172,9 @@ func minDomains(l *look, s *subject) []Finding {
 }
 
 // oneReplica finds hard rules that keep a single pod apart from itself.
-func oneReplica(_ *look, s *subject) []Finding {
+func oneReplica(l *look, s *subject) []Finding {
 	d, ok := s.object.(*appsv1.Deployment)
-	if !ok || s.replicas != 1 || s.scaled() {
+	if !ok || s.replicas+l.elsewhere(s) != 1 || s.scaled() {
 		return nil
 	}
 	var found []Finding

@@ -33,7 +33,7 @@ func entries(annotation string) []entry {
 }
 
 // sift separates the findings that annotations declare as intended, and adds findings about the annotations.
-func (l *look) sift(c *collection, made []Check) (findings []Finding, ignored []Ignored) {
+func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignored []Ignored) {
 	runs := func(id string) int { return slices.IndexFunc(made, func(check Check) bool { return check.ID == id }) }
 	field := fmt.Sprintf("metadata.annotations[%s]", IgnoreAnnotation)
 	about := func(id string, s *subject, format string, args ...any) {
@@ -53,7 +53,7 @@ func (l *look) sift(c *collection, made []Check) (findings []Finding, ignored []
 	}
 	uses := map[string]use{} // by object and check
 	var order []string
-	for _, s := range l.annotated() {
+	for _, s := range annotated(looks) {
 		for _, e := range entries(s.object.GetAnnotations()[IgnoreAnnotation]) {
 			known := slices.ContainsFunc(Checks(), func(check Check) bool { return check.ID == e.id })
 			switch {
@@ -91,21 +91,31 @@ func (l *look) sift(c *collection, made []Check) (findings []Finding, ignored []
 }
 
 // annotated returns the objects that may have the annotation: those that create pods, budgets, and claims on devices.
-func (l *look) annotated() []*subject {
-	all := slices.Clone(l.subjects)
-	for i := range l.result.Steps {
-		step := &l.result.Steps[i]
-		add := func(obj cluster.Object) {
-			all = append(all, &subject{owner: cluster.RefTo(obj), step: step, object: obj})
-		}
-		for _, pdb := range step.State.PodDisruptionBudgets {
-			add(pdb)
-		}
-		for _, template := range step.State.ResourceClaimTemplates {
-			add(template)
-		}
-		for _, claim := range step.State.ResourceClaims {
-			add(claim)
+func annotated(looks []*look) []*subject {
+	var all []*subject
+	for _, l := range looks {
+		all = append(all, l.subjects...)
+		for i := range l.result.Steps {
+			step := &l.result.Steps[i]
+			if l.member != "" {
+				m := step.State.Federation.Member(l.member)
+				if m == nil {
+					continue
+				}
+				step = inMember(step, m)
+			}
+			add := func(obj cluster.Object) {
+				all = append(all, &subject{owner: cluster.RefTo(obj), step: step, object: obj})
+			}
+			for _, pdb := range step.State.PodDisruptionBudgets {
+				add(pdb)
+			}
+			for _, template := range step.State.ResourceClaimTemplates {
+				add(template)
+			}
+			for _, claim := range step.State.ResourceClaims {
+				add(claim)
+			}
 		}
 	}
 	return all

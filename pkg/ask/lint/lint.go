@@ -87,32 +87,53 @@ type Options struct {
 // error is that of a run, or the context's. If the context ends, the result is that of the workloads checked by then, and nil if none was.
 func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result, error) {
 	made := chosen(opts)
-	l := newLook(ctx, result)
+	karmada := controlOf(result)
+	looks := looksAt(ctx, result, karmada)
 	c := &collection{scenario: result}
-	for i, s := range l.subjects {
-		if opts.Progress != nil {
-			opts.Progress(s.owner.Qualified(), i, len(l.subjects))
+	r := &Result{Simulation: result, Checks: made}
+	done, total := 0, 0
+	for _, l := range looks {
+		total += len(l.subjects)
+	}
+	finish := func() {
+		for _, l := range looks {
+			r.Left += l.left
 		}
-		for j := range made {
-			if made[j].find == nil {
-				continue
-			}
-			found, err := made[j].find(l, s)
-			if err != nil && (ctx.Err() == nil || i == 0) {
-				return nil, err
-			} else if err != nil {
-				result.Partial = fmt.Sprintf("interrupted after %d of %s", i, words.Count(len(l.subjects), "workload"))
-				r := &Result{Simulation: result, Checks: made, Left: l.left}
-				r.Findings, r.Ignored = l.sift(c, made)
-				return r, err
-			}
-			for _, f := range found {
-				c.add(&made[j], s, f)
-			}
+		r.Findings, r.Ignored = sift(looks, c, made)
+	}
+	for i := range made {
+		if karmada == nil || made[i].karmada == nil {
+			continue
+		}
+		for _, f := range made[i].karmada(karmada) {
+			c.add(&made[i], &subject{step: karmada.step}, f)
 		}
 	}
-	r := &Result{Simulation: result, Checks: made, Left: l.left}
-	r.Findings, r.Ignored = l.sift(c, made)
+	for _, l := range looks {
+		for _, s := range l.subjects {
+			if opts.Progress != nil {
+				opts.Progress(s.owner.Qualified(), done, total)
+			}
+			for j := range made {
+				if made[j].find == nil || l.member != "" && made[j].Simulated {
+					continue
+				}
+				found, err := made[j].find(l, s)
+				if err != nil && (ctx.Err() == nil || done == 0) {
+					return nil, err
+				} else if err != nil {
+					result.Partial = fmt.Sprintf("interrupted after %d of %s", done, words.Count(total, "workload"))
+					finish()
+					return r, err
+				}
+				for _, f := range found {
+					c.add(&made[j], s, l.located(f))
+				}
+			}
+			done++
+		}
+	}
+	finish()
 	return r, nil
 }
 

@@ -34,6 +34,9 @@ type look struct {
 	left     int             // how many were not, because it would take too long
 
 	chance []*simulation.Result // the same with random ties
+
+	member  string   // the cluster of a federation that is looked at; "" outside of one
+	control *control // what Karmada has there
 }
 
 // subject is something that creates pods, as a step leaves it.
@@ -56,10 +59,43 @@ type subject struct {
 	admission func() *admission.Pods // what the API server makes of a new pod
 }
 
+// looksAt returns what the checks look at: the cluster or, of a federation, each member by itself.
+func looksAt(ctx context.Context, result *simulation.Result, of *control) []*look {
+	if of == nil {
+		return []*look{newLook(ctx, result)}
+	}
+	var all []*look
+	for _, cl := range of.clusters {
+		l := &look{ctx: ctx, result: result, devices: map[string]bool{}, member: cl.Name, control: of}
+		for i := range result.Steps {
+			if m := result.Steps[i].State.Federation.Member(cl.Name); m != nil && !m.Lost {
+				l.add(m.State.Nodes)
+				l.subjects = append(l.subjects, subjectsOf(inMember(&result.Steps[i], m), true)...)
+			}
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
 func newLook(ctx context.Context, result *simulation.Result) *look {
 	l := &look{ctx: ctx, result: result, runs: map[string]*simulation.Step{}, devices: map[string]bool{}}
+	l.add(result.Scenario.Nodes())
+	calm := true
+	for i, spec := range simulation.StepsOf(result.Scenario) {
+		calm = calm && spec.Fail == nil && spec.Drain == nil && spec.Cordon == nil
+		l.subjects = append(l.subjects, subjectsOf(&result.Steps[i], calm)...)
+	}
+	return l
+}
+
+// add adds nodes. One that is there already is taken as it is now.
+func (l *look) add(nodes []*v1.Node) {
 	position := map[string]int{}
-	for _, node := range result.Scenario.Nodes() {
+	for i, node := range l.nodes {
+		position[node.Name] = i
+	}
+	for _, node := range nodes {
 		if i, found := position[node.Name]; found {
 			l.nodes[i] = node
 			continue
@@ -67,12 +103,6 @@ func newLook(ctx context.Context, result *simulation.Result) *look {
 		position[node.Name] = len(l.nodes)
 		l.nodes = append(l.nodes, node)
 	}
-	calm := true
-	for i, spec := range simulation.StepsOf(result.Scenario) {
-		calm = calm && spec.Fail == nil && spec.Drain == nil && spec.Cordon == nil
-		l.subjects = append(l.subjects, subjectsOf(&result.Steps[i], calm)...)
-	}
-	return l
 }
 
 func subjectsOf(step *simulation.Step, calm bool) []*subject {

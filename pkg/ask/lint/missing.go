@@ -13,9 +13,9 @@ import (
 )
 
 // single finds workloads with one replica. Those that an autoscaler sizes, or whose strategy says that there must never be two, are meant.
-func single(_ *look, s *subject) []Finding {
+func single(l *look, s *subject) []Finding {
 	d, isDeployment := s.object.(*appsv1.Deployment)
-	if s.replicas != 1 || s.scaled() || isDeployment && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+	if s.replicas+l.elsewhere(s) != 1 || s.scaled() || isDeployment && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil
 	}
 	return []Finding{{Field: "spec.replicas", Message: "there is one replica: the failure or the drain of its node takes all of it",

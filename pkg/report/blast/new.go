@@ -2,6 +2,7 @@ package blast
 
 import (
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -145,12 +146,12 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 		stranded.Waiting = slices.Contains(recovery.Waiting, pending.Pod.UID)
 		r.Stranded = append(r.Stranded, stranded)
 	}
-	stopped := node.Disruptions(recovery.State)
+	why := unreplaced(recovery.State)
 	for _, pod := range recovery.NotReplaced {
 		if by := metav1.GetControllerOfNoCopy(pod); by != nil && by.Kind == "DaemonSet" {
 			r.OfDaemonSets++
 		}
-		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: whyNotReplaced(pod, recovery.State, stopped)})
+		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: why(pod)})
 	}
 	if recovery.LastEviction > 0 {
 		r.LastEviction = (node.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
@@ -172,6 +173,51 @@ func refusal(lost *v1.Pod, state *cluster.State) string {
 		return ""
 	}
 	return state.Refused[i].Reason()
+}
+
+// unreplaced returns a function that says why nobody makes another pod for a lost one.
+func unreplaced(state *cluster.State) func(*v1.Pod) string {
+	if state.Federation == nil {
+		stopped := node.Disruptions(state)
+		return func(pod *v1.Pod) string { return whyNotReplaced(pod, state, stopped) }
+	}
+	in := map[string]func(*v1.Pod) string{}
+	for _, m := range state.Federation.Members {
+		in[m.Name] = unreplaced(m.State)
+	}
+	owner := state.Owners()
+	return func(pod *v1.Pod) string {
+		m := state.Federation.Member(pod.Labels[cluster.MemberLabel])
+		by := metav1.GetControllerOfNoCopy(pod)
+		if !m.Lost || by != nil && (by.Kind == "Node" || by.Kind == "DaemonSet") {
+			return in[m.Name](m.Native(pod))
+		}
+		of := owner(pod)
+		if of.Kind == "Pod" {
+			_, of.Name = cluster.Apart(of.Name)
+		}
+		return whyNotMoved(state.Federation.Control, of, m.Name)
+	}
+}
+
+// whyNotMoved says why Karmada does not make up for the pods of a workload that were in a lost cluster.
+func whyNotMoved(control *cluster.Control, workload cluster.Ref, lost string) string {
+	b := control.BindingOf(workload)
+	if b == nil {
+		return "it is the lost cluster's own: no policy of Karmada has brought it there"
+	}
+	_, stays := b.On(lost)
+	switch {
+	case control.Options.Failover == nil:
+		return "Karmada does not move workloads away from a cluster that fails unless federation.failover is enabled"
+	case stays:
+		return "its policy tolerates the loss of the cluster"
+	case !b.Scheduled():
+		return "Karmada finds no other cluster: " + strings.TrimSuffix(b.Message, ".")
+	case !b.Divided():
+		return "its policy gives every cluster a copy of its own, and no other cluster gets one"
+	}
+	return "its " + workload.Kind + " wants no other"
 }
 
 // whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions

@@ -11,10 +11,45 @@ const Kind = "ExplainReport"
 // Report is why pods got their nodes, or none, and what would have changed that.
 type Report struct {
 	report.Head
+	// Binding is what Karmada has decided about the workload, in a federation.
+	Binding *Binding `json:"binding,omitempty"`
 	// Pods are the pods that were asked for, in the order in which the scheduler looked at them.
 	Pods []Explanation `json:"pods"`
 	// More is the number of further pods of the workload, which are not explained.
 	More int `json:"more,omitempty"`
+}
+
+// Binding is what Karmada has decided about a workload, and why.
+type Binding struct {
+	// Step is the step after which it is so.
+	Step string `json:"step"`
+	// Template is the workload or the custom resource, and Policy the policy that claimed it.
+	Template string `json:"template"`
+	Policy   string `json:"policy"`
+	// Division is how replicas are divided among the selected clusters; missing for what has none.
+	Division string `json:"division,omitempty"`
+	// Reason and Message are those of the condition Scheduled.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Clusters are the clusters that were looked at in the last attempt to schedule it: the feasible ones, the best first, then those that were refused.
+	Clusters []Verdict `json:"clusters"`
+}
+
+// Verdict is what Karmada decided about a cluster.
+type Verdict struct {
+	Cluster string `json:"cluster"`
+	// Filter is the plugin that refused it, and Refusal why; both are missing if none did.
+	Filter  string `json:"filter,omitempty"`
+	Refusal string `json:"refusal,omitempty"`
+	// Score is that of a feasible cluster, and Room how many more replicas fit by the estimate.
+	Score int64 `json:"score"`
+	Room  int32 `json:"room"`
+	// Selected says whether it is among those that the replicas were divided among, and Replicas are those that it got.
+	Selected bool  `json:"selected"`
+	Replicas int32 `json:"replicas"`
+	// Running and Pending are the pods that the cluster has of the workload after the step.
+	Running int `json:"running"`
+	Pending int `json:"pending"`
 }
 
 // Explanation is why a pod got its node, or none.

@@ -17,6 +17,9 @@ type writer struct {
 }
 
 func (t *writer) everything(narrative bool) {
+	if t.report.Binding != nil {
+		t.binding(t.report.Binding)
+	}
 	for i := range t.report.Pods {
 		e := &t.report.Pods[i]
 		t.Space()

@@ -27,6 +27,9 @@ func (w *walk) expect(path *field.Path, expect *scenario.Expect, nodes []*v1.Nod
 			w.selectNodes(path.Child("notOn"), *on.NotOn, nodes)
 		}
 	}
+	for i := range expect.Bindings {
+		w.binding(path.Child("bindings").Index(i), &expect.Bindings[i])
+	}
 	for i := range expect.Failures {
 		w.failureBounds(path.Child("failures").Index(i), &expect.Failures[i], nodes)
 	}
@@ -54,6 +57,23 @@ func (w *walk) domains(path *field.Path, domains *scenario.Domains, nodes []*v1.
 	}
 	if all, _ := topology.Domains(nodes, domains.TopologyKey); domains.Used != nil && *domains.Used > len(all) {
 		w.Add(path.Child("used"), "%d domains cannot have a pod: there are only %d", *domains.Used, len(all))
+	}
+}
+
+// binding reports clusters that never are there.
+func (w *walk) binding(path *field.Path, b *scenario.ExpectedBinding) {
+	var names []string
+	for _, m := range w.scenario.AllMembers() {
+		names = append(names, m.Name)
+	}
+	if len(names) == 0 {
+		w.Add(path, "is for a federation; leave it out, or give clusters in place of cluster")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Clusters)) {
+		if !slices.Contains(names, name) {
+			w.Add(path.Child("clusters").Key(name), "is no cluster of the federation; %s", scenario.Choices(name, names))
+		}
 	}
 }
 

@@ -5,9 +5,12 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 const (
+	Cluster  = topology.LabelCluster
 	Region   = v1.LabelTopologyRegion
 	Zone     = v1.LabelTopologyZone
 	Hostname = v1.LabelHostname
@@ -22,6 +25,8 @@ const (
 // Noun is what a failure domain of the level is called.
 func Noun(key string) string {
 	switch key {
+	case Cluster:
+		return "cluster"
 	case Region:
 		return "region"
 	case Zone:

@@ -1,0 +1,363 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// In a federation, the checks that read rules look at each member by itself, as its own scheduler does. Those that run the scenario again are
+// left out: what they change in one cluster, Karmada would undo. The checks of this file look at what Karmada's control plane ever has.
+
+// control is what the steps bring into Karmada's control plane: each thing once, as the last step leaves it.
+type control struct {
+	step      *simulation.Step // the last
+	options   federation.Options
+	clusters  []*federation.Cluster // as they joined
+	policies  []*federation.Policy
+	overrides []*federation.Override
+	templates []*cluster.ResourceTemplate
+	bindings  map[federation.Key]*federation.Binding
+}
+
+// controlOf returns nil where there is no federation.
+func controlOf(result *simulation.Result) *control {
+	if len(result.Steps) == 0 || result.Steps[0].State.Federation == nil {
+		return nil
+	}
+	k := &control{step: &result.Steps[len(result.Steps)-1], bindings: map[federation.Key]*federation.Binding{}}
+	for i := range result.Steps {
+		c := result.Steps[i].State.Federation.Control
+		k.options = c.Options
+		for _, cl := range c.Clusters {
+			if !slices.ContainsFunc(k.clusters, func(other *federation.Cluster) bool { return other.Name == cl.Name }) {
+				k.clusters = append(k.clusters, cl)
+			}
+		}
+		k.policies = latest(k.policies, c.Policies, (*federation.Policy).String)
+		k.overrides = latest(k.overrides, c.Overrides, (*federation.Override).String)
+		k.templates = latest(k.templates, c.Templates, func(t *cluster.ResourceTemplate) federation.Key { return t.Key() })
+		for _, b := range c.Bindings {
+			k.bindings[b.Template.Key()] = b
+		}
+	}
+	return k
+}
+
+// latest returns the list with those that are newer in place of what they were.
+func latest[T any, K comparable](list, newer []T, key func(T) K) []T {
+	for _, item := range newer {
+		if i := slices.IndexFunc(list, func(other T) bool { return key(other) == key(item) }); i >= 0 {
+			list[i] = item
+		} else {
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
+// policyRef is the policy as the object of a finding.
+func policyRef(p *federation.Policy) cluster.Ref {
+	if p.Namespace == "" {
+		return cluster.Ref{Kind: federation.KindClusterPolicy, Name: p.Name}
+	}
+	return cluster.Ref{Kind: federation.KindPropagationPolicy, Namespace: p.Namespace, Name: p.Name}
+}
+
+func templateRef(t *federation.Template) cluster.Ref {
+	return cluster.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
+}
+
+// claimed are the bindings of the policy.
+func (k *control) claimed(p *federation.Policy) []*federation.Binding {
+	var all []*federation.Binding
+	for _, t := range k.templates {
+		if b := k.bindings[t.Key()]; b != nil && b.Policy == p.String() {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// policySelectsNothing finds policies without a template.
+func policySelectsNothing(k *control) []Finding {
+	var found []Finding
+	for _, p := range k.policies {
+		if !slices.ContainsFunc(k.templates, func(t *cluster.ResourceTemplate) bool { return p.Selects(t.Template) }) {
+			found = append(found, Finding{Object: policyRef(p), Field: "spec.resourceSelectors",
+				Message: "the policy selects nothing: no object of the scenario has the apiVersion, kind, namespace, name and labels of its selectors",
+				Fix:     "correct the selectors, or remove the policy"})
+		}
+	}
+	return found
+}
+
+// workloadUnclaimed finds workloads that no policy selects.
+func workloadUnclaimed(k *control) []Finding {
+	var found []Finding
+	for _, t := range k.templates {
+		makesPods := slices.ContainsFunc(t.Objects, func(obj cluster.Object) bool { spec, _ := cluster.PodSpec(obj); return spec != nil })
+		if makesPods && k.bindings[t.Key()] == nil {
+			found = append(found, Finding{Object: templateRef(t.Template), Field: "metadata",
+				Message: "no policy selects it, so that Karmada brings it into no cluster",
+				Fix:     fmt.Sprintf("add a resource selector with apiVersion %s, kind %s and name %s to a policy", t.APIVersion, t.Kind, t.Name)})
+		}
+	}
+	return found
+}
+
+// spreadWithoutMaximum finds spread constraints that select no cluster at all.
+func spreadWithoutMaximum(k *control) []Finding {
+	var found []Finding
+	for _, p := range k.policies {
+		for i, c := range p.Spec.Placement.SpreadConstraints {
+			if c.MaxGroups == 0 && !p.Spec.Placement.IgnoresSpread() {
+				found = append(found, Finding{Object: policyRef(p), Field: fmt.Sprintf("spec.placement.spreadConstraints[%d].maxGroups", i),
+					Message: "the spread constraint has no maxGroups, which Karmada reads as 0: it selects no cluster",
+					Fix:     fmt.Sprintf("set maxGroups, to %d or more", max(1, c.MinGroups))})
+			}
+		}
+	}
+	return found
+}
+
+// workloadAffinityOff finds workload affinity that Karmada does not read.
+func workloadAffinityOff(k *control) []Finding {
+	var found []Finding
+	for _, p := range k.policies {
+		if p.Spec.Placement.WorkloadAffinity != nil && !k.options.Gates.WorkloadAffinity {
+			found = append(found, Finding{Object: policyRef(p), Field: "spec.placement.workloadAffinity",
+				Message: "the feature gate WorkloadAffinity is off, as by default, so that workload affinity has no effect",
+				Fix:     "switch it on with federation.featureGates of the scenario and in Karmada, or remove workloadAffinity"})
+		}
+	}
+	return found
+}
+
+// terms are the workload affinity of a policy: the fields, and the group that a binding has by each.
+func terms(p *federation.Policy) map[string]*federation.GroupTerm {
+	w := p.Spec.Placement.WorkloadAffinity
+	all := map[string]*federation.GroupTerm{}
+	if w != nil && w.Affinity != nil {
+		all["affinity"] = w.Affinity
+	}
+	if w != nil && w.AntiAffinity != nil {
+		all["antiAffinity"] = w.AntiAffinity
+	}
+	return all
+}
+
+var termNames = []string{"affinity", "antiAffinity"}
+
+// groupLabelMissing finds terms whose label none of the policy's workloads has.
+func groupLabelMissing(k *control) []Finding {
+	var found []Finding
+	for _, p := range k.policies {
+		for _, name := range termNames {
+			term := terms(p)[name]
+			claimed := k.claimed(p)
+			if term == nil || len(claimed) == 0 {
+				continue
+			}
+			if !slices.ContainsFunc(claimed, func(b *federation.Binding) bool { _, has := b.Template.Labels[term.GroupByLabelKey]; return has }) {
+				found = append(found, Finding{Object: policyRef(p), Field: "spec.placement.workloadAffinity." + name + ".groupByLabelKey",
+					Message: fmt.Sprintf("none of %s has the label %s in its own metadata, so that none is in a group", bindingNames(claimed), term.GroupByLabelKey),
+					Fix:     "label the workloads themselves: Karmada does not read the labels of their pods"})
+			}
+		}
+	}
+	return found
+}
+
+func bindingNames(bindings []*federation.Binding) string {
+	var names []string
+	for _, b := range bindings {
+		names = append(names, b.Template.String())
+	}
+	return words.Few(names)
+}
+
+// groupMemberInvisible finds workloads with the label of a group that are in none, since their own policy has no such term.
+func groupMemberInvisible(k *control) []Finding {
+	var found []Finding
+	for _, p := range k.policies {
+		for _, name := range termNames {
+			term := terms(p)[name]
+			if term == nil {
+				continue
+			}
+			for _, b := range k.claimed(p) {
+				value, has := b.Template.Labels[term.GroupByLabelKey]
+				for _, t := range k.templates {
+					other := k.bindings[t.Key()]
+					if !has || other == nil || t.Namespace != b.Template.Namespace || t.Labels[term.GroupByLabelKey] != value || group(other, name) == group(b, name) {
+						continue
+					}
+					found = append(found, Finding{Object: templateRef(t.Template), Field: "metadata.labels[" + term.GroupByLabelKey + "]",
+						Message: fmt.Sprintf("it has the label %s=%s of %s, and its own %s has no %s by that label: Karmada does not see it in the group",
+							term.GroupByLabelKey, value, b.Template, other.Policy, name),
+						Fix: fmt.Sprintf("give %s the same workloadAffinity.%s", other.Policy, name)})
+				}
+			}
+		}
+	}
+	return found
+}
+
+func group(b *federation.Binding, term string) string {
+	if term == "affinity" {
+		return b.AffinityGroup
+	}
+	return b.AntiAffinityGroup
+}
+
+// antiAffinityUnlimited finds workloads of which the first of a group takes all clusters.
+func antiAffinityUnlimited(k *control) []Finding {
+	var found []Finding
+	for _, p := range k.policies {
+		if terms(p)["antiAffinity"] == nil || !k.options.Gates.WorkloadAffinity {
+			continue
+		}
+		for _, b := range k.claimed(p) {
+			admitted := 0
+			for _, c := range k.clusters {
+				if b.Admits(c) {
+					admitted++
+				}
+			}
+			if most := mostClusters(&p.Spec.Placement); b.AntiAffinityGroup != "" && admitted > 1 && most >= admitted {
+				found = append(found, Finding{Object: policyRef(p), Field: "spec.placement.workloadAffinity.antiAffinity",
+					Message: fmt.Sprintf("nothing limits how many clusters a workload gets, so that the first of a group, such as %s, can take all %d, and the next gets none",
+						b.Template, admitted),
+					Fix: "add a spread constraint by cluster with maxGroups: 1, and no static weights, which would make it void"})
+				break
+			}
+		}
+	}
+	return found
+}
+
+// mostClusters is how many clusters the placement gives a workload at most.
+func mostClusters(p *federation.Placement) int {
+	const any = 1 << 30
+	if p.IgnoresSpread() {
+		return any
+	}
+	for _, c := range p.SpreadConstraints {
+		if c.SpreadByField == federation.SpreadByCluster {
+			return c.MaxGroups
+		}
+	}
+	return any
+}
+
+// weightOfNothing finds weights for clusters that are not there.
+func weightOfNothing(k *control) []Finding {
+	var found []Finding
+	for _, p := range k.policies {
+		r := p.Spec.Placement.ReplicaScheduling
+		if r == nil || r.WeightPreference == nil {
+			continue
+		}
+		for i, w := range r.WeightPreference.StaticWeightList {
+			if !slices.ContainsFunc(k.clusters, w.TargetCluster.Matches) {
+				found = append(found, Finding{Object: policyRef(p), Field: fmt.Sprintf("spec.placement.replicaScheduling.weightPreference.staticWeightList[%d]", i),
+					Message: fmt.Sprintf("the weight %d is for no cluster of the federation, which has %s", w.Weight, k.clusterNames()),
+					Fix:     "correct targetCluster, or remove the weight"})
+			}
+		}
+	}
+	return found
+}
+
+func (k *control) clusterNames() string {
+	var names []string
+	for _, c := range k.clusters {
+		names = append(names, c.Name)
+	}
+	return words.Few(names)
+}
+
+// overrideMatchesNothing finds overrides that change nothing anywhere.
+func overrideMatchesNothing(k *control) []Finding {
+	var found []Finding
+	for _, o := range k.overrides {
+		ref := cluster.Ref{Kind: federation.KindOverridePolicy, Namespace: o.Namespace, Name: o.Name}
+		if o.Namespace == "" {
+			ref.Kind = federation.KindClusterOverridePolicy
+		}
+		if !slices.ContainsFunc(k.templates, func(t *cluster.ResourceTemplate) bool { return o.Selects(t.Template) }) {
+			found = append(found, Finding{Object: ref, Field: "spec.resourceSelectors",
+				Message: "the override selects nothing: no object of the scenario has the apiVersion, kind, namespace, name and labels of its selectors",
+				Fix:     "correct the selectors, or remove the override"})
+			continue
+		}
+		for _, target := range o.Targets() {
+			if target.Cluster != nil && !slices.ContainsFunc(k.clusters, target.Cluster.Matches) {
+				found = append(found, Finding{Object: ref, Field: target.Field,
+					Message: "it is for no cluster of the federation, which has " + k.clusterNames(),
+					Fix:     "correct targetCluster, or remove it"})
+			}
+		}
+	}
+	return found
+}
+
+// moreReplicasAssigned finds required anti-affinity that cannot hold for the replicas that Karmada gave a cluster: it adds up what the nodes
+// have left, and knows nothing of pods' rules.
+func moreReplicasAssigned(l *look, s *subject) []Finding {
+	b := l.binding(s)
+	if b == nil {
+		return nil
+	}
+	found := everyReplica(l, s)
+	for i := range found {
+		found[i].Message = fmt.Sprintf("Karmada, which reads no rules of pods, gives the cluster %s, and %s", words.Count(s.replicas, "replica"), found[i].Message)
+		found[i].Fix = "bound the clusters' shares with static weights, spread over more clusters, or spread the pods with topologySpreadConstraints in place of the rule"
+	}
+	return found
+}
+
+// binding is what brings the subject into the cluster that the checks look at; nil if nothing does.
+func (l *look) binding(s *subject) *federation.Binding {
+	if l.control == nil {
+		return nil
+	}
+	for _, t := range l.control.templates {
+		if slices.ContainsFunc(t.Objects, func(obj cluster.Object) bool { return cluster.RefTo(obj) == s.owner }) {
+			return l.control.bindings[t.Key()]
+		}
+	}
+	return nil
+}
+
+// elsewhere is the number of the subject's replicas in other clusters.
+func (l *look) elsewhere(s *subject) int {
+	n := 0
+	if b := l.binding(s); b != nil {
+		for _, target := range b.Targets {
+			if target.Cluster != l.member {
+				n += int(target.Replicas)
+			}
+		}
+	}
+	return n
+}
+
+// inMember is what a step leaves in a member, under its own names.
+func inMember(step *simulation.Step, m *cluster.Member) *simulation.Step {
+	return &simulation.Step{Name: step.Name, State: m.State}
+}
+
+// located says in which cluster it was found, where there are several.
+func (l *look) located(f Finding) Finding {
+	if l.member != "" {
+		f.Message = "in cluster " + l.member + ", " + strings.TrimPrefix(f.Message, "in cluster "+l.member+", ")
+	}
+	return f
+}

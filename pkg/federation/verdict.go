@@ -1,0 +1,51 @@
+package federation
+
+// Verdict is what became of a cluster in a scheduling attempt.
+type Verdict struct {
+	Cluster string
+	// Filter is the plugin that refused the cluster, and Refusal why; both are "" if none did.
+	Filter, Refusal string
+	// Score and Room are those of a feasible cluster: how many more replicas fit by the estimate.
+	Score int64
+	Room  int32
+	// Selected means that the cluster is among those that the replicas were divided among, and Replicas are those that it got.
+	Selected bool
+	Replicas int32
+}
+
+// Verdicts are those of the last scheduling attempt: the feasible clusters, the best first, then those that were refused. There are none
+// before the first.
+func (b *Binding) Verdicts() []Verdict { return b.verdicts }
+
+// filter returns the clusters that no plugin refuses, and the verdicts on the others.
+func (s *Scheduler) filter(b *Binding) (feasible []*Cluster, refused []Verdict) {
+	for _, c := range s.Clusters {
+		if c.DeletionTimestamp != nil {
+			continue
+		}
+		if plugin, reason := s.refusal(b, c); reason != "" {
+			refused = append(refused, Verdict{Cluster: c.Name, Filter: plugin, Refusal: reason})
+			continue
+		}
+		feasible = append(feasible, c)
+	}
+	return feasible, refused
+}
+
+// judged are the verdicts on the candidates.
+func judged(candidates, selected []candidate, targets []Target) []Verdict {
+	verdicts := make([]Verdict, len(candidates))
+	for i, c := range candidates {
+		v := &verdicts[i]
+		*v = Verdict{Cluster: c.Name, Score: c.score, Room: c.room}
+		for _, other := range selected {
+			v.Selected = v.Selected || other.Name == c.Name
+		}
+		for _, target := range targets {
+			if target.Cluster == c.Name {
+				v.Replicas = target.Replicas
+			}
+		}
+	}
+	return verdicts
+}

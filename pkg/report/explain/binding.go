@@ -1,0 +1,100 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Decided adds what Karmada has decided about the workload by the step.
+func (r *Report) Decided(step string, d *simulation.Decision) {
+	b := d.Binding
+	r.Binding = &Binding{Step: step, Template: b.Template.String(), Policy: b.Policy, Reason: b.Reason, Message: b.Message}
+	if b.Template.Workload {
+		r.Binding.Division = division(b.Placement.ReplicaScheduling)
+	}
+	for _, v := range b.Verdicts() {
+		shown := Verdict{Cluster: v.Cluster, Filter: v.Filter, Refusal: v.Refusal, Score: v.Score, Room: v.Room, Selected: v.Selected, Replicas: v.Replicas}
+		for _, share := range d.Shares {
+			if share.Cluster == v.Cluster {
+				shown.Running, shown.Pending = share.Running, share.Pending
+			}
+		}
+		r.Binding.Clusters = append(r.Binding.Clusters, shown)
+	}
+}
+
+// division is how Karmada divides replicas.
+func division(r *federation.ReplicaScheduling) string {
+	switch {
+	case r == nil || r.ReplicaSchedulingType == federation.Duplicated:
+		return federation.Duplicated
+	case r.ReplicaDivisionPreference == federation.Aggregated:
+		return federation.Aggregated
+	case r.WeightPreference == nil:
+		return "Weighted, all clusters alike"
+	case r.WeightPreference.DynamicWeight != "":
+		return "Weighted by " + r.WeightPreference.DynamicWeight
+	}
+	return "Weighted by static weights"
+}
+
+func (t *writer) binding(b *Binding) {
+	t.Space()
+	var got []string
+	for _, v := range b.Clusters {
+		switch {
+		case !v.Selected:
+		case v.Replicas > 0:
+			got = append(got, fmt.Sprintf("%s (%d)", v.Cluster, v.Replicas))
+		case b.Division == "":
+			got = append(got, v.Cluster)
+		}
+	}
+	outcome := "not scheduled"
+	if b.Reason == federation.ReasonSuccess {
+		outcome = "in " + strings.Join(got, ", ")
+	}
+	t.Linef(text.Bold, "%s, step %s: %s", b.Template, b.Step, outcome)
+	if b.Reason != federation.ReasonSuccess {
+		t.Linef(text.Yellow, "  %s: %s", b.Reason, b.Message)
+	}
+	claimed := "  Claimed by " + b.Policy
+	if b.Division != "" {
+		claimed += "; replicas: " + b.Division
+	}
+	t.Linef(text.Plain, "%s", claimed)
+	rows := [][]text.Cell{text.Bold.Row("CLUSTER", "SCORE", "ROOM", "REPLICAS", "PODS")}
+	refused, reasons := map[string][]string{}, []string(nil)
+	for _, v := range b.Clusters {
+		if v.Filter != "" {
+			reason := fmt.Sprintf("%s (%s)", v.Refusal, v.Filter)
+			if refused[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			refused[reason] = append(refused[reason], v.Cluster)
+			continue
+		}
+		replicas, pods := "not selected", "<none>"
+		if v.Selected {
+			replicas = fmt.Sprint(v.Replicas)
+		}
+		if v.Running+v.Pending > 0 {
+			pods = fmt.Sprintf("%d running", v.Running)
+		}
+		if v.Pending > 0 {
+			pods += fmt.Sprintf(", %d Pending", v.Pending)
+		}
+		rows = append(rows, text.Plain.Row(v.Cluster, fmt.Sprint(v.Score), fmt.Sprint(v.Room), replicas, pods))
+	}
+	if len(rows) > 1 {
+		t.Table("  ", rows...)
+	}
+	for _, reason := range reasons {
+		t.Line(text.Bold.Cell("  Refused "+words.Few(refused[reason])+":"), text.Plain.Cellf(" %s", reason))
+	}
+}
