@@ -173,6 +173,11 @@ func NewMember(c *federation.Cluster, objects []cluster.Object) Member {
 // Federated reports whether the scenario is of several clusters.
 func (s *Scenario) Federated() bool { return len(s.Members) > 0 }
 
+// Begins reports whether anything is applied before the first step.
+func (s *Scenario) Begins() bool {
+	return len(s.Workloads)+len(s.Karmada.Policies)+len(s.Karmada.Overrides)+len(s.Karmada.Resources) > 0
+}
+
 // AllMembers are the clusters of the federation at its start, and those that join.
 func (s *Scenario) AllMembers() []Member {
 	all := slices.Clone(s.Members)

@@ -26,7 +26,7 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 			p.Add(path.Child("name"), "is missing; the report shows a step by its name")
 		case names[step.Name]:
 			p.Add(path.Child("name"), "%q is already the name of another step; give every step its own name", step.Name)
-		case step.Name == WorkloadsStep && len(s.Workloads) > 0:
+		case step.Name == WorkloadsStep && s.Begins():
 			p.Add(path.Child("name"), "%q is what the report calls the workloads before the first step; choose another name", step.Name)
 		}
 		names[step.Name] = true
