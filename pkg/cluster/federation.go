@@ -37,7 +37,8 @@ type Member struct {
 	// Works are what Karmada has brought into the cluster. The map is never changed in place.
 	Works map[federation.Key]Work
 
-	view *State
+	view   *State
+	region string // of the view
 }
 
 // Work is what a member has got of a template.
@@ -152,8 +153,12 @@ func (f *Federation) Join() *State {
 		if all.Now.Before(&m.State.Now) {
 			all.Now = m.State.Now
 		}
-		if m.view == nil {
-			m.view = m.shown()
+		region := ""
+		if cl := f.Control.Cluster(m.Name); cl != nil {
+			region = cl.Spec.Region
+		}
+		if m.view == nil || m.region != region {
+			m.view, m.region = m.shown(region), region
 		}
 		all.Nodes = append(all.Nodes, m.view.Nodes...)
 		all.Pods = append(all.Pods, m.view.Pods...)
@@ -196,8 +201,8 @@ func merge[T Object](list, more []T) []T {
 	return list
 }
 
-// shown returns the member's nodes, pods, budgets and what owns pods as they are named among all.
-func (m *Member) shown() *State {
+// shown returns the member's nodes, pods, budgets and what owns pods as they are named among all. Nodes without a region are in the cluster's.
+func (m *Member) shown(region string) *State {
 	s := &State{}
 	for _, node := range m.State.Nodes {
 		shown := *node
@@ -205,6 +210,9 @@ func (m *Member) shown() *State {
 		shown.Labels = m.labelled(node.Labels)
 		if host, found := node.Labels[v1.LabelHostname]; found {
 			shown.Labels[v1.LabelHostname] = Joined(m.Name, host)
+		}
+		if _, found := node.Labels[v1.LabelTopologyRegion]; !found && region != "" {
+			shown.Labels[v1.LabelTopologyRegion] = region
 		}
 		s.Nodes = append(s.Nodes, &shown)
 	}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/federation"
 )
 
 // twoMembers are two clusters that differ in nothing but the replicas of a workload: 1 in a, 2 in b.
@@ -29,7 +31,10 @@ func twoMembers() *Federation {
 		}}
 		return Member{Name: name, State: new(State).With(node, web, set, pod, budget)}
 	}
-	return &Federation{Members: []Member{member("a", 1), member("b", 2)}, Control: &Control{}}
+	in := func(name, region string) *federation.Cluster {
+		return &federation.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: federation.ClusterSpec{Region: region}}
+	}
+	return &Federation{Members: []Member{member("a", 1), member("b", 2)}, Control: &Control{Clusters: []*federation.Cluster{in("a", ""), in("b", "eu")}}}
 }
 
 func TestJoin(t *testing.T) {
@@ -43,7 +48,7 @@ func TestJoin(t *testing.T) {
 	}
 	got := seen{UIDs: map[types.UID]bool{}}
 	for _, node := range all.Nodes {
-		got.Nodes, got.Hosts = append(got.Nodes, node.Name), append(got.Hosts, node.Labels[v1.LabelHostname]+" in "+node.Labels[v1.LabelTopologyZone])
+		got.Nodes, got.Hosts = append(got.Nodes, node.Name), append(got.Hosts, node.Labels[v1.LabelHostname]+" in "+node.Labels[v1.LabelTopologyZone]+" "+node.Labels[v1.LabelTopologyRegion])
 	}
 	owner := all.Owners()
 	for _, pod := range all.Pods {
@@ -68,7 +73,7 @@ func TestJoin(t *testing.T) {
 	}
 	web := Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	want := seen{
-		Nodes: []string{"a/n", "b/n"}, Hosts: []string{"a/n in z", "b/n in z"}, Pods: []string{"a/web-1-x", "b/web-1-x"}, On: []string{"a/n", "b/n"},
+		Nodes: []string{"a/n", "b/n"}, Hosts: []string{"a/n in z ", "b/n in z eu"}, Pods: []string{"a/web-1-x", "b/web-1-x"}, On: []string{"a/n", "b/n"},
 		Budgets: []string{"a/web", "b/web"}, Replicas: []int32{3}, Owners: []Ref{web, web}, UIDs: map[types.UID]bool{"a/p": true, "b/p": true}, Covered: []int{1, 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

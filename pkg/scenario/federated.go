@@ -166,7 +166,10 @@ func (c *Cluster) Karmada() *federation.Cluster {
 
 // NewMember returns the member of a federation with the objects of its sources.
 func NewMember(c *federation.Cluster, objects []cluster.Object) Member {
-	alone := &cluster.Federation{Members: []cluster.Member{{Name: c.Name, State: (&cluster.State{}).With(objects...)}}}
+	alone := &cluster.Federation{
+		Members: []cluster.Member{{Name: c.Name, State: (&cluster.State{}).With(objects...)}},
+		Control: &cluster.Control{Clusters: []*federation.Cluster{c}},
+	}
 	return Member{Cluster: c, Objects: objects, Shown: alone.Join().Objects()}
 }
 

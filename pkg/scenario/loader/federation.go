@@ -3,11 +3,14 @@ package loader
 import (
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // clusters reads the cluster of a scenario, or the clusters of a federation.
@@ -47,6 +50,7 @@ func (l *reader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
 	defer func() { l.reading = reading }()
 	sources := l.clusterSources(path.Child("cluster"), c.Cluster)
 	for i, source := range sources {
+		ownZones(c.Name, c.Cluster[i].Synthetic, source.objects)
 		sources[i].resources = slices.DeleteFunc(source.resources, func(resource manifest.Ignored) bool {
 			return l.ofControlPlane(path.Child("cluster").Index(i), resource)
 		})
@@ -63,6 +67,19 @@ func (l *reader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
 		l.kinds = append(l.kinds, c.Name)
 	}
 	return scenario.NewMember(c.Karmada(), alone.Cluster)
+}
+
+// ownZones puts the cluster's name before the zones of nodes that are made up, where the file gives zones no names: those of one name in several
+// clusters are one zone, which fails in all of them.
+func ownZones(name string, made *topology.Spec, nodes []cluster.Object) {
+	if made == nil || len(made.Regions) > 0 || slices.ContainsFunc(made.Zones, func(z topology.Zone) bool { return z.Name != "" }) {
+		return
+	}
+	for _, obj := range nodes {
+		if zone, found := obj.GetLabels()[v1.LabelTopologyZone]; found {
+			obj.GetLabels()[v1.LabelTopologyZone] = name + "-" + zone
+		}
+	}
 }
 
 // ofControlPlane reports a resource of Karmada among the sources of a member, which does not have it.
