@@ -8,21 +8,23 @@ import (
 )
 
 // Many runs on a small cluster leave much garbage and keep little of it, so that the default would collect a small heap all the time. One
-// that no longer grows may have mostGrowth percent of garbage before it is collected, as long as all is below roomyHeap. A larger one, or
-// one that is still filled, has as much garbage as it has objects, as by default. (With a memory limit, which knows no such floor, the
-// collector would never rest once what is alive comes near it.)
+// that no longer grows may have mostGrowth percent of garbage before it is collected, as long as all is below roomyHeap, and one that is
+// still being filled, as long as all is below fillingHeap. A larger one has as much garbage as it has objects, as by default. (With a memory
+// limit, which knows no such floor, the collector would never rest once what is alive comes near it.)
 const (
-	roomyHeap     = 256 << 20
-	mostGrowth    = 200
+	roomyHeap     = 640 << 20
+	fillingHeap   = 256 << 20
+	mostGrowth    = 400
 	defaultGrowth = 100
 )
 
 // growth returns the percentage by which a heap may grow of which so many bytes are alive, and were after the collection before.
 func growth(before, live uint64) uint64 {
+	most := uint64(roomyHeap)
 	if live > before+before/8 {
-		return defaultGrowth
+		most = fillingHeap
 	}
-	return min(max(100*roomyHeap/max(live, 1), 100+defaultGrowth)-100, mostGrowth)
+	return min(max(100*most/max(live, 1), 100+defaultGrowth)-100, mostGrowth)
 }
 
 // growFreely lets a small heap grow more freely, unless the environment says how the collector is to work.

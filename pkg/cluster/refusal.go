@@ -2,14 +2,17 @@ package cluster
 
 import "strings"
 
-// Refusal is an object that the API server does not create.
+// Refusal is an object that the API server does not create or change.
 type Refusal struct {
-	// Of is the workload whose pods are refused, or the object that a user asked for.
+	// Of is the workload whose pods are refused, the pod whose claim is, or the object that a user asked for.
 	Of Ref
-	// Pods is how many pods are not created: those that the workload lacks, 1 for a bare pod, and 0 for an object of another kind.
+	// Pods is how many pods are not created: those that the workload lacks, 1 for a bare pod, and 0 for an object of another kind, or for a
+	// change.
 	Pods int
 	// Message is the API server's error to a user, or the controller's event that quotes it.
 	Message string
+	// Retried is true if a controller asked for the object, and goes on asking.
+	Retried bool
 }
 
 // Reason is the message without what it says of the object, so that refusals for one reason are alike.
@@ -22,5 +25,8 @@ func (r Refusal) Reason() string {
 	return r.Message
 }
 
-// ByController reports whether a controller asked for the object, and goes on asking.
-func (r Refusal) ByController() bool { return r.Pods > 0 && r.Of.Kind != "Pod" }
+// OfWorkload reports whether pods of a workload are refused.
+func (r Refusal) OfWorkload() bool { return r.Pods > 0 && r.Of.Kind != "Pod" }
+
+// IsRetried reports whether a controller goes on asking.
+func (r Refusal) IsRetried() bool { return r.Retried }

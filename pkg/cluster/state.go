@@ -366,19 +366,23 @@ func apply[T metav1.Object](c change, list, given []T) []T {
 	}
 	next := make([]T, 0, len(list)+len(given))
 	replaced := make([]bool, len(given))
-	for _, obj := range list {
-		i, found := -1, false
-		if ends[endOf(obj.GetName())] {
-			i, found = last[keyOf(obj)]
+	from := 0 // what stays is copied in runs
+	for at, obj := range list {
+		if !ends[endOf(obj.GetName())] {
+			continue
 		}
-		switch {
-		case !found || replaced[i]:
-			next = append(next, obj)
-		case c.merge:
+		i, found := last[keyOf(obj)]
+		if !found || replaced[i] {
+			continue
+		}
+		next = append(next, list[from:at]...)
+		from = at + 1
+		if c.merge {
 			next = append(next, given[i])
 			replaced[i] = true
 		}
 	}
+	next = append(next, list[from:]...)
 	if c.merge {
 		for i, obj := range given {
 			if last[keyOf(obj)] == i && !replaced[i] {

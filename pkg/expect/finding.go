@@ -154,7 +154,7 @@ func (f *Facts) Findings() []Finding {
 	}
 	for _, r := range f.Refused {
 		subject := r.Of.String()
-		if r.ByController() {
+		if r.OfWorkload() {
 			subject = fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), r.Of)
 		}
 		found = append(found, f.finding(PodsRefused, r.Of, subject+" refused: "+r.Message))

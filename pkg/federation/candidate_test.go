@@ -25,6 +25,9 @@ func TestGeneral(t *testing.T) {
 		{"no pods left", &ResourceSummary{Allocatable: resources("pods", "10"), Allocated: resources("pods", "10")}, nil, 0},
 		{"no requests", &ResourceSummary{Allocatable: resources("pods", "10")}, nil, 10},
 		{"requests", some, []string{"cpu", "500m", "memory", "1Gi"}, 6},
+		{"memory is short", some, []string{"cpu", "500m", "memory", "2Gi"}, 3},
+		{"CPU is short", some, []string{"cpu", "1500m", "memory", "1Gi"}, 2},
+		{"pods are short", some, []string{"cpu", "10m", "memory", "1Mi"}, 80},
 		{"a request for nothing", some, []string{"cpu", "500m", "memory", "0"}, 6},
 		{"pods that wait count, too", &ResourceSummary{
 			Allocatable: resources("pods", "100"), Allocated: resources("pods", "40"), Allocating: resources("pods", "10"),

@@ -45,7 +45,8 @@ func world(seed uint64) ([]*Cluster, []*Binding) {
 }
 
 // Divided replicas add up to the number that is wanted, or there is an error; no filter refuses a cluster that was given; two workloads of an
-// anti-affinity group share none; and the order of the clusters does not matter.
+// anti-affinity group share none, of two of an affinity group the later has no cluster that the earlier does not have; and the order of the
+// clusters does not matter.
 func TestInvariants(t *testing.T) {
 	placed := 0
 	for seed := range uint64(2000) {
@@ -70,6 +71,11 @@ func TestInvariants(t *testing.T) {
 			if b.Scheduled() && b.assigned() != want {
 				t.Errorf("seed %d, %s: %v, want %d replicas", seed, b.Template.Name, b.Targets, want)
 			}
+			for _, other := range got[:i] {
+				if b.AffinityGroup != "" && b.AffinityGroup == other.AffinityGroup && !within(b, other) && !within(other, b) {
+					t.Errorf("seed %d: %s and %s of one group have %v and %v", seed, b.Template.Name, other.Template.Name, b.Targets, other.Targets)
+				}
+			}
 			for _, target := range b.Targets {
 				placed++
 				c := all[slices.IndexFunc(all, func(c *Cluster) bool { return c.Name == target.Cluster })]
@@ -87,4 +93,12 @@ func TestInvariants(t *testing.T) {
 	if placed == 0 {
 		t.Error("nothing was placed")
 	}
+}
+
+// within reports whether the binding has no cluster that the other does not have.
+func within(b, other *Binding) bool {
+	return !slices.ContainsFunc(b.Targets, func(target Target) bool {
+		_, there := other.On(target.Cluster)
+		return !there
+	})
 }

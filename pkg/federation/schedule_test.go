@@ -257,17 +257,27 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// The search for a group of clusters begins with the one that the binding has.
+// The search for a group of clusters begins with the one that the binding has, even after a placement without groups.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/helper_test.go, Test_getAffinityIndex
 func TestFirstGroup(t *testing.T) {
+	groups := Placement{ClusterAffinities: []ClusterAffinityTerm{
+		{AffinityName: "group1", ClusterAffinity: named("m1")}, {AffinityName: "group2", ClusterAffinity: named("m2")}, {AffinityName: "group3", ClusterAffinity: named("m3")},
+	}}
+	s := &Scheduler{Clusters: clusters("m1", "m2", "m3")}
+	run := func(b *Binding) *Binding { return s.Run([]*Binding{b}, []*Binding{b})[0] }
 	for affinity, want := range map[string]string{"": "m1", "group0": "m1", "group3": "m3"} {
-		b := bind(deployment("a", "web", 1), nil, Placement{ClusterAffinities: []ClusterAffinityTerm{
-			{AffinityName: "group1", ClusterAffinity: named("m1")}, {AffinityName: "group2", ClusterAffinity: named("m2")}, {AffinityName: "group3", ClusterAffinity: named("m3")},
-		}})
+		b := bind(deployment("a", "web", 1), nil, groups)
 		b.affinity = affinity
-		got := (&Scheduler{Clusters: clusters("m1", "m2", "m3")}).Run([]*Binding{b}, []*Binding{b})
-		if !slices.Equal(got[0].Targets, []Target{{want, 1}}) {
-			t.Errorf("from %q: got %v, want %s", affinity, got[0].Targets, want)
+		if got := run(b).Targets; !slices.Equal(got, []Target{{want, 1}}) {
+			t.Errorf("from %q: got %v, want %s", affinity, got, want)
 		}
+	}
+
+	b := bind(deployment("a", "web", 1), nil, groups)
+	b.affinity = "group3"
+	b = run(run(b).Rebind(b.Template, &Policy{}))
+	b = run(b.Rebind(b.Template, &Policy{Spec: PolicySpec{Placement: groups}}))
+	if !slices.Equal(b.Targets, []Target{{"m3", 1}}) {
+		t.Errorf("got %v, want m3", b.Targets)
 	}
 }

@@ -22,9 +22,9 @@ type Failures struct {
 	// Worst is how many failures of a level are recovered, those that do most harm, where it has more; 0 for all. Default: 12 for simulate
 	// blast, 100 for compare, sweep and advise.
 	Worst *int `json:"worst,omitempty" jsonschema:"minimum=0"`
-	// Quorum lists workloads that need a majority of their pods, as kind/name or namespace/kind/name: Deployments, ReplicaSets
-	// and StatefulSets. A workload can also say so itself, by the annotation faultline.dev/quorum: a number, or majority. The
-	// StatefulSets of etcd, ZooKeeper, Kafka controllers and HDFS journal nodes are known by their pods' labels.
+	// Quorum lists workloads that need a majority of their pods, as kind/name or namespace/kind/name: Deployments, ReplicaSets,
+	// StatefulSets and ReplicationControllers. A workload can also say so itself, by the annotation faultline.dev/quorum: a number,
+	// or majority. The StatefulSets of etcd, ZooKeeper, Kafka controllers and HDFS journal nodes are known by their pods' labels.
 	// Default: none.
 	Quorum []string `json:"quorum,omitempty"`
 	// Rates says how often the domains of a level fail and how long they stay down, by topology key or by region, zone or node.

@@ -139,11 +139,6 @@ func validateAlone(p *Problems, path *field.Path, step *Step) {
 	if step.Join != nil {
 		p.Add(path.Child("join"), "is for a federation; give clusters in place of cluster")
 	}
-	for _, action := range step.OnNodes() {
-		if len(action.Nodes.Clusters) > 0 {
-			p.Add(path.Child(action.Name, "clusters"), "is for a federation; give names or a selector")
-		}
-	}
 }
 
 // Karmada is the cluster as Karmada has it registered, without what it sees of the nodes.
@@ -178,6 +173,11 @@ func NewMember(c *federation.Cluster, objects []cluster.Object) Member {
 // Federated reports whether the scenario is of several clusters.
 func (s *Scenario) Federated() bool { return len(s.Members) > 0 }
 
+// Begins reports whether anything is applied before the first step.
+func (s *Scenario) Begins() bool {
+	return len(s.Workloads)+len(s.Karmada.Policies)+len(s.Karmada.Overrides)+len(s.Karmada.Resources) > 0
+}
+
 // AllMembers are the clusters of the federation at its start, and those that join.
 func (s *Scenario) AllMembers() []Member {
 	all := slices.Clone(s.Members)
@@ -203,7 +203,7 @@ func (k *Karmada) same(other *Karmada) bool {
 	sameMade := func(a, b cluster.ResourceTemplate) bool {
 		return a.Template == b.Template && slices.Equal(a.Objects, b.Objects)
 	}
-	return slices.Equal(k.Policies, other.Policies) && slices.Equal(k.Overrides, other.Overrides) && slices.Equal(k.Clusters, other.Clusters) &&
+	return slices.Equal(k.Policies, other.Policies) && slices.Equal(k.Overrides, other.Overrides) &&
 		slices.EqualFunc(k.Resources, other.Resources, sameMade) && (k.Joined == other.Joined || k.Joined != nil && other.Joined != nil && k.Joined.same(*other.Joined))
 }
 

@@ -57,8 +57,6 @@ type Karmada struct {
 	Overrides []*federation.Override
 	// Resources are the custom resources that apply creates or changes.
 	Resources []cluster.ResourceTemplate
-	// Clusters are those that a patch changes, as they are then by the scenario: labels and spec.
-	Clusters []*federation.Cluster
 	// Joined is the cluster that joins; nil if none does.
 	Joined *Member
 }

@@ -48,7 +48,7 @@ type File struct {
 	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order. Default: clusters are given.
 	Cluster []Source `json:"cluster,omitempty" jsonschema:"minItems=1"`
 	// Clusters are the members of a federation under Karmada, in place of cluster. Default: a single cluster.
-	Clusters []Cluster `json:"clusters,omitempty"`
+	Clusters []Cluster `json:"clusters,omitempty" jsonschema:"minItems=1"`
 	// Federation says how Karmada is run over the clusters. Default: as in the release.
 	Federation Federation `json:"federation,omitempty"`
 	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.
@@ -102,7 +102,8 @@ type Scheduler struct {
 }
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given
-// with an action or alone.
+// with an action or alone. A federation takes neither fresh nor trigger nor drain; only a federation takes
+// join.
 type Step struct {
 	// Name is the step's name on the report. No two steps have the same.
 	Name string `json:"name"`
@@ -143,7 +144,7 @@ type Step struct {
 // Target names one object.
 type Target struct {
 	// Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal. A patch can be of a custom
-	// resource of an operator that is known, too, for example kafkacluster/main.
+	// resource of an operator that is known, too, for example kafkacluster/main; and in a federation of cluster/name or a policy.
 	Target string `json:"target"`
 	// Namespace is the object's namespace, if its kind has one. Default: default.
 	Namespace string `json:"namespace,omitempty"`
@@ -162,7 +163,7 @@ type Patch struct {
 	Patch runtime.RawExtension `json:"patch" jsonschema:"oneof_type=object;array"`
 }
 
-// Scale sets the number of replicas of a Deployment, ReplicaSet or StatefulSet.
+// Scale sets the number of replicas of a Deployment, ReplicaSet, StatefulSet or ReplicationController.
 type Scale struct {
 	Target `json:",inline"`
 	// Replicas is the new number, 0 or more.
@@ -173,7 +174,7 @@ type Scale struct {
 type Delete struct {
 	// Files lists files, folders and globs whose objects are deleted.
 	Files []string `json:"files,omitempty"`
-	// Targets lists objects as kind/name.
+	// Targets lists objects as kind/name; in a federation also clusters, policies and custom resources.
 	Targets []string `json:"targets,omitempty"`
 	// Namespace is the namespace of the targets and pods. Default: default for targets, and all namespaces for pods.
 	Namespace string `json:"namespace,omitempty"`
@@ -211,7 +212,8 @@ type Nodes struct {
 	Clusters []string `json:"clusters,omitempty"`
 }
 
-// NodesInTurn selects nodes, whose turns come one by one: those named and those that the selector matches. Give at least one of the two.
+// NodesInTurn selects nodes, whose turns come one by one: those named, those that the selector matches, and those of the clusters. Give at
+// least one of the three.
 type NodesInTurn struct {
 	Nodes `json:",inline"`
 	// Together takes all nodes in one moment. Otherwise controllers and scheduler act between one node and the next, as they do while

@@ -9,6 +9,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
@@ -132,11 +133,19 @@ func (p *Patch) ApplyToCluster(c *federation.Cluster) (*federation.Cluster, erro
 		return nil, fmt.Errorf("the patch does not fit cluster %s: %w", c.Name, err)
 	}
 	patched := &federation.Cluster{}
-	if _, err := manifest.DecodeResource(after, patched); err != nil {
-		return nil, fmt.Errorf("the patch does not fit cluster %s: %w", c.Name, err)
+	unknown, err := manifest.DecodeResource(after, patched)
+	if err != nil {
+		return nil, err
 	}
-	if patched.Name != c.Name {
-		return nil, fmt.Errorf("the patch changes the name of cluster %s, which cannot change", c.Name)
+	if patched.Kind != c.Kind || patched.Name != c.Name || patched.Namespace != "" {
+		return nil, fmt.Errorf("the patch changes the kind, namespace or name of cluster %s, which cannot change", c.Name)
 	}
-	return patched, nil
+	var problems []error
+	for _, warning := range unknown {
+		problems = append(problems, errors.New(strings.TrimSuffix(warning, "; the API server would leave it out")))
+	}
+	for _, err := range invalidCluster(patched.Labels, field.NewPath("metadata", "labels"), patched.Spec.Taints, field.NewPath("spec", "taints")) {
+		problems = append(problems, err)
+	}
+	return patched, errors.Join(problems...)
 }

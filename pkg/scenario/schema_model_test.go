@@ -44,6 +44,7 @@ func reflectSchema(comment func(t reflect.Type, field string) string) *jsonschem
 	schema.Title = "Faultline scenario"
 	schema.Properties.Value("apiVersion").Const = APIVersion
 	schema.Properties.Value("kind").Const = Kind
+	schema.OneOf = []*jsonschema.Schema{{Required: []string{"cluster"}}, {Required: []string{"clusters"}}}
 	// Kubernetes' own types bring their descriptions along, by the names of their fields in JSON.
 	taint, described := schema.Definitions["Taint"], v1.Taint{}.SwaggerDoc()
 	taint.Description = described[""]

@@ -135,6 +135,7 @@ steps: [{name: a, patch: {target: deploy/web, type: json, patch: [{op: remove}]}
 		"another version":         {"faultline/v1alpha1", "faultline/v1"},
 		"another kind":            {"kind: Scenario", "kind: Report"},
 		"no cluster":              {"cluster:", "workloads:"},
+		"a cluster and clusters":  {"ties: random", "clusters: [{name: a, cluster: [{files: [a.yaml]}]}]"},
 		"an empty cluster":        {"cluster: [{synthetic: {nodeGroups: [{count: 1, cpu: 4}]}}]", "cluster: []"},
 		"an unknown field":        {"ties: random", "tie: random"},
 		"an unknown field inside": {"replicas: 2", "replicas: 2, replica: 2"},

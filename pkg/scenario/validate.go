@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -25,14 +26,14 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 			p.Add(path.Child("name"), "is missing; the report shows a step by its name")
 		case names[step.Name]:
 			p.Add(path.Child("name"), "%q is already the name of another step; give every step its own name", step.Name)
-		case step.Name == WorkloadsStep && len(s.Workloads) > 0:
+		case step.Name == WorkloadsStep && s.Begins():
 			p.Add(path.Child("name"), "%q is what the report calls the workloads before the first step; choose another name", step.Name)
 		}
 		names[step.Name] = true
 		if actions := step.actions(); len(actions) > 1 {
 			p.Add(path, "has %s, and a step takes one action; make each a step of its own", strings.Join(actions, " and "))
 		} else if len(actions) == 0 && !step.Fresh && step.Expect == nil {
-			p.Add(path, "does nothing and expects nothing; give one of %s, or fresh: true, or expect", strings.Join(allActions, ", "))
+			p.Add(path, "does nothing and expects nothing; give one of %s, or expect", strings.Join(possible(s.Federated()), ", "))
 		}
 		validateActions(p, path, &step.Step, s.Federated(), resources)
 		if step.Expect != nil {
@@ -48,7 +49,10 @@ func validateActions(p *Problems, path *field.Path, step *Step, federated bool, 
 		validateAlone(p, path, step)
 	}
 	if step.Patch != nil {
-		ValidatePatch(p, path.Child("patch"), step.Patch, resources)
+		ValidatePatch(p, path.Child("patch"), step.Patch, func(target Target) bool {
+			kind, _, karmada := ParseKarmada(target.Target)
+			return resources(target) || federated && karmada && kind == federation.KindCluster
+		})
 	}
 	if step.Scale != nil {
 		path := path.Child("scale")
@@ -165,6 +169,15 @@ func validateNotNegative(p *Problems, path *field.Path, value int) {
 }
 
 var allActions = []string{"apply", "patch", "scale", "delete", "rollout", "trigger", "cordon", "uncordon", "drain", "fail", "restore", "join"}
+
+// possible are the actions that a step can take, and fresh.
+func possible(federated bool) []string {
+	if federated {
+		return slices.DeleteFunc(slices.Clone(allActions), func(action string) bool { return action == "trigger" || action == "drain" })
+	}
+	single := slices.DeleteFunc(slices.Clone(allActions), func(action string) bool { return action == "join" })
+	return append(single, "or fresh: true")
+}
 
 // actions returns the names of the actions that the step gives.
 func (s *Step) actions() []string {

@@ -35,7 +35,7 @@ type Variant struct {
 // RuleChange sets by which rule the pods of workloads keep apart from each other. It takes the place of every anti-affinity term and
 // spread constraint of theirs that is about their own pods; other rules stay.
 type RuleChange struct {
-	// Workload is a Deployment, ReplicaSet, StatefulSet or Job as kind/name or namespace/kind/name. Default: all of these.
+	// Workload is a Deployment, ReplicaSet, StatefulSet, ReplicationController or Job as kind/name or namespace/kind/name. Default: all of these.
 	Workload string `json:"workload,omitempty"`
 	// Rule is none; soft, preferred anti-affinity; hard, required anti-affinity; or spread, topology spread constraints.
 	Rule string `json:"rule" jsonschema:"enum=none,enum=soft,enum=hard,enum=spread"`
@@ -53,7 +53,7 @@ type RuleChange struct {
 
 // Term is a topology key over which pods keep apart.
 type Term struct {
-	// TopologyKey is a node label; region, zone and node are short for the well-known ones.
+	// TopologyKey is a node label; cluster, region, zone and node are short for the well-known ones.
 	TopologyKey string `json:"topologyKey"`
 	// Weight is that of a soft rule's term, 1 to 100. Default: 100.
 	Weight int32 `json:"weight,omitempty" jsonschema:"minimum=1,maximum=100"`

@@ -240,11 +240,8 @@ func (r *run) deleteTemplates(fed *cluster.Federation, spec *scenario.LoadedStep
 			}
 			continue
 		}
-		if removed, err := removePolicy(&next, name, spec.Delete.Namespace); removed || err != nil {
-			if err != nil {
-				return nil, "", err
-			}
-			continue
+		if _, _, err := scenario.ParseTarget(name); err != nil {
+			continue // a policy or a custom resource, which is among the step's
 		}
 		t, err := template(&next, scenario.Target{Target: name, Namespace: spec.Delete.Namespace})
 		if err != nil {
@@ -253,32 +250,6 @@ func (r *run) deleteTemplates(fed *cluster.Federation, spec *scenario.LoadedStep
 		drop(t.Key())
 	}
 	return fed.Under(bound(&next)), "delete " + strings.Join(deleted, " "), nil
-}
-
-// removePolicy removes the policy or the override that the target names, and reports whether it names one.
-func removePolicy(c *cluster.Control, target, namespace string) (bool, error) {
-	kind, name, _ := strings.Cut(target, "/")
-	if namespace == "" {
-		namespace = v1.NamespaceDefault
-	}
-	is := func(ns, of string) bool { return of == name && (ns == "" || ns == namespace) }
-	before := len(c.Policies) + len(c.Overrides)
-	switch strings.ToLower(kind) {
-	case "propagationpolicy", "clusterpropagationpolicy":
-		c.Policies = slices.DeleteFunc(slices.Clone(c.Policies), func(p *federation.Policy) bool {
-			return is(p.Namespace, p.Name) && strings.EqualFold(p.Kind, kind)
-		})
-	case "overridepolicy", "clusteroverridepolicy":
-		c.Overrides = slices.DeleteFunc(slices.Clone(c.Overrides), func(o *federation.Override) bool {
-			return is(o.Namespace, o.Name) && strings.EqualFold(o.Kind, kind)
-		})
-	default:
-		return false, nil
-	}
-	if len(c.Policies)+len(c.Overrides) == before {
-		return true, fmt.Errorf("%s is not there at this step", target)
-	}
-	return true, nil
 }
 
 // left returns the federation without the cluster, which the control plane loses, too; nil if there is none of that name. The bindings that had

@@ -27,6 +27,8 @@ type Drained struct {
 	// Placed are the pods that got a node meanwhile and kept it to the end; Pending are those without a node at the end.
 	Placed  []placement.Placement
 	Pending []placement.Pending
+	// NotCreated are the pods that the API server refuses to the controllers at the end.
+	NotCreated []cluster.Refusal
 }
 
 // Ends reports whether kubectl drain finishes on the node.
@@ -100,6 +102,7 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, name string
 	}
 	d.Blocked = blocked
 	if len(blocked) > 0 || len(pods) == 0 {
+		d.Pending, d.NotCreated = step.Pending, notCreated(state)
 		return state, d, nil // kubectl evicts no pod if one cannot be evicted, and without an eviction nothing moves
 	}
 	var during Step
@@ -134,12 +137,17 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, name string
 			d.Refused = append(d.Refused, node.Blocked{Pod: current, Reason: "it stays Terminating, since the kubelet of its node does not answer"})
 		}
 	}
-	d.Placed, d.Pending = stillThere(during.Placed, state), during.Pending
+	d.Placed, d.Pending, d.NotCreated = stillThere(during.Placed, state), during.Pending, notCreated(state)
 	step.Placed = append(step.Placed, during.Placed...)
 	step.Pending = during.Pending
 	step.Preempted = append(step.Preempted, during.Preempted...)
 	step.Notes = append(step.Notes, during.Notes...)
 	return state, d, nil
+}
+
+// notCreated are the pods that the API server refuses to the controllers.
+func notCreated(state *cluster.State) []cluster.Refusal {
+	return slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.Retried || !r.OfWorkload() })
 }
 
 // podOf returns the pod as it is in the state, or nil if it is gone.

@@ -121,7 +121,7 @@ func objectsOf(t *cluster.ResourceTemplate, b *federation.Binding, work cluster.
 	var objects []cluster.Object
 	for _, obj := range t.Objects {
 		obj = obj.DeepCopyObject().(cluster.Object)
-		if b.Template.Workload {
+		if b.Template.Workload && len(t.Objects) == 1 { // Karmada has no way to revise the replicas of a resource such as a FlinkDeployment
 			revise(obj, b, work, copies)
 		}
 		objects = append(objects, obj)

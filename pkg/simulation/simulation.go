@@ -182,7 +182,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(s.Workloads) == 0 && len(s.Steps) > 0 {
+	if !s.Begins() && len(s.Steps) > 0 {
 		if state, err = r.Settle(ctx, state, &Step{}); err != nil {
 			return nil, nil, err
 		}
@@ -208,7 +208,7 @@ func (r *run) start() (*cluster.State, []string, error) {
 
 // proceed takes over the first steps of a result.
 func (r *run) proceed(known *Result, common int) (*Result, *cluster.State, error) {
-	if len(r.scenario.Workloads) > 0 || len(r.scenario.Steps) == 0 {
+	if r.scenario.Begins() || len(r.scenario.Steps) == 0 {
 		common++ // the workloads are a step of the result
 	}
 	result := &Result{Scenario: r.scenario, Initial: known.Initial, Notes: known.Notes, Steps: slices.Clip(known.Steps[:common]), initial: known.initial}
@@ -222,11 +222,11 @@ func (r *run) proceed(known *Result, common int) (*Result, *cluster.State, error
 // steps returns the scenario's steps, preceded by the workloads if there are any or there are no other steps.
 func (r *run) steps() []scenario.LoadedStep {
 	s := r.scenario
-	if len(s.Workloads) == 0 && len(s.Steps) > 0 {
+	if !s.Begins() && len(s.Steps) > 0 {
 		return s.Steps
 	}
 	first := scenario.LoadedStep{Step: scenario.Step{Name: scenario.WorkloadsStep}, Objects: s.Workloads, Karmada: s.Karmada}
-	if len(s.Workloads) > 0 {
+	if s.Begins() {
 		first.Apply = &scenario.Source{}
 	}
 	return slices.Insert(slices.Clone(s.Steps), 0, first)
@@ -290,7 +290,7 @@ func forgetUsers(state *cluster.State) *cluster.State {
 		return fed.Join()
 	}
 	next := *state
-	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.ByController() })
+	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.Retried })
 	if len(next.Refused) == len(state.Refused) {
 		return state
 	}

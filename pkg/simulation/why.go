@@ -197,6 +197,9 @@ func whyRefused(p placement.Pending, state *cluster.State) string {
 	if term, domains := exhausted(p.Pod, state); term != "" && apartAlone(p.Reasons) {
 		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, words.Few(domains))
 	}
+	if scheduler, left := strings.CutPrefix(p.Message, placement.LeftTo); left {
+		return "the scheduler " + scheduler + " is not simulated"
+	}
 	if len(p.Reasons) == 0 {
 		return strings.TrimSuffix(p.Message, ".")
 	}

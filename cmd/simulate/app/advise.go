@@ -114,7 +114,7 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace st
 			"DaemonSet": ": a DaemonSet runs one pod on every eligible node, so there is nothing to keep apart",
 			"Job":       ": the template of a Job cannot change",
 		}[kind]
-		return cluster.Ref{}, usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet or a ReplicaSet", target, kind, why)
+		return cluster.Ref{}, usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
 	}
 	if namespace != "" {
 		target = namespace + "/" + target

@@ -31,7 +31,8 @@ func newCapacity(s streams) *cobra.Command {
 		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
 workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails, and the report shows
 whether the cluster is safe now, and which nodes it lacks if not. It also shows what keeps the next pod off every node, and where
-the free resources are. Of many workloads in a large cluster it only looks for some more, and lists the tightest first.
+the free resources are. Of many workloads in a large cluster it looks for 100 more of each, or twice the present ones, and lists
+the tightest first.
 
 Pods that no controller replaces after a failure, such as those of StatefulSets on unreachable nodes, need no room; the report
 counts them. HorizontalPodAutoscalers are ignored.`,
@@ -83,7 +84,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	in.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that --workload and --mix name kind/name, or of all if neither is given")
-	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name\n(repeatable; default every Deployment, ReplicaSet and StatefulSet)")
+	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name\n(repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"io"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*diff
 	var data [2][]byte
 	for i, file := range []string{oldFile, newFile} {
 		var err error
-		if data[i], err = readReport(s, file); err != nil {
+		if data[i], err = readReport(cmd.Context(), s, file); err != nil {
 			return nil, err
 		}
 		if kinds[i], err = report.KindOf(file, data[i]); err != nil {
@@ -111,8 +112,11 @@ func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*diff
 	return found, nil
 }
 
-func readReport(s streams, file string) ([]byte, error) {
-	data, err := manifest.ReadFile(nil, s.in, file)
+func readReport(ctx context.Context, s streams, file string) ([]byte, error) {
+	data, err := unlessInterrupted(ctx, func() ([]byte, error) { return manifest.ReadFile(nil, s.in, file) })
+	if interrupted(err) {
+		return nil, err
+	}
 	return data, inputOrNil(err)
 }
 
@@ -175,7 +179,7 @@ func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string
 	if err := b.unwanted.check(cmd, of); err != nil {
 		return nil, err
 	}
-	return readReport(s, b.file)
+	return readReport(cmd.Context(), s, b.file)
 }
 
 // report returns the stored Report, or nil if none is given.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
@@ -37,17 +38,26 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 			if len(files) == 0 && !cmd.Flags().Changed("kafscale-release") && len(ops.kafscale.values) == 0 {
 				return usage(cmd, "nothing to expand; give files with -f, or the options of an operator's chart")
 			}
-			result, others, err := loader.Expand(s.in, files, opts)
-			if err != nil {
+			type expanded struct {
+				made   *operator.Result
+				others []manifest.Object
+			}
+			found, err := unlessInterrupted(cmd.Context(), func() (found expanded, err error) {
+				found.made, found.others, err = loader.Expand(s.in, files, opts)
+				return found, err
+			})
+			if interrupted(err) {
+				return err
+			} else if err != nil {
 				return asInput(err)
 			}
-			if len(result.Made) == 0 && !all {
+			if len(found.made.Made) == 0 && !all {
 				return usage(cmd, "nothing to expand: the files contain no resource of a known operator (see docs/operators.md); add one, or give --all to print the other objects")
 			}
 			if !all {
-				others = nil
+				found.others = nil
 			}
-			return operator.Write(s.out, result, others, format)
+			return operator.Write(s.out, found.made, found.others, format)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "read resources from this `FILE`, folder or glob, or - for standard input (repeatable)")

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -66,9 +67,12 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 				Progress: func(done, total int) { bar.update("explaining", done, total) },
 			})
 			var missing *askexplain.NotFoundError
-			notFound := errors.As(err, &missing)
-			if err != nil && !notFound {
-				return err
+			notFound, stopped := errors.As(err, &missing), err
+			if notFound {
+				stopped = nil
+			}
+			if stopped != nil && !(interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
+				return stopped
 			}
 			after, decided := askexplain.Decided(result, of)
 			in := after
@@ -89,10 +93,10 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 			if decided != nil {
 				found.Decided(after, decided)
 			}
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				opts.Quiet = narrative
 				return explain.Formats.Write(w, found, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.register(cmd)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -105,13 +106,15 @@ func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, 
 	defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
 	opts := askoutcome.Options{Progress: bar.update}
 	var found *outcome.Report
+	var stopped error
 	if o.trials > 0 {
-		set, err := askoutcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts)
-		if err != nil {
-			return err
+		var set *askoutcome.TrialSet
+		if set, stopped = askoutcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts); set == nil {
+			return stopped
 		}
 		found = outcome.NewTrials(set, version)
 	} else {
+		// Interrupted, it has no answer: a probability is known once every outcome is.
 		exact, err := askoutcome.RunExact(cmd.Context(), loaded, opts)
 		if err != nil {
 			return fmt.Errorf("%s: %w", loaded.Name, err)
@@ -119,7 +122,7 @@ func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, 
 		found = outcome.NewExact(exact, version)
 	}
 	bar.done()
-	return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+	return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 		return outcome.Formats.Write(w, found, format, opts)
-	})
+	}), stopped)
 }

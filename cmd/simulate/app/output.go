@@ -20,28 +20,47 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// writeWhole replaces a file's content so that nobody, not even after a crash, sees half of it. What is not a regular file, or is in a
-// folder where no file can be created, is written in place.
-func writeWhole(file string, data []byte) error {
-	mode := os.FileMode(0o644)
+// draft is the new content of a file, which replaces the old one as a whole when it is kept, so that nobody, not even after a crash, sees
+// half of it. What is not a regular file, or is in a folder where no file can be created, is written in place; its draft is in memory.
+type draft struct {
+	io.Writer
+	file string
+	mode os.FileMode
+	next *os.File // beside the file; nil if the draft is in memory
+	held bytes.Buffer
+}
+
+func newDraft(file string) *draft {
+	d := &draft{file: file, mode: 0o644}
+	d.Writer = &d.held
 	switch info, err := os.Lstat(file); {
 	case err == nil && !info.Mode().IsRegular():
-		return os.WriteFile(file, data, mode)
+		return d
 	case err == nil:
-		mode = info.Mode().Perm()
+		d.mode = info.Mode().Perm()
 	}
-	next, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
-	if err != nil {
-		return os.WriteFile(file, data, mode)
+	if next, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*"); err == nil {
+		d.next, d.Writer = next, next
 	}
-	_, err = next.Write(data)
-	if err = errors.Join(err, next.Chmod(mode), next.Sync(), next.Close()); err == nil {
-		err = os.Rename(next.Name(), file)
+	return d
+}
+
+func (d *draft) keep() error {
+	if d.next == nil {
+		return os.WriteFile(d.file, d.held.Bytes(), d.mode)
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
+	if err := errors.Join(d.next.Chmod(d.mode), d.next.Sync(), d.next.Close()); err != nil {
+		return err
 	}
-	return nil
+	return os.Rename(d.next.Name(), d.file)
+}
+
+// discard leaves nothing of a draft that was not kept.
+func (d *draft) discard() {
+	if d.next != nil {
+		_ = d.next.Close()
+		_ = os.Remove(d.next.Name())
+	}
 }
 
 // output are the flags that select the formats of the report and where it goes.
@@ -148,16 +167,17 @@ func (o *output) has(format string) bool {
 
 // write renders the report in each format asked for. No file is written before all are rendered, and each is replaced as a whole.
 func (o *output) write(s streams, render func(w io.Writer, format string, opts report.Options) error) error {
-	rendered := make([]bytes.Buffer, len(o.reports))
+	drafts := make([]*draft, len(o.reports))
 	for i, given := range o.reports {
-		format, _, _ := strings.Cut(given, "=")
-		if err := render(&rendered[i], format, report.Options{Width: defaultWidth}); err != nil {
-			return err
+		format, file, _ := strings.Cut(given, "=")
+		drafts[i] = newDraft(file)
+		defer drafts[i].discard()
+		if err := render(drafts[i], format, report.Options{Width: defaultWidth}); err != nil {
+			return fmt.Errorf("--report %s: %w", given, err)
 		}
 	}
 	for i, given := range o.reports {
-		_, file, _ := strings.Cut(given, "=")
-		if err := writeWhole(file, rendered[i].Bytes()); err != nil {
+		if err := drafts[i].keep(); err != nil {
 			return fmt.Errorf("--report %s: %w", given, err)
 		}
 	}

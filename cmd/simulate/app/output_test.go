@@ -1,13 +1,14 @@
 package app
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-// A report replaces a file, keeps its mode, and leaves nothing beside it. What is not a regular file stays what it is.
-func TestWriteWhole(t *testing.T) {
+// A report replaces a file once it is kept, keeps its mode, and leaves nothing beside it. What is not a regular file stays what it is.
+func TestDraft(t *testing.T) {
 	dir := t.TempDir()
 	mine, fresh, link := filepath.Join(dir, "mine"), filepath.Join(dir, "fresh"), filepath.Join(dir, "link")
 	if err := os.WriteFile(mine, []byte("a longer text than the one after it"), 0o600); err != nil {
@@ -20,8 +21,21 @@ func TestWriteWhole(t *testing.T) {
 		file, target string
 		mode         os.FileMode
 	}{{mine, mine, 0o600}, {fresh, fresh, 0o644}, {link, mine, 0o600}} {
-		if err := writeWhole(test.file, []byte(filepath.Base(test.file))); err != nil {
-			t.Fatal(err)
+		before, _ := os.ReadFile(test.target)
+		for _, kept := range []bool{false, true} {
+			d := newDraft(test.file)
+			if _, err := d.Write([]byte(filepath.Base(test.file))); err != nil {
+				t.Fatal(err)
+			}
+			if now, _ := os.ReadFile(test.target); !bytes.Equal(now, before) {
+				t.Errorf("%s: %q before the draft is kept, want %q", test.file, now, before)
+			}
+			if kept {
+				if err := d.keep(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.discard()
 		}
 		data, err := os.ReadFile(test.target)
 		info, statErr := os.Lstat(test.target)
@@ -32,7 +46,7 @@ func TestWriteWhole(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 3 {
 		t.Errorf("%v, %v; want the three files alone", files, err)
 	}
-	if err := writeWhole(filepath.Join(dir, "none", "file"), nil); !os.IsNotExist(err) {
+	if err := newDraft(filepath.Join(dir, "none", "file")).keep(); !os.IsNotExist(err) {
 		t.Errorf("in a missing folder: %v", err)
 	}
 }

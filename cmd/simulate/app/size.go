@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"io"
 
@@ -68,28 +69,30 @@ those of a dump, are placed again.`,
 			bar.unit = "clusters"
 			defer bar.done()
 			opts.Progress = bar.update
-			sizing, err := capacity.Size(cmd.Context(), loaded, opts)
+			sizing, stopped := capacity.Size(cmd.Context(), loaded, opts)
 			var wrong *capacity.InputError
-			if errors.As(err, &wrong) {
+			if errors.As(stopped, &wrong) {
 				return usage(cmd, "%s", wrong)
-			} else if err != nil {
-				return err
+			} else if sizing == nil {
+				return stopped
 			}
 			var safety []capacity.Safety
-			if len(opts.Survive) > 0 {
+			if len(opts.Survive) > 0 && stopped == nil {
 				result, err := simulation.Run(cmd.Context(), capacity.Base(loaded, ""), simulation.Options{})
-				if err != nil {
-					return err
+				if err == nil {
+					safety, err = capacity.Safe(cmd.Context(), result, opts.Options)
 				}
-				if safety, err = capacity.Safe(cmd.Context(), result, opts.Options); err != nil {
+				if interrupted(err) {
+					stopped, sizing.Partial = err, "interrupted before it was known whether the cluster is safe now"
+				} else if err != nil {
 					return err
 				}
 			}
 			bar.done()
 			found := size.New(loaded, nodes, sizing, safety, opts, version)
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
+			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				return size.Formats.Write(w, found, format, opts)
-			})
+			}), stopped)
 		},
 	}
 	in.register(cmd)

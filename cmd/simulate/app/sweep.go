@@ -149,9 +149,9 @@ sweep in one run. A shard may be given twice; a missing one is an error.`,
 			}
 			var parts []*sweep.Report
 			for _, file := range args {
-				data, err := manifest.ReadFile(nil, nil, file)
+				data, err := readReport(cmd.Context(), streams{}, file)
 				if err != nil {
-					return asInput(err)
+					return err
 				}
 				part, err := report.Decode[sweep.Report](file, data, sweep.Kind)
 				if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
@@ -23,11 +24,14 @@ func newValidate(s streams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			var valid strings.Builder
 			var problems []error
 			for _, path := range args {
-				loaded, err := loader.Load(path, opts)
+				loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.Load(path, opts) })
+				if interrupted(err) {
+					return err
+				}
 				if err != nil {
 					problems = append(problems, err)
 					continue

@@ -72,7 +72,7 @@ type Candidate struct {
 	Why        string `json:"why,omitempty"`
 	// Surge is how many pods above its replicas a rolling update may create, for which there must be room.
 	Surge int `json:"surge"`
-	// Rollout is the result of restarting the workload in a further step; missing for a ReplicaSet, which has no rollout.
+	// Rollout is the result of restarting the workload in a further step; missing for a ReplicaSet or ReplicationController, which has no rollout.
 	Rollout *CandidateRollout `json:"rollout,omitempty"`
 	// Trials are runs with random ties; missing if another candidate is better without them.
 	Trials *CandidateTrials `json:"trials,omitempty"`
@@ -131,13 +131,13 @@ type TrialRadius struct {
 func (c *Candidate) Changed() bool { return c.Patch != nil }
 
 // Kinds are the kinds of workloads that advice is available for. A Job's template cannot change, and a DaemonSet has one pod per node.
-var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet"}
+var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
 
 // Of tries every candidate for the workload. If the context ends, the advice is on the candidates that are done, and nil if there is nothing
 // to compare the workload as it is with; the result then says that it is partial.
 func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {
 	if !slices.Contains(Kinds, owner.Kind) {
-		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet or a ReplicaSet", owner.Qualified())
+		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", owner.Qualified())
 	}
 	r := &runs{scenario: s, maker: variant.NewMaker(s), owner: owner, opts: &opts}
 	if err := r.base(ctx); err != nil {
@@ -209,6 +209,12 @@ func find(state *cluster.State, owner cluster.Ref) cluster.Object {
 		for _, s := range state.ReplicaSets {
 			if is(s) {
 				return s
+			}
+		}
+	case "ReplicationController":
+		for _, c := range state.ReplicationControllers {
+			if is(c) {
+				return c
 			}
 		}
 	}

@@ -287,7 +287,7 @@ func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error
 			t.Why = pending.Message
 		}
 	}
-	if r.owner.Kind == "ReplicaSet" {
+	if r.owner.Kind == "ReplicaSet" || r.owner.Kind == "ReplicationController" {
 		return nil
 	}
 	looked.Recover = nil

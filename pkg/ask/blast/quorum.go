@@ -165,7 +165,7 @@ func find(voters []voter, target string) (voter, error) {
 		return found[0], nil
 	case 0:
 		if len(voters) == 0 {
-			return voter{}, fmt.Errorf("no workload %q; the cluster has no Deployment, StatefulSet or ReplicaSet", target)
+			return voter{}, fmt.Errorf("no workload %q; the cluster has no Deployment, StatefulSet, ReplicaSet or ReplicationController", target)
 		}
 		return voter{}, fmt.Errorf("no workload %q; give one of %s", target, candidates(voters))
 	default:

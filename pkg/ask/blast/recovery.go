@@ -3,6 +3,7 @@ package blast
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,18 +33,33 @@ func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ti
 		if err := jobs[i].run(ctx, world, state, opts); err != nil {
 			return err
 		}
-		return jobs[i].lookAhead(ctx, world, opts)
+		if opts.Until == nil {
+			return jobs[i].lookAhead(ctx, world, opts)
+		}
+		if opts.Until(jobs[i].recovery) {
+			return last(i)
+		}
+		return nil
 	}
 	var each parallel.Options
 	if progress != nil {
 		each.Progress = func(last, done int) { progress(jobs[last].domains(), done, len(jobs)) }
 	}
-	if err := simulation.Each(ctx, config, ties, len(jobs), each, one); err != nil {
+	err = simulation.Each(ctx, config, ties, len(jobs), each, one)
+	var end last
+	if errors.As(err, &end) {
+		jobs = jobs[:end+1]
+	} else if err != nil {
 		return err
 	}
 	assign(jobs)
 	return nil
 }
+
+// last is the place of the job after which no other is needed. It is an error for parallel.Each, which ends with the first.
+type last int
+
+func (l last) Error() string { return fmt.Sprintf("job %d is the last", int(l)) }
 
 // RecoverIn is Recover in an existing world, one failure after another, for callers that examine many clusters at once and count what comes
 // back: it leaves out Waiting and After. It resets the world.
@@ -55,6 +71,10 @@ func RecoverIn(ctx context.Context, world *simulation.World, state *cluster.Stat
 	for i := range jobs {
 		if err := jobs[i].run(ctx, world, state, opts); err != nil {
 			return err
+		}
+		if opts.Until != nil && opts.Until(jobs[i].recovery) {
+			jobs = jobs[:i+1]
+			break
 		}
 	}
 	assign(jobs)

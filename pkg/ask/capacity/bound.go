@@ -54,7 +54,13 @@ func (z *sizer) look(ctx context.Context, lacks []lack) error {
 			}
 			continue
 		}
-		z.require(groups, requests(pod))
+		asks := requests(pod)
+		for _, class := range z.state.DeviceClasses {
+			for _, name := range behind(class) {
+				delete(asks, name) // no node has it among its resources
+			}
+		}
+		z.require(groups, asks)
 	}
 	z.setAside(never, true)
 	return nil

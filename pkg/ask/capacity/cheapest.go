@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// lower bisects one number after another, the most expensive first, while the others stay.
+// lower bisects one number after another, the most expensive first, while the others stay. Those found so far come with an error, too, as they
+// do from cheapest.
 func (z *sizer) lower(ctx context.Context, found []int) ([]int, error) {
 	found = slices.Clone(found)
 	order := make([]int, len(found))
@@ -30,7 +31,8 @@ func (z *sizer) lower(ctx context.Context, found []int) ([]int, error) {
 			}
 			lacks, err := z.try(ctx, point)
 			if err != nil {
-				return nil, err
+				found[i] = high
+				return found, err
 			}
 			if len(lacks) == 0 {
 				high = point[i]
@@ -67,7 +69,7 @@ func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
 			}
 			lacks, err := z.try(ctx, next.at)
 			if err != nil {
-				return nil, err
+				return found, err
 			}
 			if len(lacks) == 0 {
 				z.sizing.Proven = true

@@ -103,77 +103,140 @@ func Base(s *scenario.Scenario, step string) *scenario.Scenario {
 const enough = 100
 
 // Find returns, for each of the mixes, how much more of it fits after the last step of the result, which must be of a Base. It ignores the
-// HorizontalPodAutoscalers of the workloads. Of many workloads in a large cluster it looks for no more than some, and not at failures:
-// answers are then Capped, and have no Survive. If the context ends, the answers are those known by then, and nil if there is none; the result
-// then says that it is partial.
+// HorizontalPodAutoscalers of the workloads. Of many workloads in a large cluster it looks for no more than some: answers are then Capped,
+// and several workloads are tried at once, as together says. If the context ends, the answers are those known by then, and nil if there is
+// none; the result then says that it is partial.
 func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Options) ([]Answer, error) {
-	large := len(mixes)*len(lastState(base).Pods) > largeWork
-	if large {
-		opts.Survive = nil
+	f := &finder{base: base, opts: opts, large: len(mixes)*len(lastState(base).Pods) > largeWork, answers: make([]Answer, len(mixes))}
+	for _, mix := range mixes {
+		f.probers = append(f.probers, newProber(base, mix, opts))
 	}
-	answers := make([]Answer, len(mixes))
-	answered := 0
-	var mu sync.Mutex // for Progress and answered
-	if tell := opts.Progress; tell != nil {
-		opts.Progress = func(what string, tried, _ int) {
-			mu.Lock()
-			defer mu.Unlock()
-			tell(fmt.Sprintf("%s, try %d", what, tried), answered, len(mixes))
-		}
-	}
-	err := simulation.Each(ctx, base.Scenario.Config, base.Scenario.Ties, len(mixes), parallel.Options{}, func(ctx context.Context, world *simulation.World, i int) error {
-		p := newProber(world, base, mixes[i], opts)
-		p.budget = checked
-		if large {
-			p.enough, p.budget = max(enough, 2*int(slices.Max(p.now))), checked/len(mixes)
-		}
-		answer, err := p.answer(ctx)
-		if err != nil {
-			return fmt.Errorf("capacity for %s: %w", p.name, err)
-		}
-		answers[i] = *answer
-		mu.Lock()
-		defer mu.Unlock()
-		answered++
-		return nil
-	})
+	err := f.find(ctx)
 	if err == nil {
-		return answers, nil
+		return f.answers, nil
 	}
-	if ctx.Err() == nil || answered == 0 {
+	if ctx.Err() == nil || f.answered == 0 {
 		return nil, err
 	}
-	base.Partial = fmt.Sprintf("interrupted after %d of %s", answered, words.Count(len(mixes), "workload"))
-	return slices.DeleteFunc(answers, func(a Answer) bool { return a.Of == nil }), err
+	base.Partial = fmt.Sprintf("interrupted after %d of %s", f.answered, words.Count(len(mixes), "workload"))
+	return slices.DeleteFunc(f.answers, func(a Answer) bool { return a.Of == nil }), err
 }
 
-func (p *prober) answer(ctx context.Context) (*Answer, error) {
-	a := &Answer{Of: p.mix}
+// finder answers for several mixes at once.
+type finder struct {
+	base    *simulation.Result
+	opts    Options
+	large   bool
+	probers []*prober
+
+	mu       sync.Mutex // for what follows, and Progress
+	answers  []Answer
+	answered int
+}
+
+func (f *finder) find(ctx context.Context) error {
+	zero := map[string]*verdict{}
+	if len(f.probers) > 1 {
+		for _, level := range f.opts.Survive {
+			var err error
+			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: onAllCores(f.base), whole: true}).survives(ctx, lastState(f.base)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range f.probers {
+		p.tell, p.budget, p.zero = f.tell, checked, zero
+		if len(f.probers) == 1 {
+			p.onAllCores = true
+		}
+		if p.autoscaled {
+			p.zero = nil // without the autoscaler, other pods may come back
+		}
+		if f.large {
+			p.enough, p.budget = max(enough, 2*int(slices.Max(p.now))), checked/len(f.probers)
+		}
+	}
+	if !f.large || len(f.opts.Survive) == 0 {
+		return f.each(ctx, len(f.probers), func(ctx context.Context, world *simulation.World, i int) error {
+			return f.answer(ctx, world, i, f.opts.Survive)
+		})
+	}
+	if err := f.each(ctx, len(f.probers), func(ctx context.Context, world *simulation.World, i int) error {
+		return f.answer(ctx, world, i, nil)
+	}); err != nil {
+		return err
+	}
+	f.answered = 0
+	groups := f.together()
+	return f.each(ctx, len(groups), func(ctx context.Context, world *simulation.World, i int) error {
+		return f.survive(ctx, world, groups[i])
+	})
+}
+
+func (f *finder) each(ctx context.Context, n int, one func(ctx context.Context, world *simulation.World, i int) error) error {
+	return simulation.Each(ctx, f.base.Scenario.Config, f.base.Scenario.Ties, n, parallel.Options{}, one)
+}
+
+// tell says what is tried.
+func (f *finder) tell(what string, tried int) {
+	if f.opts.Progress == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opts.Progress(fmt.Sprintf("%s, try %d", what, tried), f.answered, len(f.probers))
+}
+
+func (f *finder) done(answered int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answered += answered
+}
+
+// answer finds how many units of the i-th mix fit, and where its free resources are, and then how many survive the failures of the levels.
+func (f *finder) answer(ctx context.Context, world *simulation.World, i int, levels []string) error {
+	p := f.probers[i]
+	p.world = world
+	defer p.leave()
+	a := Answer{Of: p.mix}
 	for _, now := range p.now {
 		a.Now = append(a.Now, int(now))
 	}
 	fit, err := p.limit(ctx, "", 0)
 	if err != nil {
-		return nil, err
+		return p.wrapped(err)
 	}
 	a.Fit = *fit
 	full, err := p.next(ctx, &a.Fit)
 	if err != nil {
-		return nil, err
+		return p.wrapped(err)
 	}
 	a.Headroom = headroom(p.state, full, a.Fit.Refused)
-	for _, level := range p.opts.Survive {
+	if a.Survive, err = p.survive(ctx, &a.Fit, levels); err != nil {
+		return p.wrapped(err)
+	}
+	f.answers[i] = a
+	f.done(1)
+	return nil
+}
+
+func (p *prober) wrapped(err error) error { return fmt.Errorf("capacity for %s: %w", p.name, err) }
+
+// survive finds how many units fit if any domain of each level may fail, of those that fit if none does.
+func (p *prober) survive(ctx context.Context, fit *Limit, levels []string) ([]Limit, error) {
+	var all []Limit
+	for _, level := range levels {
 		end := 0
-		if !a.Fit.Capped {
-			end = a.Fit.More + 1
+		if !fit.Capped {
+			end = fit.More + 1
 		}
 		survive, err := p.limit(ctx, level, end)
 		if err != nil {
 			return nil, err
 		}
-		a.Survive = append(a.Survive, *survive)
+		all = append(all, *survive)
 	}
-	return a, nil
+	return all, nil
 }
 
 // next tries one more unit on the full cluster and keeps every node's verdict on it. It returns the full cluster.

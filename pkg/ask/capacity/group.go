@@ -28,8 +28,9 @@ type Group struct {
 
 // Zone is a group's nodes in one zone; Name is empty if nodes have none. Nodes are the templates of new ones, used in turn.
 type Zone struct {
-	Name  string
-	Nodes []*v1.Node
+	Name    string
+	Nodes   []*v1.Node
+	devices *devices
 }
 
 // pools are labels with which providers name groups of nodes.
@@ -44,11 +45,18 @@ func Groups(s *scenario.Scenario) ([]Group, error) {
 			nodes = append(nodes, node)
 		}
 	}
-	return groupsOf(nodes, s.LevelKeys)
+	var published []*resourcev1.ResourceSlice
+	for _, obj := range s.Objects() {
+		if slice, ok := obj.(*resourcev1.ResourceSlice); ok {
+			published = append(published, slice)
+		}
+	}
+	return groupsOf(nodes, published, s.LevelKeys)
 }
 
-// groupsOf returns the groups of the nodes; levels are further keys of their places.
-func groupsOf(nodes []*v1.Node, levels []string) ([]Group, error) {
+// groupsOf returns the groups of the nodes, whose devices are published in the slices; levels are further keys of their places.
+func groupsOf(nodes []*v1.Node, published []*resourcev1.ResourceSlice, levels []string) ([]Group, error) {
+	devices := devicesOf(published)
 	var groups []Group
 	position := map[string]int{}
 	for _, node := range nodes {
@@ -56,7 +64,7 @@ func groupsOf(nodes []*v1.Node, levels []string) ([]Group, error) {
 		if err != nil {
 			return nil, err
 		}
-		kind := signature(node, levels)
+		kind := signature(node, levels) + fmt.Sprint(devices.kinds(node))
 		i, found := position[kind]
 		if !found {
 			i = len(groups)
@@ -68,7 +76,7 @@ func groupsOf(nodes []*v1.Node, levels []string) ([]Group, error) {
 		z := slices.IndexFunc(g.Zones, func(z Zone) bool { return z.Name == zone })
 		if z < 0 {
 			z = len(g.Zones)
-			g.Zones = append(g.Zones, Zone{Name: zone})
+			g.Zones = append(g.Zones, Zone{Name: zone, devices: devices})
 		}
 		g.Zones[z].Nodes = append(g.Zones[z].Nodes, node)
 	}
@@ -121,7 +129,7 @@ func groupName(node *v1.Node, levels []string) string {
 	return cmp.Or(strings.TrimRight(name, "-0123456789"), name)
 }
 
-// nodes returns that many nodes of the group in the zone: existing ones first, then new ones created from them.
+// nodes returns that many nodes of the group in the zone: existing ones first, then new ones created from them, with their devices.
 func (z *Zone) nodes(group string, count int) []cluster.Object {
 	var all []cluster.Object
 	for i := range count {
@@ -129,31 +137,34 @@ func (z *Zone) nodes(group string, count int) []cluster.Object {
 			all = append(all, z.Nodes[i])
 			continue
 		}
-		all = append(all, z.node(group, i))
+		node, like := z.node(group, i)
+		all = append(append(all, node), z.devices.published(node, like)...)
 	}
 	return all
 }
 
-// more returns that many new nodes, with names that are free.
+// more returns that many new nodes, with names that are free, and their devices.
 func (z *Zone) more(group string, count int, taken map[string]*v1.Node) []cluster.Object {
 	var all []cluster.Object
-	for i := len(z.Nodes); len(all) < count; i++ {
-		if node := z.node(group, i); taken[node.Name] == nil {
-			all = append(all, node)
+	for i := len(z.Nodes); count > 0; i++ {
+		if node, like := z.node(group, i); taken[node.Name] == nil {
+			all = append(append(all, node), z.devices.published(node, like)...)
+			count--
 		}
 	}
 	return all
 }
 
-// node returns the group's i-th node in the zone, created from another.
-func (z *Zone) node(group string, i int) *v1.Node {
-	node := z.Nodes[i%len(z.Nodes)].DeepCopy()
+// node returns the group's i-th node in the zone, and the one that it is like.
+func (z *Zone) node(group string, i int) (node, like *v1.Node) {
+	like = z.Nodes[i%len(z.Nodes)]
+	node = like.DeepCopy()
 	node.Name = strings.ToLower(strings.Trim(fmt.Sprintf("%s-%s-new-%d", z.Name, group, i+1), "-"))
 	node.UID = ""
 	if _, labelled := node.Labels[v1.LabelHostname]; labelled {
 		node.Labels[v1.LabelHostname] = node.Name
 	}
-	return node
+	return node, like
 }
 
 // afresh returns the objects without nodes, and with all pods unbound, to be placed again. Pods of DaemonSets and static pods follow the

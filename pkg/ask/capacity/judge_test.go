@@ -88,7 +88,7 @@ func TestSurvives(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		state.Nodes = append(state.Nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelTopologyZone: name}}})
 	}
-	v, err := survives(t.Context(), world, state, v1.LabelTopologyZone, Options{Mode: node.Unreachable})
+	v, err := losses{level: v1.LabelTopologyZone, mode: node.Unreachable, recoverer: in(world)}.survives(t.Context(), state)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,11 @@ package capacity
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -36,10 +34,21 @@ type prober struct {
 	// twice, so that no pod is placed again.
 	full *simulation.Result
 	fits int
+	// zero is what each level leaves without a node as the cluster is, where it is known. weak is the domain whose failure was the last to
+	// leave some, which is the first to be tried.
+	zero map[string]*verdict
+	weak string
+	// onAllCores recovers from several failures at once.
+	onAllCores bool
+	autoscaled bool // the mix has a HorizontalPodAutoscaler
+	tell       func(what string, tried int)
 }
 
-func newProber(world *simulation.World, base *simulation.Result, mix []Share, opts Options) *prober {
-	p := &prober{world: world, base: base, opts: opts, mix: mix, name: Name(mix), state: lastState(base), pending: map[types.UID]bool{}}
+// leave lets go of the world and of the runs in it.
+func (p *prober) leave() { p.world, p.full = nil, nil }
+
+func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
+	p := &prober{base: base, opts: opts, mix: mix, name: Name(mix), state: lastState(base), pending: map[types.UID]bool{}}
 	for _, share := range mix {
 		p.now = append(p.now, replicas(p.state, share.Workload))
 	}
@@ -52,6 +61,7 @@ func newProber(world *simulation.World, base *simulation.Result, mix []Share, op
 	for _, share := range mix {
 		for _, hpa := range p.state.HorizontalPodAutoscalers {
 			if ref := hpa.Spec.ScaleTargetRef; share.Workload == (cluster.Ref{Kind: ref.Kind, Namespace: hpa.Namespace, Name: ref.Name}) {
+				p.autoscaled = true
 				p.scenario = p.scenario.Then(scenario.Step{Name: "without-autoscaler",
 					Delete: &scenario.Delete{Targets: []string{"hpa/" + hpa.Name}, Namespace: hpa.Namespace}})
 			}
@@ -103,6 +113,7 @@ type verdict struct {
 	refused       *placement.Pending
 	words         string
 	unreplaced    int
+	part          bool // of a failure; others might leave more pods without a node
 }
 
 // grow is like alone, but continues from the largest count that fits.
@@ -111,7 +122,7 @@ func (p *prober) grow(ctx context.Context, units int, level string) (*verdict, e
 	if p.full != nil && p.fits < units {
 		s, known = p.full.Scenario, p.full
 	}
-	v, result, err := p.try(ctx, p.scaled(s, units), known, units, level)
+	v, result, err := p.try(ctx, p.scaled(s, units), known, units, level, false)
 	if err == nil && v.fits && (p.full == nil || units > p.fits) {
 		p.full, p.fits = result, units
 	}
@@ -120,15 +131,23 @@ func (p *prober) grow(ctx context.Context, units int, level string) (*verdict, e
 
 // alone reports whether that many further units fit, and come back whichever domain of the level fails; "" means that none fails.
 func (p *prober) alone(ctx context.Context, units int, level string) (*verdict, error) {
-	v, _, err := p.try(ctx, p.scaled(p.scenario, units), p.base, units, level)
+	v, _, err := p.try(ctx, p.scaled(p.scenario, units), p.base, units, level, false)
 	return v, err
 }
 
-func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulation.Result, units int, level string) (*verdict, *simulation.Result, error) {
-	p.tried++
-	if p.opts.Progress != nil {
-		p.opts.Progress(p.name, p.tried, -1)
+// whole is like grow, but finds the failure that leaves the most pods without a node, not just one.
+func (p *prober) whole(ctx context.Context, units int, level string) (*verdict, error) {
+	s, known := p.scenario, p.base
+	if p.full != nil && p.fits < units {
+		s, known = p.full.Scenario, p.full
 	}
+	v, _, err := p.try(ctx, p.scaled(s, units), known, units, level, true)
+	return v, err
+}
+
+func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulation.Result, units int, level string, whole bool) (*verdict, *simulation.Result, error) {
+	p.tried++
+	p.tell(p.name, p.tried)
 	result, err := p.run(ctx, s, known, nil)
 	if err != nil {
 		return nil, nil, err
@@ -137,12 +156,18 @@ func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulatio
 	if !v.fits || level == "" {
 		return v, result, nil
 	}
-	failed, err := survives(ctx, p.world, lastState(result), level, p.opts)
-	if err != nil {
-		return nil, nil, err
+	failed := p.zero[level]
+	if failed == nil || units > 0 {
+		if failed, err = p.losses(level, whole).survives(ctx, lastState(result)); err != nil {
+			return nil, nil, err
+		}
 	}
-	failed.units, failed.excess = units, p.units(failed.stranded)
-	return failed, result, nil
+	if !failed.fits {
+		p.weak = failed.domain
+	}
+	at := *failed
+	at.units, at.excess = units, p.units(failed.stranded)
+	return &at, result, nil
 }
 
 // size returns the number of pods in a unit.
@@ -206,48 +231,4 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 	v.excess = p.units(v.stranded + gone)
 	v.fits = v.excess == 0
 	return v
-}
-
-// survives checks whether every pod that a failure takes comes back, whichever domain of the level fails. A pod that nothing replaces is
-// counted but needs no room: it comes back with its node. Pods of DaemonSets live and die with theirs.
-func survives(ctx context.Context, world *simulation.World, state *cluster.State, level string, opts Options) (*verdict, error) {
-	failures, err := recoveries(ctx, world, state, level, opts)
-	if err != nil {
-		return nil, err
-	}
-	v := &verdict{fits: true, unreplaced: unreplaced(failures)}
-	for _, failure := range failures {
-		if stranded := failure.Recovery.Stranded; len(stranded) > v.stranded {
-			v.fits, v.stranded, v.domain, v.lost, v.refused = false, len(stranded), failure.Domains[0], len(failure.Nodes), &stranded[0]
-		}
-	}
-	return v, nil
-}
-
-// unreplaced returns the largest number of pods that nothing replaces in one failure, without those that live and die with their node.
-func unreplaced(failures []blast.Failure) int {
-	most := 0
-	for _, failure := range failures {
-		n := 0
-		for _, pod := range failure.Recovery.NotReplaced {
-			if !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
-				n++
-			}
-		}
-		most = max(most, n)
-	}
-	return most
-}
-
-// recoveries are the failures of each domain of the level, and what comes back.
-func recoveries(ctx context.Context, world *simulation.World, state *cluster.State, level string, opts Options) ([]blast.Failure, error) {
-	looked := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: opts.Mode}
-	analysis, err := blast.Lost(state, looked)
-	if err != nil {
-		return nil, err
-	}
-	if err := blast.RecoverIn(ctx, world, state, analysis, looked); err != nil {
-		return nil, err
-	}
-	return analysis.Levels[0].Failures, nil
 }

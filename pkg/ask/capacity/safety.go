@@ -50,7 +50,7 @@ func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety,
 	defer world.Close()
 	var all []Safety
 	for _, level := range opts.Survive {
-		r := &rescue{world: world, levels: base.Scenario.LevelKeys, level: level, opts: opts}
+		r := &rescue{world: world, lose: onAllCores(base), levels: base.Scenario.LevelKeys, level: level, opts: opts}
 		safety, err := r.look(ctx, lastState(base))
 		if err != nil && ctx.Err() != nil {
 			base.Partial = "interrupted before it was known whether the cluster is safe now"
@@ -66,6 +66,7 @@ func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety,
 // rescue looks for nodes with which a cluster survives the failures of a level.
 type rescue struct {
 	world  *simulation.World
+	lose   recoverer
 	levels []string // further keys of levels
 	level  string
 	opts   Options
@@ -73,7 +74,7 @@ type rescue struct {
 }
 
 func (r *rescue) look(ctx context.Context, state *cluster.State) (*Safety, error) {
-	failures, err := recoveries(ctx, r.world, state, r.level, r.opts)
+	failures, err := losses{level: r.level, mode: r.opts.Mode, recoverer: r.lose, whole: true}.of(ctx, state)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (r *rescue) add(ctx context.Context, state *cluster.State, s *Safety, unsaf
 	if err != nil {
 		return nil, err
 	}
-	groups, err := groupsOf(state.Nodes, r.levels)
+	groups, err := groupsOf(state.Nodes, state.ResourceSlices, r.levels)
 	if err != nil {
 		return nil, err
 	}

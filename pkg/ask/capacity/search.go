@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -21,6 +22,7 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 		grow:   func(units int) (*verdict, error) { return p.grow(ctx, units, level) },
 		alone:  func(units int) (*verdict, error) { return p.alone(ctx, units, level) },
 		size:   p.size(),
+		step:   1,
 		budget: p.budget,
 	}
 	if level != "" {
@@ -33,6 +35,11 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 	}
 	if !none.fits {
 		limit.Short, limit.Probes = true, p.tried
+		if none.part {
+			if none, err = p.whole(ctx, 0, level); err != nil {
+				return nil, err
+			}
+		}
 		limit.refuse(none)
 		return limit, nil
 	}
@@ -41,7 +48,11 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 		guess = end - 1
 	}
 	if level != "" {
-		guess = p.surviving(guess, level)
+		// A count that is too large says by how many, but the more pods there are, the longer it takes.
+		if end == 0 || end > search.moved {
+			guess = p.surviving(guess, level)
+		}
+		search.step = max(1, guess/256)
 	}
 	if end == 0 {
 		if end, err = search.end(guess, p.most()); err != nil {
@@ -67,7 +78,14 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 		if err != nil {
 			return nil, err
 		}
+		limit.Probes = p.tried
+		if not.part {
+			if not, err = p.whole(ctx, not.units, level); err != nil {
+				return nil, err
+			}
+		}
 		limit.refuse(not)
+		return limit, nil
 	}
 	limit.Probes = p.tried
 	return limit, nil
@@ -87,6 +105,7 @@ type search struct {
 	// grow may continue from a smaller count, alone does not.
 	grow, alone func(units int) (*verdict, error)
 	size        int // pods per unit
+	step        int // between the first two counts that are tried near a guess
 	budget      int // pods to place for checks
 	moved       int // pods that each check may move besides, as failures do
 }
@@ -133,7 +152,8 @@ func (s *search) end(first, most int) (int, error) {
 
 // between returns a count that fits while the next does not. It starts from the guess, or if that is 0, from what high says. A count that
 // does not fit says by how many it was too many, and is exact if pods are placed one by one. Otherwise the steps double as long as they lead
-// the same way, so that the search stays near the guess: counts far above it are the ones that take long.
+// the same way, so that the search stays near the guess: counts far above it are the ones that take long. They never pass the middle of what
+// was tried.
 func (s *search) between(low, high, guess int) (int, error) {
 	if guess == 0 {
 		v, err := s.at(high)
@@ -144,16 +164,17 @@ func (s *search) between(low, high, guess int) (int, error) {
 			guess = high - v.excess
 		}
 	}
-	for up, down := 1, 1; high-low > 1; {
+	above := math.MaxInt // the smallest count that was tried and does not fit
+	for up, down := s.step, s.step; high-low > 1; {
 		guess = min(max(guess, low+1), high-1)
 		v, err := s.at(guess)
 		if err != nil {
 			return 0, err
 		}
 		if v.fits {
-			low, guess, up, down = guess, guess+up, 2*up, 1
+			low, guess, up, down = guess, min(guess+up, guess+max(1, (above-guess)/2)), 2*up, s.step
 		} else {
-			high, guess, up, down = guess, guess-max(v.excess, down), 1, 2*down
+			above, high, guess, up, down = guess, guess, guess-max(v.excess, min(down, max(1, (guess-low)/2))), s.step, 2*down
 		}
 	}
 	return low, nil

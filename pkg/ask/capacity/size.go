@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // SizeOptions are the options of Size.
@@ -48,6 +49,8 @@ type Sizing struct {
 	// Fewer is what happens with one node fewer, for each number that can be lowered. If no numbers suffice, it is what happens with the
 	// largest that were tried.
 	Fewer []Fewer
+	// Partial says how far a search came that was interrupted; empty for a whole one.
+	Partial string
 }
 
 // Fewer is what goes wrong on a smaller cluster.
@@ -63,7 +66,7 @@ type Fewer struct {
 
 // Size finds the cheapest numbers of nodes with which every pod of the scenario has a node after its last step, and comes back whichever
 // domain of opts.Survive fails. Without prices, the fewest nodes are the cheapest. The error lists unknown groups, and steps that act on
-// nodes by name.
+// nodes by name. If the context ends, the answer is the best one known by then, which is then Partial, and nil if there is none.
 func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing, error) {
 	z := &sizer{scenario: s, opts: opts, known: map[string][]lack{}, aside: map[failure]map[cluster.Ref]int{}}
 	if err := z.prepare(); err != nil {
@@ -242,7 +245,7 @@ func (z *sizer) run(ctx context.Context, point []int) ([]lack, error) {
 		if domains, _ := topology.Domains(last.State.Nodes, level); len(domains) == 0 {
 			continue // these groups are not in the level
 		}
-		failures, err := recoveries(ctx, z.world, last.State, level, z.opts.Options)
+		failures, err := losses{level: level, mode: z.opts.Mode, recoverer: in(z.world), whole: true}.of(ctx, last.State)
 		if err != nil {
 			return nil, err
 		}
@@ -262,13 +265,13 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 		z.sizing.Fewer = []Fewer{worst(lacks)}
 		return &z.sizing, nil
 	}
-	if found, err = z.lower(ctx, found); err != nil {
-		return nil, err
-	}
-	if found, err = z.cheapest(ctx, found); err != nil {
-		return nil, err
+	if found, err = z.lower(ctx, found); err == nil {
+		found, err = z.cheapest(ctx, found)
 	}
 	z.sizing.Counts, z.sizing.Cost = z.counts(found), z.cost(found)
+	if err != nil {
+		return z.partly(ctx, err)
+	}
 	for i, n := range found {
 		if n == 0 {
 			continue
@@ -277,7 +280,7 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 		less[i]--
 		lacks, err := z.try(ctx, less)
 		if err != nil {
-			return nil, err
+			return z.partly(ctx, err)
 		}
 		if len(lacks) > 0 {
 			fewer := worst(lacks)
@@ -289,6 +292,15 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 		}
 	}
 	return &z.sizing, nil
+}
+
+// partly returns what is known when the context has ended: these nodes do, and fewer might, too.
+func (z *sizer) partly(ctx context.Context, err error) (*Sizing, error) {
+	if ctx.Err() == nil {
+		return nil, err
+	}
+	z.sizing.Partial = fmt.Sprintf("interrupted after %s; fewer or cheaper nodes might do, too", words.Count(z.sizing.Tried, "cluster"))
+	return &z.sizing, err
 }
 
 // present returns the numbers that the scenario has, the largest of the zones that share one.

@@ -58,7 +58,7 @@ func Mixes(state *cluster.State, workloads, mixes []string) ([][]Share, error) {
 	}
 	if len(asked) == 0 {
 		if len(known) == 0 {
-			return nil, errors.New("the cluster has no Deployment, ReplicaSet or StatefulSet to add replicas to; give one")
+			return nil, errors.New("the cluster has no Deployment, ReplicaSet, StatefulSet or ReplicationController to add replicas to; give one")
 		}
 		for _, owner := range known {
 			asked = append(asked, []Share{{owner, 1}})
@@ -103,10 +103,10 @@ func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref,
 		return cluster.Ref{}, err
 	}
 	if kind == "DaemonSet" {
-		return cluster.Ref{}, fmt.Errorf("%s: a DaemonSet has no replicas; give a Deployment, ReplicaSet or StatefulSet", name)
+		return cluster.Ref{}, fmt.Errorf("%s: a DaemonSet has no replicas; give a Deployment, ReplicaSet, StatefulSet or ReplicationController", name)
 	}
 	if !slices.Contains(scalable, kind) {
-		return cluster.Ref{}, fmt.Errorf("%s: a %s has no replicas; give a Deployment, ReplicaSet or StatefulSet", name, kind)
+		return cluster.Ref{}, fmt.Errorf("%s: a %s has no replicas; give a Deployment, ReplicaSet, StatefulSet or ReplicationController", name, kind)
 	}
 	var found []cluster.Ref
 	for _, owner := range known {
@@ -138,7 +138,7 @@ const maxNear = 5
 // near lists the workloads whose names are most like the wanted one.
 func near(wanted string, known []cluster.Ref) string {
 	if len(known) == 0 {
-		return "there is no Deployment, ReplicaSet or StatefulSet"
+		return "there is no Deployment, ReplicaSet, StatefulSet or ReplicationController"
 	}
 	var names []string
 	distance := map[string]int{}

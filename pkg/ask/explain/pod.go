@@ -124,7 +124,10 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	if len(s.Members) > 0 {
 		return result, pods, more, nil // changes are tried in single clusters alone
 	}
-	return result, pods, more, complete(ctx, result, pods, opts)
+	if err = complete(ctx, result, pods, opts); err != nil && ctx.Err() != nil {
+		result.Partial = "interrupted before every change was tried: what every plugin said is whole, and what would send a pod elsewhere is not"
+	}
+	return result, pods, more, err
 }
 
 // find returns the step, and the names of its placed and its Pending pods that are asked about; nil if there are none.

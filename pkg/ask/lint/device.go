@@ -1,69 +1,247 @@
 package lint
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// deviceClaimMissing finds pods that wait for ever, since the claim on devices that they name is not there, or its template, or its class.
-// The API server takes all of these: somebody may create what is missing.
-func deviceClaimMissing(_ *look, s *subject) []Finding {
-	var found []Finding
-	for i, claim := range s.pod.Spec.ResourceClaims {
-		field := fmt.Sprintf("%s[%d]", s.field("resourceClaims"), i)
-		var spec *resourcev1.ResourceClaimSpec
-		var what string
+// deviceClaim is a claim on devices as a pod names it.
+type deviceClaim struct {
+	field, what string
+	spec        *resourcev1.ResourceClaimSpec // nil: there is none
+	allocated   bool
+}
+
+func (s *subject) deviceClaims() []deviceClaim {
+	var all []deviceClaim
+	for i, named := range s.pod.Spec.ResourceClaims {
+		claim := deviceClaim{field: fmt.Sprintf("%s[%d]", s.field("resourceClaims"), i)}
 		switch {
-		case claim.ResourceClaimName != nil:
-			what = "ResourceClaim " + *claim.ResourceClaimName
+		case named.ResourceClaimName != nil:
+			claim.what = "ResourceClaim " + *named.ResourceClaimName
 			for _, known := range s.step.State.ResourceClaims {
-				if known.Namespace == s.owner.Namespace && known.Name == *claim.ResourceClaimName {
-					spec = &known.Spec
+				if known.Namespace == s.owner.Namespace && known.Name == *named.ResourceClaimName {
+					claim.spec, claim.allocated = &known.Spec, known.Status.Allocation != nil
 				}
 			}
-		case claim.ResourceClaimTemplateName != nil:
-			what = "ResourceClaimTemplate " + *claim.ResourceClaimTemplateName
+		case named.ResourceClaimTemplateName != nil:
+			claim.what = "ResourceClaimTemplate " + *named.ResourceClaimTemplateName
 			for _, known := range s.step.State.ResourceClaimTemplates {
-				if known.Namespace == s.owner.Namespace && known.Name == *claim.ResourceClaimTemplateName {
-					spec = &known.Spec.Spec
+				if known.Namespace == s.owner.Namespace && known.Name == *named.ResourceClaimTemplateName {
+					claim.spec = &known.Spec.Spec
 				}
 			}
 		default:
 			continue
 		}
-		if spec == nil {
-			found = append(found, Finding{Field: field, Message: what + " does not exist in namespace " + s.owner.Namespace + ": the pods stay Pending", Fix: "create it"})
+		all = append(all, claim)
+	}
+	return all
+}
+
+// alternative is one way in which a request can be met.
+type alternative struct {
+	class     string
+	selectors []resourcev1.DeviceSelector
+}
+
+func alternatives(request *resourcev1.DeviceRequest) []alternative {
+	var all []alternative
+	if request.Exactly != nil {
+		all = append(all, alternative{request.Exactly.DeviceClassName, request.Exactly.Selectors})
+	}
+	for _, sub := range request.FirstAvailable {
+		all = append(all, alternative{sub.DeviceClassName, sub.Selectors})
+	}
+	return all
+}
+
+// deviceClaimMissing finds pods that wait for ever, since the claim on devices that they name is not there, or its template, or its class.
+// The API server takes all of these: somebody may create what is missing.
+func deviceClaimMissing(_ *look, s *subject) []Finding {
+	var found []Finding
+	for _, claim := range s.deviceClaims() {
+		if claim.spec == nil {
+			found = append(found, Finding{Field: claim.field, Message: claim.what + " does not exist in namespace " + s.owner.Namespace + ": the pods stay Pending", Fix: "create it"})
 			continue
 		}
-		for _, class := range missingClasses(s, spec) {
-			found = append(found, Finding{Field: field, Message: fmt.Sprintf("%s asks for devices of DeviceClass %s, which does not exist: the pods stay Pending", what, class),
-				Fix: "create the DeviceClass, or name one that exists"})
+		missing := map[string]bool{}
+		for i := range claim.spec.Devices.Requests {
+			for _, a := range alternatives(&claim.spec.Devices.Requests[i]) {
+				if s.deviceClass(a.class) != nil || missing[a.class] {
+					continue
+				}
+				missing[a.class] = true
+				found = append(found, Finding{Field: claim.field, Message: fmt.Sprintf("%s asks for devices of DeviceClass %s, which does not exist: the pods stay Pending", claim.what, a.class),
+					Fix: "create the DeviceClass, or name one that exists"})
+			}
 		}
 	}
 	return found
 }
 
-// missingClasses returns the classes that the claim names and that do not exist.
-func missingClasses(s *subject, spec *resourcev1.ResourceClaimSpec) []string {
-	known := map[string]bool{}
+func (s *subject) deviceClass(name string) *resourcev1.DeviceClass {
 	for _, class := range s.step.State.DeviceClasses {
-		known[class.Name] = true
-	}
-	var missing []string
-	add := func(class string) {
-		if !known[class] {
-			known[class] = true
-			missing = append(missing, class)
+		if class.Name == name {
+			return class
 		}
 	}
-	for _, request := range spec.Devices.Requests {
-		if request.Exactly != nil {
-			add(request.Exactly.DeviceClassName)
+	return nil
+}
+
+// noSuchDevice finds claims with a request for which no driver ever publishes a device. Whether a device is taken, tainted or out of reach is
+// not its question.
+func noSuchDevice(l *look, s *subject) []Finding {
+	var found []Finding
+	for _, claim := range s.deviceClaims() {
+		if claim.spec == nil || claim.allocated {
+			continue
 		}
-		for _, alternative := range request.FirstAvailable {
-			add(alternative.DeviceClassName)
+		for i := range claim.spec.Devices.Requests {
+			request := &claim.spec.Devices.Requests[i]
+			var classes, of []string // those that are named, and those of which there are devices
+			met := false
+			for _, a := range alternatives(request) {
+				class := s.deviceClass(a.class)
+				if class == nil {
+					met = true // another check's finding
+					break
+				}
+				classes = append(classes, a.class)
+				if l.hasDevice(class.Spec.Selectors) {
+					of = append(of, a.class)
+				}
+				met = met || l.hasDevice(slices.Concat(class.Spec.Selectors, a.selectors))
+			}
+			switch {
+			case met:
+			case !l.hasDevice(nil): // perhaps they were left out
+				found = append(found, Finding{Field: claim.field, Severity: Warning, Fix: "give the ResourceSlices of the cluster, or nodes with devices",
+					Message: claim.what + " asks for a device, and the input has no ResourceSlice with one: the pods stay Pending"})
+			case len(of) == 0:
+				found = append(found, Finding{Field: claim.field, Fix: "give nodes such devices, or ask for others",
+					Message: fmt.Sprintf("%s asks for a device of DeviceClass %s, and no node has one: the pods stay Pending", claim.what, strings.Join(classes, " or "))})
+			default:
+				found = append(found, Finding{Field: claim.field, Fix: "change the selectors, or give nodes such devices",
+					Message: fmt.Sprintf("%s asks for a device of DeviceClass %s, and no device matches the selectors of its request %s: the pods stay Pending", claim.what, strings.Join(of, " or "), request.Name)})
+			}
 		}
 	}
-	return missing
+	return found
+}
+
+// hasDevice reports whether some device of the scenario matches all of the selectors, by upstream's evaluation. An expression that fails on a
+// device does not match it.
+func (l *look) hasDevice(selectors []resourcev1.DeviceSelector) bool {
+	var key strings.Builder
+	var compiled []cel.CompilationResult
+	for _, selector := range selectors {
+		if selector.CEL != nil {
+			fmt.Fprintf(&key, "%q", selector.CEL.Expression)
+		}
+	}
+	if has, known := l.devices[key.String()]; known {
+		return has
+	}
+	compiler := cel.GetCompiler(cel.Features{
+		EnableConsumableCapacity: utilfeature.DefaultFeatureGate.Enabled(features.DRAConsumableCapacity),
+		EnableListTypeAttributes: utilfeature.DefaultFeatureGate.Enabled(features.DRAListTypeAttributes),
+	})
+	for _, selector := range selectors {
+		if selector.CEL != nil {
+			compiled = append(compiled, compiler.CompileCELExpression(selector.CEL.Expression, cel.Options{}))
+		}
+	}
+	has := false
+	for _, obj := range l.result.Scenario.Objects() {
+		slice, ok := obj.(*resourcev1.ResourceSlice)
+		for i := 0; ok && !has && i < len(slice.Spec.Devices); i++ {
+			has = matches(l.ctx, slice.Spec.Driver, &slice.Spec.Devices[i], compiled)
+		}
+	}
+	l.devices[key.String()] = has
+	return has
+}
+
+func matches(ctx context.Context, driver string, device *resourcev1.Device, selectors []cel.CompilationResult) bool {
+	for _, selector := range selectors {
+		if selector.Error != nil {
+			return false
+		}
+		given := cel.Device{Driver: driver, AllowMultipleAllocations: device.AllowMultipleAllocations, Attributes: device.Attributes, Capacity: device.Capacity}
+		if match, _, err := selector.DeviceMatches(ctx, given); err != nil || !match {
+			return false
+		}
+	}
+	return true
+}
+
+// deviceClaimUnused finds claims, and templates of claims, that no pod of the scenario names. They belong to no subject, so the first of their
+// step finds them.
+func deviceClaimUnused(l *look, s *subject) []Finding {
+	if !l.first(s) {
+		return nil
+	}
+	var found []Finding
+	unused := func(obj cluster.Object, why string) {
+		found = append(found, Finding{Object: cluster.RefTo(obj), Field: "metadata.name", Message: why, Fix: "name it in spec.resourceClaims of the pods that need it, or delete it"})
+	}
+	named := l.namedClaims()
+	for _, template := range s.step.State.ResourceClaimTemplates {
+		if !named[cluster.RefTo(template)] {
+			unused(template, "no pod and no pod template names it, so that no claim is made of it")
+		}
+	}
+	for _, claim := range s.step.State.ResourceClaims {
+		if !named[cluster.RefTo(claim)] && metav1.GetControllerOfNoCopy(claim) == nil && len(claim.Status.ReservedFor) == 0 {
+			unused(claim, "no pod and no pod template names it, so that it gets no device")
+		}
+	}
+	return found
+}
+
+// first reports whether the subject is the first of its step.
+func (l *look) first(s *subject) bool {
+	for _, other := range l.subjects {
+		if other.step == s.step {
+			return other == s
+		}
+	}
+	return false
+}
+
+// namedClaims returns the claims and templates that pods and pod templates of the scenario name, in any step.
+func (l *look) namedClaims() map[cluster.Ref]bool {
+	named := map[cluster.Ref]bool{}
+	add := func(obj cluster.Object) {
+		spec, _ := cluster.PodSpec(obj)
+		if spec == nil {
+			return
+		}
+		for _, claim := range spec.ResourceClaims {
+			if claim.ResourceClaimName != nil {
+				named[cluster.Ref{Kind: "ResourceClaim", Namespace: obj.GetNamespace(), Name: *claim.ResourceClaimName}] = true
+			}
+			if claim.ResourceClaimTemplateName != nil {
+				named[cluster.Ref{Kind: "ResourceClaimTemplate", Namespace: obj.GetNamespace(), Name: *claim.ResourceClaimTemplateName}] = true
+			}
+		}
+	}
+	for _, obj := range l.result.Scenario.Objects() {
+		add(obj)
+	}
+	for _, s := range l.subjects {
+		add(s.object)
+	}
+	return named
 }

@@ -90,7 +90,7 @@ func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignor
 	return findings, ignored
 }
 
-// annotated returns the objects that may have the annotation: those that create pods, and budgets.
+// annotated returns the objects that may have the annotation: those that create pods, budgets, and claims on devices.
 func annotated(looks []*look) []*subject {
 	var all []*subject
 	for _, l := range looks {
@@ -104,8 +104,17 @@ func annotated(looks []*look) []*subject {
 				}
 				step = inMember(step, m)
 			}
+			add := func(obj cluster.Object) {
+				all = append(all, &subject{owner: cluster.RefTo(obj), step: step, object: obj})
+			}
 			for _, pdb := range step.State.PodDisruptionBudgets {
-				all = append(all, &subject{owner: cluster.RefTo(pdb), step: step, object: pdb})
+				add(pdb)
+			}
+			for _, template := range step.State.ResourceClaimTemplates {
+				add(template)
+			}
+			for _, claim := range step.State.ResourceClaims {
+				add(claim)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -28,8 +29,9 @@ type look struct {
 	nodes    []*v1.Node // every node that the scenario ever contains, as it was given
 	subjects []*subject // step by step
 	runs     map[string]*simulation.Step
-	tries    int // how many rules were removed or hardened in a run
-	left     int // how many were not, because it would take too long
+	devices  map[string]bool // whether any device matches these selectors
+	tries    int             // how many rules were removed or hardened in a run
+	left     int             // how many were not, because it would take too long
 
 	chance []*simulation.Result // the same with random ties
 
@@ -53,6 +55,8 @@ type subject struct {
 	owned  func() map[cluster.Ref][]*v1.Pod              // the pods of each owner after the step
 	guards func(*v1.Pod) []*policyv1.PodDisruptionBudget // the budgets that cover a pod
 	serves func(*v1.Pod) []*v1.Service                   // the Services that select a pod
+
+	admission func() *admission.Pods // what the API server makes of a new pod
 }
 
 // looksAt returns what the checks look at: the cluster or, of a federation, each member by itself.
@@ -62,7 +66,7 @@ func looksAt(ctx context.Context, result *simulation.Result, of *control) []*loo
 	}
 	var all []*look
 	for _, cl := range of.clusters {
-		l := &look{ctx: ctx, result: result, member: cl.Name, control: of}
+		l := &look{ctx: ctx, result: result, devices: map[string]bool{}, member: cl.Name, control: of}
 		for i := range result.Steps {
 			if m := result.Steps[i].State.Federation.Member(cl.Name); m != nil && !m.Lost {
 				l.add(m.State.Nodes)
@@ -75,7 +79,7 @@ func looksAt(ctx context.Context, result *simulation.Result, of *control) []*loo
 }
 
 func newLook(ctx context.Context, result *simulation.Result) *look {
-	l := &look{ctx: ctx, result: result, runs: map[string]*simulation.Step{}}
+	l := &look{ctx: ctx, result: result, runs: map[string]*simulation.Step{}, devices: map[string]bool{}}
 	l.add(result.Scenario.Nodes())
 	calm := true
 	for i, spec := range simulation.StepsOf(result.Scenario) {
@@ -104,6 +108,7 @@ func (l *look) add(nodes []*v1.Node) {
 func subjectsOf(step *simulation.Step, calm bool) []*subject {
 	var all []*subject
 	owned, guards := ownedPods(step), step.State.Budgets()
+	admits := sync.OnceValue(func() *admission.Pods { return admission.NewPods(step.State) })
 	serves := cluster.Selecting(step.State.Services, func(s *v1.Service) *metav1.LabelSelector {
 		if len(s.Spec.Selector) == 0 {
 			return nil // its endpoints are written by hand
@@ -117,7 +122,7 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 		}
 		s := &subject{
 			owner: cluster.RefTo(object),
-			step:  step, object: object, path: path, calm: calm, owned: owned, guards: guards, serves: serves,
+			step:  step, object: object, path: path, calm: calm, owned: owned, guards: guards, serves: serves, admission: admits,
 			pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Labels: cluster.PodLabels(object)}, Spec: *spec},
 		}
 		if replicas, ok := cluster.Replicas(object); ok {

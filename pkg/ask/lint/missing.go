@@ -31,9 +31,14 @@ func budgetMissing(_ *look, s *subject) []Finding {
 		Fix: "add a PodDisruptionBudget with maxUnavailable: 1 and the selector " + matchLabels(s.identity())}}
 }
 
-// requestsMissing finds containers that the scheduler takes for ones that need nothing. Requests of the pod as a whole stand for all.
+// requestsMissing finds containers that the scheduler takes for ones that need nothing. Requests of the pod as a whole stand for all, and what
+// a LimitRange requests counts.
 func requestsMissing(_ *look, s *subject) []Finding {
-	cpu, memory := without(&s.pod.Spec, v1.ResourceCPU), without(&s.pod.Spec, v1.ResourceMemory)
+	spec := &s.pod.Spec
+	if pod, err := s.created(); err == nil {
+		spec = &pod.Spec
+	}
+	cpu, memory := without(spec, v1.ResourceCPU), without(spec, v1.ResourceMemory)
 	var lack []string
 	switch {
 	case len(cpu) > 0 && slices.Equal(cpu, memory):

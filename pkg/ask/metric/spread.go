@@ -57,6 +57,7 @@ type InDomain struct {
 // skew: the pods in the fullest domain minus those in the emptiest. A domain whose nodes all repel pods like the sample does not count as
 // empty and is left out; without a sample all domains count.
 func Count(domains []topology.Domain, onNode map[string]int, sample *v1.Pod) (counts []InDomain, skew int) {
+	counts = make([]InDomain, 0, len(domains))
 	for _, domain := range domains {
 		n := 0
 		for _, node := range domain.Nodes {

@@ -3,6 +3,7 @@ package outcome
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Confidence is that of every interval.
@@ -87,7 +89,8 @@ type observed struct {
 
 // RunTrials runs the scenario n times with random ties, the i-th time with seed s.Ties.Seed+i. With until above 0 it stops as soon as,
 // after a multiple of 500 trials, these shares have Wilson intervals of at most until to each side: after each step, that of the
-// trials with a Pending pod, and that of each of the ten most frequent placements.
+// trials with a Pending pod, and that of each of the ten most frequent placements. If the context ends, the answer is that of the first trials
+// as far as all of them were carried out, and its run says that it is Partial; nil if there is none.
 func RunTrials(ctx context.Context, s *scenario.Scenario, n int, until float64, opts Options) (*TrialSet, error) {
 	random := *s
 	random.Ties.Random = true
@@ -103,7 +106,12 @@ func RunTrials(ctx context.Context, s *scenario.Scenario, n int, until float64, 
 			next = min(n, set.N+checkEvery)
 		}
 		if err := crew.run(ctx, set.N, next); err != nil {
-			return nil, err
+			if ctx.Err() == nil || !crew.known(set) {
+				return nil, err
+			}
+			set.First.Partial = fmt.Sprintf("interrupted after %s", words.Count(set.N, "trial"))
+			set.Steps = summed(set, crew.trials[:set.N])
+			return set, err
 		}
 		set.N = next
 		set.First = crew.first
@@ -114,6 +122,15 @@ func RunTrials(ctx context.Context, s *scenario.Scenario, n int, until float64, 
 	}
 	set.Steps = summed(set, crew.trials[:set.N])
 	return set, nil
+}
+
+// known makes the set that of the first trials that were carried out, without a gap; false if the very first was not.
+func (c *crew) known(set *TrialSet) bool {
+	set.First, set.N = c.first, 0
+	for set.N < len(c.trials) && c.first != nil && len(c.trials[set.N]) == len(c.first.Steps) {
+		set.N++
+	}
+	return set.N > 0
 }
 
 // crew are workers with a world each.

@@ -16,7 +16,7 @@ import (
 )
 
 // Capacities are the CSIStorageCapacity objects of a cluster while volumes are provisioned and deleted. They are a small model of
-// https://github.com/kubernetes-csi/external-provisioner/blob/v5.2.0/pkg/capacity/capacity.go, which asks the driver anew for what is left:
+// https://github.com/kubernetes-csi/external-provisioner/blob/v6.3.0/pkg/capacity/capacity.go#L575, which asks the driver anew for what is left:
 // here that is what was left before, less or more by the size of the volume, at once.
 type Capacities struct {
 	state      *cluster.State

@@ -50,10 +50,10 @@ func (p *pass) claims() error {
 	for _, claim := range p.ResourceClaims {
 		c.syncClaim(c.claims[cluster.NameOf(claim)])
 	}
-	if p.actions() == before {
+	if p.actions() == before && len(p.refused) == 0 {
 		p.Controllers.claimed = seen
 	}
-	return nil
+	return errors.Join(c.problems...)
 }
 
 // claimSync is one sync of all claims.
@@ -63,6 +63,7 @@ type claimSync struct {
 	ofPods    map[types.UID][]*resourcev1.ResourceClaim // by the pod that owns them
 	pods      map[types.UID]*v1.Pod
 	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
+	problems  []error
 }
 
 func (c *claimSync) know(claim *resourcev1.ResourceClaim) {
@@ -126,7 +127,7 @@ func (c *claimSync) claimFor(pod *v1.Pod, of *v1.PodResourceClaim) *resourcev1.R
 }
 
 // handleClaim makes the claim that the pod wants by a template, unless it is there. It returns the claim's name if the pod does not have it
-// yet, and false if there is no such template.
+// yet, and false if there is no such template, or the API server refuses the claim.
 func (c *claimSync) handleClaim(pod *v1.Pod, of *v1.PodResourceClaim) (name string, complete bool) {
 	known, _, err := resourceclaim.Name(pod, of)
 	switch {
@@ -145,6 +146,14 @@ func (c *claimSync) handleClaim(pod *v1.Pod, of *v1.PodResourceClaim) (name stri
 		return "", false
 	}
 	claim := c.fromTemplate(pod, of, template)
+	unnamed := *claim
+	unnamed.Name = "" // a generated name ends before its random part in messages
+	if err := c.charge(&unnamed); err != nil {
+		if !c.refuseDevices(pod, of.Name, err) {
+			c.problems = append(c.problems, err)
+		}
+		return "", false
+	}
 	c.put(claim)
 	c.know(claim)
 	return claim.Name, true

@@ -42,6 +42,7 @@ type Controllers struct {
 	usage           admission.PodUsage
 	selectors       map[*metav1.LabelSelector]labels.Selector
 	claimed         claimed
+	tainted         tainted
 	converted       map[types.UID]converted // ReplicationControllers
 }
 
@@ -49,7 +50,7 @@ type Controllers struct {
 // The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
 // for instance because its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
-	next := c.nodes.Reconcile(s, c.Rand)
+	next := c.evictFromDevices(c.nodes.Reconcile(s, c.Rand))
 	owned := c.ownership(next)
 	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
 	// have spoken. In a real cluster the status arrives by an event in between.
@@ -83,8 +84,9 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 }
 
 // Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a
-// NoExecute taint runs out, the next node gets one, a kubelet has ended a pod, a pod has been ready for minReadySeconds, or a Job may
-// replace a pod that failed. Where pods are refused, quotas may stop counting one that stays Terminating.
+// NoExecute taint of a node or a device runs out, the next node gets one, a kubelet has ended a pod, a pod has been ready for
+// minReadySeconds, or a Job may replace a pod that failed. Where pods are refused, quotas may stop counting one that stays Terminating. On
+// its way there, the clock stops where a Job whose pods complete has run for too long.
 func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	var next metav1.Time
 	consider := func(at time.Time) {
@@ -93,6 +95,9 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 		}
 	}
 	consider(c.nodes.Next(s))
+	for _, due := range c.deviceEvictions(s) {
+		consider(due.at)
+	}
 	c.follow(s)
 	considerReady := func(owner types.UID, minReady int32) {
 		if minReady == 0 {
@@ -117,9 +122,16 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	for _, job := range s.Jobs {
 		consider(s.JobBackoffs[job.UID].Retry)
 	}
-	if slices.ContainsFunc(s.Refused, cluster.Refusal.ByController) {
+	if slices.ContainsFunc(s.Refused, cluster.Refusal.IsRetried) {
 		for _, pod := range s.Pods {
 			consider(uncounted(pod))
+		}
+	}
+	if !next.IsZero() { // the clock moves on in any case
+		for _, job := range s.Jobs {
+			if _, completes, _ := cluster.CompletesAfter(job.Spec.Template.Annotations, &job.Spec.Template.Spec); completes {
+				consider(deadline(&job.Spec, &job.Status))
+			}
 		}
 	}
 	return next, !next.IsZero()

@@ -75,7 +75,7 @@ func (p *pass) deployments() error {
 			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
 		}
 	}
-	if alone && p.actions() == 0 {
+	if alone && p.actions() == 0 && len(p.refused) == 0 {
 		p.Controllers.rested = rested{p.Deployments, p.ReplicaSets}
 	}
 	return nil
@@ -194,7 +194,7 @@ func idOf(owner metav1.Object, template *v1.PodTemplateSpec) templateID {
 }
 
 // newReplicaSet makes the ReplicaSet of the Deployment's present template. It is nil where another template has the same
-// hash: upstream counts the collision and tries again with another hash at the next sync.
+// hash: upstream counts the collision and tries again with another hash at the next sync. It is nil, too, where the API server refuses it.
 func (r *deploymentSync) newReplicaSet(old []*appsv1.ReplicaSet, revision string) (*appsv1.ReplicaSet, error) {
 	d := r.deployment
 	template := *d.Spec.Template.DeepCopy()
@@ -230,6 +230,9 @@ func (r *deploymentSync) newReplicaSet(old []*appsv1.ReplicaSet, revision string
 	}
 	rs.Spec.Replicas = &replicas
 	deploymentutil.SetNewReplicaSetAnnotations(context.Background(), d, rs, revision, false, maxRevisionHistory)
+	if err := r.charge(rs); err != nil {
+		return nil, r.refuseSet(rs, err)
+	}
 	deploymentutil.SetDeploymentRevision(d, revision)
 	r.sets = append(r.sets, rs)
 	r.put(rs)
@@ -267,7 +270,7 @@ func (r *deploymentSync) rolling() error {
 	if err != nil {
 		return err
 	}
-	if current == nil { // a hash collision
+	if current == nil { // a hash collision, or refused
 		return nil
 	}
 	all := append(old, current)

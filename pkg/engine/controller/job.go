@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
 	jobutil "k8s.io/kubernetes/pkg/controller/job/util"
 	"k8s.io/utils/ptr"
 
@@ -103,7 +104,7 @@ func FinishedJobs(before, now *cluster.State) []string {
 			finished = append(finished, fmt.Sprintf("%s failed: %s: %s", cluster.RefTo(job).Qualified(), condition.Reason, condition.Message))
 		} else if end, start := job.Status.CompletionTime, job.Status.StartTime; end != nil && start != nil {
 			finished = append(finished, fmt.Sprintf("%s completed after %s: %s succeeded",
-				cluster.RefTo(job).Qualified(), end.Sub(start.Time), words.Count(int(job.Status.Succeeded), "pod")))
+				cluster.RefTo(job).Qualified(), duration.HumanDuration(end.Sub(start.Time)), words.Count(int(job.Status.Succeeded), "pod")))
 		}
 	}
 	return finished

@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -200,8 +199,16 @@ func (j *jobSync) judge() {
 }
 
 func (j *jobSync) pastDeadline() bool {
-	limit := j.job.Spec.ActiveDeadlineSeconds
-	return limit != nil && !j.suspended() && !j.Now.Before(ptr.To(metav1.NewTime(j.status.StartTime.Add(time.Duration(*limit)*time.Second))))
+	at := deadline(&j.job.Spec, j.status)
+	return !at.IsZero() && !j.Now.Time.Before(at)
+}
+
+// deadline is when the Job has been active for too long; zero if it never has.
+func deadline(spec *batchv1.JobSpec, status *batchv1.JobStatus) time.Time {
+	if spec.ActiveDeadlineSeconds == nil || ptr.Deref(spec.Suspend, false) || status.StartTime == nil {
+		return time.Time{}
+	}
+	return status.StartTime.Add(time.Duration(*spec.ActiveDeadlineSeconds) * time.Second)
 }
 
 // judgeCompletions decides whether the Job is complete, and if not, whether it is suspended.

@@ -7,14 +7,16 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// charge charges a new pod or claim to the quotas of its namespace, or returns why it is refused.
+// charge charges a new object to the quotas of its namespace, or returns why it is refused.
 func (p *pass) charge(obj cluster.Object) error {
 	if len(p.ResourceQuotas) == 0 {
 		return nil
@@ -38,8 +40,29 @@ func (p *pass) refuse(owner cluster.Object, pods int, err error) error {
 	if ref := metav1.GetControllerOfNoCopy(owner); ref != nil {
 		of.Kind, of.Name = ref.Kind, ref.Name
 	}
-	p.refused = append(p.refused, cluster.Refusal{Of: of, Pods: pods, Message: "Error creating: " + err.Error()})
+	p.refused = append(p.refused, cluster.Refusal{Of: of, Pods: pods, Message: "Error creating: " + err.Error(), Retried: true})
 	return nil
+}
+
+// refuseSet takes note of the ReplicaSet of a Deployment that the API server does not create, and returns any other error.
+func (r *deploymentSync) refuseSet(rs *appsv1.ReplicaSet, err error) error {
+	if !admission.Refused(err) {
+		return err
+	}
+	have := int(deploymentutil.GetReplicaCountForReplicaSets(r.sets))
+	r.refused = append(r.refused, cluster.Refusal{Of: cluster.RefTo(r.deployment), Pods: max(0, int(*r.deployment.Spec.Replicas)-have),
+		Message: fmt.Sprintf("Failed to create new replica set %q: %s", rs.Name, err), Retried: true})
+	return nil
+}
+
+// refuseDevices takes note of the claim on devices that the API server does not create for a pod, and reports whether that is what the error
+// says.
+func (c *claimSync) refuseDevices(pod *v1.Pod, claim string, err error) bool {
+	if !admission.Refused(err) {
+		return false
+	}
+	c.refused = append(c.refused, cluster.Refusal{Of: cluster.RefTo(pod), Message: fmt.Sprintf("PodResourceClaim %s: %s", claim, err), Retried: true})
+	return true
 }
 
 // refusePod and refuseClaim take note of the pod or claim of a StatefulSet that the API server does not create, and report whether that is what the error says.
@@ -67,7 +90,7 @@ func (s *statefulSetSync) refuseClaim(claim *v1.PersistentVolumeClaim, err error
 
 // withRefused is the state once the controllers were refused just that.
 func withRefused(s *cluster.State, refused []cluster.Refusal) *cluster.State {
-	all := slices.DeleteFunc(slices.Clone(s.Refused), cluster.Refusal.ByController)
+	all := slices.DeleteFunc(slices.Clone(s.Refused), cluster.Refusal.IsRetried)
 	all = append(all, refused...)
 	if slices.Equal(all, s.Refused) {
 		return s

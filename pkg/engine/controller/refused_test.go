@@ -155,3 +155,51 @@ func TestQuotaOfClaims(t *testing.T) {
 	w.check("refused", w.refusals(), []string{`2 of statefulset/db: Create Claim data-db-1 for Pod db-1 in StatefulSet db failed error: ` +
 		`persistentvolumeclaims "data-db-1" is forbidden: exceeded quota: q, requested: persistentvolumeclaims=1, used: persistentvolumeclaims=1, limited: persistentvolumeclaims=1`})
 }
+
+// A Deployment whose ReplicaSet is refused lacks the pods that its other ReplicaSets do not have. With room for another they follow.
+func TestQuotaOfReplicaSets(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {count/replicasets.apps: '0'}}\n")
+	set := func(sets string) {
+		limit := w.state.ResourceQuotas[0].DeepCopy()
+		limit.Spec.Hard = v1.ResourceList{"count/replicasets.apps": resource.MustParse(sets)}
+		w.admit(limit)
+		w.settle()
+	}
+	refused := func(pods, used string) {
+		t.Helper()
+		got := w.refusals()
+		if len(got) != 1 || !strings.HasPrefix(got[0], pods+` of deployment/web: Failed to create new replica set "web-`) ||
+			!strings.HasSuffix(got[0], "is forbidden: exceeded quota: q, requested: count/replicasets.apps=1, used: count/replicasets.apps="+used+", limited: count/replicasets.apps="+used) {
+			t.Errorf("refused: %v", got)
+		}
+	}
+	w.apply(deployment("web", 2, "a", ""))
+	refused("2", "0")
+	set("1")
+	w.check("pods of the first", len(w.state.Pods), 2)
+	w.check("refused with room for one", w.refusals(), []string(nil))
+	w.apply(deployment("web", 2, "b", ""))
+	refused("0", "1") // the old ones run on
+	w.check("waiting", Rollouts(w.state)[0].Waiting != "", true)
+	set("2")
+	w.check("complete once there is room", Rollouts(w.state)[0].Complete, true)
+	w.check("refused with room for two", w.refusals(), []string(nil))
+}
+
+// A pod whose claim on devices is refused is there, and waits. When another pod gives its claim back, it gets its own.
+func TestQuotaOfClaimsOnDevices(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {gpu.deviceclass.resource.k8s.io/devices: '1'}}\n")
+	w.apply("apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: gpu, namespace: default}\nspec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu}}]}}}\n")
+	for _, name := range []string{"p1", "p2"} {
+		w.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", namespace: default}\nspec: {resourceClaims: [{name: g, resourceClaimTemplateName: gpu}], containers: [{name: c, image: a}]}\n")
+	}
+	w.check("claims", len(w.state.ResourceClaims), 1)
+	w.check("refused", w.refusals(), []string{`0 of pod/p2: PodResourceClaim g: resourceclaims.resource.k8s.io "p2-g-" is forbidden: ` +
+		`exceeded quota: q, requested: gpu.deviceclass.resource.k8s.io/devices=1, used: gpu.deviceclass.resource.k8s.io/devices=1, limited: gpu.deviceclass.resource.k8s.io/devices=1`})
+	w.state = w.state.Without(w.state.Pods[0])
+	w.settle()
+	w.check("refused once there is room", w.refusals(), []string(nil))
+	w.check("claims of the other", w.state.ResourceClaims[0].OwnerReferences[0].Name, "p2")
+}

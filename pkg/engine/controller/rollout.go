@@ -242,7 +242,11 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rol
 // notMade says why pods are not created: the template names a node that is no more, or the API server refuses them.
 func notMade(s *cluster.State, of cluster.Ref, template *v1.PodTemplateSpec) []string {
 	for _, r := range s.Refused {
-		if r.Of == of {
+		switch {
+		case r.Of != of:
+		case r.Pods == 0:
+			return []string{"the API server refuses its new ReplicaSet"}
+		default:
 			return []string{"the API server refuses " + words.Count(r.Pods, "pod")}
 		}
 	}

@@ -9,19 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // claims are the claims of a cluster, and those to which the scheduler has just allocated devices: what claimTracker is in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go. What it has
 // written is there at once, so that nothing is assumed.
 type claims struct {
-	byName    map[key]*claim
+	byName    map[types.NamespacedName]*claim
 	all       []*claim
 	pending   map[types.UID]*pending
 	allocated allocated
 }
-
-type key struct{ namespace, name string }
 
 // claim is a claim as it was given, and as the plugins see it.
 type claim struct {
@@ -36,7 +36,7 @@ type pending struct {
 }
 
 func newClaims() *claims {
-	return &claims{byName: map[key]*claim{}, pending: map[types.UID]*pending{}, allocated: newAllocated()}
+	return &claims{byName: map[types.NamespacedName]*claim{}, pending: map[types.UID]*pending{}, allocated: newAllocated()}
 }
 
 // sync makes these the known claims, and reports whether others were known before. What the scheduler has left pending is of a cycle that
@@ -47,7 +47,7 @@ func (c *claims) sync(next []*resourcev1.ResourceClaim) (changed bool) {
 	}
 	same := 0
 	for _, given := range next {
-		known := c.byName[key{given.Namespace, given.Name}]
+		known := c.byName[cluster.NameOf(given)]
 		if known != nil && known.given == given {
 			same++
 		}
@@ -55,16 +55,16 @@ func (c *claims) sync(next []*resourcev1.ResourceClaim) (changed bool) {
 	if same == len(next) && same == len(c.all) {
 		return false
 	}
-	present := make(map[key]bool, len(next))
+	present := make(map[types.NamespacedName]bool, len(next))
 	for _, given := range next {
-		name := key{given.Namespace, given.Name}
+		name := cluster.NameOf(given)
 		present[name] = true
 		if known := c.byName[name]; known == nil || known.given != given {
 			c.put(given)
 		}
 	}
 	for i := len(c.all) - 1; i >= 0; i-- {
-		if name := (key{c.all[i].given.Namespace, c.all[i].given.Name}); !present[name] {
+		if name := cluster.NameOf(c.all[i].given); !present[name] {
 			c.delete(name)
 		}
 	}
@@ -72,7 +72,7 @@ func (c *claims) sync(next []*resourcev1.ResourceClaim) (changed bool) {
 }
 
 func (c *claims) put(given *resourcev1.ResourceClaim) {
-	name := key{given.Namespace, given.Name}
+	name := cluster.NameOf(given)
 	known := c.byName[name]
 	if known == nil {
 		known = &claim{position: len(c.all)}
@@ -119,7 +119,7 @@ func deviceStatus(claim *resourcev1.ResourceClaim, of *resourcev1.DeviceRequestA
 	return &(*devices)[len(*devices)-1]
 }
 
-func (c *claims) delete(name key) {
+func (c *claims) delete(name types.NamespacedName) {
 	known := c.byName[name]
 	if known == nil {
 		return
@@ -140,7 +140,7 @@ func (c *claims) List() ([]*resourcev1.ResourceClaim, error) {
 }
 
 func (c *claims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
-	known := c.byName[key{namespace, name}]
+	known := c.byName[types.NamespacedName{Namespace: namespace, Name: name}]
 	if known == nil {
 		// NotFoundError of https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/util/assumecache/assume_cache.go
 		return nil, fmt.Errorf("could not find ResourceClaim %q", namespace+"/"+name)

@@ -6,8 +6,11 @@ import (
 	"github.com/go-logr/logr"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -51,11 +54,11 @@ func (m *Manager) Sync(next *cluster.State) bool {
 func (m *Manager) Write(claim *resourcev1.ResourceClaim) { m.claims.put(claim) }
 
 // Delete removes a claim.
-func (m *Manager) Delete(namespace, name string) { m.claims.delete(key{namespace, name}) }
+func (m *Manager) Delete(name types.NamespacedName) { m.claims.delete(name) }
 
 // Claim returns the claim of that name, or nil.
-func (m *Manager) Claim(namespace, name string) *resourcev1.ResourceClaim {
-	if known := m.claims.byName[key{namespace, name}]; known != nil {
+func (m *Manager) Claim(name types.NamespacedName) *resourcev1.ResourceClaim {
+	if known := m.claims.byName[name]; known != nil {
 		return known.given
 	}
 	return nil
@@ -79,19 +82,15 @@ func (l *sliceLister) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, e
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go,
 // which needs a cluster to watch.
 func withTaints(slices []*resourcev1.ResourceSlice, rules []*resourcev1.DeviceTaintRule) []*resourcev1.ResourceSlice {
-	if len(rules) == 0 {
+	if len(rules) == 0 || !utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaintRules) {
 		return slices
 	}
 	all := make([]*resourcev1.ResourceSlice, len(slices))
 	for i, slice := range slices {
 		all[i] = slice
 		for _, rule := range rules {
-			selected := rule.Spec.DeviceSelector
-			if selected == nil || selected.Driver != nil && *selected.Driver != slice.Spec.Driver || selected.Pool != nil && *selected.Pool != slice.Spec.Pool.Name {
-				continue
-			}
 			for d := range slice.Spec.Devices {
-				if selected.Device != nil && *selected.Device != slice.Spec.Devices[d].Name {
+				if !cluster.SelectsDevice(rule, slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[d].Name) {
 					continue
 				}
 				if all[i] == slice {

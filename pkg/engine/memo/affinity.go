@@ -68,6 +68,9 @@ type effect struct {
 	weights []weight
 }
 
+// none is what pods change of most classes.
+var none effect
+
 // PreFilter is upstream's the first time, and brings its result up to date from then on.
 func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	a.filtered = nil
@@ -263,7 +266,6 @@ func (s *affinityState) effectOf(a *affinity, c *class) *effect {
 		return s.effects[c.id]
 	}
 	e := &effect{}
-	s.effects[c.id] = e
 	pod, other := s.pod.GetPod(), c.info.GetPod()
 	for _, term := range c.info.GetRequiredAntiAffinityTerms() {
 		if term.Matches(pod, s.labels) {
@@ -297,5 +299,9 @@ func (s *affinityState) effectOf(a *affinity, c *class) *effect {
 	for _, term := range c.info.GetPreferredAntiAffinityTerms() {
 		weigh(&term.AffinityTerm, -term.Weight, pod, s.labels)
 	}
+	if !e.refuses && !e.counts && len(e.weights) == 0 {
+		e = &none
+	}
+	s.effects[c.id] = e
 	return e
 }

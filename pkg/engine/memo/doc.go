@@ -6,7 +6,8 @@
 //
 //   - the two walks run once per template. Their result, upstream's own cycle state, is carried from pod to pod, brought up to date with the
 //     pods that came and went since (affinity.go, spread.go; pods.go knows which those are);
-//   - what a plugin says of a node by looking at nothing but the template and the node is kept until the node changes (framework.go).
+//   - what a plugin says of a node by looking at nothing but the template and the node is kept until the node changes (framework.go), for
+//     all templates that differ in nothing but rules about other pods (template.go).
 //
 // Filter, Score and NormalizeScore are upstream's. What a plugin reads is known of the plugins listed here only, with the reason; every
 // other plugin is asked each time.

@@ -2,6 +2,7 @@ package memo
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -36,6 +37,8 @@ type Framework struct {
 	filters   []filter
 	scores    []score
 	locals    int // number of node-local scores
+	// rejections are the last by each filter.
+	rejections []*fwk.Status
 
 	// Of the current pod.
 	answers  *answers // nil: ask everything
@@ -60,10 +63,11 @@ type score struct {
 	skips  bool // whether it is node-local only while its filter is skipped
 }
 
-// answers are what the node-local plugins have said about the nodes for the pods of a template, by slot.
+// answers are what the node-local plugins have said about the nodes for the pods of templates that are alike without rules about other
+// pods, by slot.
 type answers struct {
 	verdicts []verdict
-	scores   []int32 // all plugins' for one node, then for the next
+	scores   []int16 // all plugins' for one node, then for the next
 }
 
 type verdict struct {
@@ -82,6 +86,7 @@ func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Fr
 		plugin := m.plugins[profile][enabled.Name].(fwk.FilterPlugin)
 		f.filters = append(f.filters, filter{plugin, enabled.Name, nodeLocal.Has(enabled.Name)})
 	}
+	f.rejections = make([]*fwk.Status, len(f.filters))
 	for _, enabled := range plugins.Score.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.ScorePlugin)
 		s := score{ScorePlugin: plugin, name: enabled.Name, weight: int64(enabled.Weight), local: -1}
@@ -106,7 +111,7 @@ func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleStat
 		return result, status, plugins
 	}
 	f.Kept++
-	f.answers = f.memo.template.answersFor(f)
+	f.answers = f.memo.template.alone.answersFor(f)
 	for i, filter := range f.filters {
 		if !filter.local && !state.GetSkipFilterPlugins().Has(filter.name) {
 			f.asked = append(f.asked, i)
@@ -115,14 +120,14 @@ func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleStat
 	return result, status, plugins
 }
 
-func (t *template) answersFor(f *Framework) *answers {
-	a := t.answers[f]
-	if a == nil {
+func (a *alone) answersFor(f *Framework) *answers {
+	known := a.answers[f]
+	if known == nil {
 		nodes := len(f.memo.infos)
-		a = &answers{verdicts: make([]verdict, nodes), scores: make([]int32, nodes*f.locals)}
-		t.answers[f] = a
+		known = &answers{verdicts: make([]verdict, nodes), scores: make([]int16, nodes*f.locals)}
+		a.answers[f] = known
 	}
-	return a
+	return known
 }
 
 // RunFilterPluginsWithNominatedPods asks the node-local filters only about nodes that have changed.
@@ -152,7 +157,7 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 					return f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 				}
 				status.SetPlugin(filter.name)
-				v.rejected, v.status = int32(i), status
+				v.rejected, v.status = int32(i), f.once(i, status)
 				break
 			}
 		}
@@ -174,6 +179,15 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 		f.memo.feasible = append(f.memo.feasible, slot)
 	}
 	return v.status
+}
+
+// once returns the filter's last rejection if this one says the same: for a taint it rejects thousands of nodes, for each template.
+func (f *Framework) once(filter int, status *fwk.Status) *fwk.Status {
+	if last := f.rejections[filter]; last.Code() == status.Code() && slices.Equal(last.Reasons(), status.Reasons()) {
+		return last
+	}
+	f.rejections[filter] = status
+	return status
 }
 
 // RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's does, in memory that the next
@@ -237,7 +251,7 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*f.locals:(slot+1)*f.locals]
 		f.memo.asked = slot
 		known := v.generation == f.memo.generations[slot]
-		fits := true // the scores, into 32 bits
+		fits := true // the scores, into 16 bits
 		for p, plugin := range plugins {
 			score := &raw[i*len(plugins)+p]
 			score.Name = plugin.name
@@ -251,8 +265,8 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 			}
 			score.Score = points
 			if plugin.local >= 0 {
-				kept[plugin.local] = int32(points)
-				fits = fits && int64(int32(points)) == points
+				kept[plugin.local] = int16(points)
+				fits = fits && int64(int16(points)) == points
 			}
 		}
 		v.scored = known && fits

@@ -36,7 +36,7 @@ func TestTheTemplatesForgetTheOldest(t *testing.T) {
 	all := templates{byLooks: map[templateKey][]*template{}}
 	for i := range 10 {
 		key := templateKey{scheduler: []string{"a", "b"}[i%2]}
-		all.byLooks[key] = append(all.byLooks[key], &template{used: i})
+		all.byLooks[key] = append(all.byLooks[key], &template{used: i, alone: &alone{spec: &v1.PodSpec{}}})
 		all.number++
 	}
 	all.forget()
@@ -47,8 +47,37 @@ func TestTheTemplatesForgetTheOldest(t *testing.T) {
 			}
 		}
 	}
+	if len(all.byImage[""]) != 4 {
+		t.Errorf("answers are left of %d templates, want 4", len(all.byImage[""]))
+	}
 	if all.number != 4 {
 		t.Errorf("%d templates are left, want 4", all.number)
+	}
+}
+
+// Templates share what was said of nodes if they differ in rules about other pods alone.
+func TestAlone(t *testing.T) {
+	onNodes := &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{Weight: 1}}}
+	spec := func(image string, affinity *v1.Affinity, spread ...v1.TopologySpreadConstraint) *v1.PodSpec {
+		return &v1.PodSpec{Containers: []v1.Container{{Image: image}}, Affinity: affinity, TopologySpreadConstraints: spread}
+	}
+	var all templates
+	plain := all.aloneOf(spec("a", nil))
+	for name, test := range map[string]struct {
+		spec *v1.PodSpec
+		same bool
+	}{
+		"an equal one":  {spec("a", nil), true},
+		"anti-affinity": {spec("a", &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{}}), true},
+		"affinity":      {spec("a", &v1.Affinity{PodAffinity: &v1.PodAffinity{}}), true},
+		"spread":        {spec("a", nil, v1.TopologySpreadConstraint{MaxSkew: 1}), true},
+		"node affinity": {spec("a", &v1.Affinity{NodeAffinity: onNodes}), false},
+		"another image": {spec("b", nil), false},
+		"no container":  {&v1.PodSpec{}, false},
+	} {
+		if same := all.aloneOf(test.spec) == plain; same != test.same {
+			t.Errorf("%s: shared is %t, want %t", name, same, test.same)
+		}
 	}
 }
 

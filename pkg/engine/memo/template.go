@@ -19,6 +19,13 @@ type template struct {
 	used int // the cycle in which it was last used
 
 	spreads map[*spread]*spreadState
+	alone   *alone
+}
+
+// alone stands for templates that differ in nothing but rules about other pods, such as those of many Deployments in a made-up cluster, or
+// of two revisions. Node-local plugins say the same of them.
+type alone struct {
+	spec    *v1.PodSpec // without those rules
 	answers map[*Framework]*answers
 	scoring map[fwk.PreScorePlugin]fwk.StateData
 }
@@ -26,6 +33,7 @@ type template struct {
 // templates are the templates in use. Each may keep answers about every node, so that only some are kept.
 type templates struct {
 	byLooks map[templateKey][]*template
+	byImage map[string][]*alone // by the image of the first container
 	number  int
 	cycle   int
 }
@@ -39,8 +47,9 @@ type templateKey struct {
 // owner is the controller whose selector spreads the pods by default. Upstream finds it by these, in the pod's namespace.
 type owner struct{ apiVersion, kind, name string }
 
-// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 50 bytes.
-const mostAnswers = 1_000_000
+// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 40 bytes: 500 templates on 5,000
+// nodes. Where evictions go through more templates than are kept, none is met again in time.
+const mostAnswers = 2_500_000
 
 // templateOf returns the pod's template, or nil for a pod that is bound to a node by name, as those of a DaemonSet are, and for one that
 // requests a resource behind which is a class of devices: of these NodeResourcesFit reads more than the node.
@@ -67,11 +76,40 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	if t.byLooks == nil {
 		t.byLooks = map[templateKey][]*template{}
 	}
-	new := &template{pod: pod, spec: spec, used: t.cycle, spreads: map[*spread]*spreadState{}, answers: map[*Framework]*answers{},
-		scoring: map[fwk.PreScorePlugin]fwk.StateData{}}
+	new := &template{pod: pod, spec: spec, used: t.cycle, spreads: map[*spread]*spreadState{}, alone: t.aloneOf(spec)}
 	t.byLooks[key] = append(t.byLooks[key], new)
 	t.number++
 	return new
+}
+
+// aloneOf returns what the spec is without rules about other pods.
+func (t *templates) aloneOf(spec *v1.PodSpec) *alone {
+	bare := *spec
+	bare.TopologySpreadConstraints = nil
+	bare.Affinity = nil
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		bare.Affinity = &v1.Affinity{NodeAffinity: spec.Affinity.NodeAffinity}
+	}
+	image := imageOf(&bare)
+	for _, known := range t.byImage[image] {
+		if equality.Semantic.DeepEqual(known.spec, &bare) {
+			return known
+		}
+	}
+	new := &alone{spec: &bare, answers: map[*Framework]*answers{}, scoring: map[fwk.PreScorePlugin]fwk.StateData{}}
+	if t.byImage == nil {
+		t.byImage = map[string][]*alone{}
+	}
+	t.byImage[image] = append(t.byImage[image], new)
+	return new
+}
+
+// imageOf returns the image of the first container, in which most templates differ.
+func imageOf(spec *v1.PodSpec) string {
+	if len(spec.Containers) == 0 {
+		return ""
+	}
+	return spec.Containers[0].Image
 }
 
 // forget drops the older half of the templates.
@@ -87,10 +125,15 @@ func (t *templates) forget() {
 	}
 	slices.Sort(used)
 	oldest := used[len(used)/2]
-	t.number = 0
+	t.number, t.byImage = 0, map[string][]*alone{}
 	for key, templates := range t.byLooks {
 		kept := slices.DeleteFunc(templates, func(template *template) bool { return template.used <= oldest })
 		t.number += len(kept)
+		for _, template := range kept {
+			if image := imageOf(template.alone.spec); !slices.Contains(t.byImage[image], template.alone) {
+				t.byImage[image] = append(t.byImage[image], template.alone)
+			}
+		}
 		if len(kept) == 0 {
 			delete(t.byLooks, key)
 		} else {

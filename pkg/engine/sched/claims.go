@@ -72,7 +72,7 @@ func captureClaims(e *Engine) {
 	}
 	on("create", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) {
 		claim := action.(clienttesting.CreateAction).GetObject().(*resourcev1.ResourceClaim).DeepCopy()
-		for n := 0; claim.Name == "" || e.devices.Claim(claim.Namespace, claim.Name) != nil; n++ {
+		for n := 0; claim.Name == "" || e.devices.Claim(cluster.NameOf(claim)) != nil; n++ {
 			claim.Name = admission.GenerateName(claim.GenerateName, n)
 		}
 		owner := metav1.GetControllerOfNoCopy(claim)
@@ -93,7 +93,7 @@ func captureClaims(e *Engine) {
 	})
 	on("patch", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) { // Unreserve takes back what is reserved
 		patch := action.(clienttesting.PatchAction)
-		claim := e.devices.Claim(patch.GetNamespace(), patch.GetName())
+		claim := e.devices.Claim(types.NamespacedName{Namespace: patch.GetNamespace(), Name: patch.GetName()})
 		if claim == nil {
 			return nil, apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), patch.GetName())
 		}
@@ -114,11 +114,11 @@ func captureClaims(e *Engine) {
 	})
 	on("delete", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) {
 		deleted := action.(clienttesting.DeleteAction)
-		claim := e.devices.Claim(deleted.GetNamespace(), deleted.GetName())
+		claim := e.devices.Claim(types.NamespacedName{Namespace: deleted.GetNamespace(), Name: deleted.GetName()})
 		if claim == nil {
 			return nil, apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), deleted.GetName())
 		}
-		e.devices.Delete(claim.Namespace, claim.Name)
+		e.devices.Delete(cluster.NameOf(claim))
 		return claim, nil
 	})
 }
@@ -126,7 +126,7 @@ func captureClaims(e *Engine) {
 // settleAllocation replaces the time of day and the random IDs of shares in a new allocation.
 func (e *Engine) settleAllocation(claim *resourcev1.ResourceClaim) {
 	allocation := claim.Status.Allocation
-	known := e.devices.Claim(claim.Namespace, claim.Name)
+	known := e.devices.Claim(cluster.NameOf(claim))
 	if allocation == nil || known == nil || known.Status.Allocation != nil {
 		return
 	}
@@ -147,7 +147,7 @@ func (e *Engine) takeClaims(result *placement.Result) {
 			continue
 		}
 		seen[name] = true
-		if claim := e.devices.Claim(name.Namespace, name.Name); claim != nil {
+		if claim := e.devices.Claim(name); claim != nil {
 			result.Claims = append(result.Claims, claim)
 		} else {
 			result.Unclaimed = append(result.Unclaimed, &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}})
@@ -196,7 +196,7 @@ func (e *Engine) claimOf(pod *v1.Pod, index int) *resourcev1.ResourceClaim {
 			continue
 		}
 		if index == 0 {
-			return e.devices.Claim(pod.Namespace, *name)
+			return e.devices.Claim(types.NamespacedName{Namespace: pod.Namespace, Name: *name})
 		}
 		index--
 	}

@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -11,6 +13,8 @@ type domains struct {
 	keys  sets.Set[string]            // the topology keys in the rules of all pods that have been on nodes
 	infos []fwk.NodeInfo              // the snapshot's list
 	slots map[string]map[string][]int // places in infos, by topology key and value
+	found []bool                      // by place, and near, the result of around: memory that the next call uses again
+	near  []int
 }
 
 // readKeys adds the topology keys of the pod's rules that score. Required anti-affinity does not.
@@ -45,29 +49,32 @@ func (d *domains) around(nodes *examined, infos []fwk.NodeInfo, own []matchingTe
 	if len(d.infos) != len(infos) || len(infos) > 0 && &d.infos[0] != &infos[0] {
 		d.infos, d.slots = infos, map[string]map[string][]int{}
 	}
-	keys := d.keys.Clone()
+	d.found = slices.Grow(d.found[:0], len(infos))[:len(infos)]
+	clear(d.found)
+	for key := range d.keys {
+		d.find(nodes, key)
+	}
 	for _, term := range own {
-		keys.Insert(term.key)
-	}
-	found := make([]bool, len(infos))
-	count := 0
-	for key := range keys {
-		for domain := range nodes.by(key).numbers {
-			for _, slot := range d.of(key)[domain] {
-				if !found[slot] {
-					found[slot] = true
-					count++
-				}
-			}
+		if !d.keys.Has(term.key) {
+			d.find(nodes, term.key)
 		}
 	}
-	near := make([]int, 0, count)
-	for slot, is := range found {
+	d.near = d.near[:0]
+	for slot, is := range d.found {
 		if is {
-			near = append(near, slot)
+			d.near = append(d.near, slot)
 		}
 	}
-	return near
+	return d.near
+}
+
+// find notes the places of the nodes that are in a domain with one of the given nodes.
+func (d *domains) find(nodes *examined, key string) {
+	for domain := range nodes.by(key).numbers {
+		for _, slot := range d.of(key)[domain] {
+			d.found[slot] = true
+		}
+	}
 }
 
 // of returns the places of nodes by their value of the key.

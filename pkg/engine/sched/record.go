@@ -22,6 +22,9 @@ type recorder struct {
 	// nominated is the node that preemption reserved. It is examined first, and again with the others if it is rejected.
 	nominated string
 	again     bool
+	// refused is the last rejection, and refusal its place in the cycle's: plugins often give the same one for many nodes.
+	refused *fwk.Status
+	refusal int
 }
 
 // record starts recording a cycle if asked to for the pod, and forgets the last one.
@@ -108,27 +111,34 @@ func (r *recorder) filter(node string, status *fwk.Status) {
 		r.feasible = append(r.feasible, node)
 		return
 	}
-	r.refuse(node, placement.Verdict{Plugin: status.Plugin(), Status: status.Message()})
+	if status != r.refused {
+		r.refused, r.refusal = status, r.refusalOf(status.Plugin(), status.Message())
+	}
+	r.count(r.refusal, node)
 }
 
 // refuse keeps a rejection of a node.
 func (r *recorder) refuse(node string, reason placement.Verdict) {
-	refusal := r.refusal(reason.Plugin, reason.Status)
+	r.count(r.refusalOf(reason.Plugin, reason.Status), node)
+}
+
+func (r *recorder) count(at int, node string) {
+	refusal := &r.cycle.Refusals[at]
 	refusal.Count++
 	if r.depth.Nodes == 0 || len(refusal.Nodes) < r.depth.Nodes || slices.Contains(r.depth.Named, node) {
 		refusal.Nodes = append(refusal.Nodes, node)
 	}
 }
 
-// refusal returns the record of the rejections for a reason. There are so few that a map would take longer.
-func (r *recorder) refusal(plugin, message string) *placement.Refusal {
+// refusalOf returns the place of the record of the rejections for a reason. There are so few that a map would take longer.
+func (r *recorder) refusalOf(plugin, message string) int {
 	all := &r.cycle.Refusals
 	at := slices.IndexFunc(*all, func(refusal placement.Refusal) bool { return refusal.Plugin == plugin && refusal.Message == message })
 	if at < 0 {
 		at = len(*all)
 		*all = append(*all, placement.Refusal{Plugin: plugin, Message: message})
 	}
-	return &(*all)[at]
+	return at
 }
 
 // cycle ends and returns the record, if there is one. chosen is the pod's node, or "" if it got none.

@@ -209,18 +209,43 @@ func (p *profile) affinityParts(pod fwk.PodInfo, nodes *examined, limit int) [][
 			if limit > 0 {
 				room = min(room, limit-len(part.Pods))
 			}
-			part.Pods = append(part.Pods, c.names[:room]...)
-		}
-	}
-	parts := make([][]placement.Part, len(nodes.infos))
-	for _, sum := range met {
-		for i, number := range sum.of {
-			if number >= 0 && (sum.own || sum.parts[number].Count > 0) {
-				parts[i] = append(parts[i], sum.parts[number])
+			switch {
+			case room == 0:
+			case part.Pods == nil: // the usual case, a domain of one node
+				part.Pods = c.names[:room:room]
+			default:
+				part.Pods = append(slices.Grow(part.Pods, max(room, limit-len(part.Pods))), c.names[:room]...)
 			}
 		}
 	}
+	parts := make([][]placement.Part, len(nodes.infos))
+	count := 0
+	for _, sum := range met {
+		for i := range parts {
+			if sum.applies(i) {
+				count++
+			}
+		}
+	}
+	all := make([]placement.Part, 0, count) // of one piece
+	for i := range parts {
+		from := len(all)
+		for _, sum := range met {
+			if sum.applies(i) {
+				all = append(all, sum.parts[sum.of[i]])
+			}
+		}
+		if len(all) > from {
+			parts[i] = all[from:len(all):len(all)]
+		}
+	}
 	return parts
+}
+
+// applies reports whether the term has a part in the score of the examined node with that index.
+func (s *termSum) applies(i int) bool {
+	number := s.of[i]
+	return number >= 0 && (s.own || s.parts[number].Count > 0)
 }
 
 func (t *tally) newSum(number int, nodes *examined) *termSum {

@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -46,6 +47,7 @@ func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes
 	if len(a.problems) > 0 {
 		return nil, nil, errors.Join(a.problems...)
 	}
+	a.shareUnchanged(objs)
 	with := *s.With(a.accepted()...)
 	with.Created = a.created
 	with.Refused = append(slices.Clip(s.Refused), a.refused...)
@@ -98,9 +100,19 @@ func (a *admitting) copyOf(given cluster.Object) cluster.Object {
 	return &running
 }
 
+// shareUnchanged replaces copies that are still as what was given by that: of a dump, nearly all are.
+func (a *admitting) shareUnchanged(given []cluster.Object) {
+	for i, obj := range given { // of which the copies are the first
+		if reflect.DeepEqual(obj, a.objs[i]) {
+			a.objs[i] = obj
+		}
+	}
+}
+
 // add takes in a copy of the object. One that has a UID has its defaults, too: it comes from Create or from a state.
 func (a *admitting) add(given cluster.Object) {
 	obj := a.copyOf(given)
+	dateTaints(obj, a.known[cluster.RefTo(obj)], a.state.Now)
 	if obj.GetUID() == "" {
 		legacyscheme.Scheme.Default(obj)
 		if cluster.Namespaced(cluster.KindOf(obj)) && obj.GetNamespace() == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Refused reports whether the error is the answer of an API server that does not create an object. Any other says that the input cannot be
+// Refused reports whether the error is the answer of an API server that does not create or change an object. Any other says that the input cannot be
 // simulated as it is.
 func Refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
 
@@ -22,6 +22,16 @@ func creationOf(obj cluster.Object, request runtime.Object) apiadmission.Attribu
 	kind := KindNamed(cluster.KindOf(obj))
 	return apiadmission.NewAttributesRecord(request, nil, kind.GroupVersion().WithKind(kind.name), obj.GetNamespace(), nameOf(obj),
 		kind.resource(), "", apiadmission.Create, &metav1.CreateOptions{}, false, nil)
+}
+
+// changeOf is the request that makes an object what it has become. What a pod requests is changed through its resize.
+func changeOf(obj, old cluster.Object) apiadmission.Attributes {
+	kind, subresource := KindNamed(cluster.KindOf(obj)), ""
+	if kind.name == "Pod" {
+		subresource = "resize"
+	}
+	return apiadmission.NewAttributesRecord(obj, old, kind.GroupVersion().WithKind(kind.name), obj.GetNamespace(), nameOf(obj),
+		kind.resource(), subresource, apiadmission.Update, &metav1.UpdateOptions{}, false, nil)
 }
 
 // nameOf is the name of an object in messages. That of a controller's pod is generated when it is created.

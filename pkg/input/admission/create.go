@@ -34,6 +34,10 @@ func Create(obj cluster.Object, gv schema.GroupVersion, source string) (cluster.
 	kind := KindNamed(cluster.KindOf(obj))
 	dumped := obj.GetUID() != "" || obj.GetResourceVersion() != ""
 	identify(obj, source)
+	undated, err := undatedTaints(obj, kind)
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
 	legacyscheme.Scheme.Default(obj)
 	if job, ok := obj.(*batchv1.Job); ok {
 		generateSelector(job)
@@ -58,6 +62,7 @@ func Create(obj cluster.Object, gv schema.GroupVersion, source string) (cluster.
 		return nil, []string{err.Error()}
 	}
 	external.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	undate(external, undated)
 	setStatus(external)
 	return external.(cluster.Object), nil
 }

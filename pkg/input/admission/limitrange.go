@@ -43,7 +43,20 @@ func withinLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate f
 	return nil
 }
 
-// limitClaim holds a new claim to the LimitRanges of its namespace.
+// limitResize holds a pod that requests something else than before to the LimitRanges of its namespace.
+func limitResize(s *cluster.State, pod, was *v1.Pod) error {
+	ranges := limitRangesOf(s, pod.Namespace)
+	if len(ranges) == 0 {
+		return nil
+	}
+	var internal core.Pod
+	if err := corev1.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), &internal, nil); err != nil {
+		return err
+	}
+	return withinLimits(changeOf(pod, was), ranges, func(limits *v1.LimitRange) error { return limitranger.PodValidateLimitFunc(limits, &internal) })
+}
+
+// limitClaim holds a new or changed claim to the LimitRanges of its namespace.
 func limitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	ranges := limitRangesOf(s, claim.Namespace)
 	if len(ranges) == 0 {

@@ -102,6 +102,7 @@ func (a *admitting) addReplicaSets() {
 			pods := revisions[name]
 			a.add(missingReplicaSet(d, name, pods, name == current))
 			added := a.objs[len(a.objs)-1]
+			delete(a.uncreated, cluster.RefTo(added)) // by the cluster that the pods come from
 			for _, pod := range pods {
 				metav1.GetControllerOfNoCopy(pod).UID = added.GetUID()
 			}

@@ -41,7 +41,7 @@ func (a *admitting) runPlugins() {
 			a.pod(o)
 		case *v1.PersistentVolumeClaim:
 			err := AdmitClaim(view, o)
-			if a.isNew(o) {
+			if a.isNew(o) || a.changed(o) != nil {
 				a.refuse(o, err)
 			}
 		case *schedulingv1beta1.PodGroup:
@@ -63,6 +63,9 @@ func (a *admitting) runPlugins() {
 }
 
 func (a *admitting) pod(pod *v1.Pod) {
+	if was := a.changed(pod); was != nil {
+		a.refuse(pod, limitResize(a.pods.state, pod, was.(*v1.Pod)))
+	}
 	if !a.nodeExists(pod, "spec", &pod.Spec) || a.wasAdmitted(pod) {
 		return
 	}
@@ -129,6 +132,12 @@ func (a *admitting) template(owner cluster.Object) {
 	a.addPriorityClassOf(owner, spec.PriorityClassName)
 	if _, _, err := cluster.CompletesAfter(template.Annotations, &spec); err != nil {
 		a.problem(owner, "%s.%w", path, err)
+	}
+	if _, given := owner.GetAnnotations()[cluster.CompletesAfterAnnotation]; given {
+		a.problem(owner, "metadata.annotations[%s]: it is for pods; give it at %s.metadata.annotations", cluster.CompletesAfterAnnotation, path)
+	}
+	if cronJob, ok := owner.(*batchv1.CronJob); ok && cronJob.Spec.JobTemplate.Annotations[cluster.CompletesAfterAnnotation] != "" {
+		a.problem(owner, "spec.jobTemplate.metadata.annotations[%s]: it is for pods; give it at %s.metadata.annotations", cluster.CompletesAfterAnnotation, path)
 	}
 	if err := a.pods.priority(&spec); err != nil {
 		a.problem(owner, "%s.spec: pods %q is forbidden: %w", path, owner.GetName()+"-", err)

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
@@ -45,8 +46,8 @@ func NewQuotas(s *cluster.State, known PodUsage) *Quotas {
 	return q
 }
 
-// evaluatorOf returns upstream's evaluator of a kind; nil if no quota counts its objects. What controllers make besides pods and claims is not
-// refused to them, and devices are not counted.
+// evaluatorOf returns upstream's evaluator of a kind; nil if no quota counts its objects. The revisions that controllers make are not refused to
+// them.
 func evaluatorOf(kind *Kind, s *cluster.State) quota.Evaluator {
 	resource := kind.resource()
 	switch kind.name {
@@ -56,7 +57,9 @@ func evaluatorOf(kind *Kind, s *cluster.State) quota.Evaluator {
 		return core.NewPersistentVolumeClaimEvaluator(nil)
 	case "Service":
 		return core.NewServiceEvaluator(nil)
-	case "ReplicaSet", "ControllerRevision", "ResourceClaim":
+	case "ResourceClaim":
+		return core.NewResourceClaimEvaluator(nil, extendedResources(s), ownersOfClaims(s), claimsOfPods(s))
+	case "ControllerRevision":
 		return nil
 	case "ResourceQuota", "ReplicationController": // which have a name from before count/ was
 		return generic.NewObjectCountEvaluator(resource.GroupResource(), nil, v1.ResourceName(resource.Resource))
@@ -156,22 +159,36 @@ func (q *Quotas) of(namespace string) ([]v1.ResourceQuota, error) {
 
 // Admit charges a new object to the quotas of its namespace, or returns why it cannot be.
 func (q *Quotas) Admit(obj cluster.Object) error {
+	return q.charge(creationOf(obj, obj))
+}
+
+// Change charges what an object has become to the quotas of its namespace instead of what it was, or returns why it cannot be.
+func (q *Quotas) Change(obj, was cluster.Object) error {
 	if q.registry == nil {
 		return nil
 	}
-	evaluator := q.registry.Get(KindNamed(cluster.KindOf(obj)).resource().GroupResource())
+	old := was.DeepCopyObject().(cluster.Object)
+	old.SetResourceVersion("1") // without it upstream takes the change for a creation
+	return q.charge(changeOf(obj, old))
+}
+
+func (q *Quotas) charge(request apiadmission.Attributes) error {
+	if q.registry == nil {
+		return nil
+	}
+	evaluator := q.registry.Get(request.GetResource().GroupResource())
 	if evaluator == nil {
 		return nil
 	}
-	quotas, err := q.of(obj.GetNamespace())
+	quotas, err := q.of(request.GetNamespace())
 	if err != nil || len(quotas) == 0 {
 		return err
 	}
-	charged, err := resourcequota.CheckRequest(quotas, creationOf(obj, obj), evaluator, nil)
+	charged, err := resourcequota.CheckRequest(quotas, request, evaluator, nil)
 	if err != nil {
 		return err
 	}
-	q.charged[obj.GetNamespace()] = charged
+	q.charged[request.GetNamespace()] = charged
 	return nil
 }
 

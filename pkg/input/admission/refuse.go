@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// refuse takes note of an object that an API server would not create. Any other error is a problem of the input.
+// refuse takes note of an object that an API server would not create, or not change so. Any other error is a problem of the input.
 func (a *admitting) refuse(obj cluster.Object, err error) {
 	switch {
 	case err == nil:
@@ -16,7 +16,7 @@ func (a *admitting) refuse(obj cluster.Object, err error) {
 		a.problem(obj, "%w", err)
 	default:
 		refused := cluster.Refusal{Of: cluster.RefTo(obj), Message: err.Error()}
-		if refused.Of.Kind == "Pod" {
+		if refused.Of.Kind == "Pod" && a.known[refused.Of] == nil {
 			refused.Pods = 1
 		}
 		a.refused = append(a.refused, refused)
@@ -28,7 +28,7 @@ func (a *admitting) isRefused(obj cluster.Object) bool {
 	return slices.ContainsFunc(a.refused, func(r cluster.Refusal) bool { return r.Of == ref })
 }
 
-// accepted returns the objects that are created.
+// accepted returns the objects that are created or changed.
 func (a *admitting) accepted() []cluster.Object {
 	if len(a.refused) == 0 {
 		return a.objs
@@ -44,19 +44,34 @@ func (a *admitting) isNew(obj cluster.Object) bool {
 	return a.uncreated[cluster.RefTo(obj)]
 }
 
-// counted is the view with the objects of the call that quotas have counted before.
+// counted is the view with the objects of the call that quotas have counted before. What is changed counts as it was.
 func (a *admitting) counted(view *cluster.State) *cluster.State {
 	if len(view.ResourceQuotas) == 0 {
 		return view
 	}
-	return view.With(slices.DeleteFunc(slices.Clone(a.objs), a.isNew)...)
+	return view.With(slices.DeleteFunc(slices.Clone(a.objs), func(obj cluster.Object) bool {
+		return a.isNew(obj) || a.known[cluster.RefTo(obj)] != nil
+	})...)
 }
 
-// charge charges a new object to the quotas of its namespace.
+// charge charges an object that is new or changed to the quotas of its namespace.
 func (a *admitting) charge(obj cluster.Object) {
-	if a.isNew(obj) && !a.isRefused(obj) {
+	switch was := a.changed(obj); {
+	case a.isRefused(obj):
+	case was != nil:
+		a.refuse(obj, a.quotas.Change(obj, was))
+	case a.isNew(obj):
 		a.refuse(obj, a.quotas.Admit(obj))
 	}
+}
+
+// changed returns what the object was whose spec the call changes, or nil.
+func (a *admitting) changed(obj cluster.Object) cluster.Object {
+	was := a.known[cluster.RefTo(obj)]
+	if was == nil || was.GetGeneration() == obj.GetGeneration() {
+		return nil
+	}
+	return was
 }
 
 // noteQuotas says what is special about the quotas that the call brings.

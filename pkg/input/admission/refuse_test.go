@@ -163,10 +163,10 @@ func TestAdmitAddsTheRuntimeClassesOfADump(t *testing.T) {
 func TestAQuotaBelowWhatRuns(t *testing.T) {
 	w := newWorld(t, 1)
 	w.admit(decode(t, pod("")+"---"+named("p2", pod("")))...)
-	notes := w.admit(decode(t, quotaOf("hard: {pods: '1', configmaps: '3', count/replicasets.apps: '9'}"))...)
+	notes := w.admit(decode(t, quotaOf("hard: {pods: '1', configmaps: '3', count/controllerrevisions.apps: '9'}"))...)
 	w.check("notes", notes, []string{
 		"ResourceQuota default/q is exceeded as it is (used: pods=2, limited: pods=1); what would add to it is refused",
-		"ResourceQuotas limit configmaps, count/replicasets.apps, which a simulation does not count",
+		"ResourceQuotas limit configmaps, count/controllerrevisions.apps, which a simulation does not count",
 	})
 	w.check("pods", len(w.state.Pods), 2)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/input/operator/flink"
 	"github.com/faultline/faultline/pkg/input/operator/generic"
 	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
 	"github.com/faultline/faultline/pkg/input/operator/kafscale"
@@ -15,7 +16,7 @@ import (
 
 // FuzzExpand looks for resources that make an operator panic, or that expand differently the second time.
 func FuzzExpand(f *testing.F) {
-	operators := append(generic.Shipped(), kafscale.New(kafscale.Options{}), stackable.New(stackable.Options{}), hydrolix.New(hydrolix.Options{}))
+	operators := append(generic.Shipped(), kafscale.New(kafscale.Options{}), stackable.New(stackable.Options{}), hydrolix.New(hydrolix.Options{}), flink.New())
 	for _, pattern := range []string{"kafscale/*/*.yaml", "stackable/*/*.yaml", "hydrolix/*.yaml", "hydrolix/*/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join("../../../scenarios", pattern))
 		if err != nil {
@@ -29,6 +30,7 @@ func FuzzExpand(f *testing.F) {
 			f.Add(data)
 		}
 	}
+	f.Add([]byte("apiVersion: flink.apache.org/v1beta1\nkind: FlinkDeployment\nmetadata: {name: job}\nspec: {job: {parallelism: 5}, podTemplate: {spec: {containers: []}}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		set, err := manifest.Decode("fuzz.yaml", data)
 		if err != nil {

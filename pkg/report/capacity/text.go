@@ -1,9 +1,7 @@
 package capacity
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -78,50 +76,6 @@ func (t *writer) lines(cells []text.Cell) {
 	for _, cell := range cells {
 		t.Line(cell)
 	}
-}
-
-// tightest are the workloads, those of which the fewest more fit first.
-func (r *Report) tightest() []*Mix {
-	sorted := report.Each(r.Mixes, func(m Mix) *Mix { return &m })
-	room := func(m *Mix) int {
-		switch {
-		case m.Fit.Short:
-			return -1
-		case m.Fit.Capped:
-			return math.MaxInt
-		}
-		return m.Fit.More
-	}
-	slices.SortStableFunc(sorted, func(a, b *Mix) int { return cmp.Compare(room(a), room(b)) })
-	return sorted
-}
-
-// overview says how many workloads there is no room for, and which is the tightest of the others.
-func (r *Report) overview(sorted []*Mix) []text.Cell {
-	none := 0
-	for none < len(sorted) && sorted[none].Fit.More == 0 {
-		none++
-	}
-	var lines []text.Cell
-	if none > 0 {
-		lines = append(lines, text.Yellow.Cellf("No more fit of %d of %s: %s.", none, words.Count(len(sorted), "workload"),
-			words.Few(report.Each(sorted[:none], func(m *Mix) string { return m.Name }))))
-	}
-	if none < len(sorted) {
-		next := sorted[none]
-		lines = append(lines, text.Green.Cellf("Of each of the other %s at least %d more fit; the tightest are listed first, and --workload shows the limit of one in full.", words.Count(len(sorted)-none, "workload"), next.Fit.More))
-		if none == 0 {
-			lines[0].Text = strings.Replace(lines[0].Text, "the other ", "", 1)
-		}
-	}
-	if i := slices.IndexFunc(sorted, func(m *Mix) bool { return m.Fit.Capped }); i >= 0 {
-		least := slices.MinFunc(sorted[i:], func(a, b *Mix) int { return cmp.Compare(a.Fit.More, b.Fit.More) })
-		lines = append(lines, text.Plain.Cellf("Of %d of them at least %d more fit: the search ended there, and --workload goes on.", len(sorted)-i, least.Fit.More))
-	}
-	if r.Mode != "" && len(r.Mixes[0].Survive) == 0 {
-		lines = append(lines, text.Plain.Cell("How many more survive a failure was not looked for, since there are so many workloads; name one with --workload."))
-	}
-	return lines
 }
 
 // answers are a sentence on what fits, one for each level that may fail, and warnings.
@@ -234,16 +188,19 @@ func (r *Report) because(l *Limit, before string) string {
 // summary is a row for each workload below the titles.
 func (r *Report) summary(mixes []*Mix) [][]text.Cell {
 	titles := []string{"WORKLOAD", "NOW", "MORE"}
-	if len(r.Mixes) > 0 {
-		for _, l := range r.Mixes[0].Survive {
-			titles = append(titles, "MORE, ANY "+strings.ToUpper(text.DomainOf(l.Level))+" FAILS")
-		}
+	levels := r.levels()
+	for _, level := range levels {
+		titles = append(titles, "MORE, ANY "+strings.ToUpper(text.DomainOf(level))+" FAILS")
 	}
 	table := [][]text.Cell{text.Bold.Row(append(titles, "BINDS")...)}
 	for _, m := range mixes {
 		cells := []text.Cell{text.Plain.Cell(m.Name), text.Plain.Cell(m.inAll(0)), m.Fit.more()}
-		for j := range m.Survive {
-			cells = append(cells, m.Survive[j].more())
+		for _, level := range levels {
+			cell := text.Plain.Cell("not looked at")
+			if l := m.surviving(level); l != nil {
+				cell = l.more()
+			}
+			cells = append(cells, cell)
 		}
 		table = append(table, append(cells, text.Plain.Cell(text.OrNone(r.because(&m.Fit, "")))))
 	}
@@ -255,7 +212,7 @@ func (l *Limit) more() text.Cell {
 	case l.Short:
 		return text.Red.Cell("not even now")
 	case l.Capped:
-		return text.Green.Cellf("%d or more", l.More)
+		return text.Green.Cellf("at least %d", l.More)
 	}
 	return text.Number(l.More, text.Plain)
 }

@@ -26,6 +26,11 @@ func TestWriteDrain(t *testing.T) {
 		"blocked": {Nodes: []DrainedNode{{Node: "n1", Blocked: []BlockedPod{pod("bare")}}, {Node: "n2", Ends: true}}},
 		"order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}},
 			Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}}},
+		"not-created": {Ends: true, Nodes: []DrainedNode{
+			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "shop", Name: "web-1", Workload: "deployment/web"}, {Namespace: "shop", Name: "web-2", Workload: "deployment/web"}},
+				Pending:    []PendingPod{{StrandedPod: report.StrandedPod{Namespace: "shop", Name: "web-3", Workload: "deployment/web", Message: "no room"}}},
+				NotCreated: []report.NotCreated{{Kind: "Deployment", Namespace: "shop", Name: "web", Pods: 1, Message: `Error creating: pods "web-" is forbidden: exceeded quota: q`}}},
+		}},
 		"several":  several(),
 		"no-order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}}},
 	} {
@@ -92,7 +97,7 @@ func TestDrainMarkdown(t *testing.T) {
 func hostileDrain() *Report {
 	const h = reporttest.Hostile
 	node := DrainedNode{Node: h, Evicted: []DrainedPod{{h, h, h}}, Blocked: []BlockedPod{{h, h, h, h}}, Refused: []BlockedPod{{h, h, h, h}},
-		Placed: []report.RecoveredPod{{Namespace: h, Name: h, Workload: h, Node: h}}, Pending: []PendingPod{{StrandedPod: report.StrandedPod{Namespace: h, Name: h, Message: h}}}}
+		Placed: []report.RecoveredPod{{Namespace: h, Name: h, Workload: h, Node: h}}, Pending: []PendingPod{{StrandedPod: report.StrandedPod{Namespace: h, Name: h, Message: h}}}, NotCreated: []report.NotCreated{{Kind: h, Namespace: h, Name: h, Pods: 1, Message: h}}}
 	return &Report{Head: report.Head{Scenario: h}, Nodes: []DrainedNode{node, node}, Order: []DrainedNode{node}}
 }
 

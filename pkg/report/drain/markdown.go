@@ -54,6 +54,9 @@ func (t *writer) details(node *DrainedNode) string {
 		})
 	}
 	m.List("Pending", waiting(after))
+	m.List("Not created", lines(len(node.NotCreated), func(i int) string {
+		return markdown.Code(t.lacking(node.NotCreated[i])) + ": " + markdown.Prose(node.NotCreated[i].Message)
+	}))
 	m.List("Pending before the drain, too", waiting(before))
 	m.Block("</details>")
 	return m.Text()

@@ -11,7 +11,7 @@ const Kind = "DrainReport"
 // Report is what kubectl drain would do with nodes, and what keeps it from its end.
 type Report struct {
 	report.Head
-	// Namespace is that of the pods that are listed as evicted, placed and pending; missing where all are. What keeps the drain from its end is
+	// Namespace is that of the pods that are listed as evicted, placed, pending and not created; missing where all are. What keeps the drain from its end is
 	// listed whatever its namespace.
 	Namespace string `json:"namespace,omitempty"`
 	// Ends says whether the drain of every node ends, in the order given.
@@ -41,6 +41,8 @@ type DrainedNode struct {
 	Placed []report.RecoveredPod `json:"placed,omitempty"`
 	// Pending are the pods that have no node after it.
 	Pending []PendingPod `json:"pending,omitempty"`
+	// NotCreated are the pods that the API server refuses to create in the place of others, after the drain and not before.
+	NotCreated []report.NotCreated `json:"notCreated,omitempty"`
 }
 
 // PendingPod is a pod that has no node after the drain.
@@ -60,6 +62,15 @@ func (n *DrainedNode) pending() (after, before []report.StrandedPod) {
 		}
 	}
 	return after, before
+}
+
+// notCreated is how many pods are refused because of the drain.
+func (n *DrainedNode) notCreated() int {
+	sum := 0
+	for _, r := range n.NotCreated {
+		sum += r.Pods
+	}
+	return sum
 }
 
 // DrainedPod is a pod that is evicted.

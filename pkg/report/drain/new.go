@@ -41,6 +41,7 @@ func (r *Report) In(namespace string) *Report {
 			n.Evicted = slices.DeleteFunc(slices.Clone(n.Evicted), func(p DrainedPod) bool { return p.Namespace != namespace })
 			n.Placed = slices.DeleteFunc(slices.Clone(n.Placed), func(p report.RecoveredPod) bool { return p.Namespace != namespace })
 			n.Pending = slices.DeleteFunc(slices.Clone(n.Pending), func(p PendingPod) bool { return p.Namespace != namespace })
+			n.NotCreated = slices.DeleteFunc(slices.Clone(n.NotCreated), func(r report.NotCreated) bool { return r.Namespace != namespace })
 		}
 		return nodes
 	}
@@ -70,5 +71,22 @@ func newDrained(drained *simulation.Drained, before *cluster.State, waited map[t
 	for _, pending := range drained.Pending {
 		d.Pending = append(d.Pending, PendingPod{StrandedPod: report.NewStranded(pending, owner), Before: waited[pending.Pod.UID]})
 	}
+	d.NotCreated = report.NewNotCreated(since(before.Refused, drained.NotCreated))
 	return d
+}
+
+// since are the refusals by which a workload lacks more pods than before, with how many more.
+func since(before, now []cluster.Refusal) []cluster.Refusal {
+	var more []cluster.Refusal
+	for _, r := range now {
+		for _, was := range before {
+			if was.Of == r.Of {
+				r.Pods -= was.Pods
+			}
+		}
+		if r.Pods > 0 {
+			more = append(more, r)
+		}
+	}
+	return more
 }

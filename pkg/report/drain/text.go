@@ -24,7 +24,8 @@ func newWriter(r *Report, opts report.Options) *writer {
 		t.namespaced = t.namespaced ||
 			slices.ContainsFunc(node.Evicted, func(p DrainedPod) bool { return p.Namespace != "default" }) ||
 			slices.ContainsFunc(slices.Concat(node.Blocked, node.Refused), func(p BlockedPod) bool { return p.Namespace != "default" }) ||
-			slices.ContainsFunc(node.Placed, func(p report.RecoveredPod) bool { return p.Namespace != "default" })
+			slices.ContainsFunc(node.Placed, func(p report.RecoveredPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(node.NotCreated, func(r report.NotCreated) bool { return r.Namespace != "default" })
 	}
 	return t
 }
@@ -60,10 +61,11 @@ func (t *writer) everything() {
 func (t *writer) verdict() text.Cell {
 	var stuck []string
 	var pending []report.StrandedPod
-	evicted := 0
+	evicted, refused := 0, 0
 	for _, node := range t.report.Nodes {
 		evicted += len(node.Evicted)
 		pending, _ = node.pending()
+		refused = node.notCreated()
 		if !node.Ends {
 			stuck = append(stuck, "node/"+node.Node)
 		}
@@ -76,7 +78,12 @@ func (t *writer) verdict() text.Cell {
 		return text.Red.Cellf("The drain does not end: %s. %s evicted.", t.Some(stuck), are)
 	}
 	line := fmt.Sprintf("The drain ends: %s evicted", are)
-	if len(pending) > 0 {
+	switch {
+	case len(pending) > 0 && refused > 0:
+		return text.Yellow.Cellf("%s, and because of it %s Pending and %s not created.", line, words.Is(len(pending), "pod"), words.Is(refused, "pod"))
+	case refused > 0:
+		return text.Yellow.Cellf("%s, and %s not created because of it.", line, words.Is(refused, "pod"))
+	case len(pending) > 0:
 		return text.Yellow.Cellf("%s, and %s Pending because of it.", line, words.Is(len(pending), "pod"))
 	}
 	return text.Green.Cellf("%s, and %s is Pending because of it.", line, none)
@@ -85,12 +92,23 @@ func (t *writer) verdict() text.Cell {
 // attention says what keeps the drain from its end, in the words of kubectl and of the API server, and which pods are left without a node.
 func (t *writer) attention() {
 	var pending, before []report.StrandedPod
+	var refused []report.NotCreated
 	for i := range t.report.Nodes {
 		node := &t.report.Nodes[i]
 		t.blocked(node, "cannot evict", node.Blocked)
 		t.blocked(node, "error when evicting", node.Refused)
 		pending, before = node.pending()
+		refused = node.NotCreated
 	}
+	reasons := report.Group(refused, report.NotCreated.Reason)
+	t.UpTo(len(reasons), "reason", "reasons", func(i int) {
+		t.Linef(text.Yellow, "Not created: %s", t.Some(report.Each(reasons[i], t.lacking)))
+		message := reasons[i][0].Message
+		if len(reasons[i]) > 1 {
+			message = reasons[i][0].Reason()
+		}
+		t.Linef(text.Plain, "  %s", message)
+	})
 	groups := report.Group(pending, func(p report.StrandedPod) string { return p.Message })
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
 		t.Linef(text.Yellow, "Pending: %s", t.who(report.Each(groups[i], named)))
@@ -123,6 +141,11 @@ func (t *writer) who(pods []DrainedPod) string {
 	})))
 }
 
+// lacking is "2 pods of deployment/web".
+func (t *writer) lacking(r report.NotCreated) string {
+	return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), t.owner(DrainedPod{r.Namespace, "", r.Of().String()}))
+}
+
 // maxNamed is how many pods are named on a line, and nodes in a cell.
 const maxNamed = 3
 
@@ -142,9 +165,9 @@ func (t *writer) owner(p DrainedPod) string {
 // workloads is a table of what is evicted, by workload, and where it goes: what is left without a node first, then what loses most pods.
 func (t *writer) workloads() {
 	type row struct {
-		name                     string
-		evicted, placed, pending int
-		on                       []string
+		name                              string
+		evicted, placed, pending, refused int
+		on                                []string
 	}
 	var rows []*row
 	of := map[[2]string]*row{}
@@ -158,6 +181,7 @@ func (t *writer) workloads() {
 		return r
 	}
 	var pending []report.StrandedPod
+	var refused []report.NotCreated
 	for i := range t.report.Nodes {
 		node := &t.report.Nodes[i]
 		for _, pod := range node.Evicted {
@@ -171,17 +195,25 @@ func (t *writer) workloads() {
 			}
 		}
 		pending, _ = node.pending()
+		refused = node.NotCreated
 	}
 	for _, pod := range pending {
 		at(named(pod)).pending++
+	}
+	for _, r := range refused {
+		at(DrainedPod{r.Namespace, "", r.Of().String()}).refused += r.Pods
 	}
 	if len(rows) == 0 {
 		return
 	}
 	slices.SortStableFunc(rows, func(a, b *row) int {
-		return cmp.Or(cmp.Compare(b.pending, a.pending), cmp.Compare(b.evicted, a.evicted))
+		return cmp.Or(cmp.Compare(b.pending+b.refused, a.pending+a.refused), cmp.Compare(b.evicted, a.evicted))
 	})
-	table := [][]text.Cell{text.Bold.Row("WORKLOAD", "EVICTED", "PLACED", "PENDING", "ON")}
+	table := [][]text.Cell{text.Bold.Row("WORKLOAD", "EVICTED", "PLACED", "PENDING")}
+	if len(refused) > 0 {
+		table[0] = append(table[0], text.Bold.Cell("NOT CREATED"))
+	}
+	table[0] = append(table[0], text.Bold.Cell("ON"))
 	for i, r := range rows {
 		if i == text.MaxDetails && !t.All {
 			break
@@ -190,8 +222,11 @@ func (t *writer) workloads() {
 		if more := len(on) - maxNamed; more > 0 && !t.All {
 			on = append(on[:maxNamed:maxNamed], fmt.Sprintf("%d more", more))
 		}
-		table = append(table, []text.Cell{text.Plain.Cell(r.name), text.Number(r.evicted, text.Plain), text.Number(r.placed, text.Plain),
-			text.Number(r.pending, text.Yellow), text.Plain.Cell(text.OrNone(strings.Join(on, ", ")))})
+		cells := []text.Cell{text.Plain.Cell(r.name), text.Number(r.evicted, text.Plain), text.Number(r.placed, text.Plain), text.Number(r.pending, text.Yellow)}
+		if len(refused) > 0 {
+			cells = append(cells, text.Number(r.refused, text.Yellow))
+		}
+		table = append(table, append(cells, text.Plain.Cell(text.OrNone(strings.Join(on, ", ")))))
 	}
 	t.Table("", table...)
 	if more := len(rows) - text.MaxDetails; more > 0 && !t.All {
@@ -221,16 +256,24 @@ func orderOf(nodes []DrainedNode) string {
 // summaryOfNodes is a row for each node below the titles.
 func summaryOfNodes(nodes []DrainedNode) [][]text.Cell {
 	table := [][]text.Cell{text.Bold.Row("NODE", "ENDS", "EVICTED", "BLOCKED", "REFUSED", "PLACED", "PENDING")}
+	lacking := slices.ContainsFunc(nodes, func(n DrainedNode) bool { return len(n.NotCreated) > 0 })
+	if lacking {
+		table[0] = append(table[0], text.Bold.Cell("NOT CREATED"))
+	}
 	for _, node := range nodes {
 		pending, _ := node.pending()
 		ends := text.Green.Cell("yes")
 		if !node.Ends {
 			ends = text.Red.Cell("no")
 		}
-		table = append(table, []text.Cell{
+		cells := []text.Cell{
 			text.Plain.Cell(node.Node), ends, text.Number(len(node.Evicted), text.Plain), text.Number(len(node.Blocked), text.Red), text.Number(len(node.Refused), text.Red),
 			text.Number(len(node.Placed), text.Plain), text.Number(len(pending), text.Yellow),
-		})
+		}
+		if lacking {
+			cells = append(cells, text.Number(node.notCreated(), text.Yellow))
+		}
+		table = append(table, cells)
 	}
 	return table
 }
@@ -256,6 +299,10 @@ func (t *writer) node(node *DrainedNode) {
 		}
 		t.Linef(text.Yellow, "  Pending %s%s", t.pod(pod.Namespace, pod.Name), since)
 		t.Linef(text.Plain, "    %s", text.Refused(pod.Message))
+	}
+	for _, r := range node.NotCreated {
+		t.Linef(text.Yellow, "  not created %s", t.lacking(r))
+		t.Linef(text.Plain, "    %s", r.Message)
 	}
 	if node.Ends && len(node.Evicted) == 0 {
 		t.Linef(text.Plain, "  no pod to evict")

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -125,20 +127,47 @@ func (t *writer) federated(s *stepText) {
 			t.Linef(text.Plain, "    %s: %s", groups[i][0].Reason, groups[i][0].Message)
 		})
 	}
-	if len(unrun) > 0 {
-		t.Linef(text.Yellow, "Given to clusters that cannot run all of it (%d):", len(unrun))
-		t.UpTo(len(unrun), "workload", "workloads", func(i int) {
-			for _, share := range unrun[i].Clusters {
-				if !share.short() {
-					continue
-				}
-				t.Linef(text.Plain, "  %s: Karmada gave %s %d, of which %d %s", s.binding(unrun[i]), share.Cluster, share.Assigned, share.Running, words.Pick(share.Running, "runs", "run"))
-				if share.Message != "" {
-					t.Linef(text.Plain, "    %s", text.Refused(share.Message))
-				}
+	t.short(s, unrun)
+}
+
+// promise is what a cluster was given of a workload and cannot run.
+type promise struct {
+	of    Binding
+	share Share
+}
+
+// short says which clusters were given what they cannot run. What is Pending for one reason in one cluster is one line: Karmada gives several
+// workloads the same room, since it sees none of their pods yet.
+func (t *writer) short(s *stepText, of []Binding) {
+	var promises []promise
+	for _, b := range of {
+		for _, share := range b.Clusters {
+			if share.short() {
+				promises = append(promises, promise{b, share})
 			}
-		})
+		}
 	}
+	if len(promises) == 0 {
+		return
+	}
+	t.Linef(text.Yellow, "Given to clusters that cannot run all of it (%d):", len(of))
+	groups := report.Group(promises, func(p promise) [2]string { return [2]string{p.share.Cluster, p.share.Message} })
+	t.UpTo(len(groups), "group of workloads", "groups of workloads", func(i int) {
+		assigned, running := 0, 0
+		for _, p := range groups[i] {
+			assigned, running = assigned+p.share.Assigned, running+p.share.Running
+		}
+		names := t.Some(report.Each(groups[i], func(p promise) string { return s.binding(p.of) }))
+		if len(groups[i]) == 1 {
+			t.Linef(text.Plain, "  %s was given %d of %s, of which %d %s", groups[i][0].share.Cluster, assigned, names, running, words.Pick(running, "runs", "run"))
+		} else {
+			t.Linef(text.Plain, "  %s was given %d of %s, of which %d %s; each was promised the same room: %s", groups[i][0].share.Cluster, assigned,
+				words.Count(len(groups[i]), "workload"), running, words.Pick(running, "runs", "run"), names)
+		}
+		if message := groups[i][0].share.Message; message != "" {
+			t.Linef(text.Plain, "    %s", text.Refused(message))
+		}
+	})
 }
 
 // bindings are a row for each workload: what it asks for, and its clusters.
@@ -146,19 +175,27 @@ func (t *writer) bindings(s *stepText) {
 	if len(s.Bindings) == 0 {
 		return
 	}
-	t.Table("", s.bindingTable(t)...)
+	table := s.bindingTable(t)
+	t.Table("", table...)
+	if more := len(s.Bindings) - len(table) + 1; more > 0 {
+		t.Linef(text.Plain, "and %s; use --all to list them", words.Count(more, "more workload"))
+	}
 	t.Space()
 }
 
-// bindingTable is the heads, and a row for each workload.
+// maxBindings is how many workloads the table has, and maxShares how many clusters a row names, unless all are asked for.
+const maxBindings, maxShares = 10, 6
+
+// bindingTable is the heads, and a row for each workload: those first that are not as Karmada would have them.
 func (s *stepText) bindingTable(t *writer) [][]text.Cell {
 	table := [][]text.Cell{text.Bold.Row("KARMADA", "REPLICAS", "CLUSTERS")}
-	shown := s.Bindings
-	if !t.All {
-		shown = shown[:min(len(shown), text.MaxPods)]
+	shown := slices.Clone(s.Bindings)
+	if !t.All && len(shown) > maxBindings {
+		slices.SortStableFunc(shown, func(a, b Binding) int { return cmp.Compare(a.trouble(), b.trouble()) })
+		shown = shown[:maxBindings]
 	}
 	for _, b := range shown {
-		clusters := text.Plain.Cell(text.OrNone(strings.Join(b.shares(), ", ")))
+		clusters := text.Plain.Cell(text.OrNone(strings.Join(b.shares(t.All), ", ")))
 		switch {
 		case !b.scheduled() && len(b.Clusters) == 0:
 			clusters = text.Yellow.Cell("none")
@@ -171,19 +208,44 @@ func (s *stepText) bindingTable(t *writer) [][]text.Cell {
 		}
 		table = append(table, []text.Cell{text.Plain.Cell(s.binding(b)), replicas, clusters})
 	}
-	if more := len(s.Bindings) - len(shown); more > 0 {
-		table = append(table, text.Plain.Row(fmt.Sprintf("and %s; use --all to list them", words.Count(more, "more workload")), "", ""))
-	}
 	return table
 }
 
-func (b Binding) shares() []string {
-	var all []string
-	for _, share := range b.Clusters {
-		all = append(all, share.text())
+// trouble is 0 for what has no cluster that it should have, 1 for what its clusters cannot run, 2 for the rest.
+func (b Binding) trouble() int {
+	switch {
+	case !b.scheduled():
+		return 0
+	case b.short():
+		return 1
+	}
+	return 2
+}
+
+// shares are the clusters with what they have, many of them counted: 50 clusters with 2 each.
+func (b Binding) shares(all bool) []string {
+	var shares []string
+	if len(b.Clusters) <= maxShares || all {
+		shares = report.Each(b.Clusters, Share.text)
+	} else {
+		for _, alike := range report.Group(b.Clusters, func(s Share) Share { s.Cluster, s.Message = "", ""; return s }) {
+			first := alike[0]
+			if len(alike) == 1 {
+				shares = append(shares, first.text())
+				continue
+			}
+			line := words.Count(len(alike), "cluster")
+			if first.Assigned > 0 {
+				line += fmt.Sprintf(" with %d each", first.Assigned)
+			}
+			if first.short() {
+				line += fmt.Sprintf(" (%d %s)", first.Running, words.Pick(first.Running, "runs", "run"))
+			}
+			shares = append(shares, line)
+		}
 	}
 	for _, from := range b.Leaving {
-		all = append(all, "leaving "+from)
+		shares = append(shares, "leaving "+from)
 	}
-	return all
+	return shares
 }

@@ -39,7 +39,7 @@ func (s *Step) findings() []expect.Finding {
 		facts.Pending = append(facts.Pending, waiting)
 	}
 	for _, r := range s.Refused {
-		facts.Refused = append(facts.Refused, cluster.Refusal{Of: r.of(), Pods: r.Pods, Message: r.Message})
+		facts.Refused = append(facts.Refused, cluster.Refusal{Of: r.Of(), Pods: r.Pods, Message: r.Message})
 	}
 	for _, r := range s.Rollouts {
 		facts.Stuck = append(facts.Stuck, controller.Rollout{

@@ -84,7 +84,7 @@ func (s *Step) reasons(e Expectation) string {
 		lines = append(lines, fmt.Sprintf("%s of %s/%s Pending: %s", words.Count(len(pods), "pod"), of.Namespace, of, cmp.Or(pods[0].Message, expect.NoMessage)))
 	}
 	for _, r := range s.Refused {
-		lines = append(lines, fmt.Sprintf("%s/%s refused: %s", r.Namespace, r.of(), r.Message))
+		lines = append(lines, fmt.Sprintf("%s/%s refused: %s", r.Namespace, r.Of(), r.Message))
 	}
 	return junit.CleanLines(lines)
 }

@@ -56,7 +56,7 @@ type Step struct {
 	// Preempted are the pods that had to make room in this step.
 	Preempted []Preemption `json:"preempted,omitempty"`
 	// Refused are the pods, and other objects, that the API server did not create.
-	Refused []NotCreated `json:"refused,omitempty"`
+	Refused []report.NotCreated `json:"refused,omitempty"`
 	// Rollouts are the updates that have not come to their end, and the controllers that hold pods back. Pods of a first
 	// revision that wait for a node are only Pending.
 	Rollouts []Rollout `json:"rollouts,omitempty"`

@@ -63,7 +63,7 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 		s.Preempted = append(s.Preempted, Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node})
 	}
 	s.Bindings = newBindings(step.Decisions)
-	s.Refused = newNotCreated(step.Refused)
+	s.Refused = report.NewNotCreated(step.Refused)
 	for _, r := range s.Refused {
 		s.Summary.NotCreated += r.Pods
 	}

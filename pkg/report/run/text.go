@@ -136,8 +136,8 @@ func (t *writer) quiet() {
 		for _, pods := range alike(s.pendingPods()) {
 			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), text.Refused(pods[0].Message))
 		}
-		for _, r := range report.Group(s.Refused, NotCreated.reason) {
-			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(r, s.subject)), r[0].reason())
+		for _, r := range report.Group(s.Refused, report.NotCreated.Reason) {
+			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(r, s.subject)), r[0].Reason())
 		}
 		for _, e := range Unmet(s.Expectations) {
 			t.Linef(text.Red, "%s: FAILED  %s", s.Name, e.Failure())

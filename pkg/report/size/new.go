@@ -14,7 +14,7 @@ import (
 // New puts a sizing of the scenario, which has these nodes, into the model, and whether it is safe as it is. The version is Faultline's own.
 func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, safety []capacity.Safety, opts capacity.SizeOptions, version string) *Report {
 	r := &Report{
-		Head:  report.NewHead(&simulation.Result{Scenario: s, Initial: &cluster.State{Nodes: nodes}}, Kind, version),
+		Head:  report.NewHead(&simulation.Result{Scenario: s, Initial: &cluster.State{Nodes: nodes}, Partial: sizing.Partial}, Kind, version),
 		Found: sizing.Counts != nil, Survive: opts.Survive, Proven: sizing.Proven, Tried: sizing.Tried, Unbound: sizing.Unbound, Foreign: sizing.Foreign,
 		Safety: reportcapacity.NewSafety(safety),
 	}

@@ -42,7 +42,7 @@ func (r *Report) verdict() []text.Cell {
 	if !r.Found {
 		return lines
 	}
-	if !r.Proven {
+	if !r.Proven && r.Partial == "" {
 		lines = append(lines, text.Yellow.Cellf("After %d clusters the search ended at its bound, and there may be a cheaper one; give more --tries, or fewer groups with --group.", r.Tried))
 	}
 	if r.Unbound > 0 {

@@ -103,6 +103,10 @@ func (w *walk) made(path *field.Path, k *scenario.Karmada) {
 
 // selectClusters reports names that no cluster has by then.
 func (w *walk) selectClusters(path *field.Path, names []string) {
+	if len(names) > 0 && !w.scenario.Federated() {
+		w.Add(path, "is for a federation; give names or a selector")
+		return
+	}
 	for i, name := range names {
 		if slices.Contains(w.clusters, name) {
 			continue

@@ -2,47 +2,198 @@ package loader
 
 import (
 	"fmt"
+	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// noteDevices notes slices whose devices no pod can get, or which take each other's.
+// noteDevices notes devices that no pod can get, since their node is not there or the scheduler does not use their pool, and devices that
+// take each other's place.
 func noteDevices(s *scenario.Scenario) (notes []string) {
 	nodes := map[string]bool{}
 	for _, node := range s.Nodes() {
 		nodes[node.Name] = true
 	}
-	var homeless []string
-	type device struct{ driver, pool, name string }
-	published := map[device]*resourcev1.ResourceSlice{}
-	twice := map[[2]string]bool{}
-	for _, obj := range s.Objects() {
+	pools, homeless := poolsOf(s.Objects(), nodes)
+	var incomplete, outdated []string
+	for _, pool := range pools {
+		used := pool.look(s.Nodes())
+		if used.incomplete != "" {
+			incomplete = append(incomplete, used.incomplete)
+		}
+		for _, slice := range pool.slices {
+			if !used.slices[slice] && used.incomplete == "" && slice.Spec.Pool.Generation < pool.newest() {
+				outdated = append(outdated, slice.Name)
+			}
+		}
+		if used.invalid != "" {
+			notes = append(notes, used.invalid)
+		} else if twice := pool.twice(used.slices); twice != "" {
+			notes = append(notes, twice)
+		}
+	}
+	if len(incomplete) > 0 {
+		notes = append(notes, fmt.Sprintf("no pod can get a device of %s: the scheduler waits until there are as many ResourceSlices as their resourceSliceCount says", words.Few(incomplete)))
+	}
+	if len(outdated) > 0 {
+		notes = append(notes, fmt.Sprintf("the scheduler ignores %s %s: there is a newer generation of their pool", words.Pick(len(outdated), "ResourceSlice", "ResourceSlices"), words.Few(outdated)))
+	}
+	if len(homeless) > 0 {
+		notes = append(notes, fmt.Sprintf("no pod can use the devices of %s: there is no such node", words.Few(homeless)))
+	}
+	return notes
+}
+
+// devicePool is a pool of devices of a driver, in all its generations.
+type devicePool struct {
+	driver, name string
+	slices       []*resourcev1.ResourceSlice
+}
+
+// poolsOf returns the pools of the slices among the objects, of which a later one takes the place of an earlier one of its name, and the
+// slices of nodes that are not there.
+func poolsOf(objects []cluster.Object, nodes map[string]bool) (pools []*devicePool, homeless []string) {
+	last := map[string]*resourcev1.ResourceSlice{}
+	for _, obj := range objects {
+		if slice, ok := obj.(*resourcev1.ResourceSlice); ok {
+			last[slice.Name] = slice
+		}
+	}
+	known := map[[2]string]*devicePool{}
+	for _, obj := range objects {
 		slice, ok := obj.(*resourcev1.ResourceSlice)
-		if !ok {
+		if !ok || last[slice.Name] != slice {
 			continue
 		}
 		if slice.Spec.NodeName != nil && !nodes[*slice.Spec.NodeName] {
 			homeless = append(homeless, cluster.RefTo(slice).Describe()+" of node "+*slice.Spec.NodeName)
 			continue
 		}
-		for i := range slice.Spec.Devices {
-			id := device{slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[i].Name}
-			other := published[id]
-			published[id] = slice
-			if other == nil || other.Name == slice.Name || other.Spec.Pool.Generation != slice.Spec.Pool.Generation || twice[[2]string{other.Name, slice.Name}] {
+		id := [2]string{slice.Spec.Driver, slice.Spec.Pool.Name}
+		if known[id] == nil {
+			known[id] = &devicePool{driver: slice.Spec.Driver, name: slice.Spec.Pool.Name}
+			pools = append(pools, known[id])
+		}
+		known[id].slices = append(known[id].slices, slice)
+	}
+	return pools, homeless
+}
+
+func (p *devicePool) String() string { return fmt.Sprintf("pool %s of driver %s", p.name, p.driver) }
+
+func (p *devicePool) newest() (generation int64) {
+	for _, slice := range p.slices {
+		generation = max(generation, slice.Spec.Pool.Generation)
+	}
+	return generation
+}
+
+// usage is what the scheduler uses of a pool.
+type usage struct {
+	slices              map[*resourcev1.ResourceSlice]bool
+	incomplete, invalid string // what is wrong on a node
+}
+
+// look walks over the nodes as GatherPools does in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go,
+// which upstream does not export.
+func (p *devicePool) look(nodes []*v1.Node) usage {
+	local := map[string]bool{}
+	for _, slice := range p.slices {
+		local[ptr.Deref(slice.Spec.NodeName, "")] = true
+	}
+	if !local[""] { // only these nodes have any
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(node *v1.Node) bool { return !local[node.Name] })
+	}
+	used := usage{slices: map[*resourcev1.ResourceSlice]bool{}}
+	for _, node := range nodes {
+		var here []*resourcev1.ResourceSlice // of the newest generation on the node
+		for _, slice := range p.slices {
+			if !reaches(slice, node) || len(here) > 0 && slice.Spec.Pool.Generation < here[0].Spec.Pool.Generation {
 				continue
 			}
-			twice[[2]string{other.Name, slice.Name}] = true
-			notes = append(notes, fmt.Sprintf("ResourceSlices %s and %s both publish device %s of pool %s of driver %s: to the scheduler it is one device, which only one claim gets; give each node a pool of its own",
-				other.Name, slice.Name, id.name, id.pool, id.driver))
+			if len(here) > 0 && slice.Spec.Pool.Generation > here[0].Spec.Pool.Generation {
+				here = nil
+			}
+			here = append(here, slice)
+		}
+		if len(here) == 0 {
+			continue
+		}
+		if wanted := here[0].Spec.Pool.ResourceSliceCount; int64(len(here)) != wanted {
+			generation := here[0].Spec.Pool.Generation
+			if generation < p.newest() {
+				continue
+			}
+			all := 0
+			for _, slice := range p.slices {
+				if slice.Spec.Pool.Generation == generation {
+					all++
+				}
+			}
+			if int64(all) != wanted {
+				used.incomplete = fmt.Sprintf("%s on node %s (%d of %d)", p, node.Name, all, wanted)
+				continue
+			}
+		}
+		if one, other, device := sameDevice(here); device != "" {
+			used.invalid = fmt.Sprintf("no pod on node %s gets a device of %s: ResourceSlices %s and %s both publish device %s; give each device a name of its own",
+				node.Name, p, one.Name, other.Name, device)
+			continue
+		}
+		for _, slice := range here {
+			used.slices[slice] = true
 		}
 	}
-	if len(homeless) > 0 {
-		notes = append(notes, fmt.Sprintf("no pod can use the devices of %s: there is no such node", words.Few(homeless)))
+	return used
+}
+
+// twice notes a device that slices of different nodes publish.
+func (p *devicePool) twice(used map[*resourcev1.ResourceSlice]bool) string {
+	one, other, device := sameDevice(slices.DeleteFunc(slices.Clone(p.slices), func(slice *resourcev1.ResourceSlice) bool { return !used[slice] }))
+	if device == "" {
+		return ""
 	}
-	return notes
+	return fmt.Sprintf("ResourceSlices %s and %s both publish device %s of %s: to the scheduler it is one device, which only one claim gets; give each node a pool of its own",
+		one.Name, other.Name, device, p)
+}
+
+// sameDevice returns two slices that publish a device of the same name.
+func sameDevice(all []*resourcev1.ResourceSlice) (one, other *resourcev1.ResourceSlice, device string) {
+	published := map[string]*resourcev1.ResourceSlice{}
+	for _, slice := range all {
+		for i := range slice.Spec.Devices {
+			name := slice.Spec.Devices[i].Name
+			if published[name] != nil {
+				return published[name], slice, name
+			}
+			published[name] = slice
+		}
+	}
+	return nil, nil, ""
+}
+
+// reaches reports whether the devices of a slice, or some of them, are within reach of the node.
+func reaches(slice *resourcev1.ResourceSlice, node *v1.Node) bool {
+	if !ptr.Deref(slice.Spec.PerDeviceNodeSelection, false) {
+		return matches(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
+	}
+	return slices.ContainsFunc(slice.Spec.Devices, func(d resourcev1.Device) bool { return matches(node, d.NodeName, d.AllNodes, d.NodeSelector) })
+}
+
+func matches(node *v1.Node, name *string, all *bool, selector *v1.NodeSelector) bool {
+	switch {
+	case ptr.Deref(name, "") != "":
+		return *name == node.Name
+	case ptr.Deref(all, false):
+		return true
+	}
+	required := &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: selector}
+	return selector != nil && cluster.Attracts(node, &v1.Pod{Spec: v1.PodSpec{Affinity: &v1.Affinity{NodeAffinity: required}}})
 }

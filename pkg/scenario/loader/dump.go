@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // A dump is of a cluster that works, whatever this release makes of it. So nothing in it is a problem, unless --strict asks for that:
@@ -88,19 +90,37 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	return notes
 }
 
-// leftToOthers notes the pods of a dump that wait for a scheduler which is not simulated.
+// leftToOthers notes the pods of a dump that wait for a scheduler which is not simulated, or run where one has placed them.
 func leftToOthers(s *scenario.Scenario) (notes []string) {
-	var foreign []*v1.Pod
+	var foreign, placed []*v1.Pod
 	for _, obj := range s.Objects() {
 		pod, ok := obj.(*v1.Pod)
-		if ok && cluster.Dumped(pod) && pod.Spec.NodeName == "" && !cluster.Terminal(pod) && !slices.Contains(s.Config.SchedulerNames(), pod.Spec.SchedulerName) {
+		switch {
+		case !ok || !cluster.Dumped(pod) || cluster.Terminal(pod) || slices.Contains(s.Config.SchedulerNames(), pod.Spec.SchedulerName):
+		case pod.Spec.NodeName == "":
 			foreign = append(foreign, pod)
+		case !isOfNode(pod):
+			placed = append(placed, pod)
 		}
 	}
 	for _, g := range group(foreign, func(pod *v1.Pod) string { return pod.Spec.SchedulerName }) {
 		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: Pod (%s).", g.key, somePods(g.of)))
 	}
+	if len(placed) > 0 {
+		var names []string
+		for _, g := range group(placed, func(pod *v1.Pod) string { return pod.Spec.SchedulerName }) {
+			names = append(names, fmt.Sprintf("%d of %q", len(g.of), g.key))
+		}
+		notes = append(notes, fmt.Sprintf("of a scheduler that is not simulated: %s with a node (%s), which %s; %s would wait.", words.Count(len(placed), "pod"),
+			words.Few(names), words.Pick(len(placed), "stays where it is", "stay where they are"), words.Pick(len(placed), "another like it", "others like them")))
+	}
 	return notes
+}
+
+// isOfNode reports whether a kubelet made the pod from a file, which no scheduler places.
+func isOfNode(pod *v1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == "Node"
 }
 
 // grouped are the items of one key.

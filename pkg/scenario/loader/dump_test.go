@@ -28,6 +28,7 @@ func TestDumpIsTakenAsItIs(t *testing.T) {
 				`read as far as it is known: Pod (`,
 				`set aside: Pod (ml/job-runner-0, ml/job-runner-1): node ip-10-0-9-9 is not there.`,
 				`left to the scheduler "volcano", which is not simulated: Pod (ml/train-queued).`,
+				`of a scheduler that is not simulated: 1 pod with a node (1 of "volcano"), which stays where it is; another like it would wait.`,
 			}
 			got := append([]string(nil), s.Notes...)
 			if len(got) == len(want) && strings.HasPrefix(got[1], want[1]) && strings.HasSuffix(got[1], ` more): unknown field "spec.futurePolicy".`) {
@@ -88,5 +89,34 @@ func TestNotesAreFolded(t *testing.T) {
 	want := "1 more reasons for which objects are set aside, or read as far as they are known; --strict lists all."
 	if last := s.Notes[len(s.Notes)-1]; len(s.Notes) != maxFlaws+1 || last != want {
 		t.Errorf("%d notes, the last %s, want %d and %s", len(s.Notes), last, maxFlaws+1, want)
+	}
+}
+
+// Pods that another scheduler has placed are counted by its name, in one note. Those that a kubelet made from files, and those that have
+// ended, are not among them.
+func TestPodsPlacedByOthers(t *testing.T) {
+	pod := func(name, scheduler, more string) string {
+		return "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name + ", resourceVersion: '2'" + more + "}, spec: {schedulerName: " + scheduler + ", nodeName: one, containers: [{name: c, image: i}]}, status: {phase: Running}}\n"
+	}
+	node := "{apiVersion: v1, kind: Node, metadata: {name: one, resourceVersion: '1'}}\n"
+	static := ", ownerReferences: [{apiVersion: v1, kind: Node, name: one, uid: u, controller: true}]"
+	ended := strings.Replace(pod("ended", "volcano", ""), "Running", "Succeeded", 1)
+	for name, test := range map[string]struct {
+		dump string
+		want []string
+	}{
+		"one":     {pod("a", "volcano", ""), []string{`of a scheduler that is not simulated: 1 pod with a node (1 of "volcano"), which stays where it is; another like it would wait.`}},
+		"several": {pod("a", "volcano", "") + pod("b", "kai", "") + pod("c", "volcano", ""), []string{`of a scheduler that is not simulated: 3 pods with a node (2 of "volcano" and 1 of "kai"), which stay where they are; others like them would wait.`}},
+		"none":    {pod("a", "default-scheduler", "") + pod("b", "volcano", static) + ended, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := FromFiles(strings.NewReader(node+test.dump), []string{"-"}, nil, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, s.Notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -69,6 +69,7 @@ func (l *reader) policy(resource manifest.Ignored) *federation.Policy {
 	notes, err := p.Released()
 	if err != nil {
 		l.refuse(resource, err)
+		return nil
 	}
 	p.Default()
 	for _, err := range p.Validate() {
@@ -158,6 +159,7 @@ func (e *expander) targets(path *field.Path, action *scenario.Delete) []manifest
 			gone = append(gone, e.known[at])
 		case karmada && kind == federation.KindCluster:
 			if at := e.cluster(path.Index(i), text); at >= 0 {
+				action.Targets[i] = "cluster/" + e.members[at].Name
 				e.members = slices.Delete(e.members, at, at+1)
 			}
 		case karmada:
@@ -169,23 +171,18 @@ func (e *expander) targets(path *field.Path, action *scenario.Delete) []manifest
 	return gone
 }
 
-// patchKarmada patches a cluster, or reports that there is no such policy.
-func (e *expander) patchKarmada(path *field.Path, step *scenario.LoadedStep, patch *scenario.Patch, kind string) {
-	if kind != federation.KindCluster {
-		e.notThere(path.Child("target"), patch.Target, kind)
-		return
-	}
+// patchCluster follows a cluster that a step patches.
+func (e *expander) patchCluster(path *field.Path, patch *scenario.Patch) {
 	at := e.cluster(path.Child("target"), patch.Target.Target)
 	if at < 0 || !patch.HasItsForm() {
 		return
 	}
-	patched, err := scenario.PatchCluster(e.members[at], patch)
+	patched, err := patch.ApplyToCluster(e.members[at])
 	if err != nil {
 		e.problems.AddLines(path.Child("patch"), err)
 		return
 	}
-	e.members[at] = patched
-	step.Karmada.Clusters = append(step.Karmada.Clusters, patched)
+	e.members[at], patch.Target.Target = patched, "cluster/"+patched.Name
 }
 
 // cluster returns where the cluster is that the target names; one that is not there is reported.

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -324,10 +323,13 @@ func (l *reader) fileLines() *manifest.Lines {
 	return l.lines
 }
 
-// locate keeps where an object stands that makes pods, or is a budget of them, unless a controller owns it: a dump has thousands of those.
+// locate keeps where an object stands that makes pods, is a budget of them or a claim on devices, unless a controller owns it: a dump has
+// thousands of those.
 func (l *reader) locate(obj cluster.Object, source manifest.Source) {
-	_, budget := obj.(*policyv1.PodDisruptionBudget)
-	if spec, _ := cluster.PodSpec(obj); spec == nil && !budget || metav1.GetControllerOfNoCopy(obj) != nil {
+	spec, _ := cluster.PodSpec(obj)
+	kind := cluster.KindOf(obj)
+	named := spec != nil || kind == "PodDisruptionBudget" || kind == "ResourceClaim" || kind == "ResourceClaimTemplate"
+	if !named || metav1.GetControllerOfNoCopy(obj) != nil {
 		return
 	}
 	if l.sources == nil {

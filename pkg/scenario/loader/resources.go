@@ -57,7 +57,8 @@ func isResource(target scenario.Target, resource manifest.Ignored) bool {
 	ofKarmada, _, _ := scenario.ParseKarmada(target.Target)
 	named := kind == own || kind == own+"s" || federation.IsKarmada(resource.APIVersion) && ofKarmada == resource.Kind
 	return found && resource.JSON != nil && name == resource.Name && named && (group == "" || group == ofGroup) &&
-		cmp.Or(target.Namespace, v1.NamespaceDefault) == cmp.Or(resource.Namespace, v1.NamespaceDefault)
+		(federation.IsKarmada(resource.APIVersion) && clusterWide(resource) ||
+			cmp.Or(target.Namespace, v1.NamespaceDefault) == cmp.Or(resource.Namespace, v1.NamespaceDefault))
 }
 
 // expander follows the custom resources through the steps.
@@ -95,11 +96,13 @@ func (l *reader) assemble(s *scenario.Scenario, read *readings) {
 	for i := range read.steps {
 		step, given := &s.Steps[i], read.steps[i]
 		l.reading = step.Name
-		if step.Fresh {
+		if step.Fresh && l.federation == nil {
 			e.known = slices.Clone(ofCluster)
 		}
 		if step.Karmada.Joined != nil {
-			e.members = append(e.members, step.Karmada.Joined.Cluster)
+			if joined := step.Karmada.Joined.Cluster; !slices.ContainsFunc(e.members, func(c *federation.Cluster) bool { return c.Name == joined.Name }) {
+				e.members = append(e.members, joined)
+			}
 			continue
 		}
 		if given.patch != nil {
@@ -216,15 +219,22 @@ func (e *expander) again(step *scenario.LoadedStep) {
 	}
 }
 
-// patch makes of the patch of a custom resource a step that applies what its operator then makes, and of the patch of what is Karmada's own
-// one that applies it as it is then.
+// patch makes of the patch of a custom resource a step that applies what its operator then makes, and of the patch of a policy one that applies
+// it as it is then.
 func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *scenario.Patch) {
 	i := slices.IndexFunc(e.known, func(resource manifest.Ignored) bool {
 		return (e.knows(resource) || e.ofKarmada(resource)) && isResource(patch.Target, resource)
 	})
 	kind, _, karmada := scenario.ParseKarmada(patch.Target.Target)
 	karmada = karmada && e.federation != nil
-	if i < 0 && !karmada {
+	switch {
+	case i >= 0:
+	case karmada && kind == federation.KindCluster:
+		e.patchCluster(path, patch)
+		return
+	case karmada:
+		e.notThere(path.Child("target"), patch.Target, kind)
+	default:
 		return // of an object
 	}
 	scenario.ValidatePatch(e.problems, path, patch, func(scenario.Target) bool { return true })
@@ -233,7 +243,6 @@ func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *sce
 	step.Action = fmt.Sprintf("patch %s -p '%s'", patch.Target.Argument(), compact.String())
 	step.Patch, step.Apply, step.Karmada = nil, &scenario.Source{}, scenario.Karmada{}
 	if i < 0 {
-		e.patchKarmada(path, step, patch, kind)
 		return
 	}
 	patched, err := patch.ApplyToResource(e.known[i])
@@ -244,6 +253,7 @@ func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *sce
 	}
 	e.known[i] = patched
 	if e.ofKarmada(patched) {
+		patched.Source = manifest.Source{File: e.problems.File, Path: path.String()}
 		e.karmada(&step.Karmada, patched)
 		return
 	}

@@ -47,10 +47,13 @@ func editPods(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) c
 func changeAll(s *scenario.Scenario, f change, patched func(cluster.Object) (cluster.Object, error)) *scenario.Scenario {
 	next := *s
 	next.Cluster, next.Workloads = f.each(s.Cluster), f.each(s.Workloads)
+	next.Members = changeMembers(s.Members, f.each)
+	next.Karmada.Resources = f.eachMade(s.Karmada.Resources)
 	next.Steps = slices.Clone(s.Steps)
 	for i := range next.Steps {
 		step := &next.Steps[i]
 		step.Objects = f.each(step.Objects)
+		step.Karmada.Resources = f.eachMade(step.Karmada.Resources)
 		if step.Patch != nil {
 			step.Edits = append(slices.Clip(step.Edits), &scenario.PatchEdit{Edit: patched})
 		}
@@ -67,6 +70,26 @@ func (f change) each(objects []cluster.Object) []cluster.Object {
 	return all
 }
 
+// eachMade returns the custom resources of a federation, with each object changed that is made of them.
+func (f change) eachMade(resources []cluster.ResourceTemplate) []cluster.ResourceTemplate {
+	all := slices.Clone(resources)
+	for i := range all {
+		all[i].Objects = f.each(all[i].Objects)
+	}
+	return all
+}
+
+// changeMembers returns the clusters of a federation, those anew of which an object changes.
+func changeMembers(members []scenario.Member, of func([]cluster.Object) []cluster.Object) []scenario.Member {
+	all := slices.Clone(members)
+	for i, m := range all {
+		if objects := of(m.Objects); !slices.Equal(objects, m.Objects) {
+			all[i] = scenario.NewMember(m.Cluster, objects)
+		}
+	}
+	return all
+}
+
 // ofPatched is the change of an object that a step has patched, which always fits.
 func (f change) ofPatched(obj cluster.Object) (cluster.Object, error) { return f(obj), nil }
 
@@ -74,15 +97,16 @@ func (f change) ofPatched(obj cluster.Object) (cluster.Object, error) { return f
 // ControllerRevisions that it controls, so that all of its pods are made and placed anew.
 func Unplace(s *scenario.Scenario, owner cluster.Ref) *scenario.Scenario {
 	owned := ownedBy(s, owner)
+	without := func(objects []cluster.Object) []cluster.Object {
+		return slices.DeleteFunc(slices.Clone(objects), func(obj cluster.Object) bool { return owned(obj) && cluster.RefTo(obj) != owner })
+	}
 	next := *s
-	next.Cluster = slices.DeleteFunc(slices.Clone(s.Cluster), func(obj cluster.Object) bool {
-		return owned(obj) && cluster.RefTo(obj) != owner
-	})
+	next.Cluster, next.Members = without(s.Cluster), changeMembers(s.Members, without)
 	return &next
 }
 
-// Scale returns the scenario with so many replicas of the owner, a Deployment, ReplicaSet or StatefulSet, at the named step: what
-// sets the number last by then sets this one. Earlier steps have the replicas that they had.
+// Scale returns the scenario with so many replicas of the owner, a Deployment, ReplicaSet, StatefulSet or ReplicationController, at the named step:
+// what sets the number last by then sets this one. Earlier steps have the replicas that they had.
 func Scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32) *scenario.Scenario {
 	f := setReplicas(owner, replicas)
 	return scale(s, owner, step, replicas, f, f)
@@ -125,7 +149,8 @@ func scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32,
 	if sets(s.Workloads) {
 		next.Workloads = held.each(s.Workloads)
 	} else {
-		next.Cluster = held.each(s.Cluster)
+		next.Cluster, next.Members = held.each(s.Cluster), changeMembers(s.Members, held.each)
+		next.Karmada.Resources = held.eachMade(s.Karmada.Resources)
 	}
 	return &next
 }
@@ -137,7 +162,11 @@ func ownedBy(s *scenario.Scenario, owner cluster.Ref) func(cluster.Object) bool 
 		return ref != nil && cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name} == above
 	}
 	between := map[cluster.Ref]bool{} // ReplicaSets and Jobs
-	for _, obj := range s.Objects() {
+	objects := s.Objects()
+	for _, m := range s.Members {
+		objects = append(objects, m.Objects...)
+	}
+	for _, obj := range objects {
 		if controlledBy(obj, owner) {
 			between[cluster.RefTo(obj)] = true
 		}

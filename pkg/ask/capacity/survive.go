@@ -1,0 +1,107 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// recoverer lets the controllers and the scheduler replace what each failure of the analysis takes.
+type recoverer func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error
+
+// in recovers from one failure after another in the world.
+func in(world *simulation.World) recoverer {
+	return func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error {
+		return blast.RecoverIn(ctx, world, state, analysis, opts)
+	}
+}
+
+// onAllCores recovers from several at once.
+func onAllCores(base *simulation.Result) recoverer {
+	return func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error {
+		return blast.Recover(ctx, state, base.Scenario.Config, base.Scenario.Ties, analysis, opts, nil)
+	}
+}
+
+// losses are the failures of each domain of a level.
+type losses struct {
+	level string
+	mode  node.FailureMode
+	recoverer
+	// first is the domain that fails first, if any. Unless whole is set, nothing is examined after a failure that leaves pods without a
+	// node.
+	first string
+	whole bool
+}
+
+// survives checks whether every pod that a failure takes comes back, whichever domain of the level fails. A pod that nothing replaces is
+// counted but needs no room: it comes back with its node. Pods of DaemonSets live and die with theirs.
+func (l losses) survives(ctx context.Context, state *cluster.State) (*verdict, error) {
+	failures, err := l.of(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	v := &verdict{fits: true, unreplaced: unreplaced(failures), part: !l.whole}
+	for _, failure := range failures {
+		if stranded := failure.Recovery.Stranded; len(stranded) > v.stranded {
+			v.fits, v.stranded, v.domain, v.lost, v.refused = false, len(stranded), failure.Domains[0], len(failure.Nodes), &stranded[0]
+		}
+	}
+	v.part = v.part && !v.fits
+	return v, nil
+}
+
+// of returns the failures that were examined, and what comes back.
+func (l losses) of(ctx context.Context, state *cluster.State) ([]blast.Failure, error) {
+	looked := blast.Options{Levels: []string{l.level}, Simultaneous: 1, Mode: l.mode}
+	analysis, err := blast.Lost(state, looked)
+	if err != nil {
+		return nil, err
+	}
+	failures := analysis.Levels[0].Failures
+	slices.SortStableFunc(failures, func(a, b blast.Failure) int { return cmp.Compare(l.rank(a), l.rank(b)) })
+	looked.Until = func(r *blast.Recovery) bool { return !l.whole && len(r.Stranded) > 0 }
+	if err := l.recoverer(ctx, state, analysis, looked); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(failures, func(f blast.Failure) bool { return f.Recovery == nil }), nil
+}
+
+func (l losses) rank(f blast.Failure) int {
+	if f.Domains[0] == l.first {
+		return 0
+	}
+	return 1
+}
+
+// losses are the failures that a count has to survive. All are examined if the worst is to be found.
+func (p *prober) losses(level string, whole bool) losses {
+	l := losses{level: level, mode: p.opts.Mode, recoverer: in(p.world), whole: whole}
+	if p.onAllCores {
+		l.recoverer = onAllCores(p.base)
+	}
+	if !whole {
+		l.first = p.weak
+	}
+	return l
+}
+
+// unreplaced returns the largest number of pods that nothing replaces in one failure, without those that live and die with their node.
+func unreplaced(failures []blast.Failure) int {
+	most := 0
+	for _, failure := range failures {
+		n := 0
+		for _, pod := range failure.Recovery.NotReplaced {
+			if !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}

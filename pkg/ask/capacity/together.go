@@ -1,0 +1,83 @@
+package capacity
+
+import (
+	"context"
+
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// atOnce is how many workloads are tried together.
+const atOnce = 10
+
+// together returns the mixes, by their places, in groups that are tried together: where enough more of all of them survive at the same time,
+// enough more of each do. That spares most of the tries, each of which lets all domains fail. In a group are single workloads of which
+// enough more fit; each of the others is alone.
+func (f *finder) together() [][]int {
+	var groups [][]int
+	open := map[int]int{} // by the number that is enough: the last of groups, if more may join it
+	for i, p := range f.probers {
+		// What StatefulSets lose is not always replaced, and would be counted for the others.
+		joins := f.answers[i].Fit.Capped && p.size() == 1 && p.zero != nil && p.mix[0].Workload.Kind != "StatefulSet"
+		at, found := open[p.enough]
+		switch {
+		case !joins:
+			groups = append(groups, []int{i})
+		case found && len(groups[at]) < atOnce:
+			groups[at] = append(groups[at], i)
+		default:
+			open[p.enough] = len(groups)
+			groups = append(groups, []int{i})
+		}
+	}
+	return groups
+}
+
+// survive finds how many units of each mix of a group survive the failures of each level: of all of them at once if enough do, and else of
+// the halves of the group.
+func (f *finder) survive(ctx context.Context, world *simulation.World, group []int) error {
+	first := f.probers[group[0]]
+	if len(group) == 1 {
+		first.world = world
+		defer first.leave()
+		limits, err := first.survive(ctx, &f.answers[group[0]].Fit, f.opts.Survive)
+		if err != nil {
+			return first.wrapped(err)
+		}
+		f.answers[group[0]].Survive = limits
+		f.done(1)
+		return nil
+	}
+	var mix []Share
+	for _, i := range group {
+		mix = append(mix, f.probers[i].mix[0])
+	}
+	all := newProber(f.base, mix, f.opts)
+	all.tell, all.zero = f.tell, first.zero
+	all.world = world
+	var limits []Limit
+	for _, level := range f.opts.Survive {
+		if all.most() < first.enough {
+			break
+		}
+		v, err := all.alone(ctx, first.enough, level)
+		if err != nil {
+			return all.wrapped(err)
+		}
+		if !v.fits || v.unreplaced != all.zero[level].unreplaced {
+			break
+		}
+		limits = append(limits, Limit{Level: level, More: first.enough, Capped: true, Unreplaced: v.unreplaced, Probes: 1})
+	}
+	if len(limits) < len(f.opts.Survive) {
+		half := len(group) / 2
+		if err := f.survive(ctx, world, group[:half]); err != nil {
+			return err
+		}
+		return f.survive(ctx, world, group[half:])
+	}
+	for _, i := range group {
+		f.answers[i].Survive = limits
+	}
+	f.done(len(group))
+	return nil
+}

@@ -1,0 +1,43 @@
+package lint
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// podsRefused finds templates whose pods the API server does not create, or not all of them. A template that makes no pods now, such as that
+// of a suspended CronJob, is tried, too.
+func podsRefused(_ *look, s *subject) []Finding {
+	if _, bare := s.object.(*v1.Pod); bare {
+		return nil // it has been created
+	}
+	found := Finding{Field: s.path, Fix: "ask for what the LimitRanges, the ResourceQuotas and the RuntimeClass allow, or change these"}
+	pod, err := s.created()
+	if err == nil {
+		quotas := admission.NewQuotas(&cluster.State{Now: s.step.State.Now, ResourceQuotas: s.step.State.ResourceQuotas}, admission.PodUsage{})
+		err = quotas.Admit(pod)
+	}
+	if err != nil && admission.Refused(err) {
+		found.Message = "the API server refuses each of its pods: " + cluster.Refusal{Message: err.Error()}.Reason()
+		return []Finding{found}
+	}
+	for _, refusal := range s.step.State.Refused {
+		if refusal.Of == s.owner && refusal.Pods > 0 {
+			found.Message = fmt.Sprintf("the API server refuses %s of it: %s", words.Count(refusal.Pods, "pod"), refusal.Reason())
+			return []Finding{found}
+		}
+	}
+	return nil
+}
+
+// created returns a pod of the subject as the API server would create it, or why it would not.
+func (s *subject) created() (*v1.Pod, error) {
+	pod := s.pod.DeepCopy()
+	pod.GenerateName = s.owner.Name + "-"
+	return pod, s.admission().Admit(pod)
+}

@@ -1,0 +1,104 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// levels are those of which a domain may fail, of the workload that was looked at the furthest.
+func (r *Report) levels() []string {
+	var most []Limit
+	for i := range r.Mixes {
+		if len(r.Mixes[i].Survive) > len(most) {
+			most = r.Mixes[i].Survive
+		}
+	}
+	return report.Each(most, func(l Limit) string { return l.Level })
+}
+
+// surviving is the limit while any domain of the level may fail; nil if it was not looked at.
+func (m *Mix) surviving(level string) *Limit {
+	if level == "" {
+		return &m.Fit
+	}
+	if i := slices.IndexFunc(m.Survive, func(l Limit) bool { return l.Level == level }); i >= 0 {
+		return &m.Survive[i]
+	}
+	return nil
+}
+
+// tightest are the workloads, those of which the fewest more fit first, whatever may fail.
+func (r *Report) tightest() []*Mix {
+	sorted := report.Each(r.Mixes, func(m Mix) *Mix { return &m })
+	room := func(m *Mix) int {
+		least := m.Fit.room()
+		for i := range m.Survive {
+			least = min(least, m.Survive[i].room())
+		}
+		return least
+	}
+	slices.SortStableFunc(sorted, func(a, b *Mix) int { return cmp.Compare(room(a), room(b)) })
+	return sorted
+}
+
+// room is the number of units, for comparing: -1 if there are too many now, and the largest number if the search ended.
+func (l *Limit) room() int {
+	switch {
+	case l.Short:
+		return -1
+	case l.Capped:
+		return math.MaxInt
+	}
+	return l.More
+}
+
+// overview says how many workloads there is no room for, and which is the tightest of the others, while nothing fails and while any domain
+// of each level may.
+func (r *Report) overview(sorted []*Mix) []text.Cell {
+	var lines []text.Cell
+	for _, level := range append([]string{""}, r.levels()...) {
+		var none []string
+		rest, least := 0, math.MaxInt
+		for _, m := range sorted {
+			switch l := m.surviving(level); {
+			case l == nil:
+			case l.More == 0:
+				none = append(none, m.Name)
+			default:
+				rest++
+				least = min(least, l.More)
+			}
+		}
+		of, looked := "of each of ", words.Count(rest+len(none), "workload")
+		if len(none) > 0 {
+			of = "of each of the other "
+			lines = append(lines, text.Yellow.Cell(words.UpperFirst(whileAny(level, "")+fmt.Sprintf("no more fit of %d of %s: %s.", len(none), looked, words.Few(none)))))
+		}
+		if rest > 0 {
+			lines = append(lines, text.Green.Cell(words.UpperFirst(whileAny(level, "")+fmt.Sprintf("%s%s at least %d more fit.", of, words.Count(rest, "workload"), least))))
+		}
+	}
+	return append(lines, r.listed(sorted)...)
+}
+
+// listed says what the table below is of.
+func (r *Report) listed(sorted []*Mix) []text.Cell {
+	lines := []text.Cell{text.Plain.Cell("The tightest are listed first, and --workload shows the limit of one in full.")}
+	capped, least := 0, math.MaxInt
+	for _, m := range sorted {
+		if m.Fit.Capped {
+			capped++
+			least = min(least, m.Fit.More)
+		}
+	}
+	if capped > 0 {
+		lines = append(lines, text.Plain.Cellf("Where it says \"at least\", as for %s of which at least %d more fit, the search ended; --workload goes on.", words.Count(capped, "workload"), least))
+	}
+	return lines
+}

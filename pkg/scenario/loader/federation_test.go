@@ -1,0 +1,153 @@
+package loader
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// A federation is loaded with its clusters, and with what each step brings of Karmada's own.
+func TestFederation(t *testing.T) {
+	s, err := Load("testdata/ok/federation.yaml", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	say := func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) }
+	karmada := func(k *scenario.Karmada) {
+		for _, p := range k.Policies {
+			say("  %s", p)
+			if a := p.Spec.Placement.ClusterAffinity; a != nil {
+				say("    to %v", a.ClusterNames)
+			}
+		}
+		for _, o := range k.Overrides {
+			say("  %s", o)
+		}
+		for _, r := range k.Resources {
+			say("  %s %v: %d replicas of %s CPU and %s", r.Template, r.Labels, r.Replicas, r.Requests.Cpu(), r.Requests.Memory())
+			for _, obj := range r.Objects {
+				n, _ := replicasOf(obj)
+				say("    %s, %d", obj.GetName(), n)
+			}
+		}
+		if k.Joined != nil {
+			say("  %s with %d objects", k.Joined.Name, len(k.Joined.Objects))
+		}
+	}
+	for _, m := range s.Members {
+		say("%s %v in %s, %v, %d APIs, %d objects, the first is %s", m.Name, m.Labels, m.Spec.Region, m.Spec.Taints, len(m.Status.APIEnablements), len(m.Objects), m.Shown[0].GetName())
+	}
+	say("workloads: %d", len(s.Workloads))
+	karmada(&s.Karmada)
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		say("%s: %s", step.Name, step.Action)
+		karmada(&step.Karmada)
+	}
+	for _, note := range s.Notes {
+		say("note: %s", note)
+	}
+	for _, ignored := range s.Ignored {
+		say("ignored: %s %s", ignored.Kind, ignored.Name)
+	}
+	want := []string{
+		"m1 map[tier:gold] in west, [], 3 APIs, 3 objects, the first is m1/worker-1",
+		"m2 map[] in , [{cluster.karmada.io/maintenance  NoSchedule <nil>}], 0 APIs, 4 objects, the first is m2/affinity-control-plane",
+		"workloads: 1",
+		"  PropagationPolicy flink/flink",
+		"    to [m1 m2 m3]",
+		"  ClusterPropagationPolicy everywhere",
+		"  OverridePolicy default/fewer",
+		"  FlinkDeployment flink/job-a map[app.group:ha]: 4 replicas of 2 CPU and 4Gi",
+		"    job-a, 1",
+		"    job-a-taskmanager, 3",
+		"a cluster joins: ",
+		"  m3 with 1 objects",
+		"maintenance of m3: ",
+		`another placement: patch pp/flink -n flink -p '{"spec":{"placement":{"clusterAffinity":{"clusterNames":["m1"]}}}}'`,
+		"  PropagationPolicy flink/flink",
+		"    to [m1]",
+		`a job is larger: patch flinkdeployment/job-a -n flink -p '{"spec":{"job":{"parallelism":10}}}'`,
+		"  FlinkDeployment flink/job-a map[app.group:ha]: 6 replicas of 2 CPU and 4Gi",
+		"    job-a, 1",
+		"    job-a-taskmanager, 5",
+		"a workload is larger: ",
+		"a cluster fails: ",
+		"and is back: ",
+		"a node fails: ",
+		"what goes: ",
+		"  ClusterPropagationPolicy everywhere",
+		"  FlinkDeployment flink/job-a map[app.group:ha]: 6 replicas of 2 CPU and 4Gi",
+		"    job-a, 1",
+		"    job-a-taskmanager, 5",
+		"and the web: ",
+		"note: PropagationPolicy flink/flink has workload affinity in the form of Karmada's proposal; it was read as groupByLabelKey, which the release has.",
+		`note: ClusterPropagationPolicy everywhere: unknown field "spec.colour"; the API server would leave it out.`,
+		"note: FederatedResourceQuota flink/quota is not simulated: clusters are chosen whatever quota there is.",
+		"ignored: FederatedResourceQuota quota",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+const oneCluster = `
+apiVersion: faultline/v1alpha1
+kind: Scenario
+clusters:
+- {name: m1, cluster: [{synthetic: {nodeGroups: [{name: worker, count: 1}]}}]}
+customResources:
+- {apiVersion: example.com/v1, kind: Widget, podTemplatePath: spec.template, replicasPath: spec.size}
+workloads:
+- objects:
+  - apiVersion: policy.karmada.io/v1alpha1
+    kind: PropagationPolicy
+    metadata: {name: widgets}
+    spec:
+      resourceSelectors: [{apiVersion: example.com/v1, kind: Widget}]
+      placement: {workloadAffinity: {affinity: {groupByLabelKey: team}}}
+  - apiVersion: example.com/v1
+    kind: Widget
+    metadata: {name: w, labels: {team: red}}
+    spec:
+      size: 7
+      template:
+        metadata: {labels: {app: w}}
+        spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 250m}}}]}
+variants:
+- name: elsewhere
+  patches:
+  - {target: pp/widgets, patch: {spec: {placement: {clusterAffinity: {clusterNames: [m2]}}}}}
+  - {target: widget/w, patch: {spec: {size: 9}}}
+`
+
+// A resource whose replicas a rule of the scenario names has them for Karmada; a variant patches it, and its policy.
+func TestFederationVariant(t *testing.T) {
+	s, err := LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(oneCluster)}}, "s.yaml", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if note := "PropagationPolicy default/widgets: workloadAffinity has no effect: the feature gate WorkloadAffinity is alpha and off; switch it on with federation.featureGates."; !slices.Contains(s.Notes, note) {
+		t.Errorf("notes %q", s.Notes)
+	}
+	size := func(s *scenario.Scenario) string {
+		r := s.Karmada.Resources[0]
+		return fmt.Sprintf("%d of %s, %v", r.Replicas, r.Requests.Cpu(), s.Karmada.Policies[0].Spec.Placement.ClusterAffinity)
+	}
+	varied := s.Variants[0].Scenario
+	if got := size(s); got != "7 of 250m, <nil>" {
+		t.Errorf("%s", got)
+	}
+	if got := size(varied); got != "9 of 250m, &{nil <nil> [m2] []}" {
+		t.Errorf("varied, %s", got)
+	}
+	if _, common := scenario.CommonSteps(s, varied); common {
+		t.Error("they begin alike")
+	}
+}
