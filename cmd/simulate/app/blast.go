@@ -47,7 +47,7 @@ type failures struct {
 
 func (f *failures) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as rack; cluster, region, zone and node are short names (repeatable;\ndefault every level of the nodes)")
+	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as rack; cluster, region, zone and node are short names\n(repeatable; default every level of the nodes)")
 	flags.IntVar(&f.simultaneous, "simultaneous", 1, "`NUMBER` of domains of a level that fail at once")
 	flags.StringVar(&f.mode, "mode", modes[0], "`MODE` in which nodes fail: "+strings.Join(modes, ", "))
 	flags.BoolVar(&f.recover, "recover", true, "let the controllers and the scheduler replace the lost pods, to see what comes back")

@@ -264,7 +264,7 @@ func (n *numbers) register(cmd *cobra.Command, recover bool) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&n.workloads, "workload", nil, "`WORKLOAD` whose skew and blast radius are shown, as kind/name or namespace/kind/name (repeatable;\n"+
 		"default the changed ones, or all)")
-	flags.StringArrayVar(&n.levels, "level", nil, "topology `KEY` whose domains are compared, such as rack; cluster, region, zone and node are short names (repeatable;\ndefault every level of the nodes)")
+	flags.StringArrayVar(&n.levels, "level", nil, "topology `KEY` whose domains are compared, such as rack; cluster, region, zone and node are short names\n(repeatable; default every level of the nodes)")
 	flags.StringVar(&n.step, "step", "", "the `STEP` after which the clusters are compared (default the last)")
 	flags.BoolVar(&n.recover, "recover", recover, "let the controllers and the scheduler replace the pods that each domain's loss takes, to see what comes back")
 	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level to recover, those whose loss does most harm; 0 for all")

@@ -18,7 +18,7 @@ func (r *Report) Decided(step string, d *simulation.Decision) {
 		r.Binding.Division = division(b.Placement.ReplicaScheduling)
 	}
 	for _, v := range b.Verdicts() {
-		shown := Verdict{Cluster: v.Cluster, Filter: v.Filter, Refusal: v.Refusal, Score: v.Score, Room: v.Room, Selected: v.Selected, Replicas: v.Replicas}
+		shown := ClusterVerdict{Cluster: v.Cluster, Filter: v.Filter, Refusal: v.Refusal, Score: v.Score, Room: v.Room, Selected: v.Selected, Replicas: v.Replicas}
 		for _, share := range d.Shares {
 			if share.Cluster == v.Cluster {
 				shown.Running, shown.Pending = share.Running, share.Pending

@@ -32,11 +32,11 @@ type Binding struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	// Clusters are the clusters that were looked at in the last attempt to schedule it: the feasible ones, the best first, then those that were refused.
-	Clusters []Verdict `json:"clusters"`
+	Clusters []ClusterVerdict `json:"clusters"`
 }
 
-// Verdict is what Karmada decided about a cluster.
-type Verdict struct {
+// ClusterVerdict is what Karmada decided about a cluster.
+type ClusterVerdict struct {
 	Cluster string `json:"cluster"`
 	// Filter is the plugin that refused it, and Refusal why; both are missing if none did.
 	Filter  string `json:"filter,omitempty"`

@@ -19,7 +19,7 @@ import (
 // New puts why pods got their nodes, or none, into the model. more is the number of pods that are not explained; asked are
 // nodes that were asked about. The version is Faultline's own.
 func New(result *simulation.Result, pods []explain.Pod, more int, asked []string, version string) *Report {
-	r := &Report{Head: report.NewHead(result, Kind, version), More: more}
+	r := &Report{Head: report.NewHead(result, Kind, version), Pods: []Explanation{}, More: more}
 	for i := range pods {
 		e := newExplanation(&pods[i], asked)
 		e.Claims = claimsOf(result, e.Step, types.NamespacedName{Namespace: e.Namespace, Name: e.Name})
