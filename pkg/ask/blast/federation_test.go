@@ -1,7 +1,6 @@
 package blast
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
-	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -250,34 +248,6 @@ func TestQuorumInAFederation(t *testing.T) {
 		}
 		if most != 2 {
 			t.Errorf("%s: a node takes %d pods, want 2", name, most)
-		}
-	}
-}
-
-// What mentions a node's own name tells it apart, though the node has another name among all clusters.
-func TestKindsOfNodesByTheirOwnNames(t *testing.T) {
-	apart := "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}%s},"
-	prefers := ", nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [a]}]}}]}"
-	for _, test := range []struct {
-		name, rule string
-		alike      bool
-	}{
-		{"nothing mentions them", fmt.Sprintf(apart, ""), true},
-		{"the pods prefer a", fmt.Sprintf(apart, prefers), false},
-	} {
-		config, err := sched.DefaultConfig()
-		if err != nil {
-			t.Fatal(err)
-		}
-		kind, err := kindsOf(federated(t, "", halves+pods("Deployment", "web", 4, "1", test.rule)), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := kind("m1/a") == kind("m1/b"); got != test.alike {
-			t.Errorf("%s: a and b of a cluster are alike: %v", test.name, got)
-		}
-		if kind("m1/a") == kind("m2/a") {
-			t.Errorf("%s: nodes of two clusters are alike", test.name)
 		}
 	}
 }
