@@ -18,8 +18,8 @@ import (
 const MemberLabel = topology.LabelCluster
 
 // Federation is what is behind a state that shows several clusters at once. The lists of such a state are made of those of its members: each
-// node, pod and budget has the name of its cluster before its own (m1/node-1, m1/web-0), and a workload of the same name in several clusters
-// is one, with the replicas of all. Nobody changes the lists; who acts on a member derives its state, and joins the members again.
+// node, pod and budget has the name of its cluster before its own (m1/node-1, m1/web-0), as has each workload that is the cluster's own; one
+// that Karmada has brought to several clusters is one, with the replicas of all. Nobody changes the lists; who acts on a member derives its state, and joins the members again.
 type Federation struct {
 	// Members are in order of their joining.
 	Members []Member
@@ -37,8 +37,9 @@ type Member struct {
 	// Works are what Karmada has brought into the cluster. The map is never changed in place.
 	Works map[federation.Key]Work
 
-	view   *State
-	region string // of the view
+	brought map[Ref]bool // what the works are
+	view    *State
+	region  string // of the view
 }
 
 // Work is what a member has got of a template.
@@ -126,6 +127,27 @@ func (m Member) In(state *State) Member {
 	return m
 }
 
+// Bringing returns the member in another state, to which Karmada has brought the works.
+func (m Member) Bringing(state *State, works map[federation.Key]Work) Member {
+	m = m.In(state)
+	m.Works, m.brought = works, map[Ref]bool{}
+	for _, work := range works {
+		for _, obj := range work.Objects {
+			m.brought[RefTo(obj)] = true
+		}
+	}
+	return m
+}
+
+// Owner returns a workload of the member as it is named among all: what Karmada has brought, and a DaemonSet, by its own name, which several
+// clusters share, and the cluster's own workloads by another.
+func (m *Member) Owner(ref Ref) Ref {
+	if ref.Kind != "DaemonSet" && !m.brought[ref] {
+		ref.Name = Joined(m.Name, ref.Name)
+	}
+	return ref
+}
+
 // Under returns the federation under another control plane.
 func (f *Federation) Under(control *Control) *Federation {
 	next := *f
@@ -168,11 +190,11 @@ func (f *Federation) Join() *State {
 		all.Refused = append(all.Refused, m.State.Refused...)
 		all.Namespaces = merge(all.Namespaces, m.State.Namespaces)
 		all.PriorityClasses = merge(all.PriorityClasses, m.State.PriorityClasses)
-		all.Deployments = merge(all.Deployments, m.State.Deployments)
-		all.StatefulSets = merge(all.StatefulSets, m.State.StatefulSets)
-		all.DaemonSets = merge(all.DaemonSets, m.State.DaemonSets)
-		all.ReplicationControllers = merge(all.ReplicationControllers, m.State.ReplicationControllers)
-		all.CronJobs = merge(all.CronJobs, m.State.CronJobs)
+		all.Deployments = merge(all.Deployments, m.view.Deployments)
+		all.StatefulSets = merge(all.StatefulSets, m.view.StatefulSets)
+		all.DaemonSets = merge(all.DaemonSets, m.view.DaemonSets)
+		all.ReplicationControllers = merge(all.ReplicationControllers, m.view.ReplicationControllers)
+		all.CronJobs = merge(all.CronJobs, m.view.CronJobs)
 	}
 	return all
 }
@@ -227,18 +249,52 @@ func (m *Member) shown(region string) *State {
 	}
 	for _, set := range m.State.ReplicaSets {
 		shown := *set
-		shown.UID = m.uid(set.UID)
-		if metav1.GetControllerOfNoCopy(set) != nil {
-			shown.Name = Joined(m.Name, set.Name)
-		}
+		m.own(&shown.ObjectMeta, "ReplicaSet")
 		s.ReplicaSets = append(s.ReplicaSets, &shown)
 	}
 	for _, job := range m.State.Jobs {
 		shown := *job
-		shown.UID = m.uid(job.UID)
+		m.own(&shown.ObjectMeta, "Job")
 		s.Jobs = append(s.Jobs, &shown)
 	}
+	for _, d := range m.State.Deployments {
+		shown := *d
+		m.own(&shown.ObjectMeta, "Deployment")
+		s.Deployments = append(s.Deployments, &shown)
+	}
+	for _, set := range m.State.StatefulSets {
+		shown := *set
+		m.own(&shown.ObjectMeta, "StatefulSet")
+		s.StatefulSets = append(s.StatefulSets, &shown)
+	}
+	for _, rc := range m.State.ReplicationControllers {
+		shown := *rc
+		m.own(&shown.ObjectMeta, "ReplicationController")
+		s.ReplicationControllers = append(s.ReplicationControllers, &shown)
+	}
+	for _, cron := range m.State.CronJobs {
+		shown := *cron
+		m.own(&shown.ObjectMeta, "CronJob")
+		s.CronJobs = append(s.CronJobs, &shown)
+	}
+	s.DaemonSets = m.State.DaemonSets
 	return s
+}
+
+// own gives what owns pods the name, the UID and the owners that it has among all.
+func (m *Member) own(meta *metav1.ObjectMeta, kind string) {
+	meta.Name = m.Owner(Ref{kind, meta.Namespace, meta.Name}).Name
+	meta.UID, meta.OwnerReferences = m.uid(meta.UID), m.owners(meta)
+}
+
+// owners are the owners of an object of the member as they are named among all.
+func (m *Member) owners(of *metav1.ObjectMeta) []metav1.OwnerReference {
+	owners := slices.Clone(of.OwnerReferences)
+	for i := range owners {
+		owners[i].Name = m.Owner(Ref{owners[i].Kind, of.Namespace, owners[i].Name}).Name
+		owners[i].UID = m.uid(owners[i].UID)
+	}
+	return owners
 }
 
 // restrict makes a budget cover the pods of its own cluster alone.
@@ -259,10 +315,7 @@ func (m *Member) Pod(pod *v1.Pod) *v1.Pod {
 	if pod.Status.NominatedNodeName != "" {
 		shown.Status.NominatedNodeName = Joined(m.Name, pod.Status.NominatedNodeName)
 	}
-	shown.OwnerReferences = slices.Clone(pod.OwnerReferences)
-	for i := range shown.OwnerReferences {
-		shown.OwnerReferences[i].UID = m.uid(shown.OwnerReferences[i].UID)
-	}
+	shown.OwnerReferences = m.owners(&pod.ObjectMeta)
 	return &shown
 }
 
@@ -280,6 +333,7 @@ func (m *Member) Native(pod *v1.Pod) *v1.Pod {
 	native.OwnerReferences = slices.Clone(pod.OwnerReferences)
 	for i := range native.OwnerReferences {
 		native.OwnerReferences[i].UID = uid(native.OwnerReferences[i].UID)
+		_, native.OwnerReferences[i].Name = Apart(native.OwnerReferences[i].Name)
 	}
 	return &native
 }

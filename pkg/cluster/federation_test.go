@@ -29,7 +29,9 @@ func twoMembers() *Federation {
 		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Spec: policyv1.PodDisruptionBudgetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 		}}
-		return Member{Name: name, State: new(State).With(node, web, set, pod, budget)}
+		own := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "default", UID: "db"}}
+		works := map[federation.Key]Work{{Kind: "Deployment", Name: "web"}: {Objects: []Object{web}}}
+		return Member{Name: name}.Bringing(new(State).With(node, web, own, set, pod, budget), works)
 	}
 	in := func(name, region string) *federation.Cluster {
 		return &federation.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: federation.ClusterSpec{Region: region}}
@@ -41,6 +43,7 @@ func TestJoin(t *testing.T) {
 	all := twoMembers().Join()
 	type seen struct {
 		Nodes, Hosts, Pods, On, Budgets []string
+		Deployments                     []string
 		Replicas                        []int32
 		Owners                          []Ref
 		UIDs                            map[types.UID]bool
@@ -56,7 +59,8 @@ func TestJoin(t *testing.T) {
 		got.UIDs[pod.UID] = true
 	}
 	for _, d := range all.Deployments {
-		got.Replicas = append(got.Replicas, *d.Spec.Replicas)
+		n, _ := Replicas(d)
+		got.Deployments, got.Replicas = append(got.Deployments, d.Name), append(got.Replicas, n)
 	}
 	for _, budget := range all.PodDisruptionBudgets {
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
@@ -74,7 +78,7 @@ func TestJoin(t *testing.T) {
 	web := Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	want := seen{
 		Nodes: []string{"a/n", "b/n"}, Hosts: []string{"a/n in z ", "b/n in z eu"}, Pods: []string{"a/web-1-x", "b/web-1-x"}, On: []string{"a/n", "b/n"},
-		Budgets: []string{"a/web", "b/web"}, Replicas: []int32{3}, Owners: []Ref{web, web}, UIDs: map[types.UID]bool{"a/p": true, "b/p": true}, Covered: []int{1, 1},
+		Budgets: []string{"a/web", "b/web"}, Deployments: []string{"web", "a/db", "b/db"}, Replicas: []int32{3, 1, 1}, Owners: []Ref{web, web}, UIDs: map[types.UID]bool{"a/p": true, "b/p": true}, Covered: []int{1, 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

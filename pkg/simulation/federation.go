@@ -347,7 +347,7 @@ func (w *World) settleMembers(ctx context.Context, fed *cluster.Federation, step
 		run.engine.Progress = w.engine.Progress
 		run.Record = nil
 		if w.Record != nil {
-			run.Record = func(owner cluster.Ref, pod *v1.Pod) *placement.Depth { return w.Record(owner, m.Pod(pod)) }
+			run.Record = func(owner cluster.Ref, pod *v1.Pod) *placement.Depth { return w.Record(m.Owner(owner), m.Pod(pod)) }
 		}
 		var did Step
 		settled, err := run.Settle(ctx, m.State, &did)
@@ -430,6 +430,7 @@ func rollouts(fed *cluster.Federation) []controller.Rollout {
 	var all []controller.Rollout
 	for _, m := range fed.Members {
 		for _, one := range controller.Rollouts(m.State) {
+			one.Ref = m.Owner(one.Ref)
 			if one.Waiting != "" {
 				one.Waiting = fmt.Sprintf("in cluster %s %s", m.Name, one.Waiting)
 			}

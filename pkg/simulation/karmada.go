@@ -107,9 +107,7 @@ func (w *World) bring(fed *cluster.Federation) (*cluster.Federation, error) {
 			}
 		}
 		if moved {
-			m = m.In(state)
-			m.Works = works
-			next = next.With(m)
+			next = next.With(m.Bringing(state, works))
 		}
 	}
 	return next, nil
