@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -35,12 +36,13 @@ func init() {
 	}
 }
 
-// ParseTarget splits a target such as deploy/web into the kind Deployment and the name web.
+// ParseTarget splits a target such as deploy/web into the kind Deployment and the name web. The name of what a member of a federation has of its
+// own is cluster/name: pod/member1/web-0.
 func ParseTarget(target string) (kind, name string, err error) {
 	word, name, found := strings.Cut(target, "/")
 	kind = kinds[strings.ToLower(word)]
 	switch {
-	case !found || name == "" || strings.Contains(name, "/"):
+	case !found || slices.Contains(strings.Split(name, "/"), "") || strings.Count(name, "/") > 1:
 		return "", "", fmt.Errorf("%q does not name an object; give kind/name, such as deployment/web", target)
 	case kind == "":
 		return "", "", fmt.Errorf("%q has a kind that takes no part in scheduling; give an object such as deployment/web or node/worker-1", target)

@@ -198,7 +198,7 @@ func TestFromFiles(t *testing.T) {
 func TestParseTarget(t *testing.T) {
 	for target, want := range map[string]string{
 		"deployment/web": "Deployment web", "Deploy/web": "Deployment web", "sts/db": "StatefulSet db", "no/worker-1": "Node worker-1",
-		"web": "", "deployment/": "", "deployment/a/b": "", "configmap/a": "", "": "",
+		"web": "", "deployment/": "", "pod/a/b": "Pod a/b", "pod/a/": "", "pod//b": "", "deployment/a/b/c": "", "configmap/a": "", "": "",
 	} {
 		kind, name, err := scenario.ParseTarget(target)
 		if got := strings.TrimSpace(kind + " " + name); got != want || (err == nil) != (want != "") {
