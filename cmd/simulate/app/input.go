@@ -38,6 +38,7 @@ type input struct {
 	changes         changes
 	operators       operators
 	federated       bool // a federation of clusters is taken, too
+	estimate        string
 }
 
 func (i *input) register(cmd *cobra.Command) {
@@ -58,6 +59,10 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 	flags.StringVar(&i.ties, "ties", "", "`WINNER` among equal nodes: upstream (the first in kube-scheduler's own order) or random\n(default upstream, or what the scenario says)")
 	flags.StringVar(&i.arrivals, "arrivals", "", "`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)")
 	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")
+	if i.federated {
+		flags.StringVar(&i.estimate, "estimate", "", "`WHO` reckons the room in the clusters of a federation: karmada or scheduler, which asks the clusters' schedulers\n(default karmada, or what the scenario says)")
+		_ = cmd.RegisterFlagCompletionFunc("estimate", cobra.FixedCompletions([]string{scenario.EstimateKarmada, scenario.EstimateScheduler}, cobra.ShellCompDirectiveNoFileComp))
+	}
 	registerStrict(cmd, &i.strict)
 	registerScheduler(cmd, &i.scheduler)
 	i.operators.register(cmd)
@@ -112,6 +117,9 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	if !slices.Contains([]string{"", "listed", "random"}, i.arrivals) {
 		problems = append(problems, usage(cmd, "--arrivals: unknown value %q: use listed or random", i.arrivals))
 	}
+	if !slices.Contains([]string{"", scenario.EstimateKarmada, scenario.EstimateScheduler}, i.estimate) {
+		problems = append(problems, usage(cmd, "--estimate: unknown value %q: use %s or %s", i.estimate, scenario.EstimateKarmada, scenario.EstimateScheduler))
+	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
@@ -121,6 +129,12 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	}
 	if len(loaded.Members) > 0 && !i.federated {
 		return nil, notFederated(cmd.CommandPath(), loaded)
+	}
+	if i.estimate != "" {
+		if !loaded.Federated() {
+			return nil, usage(cmd, "--estimate is for a federation; %s has a single cluster", loaded.File)
+		}
+		loaded.EstimateBy(i.estimate)
 	}
 	if i.ties != "" {
 		loaded.Ties.Random = i.ties == "random"
