@@ -173,7 +173,7 @@ func (f *finder) find(ctx context.Context) error {
 		case f.opts.UpTo > 0:
 			p.enough = f.opts.UpTo
 		case f.large || len(f.opts.Survive) > 0 && len(p.state.Pods)+p.ceiling()*p.size() > longWay:
-			p.enough = max(enough, 2*int(slices.Max(p.now)))
+			p.enough, p.hurried = max(enough, 2*int(slices.Max(p.now))), true
 		}
 		if f.large {
 			p.budget = checked / len(f.probers)

@@ -27,8 +27,9 @@ type prober struct {
 	state    *cluster.State
 	pending  map[types.UID]bool // pods without a node at the start
 	tried    int
-	enough   int // units that are looked for at most; 0 is as many as there are
-	budget   int // pods that are placed to check whether fewer always fit
+	enough   int  // units that are looked for at most; 0 is as many as there are
+	hurried  bool // enough is such that the search does not take long
+	budget   int  // pods that are placed to check whether fewer always fit
 
 	// full is the run of the largest count known to fit, of fits units. Larger ones continue from it, as if the workloads were scaled
 	// twice, so that no pod is placed again.

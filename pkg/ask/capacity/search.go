@@ -28,6 +28,9 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 	if level != "" {
 		search.moved = len(p.state.Pods)
 	}
+	if level != "" && p.hurried {
+		search.budget = 0
+	}
 	limit := &Limit{Level: level}
 	none, err := search.at(0)
 	if err != nil {
@@ -49,7 +52,9 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 	}
 	if level != "" {
 		// A count that is too large says by how many, but the more pods there are, the longer it takes.
-		if end == 0 || end > search.moved {
+		if p.hurried && end == 0 {
+			guess = p.most()
+		} else if end == 0 || end > search.moved {
 			guess = p.surviving(guess, level)
 		}
 		search.step = max(1, guess/256)

@@ -16,20 +16,22 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Workloads that are tried together come to what each comes to alone: thirteen that survive with as many more as are looked for, a StatefulSet, and one that
-// a hard spread strands. Only how many counts are tried differs.
+// Workloads that are tried together come to what each comes to alone: thirteen that survive with as many more as are looked for, one that
+// does not and fails its group, and a StatefulSet and a hard spread, which are tried alone. Only how many counts are tried differs.
 func TestTogether(t *testing.T) {
 	var objects []runtime.RawExtension
-	add := func(kind, name, spec string) {
+	add := func(kind, name, cpu, spec string) {
 		objects = append(objects, runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion": "apps/v1", "kind": %q, "metadata": {"name": %q}, "spec": {"replicas": 1,
 			"selector": {"matchLabels": {"app": %[2]q}}, "template": {"metadata": {"labels": {"app": %[2]q}},
-			"spec": {%s"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}]}}}}`, kind, name, spec)})
+			"spec": {%s"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": %q}}}]}}}}`, kind, name, spec, cpu)})
 	}
 	for i := range 13 {
-		add("Deployment", fmt.Sprintf("app-%02d", i), "")
+		add("Deployment", fmt.Sprintf("app-%02d", i), "10m", "")
 	}
-	add("StatefulSet", "db", "")
-	add("Deployment", "web", `"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone",
+	add("Deployment", "pinned", "8", `"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+		{"matchExpressions": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a", "b"]}]}]}}}, `)
+	add("StatefulSet", "db", "10m", "")
+	add("Deployment", "web", "10m", `"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone",
 		"whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "web"}}}], `)
 	var world scenario.Source
 	if err := json.Unmarshal([]byte(`{"synthetic": {"zones": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
@@ -64,7 +66,9 @@ func TestTogether(t *testing.T) {
 	for _, answer := range got {
 		tries[Name(answer.Of)] = answer.Survive[0].Probes
 	}
-	if alone := tries["deployment/web"]; tries["deployment/app-00"] != 1 || tries["deployment/app-10"] != 1 || tries["statefulset/db"] == 1 || alone == 1 {
-		t.Errorf("tries %v; want one for those that survive together, and more for the others", tries)
+	for name, want := range map[string]bool{"app-00": true, "app-10": true, "pinned": false, "web": false} {
+		if (tries["deployment/"+name] == 1) != want {
+			t.Errorf("%s was tried %d times; with others: %t", name, tries["deployment/"+name], want)
+		}
 	}
 }
