@@ -120,9 +120,9 @@ func (i *input) growing(cmd *cobra.Command, result *simulation.Result, workloads
 	for _, mix := range mixes {
 		shares, err := workloadsNamed(cmd, "--mix", i.namespace, result.Scenario, strings.Split(mix, ","))
 		problem = errors.Join(problem, err)
-		grown = append(grown, strings.Join(shares, ","))
+		grown = append(grown, strings.Join(inNamespace(i.namespace, shares), ","))
 	}
-	return append(named, single...), grown, problem
+	return append(named, inNamespace(i.namespace, single)...), grown, problem
 }
 
 // runBase runs the scenario up to the step, followed by one that does nothing.

@@ -52,6 +52,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 			if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
 				return err
 			}
+			figures.workloads = inNamespace(in.namespace, figures.workloads)
 			made, err := rules.variants(cmd, figures.workloads)
 			if err != nil {
 				return err

@@ -62,6 +62,7 @@ collect the reports.`,
 			if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
 				return err
 			}
+			figures.workloads = inNamespace(in.namespace, figures.workloads)
 			if len(loaded.Points) == 0 {
 				return usage(cmd, "scenario %s has no sweep; add its parameters, and what they change, under sweep:", loaded.Name)
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// workloadsNamed returns the workloads that a flag names in kubectl's words as kind/name or namespace/kind/name, in the namespace if one is
-// given: TYPE NAME is TYPE/NAME, and a NAME alone is the one workload that has it. What follows a "=" stays.
+// workloadsNamed returns the workloads that a flag names in kubectl's words as kind/name or namespace/kind/name: TYPE NAME is TYPE/NAME, and a
+// NAME alone is the one workload that has it, in the namespace if one is given. What follows a "=" stays.
 func workloadsNamed(cmd *cobra.Command, flag, namespace string, s *scenario.Scenario, words []string) ([]string, error) {
 	var named []string
 	var problems []error
@@ -40,7 +40,7 @@ func workloadsNamed(cmd *cobra.Command, flag, namespace string, s *scenario.Scen
 	if err := errors.Join(problems...); err != nil {
 		return nil, usage(cmd, "%s", err)
 	}
-	return inNamespace(namespace, named), nil
+	return named, nil
 }
 
 // workloadCalled returns the only workload with that name, in any namespace if none is given.

@@ -171,12 +171,9 @@ func (f *finder) find(ctx context.Context) error {
 		}
 		switch {
 		case f.opts.UpTo > 0:
-			p.enough = f.opts.UpTo
+			p.enough, p.budget = f.opts.UpTo, checked/len(f.probers)
 		case f.large || len(f.opts.Survive) > 0 && len(p.state.Pods)+p.ceiling()*p.size() > longWay:
-			p.enough, p.hurried = max(enough, 2*int(slices.Max(p.now))), true
-		}
-		if f.large {
-			p.budget = checked / len(f.probers)
+			p.enough, p.hurried, p.budget = max(enough, 2*int(slices.Max(p.now))), true, 0
 		}
 	}
 	if !f.large || len(f.opts.Survive) == 0 {

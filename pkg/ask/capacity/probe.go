@@ -28,7 +28,7 @@ type prober struct {
 	pending  map[types.UID]bool // pods without a node at the start
 	tried    int
 	enough   int  // units that are looked for at most; 0 is as many as there are
-	hurried  bool // enough is such that the search does not take long
+	hurried  bool // enough is such that the search does not take long, and nothing is checked
 	budget   int  // pods that are placed to check whether fewer always fit
 
 	// full is the run of the largest count known to fit, of fits units. Larger ones continue from it, as if the workloads were scaled

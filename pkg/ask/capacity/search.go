@@ -28,9 +28,6 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 	if level != "" {
 		search.moved = len(p.state.Pods)
 	}
-	if level != "" && p.hurried {
-		search.budget = 0
-	}
 	limit := &Limit{Level: level}
 	none, err := search.at(0)
 	if err != nil {
