@@ -32,7 +32,7 @@ func newCapacity(s streams) *cobra.Command {
 workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails, and the report shows
 whether the cluster is safe now, and which nodes it lacks if not. It also shows what keeps the next pod off every node, and where
 the free resources are. Where a search would take minutes, of many workloads in a large cluster or of thousands more with --survive,
-it ends at 100 more, or twice the present ones; the report then says "at least 100", and --up-to goes on. The tightest workloads
+it ends at 50 more, or twice the present ones; the report then says "at least 50", and --up-to goes on. The tightest workloads
 are listed first.
 
 Pods that no controller replaces after a failure, such as those of StatefulSets on unreachable nodes, need no room; the report
@@ -95,7 +95,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name, or NAME\nif no other has it (repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
-	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 100, or twice the present ones, where all would take\nminutes, and else no limit)")
+	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 50, or twice the present ones, where all would take\nminutes, and else no limit)")
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
 	out.register(cmd, capacity.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")

@@ -108,7 +108,7 @@ const NoLimit = math.MaxInt32
 
 const (
 	// enough is how many more units are looked for at most where all would take long, or twice the present ones.
-	enough = 100
+	enough = 50
 	// longWay is the number of pods in the full cluster above which the search for what survives failures takes long: each try moves them.
 	longWay = 2_000
 )

@@ -17,16 +17,22 @@ const atOnce = 10
 // enough more fit, as long as there seems to be room for all; each of the others is alone.
 func (f *finder) together() [][]int {
 	var groups [][]int
-	open := map[int]int{} // by the number that is enough: the last of groups, if more may join it
+	// Workloads with a hard rule among pods reach their limits earlier, and would fail the others.
+	type kind struct {
+		enough int
+		ruled  bool
+	}
+	open := map[kind]int{} // the last of groups, if more may join it
 	for i, p := range f.probers {
-		at, found := open[p.enough]
+		of := kind{p.enough, p.ruled()}
+		at, found := open[of]
 		switch {
 		case !f.answers[i].Fit.Capped || !p.joins():
 			groups = append(groups, []int{i})
 		case found && len(groups[at]) < atOnce && f.room(append(slices.Clone(groups[at]), i)):
 			groups[at] = append(groups[at], i)
 		default:
-			open[p.enough] = len(groups)
+			open[of] = len(groups)
 			groups = append(groups, []int{i})
 		}
 	}
@@ -34,14 +40,16 @@ func (f *finder) together() [][]int {
 }
 
 // joins reports whether the mix is a workload that may be tried with others. What StatefulSets lose is not always replaced, and would be
-// counted for the others. Workloads with a hard rule among pods reach their limits earlier, and would fail the others.
+// counted for the others.
 func (p *prober) joins() bool {
-	if p.size() > 1 || p.zero == nil || p.mix[0].Workload.Kind == "StatefulSet" {
-		return false
-	}
+	return p.size() == 1 && p.zero != nil && p.mix[0].Workload.Kind != "StatefulSet"
+}
+
+// ruled reports whether the first workload has a hard rule on which pods are near it.
+func (p *prober) ruled() bool {
 	for _, obj := range p.state.Objects() {
 		if cluster.RefTo(obj) == p.mix[0].Workload {
-			return !slices.ContainsFunc(rule.Of(&podOf(obj).Spec), func(r rule.Rule) bool {
+			return slices.ContainsFunc(rule.Of(&podOf(obj).Spec), func(r rule.Rule) bool {
 				return r.Hard && slices.Contains([]rule.Kind{rule.AntiAffinity, rule.Affinity, rule.Spread}, r.Kind)
 			})
 		}
