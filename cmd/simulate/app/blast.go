@@ -169,7 +169,9 @@ With --baseline, print the differences from a stored report instead, in the form
 			}
 			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
-					page := run.New(result, judged, version).Page()
+					ran := run.New(result, judged, version)
+					ran.AddCycles(result, func(*run.Step) bool { return true })
+					page := ran.Page()
 					page.Data.Blast = found
 					return page.WriteHTML(w)
 				}
