@@ -65,6 +65,7 @@ significantly and in two rounds of measurements. The exit code is then 3.`,
 	flags.IntVar(&b.count, "count", 10, "measure each scenario `N` times; with --baseline, 2N times")
 	flags.StringVar(&b.baseline, "baseline", "", "compare with `FILE`, the output of an earlier simulate bench on the same machine")
 	flags.StringVar(&b.slower, "max-regression", "10%", "allow this much more CPU time, in `PERCENT`; needs --baseline")
+	registerStrict(cmd, &b.opts.Strict)
 	registerScheduler(cmd, &b.opts)
 	return cmd
 }

@@ -54,7 +54,7 @@ func (f *failures) register(cmd *cobra.Command) {
 	flags.IntVar(&f.worst, "worst", defaultWorst, "`NUMBER` of the worst failures of each level to recover from; 0 for all")
 	flags.StringArrayVar(&f.quorum, "quorum", nil, "`WORKLOAD` that needs a majority of its pods, as kind/name or namespace/kind/name (repeatable)")
 	flags.StringVar(&f.step, "step", "", "the `STEP` after which domains fail (default every step)")
-	flags.StringArrayVar(&f.filter.Workloads, "workload", nil, "report only `WORKLOAD`, as kind/name or namespace/kind/name (repeatable)")
+	flags.StringArrayVar(&f.filter.Workloads, "workload", nil, "report only `WORKLOAD`, as kind/name or namespace/kind/name, or NAME if no other has it (repeatable)")
 	flags.StringVarP(&f.filter.Namespace, "namespace", "n", "", "report only workloads of this `NAMESPACE`")
 	flags.StringVarP(&f.selector, "selector", "l", "", "report only workloads with a pod whose labels match this `SELECTOR`, such as app=web,tier!=cache")
 	flags.IntVar(&f.filter.MinReplicas, "min-replicas", 1, "report only workloads with at least this `NUMBER` of running pods")
@@ -169,7 +169,9 @@ With --baseline, print the differences from a stored report instead, in the form
 			}
 			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				if format == "html" {
-					page := run.New(result, judged, version).Page()
+					ran := run.New(result, judged, version)
+					ran.AddCycles(result, func(*run.Step) bool { return true })
+					page := ran.Page()
 					page.Data.Blast = found
 					return page.WriteHTML(w)
 				}
@@ -201,6 +203,10 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 	opts := askblast.Options{
 		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
 		Mode: node.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
+	}
+	var err error
+	if f.filter.Workloads, err = workloadsNamed(cmd, "--workload", f.filter.Namespace, result.Scenario, f.filter.Workloads); err != nil {
+		return nil, err
 	}
 	if err := f.known(cmd, steps, opts); err != nil {
 		return nil, err

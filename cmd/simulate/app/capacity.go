@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/capacity"
@@ -24,32 +23,38 @@ func newCapacity(s streams) *cobra.Command {
 	var workloads, mixes []string
 	var survive survival
 	var step string
+	var upTo int
 	var out output
 	cmd := &cobra.Command{
-		Use:   "capacity [SCENARIO | MANIFEST...]",
+		Use:   "capacity [TYPE/NAME...] [SCENARIO | MANIFEST...]",
 		Short: "Show how many more replicas fit, even if a zone or a node fails, and what the limit is",
 		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
 workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails, and the report shows
 whether the cluster is safe now, and which nodes it lacks if not. It also shows what keeps the next pod off every node, and where
-the free resources are. Of many workloads in a large cluster it looks for 100 more of each, or twice the present ones, and lists
-the tightest first.
+the free resources are. Where a search would take minutes, of many workloads in a large cluster or of thousands more with --survive,
+it ends at 50 more, or twice the present ones; the report then says "at least 50", and --up-to goes on. The tightest workloads
+are listed first.
 
 Pods that no controller replaces after a failure, such as those of StatefulSets on unreachable nodes, need no room; the report
 counts them. HorizontalPodAutoscalers are ignored.`,
 		Example: `  simulate capacity scenario.yaml
-  simulate capacity scenario.yaml --workload deployment/web --survive zone
+  simulate capacity deploy/web scenario.yaml --survive zone
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(out.check(cmd), survive.check(cmd)); err != nil {
 				return err
 			}
-			result, err := in.runBase(cmd, s, args, step)
+			if upTo < 0 {
+				return usage(cmd, "--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
+			}
+			targets, files := targetsAmong(args)
+			result, err := in.runBase(cmd, s, files, step)
 			if err != nil {
 				return err
 			}
 			state := result.Steps[len(result.Steps)-1].State
-			named, grown, err := in.growing(cmd, state, workloads, mixes)
+			named, grown, err := in.growing(cmd, result, append(targets, workloads...), mixes)
 			if err != nil {
 				return err
 			}
@@ -57,6 +62,9 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 			opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
 			if err := errors.Join(wrong, wrongLevels); err != nil {
 				return usage(cmd, "%s", err)
+			}
+			if cmd.Flags().Changed("up-to") {
+				opts.UpTo = cmp.Or(upTo, askcapacity.NoLimit)
 			}
 			bar := newProgress(s.err)
 			bar.unit = "workloads"
@@ -84,9 +92,10 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	in.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that --workload and --mix name kind/name, or of all if neither is given")
-	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name\n(repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")
+	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name, or NAME\nif no other has it (repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	survive.register(cmd)
+	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 50, or twice the present ones, where all would take\nminutes, and else no limit)")
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
 	out.register(cmd, capacity.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
@@ -95,22 +104,25 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 }
 
 // growing returns the workloads and mixes that are named, with their namespace, or every workload of the namespace if none is.
-func (i *input) growing(cmd *cobra.Command, state *cluster.State, workloads, mixes []string) (named, grown []string, err error) {
-	if i.namespace == "" {
-		return workloads, mixes, nil
-	}
+func (i *input) growing(cmd *cobra.Command, result *simulation.Result, workloads, mixes []string) (named, grown []string, err error) {
 	var known []string
-	for _, owner := range askcapacity.Workloads(state) {
+	for _, owner := range askcapacity.Workloads(result.Steps[len(result.Steps)-1].State) {
 		known = append(known, owner.Namespace)
 		if owner.Namespace == i.namespace && len(workloads)+len(mixes) == 0 {
 			named = append(named, owner.Namespace+"/"+owner.String())
 		}
 	}
-	for _, mix := range mixes {
-		grown = append(grown, strings.Join(inNamespace(i.namespace, strings.Split(mix, ",")), ","))
-	}
 	slices.Sort(known)
-	return append(named, inNamespace(i.namespace, workloads)...), grown, knownNamespace(cmd, "workload", i.namespace, slices.Compact(known))
+	if err := knownNamespace(cmd, "workload", i.namespace, slices.Compact(known)); err != nil {
+		return nil, nil, err
+	}
+	single, problem := workloadsNamed(cmd, "--workload", i.namespace, result.Scenario, workloads)
+	for _, mix := range mixes {
+		shares, err := workloadsNamed(cmd, "--mix", i.namespace, result.Scenario, strings.Split(mix, ","))
+		problem = errors.Join(problem, err)
+		grown = append(grown, strings.Join(inNamespace(i.namespace, shares), ","))
+	}
+	return append(named, inNamespace(i.namespace, single)...), grown, problem
 }
 
 // runBase runs the scenario up to the step, followed by one that does nothing.

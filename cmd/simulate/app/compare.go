@@ -43,14 +43,17 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 			if err := out.check(cmd); err != nil {
 				return err
 			}
-			figures.workloads = inNamespace(in.namespace, figures.workloads)
-			made, err := rules.variants(cmd, figures.workloads)
-			if err != nil {
-				return err
-			}
 			patches := inNamespace(in.namespace, in.changes.patches) // they make a variant
 			in.changes.patches = nil
 			loaded, err := in.load(cmd, s, args)
+			if err != nil {
+				return err
+			}
+			if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
+				return err
+			}
+			figures.workloads = inNamespace(in.namespace, figures.workloads)
+			made, err := rules.variants(cmd, figures.workloads)
 			if err != nil {
 				return err
 			}
@@ -262,7 +265,7 @@ type numbers struct {
 
 func (n *numbers) register(cmd *cobra.Command, recover bool) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&n.workloads, "workload", nil, "`WORKLOAD` whose skew and blast radius are shown, as kind/name or namespace/kind/name (repeatable;\n"+
+	flags.StringArrayVar(&n.workloads, "workload", nil, "`WORKLOAD` whose skew and blast radius are shown, as kind/name or namespace/kind/name,\nor NAME if no other has it (repeatable; "+
 		"default the changed ones, or all)")
 	flags.StringArrayVar(&n.levels, "level", nil, "topology `KEY` whose domains are compared, such as rack; cluster, region, zone and node are short names\n(repeatable; default every level of the nodes)")
 	flags.StringVar(&n.step, "step", "", "the `STEP` after which the clusters are compared (default the last)")

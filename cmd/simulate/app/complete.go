@@ -34,7 +34,7 @@ func completeFlags(cmd *cobra.Command) {
 			return names
 		},
 	} {
-		if cmd.Flags().Lookup(flag) == nil || flag == "namespace" && cmd.Flags().Lookup("job") != nil { // that of the Job
+		if cmd.Flags().Lookup(flag) == nil {
 			continue
 		}
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {

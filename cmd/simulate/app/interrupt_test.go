@@ -56,7 +56,8 @@ func TestPartial(t *testing.T) {
 		{"test", "../../../scenarios/ci", "../../../scenarios/zone-failure", "../../../scenarios/soft-or-hard"},
 		{"explain", "deploy/lorem-ipsum-deployment"}, {"compare", "../../../scenarios/soft-or-hard"},
 		{"sweep", "../../../scenarios/weights"}, {"advise", "deploy/web", "../../../scenarios/soft-or-hard", "-o", "json"},
-		{"capacity", "../../../scenarios/zone-failure", "--survive", "zone"}, {"verify", bound(t), "-o", "markdown"},
+		{"capacity", "../../../scenarios/zone-failure", "--survive", "zone"}, {"run", "../../../scenarios/soft-or-hard", "--trials", "20"},
+		{"size", "../../../scenarios/zone-failure", "--step", "workloads", "--survive", "zone"}, {"verify", bound(t), "-o", "markdown"},
 	} {
 		partial := 0
 		// The number of questions that a command asks is its own; somewhere on the way it has finished a part.

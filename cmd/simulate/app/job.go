@@ -35,7 +35,7 @@ func (j *jobFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&j.wanted, "job", false, "print the manifest of a Kubernetes Job that runs the sweep, one shard per pod, and run nothing")
 	flags.StringVar(&j.Image, "image", "", "`IMAGE` of the Job, with this version of simulate (default faultline:VERSION, which the Dockerfile builds)")
 	flags.StringVar(&j.Name, "job-name", "", "`NAME` of the Job (default sweep- and the scenario's name)")
-	flags.StringVarP(&j.Namespace, "namespace", "n", "", "`NAMESPACE` of the Job (default the one kubectl applies it to)")
+	flags.StringVar(&j.Namespace, "job-namespace", "", "`NAMESPACE` of the Job (default the one kubectl applies it to)")
 	flags.IntVar(&j.Parallelism, "parallelism", jobParallelism, "`NUMBER` of the Job's pods that run at once")
 	flags.StringVar(&j.ResultsClaim, "results-claim", "", "PersistentVolumeClaim `NAME`, ReadWriteMany, where the Job keeps finished points and the shards' reports\n(default none: reports go to the pods' logs)")
 	flags.StringVar(&j.ScenarioClaim, "scenario-claim", "", "PersistentVolumeClaim `NAME` that holds the scenario's folder, if it is too large for a ConfigMap")
@@ -43,7 +43,7 @@ func (j *jobFlags) register(cmd *cobra.Command) {
 
 // onlyOfJobs are the flags that only a Job uses, and notOfJobs those that it sets for its shards.
 var (
-	onlyOfJobs = []string{"image", "job-name", "namespace", "parallelism", "results-claim", "scenario-claim"}
+	onlyOfJobs = []string{"image", "job-name", "job-namespace", "parallelism", "results-claim", "scenario-claim"}
 	notOfJobs  = []string{"shard", "results", "output", "report", "all"}
 )
 
@@ -96,7 +96,7 @@ func (j *jobFlags) checkNames() error {
 		problems = append(problems, fmt.Errorf("--job-name %s: longer than %d characters, the limit with %d pods; give a shorter one",
 			j.Name, longest, j.Shards))
 	}
-	legal("namespace", j.Namespace, validation.IsDNS1123Label)
+	legal("job-namespace", j.Namespace, validation.IsDNS1123Label)
 	legal("results-claim", j.ResultsClaim, validation.IsDNS1123Subdomain)
 	legal("scenario-claim", j.ScenarioClaim, validation.IsDNS1123Subdomain)
 	if j.Parallelism < 1 {

@@ -162,7 +162,15 @@ func writable(cmd *cobra.Command, file string, inputs []string) error {
 
 // has reports whether the format is asked for.
 func (o *output) has(format string) bool {
-	return o.format == format || slices.ContainsFunc(o.reports, func(given string) bool { return strings.HasPrefix(given, format+"=") })
+	return o.any(func(asked string, _ report.Options) bool { return asked == format })
+}
+
+// any reports whether it is true of one of the formats asked for, with its options.
+func (o *output) any(is func(format string, opts report.Options) bool) bool {
+	return is(o.format, o.opts) || slices.ContainsFunc(o.reports, func(given string) bool {
+		format, _, _ := strings.Cut(given, "=")
+		return is(format, report.Options{})
+	})
 }
 
 // write renders the report in each format asked for. No file is written before all are rendered, and each is replaced as a whole.

@@ -90,6 +90,9 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+in.namespace+" alone.")
 			}
 			found := run.New(shown, judged, version)
+			found.AddCycles(shown, func(step *run.Step) bool {
+				return old != nil || out.any(func(format string, opts report.Options) bool { return run.ShowsCycles(format, opts, step) })
+			})
 			if old != nil && stopped != nil {
 				return stopped // a part is not to be compared with a whole
 			}

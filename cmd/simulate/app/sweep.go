@@ -59,6 +59,10 @@ collect the reports.`,
 			if err != nil {
 				return err
 			}
+			if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
+				return err
+			}
+			figures.workloads = inNamespace(in.namespace, figures.workloads)
 			if len(loaded.Points) == 0 {
 				return usage(cmd, "scenario %s has no sweep; add its parameters, and what they change, under sweep:", loaded.Name)
 			}
@@ -88,6 +92,7 @@ collect the reports.`,
 	in.registerConfiguration(cmd)
 	figures.register(cmd, false)
 	flags := cmd.Flags()
+	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that are named kind/name; that of a Job is --job-namespace")
 	flags.StringVar(&results, "results", "", "keep finished points in this `FOLDER`, and reuse those in it")
 	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts to split the sweep into (with --job, default 64, or one per point if there are fewer)")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to run, from 0")

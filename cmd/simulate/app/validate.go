@@ -49,6 +49,7 @@ func newValidate(s streams) *cobra.Command {
 			return err
 		},
 	}
+	registerStrict(cmd, &opts.Strict)
 	registerNoExtenders(cmd, &opts)
 	return cmd
 }

@@ -341,3 +341,39 @@ func TestNobodyEvictsInADisruptedZone(t *testing.T) {
 		t.Errorf("the pods of %v are not replaced, want those of n1, n2 and n3", stay)
 	}
 }
+
+// With Until, nothing is examined after the first failure that is enough, in one world as on all cores.
+func TestUntil(t *testing.T) {
+	state := settle(t, three(), nodeIn("d", "zc"), pods("Deployment", "db", 1, "1", "nodeSelector: {topology.kubernetes.io/zone: zb},"))
+	opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: node.Deleted, Until: func(r *Recovery) bool { return len(r.Stranded) > 0 }}
+	config, err := sched.DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	world, err := simulation.NewWorld(config, sched.Ties{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer world.Close()
+	for name, recovered := range map[string]func(*Analysis) error{
+		"one world": func(a *Analysis) error { return RecoverIn(t.Context(), world, state, a, opts) },
+		"all cores": func(a *Analysis) error { return Recover(t.Context(), state, config, sched.Ties{}, a, opts, nil) },
+	} {
+		analysis, err := Lost(state, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := recovered(analysis); err != nil {
+			t.Fatal(err)
+		}
+		var examined []string
+		for _, failure := range analysis.Levels[0].Failures {
+			if failure.Recovery != nil {
+				examined = append(examined, failure.Domains...)
+			}
+		}
+		if diff := cmp.Diff([]string{"za", "zb"}, examined); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

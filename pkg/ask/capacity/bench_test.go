@@ -23,7 +23,7 @@ func BenchmarkCapacity(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					if _, err := capacity.Find(b.Context(), result, mixes, capacity.Options{Survive: levels, Mode: node.Unreachable}); err != nil {
+					if _, err := capacity.Find(b.Context(), result, mixes, capacity.Options{Survive: levels, Mode: node.Unreachable, UpTo: capacity.NoLimit}); err != nil {
 						b.Fatal(err)
 					}
 				}

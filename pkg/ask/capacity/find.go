@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,9 @@ type Options struct {
 	Survive []string
 	// Mode is how the nodes fail.
 	Mode node.FailureMode
+	// UpTo is how many more units are looked for at most, and NoLimit as many as there are. If 0, the search ends at some where it would
+	// take minutes.
+	UpTo int
 	// Progress, if set, is called with what is being tried, the number of workloads that are answered, or of what is tried where it is not
 	// known of how many, and their total or -1.
 	Progress func(what string, done, total int)
@@ -99,18 +103,23 @@ func Base(s *scenario.Scenario, step string) *scenario.Scenario {
 	return s.Then(scenario.Step{Name: "capacity"})
 }
 
-// enough is how many more units are looked for at most where many workloads are looked at in a large cluster, or twice the present ones.
-const enough = 100
+// NoLimit is how many units are looked for where all are.
+const NoLimit = math.MaxInt32
+
+const (
+	// enough is how many more units are looked for at most where all would take long, or twice the present ones.
+	enough = 50
+	// longWay is the number of pods in the full cluster above which the search for what survives failures takes long: each try moves them.
+	longWay = 2_000
+)
 
 // Find returns, for each of the mixes, how much more of it fits after the last step of the result, which must be of a Base. It ignores the
-// HorizontalPodAutoscalers of the workloads. Of many workloads in a large cluster it looks for no more than some: answers are then Capped,
-// and several workloads are tried at once, as together says. If the context ends, the answers are those known by then, and nil if there is
+// HorizontalPodAutoscalers of the workloads. Of many workloads in a large cluster, or of one of which very many more fit before a failure, it
+// looks for no more than some, unless the options say how many: answers are then Capped, and several workloads are tried at once, as together
+// says. If the context ends, the answers are those known by then, and nil if there is
 // none; the result then says that it is partial.
 func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Options) ([]Answer, error) {
-	f := &finder{base: base, opts: opts, large: len(mixes)*len(lastState(base).Pods) > largeWork, answers: make([]Answer, len(mixes))}
-	for _, mix := range mixes {
-		f.probers = append(f.probers, newProber(base, mix, opts))
-	}
+	f := newFinder(base, mixes, opts)
 	err := f.find(ctx)
 	if err == nil {
 		return f.answers, nil
@@ -126,12 +135,20 @@ func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Op
 type finder struct {
 	base    *simulation.Result
 	opts    Options
-	large   bool
+	large   bool // many workloads in a large cluster
 	probers []*prober
 
 	mu       sync.Mutex // for what follows, and Progress
 	answers  []Answer
 	answered int
+}
+
+func newFinder(base *simulation.Result, mixes [][]Share, opts Options) *finder {
+	f := &finder{base: base, opts: opts, large: len(mixes)*len(lastState(base).Pods) > largeWork, answers: make([]Answer, len(mixes))}
+	for _, mix := range mixes {
+		f.probers = append(f.probers, newProber(base, mix, opts))
+	}
+	return f
 }
 
 func (f *finder) find(ctx context.Context) error {
@@ -152,8 +169,11 @@ func (f *finder) find(ctx context.Context) error {
 		if p.autoscaled {
 			p.zero = nil // without the autoscaler, other pods may come back
 		}
-		if f.large {
-			p.enough, p.budget = max(enough, 2*int(slices.Max(p.now))), checked/len(f.probers)
+		switch {
+		case f.opts.UpTo > 0:
+			p.enough, p.budget = f.opts.UpTo, checked/len(f.probers)
+		case f.large || len(f.opts.Survive) > 0 && len(p.state.Pods)+p.ceiling()*p.size() > longWay:
+			p.enough, p.hurried, p.budget = max(enough, 2*int(slices.Max(p.now))), true, 0
 		}
 	}
 	if !f.large || len(f.opts.Survive) == 0 {

@@ -27,8 +27,9 @@ type prober struct {
 	state    *cluster.State
 	pending  map[types.UID]bool // pods without a node at the start
 	tried    int
-	enough   int // units that are looked for at most; 0 is as many as there are
-	budget   int // pods that are placed to check whether fewer always fit
+	enough   int  // units that are looked for at most; 0 is as many as there are
+	hurried  bool // enough is such that the search does not take long, and nothing is checked
+	budget   int  // pods that are placed to check whether fewer always fit
 
 	// full is the run of the largest count known to fit, of fits units. Larger ones continue from it, as if the workloads were scaled
 	// twice, so that no pod is placed again.
@@ -116,13 +117,14 @@ type verdict struct {
 	part          bool // of a failure; others might leave more pods without a node
 }
 
-// grow is like alone, but continues from the largest count that fits.
-func (p *prober) grow(ctx context.Context, units int, level string) (*verdict, error) {
+// grow is like alone, but continues from the largest count that fits. If it is the last, it finds the failure that leaves the most pods
+// without a node, not just one.
+func (p *prober) grow(ctx context.Context, units int, level string, last bool) (*verdict, error) {
 	s, known := p.scenario, p.base
 	if p.full != nil && p.fits < units {
 		s, known = p.full.Scenario, p.full
 	}
-	v, result, err := p.try(ctx, p.scaled(s, units), known, units, level, false)
+	v, result, err := p.try(ctx, p.scaled(s, units), known, units, level, last)
 	if err == nil && v.fits && (p.full == nil || units > p.fits) {
 		p.full, p.fits = result, units
 	}
@@ -132,16 +134,6 @@ func (p *prober) grow(ctx context.Context, units int, level string) (*verdict, e
 // alone reports whether that many further units fit, and come back whichever domain of the level fails; "" means that none fails.
 func (p *prober) alone(ctx context.Context, units int, level string) (*verdict, error) {
 	v, _, err := p.try(ctx, p.scaled(p.scenario, units), p.base, units, level, false)
-	return v, err
-}
-
-// whole is like grow, but finds the failure that leaves the most pods without a node, not just one.
-func (p *prober) whole(ctx context.Context, units int, level string) (*verdict, error) {
-	s, known := p.scenario, p.base
-	if p.full != nil && p.fits < units {
-		s, known = p.full.Scenario, p.full
-	}
-	v, _, err := p.try(ctx, p.scaled(s, units), known, units, level, true)
 	return v, err
 }
 

@@ -19,7 +19,7 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 	p.tried, p.full = 0, nil
 	search := &search{
 		known:  map[int]*verdict{},
-		grow:   func(units int) (*verdict, error) { return p.grow(ctx, units, level) },
+		grow:   func(units int, last bool) (*verdict, error) { return p.grow(ctx, units, level, last) },
 		alone:  func(units int) (*verdict, error) { return p.alone(ctx, units, level) },
 		size:   p.size(),
 		step:   1,
@@ -36,7 +36,7 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 	if !none.fits {
 		limit.Short, limit.Probes = true, p.tried
 		if none.part {
-			if none, err = p.whole(ctx, 0, level); err != nil {
+			if none, err = p.grow(ctx, 0, level, true); err != nil {
 				return nil, err
 			}
 		}
@@ -49,7 +49,9 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 	}
 	if level != "" {
 		// A count that is too large says by how many, but the more pods there are, the longer it takes.
-		if end == 0 || end > search.moved {
+		if p.hurried && end == 0 {
+			guess = p.most()
+		} else if end == 0 || end > search.moved {
 			guess = p.surviving(guess, level)
 		}
 		search.step = max(1, guess/256)
@@ -80,7 +82,7 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 		}
 		limit.Probes = p.tried
 		if not.part {
-			if not, err = p.whole(ctx, not.units, level); err != nil {
+			if not, err = p.grow(ctx, not.units, level, true); err != nil {
 				return nil, err
 			}
 		}
@@ -102,19 +104,21 @@ func (l *Limit) refuse(v *verdict) {
 // search records which counts fit, as far as they have been tried.
 type search struct {
 	known map[int]*verdict
-	// grow may continue from a smaller count, alone does not.
-	grow, alone func(units int) (*verdict, error)
-	size        int // pods per unit
-	step        int // between the first two counts that are tried near a guess
-	budget      int // pods to place for checks
-	moved       int // pods that each check may move besides, as failures do
+	// grow may continue from a smaller count, alone does not. If last, the search ends with a count that does not fit.
+	grow   func(units int, last bool) (*verdict, error)
+	alone  func(units int) (*verdict, error)
+	size   int // pods per unit
+	step   int // between the first two counts that are tried near a guess
+	budget int // pods to place for checks
+	moved  int // pods that each check may move besides, as failures do
 }
 
 func (s *search) at(units int) (*verdict, error) {
 	if v := s.known[units]; v != nil {
 		return v, nil
 	}
-	v, err := s.grow(units)
+	below := s.known[units-1]
+	v, err := s.grow(units, below != nil && below.fits)
 	if err == nil {
 		s.known[units] = v
 	}

@@ -26,7 +26,7 @@ func TestCheckFindsWhatIsUneven(t *testing.T) {
 				fits[units] = true
 			}
 			try := func(units int) (*verdict, error) { return &verdict{units: units, excess: 1, fits: fits[units]}, nil }
-			s := &search{known: map[int]*verdict{}, grow: try, alone: try, size: 1, budget: checked}
+			s := &search{known: map[int]*verdict{}, grow: func(units int, _ bool) (*verdict, error) { return try(units) }, alone: try, size: 1, budget: checked}
 			limit := &Limit{More: test.first}
 			found, err := s.check(limit, 1)
 			if err != nil {
@@ -46,7 +46,7 @@ func TestCheckFindsWhatIsUneven(t *testing.T) {
 func TestEnd(t *testing.T) {
 	for fits := range 12 {
 		try := func(units int) (*verdict, error) { return &verdict{units: units, fits: units <= fits}, nil }
-		s := &search{known: map[int]*verdict{}, grow: try}
+		s := &search{known: map[int]*verdict{}, grow: func(units int, _ bool) (*verdict, error) { return try(units) }}
 		got, err := s.end(2, 8)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestBetween(t *testing.T) {
 			try := func(units int) (*verdict, error) {
 				return &verdict{units: units, excess: 1 + 7*excess, fits: units <= most}, nil
 			}
-			s := &search{known: map[int]*verdict{}, grow: try, alone: try, size: 1}
+			s := &search{known: map[int]*verdict{}, grow: func(units int, _ bool) (*verdict, error) { return try(units) }, alone: try, size: 1}
 			got, err := s.between(0, 50, 0)
 			if err != nil {
 				t.Fatal(err)

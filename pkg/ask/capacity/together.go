@@ -2,7 +2,10 @@ package capacity
 
 import (
 	"context"
+	"slices"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -11,25 +14,69 @@ const atOnce = 10
 
 // together returns the mixes, by their places, in groups that are tried together: where enough more of all of them survive at the same time,
 // enough more of each do. That spares most of the tries, each of which lets all domains fail. In a group are single workloads of which
-// enough more fit; each of the others is alone.
+// enough more fit, as long as there seems to be room for all; each of the others is alone.
 func (f *finder) together() [][]int {
 	var groups [][]int
-	open := map[int]int{} // by the number that is enough: the last of groups, if more may join it
+	// Workloads with a hard rule among pods reach their limits earlier, and would fail the others.
+	type kind struct {
+		enough int
+		ruled  bool
+	}
+	open := map[kind]int{} // the last of groups, if more may join it
 	for i, p := range f.probers {
-		// What StatefulSets lose is not always replaced, and would be counted for the others.
-		joins := f.answers[i].Fit.Capped && p.size() == 1 && p.zero != nil && p.mix[0].Workload.Kind != "StatefulSet"
-		at, found := open[p.enough]
+		of := kind{p.enough, p.ruled()}
+		at, found := open[of]
 		switch {
-		case !joins:
+		case !f.answers[i].Fit.Capped || !p.joins():
 			groups = append(groups, []int{i})
-		case found && len(groups[at]) < atOnce:
+		case found && len(groups[at]) < atOnce && f.room(append(slices.Clone(groups[at]), i)):
 			groups[at] = append(groups[at], i)
 		default:
-			open[p.enough] = len(groups)
+			open[of] = len(groups)
 			groups = append(groups, []int{i})
 		}
 	}
 	return groups
+}
+
+// joins reports whether the mix is a workload that may be tried with others. What StatefulSets lose is not always replaced, and would be
+// counted for the others.
+func (p *prober) joins() bool {
+	return p.size() == 1 && p.zero != nil && p.mix[0].Workload.Kind != "StatefulSet"
+}
+
+// ruled reports whether the first workload has a hard rule on which pods are near it.
+func (p *prober) ruled() bool {
+	for _, obj := range p.state.Objects() {
+		if cluster.RefTo(obj) == p.mix[0].Workload {
+			return slices.ContainsFunc(rule.Of(&podOf(obj).Spec), func(r rule.Rule) bool {
+				return r.Hard && slices.Contains([]rule.Kind{rule.AntiAffinity, rule.Affinity, rule.Spread}, r.Kind)
+			})
+		}
+	}
+	return false
+}
+
+// room reports whether the resources seem to do for enough more of all the mixes at once.
+func (f *finder) room(group []int) bool {
+	all := f.all(group)
+	for _, level := range f.opts.Survive {
+		if all.surviving(all.ceiling(), level) < f.probers[group[0]].enough {
+			return false
+		}
+	}
+	return true
+}
+
+// all tries the workloads of a group at once.
+func (f *finder) all(group []int) *prober {
+	var mix []Share
+	for _, i := range group {
+		mix = append(mix, f.probers[i].mix[0])
+	}
+	all := newProber(f.base, mix, f.opts)
+	all.tell, all.zero = f.tell, f.probers[group[0]].zero
+	return all
 }
 
 // survive finds how many units of each mix of a group survive the failures of each level: of all of them at once if enough do, and else of
@@ -47,12 +94,7 @@ func (f *finder) survive(ctx context.Context, world *simulation.World, group []i
 		f.done(1)
 		return nil
 	}
-	var mix []Share
-	for _, i := range group {
-		mix = append(mix, f.probers[i].mix[0])
-	}
-	all := newProber(f.base, mix, f.opts)
-	all.tell, all.zero = f.tell, first.zero
+	all := f.all(group)
 	all.world = world
 	var limits []Limit
 	for _, level := range f.opts.Survive {

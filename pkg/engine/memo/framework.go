@@ -32,20 +32,21 @@ type Framework struct {
 	// Kept and Plain count the cycles of pods that were spared questions, and of the others.
 	Kept, Plain int
 
-	memo      *Memo
-	nominated func() bool
-	filters   []filter
-	scores    []score
-	locals    int // number of node-local scores
-	// rejections are the last by each filter.
-	rejections []*fwk.Status
+	memo       *Memo
+	nominated  func() bool
+	filters    []filter
+	scores     []score
+	locals     int // number of node-local scores
+	rejections rejections
 
 	// Of the current pod.
 	answers  *answers // nil: ask everything
 	asked    []int    // filters to ask about every node
 	next     int      // the slot of the node that is probably examined next
+	plugins  []score  // whose scores are asked for
 	list     []fwk.NodeScore
-	raw, all []fwk.PluginScore
+	raw, all []fwk.PluginScore // by node and plugin; their names are those of named
+	named    []string
 	nodes    []fwk.NodePluginScores
 }
 
@@ -70,11 +71,12 @@ type answers struct {
 	scores   []int16 // all plugins' for one node, then for the next
 }
 
+// verdict is small, since there is one for each node and template, and without a pointer, so that the garbage collector passes over them.
 type verdict struct {
-	generation int64       // of the node that was asked about; 0: none
-	status     *fwk.Status // the rejection, or nil
-	rejected   int32       // the filter that rejected the node; if none did, the number of filters
-	scored     bool        // whether scores holds those of the node
+	generation uint32 // the lower half of that of the node that was asked about; 0: none
+	rejection  uint16 // its place among the rejections; 0: none
+	rejected   uint8  // the filter that rejected the node; if none did, the number of filters
+	scored     bool   // whether scores holds those of the node
 }
 
 // Framework returns the profile, whose plugins have been built with the memo's registry. Nominated reports whether any pod without a node
@@ -86,7 +88,7 @@ func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Fr
 		plugin := m.plugins[profile][enabled.Name].(fwk.FilterPlugin)
 		f.filters = append(f.filters, filter{plugin, enabled.Name, nodeLocal.Has(enabled.Name)})
 	}
-	f.rejections = make([]*fwk.Status, len(f.filters))
+	f.rejections = newRejections(len(f.filters))
 	for _, enabled := range plugins.Score.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.ScorePlugin)
 		s := score{ScorePlugin: plugin, name: enabled.Name, weight: int64(enabled.Weight), local: -1}
@@ -146,8 +148,8 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 		return status
 	}
 	v := &f.answers.verdicts[slot]
-	if generation := f.memo.generations[slot]; v.generation != generation {
-		*v = verdict{rejected: int32(len(f.filters))}
+	if generation := uint32(f.memo.generations[slot]); v.generation != generation {
+		*v = verdict{rejected: uint8(len(f.filters))}
 		for i, filter := range f.filters {
 			if !filter.local || state.GetSkipFilterPlugins().Has(filter.name) {
 				continue
@@ -157,7 +159,11 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 					return f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 				}
 				status.SetPlugin(filter.name)
-				v.rejected, v.status = int32(i), f.once(i, status)
+				var kept bool
+				if v.rejection, kept = f.rejections.place(i, status); !kept {
+					return f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
+				}
+				v.rejected = uint8(i)
 				break
 			}
 		}
@@ -175,19 +181,10 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 			return status
 		}
 	}
-	if v.status == nil {
+	if v.rejection == 0 {
 		f.memo.feasible = append(f.memo.feasible, slot)
 	}
-	return v.status
-}
-
-// once returns the filter's last rejection if this one says the same: for a taint it rejects thousands of nodes, for each template.
-func (f *Framework) once(filter int, status *fwk.Status) *fwk.Status {
-	if last := f.rejections[filter]; last.Code() == status.Code() && slices.Equal(last.Reasons(), status.Reasons()) {
-		return last
-	}
-	f.rejections[filter] = status
-	return status
+	return f.rejections.all[v.rejection]
 }
 
 // RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's does, in memory that the next
@@ -196,7 +193,7 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 	if f.answers == nil {
 		return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
 	}
-	var plugins []score
+	plugins := f.plugins[:0]
 	for _, plugin := range f.scores {
 		if state.GetSkipScorePlugins().Has(plugin.name) {
 			continue
@@ -206,21 +203,27 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 		}
 		plugins = append(plugins, plugin)
 	}
-	raw, all, scored := f.memory(len(nodes), len(plugins))
+	f.plugins = plugins
+	raw, all, scored := f.memory(len(nodes), plugins)
 	slots := f.memo.slotsOf(nodes)
 	if !f.ask(ctx, state, pod, nodes, slots, plugins, raw) {
 		return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
 	}
 	width := len(plugins)
-	copy(all, raw)
+	for i := range raw {
+		all[i].Score = raw[i].Score
+	}
+	list := f.list[:len(nodes)]
+	for i, slot := range slots {
+		list[i].Name = f.memo.names[slot]
+	}
 	for p, plugin := range plugins {
 		extensions := plugin.ScoreExtensions()
 		if extensions == nil {
 			continue
 		}
-		list := f.list[:len(nodes)]
-		for i, slot := range slots {
-			list[i] = fwk.NodeScore{Name: f.memo.names[slot], Score: raw[i*width+p].Score}
+		for i := range list {
+			list[i].Score = raw[i*width+p].Score
 		}
 		if status := extensions.NormalizeScore(ctx, state, pod, list); !status.IsSuccess() {
 			return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
@@ -250,11 +253,10 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		slot := slots[i]
 		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*f.locals:(slot+1)*f.locals]
 		f.memo.asked = slot
-		known := v.generation == f.memo.generations[slot]
+		known := v.generation == uint32(f.memo.generations[slot])
 		fits := true // the scores, into 16 bits
 		for p, plugin := range plugins {
 			score := &raw[i*len(plugins)+p]
-			score.Name = plugin.name
 			if plugin.local >= 0 && known && v.scored {
 				score.Score = int64(kept[plugin.local])
 				continue
@@ -274,13 +276,24 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	return true
 }
 
-// memory returns room for the scores of the nodes.
-func (f *Framework) memory(nodes, plugins int) (raw, all []fwk.PluginScore, scored []fwk.NodePluginScores) {
-	if cap(f.raw) < nodes*plugins {
-		f.raw, f.all = make([]fwk.PluginScore, nodes*plugins), make([]fwk.PluginScore, nodes*plugins)
+// memory returns room for the plugins' scores of the nodes.
+func (f *Framework) memory(nodes int, plugins []score) (raw, all []fwk.PluginScore, scored []fwk.NodePluginScores) {
+	width := len(plugins)
+	fits := len(f.raw) >= nodes*width
+	if !fits {
+		f.raw, f.all = make([]fwk.PluginScore, nodes*width), make([]fwk.PluginScore, nodes*width)
 	}
-	if cap(f.nodes) < nodes {
+	if !fits || !slices.EqualFunc(f.named, plugins, func(name string, plugin score) bool { return name == plugin.name }) {
+		f.named = f.named[:0]
+		for _, plugin := range plugins {
+			f.named = append(f.named, plugin.name)
+		}
+		for i := range f.raw {
+			f.raw[i].Name, f.all[i].Name = f.named[i%width], f.named[i%width]
+		}
+	}
+	if len(f.nodes) < nodes {
 		f.nodes, f.list = make([]fwk.NodePluginScores, nodes), make([]fwk.NodeScore, nodes)
 	}
-	return f.raw[:nodes*plugins], f.all[:nodes*plugins], f.nodes[:nodes]
+	return f.raw[:nodes*width], f.all[:nodes*width], f.nodes[:nodes]
 }

@@ -196,6 +196,7 @@ func (m *Memo) arrange() {
 // domains are the values of a topology key, numbered.
 type domains struct {
 	values []string // by number; "" is also that of the nodes without the key
+	first  []int    // by number: the slot of the first node
 	number []int    // by slot
 	absent []bool   // by slot: nodes without the key
 }
@@ -225,7 +226,7 @@ func (m *Memo) domainsOf(key string) *domains {
 		if !known {
 			number = len(d.values)
 			numbers[value] = number
-			d.values = append(d.values, value)
+			d.values, d.first = append(d.values, value), append(d.first, slot)
 		}
 		d.number[slot], d.absent[slot] = number, !found
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"reflect"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -37,7 +38,7 @@ type place struct {
 	*domains
 	counts []*int64 // by domain, of data; nil for hostnames, which upstream counts when it scores a node
 	uses   []bool   // by slot: whether pods on the node count for its domain; nil: all do
-	here   []int    // by slot: matching pods on the node; nil unless the key is hostname
+	here   []int32  // by slot: matching pods on the node; nil unless the key is hostname
 	most   int      // of here, ever
 	seen   []int    // by domain: the last cycle in which one of its nodes was feasible
 }
@@ -60,17 +61,11 @@ func (p *spread) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod
 	}
 	s.update(ctx, p)
 	if !s.score.known {
-		scratch := framework.NewCycleState()
-		var status *fwk.Status
-		p.lens.through(p.memo.empty[:1], func() { status = p.PodTopologySpread.PreScore(ctx, scratch, pod, p.memo.infos) })
+		data, status := p.walk(ctx, pod)
 		switch {
 		case status.IsSkip():
 			s.score = spreadScore{known: true}
 		case status.IsSuccess():
-			data, err := scratch.Read(spreadScoreKey)
-			if err != nil {
-				return fwk.AsStatus(err)
-			}
 			s.score = p.memo.newSpreadScore(data, pod)
 		}
 		if !s.score.known {
@@ -84,6 +79,43 @@ func (p *spread) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod
 	s.score.weigh(p.memo.slotsOf(nodes))
 	cycle.Write(spreadScoreKey, s.score.data)
 	return nil
+}
+
+// walk is upstream's PreScore for all nodes, without pods. What it finds then are the domains, and the nodes that miss a topology key. As long
+// as none does, it is enough to show it a node of each domain.
+func (p *spread) walk(ctx context.Context, pod *v1.Pod) (fwk.StateData, *fwk.Status) {
+	over := func(nodes []fwk.NodeInfo) (data fwk.StateData, status *fwk.Status) {
+		cycle := framework.NewCycleState()
+		p.lens.through(p.memo.empty[:1], func() { status = p.PodTopologySpread.PreScore(ctx, cycle, pod, nodes) })
+		if !status.IsSuccess() {
+			return nil, status
+		}
+		data, err := cycle.Read(spreadScoreKey)
+		if err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+		return data, nil
+	}
+	data, status := over(p.memo.infos[:1])
+	if !status.IsSuccess() {
+		return nil, status
+	}
+	var some []fwk.NodeInfo
+	constraints := reflect.ValueOf(data).Elem().FieldByName("Constraints")
+	for i := range constraints.Len() {
+		key := constraints.Index(i).FieldByName("TopologyKey").String()
+		domains := p.memo.domainsOf(key)
+		if slices.Contains(domains.absent, true) {
+			return over(p.memo.infos)
+		}
+		if key == v1.LabelHostname {
+			continue // their domains are counted, and those of the feasible nodes anew for each pod
+		}
+		for _, slot := range domains.first {
+			some = append(some, p.memo.infos[slot])
+		}
+	}
+	return over(some)
 }
 
 func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
@@ -106,7 +138,7 @@ func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
 	for i, key := range s.keys {
 		p := place{domains: m.domainsOf(key)}
 		if key == v1.LabelHostname {
-			p.here = make([]int, len(m.infos))
+			p.here = make([]int32, len(m.infos))
 		} else {
 			for _, domain := range p.values {
 				p.counts = append(p.counts, s.pods[i][domain])
@@ -161,8 +193,8 @@ func (s *spreadScore) change(matching uint64, delta, slot int) {
 		switch {
 		case matching&(1<<i) == 0:
 		case p.here != nil:
-			p.here[slot] += delta
-			p.most = max(p.most, p.here[slot])
+			p.here[slot] += int32(delta)
+			p.most = max(p.most, int(p.here[slot]))
 		case s.ignored != nil && s.ignored[slot] || p.uses != nil && !p.uses[slot]:
 		default:
 			*p.counts[p.number[slot]] += int64(delta)
@@ -240,7 +272,7 @@ func (s *spreadScore) groupOf(slot int) int {
 		p := &s.where[i]
 		place := p.placeOf(slot)
 		if p.here != nil {
-			place = 2*p.here[slot] + place%2
+			place = 2*int(p.here[slot]) + place%2
 		}
 		group = group*p.base() + place
 	}

@@ -3,21 +3,27 @@ package memo
 // sums say when the sums of domains have changed, and when a plugin was asked about nodes whose answer follows from those. Nodes that are in
 // the same domains are a group and have the same answer.
 type sums struct {
-	clock  int // counts the changes, from 1
+	clock  int32 // counts the changes, from 1
 	keys   []keySums
-	groups []int // by slot
-	asked  []int // by group: the clock when the plugin was asked; 0: never
+	groups []int32 // by slot
+	asked  []int32 // by group: the clock when the plugin was asked; 0: never
 }
 
 type keySums struct {
 	*domains
 	key     string
-	changed []int // by domain: the clock after its last change
+	changed []int32 // by domain: the clock after its last change
+}
+
+// grouped is a group so far, and a place by a further key.
+type grouped struct {
+	group int32
+	place int
 }
 
 // newSums returns sums by these topology keys, whose answers are all unknown.
 func newSums(m *Memo, keys []string) sums {
-	s := sums{clock: 1, groups: make([]int, len(m.infos)), asked: make([]int, len(m.infos))}
+	s := sums{clock: 1, groups: make([]int32, len(m.infos)), asked: make([]int32, len(m.infos))}
 	for _, key := range keys {
 		s.keyOf(m, key)
 	}
@@ -25,7 +31,7 @@ func newSums(m *Memo, keys []string) sums {
 }
 
 // fresh returns the node's group, and whether the last answer about it holds.
-func (s *sums) fresh(slot int) (int, bool) {
+func (s *sums) fresh(slot int) (int32, bool) {
 	group := s.groups[slot]
 	asked := s.asked[group]
 	for i := range s.keys {
@@ -51,17 +57,17 @@ func (s *sums) keyOf(m *Memo, topologyKey string) *keySums {
 		}
 	}
 	domains := m.domainsOf(topologyKey)
-	numbers := map[[2]int]int{} // by the group so far and the place
+	numbers := map[grouped]int32{}
 	for slot, group := range s.groups {
-		at := [2]int{group, domains.placeOf(slot)}
+		at := grouped{group, domains.placeOf(slot)}
 		number, known := numbers[at]
 		if !known {
-			number = len(numbers)
+			number = int32(len(numbers))
 			numbers[at] = number
 		}
 		s.groups[slot] = number
 	}
 	clear(s.asked)
-	s.keys = append(s.keys, keySums{domains: domains, key: topologyKey, changed: make([]int, len(domains.values))})
+	s.keys = append(s.keys, keySums{domains: domains, key: topologyKey, changed: make([]int32, len(domains.values))})
 	return &s.keys[len(s.keys)-1]
 }

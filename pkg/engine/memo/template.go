@@ -47,7 +47,7 @@ type templateKey struct {
 // owner is the controller whose selector spreads the pods by default. Upstream finds it by these, in the pod's namespace.
 type owner struct{ apiVersion, kind, name string }
 
-// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 40 bytes: 500 templates on 5,000
+// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 22 bytes: 500 templates on 5,000
 // nodes. Where evictions go through more templates than are kept, none is met again in time.
 const mostAnswers = 2_500_000
 

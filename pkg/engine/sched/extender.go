@@ -138,7 +138,7 @@ func (p *profile) extended(node string, reason placement.Verdict) {
 	p.outside[node] = reason.Plugin
 	p.count(reason.Plugin)
 	if r := p.recorder; r != nil {
-		r.feasible = slices.DeleteFunc(r.feasible, func(name string) bool { return name == node })
+		r.feasible = slices.DeleteFunc(r.feasible, func(info fwk.NodeInfo) bool { return info.Node().Name == node })
 		r.refuse(node, reason)
 	}
 }

@@ -115,7 +115,7 @@ func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 		p.count(status.Plugin())
 	}
 	if p.recorder != nil {
-		p.recorder.filter(node.Node().Name, status)
+		p.recorder.filter(node, status)
 	}
 	return status
 }
@@ -225,29 +225,44 @@ func judge(nodes []fwk.NodePluginScores, chosen string) placement.Placement {
 	}
 	result.Margin = top - second.TotalScore
 	result.RunnerUp = &placement.NodeScore{Node: second.Name, Total: second.TotalScore, Scores: scoresOf(second)}
-	for i, score := range result.Scores {
-		if decides, without := drop(nodes, top, i); decides {
-			result.Deciders = append(result.Deciders, placement.Decider{Plugin: score.Plugin, Without: without})
+	for i, without := range drop(nodes, top) {
+		if without.decides {
+			result.Deciders = append(result.Deciders, placement.Decider{Plugin: result.Scores[i].Plugin, Without: without.ties})
 		}
 	}
 	return result
 }
 
-// drop reports whether other nodes would be best without the i-th plugin's scores, and how many would then tie.
-func drop(nodes []fwk.NodePluginScores, top int64, i int) (decides bool, ties int) {
-	without := func(node *fwk.NodePluginScores) int64 { return node.TotalScore - node.Scores[i].Score }
-	highest := without(&nodes[0])
-	for n := range nodes {
-		highest = max(highest, without(&nodes[n]))
+// dropped is what would be without a plugin's scores.
+type dropped struct {
+	best    int64 // total of a node
+	ties    int   // nodes with it
+	decides bool  // whether other nodes would be best
+}
+
+// drop returns what would be without each plugin's scores. It goes through all plugins of a node at once, since their scores are side by side.
+func drop(nodes []fwk.NodePluginScores, top int64) []dropped {
+	without := make([]dropped, len(nodes[0].Scores))
+	for i, score := range nodes[0].Scores {
+		without[i].best = nodes[0].TotalScore - score.Score
 	}
 	for n := range nodes {
-		wouldBe := without(&nodes[n]) == highest
-		if wouldBe {
-			ties++
+		total := nodes[n].TotalScore
+		for i := range nodes[n].Scores {
+			without[i].best = max(without[i].best, total-nodes[n].Scores[i].Score)
 		}
-		decides = decides || wouldBe != (nodes[n].TotalScore == top)
 	}
-	return decides, ties
+	for n := range nodes {
+		total := nodes[n].TotalScore
+		for i := range nodes[n].Scores {
+			wouldBe := total-nodes[n].Scores[i].Score == without[i].best
+			if wouldBe {
+				without[i].ties++
+			}
+			without[i].decides = without[i].decides || wouldBe != (total == top)
+		}
+	}
+	return without
 }
 
 func topScore(nodes []fwk.NodePluginScores) int64 {

@@ -18,7 +18,7 @@ type recorder struct {
 	depth    placement.Depth
 	cycle    *placement.Cycle
 	state    fwk.CycleState
-	feasible []string // nodes that passed every filter; the next record uses the memory again
+	feasible []fwk.NodeInfo // nodes that passed every filter; the next record uses the memory again
 	// nominated is the node that preemption reserved. It is examined first, and again with the others if it is rejected.
 	nominated string
 	again     bool
@@ -29,7 +29,7 @@ type recorder struct {
 
 // record starts recording a cycle if asked to for the pod, and forgets the last one.
 func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
-	var feasible []string
+	var feasible []fwk.NodeInfo
 	if p.recorder != nil {
 		feasible = p.recorder.feasible[:0]
 	}
@@ -98,9 +98,9 @@ func verdicts(plugins schedulerapi.PluginSet, skipped sets.Set[string]) []placem
 	return all
 }
 
-// filter keeps the filters' verdict on a node.
-func (r *recorder) filter(node string, status *fwk.Status) {
-	if node == r.nominated {
+// filter keeps the filters' verdict on a node. It does not look at the names of nodes that pass, since they are all over the memory.
+func (r *recorder) filter(node fwk.NodeInfo, status *fwk.Status) {
+	if r.nominated != "" && node.Node().Name == r.nominated {
 		if r.again {
 			return
 		}
@@ -114,20 +114,29 @@ func (r *recorder) filter(node string, status *fwk.Status) {
 	if status != r.refused {
 		r.refused, r.refusal = status, r.refusalOf(status.Plugin(), status.Message())
 	}
-	r.count(r.refusal, node)
+	refusal := &r.cycle.Refusals[r.refusal]
+	if len(r.depth.Named) == 0 && r.full(refusal) {
+		refusal.Count++
+		return
+	}
+	r.count(refusal, node.Node().Name)
 }
 
 // refuse keeps a rejection of a node.
 func (r *recorder) refuse(node string, reason placement.Verdict) {
-	r.count(r.refusalOf(reason.Plugin, reason.Status), node)
+	r.count(&r.cycle.Refusals[r.refusalOf(reason.Plugin, reason.Status)], node)
 }
 
-func (r *recorder) count(at int, node string) {
-	refusal := &r.cycle.Refusals[at]
+func (r *recorder) count(refusal *placement.Refusal, node string) {
 	refusal.Count++
-	if r.depth.Nodes == 0 || len(refusal.Nodes) < r.depth.Nodes || slices.Contains(r.depth.Named, node) {
+	if !r.full(refusal) || slices.Contains(r.depth.Named, node) {
 		refusal.Nodes = append(refusal.Nodes, node)
 	}
+}
+
+// full reports whether the rejection names as many nodes as were asked for.
+func (r *recorder) full(refusal *placement.Refusal) bool {
+	return r.depth.Nodes > 0 && len(refusal.Nodes) >= r.depth.Nodes
 }
 
 // refusalOf returns the place of the record of the rejections for a reason. There are so few that a map would take longer.
@@ -156,7 +165,7 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	}
 	if len(p.scores) == 0 {
 		for _, node := range r.feasible {
-			c.Candidates = append(c.Candidates, placement.Candidate{Node: node})
+			c.Candidates = append(c.Candidates, placement.Candidate{Node: node.Node().Name})
 		}
 		return c
 	}

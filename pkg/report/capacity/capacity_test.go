@@ -60,7 +60,7 @@ func TestFormats(t *testing.T) {
 		"  While any zone may fail: 1 more replica fits (4 in all); with the 2nd, the loss of zone a leaves 2 pods without a node: cpu on 1 of 3 nodes.",
 		"  Warning: 5 more fit, but 4 do not: this is below the smallest count that is known not to fit.",
 		"statefulset/db: no more fit: not even the 5 that it asks for now have a node: a pod of it is lost.",
-		"deployment/web=2,statefulset/db=1: at least 1000 more units fit (2003 and 1005 in all); the search stopped there.",
+		"deployment/web=2,statefulset/db=1: at least 1000 more units fit (2003 and 1005 in all); the search stopped there (see --up-to).",
 		"  While any rack may fail: no more (3 and 5 in all).",
 		"  cpu (cores)   12            4.5         7.5    5              1.5         750m          250m",
 		"  memory        24Gi          8Gi         16Gi   1.5Gi          0           14Gi          512Mi",

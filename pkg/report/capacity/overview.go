@@ -98,7 +98,7 @@ func (r *Report) listed(sorted []*Mix) []text.Cell {
 		}
 	}
 	if capped > 0 {
-		lines = append(lines, text.Plain.Cellf("Where it says \"at least\", as for %s of which at least %d more fit, the search ended; --workload goes on.", words.Count(capped, "workload"), least))
+		lines = append(lines, text.Plain.Cellf("Where it says \"at least\", as for %s of which at least %d more fit, the search ended; --up-to goes on.", words.Count(capped, "workload"), least))
 	}
 	return lines
 }

@@ -111,7 +111,7 @@ func (r *Report) answer(m *Mix) text.Cell {
 	case l.Short:
 		return text.Red.Cellf("%s: no more fit: not even the %s that %s for now have a node%s.", m.Name, m.nowInAll(), words.Pick(len(m.Workloads), "it asks", "they ask"), r.because(l, ": "))
 	case l.Capped:
-		return text.Green.Cellf("%s: at least %s (%s in all); the search stopped there.", m.Name, m.fit(l.More), m.inAll(l.More))
+		return text.Green.Cellf("%s: at least %s (%s in all); the search stopped there (see --up-to).", m.Name, m.fit(l.More), m.inAll(l.More))
 	case l.More == 0:
 		return text.Yellow.Cellf("%s: no more fit (%s in all)%s.", m.Name, m.inAll(0), r.because(l, "; the next stays Pending: "))
 	}

@@ -17,8 +17,8 @@ func markdownPage(r *Report) []byte {
 		d.Block("%s", markdown.Summary(s.Name, t.headline(s)))
 		table, left := t.placements(s)
 		d.Table(table, "placement")
-		if left != "" {
-			d.Block("%s", markdown.Prose(left))
+		for _, line := range left {
+			d.Block("%s", markdown.Prose(line))
 		}
 		d.Table(t.numbers(s), "number")
 		d.Block("</details>")

@@ -1,7 +1,9 @@
 package outcome
 
 import (
+	"fmt"
 	"math/big"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -81,6 +83,25 @@ func TestTrials(t *testing.T) {
 		"10%     1.8%   40.4%   2         9      b-1 1",
 		"and 1 more, with 10% together",
 	)
+}
+
+// Of many workloads those are listed whose places differ: of 12, web in one placement, and the rest in none.
+func TestManyWorkloads(t *testing.T) {
+	r := exact(t)
+	for i := range 11 {
+		for j := range r.Steps[0].Placements {
+			p := &r.Steps[0].Placements[j]
+			p.Workloads = append(p.Workloads, PlacedWorkload{Namespace: "default", Workload: fmt.Sprintf("deployment/app-%d", i), Nodes: map[string]int{"a-1": 1}})
+		}
+	}
+	got := reporttest.Write(t, Formats, r, "text", report.Options{})
+	reporttest.Has(t, got, "37.5%   3/8           ×2     0         web: a-1 2, b-1 1", "11 workloads have the same nodes in each; use --all to list them.")
+	if strings.Contains(got, "app-0") {
+		t.Errorf("a workload that is the same in each is listed:\n%s", got)
+	}
+	if got = reporttest.Write(t, Formats, r, "text", report.Options{All: true}); !strings.Contains(got, "; app-10: a-1 1") {
+		t.Errorf("--all does not list every workload:\n%s", got)
+	}
 }
 
 func TestOdds(t *testing.T) {

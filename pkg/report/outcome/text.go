@@ -13,10 +13,11 @@ import (
 )
 
 // maxPlacements is how many placements of a step text lists unless all are wanted; maxParts into how many nodes or domains it
-// divides the pods of one.
+// divides the pods of one; above maxWorkloads those that are in the same place in all placements are counted.
 const (
 	maxPlacements = 10
 	maxParts      = 12
+	maxWorkloads  = 10
 )
 
 // writer renders an OutcomesReport as text: for each step a sentence, the placements, and how the numbers vary.
@@ -83,8 +84,8 @@ func (t *writer) step(i int) {
 	t.Space()
 	table, left := t.placements(s)
 	t.Table("", table...)
-	if left != "" {
-		t.Linef(text.Plain, "%s", left)
+	for _, line := range left {
+		t.Linef(text.Plain, "%s", line)
 	}
 	t.Space()
 	t.Table("", t.numbers(s)...)
@@ -189,9 +190,9 @@ func odds(share float64) string {
 }
 
 // placements is a row for each of the likeliest below the titles, and what is said of the others.
-func (t *writer) placements(s *Step) (table [][]text.Cell, left string) {
+func (t *writer) placements(s *Step) (table [][]text.Cell, left []string) {
 	if s.pods() == 0 {
-		return nil, ""
+		return nil, nil
 	}
 	exact := t.report.Exact != nil
 	titles := []string{"SHARE", "FROM", "TO", "PENDING", "SEED", "PODS"}
@@ -206,6 +207,10 @@ func (t *writer) placements(s *Step) (table [][]text.Cell, left string) {
 	listed := s.Placements
 	if !t.All {
 		listed = listed[:min(len(listed), maxPlacements)]
+	}
+	same := 0
+	if !t.All && len(listed[0].Workloads) > maxWorkloads {
+		listed, same = differing(listed)
 	}
 	key := t.dividedBy(listed)
 	shown, standing := 0.0, new(big.Int)
@@ -230,19 +235,38 @@ func (t *writer) placements(s *Step) (table [][]text.Cell, left string) {
 		if !exact {
 			cells = append(cells, text.Plain.Cell(strconv.FormatUint(*p.Seed, 10)))
 		}
-		table = append(table, append(cells, text.Plain.Cell(t.pods(&p, key))))
+		table = append(table, append(cells, text.Plain.Cell(t.pods(&p, key, same+len(p.Workloads) > 1))))
 	}
 	if rest := new(big.Int).Sub(big10(s.Different), standing); rest.Sign() > 0 {
-		left = fmt.Sprintf("and %s more, with %s together", rest, odds(max(1-shown, 0)))
+		line := fmt.Sprintf("and %s more, with %s together", rest, odds(max(1-shown, 0)))
 		if len(listed) < len(s.Placements) {
-			left += "; use --all to list them"
+			line += "; use --all to list them"
 		}
+		left = append(left, line)
+	}
+	if same > 0 {
+		left = append(left, words.Has(same, "workload")+" the same nodes in each; use --all to list them.")
 	}
 	if ways {
-		left = strings.TrimPrefix(left+"\n", "\n")
-		left += "A row with ×N stands for N placements, each with that share, in which identical nodes change places."
+		left = append(left, "A row with ×N stands for N placements, each with that share, in which identical nodes change places.")
 	}
 	return table, left
+}
+
+// differing returns the placements with only the workloads that are not the same in all of them, and the number of the others.
+func differing(placements []Placement) (differ []Placement, same int) {
+	seen := map[string]int{} // in how many placements a workload is so placed
+	for _, p := range placements {
+		for _, w := range p.Workloads {
+			seen[fmt.Sprint(w)]++
+		}
+	}
+	for _, p := range placements {
+		all := len(p.Workloads)
+		p.Workloads = slices.DeleteFunc(slices.Clone(p.Workloads), func(w PlacedWorkload) bool { return seen[fmt.Sprint(w)] == len(placements) })
+		differ, same = append(differ, p), all-len(p.Workloads)
+	}
+	return differ, same
 }
 
 // dividedBy is the topology key by whose domains pods are counted: the hosts, unless some placement has too many.
@@ -267,8 +291,8 @@ func (t *writer) dividedBy(placements []Placement) string {
 	return text.Hostname
 }
 
-// pods says where the pods of a placement are, in order of the nodes: "web: a 1, b 2; db: c 1".
-func (t *writer) pods(p *Placement, key string) string {
+// pods says where the pods of a placement are, in order of the nodes: "web: a 1, b 2; db: c 1". Named gives a single workload its name, too.
+func (t *writer) pods(p *Placement, key string, named bool) string {
 	var parts []string
 	for _, w := range p.Workloads {
 		var order []string
@@ -308,12 +332,12 @@ func (t *writer) pods(p *Placement, key string) string {
 			texts = []string{"none has a node"}
 		}
 		part := strings.Join(texts, ", ")
-		if len(p.Workloads) > 1 {
+		if named {
 			part = strings.TrimPrefix(w.Workload, "deployment/") + ": " + part
 		}
 		parts = append(parts, part)
 	}
-	return strings.Join(parts, "; ")
+	return text.OrNone(strings.Join(parts, "; "))
 }
 
 // numbers is a row for each number that varies over the placements; one that is the same in all of them says so by itself.

@@ -26,6 +26,17 @@ var Formats = report.Formats[Report]{
 	report.Plain("name", names),
 }
 
+// ShowsCycles reports whether the format shows what AddCycles adds to the step.
+func ShowsCycles(format string, opts report.Options, step *Step) bool {
+	switch format {
+	case "text", "wide":
+		return !opts.Quiet && lists(step, opts.All)
+	case "json", "yaml", "html":
+		return true
+	}
+	return false
+}
+
 func textPage(r *Report, opts report.Options, wide bool) []byte {
 	t := writer{Page: text.NewPage(opts), report: r, wide: wide}
 	if opts.Quiet {

@@ -20,7 +20,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// New puts what a simulation found into the model, with the judged expectations of each step. The version is Faultline's own.
+// New puts what a simulation found into the model, with the judged expectations of each step. The version is Faultline's own. It leaves out
+// what AddCycles adds.
 func New(result *simulation.Result, judged [][]expect.Expectation, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version)}
 	levels := topology.Levels(result.Initial.Nodes, result.Scenario.LevelKeys...)
@@ -35,6 +36,32 @@ func New(result *simulation.Result, judged [][]expect.Expectation, version strin
 		r.Steps = append(r.Steps, step)
 	}
 	return r
+}
+
+// AddCycles adds what every plugin said of the nodes to the pods of the steps that are to show it. For thousands of pods this takes as long
+// as recording it did. The report is what New made of the result.
+func (r *Report) AddCycles(result *simulation.Result, shows func(*Step) bool) {
+	for i := range r.Steps {
+		if !shows(&r.Steps[i]) {
+			continue
+		}
+		pending, placed := map[types.NamespacedName]*placement.Pending{}, map[types.NamespacedName]*placement.Placement{}
+		for j := range result.Steps[i].Pending {
+			pending[cluster.NameOf(result.Steps[i].Pending[j].Pod)] = &result.Steps[i].Pending[j]
+		}
+		for j := range result.Steps[i].Placed {
+			placed[cluster.NameOf(result.Steps[i].Placed[j].Pod)] = &result.Steps[i].Placed[j]
+		}
+		for j := range r.Steps[i].Pods {
+			pod := &r.Steps[i].Pods[j]
+			name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+			if p := placed[name]; p != nil {
+				pod.Cycle = report.NewCycle(p.Cycle, p.Node)
+			} else if p := pending[name]; p != nil && pod.Node == "" {
+				pod.Cycle = report.NewCycle(p.Cycle, "")
+			}
+		}
+	}
 }
 
 func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.Scenario) Step {
@@ -218,11 +245,9 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	if pending := v.pending[pod.UID]; pending != nil && pod.Spec.NodeName == "" {
 		p.Message, p.Nominated = pending.Message, pending.Nominated
 		p.Reasons = report.NewReasons(pending.Reasons)
-		p.Cycle = report.NewCycle(pending.Cycle, "")
 	}
 	if placed := v.placed[pod.UID]; placed != nil {
 		p.Decision = report.NewDecision(placed)
-		p.Cycle = report.NewCycle(placed.Cycle, placed.Node)
 	}
 	return p
 }

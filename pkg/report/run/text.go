@@ -42,7 +42,7 @@ func (t *writer) step(i int) {
 	t.preempted(s)
 	t.rollouts(s)
 	t.notCreated(s)
-	listed := t.All || len(s.Pods) <= text.MaxPods
+	listed := lists(s.Step, t.All)
 	t.why(s, listed)
 	t.Sentences("Notes:", s.Notes)
 	t.expectations(s)
@@ -73,6 +73,9 @@ func (t *writer) step(i int) {
 		t.distributions(s, workloads[0])
 	}
 }
+
+// lists reports whether every pod of the step is listed.
+func lists(s *Step, all bool) bool { return all || len(s.Pods) <= text.MaxPods }
 
 // maxWhy is how many workloads are explained where not every pod is listed; those with Pending pods come first.
 const maxWhy = 4

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// workloadsNamed returns the workloads that a flag names in kubectl's words as kind/name or namespace/kind/name: TYPE NAME is TYPE/NAME, and a
+// NAME alone is the one workload that has it, in the namespace if one is given. What follows a "=" stays.
+func workloadsNamed(cmd *cobra.Command, flag, namespace string, s *scenario.Scenario, words []string) ([]string, error) {
+	var named []string
+	var problems []error
+	for _, word := range words {
+		name, rest := word, ""
+		if at := strings.Index(word, "="); at >= 0 {
+			name, rest = word[:at], word[at:]
+		}
+		fields := strings.Fields(name)
+		if len(fields) == 2 && !strings.Contains(name, "/") {
+			name = fields[0] + "/" + fields[1]
+		}
+		if len(fields) == 1 && !strings.Contains(name, "/") {
+			ref, err := workloadCalled(s, namespace, fields[0])
+			if err != nil {
+				problems = append(problems, fmt.Errorf("%s %s: %w", flag, fields[0], err))
+				continue
+			}
+			name = ref.Namespace + "/" + ref.String()
+		}
+		named = append(named, name+rest)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, usage(cmd, "%s", err)
+	}
+	return named, nil
+}
+
+// workloadCalled returns the only workload with that name, in any namespace if none is given.
+func workloadCalled(s *scenario.Scenario, namespace, name string) (cluster.Ref, error) {
+	var found []cluster.Ref
+	var names []string
+	for _, obj := range s.Objects() {
+		ref := cluster.RefTo(obj)
+		if !slices.Contains(scenario.Replicated, ref.Kind) || metav1.GetControllerOfNoCopy(obj) != nil || namespace != "" && ref.Namespace != namespace {
+			continue
+		}
+		names = append(names, ref.Qualified())
+		if ref.Name == name && !slices.Contains(found, ref) {
+			found = append(found, ref)
+		}
+	}
+	switch len(found) {
+	case 0:
+		slices.Sort(names)
+		return cluster.Ref{}, fmt.Errorf("no workload has this name; %s", scenario.Choices(name, slices.Compact(names)))
+	case 1:
+		return found[0], nil
+	}
+	names = nil
+	for _, ref := range found {
+		names = append(names, ref.Namespace+"/"+ref.String())
+	}
+	return cluster.Ref{}, fmt.Errorf("%d workloads have this name; give one of %s", len(found), strings.Join(names, ", "))
+}
