@@ -210,6 +210,26 @@ func TestCompletionsAreDivided(t *testing.T) {
 	}
 }
 
+// Namespaces are in every cluster as Karmada has them, also in one that joins; those that are to stay away are not.
+func TestNamespacesAreEverywhere(t *testing.T) {
+	s := federationOf(t, []string{member("m1", 1, 4), member("m2", 1, 4)}, "", []string{
+		"{apiVersion: v1, kind: Namespace, metadata: {name: batch, labels: {team: blue}}}",
+		"{apiVersion: v1, kind: Namespace, metadata: {name: alone, labels: {namespace.karmada.io/skip-auto-propagation: 'true'}}}",
+		policy("web", fmt.Sprintf(onlyIn, "m1")), deployment("web", 1, 1)}, "join: "+member("m3", 1, 4))
+	result := runFederation(t, s)
+	for _, m := range result.Steps[1].State.Federation.Members {
+		var names []string
+		for _, namespace := range m.State.Namespaces {
+			if namespace.Labels["team"] == "blue" || namespace.Name == "alone" {
+				names = append(names, namespace.Name)
+			}
+		}
+		if diff := cmp.Diff([]string{"batch"}, names); diff != "" {
+			t.Errorf("%s: -want +got\n%s", m.Name, diff)
+		}
+	}
+}
+
 // A workload leaves a cluster that a user has tainted. Gracefully, the old copy stays until the new one runs, and 10 minutes if it never does.
 func TestTaintedCluster(t *testing.T) {
 	taint := "patch: {target: cluster/m1, patch: {spec: {taints: [{key: broken, effect: NoExecute}]}}}"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -63,9 +64,9 @@ func same(before, after []*federation.Binding) bool {
 
 // bring creates, changes and deletes in the members what their bindings now say. A lost cluster is not reached.
 func (w *World) bring(fed *cluster.Federation) (*cluster.Federation, error) {
-	next := fed
-	copies := make([][]federation.Target, len(fed.Control.Bindings))
-	for i, b := range fed.Control.Bindings {
+	next, bindings := fed, brought(fed.Control)
+	copies := make([][]federation.Target, len(bindings))
+	for i, b := range bindings {
 		copies[i] = b.Copies()
 	}
 	templates := map[federation.Key]*cluster.ResourceTemplate{}
@@ -78,7 +79,7 @@ func (w *World) bring(fed *cluster.Federation) (*cluster.Federation, error) {
 		}
 		works := map[federation.Key]cluster.Work{}
 		state, moved := m.State, false
-		for i, b := range fed.Control.Bindings {
+		for i, b := range bindings {
 			at := slices.IndexFunc(copies[i], func(t federation.Target) bool { return t.Cluster == m.Name })
 			if at < 0 {
 				continue
@@ -109,6 +110,33 @@ func (w *World) bring(fed *cluster.Federation) (*cluster.Federation, error) {
 		}
 	}
 	return next, nil
+}
+
+// brought returns the bindings by which members get copies. Namespaces come first: Karmada brings them into every cluster, whatever policies say.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/namespace/namespace_sync_controller.go
+func brought(c *cluster.Control) []*federation.Binding {
+	everywhere := make([]federation.Target, len(c.Clusters))
+	for i, cl := range c.Clusters {
+		everywhere[i].Cluster = cl.Name
+	}
+	var all []*federation.Binding
+	for _, t := range c.Templates {
+		if synced(t.Template) {
+			all = append(all, &federation.Binding{Template: t.Template, Placement: &federation.Placement{}, Targets: everywhere})
+		}
+	}
+	for _, b := range c.Bindings {
+		if !synced(b.Template) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// synced reports whether the template is a namespace that Karmada brings everywhere: every cluster has default and those of the system.
+func synced(t *federation.Template) bool {
+	return t.Kind == "Namespace" && t.Name != v1.NamespaceDefault && !strings.HasPrefix(t.Name, "kube-") && !strings.HasPrefix(t.Name, "karmada-") &&
+		!strings.EqualFold(t.Labels["namespace.karmada.io/skip-auto-propagation"], "true")
 }
 
 // dropped returns the objects of works that none of the later works has, by kind, namespace and name.
