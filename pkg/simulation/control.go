@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/component-helpers/resource"
+	schedulingapi "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -70,9 +71,13 @@ func bound(c *cluster.Control) *cluster.Control {
 			claimed = was.Policy
 		}
 		policy := federation.Claim(t.Template, c.Policies, claimed)
+		value, known := priority(c, policy)
 		switch {
 		case policy == nil && was == nil:
 		case policy == nil: // its policy is gone: it stays as it is, and nobody schedules it
+			next.Bindings = append(next.Bindings, was)
+		case !known && was == nil: // the detector tries again until the PriorityClass is there
+		case !known:
 			next.Bindings = append(next.Bindings, was)
 		case was != nil && was.Of(t.Template, policy):
 			next.Bindings = append(next.Bindings, was)
@@ -81,7 +86,7 @@ func bound(c *cluster.Control) *cluster.Control {
 			if was != nil {
 				b = was.Rebind(t.Template, policy)
 			}
-			b.Priority = priority(c, policy)
+			b.Priority = value
 			next.Bindings = append(next.Bindings, b)
 			next.Queue = put(slices.Clip(next.Queue), t.Key(), func(k federation.Key) bool { return k == t.Key() })
 		}
@@ -89,17 +94,37 @@ func bound(c *cluster.Control) *cluster.Control {
 	return &next
 }
 
-// priority is the value of the PriorityClass that the policy names, among those in the control plane.
-func priority(c *cluster.Control, p *federation.Policy) int32 {
-	if p.Spec.SchedulePriority == nil {
-		return 0
+// priority is the value of the PriorityClass that the policy names, and whether the control plane has it.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/detector.go, BuildResourceBinding
+func priority(c *cluster.Control, p *federation.Policy) (value int32, known bool) {
+	if p == nil || p.Spec.SchedulePriority == nil {
+		return 0, true
 	}
+	classes := schedulingapi.SystemPriorityClasses()
 	for _, t := range c.Templates {
-		if class, is := t.Objects[0].(*schedulingv1.PriorityClass); is && class.Name == p.Spec.SchedulePriority.PriorityClassName {
-			return class.Value
+		for _, obj := range t.Objects {
+			if class, is := obj.(*schedulingv1.PriorityClass); is {
+				classes = append(classes, class)
+			}
 		}
 	}
-	return 0
+	for _, class := range classes {
+		if class.Name == p.Spec.SchedulePriority.PriorityClassName {
+			return class.Value, true
+		}
+	}
+	return 0, false
+}
+
+// unqueued notes the policies whose PriorityClass the control plane does not have.
+func unqueued(c *cluster.Control) []string {
+	var notes []string
+	for _, p := range c.Policies {
+		if _, known := priority(c, p); !known {
+			notes = append(notes, fmt.Sprintf("%s names PriorityClass %s, which Karmada's control plane does not have: what it selects is not scheduled.", p, p.Spec.SchedulePriority.PriorityClassName))
+		}
+	}
+	return notes
 }
 
 // templateOf returns the template that an object of Kubernetes' own kinds is.
@@ -237,6 +262,9 @@ func (r *run) deleteTemplates(fed *cluster.Federation, spec *scenario.LoadedStep
 		if cl, is := strings.CutPrefix(name, "cluster/"); is {
 			if fed = left(fed, &next, cl); fed == nil {
 				return nil, "", fmt.Errorf("%s is not there at this step", name)
+			}
+			if len(fed.Members) == 0 {
+				return nil, "", fmt.Errorf("%s is the last cluster; a federation needs one", name)
 			}
 			continue
 		}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/federation"
@@ -23,24 +22,6 @@ import (
 
 // In a federation, two levels decide. Karmada gives each workload clusters, and each cluster's own controllers and scheduler place its share.
 // A member is a world of its own, in which nothing knows of the others; the state of a step is the view of all, see cluster.Federation.
-
-// Decision is what became of a workload on both levels.
-type Decision struct {
-	// Binding is what Karmada decided.
-	Binding *federation.Binding
-	// Shares are the clusters that have a copy, in Karmada's order.
-	Shares []Share
-}
-
-// Share is what a member does with what Karmada gave it.
-type Share struct {
-	Cluster string
-	// Assigned is the number of replicas that Karmada gave, 0 for what has none. Running and Pending count the member's pods of the workload:
-	// those on nodes that answer, and those without a node.
-	Assigned, Running, Pending int
-	// Message is why the first of the Pending pods is, in kube-scheduler's words.
-	Message string
-}
 
 // fleet is what a world has for the members of a federation.
 type fleet struct {
@@ -146,6 +127,9 @@ func (r *run) actOnFederation(ctx context.Context, state *cluster.State, spec *s
 	fed, action, err := r.doInFederation(ctx, state, spec, step)
 	if err != nil {
 		return nil, "", err
+	}
+	if fed.Control != state.Federation.Control {
+		step.Notes = append(step.Notes, unqueued(fed.Control)...)
 	}
 	return fed.Join(), action, nil
 }
@@ -305,6 +289,7 @@ const notReady = "cluster.karmada.io/not-ready"
 
 // settleFederation lets Karmada and the members act until nothing moves any more. What happens is added to the step.
 func (w *World) settleFederation(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {
+	began := inTime(state.Federation).Members[0].State.Now.Time
 	fed, err := w.settleMembers(ctx, state.Federation, step)
 	if err != nil {
 		return nil, err
@@ -315,7 +300,7 @@ func (w *World) settleFederation(ctx context.Context, state *cluster.State, step
 			return nil, err
 		}
 		if next == fed {
-			if next, err = w.failOver(ctx, fed, step); err != nil {
+			if next, err = w.failOver(ctx, fed, began, step); err != nil {
 				return nil, err
 			}
 		}
@@ -360,95 +345,4 @@ func (w *World) settleMembers(ctx context.Context, fed *cluster.Federation, step
 		fed = fed.With(m)
 	}
 	return fed, nil
-}
-
-// take adds what happened in a member to the step, under the names that it has among all.
-func (s *Step) take(m *cluster.Member, did *Step) {
-	joined := func(name string) string {
-		if name == "" {
-			return ""
-		}
-		return cluster.Joined(m.Name, name)
-	}
-	s.Pending = slices.DeleteFunc(s.Pending, func(p placement.Pending) bool { return p.Pod.Labels[cluster.MemberLabel] == m.Name })
-	for _, p := range did.Placed {
-		p.Pod, p.Node = m.Pod(p.Pod), joined(p.Node)
-		if p.RunnerUp != nil {
-			other := *p.RunnerUp
-			other.Node = joined(other.Node)
-			p.RunnerUp = &other
-		}
-		p.Cycle = inMember(p.Cycle, joined)
-		s.Placed = append(s.Placed, p)
-	}
-	for _, p := range did.Pending {
-		p.Pod, p.Nominated, p.Cycle = m.Pod(p.Pod), joined(p.Nominated), inMember(p.Cycle, joined)
-		s.Pending = append(s.Pending, p)
-	}
-	for _, p := range did.Preempted {
-		p.Victim, p.For, p.Node = m.Pod(p.Victim), m.Pod(p.For), joined(p.Node)
-		if p.Ending != nil {
-			p.Ending = m.Pod(p.Ending)
-		}
-		s.Preempted = append(s.Preempted, p)
-	}
-	for _, note := range did.Notes {
-		s.Notes = append(s.Notes, fmt.Sprintf("Cluster %s: %s", m.Name, note))
-	}
-}
-
-// inMember returns the cycle with the names that the member's nodes have among all.
-func inMember(c *placement.Cycle, joined func(string) string) *placement.Cycle {
-	if c == nil {
-		return nil
-	}
-	all := func(names []string) []string {
-		if names == nil {
-			return nil
-		}
-		shown := make([]string, len(names))
-		for i, name := range names {
-			shown[i] = joined(name)
-		}
-		return shown
-	}
-	shown := *c
-	shown.Named = all(c.Named)
-	shown.Refusals = slices.Clone(c.Refusals)
-	for i := range shown.Refusals {
-		shown.Refusals[i].Nodes = all(c.Refusals[i].Nodes)
-	}
-	shown.Candidates = slices.Clone(c.Candidates)
-	for i := range shown.Candidates {
-		shown.Candidates[i].Node = joined(c.Candidates[i].Node)
-	}
-	return &shown
-}
-
-// rollouts are those of all members. A workload in several clusters has one, with the pods of all.
-func rollouts(fed *cluster.Federation) []controller.Rollout {
-	var all []controller.Rollout
-	for _, m := range fed.Members {
-		for _, one := range controller.Rollouts(m.State) {
-			one.Ref = m.Owner(one.Ref)
-			if one.Waiting != "" {
-				one.Waiting = fmt.Sprintf("in cluster %s %s", m.Name, one.Waiting)
-			}
-			for i, pod := range one.NotCreated {
-				one.NotCreated[i] = cluster.Joined(m.Name, pod)
-			}
-			i := slices.IndexFunc(all, func(r controller.Rollout) bool { return r.Ref == one.Ref })
-			if i < 0 {
-				all = append(all, one)
-				continue
-			}
-			sum := &all[i]
-			sum.Desired, sum.Updated, sum.Ready = sum.Desired+one.Desired, sum.Updated+one.Updated, sum.Ready+one.Ready
-			sum.Old, sum.Unavailable = sum.Old+one.Old, sum.Unavailable+one.Unavailable
-			sum.Complete = sum.Complete && one.Complete
-			sum.NotCreated = append(sum.NotCreated, one.NotCreated...)
-			sum.Waiting = strings.TrimPrefix(strings.Join([]string{sum.Waiting, one.Waiting}, "; "), "; ")
-		}
-	}
-	return all
 }

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
@@ -47,7 +46,7 @@ func (w *World) karmada(ctx context.Context, fed *cluster.Federation) (*cluster.
 		return nil, estimate.err
 	}
 	if len(control.Queue) == 0 && same(control.Bindings, bindings) {
-		return fed, nil
+		return w.bring(fed)
 	}
 	control.Bindings, control.Queue = bindings, nil
 	return w.bring(fed.Under(&control))
@@ -65,9 +64,9 @@ func same(before, after []*federation.Binding) bool {
 
 // bring creates, changes and deletes in the members what their bindings now say. A lost cluster is not reached.
 func (w *World) bring(fed *cluster.Federation) (*cluster.Federation, error) {
-	next := fed
-	copies := make([][]federation.Target, len(fed.Control.Bindings))
-	for i, b := range fed.Control.Bindings {
+	next, bindings := fed, brought(fed.Control)
+	copies := make([][]federation.Target, len(bindings))
+	for i, b := range bindings {
 		copies[i] = b.Copies()
 	}
 	templates := map[federation.Key]*cluster.ResourceTemplate{}
@@ -80,7 +79,7 @@ func (w *World) bring(fed *cluster.Federation) (*cluster.Federation, error) {
 		}
 		works := map[federation.Key]cluster.Work{}
 		state, moved := m.State, false
-		for i, b := range fed.Control.Bindings {
+		for i, b := range bindings {
 			at := slices.IndexFunc(copies[i], func(t federation.Target) bool { return t.Cluster == m.Name })
 			if at < 0 {
 				continue
@@ -101,16 +100,64 @@ func (w *World) bring(fed *cluster.Federation) (*cluster.Federation, error) {
 				return nil, fmt.Errorf("cluster %s: %w", m.Name, err)
 			}
 		}
-		for key, work := range m.Works {
-			if _, kept := works[key]; !kept {
-				state, moved = admission.Delete(state, work.Objects...), true
-			}
+		if gone := dropped(m.Works, works); len(gone) > 0 {
+			state, moved = admission.Delete(state, gone...), true
 		}
 		if moved {
 			next = next.With(m.Bringing(state, works))
 		}
 	}
 	return next, nil
+}
+
+// brought returns the bindings by which members get copies. Namespaces come first: Karmada brings them into every cluster, whatever policies say.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/namespace/namespace_sync_controller.go
+func brought(c *cluster.Control) []*federation.Binding {
+	everywhere := make([]federation.Target, len(c.Clusters))
+	for i, cl := range c.Clusters {
+		everywhere[i].Cluster = cl.Name
+	}
+	var all []*federation.Binding
+	for _, t := range c.Templates {
+		if synced(t.Template) {
+			all = append(all, &federation.Binding{Template: t.Template, Placement: &federation.Placement{}, Targets: everywhere})
+		}
+	}
+	for _, b := range c.Bindings {
+		if !synced(b.Template) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// synced reports whether the template is a namespace that Karmada brings everywhere: every cluster has default and those of the system.
+func synced(t *federation.Template) bool {
+	return t.Kind == "Namespace" && t.Name != v1.NamespaceDefault && !strings.HasPrefix(t.Name, "kube-") && !strings.HasPrefix(t.Name, "karmada-") &&
+		!strings.EqualFold(t.Labels["namespace.karmada.io/skip-auto-propagation"], "true")
+}
+
+// dropped returns the objects of works that none of the later works has, by kind, namespace and name.
+func dropped(works, later map[federation.Key]cluster.Work) []cluster.Object {
+	kept := map[cluster.Ref]bool{}
+	for _, work := range later {
+		for _, obj := range work.Objects {
+			kept[cluster.RefTo(obj)] = true
+		}
+	}
+	var gone []cluster.Object
+	for _, work := range works {
+		for _, obj := range work.Objects {
+			if !kept[cluster.RefTo(obj)] {
+				gone = append(gone, obj)
+			}
+		}
+	}
+	slices.SortFunc(gone, func(a, b cluster.Object) int {
+		x, y := cluster.RefTo(a), cluster.RefTo(b)
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	return gone
 }
 
 // objectsOf returns what the cluster gets of the template: its replicas, then the overrides.
@@ -267,171 +314,18 @@ func (e *estimator) room(b *federation.Binding, cl *federation.Cluster) (int32, 
 	return max(0, int32(len(running(settled, objects)))-had), nil
 }
 
-// running returns the pods of the objects that have a node.
+// running returns the pods of the objects that are on nodes that answer.
 func running(state *cluster.State, of []cluster.Object) []*v1.Pod {
-	owner := state.Owners()
+	owner, nodes := state.Owners(), state.NodesByName()
 	owners := map[cluster.Ref]bool{}
 	for _, obj := range of {
 		owners[cluster.RefTo(obj)] = true
 	}
 	var pods []*v1.Pod
 	for _, pod := range state.Pods {
-		if pod.Spec.NodeName != "" && cluster.Active(pod) && owners[owner(pod)] {
+		if on := nodes[pod.Spec.NodeName]; on != nil && cluster.Answers(on) && cluster.Active(pod) && owners[owner(pod)] {
 			pods = append(pods, pod)
 		}
 	}
 	return pods
-}
-
-// failOver moves the next workload away from a cluster with a NoExecute taint, which a lost one has, if the scenario says so; and returns the
-// same federation if there is none. Between one workload and the next the members act.
-// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go
-func (w *World) failOver(ctx context.Context, fed *cluster.Federation, step *Step) (*cluster.Federation, error) {
-	options := fed.Control.Options.Failover
-	if options == nil {
-		return fed, nil
-	}
-	for _, m := range fed.Members {
-		taints := slices.Clone(fed.Control.Cluster(m.Name).Spec.Taints)
-		if m.Lost {
-			taints = append(taints, v1.Taint{Key: notReady, Effect: v1.TaintEffectNoExecute})
-		}
-		for i, b := range fed.Control.Bindings {
-			if _, there := b.On(m.Name); !there {
-				continue
-			}
-			tolerated := b.Tolerated(taints)
-			if tolerated < 0 {
-				continue
-			}
-			if tolerated == 0 {
-				tolerated = options.Tolerated
-			}
-			now := step.evicted(m.State.Now.Time, tolerated, options.Interval)
-			control := *fed.Control
-			control.Bindings = slices.Clone(fed.Control.Bindings)
-			control.Bindings[i] = b.Evict(m.Name, b.PurgeMode(options.PurgeMode), now)
-			control.Queue = append(slices.Clip(control.Queue), b.Template.Key())
-			return w.karmada(ctx, until(fed.Under(&control), now))
-		}
-	}
-	return fed, nil
-}
-
-// until sets the clocks of the members that act to the time, unless they are later.
-func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
-	for _, m := range fed.Members {
-		if !m.Lost && now.After(m.State.Now.Time) {
-			settled := m.Settled
-			m = m.In(at(m.State, now))
-			m.Settled = settled
-			fed = fed.With(m)
-		}
-	}
-	return fed
-}
-
-// moved ends the moves of workloads whose copies run, and of the others once Karmada has waited for them in vain. It returns the same
-// federation if none moves.
-func (w *World) moved(fed *cluster.Federation) (*cluster.Federation, error) {
-	next, now := *fed.Control, fed.Members[0].State.Now.Time
-	next.Bindings = slices.Clone(fed.Control.Bindings)
-	ended := false
-	for i, b := range next.Bindings {
-		if len(b.Evictions) == 0 {
-			continue
-		}
-		healthy := runs(fed, b)
-		if !healthy {
-			now = b.Evictions[len(b.Evictions)-1].Since.Add(federation.GracefulTimeout + time.Second)
-		}
-		next.Bindings[i], ended = b.Evicted(healthy, now), true
-	}
-	if !ended {
-		return fed, nil
-	}
-	return w.bring(until(fed.Under(&next), now))
-}
-
-// runs reports whether every cluster of the binding runs all that it was given.
-func runs(fed *cluster.Federation, b *federation.Binding) bool {
-	for _, target := range b.Targets {
-		m := fed.Member(target.Cluster)
-		if m.Lost || len(running(m.State, m.Works[b.Template.Key()].Objects)) < int(target.Replicas) {
-			return false
-		}
-	}
-	return len(b.Targets) > 0
-}
-
-// evicted returns when the next workload is moved away from a cluster that was lost: once it is tolerated no longer, and an interval after the
-// last one.
-func (s *Step) evicted(lost time.Time, tolerated, interval time.Duration) time.Time {
-	next := lost.Add(tolerated)
-	if !s.moved.IsZero() && next.Before(s.moved.Add(interval)) {
-		next = s.moved.Add(interval)
-	}
-	s.moved = next
-	return next
-}
-
-// LastMove returns how long after the time Karmada moved the last workload away from a lost cluster; 0 if it moved none.
-func (s *Step) LastMove(since time.Time) time.Duration {
-	if s.moved.IsZero() {
-		return 0
-	}
-	return s.moved.Sub(since)
-}
-
-// decisions are what became of the workloads by the end of the step.
-func decisions(step *Step) []Decision {
-	fed := step.State.Federation
-	why := map[types.UID]string{}
-	for _, p := range step.Pending {
-		why[p.Pod.UID] = p.Message
-	}
-	counts := map[string]map[cluster.Ref]*Share{}
-	owner, nodes := step.State.Owners(), step.State.NodesByName()
-	for _, pod := range step.State.Pods {
-		member, of := pod.Labels[cluster.MemberLabel], owner(pod)
-		if of.Kind == "Pod" {
-			_, of.Name = cluster.Apart(of.Name)
-		}
-		if counts[member] == nil {
-			counts[member] = map[cluster.Ref]*Share{}
-		}
-		count := counts[member][of]
-		if count == nil {
-			count = &Share{}
-			counts[member][of] = count
-		}
-		switch on := nodes[pod.Spec.NodeName]; {
-		case !cluster.Active(pod) || on != nil && !cluster.Answers(on):
-		case pod.Spec.NodeName != "":
-			count.Running++
-		default:
-			count.Pending++
-			count.Message = cmp.Or(count.Message, why[pod.UID])
-		}
-	}
-	templates := map[federation.Key]*cluster.ResourceTemplate{}
-	for _, t := range fed.Control.Templates {
-		templates[t.Key()] = t
-	}
-	var all []Decision
-	for _, b := range fed.Control.Bindings {
-		d := Decision{Binding: b}
-		for _, target := range b.Targets {
-			share := Share{Cluster: target.Cluster, Assigned: int(target.Replicas)}
-			for _, obj := range templates[b.Template.Key()].Objects {
-				if count := counts[target.Cluster][cluster.RefTo(obj)]; count != nil {
-					share.Running, share.Pending = share.Running+count.Running, share.Pending+count.Pending
-					share.Message = cmp.Or(share.Message, count.Message)
-				}
-			}
-			d.Shares = append(d.Shares, share)
-		}
-		all = append(all, d)
-	}
-	return all
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -79,7 +80,10 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		Cluster, Workloads [][]byte
 		Steps              []scenario.Step
 		Applied            [][][]byte
-	}{Ties: s.Ties, RandomArrivals: s.RandomArrivals, FeatureGates: s.Config.FeatureGates(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode}
+		Federation         scenario.Federation
+		Members            []memberDigest
+		Karmada            []karmadaDigest // of the workloads, then of each step
+	}{Federation: s.Federation, Ties: s.Ties, RandomArrivals: s.RandomArrivals, FeatureGates: s.Config.FeatureGates(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode}
 	var err error
 	if content.Cluster, err = k.all(s.Cluster); err != nil {
 		return nil, err
@@ -87,7 +91,23 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 	if content.Workloads, err = k.all(s.Workloads); err != nil {
 		return nil, err
 	}
+	for i := range s.Members {
+		m, err := k.member(&s.Members[i])
+		if err != nil {
+			return nil, err
+		}
+		content.Members = append(content.Members, *m)
+	}
+	karmada, err := k.karmada(&s.Karmada)
+	if err != nil {
+		return nil, err
+	}
+	content.Karmada = append(content.Karmada, *karmada)
 	for _, step := range s.Steps {
+		if karmada, err = k.karmada(&step.Karmada); err != nil {
+			return nil, err
+		}
+		content.Karmada = append(content.Karmada, *karmada)
 		applied, err := k.all(step.Objects)
 		if err != nil {
 			return nil, err
@@ -95,6 +115,43 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		content.Steps, content.Applied = append(content.Steps, step.Step), append(content.Applied, applied)
 	}
 	return sum(content)
+}
+
+// memberDigest is that of a member: the cluster as Karmada has it, and what is in it.
+type memberDigest struct {
+	Cluster *federation.Cluster
+	Objects [][]byte
+}
+
+func (k *Keys) member(m *scenario.Member) (*memberDigest, error) {
+	objects, err := k.all(m.Objects)
+	return &memberDigest{m.Cluster, objects}, err
+}
+
+// karmadaDigest is that of what Karmada is given.
+type karmadaDigest struct {
+	Policies  []*federation.Policy
+	Overrides []*federation.Override
+	Templates []*federation.Template
+	Made      [][][]byte // of each template
+	Joined    *memberDigest
+}
+
+func (k *Keys) karmada(given *scenario.Karmada) (*karmadaDigest, error) {
+	d := &karmadaDigest{Policies: given.Policies, Overrides: given.Overrides}
+	for _, t := range given.Resources {
+		made, err := k.all(t.Objects)
+		if err != nil {
+			return nil, err
+		}
+		d.Templates, d.Made = append(d.Templates, t.Template), append(d.Made, made)
+	}
+	if given.Joined == nil {
+		return d, nil
+	}
+	var err error
+	d.Joined, err = k.member(given.Joined)
+	return d, err
 }
 
 // all are the digests of objects.

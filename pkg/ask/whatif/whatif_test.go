@@ -322,3 +322,40 @@ func TestStore(t *testing.T) {
 		}
 	}
 }
+
+// Federations that differ in what only they have differ in their keys.
+func TestKeysOfFederations(t *testing.T) {
+	const federation = `{"clusters": [{"name": "m1", "region": "REGION", "cluster": [{"synthetic": {"nodeGroups": [{"count": NODES}]}}]}], "federation": {"estimate": "ESTIMATE"},
+"workloads": [{"objects": [
+	{"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": {"name": "web"}, "spec": {"resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}],
+		"placement": {"clusterAffinity": {"clusterNames": ["AFFINITY"]}}}},
+	{"apiVersion": "policy.karmada.io/v1alpha1", "kind": "OverridePolicy", "metadata": {"name": "web"}, "spec": {"overrideRules": [{"overriders": {"plaintext": [
+		{"path": "/spec/replicas", "operator": "replace", "value": OVERRIDE}]}}]}},
+	{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}},
+		"template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}]}],
+"steps": [{"name": "one more", "join": {"name": "m2", "cluster": [{"synthetic": {"nodeGroups": [{"count": JOINED}]}}]}}]}`
+	key := func(changed ...string) string {
+		text := strings.NewReplacer(append(changed, "REGION", "eu", "NODES", "1", "ESTIMATE", "karmada", "AFFINITY", "m1", "OVERRIDE", "2", "JOINED", "1")...).Replace(federation)
+		var file scenario.File
+		if err := json.Unmarshal([]byte(text), &file); err != nil {
+			t.Fatal(err)
+		}
+		s, err := loader.New("test", &file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, err := whatif.NewKeys(s, whatif.Options{}, "v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keys.Base()
+	}
+	if key() != key() {
+		t.Error("the same federation, read twice, has two keys")
+	}
+	for _, changed := range [][]string{{"REGION", "us"}, {"NODES", "2"}, {"ESTIMATE", "scheduler"}, {"AFFINITY", "m2"}, {"OVERRIDE", "3"}, {"JOINED", "2"}} {
+		if key() == key(changed...) {
+			t.Errorf("another %s has the same key", changed[0])
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/federation"
+)
+
+// Decision is what became of a workload on both levels.
+type Decision struct {
+	// Binding is what Karmada decided.
+	Binding *federation.Binding
+	// Shares are the clusters that have a copy, in Karmada's order.
+	Shares []Share
+}
+
+// Share is what a member does with what Karmada gave it.
+type Share struct {
+	Cluster string
+	// Assigned is the number of replicas that Karmada gave, 0 for what has none. Running and Pending count the member's pods of the workload:
+	// those on nodes that answer, and those without a node.
+	Assigned, Running, Pending int
+	// Message is why the first of the Pending pods is, in kube-scheduler's words.
+	Message string
+}
+
+// decisions are what became of the workloads by the end of the step.
+func decisions(step *Step) []Decision {
+	fed := step.State.Federation
+	why := map[types.UID]string{}
+	for _, p := range step.Pending {
+		why[p.Pod.UID] = p.Message
+	}
+	counts := map[string]map[cluster.Ref]*Share{}
+	owner, nodes := step.State.Owners(), step.State.NodesByName()
+	for _, pod := range step.State.Pods {
+		member, of := pod.Labels[cluster.MemberLabel], owner(pod)
+		if of.Kind == "Pod" {
+			_, of.Name = cluster.Apart(of.Name)
+		}
+		if counts[member] == nil {
+			counts[member] = map[cluster.Ref]*Share{}
+		}
+		count := counts[member][of]
+		if count == nil {
+			count = &Share{}
+			counts[member][of] = count
+		}
+		switch on := nodes[pod.Spec.NodeName]; {
+		case !cluster.Active(pod) || on != nil && !cluster.Answers(on):
+		case pod.Spec.NodeName != "":
+			count.Running++
+		default:
+			count.Pending++
+			count.Message = cmp.Or(count.Message, why[pod.UID])
+		}
+	}
+	templates := map[federation.Key]*cluster.ResourceTemplate{}
+	for _, t := range fed.Control.Templates {
+		templates[t.Key()] = t
+	}
+	var all []Decision
+	for _, b := range fed.Control.Bindings {
+		d := Decision{Binding: b}
+		for _, target := range b.Targets {
+			share := Share{Cluster: target.Cluster, Assigned: int(target.Replicas)}
+			for _, obj := range templates[b.Template.Key()].Objects {
+				if count := counts[target.Cluster][cluster.RefTo(obj)]; count != nil {
+					share.Running, share.Pending = share.Running+count.Running, share.Pending+count.Pending
+					share.Message = cmp.Or(share.Message, count.Message)
+				}
+			}
+			d.Shares = append(d.Shares, share)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// rollouts are those of all members. A workload in several clusters has one, with the pods of all.
+func rollouts(fed *cluster.Federation) []controller.Rollout {
+	var all []controller.Rollout
+	for _, m := range fed.Members {
+		for _, one := range controller.Rollouts(m.State) {
+			if one.Waiting != "" {
+				one.Waiting = fmt.Sprintf("in cluster %s %s", m.Name, one.Waiting)
+			}
+			for i, pod := range one.NotCreated {
+				one.NotCreated[i] = cluster.Joined(m.Name, pod)
+			}
+			i := slices.IndexFunc(all, func(r controller.Rollout) bool { return r.Ref == one.Ref })
+			if i < 0 {
+				all = append(all, one)
+				continue
+			}
+			sum := &all[i]
+			sum.Desired, sum.Updated, sum.Ready = sum.Desired+one.Desired, sum.Updated+one.Updated, sum.Ready+one.Ready
+			sum.Old, sum.Unavailable = sum.Old+one.Old, sum.Unavailable+one.Unavailable
+			sum.Complete = sum.Complete && one.Complete
+			sum.NotCreated = append(sum.NotCreated, one.NotCreated...)
+			sum.Waiting = strings.TrimPrefix(strings.Join([]string{sum.Waiting, one.Waiting}, "; "), "; ")
+		}
+	}
+	return all
+}

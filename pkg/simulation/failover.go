@@ -1,0 +1,126 @@
+package simulation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
+)
+
+// failOver moves the next workload away from a cluster with a NoExecute taint, which a lost one has, if the scenario says so; and returns the
+// same federation if there is none. The clusters have been as they are since the beginning of the step. Between one workload and the next the
+// members act.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go
+func (w *World) failOver(ctx context.Context, fed *cluster.Federation, since time.Time, step *Step) (*cluster.Federation, error) {
+	options := fed.Control.Options.Failover
+	if options == nil {
+		return fed, nil
+	}
+	var due *eviction
+	for _, m := range fed.Members {
+		taints := slices.Clone(fed.Control.Cluster(m.Name).Spec.Taints)
+		if m.Lost {
+			taints = append(taints, v1.Taint{Key: notReady, Effect: v1.TaintEffectNoExecute})
+		}
+		for i, b := range fed.Control.Bindings {
+			if _, there := b.On(m.Name); !there {
+				continue
+			}
+			tolerated := b.Tolerated(taints)
+			if tolerated == 0 {
+				tolerated = options.Tolerated
+			}
+			if tolerated >= 0 && (due == nil || tolerated < due.tolerated) {
+				due = &eviction{cluster: m.Name, binding: i, tolerated: tolerated}
+			}
+		}
+	}
+	if due == nil {
+		return fed, nil
+	}
+	now := step.evicted(since.Add(due.tolerated), options.Interval)
+	control := *fed.Control
+	b := control.Bindings[due.binding]
+	control.Bindings = slices.Clone(control.Bindings)
+	control.Bindings[due.binding] = b.Evict(due.cluster, b.PurgeMode(options.PurgeMode), now)
+	control.Queue = put(slices.Clip(control.Queue), b.Template.Key(), func(k federation.Key) bool { return k == b.Template.Key() })
+	return w.karmada(ctx, until(fed.Under(&control), now))
+}
+
+// eviction is a binding that leaves a cluster, and how long it tolerates the taints there.
+type eviction struct {
+	cluster   string
+	binding   int
+	tolerated time.Duration
+}
+
+// until sets the clocks of the members that act to the time, unless they are later.
+func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
+	for _, m := range fed.Members {
+		if !m.Lost && now.After(m.State.Now.Time) {
+			settled := m.Settled
+			m = m.In(at(m.State, now))
+			m.Settled = settled
+			fed = fed.With(m)
+		}
+	}
+	return fed
+}
+
+// moved ends the moves of workloads whose copies run, and of the others once Karmada has waited for them in vain. It returns the same
+// federation if none moves.
+func (w *World) moved(fed *cluster.Federation) (*cluster.Federation, error) {
+	next, now := *fed.Control, fed.Members[0].State.Now.Time
+	next.Bindings = slices.Clone(fed.Control.Bindings)
+	ended := false
+	for i, b := range next.Bindings {
+		if len(b.Evictions) == 0 {
+			continue
+		}
+		healthy := runs(fed, b)
+		if !healthy {
+			now = b.Evictions[len(b.Evictions)-1].Since.Add(federation.GracefulTimeout + time.Second)
+		}
+		next.Bindings[i], ended = b.Evicted(healthy, now), true
+	}
+	if !ended {
+		return fed, nil
+	}
+	return w.bring(until(fed.Under(&next), now))
+}
+
+// runs reports whether every cluster of the binding runs all that it was given. Karmada does not look at Jobs: what it brought counts as healthy.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/native/healthy.go
+func runs(fed *cluster.Federation, b *federation.Binding) bool {
+	for _, target := range b.Targets {
+		m := fed.Member(target.Cluster)
+		if b.Template.Kind == "Job" && !m.Lost {
+			continue
+		}
+		if m.Lost || len(running(m.State, m.Works[b.Template.Key()].Objects)) < int(target.Replicas) {
+			return false
+		}
+	}
+	return len(b.Targets) > 0
+}
+
+// evicted returns when the next workload is moved away from a cluster: once it tolerates that no longer, and an interval after the last one.
+func (s *Step) evicted(next time.Time, interval time.Duration) time.Time {
+	if !s.moved.IsZero() && next.Before(s.moved.Add(interval)) {
+		next = s.moved.Add(interval)
+	}
+	s.moved = next
+	return next
+}
+
+// LastMove returns how long after the time Karmada moved the last workload away from a lost cluster; 0 if it moved none.
+func (s *Step) LastMove(since time.Time) time.Duration {
+	if s.moved.IsZero() {
+		return 0
+	}
+	return s.moved.Sub(since)
+}

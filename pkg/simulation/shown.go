@@ -1,0 +1,72 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// take adds what happened in a member to the step, under the names that it has among all.
+func (s *Step) take(m *cluster.Member, did *Step) {
+	joined := func(name string) string {
+		if name == "" {
+			return ""
+		}
+		return cluster.Joined(m.Name, name)
+	}
+	s.Pending = slices.DeleteFunc(s.Pending, func(p placement.Pending) bool { return p.Pod.Labels[cluster.MemberLabel] == m.Name })
+	for _, p := range did.Placed {
+		p.Pod, p.Node = m.Pod(p.Pod), joined(p.Node)
+		if p.RunnerUp != nil {
+			other := *p.RunnerUp
+			other.Node = joined(other.Node)
+			p.RunnerUp = &other
+		}
+		p.Cycle = inMember(p.Cycle, joined)
+		s.Placed = append(s.Placed, p)
+	}
+	for _, p := range did.Pending {
+		p.Pod, p.Nominated, p.Cycle = m.Pod(p.Pod), joined(p.Nominated), inMember(p.Cycle, joined)
+		s.Pending = append(s.Pending, p)
+	}
+	for _, p := range did.Preempted {
+		p.Victim, p.For, p.Node = m.Pod(p.Victim), m.Pod(p.For), joined(p.Node)
+		if p.Ending != nil {
+			p.Ending = m.Pod(p.Ending)
+		}
+		s.Preempted = append(s.Preempted, p)
+	}
+	for _, note := range did.Notes {
+		s.Notes = append(s.Notes, fmt.Sprintf("Cluster %s: %s", m.Name, note))
+	}
+}
+
+// inMember returns the cycle with the names that the member's nodes have among all.
+func inMember(c *placement.Cycle, joined func(string) string) *placement.Cycle {
+	if c == nil {
+		return nil
+	}
+	all := func(names []string) []string {
+		if names == nil {
+			return nil
+		}
+		shown := make([]string, len(names))
+		for i, name := range names {
+			shown[i] = joined(name)
+		}
+		return shown
+	}
+	shown := *c
+	shown.Named = all(c.Named)
+	shown.Refusals = slices.Clone(c.Refusals)
+	for i := range shown.Refusals {
+		shown.Refusals[i].Nodes = all(c.Refusals[i].Nodes)
+	}
+	shown.Candidates = slices.Clone(c.Candidates)
+	for i := range shown.Candidates {
+		shown.Candidates[i].Node = joined(c.Candidates[i].Node)
+	}
+	return &shown
+}
