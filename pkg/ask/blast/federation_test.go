@@ -195,8 +195,8 @@ func TestRecoveryInAFederation(t *testing.T) {
 						t.Errorf("none is on %s", name)
 					}
 				}
-				if r.LastEviction != test.last {
-					t.Errorf("the last one moved after %s, want %s", r.LastEviction, test.last)
+				if r.LastMove != test.last || r.LastEviction != 0 {
+					t.Errorf("the last one moved after %s, and the last pod was evicted after %s, want %s and 0s", r.LastMove, r.LastEviction, test.last)
 				}
 				return
 			}
