@@ -53,6 +53,8 @@ type Comparison struct {
 	NewlyStuck, NoLongerStuck, NewlyUnmet, NoLongerUnmet int
 	// PodsAdded and PodsRemoved are the names of the pods that the new or the old result alone has, step by step.
 	PodsAdded, PodsRemoved []string
+	// Decided are the names of the workloads of which Karmada decides otherwise, step by step.
+	Decided []string
 	// StepsAdded and StepsRemoved count the steps that the new or the old result alone has.
 	StepsAdded, StepsRemoved int
 }
@@ -103,6 +105,7 @@ func (c *Comparison) Verdict() Verdict {
 	v.other(counted(c.NoLongerStuck, "rollout", "no longer stuck"))
 	v.worse(FailOnExpectations, counted(c.NewlyUnmet, "expectation", "newly unmet"))
 	v.other(counted(c.NoLongerUnmet, "expectation", "no longer unmet"))
+	v.other(counted(distinct(c.Decided), "decision", "of Karmada changed"))
 	v.other(counted(distinct(c.PodsAdded), "pod", "added"))
 	v.other(counted(distinct(c.PodsRemoved), "pod", "removed"))
 	v.other(counted(c.StepsAdded, "step", "added"))

@@ -25,6 +25,12 @@ const GracefulTimeout = 10 * time.Minute
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/cmd/controller-manager/app/options/cluster_failover.go
 const EvictionRate = 0.5
 
+// FailureThreshold is how long a cluster must have failed until Karmada takes it for lost. Its first failure is seen when its status is next
+// asked for, every 10 s.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/status/cluster_condition_cache.go, cluster-failure-threshold in
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/cmd/controller-manager/app/options/options.go
+const FailureThreshold = 30 * time.Second
+
 // Tolerated returns how long the binding stays in a cluster once it has the taints: 0 if it does not tolerate every NoExecute taint, and a
 // negative duration if it stays for good.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go

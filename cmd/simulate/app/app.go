@@ -94,7 +94,7 @@ func newRoot(s streams) *cobra.Command {
 		Use:   "simulate",
 		Short: "Where will the real kube-scheduler put these pods, and which stay Pending?",
 		Long: `simulate replays workloads through the real kube-scheduler plugins, in memory, and reports where each pod goes,
-which pods stay Pending, and why. It needs no cluster.
+which pods stay Pending, and why, in one cluster or in several under Karmada. It needs no cluster.
 
 Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and an expectation was not met,
 130 interrupted: the report, if any, is of what was known by then, and says so.`,

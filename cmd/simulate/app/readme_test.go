@@ -56,7 +56,7 @@ func matches(documented, output string) bool {
 // edited by hand.
 func TestDocuments(t *testing.T) {
 	const repo = "../../.."
-	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/commands.md", "docs/explain.md", "docs/gate.md", "docs/lint/README.md", "docs/what-if.md", "scenarios/ci/README.md"} {
+	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/commands.md", "docs/explain.md", "docs/federation.md", "docs/gate.md", "docs/lint/README.md", "docs/what-if.md", "scenarios/ci/README.md"} {
 		document, err := os.ReadFile(filepath.Join(repo, file))
 		if err != nil {
 			t.Fatal(err)

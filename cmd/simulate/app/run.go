@@ -34,7 +34,8 @@ func newRun(s streams) *cobra.Command {
 		Short: "Run a scenario, or place the pods of files on a cluster",
 		Long: `Run a scenario step by step, or place the pods of files on a cluster, and report where each pod goes, which pods stay
 Pending, and why. The default is the kind walkthrough of inter-pod anti-affinity. Manifests that come without nodes are placed
-on nodes that --nodes, --zones, --cpu and --memory describe, by default nine in three zones.
+on nodes that --nodes, --zones, --cpu and --memory describe, by default nine in three zones. A scenario may hold several
+clusters under Karmada; the report then also shows what Karmada gives to each of them, and what they cannot run.
 
 With --baseline, print the differences from a stored report instead, in the formats of simulate diff. The exit code is then 3
 only if --fail-on asks for it: an expectation that is unmet in both reports is not a difference.

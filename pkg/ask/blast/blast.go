@@ -153,9 +153,11 @@ type Recovery struct {
 	// NotReplaced are the lost pods for which no controller created another: bare pods, DaemonSet pods, those whose controller waits until
 	// a pod on an unreachable node has ended, and those that nobody evicts.
 	NotReplaced []*v1.Pod
-	// LastEviction is the time from when the nodes were found unreachable until the last of the lost pods was evicted from them, or until
-	// Karmada moved the last workload away from a lost cluster; 0 if none was, or the nodes' pods were removed at once.
+	// LastEviction is the time from when the nodes were found unreachable until the last of the lost pods was evicted from them; 0 if none
+	// was, or the nodes' pods were removed at once.
 	LastEviction time.Duration
+	// LastMove is the time from when Karmada found the cluster lost until it moved the last workload away from it; 0 if it moved none.
+	LastMove time.Duration
 	// After is the blast radius of the level in the new state: whether a second failure is now worse. AfterReplicated is that among the
 	// workloads that had two or more replicas before the first.
 	After, AfterReplicated Radius

@@ -140,16 +140,16 @@ func TestRecoveryInAFederation(t *testing.T) {
 		domain                          string
 		want                            outcome
 		nodes                           []string      // of the recovered, in any order
-		last                            time.Duration // of the moves
+		last, evicted                   time.Duration // of the moves, and of the pods on nodes of clusters that are there
 	}{
 		{name: "nothing fails over by default", workloads: halves + pods("Deployment", "web", 4, "1", ""), level: "cluster", domain: "m1",
 			want: outcome{Lost: 2, NotReplaced: 2}},
 		{name: "nor do the clusters of a region", workloads: halves + pods("Deployment", "web", 4, "1", ""), level: "region", domain: "east",
 			want: outcome{Lost: 2, NotReplaced: 2}},
 		{name: "a node is made up for by its own cluster", workloads: halves + pods("Deployment", "web", 4, "500m", ""), level: "node", domain: "m1/a",
-			want: outcome{Lost: 1, Recovered: 1}, nodes: []string{"m1/b"}, last: 5 * time.Minute},
+			want: outcome{Lost: 1, Recovered: 1}, nodes: []string{"m1/b"}, evicted: 5 * time.Minute},
 		{name: "a zone is, too, even if Karmada would move workloads", options: failover, workloads: halves + pods("Deployment", "web", 4, "500m", ""), level: "zone", domain: "west-1",
-			want: outcome{Lost: 1, Recovered: 1}, nodes: []string{"m1/b"}, last: 5 * time.Minute},
+			want: outcome{Lost: 1, Recovered: 1}, nodes: []string{"m1/b"}, evicted: 5 * time.Minute},
 		{name: "failover moves all of it", options: failover, workloads: halves + pods("Deployment", "web", 4, "1", ""), level: "cluster", domain: "m1",
 			want: outcome{Lost: 2, Recovered: 2}, nodes: []string{"m2/a", "m2/b"}},
 		{name: "from a region", options: failover, workloads: halves + pods("Deployment", "web", 4, "1", ""), level: "region", domain: "west",
@@ -193,8 +193,8 @@ func TestRecoveryInAFederation(t *testing.T) {
 						t.Errorf("none is on %s", name)
 					}
 				}
-				if r.LastEviction != test.last {
-					t.Errorf("the last one moved after %s, want %s", r.LastEviction, test.last)
+				if r.LastMove != test.last || r.LastEviction != test.evicted {
+					t.Errorf("the last one moved after %s, and the last pod was evicted after %s, want %s and %s", r.LastMove, r.LastEviction, test.last, test.evicted)
 				}
 				return
 			}

@@ -206,7 +206,7 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	if err != nil {
 		return nil, err
 	}
-	r := &Recovery{State: settled, LastEviction: step.LastMove(state.Now.Time)}
+	r := &Recovery{State: settled, LastMove: step.LastMove(state.Now.Time)}
 	before := make(map[types.UID]bool, len(state.Pods))
 	lost := map[cluster.Ref][]*v1.Pod{}
 	owner := state.Owners()

@@ -183,23 +183,30 @@ func (t *writer) notReplaced(shown []failed) {
 	}
 }
 
-// evictions says how long after a failure its last pod is evicted, where that is a matter of time.
+// evictions says how long after a failure its last pod is evicted, and its last workload moved, where that is a matter of time.
 func (t *writer) evictions(shown []failed) {
+	t.lasts("The last pod is evicted", shown, func(r *Recovery) float64 { return r.LastEviction })
+	t.lasts("Karmada moves the last workload away", shown, func(r *Recovery) float64 { return r.LastMove })
+}
+
+func (t *writer) lasts(what string, shown []failed, seconds func(*Recovery) float64) {
 	var least, most float64
 	for _, f := range shown {
-		if r := f.recovery; r != nil && r.LastEviction > 0 {
-			if least == 0 || r.LastEviction < least {
-				least = r.LastEviction
-			}
-			most = max(most, r.LastEviction)
+		if f.recovery == nil || seconds(f.recovery) == 0 {
+			continue
 		}
+		last := seconds(f.recovery)
+		if least == 0 || last < least {
+			least = last
+		}
+		most = max(most, last)
 	}
 	switch {
 	case most == 0:
 	case least == most:
-		t.Linef(text.Plain, "The last pod is evicted %.0f s after the failure.", most)
+		t.Linef(text.Plain, "%s %.0f s after the failure.", what, most)
 	default:
-		t.Linef(text.Plain, "The last pod is evicted %.0f s to %.0f s after the failure.", least, most)
+		t.Linef(text.Plain, "%s %.0f s to %.0f s after the failure.", what, least, most)
 	}
 }
 

@@ -33,15 +33,18 @@ func TestBlastVerdict(t *testing.T) {
 	even := zones()
 	even.Steps[0].Levels[0].Failures = even.Steps[0].Levels[0].Failures[2:]
 	even.Steps[0].Levels[0].Failures[0] = Failure{Domains: []string{"c"}, Pods: 1, Workloads: []Loss{{Replicas: 4, Lost: 1, Even: 2}}, Recovery: &Recovery{Lost: 1}}
+	lost := zones()
+	lost.Steps[0].Levels[0].Failures = []Failure{{Domains: []string{"c"}, Pods: 3, Workloads: []Loss{{Replicas: 4, Lost: 1, Even: 2}}, Recovery: &Recovery{Lost: 3, NotReplaced: make([]UnreplacedPod, 3)}}}
 	steps := zones()
 	steps.Steps = append(steps.Steps, stays.Steps[0])
 	for want, r := range map[string]*Report{
 		"No failures": {},
 		"Zone b is the worst: 1 budget broken, 2 of 3 lost pods stranded.":                 zones(),
-		"Zone a is the worst: 1 quorum lost, 0 of 4 lost pods stranded.":                   stays,
+		"Zone a is the worst: 1 quorum lost, 2 of 4 lost pods not replaced.":               stays,
 		"Zone b is the worst: 1 budget broken.":                                            two,
 		"After step all, zone b is the worst: 1 budget broken, 2 of 3 lost pods stranded.": steps,
-		"No failure breaks a budget, loses a quorum or takes a whole workload of several replicas, and no pod is stranded; zone c is the worst, with 25% of a workload.": even,
+		"No failure breaks a budget, loses a quorum or takes a whole workload of several replicas, and no pod is stranded; zone c is the worst, with 25% of a workload.":           even,
+		"No failure breaks a budget, loses a quorum or takes a whole workload of several replicas; zone c is the worst, with 25% of a workload and 3 of 3 lost pods not replaced.": lost,
 	} {
 		if got := r.verdict().Text; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

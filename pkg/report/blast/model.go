@@ -180,6 +180,9 @@ type Recovery struct {
 	// got their NoExecute taints one by one, and no pod tolerates them any longer. It is missing where nothing was evicted, as where pods
 	// are removed at once.
 	LastEviction float64 `json:"lastEvictionSeconds,omitempty"`
+	// LastMove is the number of seconds from the loss of a cluster until Karmada moved the last workload away from it: until the cluster is
+	// found lost, and no workload tolerates that any longer. It is missing where none was moved later than the cluster was found lost.
+	LastMove float64 `json:"lastMoveSeconds,omitempty"`
 	// After is the blast radius of one more failure of the level.
 	After Radius `json:"after"`
 	// AfterReplicated is that among the workloads that had two or more replicas before.

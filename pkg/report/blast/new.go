@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -155,6 +156,9 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 	}
 	if recovery.LastEviction > 0 {
 		r.LastEviction = (node.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
+	}
+	if recovery.LastMove > 0 {
+		r.LastMove = (federation.FailureThreshold + recovery.LastMove).Seconds()
 	}
 	return r
 }

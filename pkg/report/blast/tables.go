@@ -35,7 +35,11 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 		}
 	}
 	titles = append(titles, "EXCESS", "WORKLOADS HIT")
-	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), "NOT REPLACED", "CPU", "NODES", "EXCESS")}
+	order := []string{"NOT REPLACED", "CPU", "NODES", "EXCESS"}
+	if t.onlyUnreplaced(level, shown) {
+		order = []string{"STRANDED", "CPU", "NODES", "EXCESS"}
+	}
+	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), order...)}
 	for _, f := range shown {
 		cells := text.Plain.Row(text.DomainsText(f.Domains))
 		if t.wide || !recoveries {
@@ -61,6 +65,20 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 		table = append(table, cells)
 	}
 	t.Table("", table...)
+}
+
+// onlyUnreplaced reports whether pods are not replaced after these failures, and none is stranded.
+func (t *writer) onlyUnreplaced(level *Level, shown []*Failure) bool {
+	unreplaced := 0
+	for _, f := range shown {
+		if r := level.Recovery(f); r != nil {
+			if len(r.Stranded) > 0 {
+				return false
+			}
+			unreplaced += r.Unreplaced()
+		}
+	}
+	return unreplaced > 0
 }
 
 // recovery fills STRANDED and NOT REPLACED, and RECOVERED, PREEMPTED and AFTER.

@@ -93,20 +93,33 @@ func (r *Report) verdict() text.Cell {
 	add(w.harm.Quorums, "quorum lost", "quorums lost")
 	add(w.harm.Whole, "workload of several replicas gone", "workloads of several replicas gone")
 	style := text.Red
+	unreplaced := ""
+	if recovery != nil && w.harm.Stranded == 0 && recovery.Unreplaced() > 0 {
+		unreplaced = fmt.Sprintf("%d of %s not replaced", recovery.Unreplaced(), words.Count(recovery.lost(), "lost pod"))
+	}
 	switch {
 	case len(parts) == 0 && w.harm.Stranded > 0:
 		style = text.Yellow
 	case len(parts) == 0:
-		line := "No failure breaks a budget, loses a quorum or takes a whole workload of several replicas"
-		if recovery != nil {
+		line, style, with := "No failure breaks a budget, loses a quorum or takes a whole workload of several replicas", text.Green, []string(nil)
+		if w.harm.Share > 0 {
+			with = append(with, text.Percent(w.harm.Share)+" of a workload")
+		}
+		switch {
+		case unreplaced != "":
+			style, with = text.Yellow, append(with, unreplaced)
+		case recovery != nil:
 			line += ", and no pod is stranded"
 		}
-		if w.harm.Share > 0 {
-			line += fmt.Sprintf("; %s %s the worst, with %s of a workload", where, is, text.Percent(w.harm.Share))
+		if len(with) > 0 {
+			line += fmt.Sprintf("; %s %s the worst, with %s", where, is, strings.Join(with, " and "))
 		}
-		return text.Green.Cell(line + ".")
+		return style.Cell(line + ".")
 	}
-	if recovery != nil {
+	switch {
+	case unreplaced != "":
+		parts = append(parts, unreplaced)
+	case recovery != nil:
 		parts = append(parts, fmt.Sprintf("%d of %s stranded", w.harm.Stranded, words.Count(recovery.lost(), "lost pod")))
 	}
 	return style.Cellf("%s %s the worst: %s.", words.UpperFirst(where), is, strings.Join(parts, ", "))

@@ -155,6 +155,7 @@ func (t *writer) details(s *StepDiff) string {
 	m.List("Rollouts no longer stuck", rollouts)
 	m.List("Pods added", pods(s.Added, " Pending"))
 	m.List("Pods removed", pods(s.Removed, " Pending"))
+	m.Table(t.bindings(s.Bindings), "workload")
 	m.Table(t.workloads(s.Workloads), "line")
 	m.Block("</details>")
 	return m.Text()

@@ -98,6 +98,8 @@ type StepDiff struct {
 	OtherMessage []OtherMessage `json:"otherMessage,omitempty"`
 	// Workloads are the workloads whose pods are counted or distributed differently.
 	Workloads []WorkloadDiff `json:"workloads,omitempty"`
+	// Bindings are, in a federation, the workloads that Karmada gives to other clusters, in other shares, or to none for another reason.
+	Bindings []BindingDiff `json:"bindings,omitempty"`
 	// NewlyStuck are the rollouts that do not end in the new report alone, NoLongerStuck those in the old one alone.
 	NewlyStuck    []run.Rollout `json:"newlyStuck,omitempty"`
 	NoLongerStuck []run.Rollout `json:"noLongerStuck,omitempty"`
@@ -163,6 +165,15 @@ type OtherMessage struct {
 	// Old and New are kube-scheduler's messages.
 	Old string `json:"old"`
 	New string `json:"new"`
+}
+
+// BindingDiff is a workload of which Karmada decides otherwise. A report without the workload has no binding of it.
+type BindingDiff struct {
+	Kind      string       `json:"kind"`
+	Namespace string       `json:"namespace,omitempty"`
+	Name      string       `json:"name"`
+	Old       *run.Binding `json:"old,omitempty"`
+	New       *run.Binding `json:"new,omitempty"`
 }
 
 // WorkloadDiff is a workload whose pods are counted or distributed differently.

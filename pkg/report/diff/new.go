@@ -138,6 +138,7 @@ func (d *stepDiff) compare(before, after []map[podName]*run.Pod) {
 	d.NotReady = change(d.old.Summary.NotReady, d.new.Summary.NotReady)
 	d.pods(before, after)
 	d.workloads()
+	d.bindings()
 	d.rollouts()
 	d.expectations()
 }
@@ -153,7 +154,7 @@ func change(old, new int) *Change {
 // empty reports whether nothing differs.
 func (d *stepDiff) empty() bool {
 	return d.Pods == nil && d.Pending == nil && d.NotCreated == nil && d.NotReady == nil &&
-		len(d.Moved)+len(d.Added)+len(d.Removed)+len(d.NewlyPending)+len(d.NoLongerPending)+len(d.OtherMessage)+len(d.Workloads)+
+		len(d.Moved)+len(d.Added)+len(d.Removed)+len(d.NewlyPending)+len(d.NoLongerPending)+len(d.OtherMessage)+len(d.Workloads)+len(d.Bindings)+
 			len(d.NewlyStuck)+len(d.NoLongerStuck)+len(d.NewlyUnmet)+len(d.NoLongerUnmet) == 0
 }
 
@@ -356,6 +357,26 @@ func (d *stepDiff) workload(old, new *run.Workload) {
 
 func equal(d, other *run.Distribution) bool {
 	return d.Empty == other.Empty && d.Unlabelled == other.Unlabelled && d.Skew == other.Skew && slices.Equal(d.Counts, other.Counts)
+}
+
+// bindings compares what Karmada decided, not what became of it.
+func (d *stepDiff) bindings() {
+	id := func(b run.Binding) string { return b.Namespace + "/" + b.Kind + "/" + b.Name }
+	pairs, added, removed := pairByKey(report.Each(d.old.Bindings, id), report.Each(d.new.Bindings, id))
+	add := func(of run.Binding, old, new *run.Binding) {
+		d.Bindings = append(d.Bindings, BindingDiff{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name, Old: old, New: new})
+	}
+	for _, at := range pairs {
+		if old, new := &d.old.Bindings[at.old], &d.new.Bindings[at.new]; !old.Decides(new) {
+			add(*new, old, new)
+		}
+	}
+	for _, i := range added {
+		add(d.new.Bindings[i], nil, &d.new.Bindings[i])
+	}
+	for _, i := range removed {
+		add(d.old.Bindings[i], &d.old.Bindings[i], nil)
+	}
 }
 
 func (d *stepDiff) rollouts() {

@@ -29,7 +29,8 @@ func newWriter(r *Report, opts report.Options) *writer {
 			slices.ContainsFunc(slices.Concat(s.Added, s.Removed, s.NoLongerPending), func(p DiffPod) bool { return p.Namespace != "default" }) ||
 			slices.ContainsFunc(s.Moved, func(p MovedPod) bool { return p.Namespace != "default" }) ||
 			slices.ContainsFunc(s.NewlyPending, func(p report.StrandedPod) bool { return p.Namespace != "default" }) ||
-			slices.ContainsFunc(s.Workloads, func(w WorkloadDiff) bool { return w.Namespace != "default" })
+			slices.ContainsFunc(s.Workloads, func(w WorkloadDiff) bool { return w.Namespace != "default" }) ||
+			slices.ContainsFunc(s.Bindings, func(b BindingDiff) bool { return b.Namespace != "default" })
 	}
 	for _, s := range r.Failures {
 		t.namespaced = t.namespaced || slices.ContainsFunc(s.OneReplica, func(w OneReplica) bool { return w.Namespace != "default" })
@@ -155,6 +156,10 @@ func (t *writer) step(s *StepDiff) {
 	}
 	t.names(text.Plain, "Pods added", len(s.Added), pod(s.Added))
 	t.names(text.Plain, "Pods removed", len(s.Removed), pod(s.Removed))
+	if table := t.bindings(s.Bindings); len(table) > 1 {
+		t.Linef(text.Bold, "Karmada decides otherwise %d:", len(s.Bindings))
+		t.rows(table, "workload", "workloads")
+	}
 	if table := t.workloads(s.Workloads); len(table) > 1 {
 		t.Linef(text.Bold, "Workloads %d:", len(s.Workloads))
 		t.rows(table, "line", "lines")
@@ -339,6 +344,21 @@ func (t *writer) workloads(workloads []WorkloadDiff) [][]text.Cell {
 		}
 	}
 	return used(table)
+}
+
+// bindings is a row for each workload of which Karmada decides otherwise, below the titles.
+func (t *writer) bindings(bindings []BindingDiff) [][]text.Cell {
+	table := [][]text.Cell{text.Bold.Row("WORKLOAD", "OLD", "NEW")}
+	decided := func(b *run.Binding) string {
+		if b == nil {
+			return text.None
+		}
+		return b.Text(t.All)
+	}
+	for _, b := range bindings {
+		table = append(table, text.Plain.Row(t.name(b.Namespace, strings.ToLower(b.Kind)+"/"+b.Name), decided(b.Old), decided(b.New)))
+	}
+	return table
 }
 
 func brief(d *run.Distribution) string {

@@ -32,6 +32,7 @@ func (s *StepDiff) addTo(c *expect.Comparison) {
 	}
 	c.Pending, c.NotReady = append(c.Pending, s.pending()), s.NotReady.addTo(c.NotReady, s.Name)
 	c.NotCreated = s.NotCreated.addTo(c.NotCreated, s.Name)
+	c.Decided = append(c.Decided, report.Each(s.Bindings, func(b BindingDiff) string { return b.Namespace + "/" + b.Kind + "/" + b.Name })...)
 	c.NewlyStuck += len(s.NewlyStuck)
 	c.NoLongerStuck += len(s.NoLongerStuck)
 	c.NewlyUnmet += len(s.NewlyUnmet)

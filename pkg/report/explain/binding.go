@@ -43,6 +43,9 @@ func division(r *federation.ReplicaScheduling) string {
 	return "Weighted by static weights"
 }
 
+// maxUnselected is how many clusters are listed that were not selected, the best first, unless all are asked for.
+const maxUnselected = 5
+
 func (t *writer) binding(b *Binding) {
 	t.Space()
 	var got []string
@@ -70,6 +73,7 @@ func (t *writer) binding(b *Binding) {
 	t.Linef(text.Plain, "%s", claimed)
 	rows := [][]text.Cell{text.Bold.Row("CLUSTER", "SCORE", "ROOM", "REPLICAS", "PODS")}
 	refused, reasons := map[string][]string{}, []string(nil)
+	unselected := 0
 	for _, v := range b.Clusters {
 		if v.Filter != "" {
 			reason := fmt.Sprintf("%s (%s)", v.Refusal, v.Filter)
@@ -82,6 +86,8 @@ func (t *writer) binding(b *Binding) {
 		replicas, pods := "not selected", "<none>"
 		if v.Selected {
 			replicas = fmt.Sprint(v.Replicas)
+		} else if unselected++; unselected > maxUnselected && !t.All {
+			continue
 		}
 		if v.Running+v.Pending > 0 {
 			pods = fmt.Sprintf("%d running", v.Running)
@@ -93,6 +99,9 @@ func (t *writer) binding(b *Binding) {
 	}
 	if len(rows) > 1 {
 		t.Table("  ", rows...)
+	}
+	if more := unselected - maxUnselected; more > 0 && !t.All {
+		t.Linef(text.Plain, "  and %s not selected; use --all to list them", words.Count(more, "more cluster"))
 	}
 	for _, reason := range reasons {
 		t.Line(text.Bold.Cell("  Refused "+words.Few(refused[reason])+":"), text.Plain.Cellf(" %s", reason))

@@ -23,8 +23,8 @@ func (t *writer) conclusion() {
 		if n := len(steps[0].Rollouts); n > 0 {
 			line += "; " + words.Count(n, "rollout") + " stuck"
 		}
-		if n := steps[0].unscheduled(); n > 0 {
-			line += "; " + words.Count(n, "workload") + " not scheduled by Karmada"
+		for _, trouble := range steps[0].karmada() {
+			line += "; " + trouble
 		}
 		t.Line(text.Bold.Cell(line))
 		t.verdict()
@@ -77,10 +77,7 @@ func troubles(s Step) string {
 	if n := len(s.Rollouts); n > 0 {
 		parts = append(parts, words.Count(n, "rollout")+" stuck")
 	}
-	if n := s.unscheduled(); n > 0 {
-		parts = append(parts, words.Count(n, "workload")+" not scheduled by Karmada")
-	}
-	return strings.Join(parts, " and ")
+	return strings.Join(append(parts, s.karmada()...), " and ")
 }
 
 func (t *writer) verdict() {

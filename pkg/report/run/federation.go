@@ -69,15 +69,53 @@ func newBindings(decisions []simulation.Decision) []Binding {
 // scheduled reports whether Karmada's scheduler was last content.
 func (b Binding) scheduled() bool { return b.Reason == federation.ReasonSuccess }
 
-// unscheduled is the number of workloads that Karmada's scheduler was not content with.
-func (s Step) unscheduled() int {
-	n := 0
+// notScheduled are the workloads that Karmada's scheduler was not content with.
+func (s Step) notScheduled() []Binding {
+	return slices.DeleteFunc(slices.Clone(s.Bindings), Binding.scheduled)
+}
+
+// why is the reason and the message, as "NoClusterFit: 0/3 clusters are available".
+func (b Binding) why() string { return b.Reason + ": " + b.Message }
+
+// Decides reports whether Karmada decides the same of both: clusters, shares, and if there is none the reason.
+func (b *Binding) Decides(other *Binding) bool {
+	return b.Reason == other.Reason && (b.scheduled() || b.Message == other.Message) && slices.Equal(b.Leaving, other.Leaving) &&
+		slices.EqualFunc(b.Clusters, other.Clusters, func(a, b Share) bool { return a.Cluster == b.Cluster && a.Assigned == b.Assigned })
+}
+
+// Text is "m1 3, m2 2", or why there is no cluster.
+func (b *Binding) Text(all bool) string {
+	if !b.scheduled() {
+		return b.why()
+	}
+	return text.OrNone(strings.Join(b.shares(all), ", "))
+}
+
+// overfull is the number of clusters in which pods of what Karmada gave them are Pending.
+func (s Step) overfull() int {
+	full := map[string]bool{}
 	for _, b := range s.Bindings {
-		if !b.scheduled() {
-			n++
+		for _, share := range b.Clusters {
+			if share.Pending > 0 {
+				full[share.Cluster] = true
+			}
 		}
 	}
-	return n
+	return len(full)
+}
+
+// karmada says what is not as it should be with Karmada's decisions.
+func (s Step) karmada() []string { return karmada(len(s.notScheduled()), s.overfull()) }
+
+func karmada(unscheduled, overfull int) []string {
+	var parts []string
+	if unscheduled > 0 {
+		parts = append(parts, words.Count(unscheduled, "workload")+" not scheduled by Karmada")
+	}
+	if overfull > 0 {
+		parts = append(parts, words.Count(overfull, "cluster")+" given more than "+words.Pick(overfull, "it", "they")+" can run")
+	}
+	return parts
 }
 
 // short reports whether a cluster cannot run what Karmada gave it.
@@ -105,29 +143,24 @@ func (s Share) text() string {
 }
 
 func (s *stepText) binding(b Binding) string {
+	if b.Namespace == "" {
+		return cluster.Ref{Kind: b.Kind, Name: b.Name}.String()
+	}
 	return s.qualified(b.Namespace, cluster.Ref{Kind: b.Kind, Name: b.Name}.String())
 }
 
 // federated says where the two levels disagree: what Karmada gives to no cluster, and what it gives to clusters that cannot run it.
 func (t *writer) federated(s *stepText) {
-	var refused, unrun []Binding
-	for _, b := range s.Bindings {
-		if !b.scheduled() {
-			refused = append(refused, b)
-		}
-		if b.short() {
-			unrun = append(unrun, b)
-		}
-	}
+	refused := s.notScheduled()
 	if len(refused) > 0 {
 		t.Linef(text.Yellow, "Not scheduled by Karmada (%d):", len(refused))
-		groups := report.Group(refused, func(b Binding) [2]string { return [2]string{b.Reason, b.Message} })
+		groups := report.Group(refused, Binding.why)
 		t.UpTo(len(groups), "reason", "reasons", func(i int) {
-			t.Linef(text.Plain, "  %s", t.Some(report.Each(groups[i], s.binding)))
-			t.Linef(text.Plain, "    %s: %s", groups[i][0].Reason, groups[i][0].Message)
+			t.Linef(text.Plain, "  %s", t.Few(report.Each(groups[i], s.binding), len(groups[i])))
+			t.Linef(text.Plain, "    %s", groups[i][0].why())
 		})
 	}
-	t.short(s, unrun)
+	t.short(s, slices.DeleteFunc(slices.Clone(s.Bindings), func(b Binding) bool { return !b.short() }))
 }
 
 // promise is what a cluster was given of a workload and cannot run.
@@ -157,7 +190,7 @@ func (t *writer) short(s *stepText, of []Binding) {
 		for _, p := range groups[i] {
 			assigned, running = assigned+p.share.Assigned, running+p.share.Running
 		}
-		names := t.Some(report.Each(groups[i], func(p promise) string { return s.binding(p.of) }))
+		names := t.Few(report.Each(groups[i], func(p promise) string { return s.binding(p.of) }), len(groups[i]))
 		if len(groups[i]) == 1 {
 			t.Linef(text.Plain, "  %s was given %d of %s, of which %d %s", groups[i][0].share.Cluster, assigned, names, running, words.Pick(running, "runs", "run"))
 		} else {
@@ -170,32 +203,37 @@ func (t *writer) short(s *stepText, of []Binding) {
 	})
 }
 
+// promised reports whether short has said that pods are Pending for that reason.
+func (s *stepText) promised(message string) bool {
+	return message != "" && slices.ContainsFunc(s.Bindings, func(b Binding) bool {
+		return slices.ContainsFunc(b.Clusters, func(share Share) bool { return share.short() && share.Message == message })
+	})
+}
+
 // bindings are a row for each workload: what it asks for, and its clusters.
 func (t *writer) bindings(s *stepText) {
 	if len(s.Bindings) == 0 {
 		return
 	}
-	table := s.bindingTable(t)
-	t.Table("", table...)
-	if more := len(s.Bindings) - len(table) + 1; more > 0 {
+	shown := s.Bindings
+	if !t.All && len(shown) > maxBindings {
+		shown = slices.SortedStableFunc(slices.Values(shown), func(a, b Binding) int { return cmp.Compare(a.trouble(), b.trouble()) })[:maxBindings]
+	}
+	t.Table("", s.bindingTable(shown, t.All)...)
+	if more := len(s.Bindings) - len(shown); more > 0 {
 		t.Linef(text.Plain, "and %s; use --all to list them", words.Count(more, "more workload"))
 	}
 	t.Space()
 }
 
-// maxBindings is how many workloads the table has, and maxShares how many clusters a row names, unless all are asked for.
-const maxBindings, maxShares = 10, 6
+// maxBindings is how many workloads the table has, those first that are not as Karmada would have them, and maxShares how many clusters a row names, unless all are asked for.
+const maxBindings, maxShares = 6, 6
 
-// bindingTable is the heads, and a row for each workload: those first that are not as Karmada would have them.
-func (s *stepText) bindingTable(t *writer) [][]text.Cell {
+// bindingTable is the heads, and a row for each workload, with all of its clusters or with many of them counted.
+func (s *stepText) bindingTable(shown []Binding, all bool) [][]text.Cell {
 	table := [][]text.Cell{text.Bold.Row("KARMADA", "REPLICAS", "CLUSTERS")}
-	shown := slices.Clone(s.Bindings)
-	if !t.All && len(shown) > maxBindings {
-		slices.SortStableFunc(shown, func(a, b Binding) int { return cmp.Compare(a.trouble(), b.trouble()) })
-		shown = shown[:maxBindings]
-	}
 	for _, b := range shown {
-		clusters := text.Plain.Cell(text.OrNone(strings.Join(b.shares(t.All), ", ")))
+		clusters := text.Plain.Cell(text.OrNone(strings.Join(b.shares(all), ", ")))
 		switch {
 		case !b.scheduled() && len(b.Clusters) == 0:
 			clusters = text.Yellow.Cell("none")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report/format/junit"
 	"github.com/faultline/faultline/pkg/words"
@@ -82,6 +83,9 @@ func (s *Step) reasons(e Expectation) string {
 	for _, pods := range s.refusals() {
 		of := pods[0].workload()
 		lines = append(lines, fmt.Sprintf("%s of %s/%s Pending: %s", words.Count(len(pods), "pod"), of.Namespace, of, cmp.Or(pods[0].Message, expect.NoMessage)))
+	}
+	for _, b := range s.notScheduled() {
+		lines = append(lines, fmt.Sprintf("%s not scheduled by Karmada: %s", cluster.Qualify(b.Namespace, cluster.Ref{Kind: b.Kind, Name: b.Name}.String()), b.why()))
 	}
 	for _, r := range s.Refused {
 		lines = append(lines, fmt.Sprintf("%s/%s refused: %s", r.Namespace, r.Of(), r.Message))

@@ -19,11 +19,15 @@ func markdownPage(r *Report) []byte {
 	m.About(r.Head)
 	unmet := [][]text.Cell{text.Bold.Row("STEP", "WANT", "GOT", "WHY", "WHERE")}
 	refused := [][]text.Cell{text.Bold.Row("STEP", "PODS", "REASON")}
+	unscheduled := [][]text.Cell{text.Bold.Row("STEP", "WORKLOAD", "KARMADA SAYS")}
 	pending := [][]text.Cell{text.Bold.Row("STEP", "PODS", "KUBE-SCHEDULER SAYS")}
 	for i := range r.Steps {
 		s := t.stepText(i)
 		for _, e := range Unmet(s.Expectations) {
 			unmet = append(unmet, text.Plain.Row(s.Name, e.Want, e.Got, cmp.Or(e.Why, text.None), place(e.Source)))
+		}
+		for _, b := range s.notScheduled() {
+			unscheduled = append(unscheduled, text.Plain.Row(s.Name, s.binding(b), b.why()))
 		}
 		for _, pods := range s.refusals() {
 			pending = append(pending, text.Plain.Row(s.Name, s.waiting(pods), cmp.Or(pods[0].Message, expect.NoMessage)))
@@ -41,7 +45,11 @@ func markdownPage(r *Report) []byte {
 	}
 	if last := r.last(); last != nil && len(last.Bindings) > 0 {
 		m.Block("### Karmada")
-		m.Table(t.stepText(len(r.Steps)-1).bindingTable(t), "workload")
+		m.Table(t.stepText(len(r.Steps)-1).bindingTable(last.Bindings, false), "workload")
+	}
+	if len(unscheduled) > 1 {
+		m.Block("### Not scheduled by Karmada")
+		m.Table(unscheduled, "workload")
 	}
 	if len(pending) > 1 {
 		m.Block("### Pending")
@@ -70,12 +78,13 @@ func (r *Report) verdict() string {
 	}
 	type name struct{ namespace, name string }
 	pending, notReady := map[name]bool{}, map[name]bool{}
-	troubled, refused, rollouts, unscheduled, total, failed := 0, 0, 0, 0, 0, 0
+	troubled, refused, rollouts, unscheduled, overfull, total, failed := 0, 0, 0, 0, 0, 0, 0
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		unmet := len(Unmet(s.Expectations))
 		total, failed, rollouts = total+len(s.Expectations), failed+unmet, rollouts+len(s.Rollouts)
-		refused, unscheduled = max(refused, s.Summary.NotCreated), max(unscheduled, s.unscheduled())
+		refused, unscheduled = max(refused, s.Summary.NotCreated), max(unscheduled, len(s.notScheduled()))
+		overfull = max(overfull, s.overfull())
 		if unmet > 0 || troubles(*s) != "" {
 			troubled++
 		}
@@ -101,9 +110,7 @@ func (r *Report) verdict() string {
 	if rollouts > 0 {
 		parts = append(parts, words.Count(rollouts, "rollout")+" stuck")
 	}
-	if unscheduled > 0 {
-		parts = append(parts, words.Count(unscheduled, "workload")+" not scheduled by Karmada")
-	}
+	parts = append(parts, karmada(unscheduled, overfull)...)
 	line := words.Count(len(r.Steps), "step") + ": every pod runs"
 	if troubled > 0 {
 		line = fmt.Sprintf("%d of %s: %s", troubled, words.Count(len(r.Steps), "step"), cmp.Or(strings.Join(parts, ", "), "every pod runs"))

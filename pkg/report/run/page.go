@@ -54,6 +54,9 @@ func verdict(steps []Step) (sentence, outcome string) {
 			sentence += fmt.Sprintf(", %d refused by the API server", last.NotCreated)
 		}
 	}
+	for _, trouble := range steps[len(steps)-1].karmada() {
+		sentence += ", " + trouble
+	}
 	waiting := 0
 	for _, step := range steps[:len(steps)-1] {
 		if step.Summary.Pending > 0 {

@@ -29,6 +29,11 @@ func (t *writer) pending(s *stepText) {
 	groups := alike(pods)
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		first := groups[i][0]
+		if !t.wide && s.promised(first.Message) {
+			names := report.Each(report.Group(groups[i], Pod.workload), func(of []Pod) string { return s.qualified(of[0].Namespace, of[0].workload().String()) })
+			t.Linef(text.Plain, "  %s of %s, for the reason above", words.Count(len(groups[i]), "pod"), t.Few(names, len(names)))
+			return
+		}
 		t.Linef(text.Plain, "  %s", t.sharing(s, groups[i]))
 		t.Linef(text.Plain, "    %s", text.Refused(first.Message))
 		if len(first.Gates) > 0 {

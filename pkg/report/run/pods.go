@@ -37,7 +37,8 @@ func (t *writer) stepText(i int) *stepText {
 		}
 	}
 	s.namespaced = slices.ContainsFunc(s.Pods, func(pod Pod) bool { return pod.Namespace != v1.NamespaceDefault }) ||
-		slices.ContainsFunc(s.Workloads, func(w Workload) bool { return w.Namespace != v1.NamespaceDefault })
+		slices.ContainsFunc(s.Workloads, func(w Workload) bool { return w.Namespace != v1.NamespaceDefault }) ||
+		slices.ContainsFunc(s.Bindings, func(b Binding) bool { return b.Namespace != "" && b.Namespace != v1.NamespaceDefault })
 	return s
 }
 

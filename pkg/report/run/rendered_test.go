@@ -11,7 +11,7 @@ import (
 func rendered(t *testing.T) map[string]*Report {
 	t.Helper()
 	stored := fixtures(t)
-	return map[string]*Report{"sourced": sourced(), "refused": stored["refused"], "mixed": stored["mixed"], "walkthrough": stored["walkthrough"]}
+	return map[string]*Report{"sourced": sourced(), "refused": stored["refused"], "mixed": stored["mixed"], "federation": stored["federation"], "walkthrough": stored["walkthrough"]}
 }
 
 func TestRenderedGolden(t *testing.T) {

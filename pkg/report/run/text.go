@@ -77,13 +77,18 @@ func (t *writer) step(i int) {
 // lists reports whether every pod of the step is listed.
 func lists(s *Step, all bool) bool { return all || len(s.Pods) <= text.MaxPods }
 
-// maxWhy is how many workloads are explained where not every pod is listed; those with Pending pods come first.
-const maxWhy = 4
+// maxWhy is how many workloads are explained where not every pod is listed; those with Pending pods come first. Fewer are where there is
+// a table of what Karmada decided, too.
+const maxWhy, maxWhyOfFederation = 4, 2
 
 func (t *writer) why(s *stepText, listed bool) {
 	sentences := s.Why
-	if more := len(sentences) - maxWhy; more > 0 && !listed {
-		sentences = append(slices.Clone(sentences[:maxWhy]), fmt.Sprintf("and %s; use --all to list them.", words.Count(more, "more workload")))
+	most := maxWhy
+	if len(s.Bindings) > 0 {
+		most = maxWhyOfFederation
+	}
+	if more := len(sentences) - most; more > 0 && !listed {
+		sentences = append(slices.Clone(sentences[:most]), fmt.Sprintf("and %s; use --all to list them.", words.Count(more, "more workload")))
 	}
 	t.Sentences("Why:", sentences)
 }
@@ -138,6 +143,9 @@ func (t *writer) quiet() {
 		s := t.stepText(i)
 		for _, pods := range alike(s.pendingPods()) {
 			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), text.Refused(pods[0].Message))
+		}
+		for _, b := range report.Group(s.notScheduled(), Binding.why) {
+			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(b, s.binding)), b[0].why())
 		}
 		for _, r := range report.Group(s.Refused, report.NotCreated.Reason) {
 			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(r, s.subject)), r[0].Reason())

@@ -19,7 +19,8 @@ function tabs() {
       h("span", {class: "doing"}, step.action),
       h("span", {class: "run"}, h("span", {}, `${number(step.summary.running)} running`), step.summary.pending > 0 && h("span", {class: "warn"}, `${number(step.summary.pending)} Pending`),
         step.summary.notCreated > 0 && h("span", {class: "warn"}, `${number(step.summary.notCreated)} refused`),
-        step.summary.notReady > 0 && h("span", {class: "bad"}, `${number(step.summary.notReady)} on lost nodes`)),
+        step.summary.notReady > 0 && h("span", {class: "bad"}, `${number(step.summary.notReady)} on lost nodes`),
+        unscheduled(step).length > 0 && h("span", {class: "warn"}, `${number(unscheduled(step).length)} without a cluster`)),
       i > 0 && h("span", {class: "change"}, changeWords(changesOf(i)).join(", ") || "nothing moved"));
   }));
   return list;

@@ -13,7 +13,7 @@ function stepHead(step, i) {
 
 // toldOf is what there is to say of a step: why it came so, what was expected, and how it differs from the step before it.
 function toldOf(step, i) {
-  const sentences = (title, texts, kind) => texts?.length && h("div", {class: "words " + (kind ?? "")}, h("h4", {}, title), h("ul", {}, texts.map((text) => h("li", {}, text))));
+  const sentences = (title, texts, kind) => texts?.length > 0 && h("div", {class: "words " + (kind ?? "")}, h("h4", {}, title), h("ul", {}, texts.map((text) => h("li", {}, text))));
   const changes = changesOf(i);
   return [
     step.why?.length && h("div", {class: "words"}, h("h4", {}, "Why"), growing(step.why.map((text, at) => [text, at]), 8, ([text, at]) => h("li", {}, text, rulesBelow(step, at)))),
@@ -22,7 +22,7 @@ function toldOf(step, i) {
       ": ", [change.pending !== 0 && `${change.pending > 0 ? "+" : "−"}${number(Math.abs(change.pending))} Pending`, ...[["−", change.off], ["+", change.on]].map(([sign, nodes]) =>
         nodes.length > 0 && firsts(nodes.map(([node, n]) => `${sign}${number(n)} on ${node}`), 4))].filter(Boolean).join("; ")))),
     sentences("Notes", step.notes),
-    sentences("Not scheduled by Karmada", step.bindings?.filter((of) => of.reason !== "Success").map((of) => `${workloadTitle(of)}: ${of.reason}: ${of.message}`), "warn"),
+    sentences("Not scheduled by Karmada", unscheduled(step).map((of) => `${workloadTitle(of)}: ${of.reason}: ${of.message}`), "warn"),
     sentences("Refused by the API server", step.refused?.map((of) => `${of.pods > 0 && of.kind !== "Pod" ? count(of.pods, "pod") + " of " : ""}${workloadTitle(of)}: ${of.message}`), "warn"),
     sentences("Rollouts that do not come to their end", step.rollouts?.map((of) =>
       `${workloadTitle(of)}: ${of.updated} of ${of.desired} updated, ${of.old} old, ${of.ready} ready. ${of.waiting}` + (of.notCreated ? ` Not created: ${firsts(of.notCreated, 4)}.` : "")), "warn"),
@@ -80,6 +80,9 @@ function expectationsOf(step) {
       h("td", {}, expectation.want, expectation.source && h("small", {class: "source"}, `${expectation.source.file}:${expectation.source.line}`)),
       h("td", {class: "got"}, expectation.got, expectation.why && h("small", {}, expectation.why))))));
 }
+
+// unscheduled are the workloads that Karmada's scheduler was not content with.
+const unscheduled = (step) => (step.bindings ?? []).filter((of) => of.reason !== "Success");
 
 // bindingsPart is what became of the workloads of a federation: which clusters Karmada gave them, and what runs there.
 function bindingsPart(step) {
