@@ -360,7 +360,7 @@ func applied(spec *scenario.LoadedStep) string {
 	if len(spec.Apply.Files) > 0 {
 		return "-f " + strings.Join(spec.Apply.Files, " -f ")
 	}
-	return words.Count(len(spec.Objects), "object")
+	return words.Count(len(spec.Objects)+len(spec.Karmada.Policies)+len(spec.Karmada.Overrides)+len(spec.Karmada.Resources), "object")
 }
 
 // list names a few nodes, or counts many.
