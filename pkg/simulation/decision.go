@@ -89,6 +89,7 @@ func rollouts(fed *cluster.Federation) []controller.Rollout {
 	var all []controller.Rollout
 	for _, m := range fed.Members {
 		for _, one := range controller.Rollouts(m.State) {
+			one.Ref = m.Owner(one.Ref)
 			if one.Waiting != "" {
 				one.Waiting = fmt.Sprintf("in cluster %s %s", m.Name, one.Waiting)
 			}

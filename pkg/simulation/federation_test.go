@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -302,5 +305,21 @@ func TestInterruptedFederation(t *testing.T) {
 		if diff := cmp.Diff(outcome(&whole.Steps[i]), outcome(&result.Steps[i])); diff != "" {
 			t.Errorf("step %d: %s", i, diff)
 		}
+	}
+}
+
+// Workloads of one name that two clusters have of their own are two.
+func TestRolloutsOfOwnWorkloads(t *testing.T) {
+	fed := &cluster.Federation{Control: &cluster.Control{}}
+	for _, name := range []string{"m1", "m2"} {
+		own := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "default", UID: "db"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1)}}
+		fed = fed.With(cluster.Member{Name: name, State: new(cluster.State).With(own)})
+	}
+	var got []string
+	for _, rollout := range rollouts(fed) {
+		got = append(got, fmt.Sprint(rollout.Name, " ", rollout.Desired))
+	}
+	if diff := cmp.Diff([]string{"m1/db 1", "m2/db 1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
