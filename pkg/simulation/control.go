@@ -73,13 +73,8 @@ func bound(c *cluster.Control) *cluster.Control {
 		policy := federation.Claim(t.Template, c.Policies, claimed)
 		value, known := priority(c, policy)
 		switch {
-		case policy == nil && was == nil:
-		case policy == nil: // its policy is gone: it stays as it is, and nobody schedules it
-			next.Bindings = append(next.Bindings, was)
-		case !known && was == nil: // the detector tries again until the PriorityClass is there
-		case !known:
-			next.Bindings = append(next.Bindings, was)
-		case was != nil && was.Of(t.Template, policy):
+		case was == nil && (policy == nil || !known): // the detector tries again once there is a policy, and its PriorityClass
+		case policy == nil || !known || was != nil && was.Of(t.Template, policy): // where its policy is gone, nobody schedules it
 			next.Bindings = append(next.Bindings, was)
 		default:
 			b := federation.Bind(t.Template, policy)
@@ -184,16 +179,12 @@ func changed(c *cluster.Control, was, is *federation.Cluster) *cluster.Control {
 
 // template returns the one that the target names.
 func template(c *cluster.Control, target scenario.Target) (*cluster.ResourceTemplate, error) {
-	kind, name, err := scenario.ParseTarget(target.Target)
+	wanted, err := target.Ref()
 	if err != nil {
 		return nil, err
 	}
-	namespace := target.Namespace
-	if namespace == "" {
-		namespace = v1.NamespaceDefault
-	}
 	for _, t := range c.Templates {
-		if t.Kind == kind && t.Name == name && (t.Namespace == "" || t.Namespace == namespace) {
+		if wanted == (cluster.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}) {
 			return t, nil
 		}
 	}

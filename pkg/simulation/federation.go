@@ -197,11 +197,7 @@ func (r *run) onMembers(ctx context.Context, state *cluster.State, nodes scenari
 	if err != nil {
 		return nil, "", err
 	}
-	in := map[string][]string{}
-	for _, joined := range names {
-		member, name := cluster.Apart(joined)
-		in[member] = append(in[member], name)
-	}
+	in := byMember(names)
 	fed, verb := state.Federation, ""
 	for _, m := range state.Federation.Members {
 		if len(in[m.Name]) == 0 {
@@ -226,6 +222,16 @@ func (r *run) onMembers(ctx context.Context, state *cluster.State, nodes scenari
 	return fed, verb + " " + list(names), nil
 }
 
+// byMember are the nodes of each member, by their names there.
+func byMember(names []string) map[string][]string {
+	in := map[string][]string{}
+	for _, joined := range names {
+		member, name := cluster.Apart(joined)
+		in[member] = append(in[member], name)
+	}
+	return in
+}
+
 // withLost shows the nodes, too, whose objects failures have deleted.
 func (r *run) withLost(state *cluster.State) *cluster.State {
 	next := *state
@@ -246,11 +252,7 @@ func Fail(state *cluster.State, mode node.FailureMode, names ...string) (*cluste
 	if state.Federation == nil {
 		return node.Fail(state, mode, names...)
 	}
-	in := map[string][]string{}
-	for _, joined := range names {
-		member, name := cluster.Apart(joined)
-		in[member] = append(in[member], name)
-	}
+	in := byMember(names)
 	fed := state.Federation
 	for _, m := range fed.Members {
 		if len(in[m.Name]) == 0 {

@@ -1,11 +1,11 @@
 package simulation
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -184,7 +184,7 @@ func objectsOf(t *cluster.ResourceTemplate, b *federation.Binding, work cluster.
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.Template, err)
 	}
-	if reflect.DeepEqual(data, overridden) {
+	if bytes.Equal(data, overridden) {
 		return objects, nil
 	}
 	decoded, err := manifest.DecodeObject(fmt.Sprintf("%s as overridden for cluster %s", b.Template, work.Cluster.Name), overridden)
