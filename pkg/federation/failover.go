@@ -31,21 +31,38 @@ const EvictionRate = 0.5
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/cmd/controller-manager/app/options/options.go
 const FailureThreshold = 30 * time.Second
 
+// The taints that a failed cluster gets.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/cluster/v1alpha1/well_known_constants.go
+const (
+	TaintNotReady    = "cluster.karmada.io/not-ready"
+	TaintUnreachable = "cluster.karmada.io/unreachable"
+)
+
+// longest is how many seconds a toleration lasts at most: ten years, to which times can be added.
+const longest = 10 * 365 * 24 * 60 * 60
+
 // Tolerated returns how long the binding stays in a cluster once it has the taints: 0 if it does not tolerate every NoExecute taint, and a
-// negative duration if it stays for good.
-// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go
-func (b *Binding) Tolerated(taints []v1.Taint) time.Duration {
+// negative duration if it stays for good. Those of a failed cluster are tolerated for a while also by policies that do not mention them, as by
+// the tolerations that the webhook of Karmada up to 1.14 added to each policy.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go, needEviction
+// https://github.com/karmada-io/karmada/blob/v1.14.0/pkg/webhook/propagationpolicy/mutating.go
+func (b *Binding) Tolerated(taints []v1.Taint, failed time.Duration) time.Duration {
+	tolerations := slices.Clip(b.Placement.ClusterTolerations)
+	seconds := int64(failed / time.Second)
+	for _, key := range []string{TaintNotReady, TaintUnreachable} {
+		tolerations = append(tolerations, v1.Toleration{Key: key, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: &seconds})
+	}
 	least := time.Duration(-1)
 	for i := range taints {
 		if taints[i].Effect != v1.TaintEffectNoExecute {
 			continue
 		}
-		by := slices.IndexFunc(b.Placement.ClusterTolerations, func(t v1.Toleration) bool { return t.ToleratesTaint(klog.Background(), &taints[i], false) })
+		by := slices.IndexFunc(tolerations, func(t v1.Toleration) bool { return t.ToleratesTaint(klog.Background(), &taints[i], false) })
 		if by < 0 {
 			return 0
 		}
-		if seconds := b.Placement.ClusterTolerations[by].TolerationSeconds; seconds != nil {
-			if d := time.Duration(max(0, *seconds)) * time.Second; least < 0 || d < least {
+		if seconds := tolerations[by].TolerationSeconds; seconds != nil {
+			if d := time.Duration(min(max(0, *seconds), longest)) * time.Second; least < 0 || d < least {
 				least = d
 			}
 		}

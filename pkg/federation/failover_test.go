@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ func TestTolerated(t *testing.T) {
 	tolerate := func(key string, seconds *int64) v1.Toleration {
 		return v1.Toleration{Key: key, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: seconds}
 	}
+	notReady := taint(TaintNotReady, v1.TaintEffectNoExecute)
 	key, key1, key2 := taint("key", v1.TaintEffectNoExecute), taint("key1", v1.TaintEffectNoExecute), taint("key2", v1.TaintEffectNoExecute)
 	for _, test := range []struct {
 		name        string
@@ -33,14 +35,19 @@ func TestTolerated(t *testing.T) {
 		{"for good", []v1.Taint{key}, []v1.Toleration{tolerate("key", nil)}, forever},
 		{"not at all", []v1.Taint{key}, []v1.Toleration{tolerate("key", ptr.To[int64](0))}, 0},
 		{"less than nothing", []v1.Taint{key}, []v1.Toleration{tolerate("key", ptr.To[int64](-5))}, 0},
+		{"almost for good", []v1.Taint{key}, []v1.Toleration{tolerate("key", ptr.To[int64](math.MaxInt64))}, 10 * 365 * 24 * time.Hour},
 		{"the shorter of two", []v1.Taint{key1, key2}, []v1.Toleration{tolerate("key1", ptr.To[int64](120)), tolerate("key2", ptr.To[int64](60))}, time.Minute},
 		{"one of two for good", []v1.Taint{key1, key2}, []v1.Toleration{tolerate("key1", nil), tolerate("key2", ptr.To[int64](60))}, time.Minute},
 		{"one of two", []v1.Taint{key1, key2}, []v1.Toleration{tolerate("key1", ptr.To[int64](30))}, 0},
+		{"a failed cluster for as long as all", []v1.Taint{notReady}, nil, 90 * time.Second},
+		{"but one that somebody has tainted, too", []v1.Taint{notReady, key}, nil, 0},
+		{"a failed cluster for as long as the policy says", []v1.Taint{notReady}, []v1.Toleration{tolerate(TaintNotReady, ptr.To[int64](0))}, 0},
+		{"a failed cluster for good", []v1.Taint{notReady, taint(TaintUnreachable, v1.TaintEffectNoExecute)}, []v1.Toleration{{Operator: v1.TolerationOpExists}}, forever},
 		{"the first that tolerates counts", []v1.Taint{key}, []v1.Toleration{tolerate("key", ptr.To[int64](30)), tolerate("key", nil)}, 30 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := &Binding{Placement: &Placement{ClusterTolerations: test.tolerations}}
-			if got := b.Tolerated(test.taints); got != test.want && (got >= 0 || test.want >= 0) {
+			if got := b.Tolerated(test.taints, 90*time.Second); got != test.want && (got >= 0 || test.want >= 0) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

@@ -45,7 +45,8 @@ type Failover struct {
 	// PurgeMode says what becomes of the copy in the failed cluster, where the policy does not: Gracefully keeps it until the new one is
 	// healthy, 10 minutes at most; Directly removes it at once. Default: Gracefully.
 	PurgeMode string `json:"purgeMode,omitempty" jsonschema:"enum=Gracefully,enum=Directly"`
-	// TolerationSeconds is how long a workload stays whose policy does not tolerate the taint, from 0. Default: 0.
+	// TolerationSeconds is how long a workload stays in a cluster that has failed, where the policy does not say, from 0. Other taints only
+	// policies tolerate. Default: 0.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty" jsonschema:"minimum=0"`
 	// EvictionRate is how many workloads a second are moved away, above 0. Default: 0.5.
 	EvictionRate *float64 `json:"evictionRate,omitempty"`

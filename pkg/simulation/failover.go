@@ -24,17 +24,13 @@ func (w *World) failOver(ctx context.Context, fed *cluster.Federation, since tim
 	for _, m := range fed.Members {
 		taints := slices.Clone(fed.Control.Cluster(m.Name).Spec.Taints)
 		if m.Lost {
-			taints = append(taints, v1.Taint{Key: notReady, Effect: v1.TaintEffectNoExecute})
+			taints = append(taints, v1.Taint{Key: federation.TaintNotReady, Effect: v1.TaintEffectNoExecute})
 		}
 		for i, b := range fed.Control.Bindings {
 			if _, there := b.On(m.Name); !there {
 				continue
 			}
-			tolerated := b.Tolerated(taints)
-			if tolerated == 0 {
-				tolerated = options.Tolerated
-			}
-			if tolerated >= 0 && (due == nil || tolerated < due.tolerated) {
+			if tolerated := b.Tolerated(taints, options.Tolerated); tolerated >= 0 && (due == nil || tolerated < due.tolerated) {
 				due = &eviction{cluster: m.Name, binding: i, tolerated: tolerated}
 			}
 		}

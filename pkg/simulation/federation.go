@@ -278,16 +278,14 @@ func lost(fed, before *cluster.Federation) *cluster.Federation {
 		m.Lost = down
 		was := fed.Control.Cluster(m.Name)
 		now := *was
-		now.Spec.Taints = slices.DeleteFunc(slices.Clone(was.Spec.Taints), func(t v1.Taint) bool { return t.Key == notReady })
+		now.Spec.Taints = slices.DeleteFunc(slices.Clone(was.Spec.Taints), func(t v1.Taint) bool { return t.Key == federation.TaintNotReady })
 		if down {
-			now.Spec.Taints = append(now.Spec.Taints, v1.Taint{Key: notReady, Effect: v1.TaintEffectNoSchedule})
+			now.Spec.Taints = append(now.Spec.Taints, v1.Taint{Key: federation.TaintNotReady, Effect: v1.TaintEffectNoSchedule})
 		}
 		fed = fed.With(m).Under(changed(fed.Control, was, &now))
 	}
 	return fed
 }
-
-const notReady = "cluster.karmada.io/not-ready"
 
 // settleFederation lets Karmada and the members act until nothing moves any more. What happens is added to the step.
 func (w *World) settleFederation(ctx context.Context, state *cluster.State, step *Step) (*cluster.State, error) {

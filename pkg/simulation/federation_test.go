@@ -252,6 +252,8 @@ func TestTaintedCluster(t *testing.T) {
 		{"directly", "failover: {enabled: true, purgeMode: Directly}", 1, []string{policy("web", aggregated), deployment("web", 2, 1, onePerNode)}, "web m2:2(1), m1 0, m2 1", 10 * time.Minute, 11 * time.Minute},
 		// Both leave after 5 minutes, 2 seconds apart, and the one that tolerates nothing leaves at once.
 		{"tolerated for a while", "failover: {enabled: true}", 2, []string{policy("web", tolerant(300)), deployment("web", 2, 1), policy("api", tolerant(300)), deployment("api", 2, 1),
+		// What all tolerate for a while is that a cluster fails.
+		{"tainted by a user", "failover: {enabled: true, tolerationSeconds: 300}", 2, []string{policy("web", aggregated), deployment("web", 2, 1)}, "web m2:2, m1 0, m2 2", 0, time.Minute},
 			policy("db", aggregated), deployment("db", 2, 1)}, "web m2:2, api m2:2, db m2:2, m1 0, m2 6", 5 * time.Minute, 6 * time.Minute},
 	} {
 		t.Run(test.name, func(t *testing.T) {
