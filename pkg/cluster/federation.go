@@ -99,6 +99,14 @@ func (c *Control) BindingOf(workload Ref) *federation.Binding {
 	return nil
 }
 
+// region is the cluster's; "" if it has none.
+func (c *Control) region(name string) string {
+	if cl := c.Cluster(name); cl != nil {
+		return cl.Spec.Region
+	}
+	return ""
+}
+
 // Member returns the member of that name, or nil.
 func (f *Federation) Member(name string) *Member {
 	if i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == name }); i >= 0 {
@@ -148,6 +156,37 @@ func (m *Member) Owner(ref Ref) Ref {
 	return ref
 }
 
+// Standing returns the member's state. That of a lost member is without what Karmada has since taken from it, which nobody can delete there:
+// it does not run, and is deleted as soon as the cluster is back.
+func (m *Member) Standing(c *Control) *State {
+	if !m.Lost {
+		return m.State
+	}
+	kept := map[Ref]bool{}
+	for _, b := range c.Bindings {
+		if slices.ContainsFunc(b.Copies(), func(t federation.Target) bool { return t.Cluster == m.Name }) {
+			for _, obj := range m.Works[b.Template.Key()].Objects {
+				kept[RefTo(obj)] = true
+			}
+		}
+	}
+	gone := func(ref Ref) bool { return m.brought[ref] && !kept[ref] }
+	owner := m.State.Owners()
+	var all []Object
+	for _, obj := range m.State.Objects() {
+		of := RefTo(obj)
+		if pod, is := obj.(*v1.Pod); is {
+			of = owner(pod)
+		} else if by := metav1.GetControllerOfNoCopy(obj); by != nil {
+			of = Ref{by.Kind, obj.GetNamespace(), by.Name}
+		}
+		if gone(of) {
+			all = append(all, obj)
+		}
+	}
+	return m.State.Without(all...)
+}
+
 // Under returns the federation under another control plane.
 func (f *Federation) Under(control *Control) *Federation {
 	next := *f
@@ -175,28 +214,34 @@ func (f *Federation) Join() *State {
 		if all.Now.Before(&m.State.Now) {
 			all.Now = m.State.Now
 		}
-		region := ""
-		if cl := f.Control.Cluster(m.Name); cl != nil {
-			region = cl.Spec.Region
-		}
-		if m.view == nil || m.region != region {
-			m.view, m.region = m.shown(region), region
-		}
-		all.Nodes = append(all.Nodes, m.view.Nodes...)
-		all.Pods = append(all.Pods, m.view.Pods...)
-		all.PodDisruptionBudgets = append(all.PodDisruptionBudgets, m.view.PodDisruptionBudgets...)
-		all.ReplicaSets = append(all.ReplicaSets, m.view.ReplicaSets...)
-		all.Jobs = append(all.Jobs, m.view.Jobs...)
-		all.Refused = append(all.Refused, m.State.Refused...)
+		view := m.viewed(f.Control)
+		all.Nodes = append(all.Nodes, view.Nodes...)
+		all.Pods = append(all.Pods, view.Pods...)
+		all.PodDisruptionBudgets = append(all.PodDisruptionBudgets, view.PodDisruptionBudgets...)
+		all.ReplicaSets = append(all.ReplicaSets, view.ReplicaSets...)
+		all.Jobs = append(all.Jobs, view.Jobs...)
+		all.Refused = append(all.Refused, view.Refused...)
 		all.Namespaces = merge(all.Namespaces, m.State.Namespaces)
 		all.PriorityClasses = merge(all.PriorityClasses, m.State.PriorityClasses)
-		all.Deployments = merge(all.Deployments, m.view.Deployments)
-		all.StatefulSets = merge(all.StatefulSets, m.view.StatefulSets)
-		all.DaemonSets = merge(all.DaemonSets, m.view.DaemonSets)
-		all.ReplicationControllers = merge(all.ReplicationControllers, m.view.ReplicationControllers)
-		all.CronJobs = merge(all.CronJobs, m.view.CronJobs)
+		all.Deployments = merge(all.Deployments, view.Deployments)
+		all.StatefulSets = merge(all.StatefulSets, view.StatefulSets)
+		all.DaemonSets = merge(all.DaemonSets, view.DaemonSets)
+		all.ReplicationControllers = merge(all.ReplicationControllers, view.ReplicationControllers)
+		all.CronJobs = merge(all.CronJobs, view.CronJobs)
 	}
 	return all
+}
+
+// viewed is what the member shows among all. It is kept, but for a lost member, of which it depends on what Karmada decides elsewhere.
+func (m *Member) viewed(c *Control) *State {
+	region := c.region(m.Name)
+	if m.Lost {
+		return m.shown(m.Standing(c), region)
+	}
+	if m.view == nil || m.region != region {
+		m.view, m.region = m.shown(m.State, region), region
+	}
+	return m.view
 }
 
 // merge adds the objects to the list. One that is there already gets the replicas of the other, if its kind has any.
@@ -223,75 +268,76 @@ func merge[T Object](list, more []T) []T {
 	return list
 }
 
-// shown returns the member's nodes, pods, budgets and what owns pods as they are named among all. Nodes without a region are in the cluster's.
-func (m *Member) shown(region string) *State {
+// shown returns the nodes, pods, budgets, what owns pods, and what is refused, of a state of the member as they are named among all.
+func (m *Member) shown(state *State, region string) *State {
 	s := &State{}
-	for _, node := range m.State.Nodes {
-		shown := *node
-		shown.Name = Joined(m.Name, node.Name)
-		shown.Labels = m.labelled(node.Labels)
-		if host, found := node.Labels[v1.LabelHostname]; found {
-			shown.Labels[v1.LabelHostname] = Joined(m.Name, host)
-		}
-		if _, found := node.Labels[v1.LabelTopologyRegion]; !found && region != "" {
-			shown.Labels[v1.LabelTopologyRegion] = region
-		}
-		s.Nodes = append(s.Nodes, &shown)
+	for _, node := range state.Nodes {
+		s.Nodes = append(s.Nodes, m.node(node, region))
 	}
-	for _, pod := range m.State.Pods {
+	for _, pod := range state.Pods {
 		s.Pods = append(s.Pods, m.Pod(pod))
 	}
-	for _, budget := range m.State.PodDisruptionBudgets {
+	for _, budget := range state.PodDisruptionBudgets {
 		shown := budget.DeepCopy()
 		shown.Name = Joined(m.Name, budget.Name)
 		m.restrict(shown)
 		s.PodDisruptionBudgets = append(s.PodDisruptionBudgets, shown)
 	}
-	for _, set := range m.State.ReplicaSets {
-		shown := *set
-		m.own(&shown.ObjectMeta, "ReplicaSet")
-		s.ReplicaSets = append(s.ReplicaSets, &shown)
+	s.ReplicaSets, s.Jobs = owning(m, state.ReplicaSets), owning(m, state.Jobs)
+	s.Deployments, s.StatefulSets = owning(m, state.Deployments), owning(m, state.StatefulSets)
+	s.ReplicationControllers, s.CronJobs = owning(m, state.ReplicationControllers), owning(m, state.CronJobs)
+	s.DaemonSets = state.DaemonSets
+	for _, r := range state.Refused {
+		r.Message += ", in cluster " + m.Name
+		if r.Of = m.Owner(r.Of); r.Of.Kind == "Pod" {
+			_, r.Of.Name = Apart(r.Of.Name)
+			r.Of.Name = Joined(m.Name, r.Of.Name)
+		}
+		s.Refused = append(s.Refused, r)
 	}
-	for _, job := range m.State.Jobs {
-		shown := *job
-		m.own(&shown.ObjectMeta, "Job")
-		s.Jobs = append(s.Jobs, &shown)
-	}
-	for _, d := range m.State.Deployments {
-		shown := *d
-		m.own(&shown.ObjectMeta, "Deployment")
-		s.Deployments = append(s.Deployments, &shown)
-	}
-	for _, set := range m.State.StatefulSets {
-		shown := *set
-		m.own(&shown.ObjectMeta, "StatefulSet")
-		s.StatefulSets = append(s.StatefulSets, &shown)
-	}
-	for _, rc := range m.State.ReplicationControllers {
-		shown := *rc
-		m.own(&shown.ObjectMeta, "ReplicationController")
-		s.ReplicationControllers = append(s.ReplicationControllers, &shown)
-	}
-	for _, cron := range m.State.CronJobs {
-		shown := *cron
-		m.own(&shown.ObjectMeta, "CronJob")
-		s.CronJobs = append(s.CronJobs, &shown)
-	}
-	s.DaemonSets = m.State.DaemonSets
 	return s
 }
 
-// own gives what owns pods the name, the UID and the owners that it has among all.
-func (m *Member) own(meta *metav1.ObjectMeta, kind string) {
-	meta.Name = m.Owner(Ref{kind, meta.Namespace, meta.Name}).Name
-	meta.UID, meta.OwnerReferences = m.uid(meta.UID), m.owners(meta)
+// node returns a node of the member as it is named among all. One without a region is in the cluster's.
+func (m *Member) node(node *v1.Node, region string) *v1.Node {
+	shown := *node
+	shown.Name, shown.Labels = Joined(m.Name, node.Name), m.labelled(node.Labels)
+	if host, found := node.Labels[v1.LabelHostname]; found {
+		shown.Labels[v1.LabelHostname] = Joined(m.Name, host)
+	}
+	if _, found := node.Labels[v1.LabelTopologyRegion]; !found && region != "" {
+		shown.Labels[v1.LabelTopologyRegion] = region
+	}
+	return &shown
+}
+
+// Node returns a node that one of the members has, or had, as it is named among all.
+func (f *Federation) Node(member string, node *v1.Node) *v1.Node {
+	m := Member{Name: member}
+	return m.node(node, f.Control.region(member))
+}
+
+// owning returns what owns pods with the names, UIDs and owners that they have among all.
+func owning[T any, P interface {
+	*T
+	Object
+}](m *Member, list []P) []P {
+	all := make([]P, len(list))
+	for i, obj := range list {
+		shown := *obj
+		all[i] = &shown
+		all[i].SetName(m.Owner(RefTo(obj)).Name)
+		all[i].SetUID(m.uid(obj.GetUID()))
+		all[i].SetOwnerReferences(m.owners(obj))
+	}
+	return all
 }
 
 // owners are the owners of an object of the member as they are named among all.
-func (m *Member) owners(of *metav1.ObjectMeta) []metav1.OwnerReference {
-	owners := slices.Clone(of.OwnerReferences)
+func (m *Member) owners(of metav1.Object) []metav1.OwnerReference {
+	owners := slices.Clone(of.GetOwnerReferences())
 	for i := range owners {
-		owners[i].Name = m.Owner(Ref{owners[i].Kind, of.Namespace, owners[i].Name}).Name
+		owners[i].Name = m.Owner(Ref{owners[i].Kind, of.GetNamespace(), owners[i].Name}).Name
 		owners[i].UID = m.uid(owners[i].UID)
 	}
 	return owners
@@ -315,7 +361,7 @@ func (m *Member) Pod(pod *v1.Pod) *v1.Pod {
 	if pod.Status.NominatedNodeName != "" {
 		shown.Status.NominatedNodeName = Joined(m.Name, pod.Status.NominatedNodeName)
 	}
-	shown.OwnerReferences = m.owners(&pod.ObjectMeta)
+	shown.OwnerReferences = m.owners(pod)
 	return &shown
 }
 

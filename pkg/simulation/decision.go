@@ -27,7 +27,7 @@ type Share struct {
 	// Assigned is the number of replicas that Karmada gave, 0 for what has none. Running and Pending count the member's pods of the workload:
 	// those on nodes that answer, and those without a node.
 	Assigned, Running, Pending int
-	// Message is why the first of the Pending pods is, in kube-scheduler's words.
+	// Message is why the first of the Pending pods is, in kube-scheduler's words; if none is, why the member's API server refuses some.
 	Message string
 }
 
@@ -70,13 +70,20 @@ func decisions(step *Step) []Decision {
 	for _, b := range fed.Control.Bindings {
 		d := Decision{Binding: b}
 		for _, target := range b.Targets {
+			member, refused := fed.Member(target.Cluster), ""
 			share := Share{Cluster: target.Cluster, Assigned: int(target.Replicas)}
 			for _, obj := range templates[b.Template.Key()].Objects {
 				if count := counts[target.Cluster][cluster.RefTo(obj)]; count != nil {
 					share.Running, share.Pending = share.Running+count.Running, share.Pending+count.Pending
 					share.Message = cmp.Or(share.Message, count.Message)
 				}
+				for _, r := range member.State.Refused {
+					if refused == "" && r.Of == cluster.RefTo(obj) {
+						refused = r.Message
+					}
+				}
 			}
+			share.Message = cmp.Or(share.Message, refused)
 			d.Shares = append(d.Shares, share)
 		}
 		all = append(all, d)
@@ -88,7 +95,7 @@ func decisions(step *Step) []Decision {
 func rollouts(fed *cluster.Federation) []controller.Rollout {
 	var all []controller.Rollout
 	for _, m := range fed.Members {
-		for _, one := range controller.Rollouts(m.State) {
+		for _, one := range controller.Rollouts(m.Standing(fed.Control)) {
 			one.Ref = m.Owner(one.Ref)
 			if one.Waiting != "" {
 				one.Waiting = fmt.Sprintf("in cluster %s %s", m.Name, one.Waiting)

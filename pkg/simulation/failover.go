@@ -44,7 +44,7 @@ func (w *World) failOver(ctx context.Context, fed *cluster.Federation, since tim
 	control.Bindings = slices.Clone(control.Bindings)
 	control.Bindings[due.binding] = b.Evict(due.cluster, b.PurgeMode(options.PurgeMode), now)
 	control.Queue = put(slices.Clip(control.Queue), b.Template.Key(), func(k federation.Key) bool { return k == b.Template.Key() })
-	return w.karmada(ctx, until(fed.Under(&control), now))
+	return w.karmada(ctx, until(fed.Under(&control), now), step)
 }
 
 // eviction is a binding that leaves a cluster, and how long it tolerates the taints there.
@@ -69,7 +69,7 @@ func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
 
 // moved ends the moves of workloads whose copies run, and of the others once Karmada has waited for them in vain. It returns the same
 // federation if none moves.
-func (w *World) moved(fed *cluster.Federation) (*cluster.Federation, error) {
+func (w *World) moved(fed *cluster.Federation, step *Step) (*cluster.Federation, error) {
 	next, now := *fed.Control, fed.Members[0].State.Now.Time
 	next.Bindings = slices.Clone(fed.Control.Bindings)
 	ended := false
@@ -86,7 +86,7 @@ func (w *World) moved(fed *cluster.Federation) (*cluster.Federation, error) {
 	if !ended {
 		return fed, nil
 	}
-	return w.bring(until(fed.Under(&next), now))
+	return w.bring(until(fed.Under(&next), now), step)
 }
 
 // runs reports whether every cluster of the binding runs all that it was given. Karmada does not look at Jobs: what it brought counts as healthy.

@@ -237,11 +237,7 @@ func (r *run) withLost(state *cluster.State) *cluster.State {
 	next := *state
 	for _, name := range slices.Sorted(maps.Keys(r.fleet.members)) {
 		for _, lost := range r.fleet.members[name].lost {
-			shown := *lost
-			shown.Name = cluster.Joined(name, lost.Name)
-			shown.Labels = maps.Clone(lost.Labels)
-			shown.Labels[cluster.MemberLabel] = name
-			next.Nodes = append(slices.Clip(next.Nodes), &shown)
+			next.Nodes = append(slices.Clip(next.Nodes), state.Federation.Node(name, lost))
 		}
 	}
 	return &next
@@ -295,7 +291,7 @@ func (w *World) settleFederation(ctx context.Context, state *cluster.State, step
 		return nil, err
 	}
 	for range maxRounds {
-		next, err := w.karmada(ctx, fed)
+		next, err := w.karmada(ctx, fed, step)
 		if err != nil {
 			return nil, err
 		}
@@ -305,7 +301,7 @@ func (w *World) settleFederation(ctx context.Context, state *cluster.State, step
 			}
 		}
 		if next == fed {
-			if next, err = w.moved(fed); err != nil {
+			if next, err = w.moved(fed, step); err != nil {
 				return nil, err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -301,6 +303,108 @@ func TestInterruptedFederation(t *testing.T) {
 		}
 	}})
 	if !errors.Is(err, context.Canceled) || result == nil || len(result.Steps) != 2 {
+// What Karmada has taken from a lost cluster is neither wanted nor runs there any more. What it leaves there is wanted and does not run, and what
+// the cluster has of its own stays as it is.
+func TestCopiesInLostClusters(t *testing.T) {
+	withOwn := strings.TrimSuffix(member("m1", 2, 10), "]}") + ", {objects: [" + deployment("own", 1, 1) + "]}]}"
+	for _, test := range []struct {
+		name, options, placement string
+		want                     []string // before, after the loss, and once the cluster is back
+	}{
+		{"left there", "", divided, []string{"web 4 wanted, 4 of 4 ready; own 1", "web 4 wanted, 2 of 4 ready; own 1", "web 4 wanted, 4 of 4 ready; own 1"}},
+		// Two of four are lost, and made up for in m2.
+		{"divided anew", "failover: {enabled: true}", divided,
+			[]string{"web 4 wanted, 4 of 4 ready; own 1", "web 4 wanted, 4 of 4 ready; own 1", "web 4 wanted, 4 of 4 ready; own 1"}},
+		// Of four in each cluster those in m2 are left, and Karmada does not go back.
+		{"duplicated", "failover: {enabled: true}", fmt.Sprintf(onlyIn, "m1, m2"),
+			[]string{"web 8 wanted, 8 of 8 ready; own 1", "web 4 wanted, 4 of 4 ready; own 1", "web 8 wanted, 8 of 8 ready; own 1"}},
+		{"nowhere else", "failover: {enabled: true}", fmt.Sprintf(onlyIn, "m1"),
+			[]string{"web 4 wanted, 4 of 4 ready; own 1", "web 0 wanted, 0 of 0 ready; own 1", "web 4 wanted, 4 of 4 ready; own 1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := federationOf(t, []string{withOwn, member("m2", 2, 10)}, test.options, []string{policy("web", test.placement), deployment("web", 4, 1)},
+				"fail: {clusters: [m1]}", "restore: {clusters: [m1]}")
+			var got []string
+			for _, step := range runFederation(t, s).Steps {
+				web, ready, pods := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, 0, 0
+				owner := step.State.Owners()
+				for _, pod := range step.State.Pods {
+					if owner(pod) == web {
+						pods++
+						if podutil.IsPodReady(pod) {
+							ready++
+						}
+					}
+				}
+				wanted := step.State.Desired()
+				for _, rollout := range step.Rollouts {
+					if rollout.Ref == web && (rollout.Desired != wanted[web] || rollout.Ready != ready) {
+						t.Errorf("step %s: the rollout wants %d, of which %d are ready", step.Name, rollout.Desired, rollout.Ready)
+					}
+				}
+				got = append(got, fmt.Sprintf("web %d wanted, %d of %d ready; own %d", wanted[web], ready, pods, wanted[cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "m1/own"}]))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+// Each cluster has its own API server, which says why there is less than Karmada gave.
+func TestRefusedInMembers(t *testing.T) {
+	quota := "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: default}, spec: {hard: {pods: 1}}}"
+	withQuota := strings.TrimSuffix(member("m1", 1, 10), "]}") + ", {objects: [" + quota + "]}]}"
+	bare := "{apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {runtimeClassName: gvisor, containers: [{name: c, image: c}]}}"
+	pods := "{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: pods}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}], placement: {" +
+		fmt.Sprintf(onlyIn, "m2") + "}}}"
+	step := runFederation(t, federationOf(t, []string{withQuota, member("m2", 1, 10)}, "", []string{policy("web", ""), deployment("web", 3, 1), pods, bare})).Steps[0]
+	quotaSays := `Error creating: pods "web-NAME-" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1`
+	classSays := `pods "bare" is forbidden: pod rejected: RuntimeClass "gvisor" not found`
+	hash := regexp.MustCompile(`web-[0-9a-f]+-`)
+	var got []string
+	for _, r := range step.State.Refused {
+		got = append(got, fmt.Sprintf("%d of %s: %s", r.Pods, r.Of, hash.ReplaceAllString(r.Message, "web-NAME-")))
+	}
+	if diff := cmp.Diff([]string{"2 of deployment/web: " + quotaSays + ", in cluster m1", "1 of pod/m2/bare: " + classSays + ", in cluster m2"}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	var shares []Share
+	for _, d := range step.Decisions {
+		for _, share := range d.Shares {
+			share.Message = hash.ReplaceAllString(share.Message, "web-NAME-")
+			shares = append(shares, share)
+		}
+	}
+	want := []Share{{Cluster: "m1", Assigned: 3, Running: 1, Message: quotaSays}, {Cluster: "m2", Assigned: 3, Running: 3}, {Cluster: "m2", Assigned: 1, Message: classSays}}
+	if diff := cmp.Diff(want, shares); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// What the API server of a member says of what Karmada brings is noted, once.
+func TestNotesOfMembers(t *testing.T) {
+	s := federationOf(t, []string{member("m1", 1, 10), member("m2", 1, 10)}, "", []string{policy("web", ""), strings.Replace(deployment("web", 1, 1), "name: web,", "name: web, namespace: shop,", 1),
+		strings.Replace(policy("web", ""), "{name: web}", "{name: web, namespace: shop}", 1)})
+	want := []string{"Cluster m1: Namespace shop did not exist and was created", "Cluster m2: Namespace shop did not exist and was created"}
+	if diff := cmp.Diff(want, runFederation(t, s).Steps[0].Notes); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// Nodes whose objects a failure has deleted are found by the labels that they had among all.
+func TestRestoreByLabels(t *testing.T) {
+	for _, selector := range []string{"topology.kubernetes.io/region=eu", "faultline.dev/cluster=m1"} {
+		east := strings.Replace(member("m1", 1, 10), "name: m1,", "name: m1, region: eu,", 1)
+		s := federationOf(t, []string{east, member("m2", 1, 10)}, "", []string{policy("web", ""), deployment("web", 1, 1)},
+			"fail: {clusters: [m1], mode: deleted}", "restore: {selector: '"+selector+"'}")
+		last := runFederation(t, s).Steps[2]
+		if got := outcome(&last); last.Action != "restore m1/node-1" || got != "web m1:1 m2:1, m1 1, m2 1" {
+			t.Errorf("%s: %s: %s", selector, last.Action, got)
+		}
+	}
+}
+
 		t.Fatalf("%v, %v; want two steps", result, err)
 	}
 	for i := range result.Steps {

@@ -23,7 +23,7 @@ import (
 // karmada lets Karmada's scheduler work through its queue once, and brings the results into the members. It returns the same federation if
 // nothing has changed. Bindings for which there was no room are tried again each time, as Karmada does after a while; those that no cluster
 // fits wait until something changes that concerns them.
-func (w *World) karmada(ctx context.Context, fed *cluster.Federation) (*cluster.Federation, error) {
+func (w *World) karmada(ctx context.Context, fed *cluster.Federation, step *Step) (*cluster.Federation, error) {
 	control := *fed.Control
 	var queue []*federation.Binding
 	for _, key := range control.Queue {
@@ -37,7 +37,7 @@ func (w *World) karmada(ctx context.Context, fed *cluster.Federation) (*cluster.
 		}
 	}
 	if len(queue) == 0 {
-		return w.bring(fed)
+		return w.bring(fed, step)
 	}
 	clusters, estimate := w.estimator(ctx, fed)
 	scheduler := &federation.Scheduler{Clusters: clusters, Gates: control.Options.Gates, Estimate: estimate.of}
@@ -46,10 +46,10 @@ func (w *World) karmada(ctx context.Context, fed *cluster.Federation) (*cluster.
 		return nil, estimate.err
 	}
 	if len(control.Queue) == 0 && same(control.Bindings, bindings) {
-		return w.bring(fed)
+		return w.bring(fed, step)
 	}
 	control.Bindings, control.Queue = bindings, nil
-	return w.bring(fed.Under(&control))
+	return w.bring(fed.Under(&control), step)
 }
 
 // same reports whether scheduling has changed nothing that anybody would see.
@@ -62,8 +62,9 @@ func same(before, after []*federation.Binding) bool {
 	return true
 }
 
-// bring creates, changes and deletes in the members what their bindings now say. A lost cluster is not reached.
-func (w *World) bring(fed *cluster.Federation) (*cluster.Federation, error) {
+// bring creates, changes and deletes in the members what their bindings now say, and adds to the step what their API servers say. A lost
+// cluster is not reached.
+func (w *World) bring(fed *cluster.Federation, step *Step) (*cluster.Federation, error) {
 	next, bindings := fed, brought(fed.Control)
 	copies := make([][]federation.Target, len(bindings))
 	for i, b := range bindings {
@@ -96,9 +97,11 @@ func (w *World) bring(fed *cluster.Federation) (*cluster.Federation, error) {
 			}
 			work.Objects = objects
 			works[key], moved = work, true
-			if state, _, err = admission.Admit(state, objects...); err != nil {
+			var notes []string
+			if state, notes, err = admission.Admit(state, objects...); err != nil {
 				return nil, fmt.Errorf("cluster %s: %w", m.Name, err)
 			}
+			step.note(&m, notes)
 		}
 		if gone := dropped(m.Works, works); len(gone) > 0 {
 			state, moved = admission.Delete(state, gone...), true

@@ -38,8 +38,15 @@ func (s *Step) take(m *cluster.Member, did *Step) {
 		}
 		s.Preempted = append(s.Preempted, p)
 	}
-	for _, note := range did.Notes {
-		s.Notes = append(s.Notes, fmt.Sprintf("Cluster %s: %s", m.Name, note))
+	s.note(m, did.Notes)
+}
+
+// note adds the notes of a member to the step, each once.
+func (s *Step) note(m *cluster.Member, notes []string) {
+	for _, note := range notes {
+		if note = fmt.Sprintf("Cluster %s: %s", m.Name, note); !slices.Contains(s.Notes, note) {
+			s.Notes = append(s.Notes, note)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ type Share struct {
 	// Running and Pending count the cluster's pods of the workload.
 	Running int `json:"running"`
 	Pending int `json:"pending"`
-	// Message is why the first Pending pod is, in kube-scheduler's words.
+	// Message is why the first Pending pod is, in kube-scheduler's words; if none is, why the cluster's API server refuses some.
 	Message string `json:"message,omitempty"`
 }
 
@@ -197,8 +197,12 @@ func (t *writer) short(s *stepText, of []Binding) {
 			t.Linef(text.Plain, "  %s was given %d of %s, of which %d %s; each was promised the same room: %s", groups[i][0].share.Cluster, assigned,
 				words.Count(len(groups[i]), "workload"), running, words.Pick(running, "runs", "run"), names)
 		}
-		if message := groups[i][0].share.Message; message != "" {
-			t.Linef(text.Plain, "    %s", text.Refused(message))
+		switch share := groups[i][0].share; {
+		case share.Message == "":
+		case share.Pending == 0: // the API server refuses them
+			t.Linef(text.Plain, "    %s", share.Message)
+		default:
+			t.Linef(text.Plain, "    %s", text.Refused(share.Message))
 		}
 	})
 }
