@@ -95,6 +95,9 @@ func (p *Policy) Validate() field.ErrorList {
 	if s := p.Spec.Suspension; s != nil && ptr.Deref(s.Dispatching, false) && s.DispatchingOnClusters != nil && len(s.DispatchingOnClusters.ClusterNames) > 0 {
 		errs = append(errs, field.Invalid(spec.Child("suspension", "suspension"), s, "suspension dispatching cannot co-exist with dispatchingOnClusters.clusterNames"))
 	}
+	if s := p.Spec.SchedulePriority; s != nil && s.PriorityClassName == "" {
+		errs = append(errs, field.Required(spec.Child("schedulePriority", "priorityClassName"), "name a PriorityClass"))
+	}
 	if f := p.Spec.Failover; f != nil && f.Application != nil && !p.Spec.PropagateDeps {
 		errs = append(errs, field.Invalid(spec.Child("propagateDeps"), false, "application failover is set, propagateDeps must be true"))
 	}
@@ -235,6 +238,21 @@ func (r *ReplicaScheduling) validate(at *field.Path) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// Ignored says, a sentence each, what the policy asks for and has no effect here.
+func (p *Policy) Ignored() []string {
+	var found []string
+	if p.Spec.Preemption == "Always" {
+		found = append(found, fmt.Sprintf("%s: preemption is not simulated: a workload keeps the policy that has claimed it.", p))
+	}
+	if p.Spec.ActivationPreference != "" {
+		found = append(found, fmt.Sprintf("%s: activationPreference is not simulated: a policy that changes takes effect at once.", p))
+	}
+	if p.Spec.Failover != nil && p.Spec.Failover.Application != nil {
+		found = append(found, fmt.Sprintf("%s: failover.application is not simulated: no application fails by itself.", p))
+	}
+	return found
 }
 
 // Unsupported returns the paths of the fields that would change where the policy's workloads go, and are not simulated.

@@ -23,6 +23,12 @@ import (
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/cluster/validation/validation.go, ValidateClusterName
 const maxClusterName = 48
 
+// Between these, times can be added up.
+const (
+	maxTolerationSeconds = 10 * 365 * 24 * 60 * 60
+	minEvictionRate      = 0.00001
+)
+
 // Values of Federation and Failover.
 const (
 	EstimateKarmada   = "karmada"
@@ -63,11 +69,19 @@ func ValidateFederation(p *Problems, f *Federation) {
 	if !slices.Contains([]string{"", federation.PurgeGracefully, federation.PurgeDirectly}, failover.PurgeMode) {
 		p.Add(path.Child("purgeMode"), "%q is neither %s nor %s", failover.PurgeMode, federation.PurgeGracefully, federation.PurgeDirectly)
 	}
-	if s := failover.TolerationSeconds; s != nil && *s < 0 {
+	switch s := failover.TolerationSeconds; {
+	case s == nil:
+	case *s < 0:
 		p.Add(path.Child("tolerationSeconds"), "%d is negative; give 0 or more", *s)
+	case *s > maxTolerationSeconds:
+		p.Add(path.Child("tolerationSeconds"), "%d is more than the %d of ten years; give less", *s, maxTolerationSeconds)
 	}
-	if r := failover.EvictionRate; r != nil && *r <= 0 {
+	switch r := failover.EvictionRate; {
+	case r == nil:
+	case *r <= 0:
 		p.Add(path.Child("evictionRate"), "%g is not above 0; give workloads a second, such as 0.5", *r)
+	case *r < minEvictionRate:
+		p.Add(path.Child("evictionRate"), "%g is less than %g, which is one a day; give workloads a second, such as 0.5", *r, minEvictionRate)
 	}
 	if given := *failover; !given.Enabled && !reflect.ValueOf(given).IsZero() {
 		p.Add(path, "has no effect without enabled: true; nothing moves away from a cluster that fails")

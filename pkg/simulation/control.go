@@ -254,9 +254,6 @@ func (r *run) deleteTemplates(fed *cluster.Federation, spec *scenario.LoadedStep
 			if fed = left(fed, &next, cl); fed == nil {
 				return nil, "", fmt.Errorf("%s is not there at this step", name)
 			}
-			if len(fed.Members) == 0 {
-				return nil, "", fmt.Errorf("%s is the last cluster; a federation needs one", name)
-			}
 			continue
 		}
 		if _, _, err := scenario.ParseTarget(name); err != nil {

@@ -281,15 +281,6 @@ func TestMissingPriorityClassIsNoted(t *testing.T) {
 	}
 }
 
-// A federation without clusters would have no time.
-func TestLastClusterStays(t *testing.T) {
-	s := federationOf(t, []string{member("m1", 1, 1)}, "", []string{policy("web", ""), deployment("web", 1, 1)}, "delete: {targets: [cluster/m1]}")
-	_, err := Run(t.Context(), s, Options{})
-	if want := `step "step 1": cluster/m1 is the last cluster; a federation needs one`; err == nil || err.Error() != want {
-		t.Errorf("%v; want %s", err, want)
-	}
-}
-
 // A run that is interrupted has the steps that were finished.
 func TestInterruptedFederation(t *testing.T) {
 	s := federationOf(t, []string{member("m1", 1, 10), member("m2", 1, 10)}, "", []string{policy("web", ""), deployment("web", 2, 1)},

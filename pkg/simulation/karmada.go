@@ -93,7 +93,7 @@ func (w *World) bring(fed *cluster.Federation, step *Step) (*cluster.Federation,
 			}
 			objects, err := objectsOf(templates[key], b, work, copies[i])
 			if err != nil {
-				return nil, err
+				return nil, &StepError{Step: step.Name, Err: err}
 			}
 			work.Objects = objects
 			works[key], moved = work, true

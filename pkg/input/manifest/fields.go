@@ -108,6 +108,7 @@ func misfit(t reflect.Type, value []byte, path string, err error) string {
 	wanted := map[reflect.Kind]string{
 		reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object",
 		reflect.Int32: "a whole number", reflect.Int64: "a whole number", reflect.Int: "a whole number", reflect.Uint64: "a whole number",
+		reflect.Float64: "a number",
 	}[t.Kind()]
 	if decodesItself(t) || wanted == "" {
 		return fmt.Sprintf("%s: Invalid value: %s: %v", path, shorten(value), err)

@@ -19,6 +19,7 @@ func TestUnmarshalSaysWhichNumbersFit(t *testing.T) {
 		"replicas: -3000000000":        "file: replicas: Invalid value: -3000000000: is too small; the least is -2147483648",
 		"pending: 9223372036854775808": "file: pending: Invalid value: 9223372036854775808: is too large; the most is 9223372036854775807",
 		"weights: [1, 2, 3000000000]":  "file: weights[2]: Invalid value: 3000000000: is too large; the most is 2147483647",
+		"rate: fast":                   `file: rate: Invalid value: "fast": a string where a number is wanted`,
 		"{seed: 18446744073709551615, replicas: -2147483648, pending: 9223372036854775807}": "",
 	} {
 		var into struct {
@@ -26,6 +27,7 @@ func TestUnmarshalSaysWhichNumbersFit(t *testing.T) {
 			Replicas int32   `json:"replicas"`
 			Pending  int     `json:"pending"`
 			Weights  []int32 `json:"weights"`
+			Rate     float64 `json:"rate"`
 		}
 		got := ""
 		if err := Unmarshal("file", []byte(text), &into); err != nil {

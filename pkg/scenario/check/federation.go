@@ -58,13 +58,17 @@ func (w *walk) join(path *field.Path, m *scenario.Member) {
 }
 
 // leave takes a cluster and its nodes away if that is what the target names.
-func (w *walk) leave(target string) bool {
+func (w *walk) leave(path *field.Path, target string) bool {
 	kind, name, karmada := scenario.ParseKarmada(target)
 	if !w.scenario.Federated() || !karmada {
 		return false
 	}
 	if kind == federation.KindCluster {
 		of := func(node *v1.Node) bool { return node.Labels[cluster.MemberLabel] == name }
+		if slices.Equal(w.clusters, []string{name}) {
+			w.Add(path, "cluster %q is the last one by then, and a federation needs one; let another join before, or leave this out", name)
+			return true
+		}
 		w.clusters = slices.DeleteFunc(w.clusters, func(cluster string) bool { return cluster == name })
 		var gone []*v1.Node
 		for _, node := range w.state.Nodes {

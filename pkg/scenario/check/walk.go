@@ -252,7 +252,7 @@ func (w *walk) rollout(path *field.Path, rollout *scenario.Rollout) {
 func (w *walk) delete(path *field.Path, step *scenario.LoadedStep) {
 	gone := slices.Clone(step.Objects)
 	for i, target := range step.Delete.Targets {
-		if w.leave(target) {
+		if w.leave(path.Child("targets").Index(i), target) {
 			continue
 		}
 		obj := w.find(path.Child("targets").Index(i), scenario.Target{Target: target, Namespace: step.Delete.Namespace})

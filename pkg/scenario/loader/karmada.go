@@ -85,6 +85,7 @@ func (l *reader) policy(resource manifest.Ignored) *federation.Policy {
 	l.notes = append(l.notes, notes...)
 	return p
 }
+	notes = append(notes, p.Ignored()...)
 
 func (l *reader) override(resource manifest.Ignored) *federation.Override {
 	o := &federation.Override{}
