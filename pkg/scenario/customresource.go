@@ -12,7 +12,8 @@ type CustomResource struct {
 	// PodTemplatePath is where a resource has its pod template, with dots between the fields, for example spec.template. Default: objects
 	// are given.
 	PodTemplatePath string `json:"podTemplatePath,omitempty"`
-	// ReplicasPath is where a resource has its number of replicas, in the same way. In a federation Karmada divides them. Default: 1 replica.
+	// ReplicasPath is where a resource has its number of replicas, in the same way. In a federation Karmada divides
+	// them, and gives each cluster whole what objects makes of a resource. Default: 1 replica.
 	ReplicasPath string `json:"replicasPath,omitempty"`
 	// As is the kind of workload: Deployment, StatefulSet, DaemonSet or Job. Default: Deployment.
 	As string `json:"as,omitempty" jsonschema:"enum=Deployment,enum=StatefulSet,enum=DaemonSet,enum=Job"`

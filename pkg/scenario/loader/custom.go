@@ -65,8 +65,12 @@ func (l *reader) customResources(given []scenario.CustomResource) {
 
 // shapesOf finds what is wrong with the shapes whatever the resources are.
 func (l *reader) shapesOf(path *field.Path, c *scenario.CustomResource) {
-	if c.PodTemplatePath+c.ReplicasPath+c.As != "" {
-		l.problems.Add(path, "objects take the place of podTemplatePath, replicasPath and as; leave those out")
+	if c.PodTemplatePath+c.As != "" {
+		l.problems.Add(path, "objects take the place of podTemplatePath and as; leave those out")
+	}
+	if c.ReplicasPath != "" {
+		l.problems.Add(path.Child("replicasPath"), "objects take their replicas by fields, and each cluster of a federation gets the resource whole; "+
+			"leave it out, or give podTemplatePath in place of objects to have Karmada divide the replicas")
 	}
 	for i := range c.Objects {
 		if err := c.Objects[i].Validate(); err != nil {

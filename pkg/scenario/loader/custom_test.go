@@ -71,7 +71,7 @@ func TestCustomResourcesErrors(t *testing.T) {
 - {apiVersion: hydrolix.io/v1, kind: HydrolixCluster, podTemplatePath: spec.template}
 - {apiVersion: a/b/c, kind: X, podTemplatePath: "", as: Pod}
 - {apiVersion: "", kind: X, podTemplatePath: a, replicasPath: b, as: DaemonSet}
-- {apiVersion: example.com/v1, kind: Gadget, as: Job, objects: [{object: {apiVersion: apps/v2, kind: StatefulSet}}, {object: {apiVersion: v1, kind: Pod}, fields: {spec..a: b}}, {object: {apiVersion: v1, kind: Pod}, cases: [{is: x}]}]}
+- {apiVersion: example.com/v1, kind: Gadget, as: Job, replicasPath: spec.size, objects: [{object: {apiVersion: apps/v2, kind: StatefulSet}}, {object: {apiVersion: v1, kind: Pod}, fields: {spec..a: b}}, {object: {apiVersion: v1, kind: Pod}, cases: [{is: x}]}]}
 operators: {hydrolix: {profile: none.yaml}}
 workloads: [{objects: [{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: c}]}}]}]
 `)}}, FileName, Options{})
@@ -88,7 +88,8 @@ scenario.yaml: customResources[4].podTemplatePath: is missing; give the fields w
 scenario.yaml: customResources[4].as: "Pod" is not a kind of workload; use Deployment, StatefulSet, DaemonSet or Job
 scenario.yaml: customResources[5]: give the apiVersion and the kind of the resources
 scenario.yaml: customResources[5].replicasPath: has no effect, since a DaemonSet has a pod on every node; leave it out
-scenario.yaml: customResources[6]: objects take the place of podTemplatePath, replicasPath and as; leave those out
+scenario.yaml: customResources[6]: objects take the place of podTemplatePath and as; leave those out
+scenario.yaml: customResources[6].replicasPath: objects take their replicas by fields, and each cluster of a federation gets the resource whole; leave it out, or give podTemplatePath in place of objects to have Karmada divide the replicas
 scenario.yaml: customResources[6].objects[0]: object: unknown kind "StatefulSet" of apiVersion "apps/v2"; give a Kubernetes kind, such as StatefulSet of apps/v1
 scenario.yaml: customResources[6].objects[1]: path "spec..a" has an empty part; give the fields with dots between them, for example spec.replicas
 scenario.yaml: customResources[6].objects[2]: cases: path: missing; give the fields with dots between them, for example spec.shards`
