@@ -23,8 +23,8 @@ type Variant struct {
 	Cluster []Source `json:"cluster,omitempty"`
 	// Scheduler is another configuration of the scheduler, in place of the scenario's; feature gates cannot vary. Default: the scenario's.
 	Scheduler *Scheduler `json:"scheduler,omitempty"`
-	// Patches change objects wherever the scenario has them: in the cluster, in the workloads and in every step that applies them.
-	// Default: none.
+	// Patches change objects wherever the scenario has them: in the cluster, in the workloads and in every step that applies them. In a
+	// federation they change policies, too, and cluster/NAME as it is when it joins. Default: none.
 	Patches []Patch `json:"patches,omitempty"`
 	// Replicas sets numbers of replicas by workload, kind/name or namespace/kind/name, in place of what sets them last. Default: none.
 	Replicas map[string]int32 `json:"replicas,omitempty"`

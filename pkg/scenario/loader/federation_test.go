@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -149,5 +150,91 @@ func TestFederationVariant(t *testing.T) {
 	}
 	if _, common := scenario.CommonSteps(s, varied); common {
 		t.Error("they begin alike")
+	}
+}
+
+// members is a federation of two clusters and one that joins, with the patches of a variant.
+func members(patches string) fstest.MapFS {
+	return fstest.MapFS{"s.yaml": {Data: []byte(`apiVersion: faultline/v1alpha1
+kind: Scenario
+clusters:
+- {name: m1, region: west, labels: {tier: gold}, apis: [apps/v1/Deployment], cluster: &nodes [{synthetic: {nodeGroups: [{name: worker, count: 2}]}}]}
+- {name: m2, cluster: *nodes}
+workloads:
+- objects:
+  - {apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: web}, spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}], placement: {}}}
+  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c}]}}}}
+steps:
+- {name: a cluster joins, join: {name: m3, cluster: *nodes}}
+variants:
+- name: otherwise
+  patches:
+` + patches)}}
+}
+
+// A variant patches clusters, those that join, too, their nodes, and policies.
+func TestVariantOfMembers(t *testing.T) {
+	s, err := LoadFS(members(`
+  - {target: cluster/m1, patch: {metadata: {labels: {tier: null, cost: low}}, spec: {region: east, taints: [{key: down, effect: NoSchedule}]}, status: {apiEnablements: null}}}
+  - {target: clusters.cluster.karmada.io/m3, type: json, patch: [{op: add, path: /spec/provider, value: aws}]}
+  - {target: node/m2/worker-1, patch: {spec: {unschedulable: true}}}
+  - {target: clusterpropagationpolicy/web, patch: {spec: {}}}
+  - {target: pp/web, patch: {spec: {placement: {clusterAffinity: {clusterNames: [m2]}}}}}
+`), "s.yaml", Options{})
+	want := `s.yaml: variants[0]: patches[3].target: there is no ClusterPropagationPolicy web in the scenario; there are none`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+	s, err = LoadFS(members(`
+  - {target: cluster/m1, patch: {metadata: {labels: {tier: null, cost: low}}, spec: {region: east, taints: [{key: down, effect: NoSchedule}]}, status: {apiEnablements: null}}}
+  - {target: clusters.cluster.karmada.io/m3, type: json, patch: [{op: add, path: /spec/provider, value: aws}]}
+  - {target: node/m2/worker-1, patch: {spec: {unschedulable: true}}}
+  - {target: pp/web, patch: {spec: {placement: {clusterAffinity: {clusterNames: [m2]}}}}}
+`), "s.yaml", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(s *scenario.Scenario) (all []string) {
+		for _, m := range s.AllMembers() {
+			all = append(all, fmt.Sprintf("%s %v in %q of %q, %v, %d APIs", m.Name, m.Labels, m.Spec.Region, m.Spec.Provider, m.Spec.Taints, len(m.Status.APIEnablements)))
+			for _, obj := range m.Shown {
+				node := obj.(*v1.Node)
+				all = append(all, fmt.Sprintf("  %s in %q, %t", node.Name, node.Labels[v1.LabelTopologyRegion], node.Spec.Unschedulable))
+			}
+		}
+		return append(all, fmt.Sprint(s.Karmada.Policies[0].Spec.Placement.ClusterAffinity))
+	}
+	wanted := []string{
+		`m1 map[tier:gold] in "west" of "", [], 1 APIs`, `  m1/worker-1 in "west", false`, `  m1/worker-2 in "west", false`,
+		`m2 map[] in "" of "", [], 0 APIs`, `  m2/worker-1 in "", false`, `  m2/worker-2 in "", false`,
+		`m3 map[] in "" of "", [], 0 APIs`, `  m3/worker-1 in "", false`, `  m3/worker-2 in "", false`, "<nil>",
+	}
+	if diff := cmp.Diff(wanted, say(s)); diff != "" {
+		t.Errorf("the scenario itself (-want +got):\n%s", diff)
+	}
+	wanted = []string{
+		`m1 map[cost:low] in "east" of "", [{down  NoSchedule <nil>}], 0 APIs`, `  m1/worker-1 in "east", false`, `  m1/worker-2 in "east", false`,
+		`m2 map[] in "" of "", [], 0 APIs`, `  m2/worker-1 in "", true`, `  m2/worker-2 in "", false`,
+		`m3 map[] in "" of "aws", [], 0 APIs`, `  m3/worker-1 in "", false`, `  m3/worker-2 in "", false`, "&{nil <nil> [m2] []}",
+	}
+	if diff := cmp.Diff(wanted, say(s.Variants[0].Scenario)); diff != "" {
+		t.Errorf("the variant (-want +got):\n%s", diff)
+	}
+}
+
+func TestWrongVariantOfMembers(t *testing.T) {
+	for _, test := range []struct{ patch, want string }{
+		{"{target: cluster/m4, patch: {spec: {region: a}}}", `target: there is no cluster "m4"; there are m1, m2, m3`},
+		{"{target: pp/wbe, patch: {spec: {}}}", `target: there is no PropagationPolicy default/wbe in the scenario; there is web`},
+		{"{target: node/m1/worker-9, patch: {spec: {}}}", `target: there is no Node m1/worker-9 in the scenario; there are m1/worker-1, m1/worker-2, m2/worker-1, m2/worker-2, m3/worker-1, m3/worker-2`},
+		{"{target: node/m3/worker-1, patch: {spec: {}}}", `target: Node worker-1 is in cluster m3, which joins later; change it in the step that lets it join`},
+		{"{target: cluster/m1, patch: {metadata: {name: m9}}}", `patch: the patch changes the kind, namespace or name of cluster m1, which cannot change`},
+		{"{target: cluster/m1, patch: {spec: {taints: [{key: a, effect: Never}]}}}", `patch: spec.taints[0]: Invalid value: "a:Never": invalid taint effect: Never, unsupported taint effect`},
+		{"{target: cluster/m1, patch: {spec: {taints: 3}}}", `patch: spec.taints: Invalid value: 3: a number where a list is wanted`},
+	} {
+		_, err := LoadFS(members("  - "+test.patch+"\n"), "s.yaml", Options{})
+		if want := "s.yaml: variants[0]: patches[0]." + test.want; err == nil || err.Error() != want {
+			t.Errorf("%s:\n%v\nwant\n%s", test.patch, err, want)
+		}
 	}
 }

@@ -39,6 +39,13 @@ func (l *reader) ofKarmada(resource manifest.Ignored) bool {
 	return l.federation != nil && federation.IsKarmada(resource.APIVersion)
 }
 
+// patchesResource reports whether a variant that patches the target patches no object of Kubernetes but a custom resource or, in a federation,
+// something of Karmada's.
+func (l *reader) patchesResource(target scenario.Target) bool {
+	_, _, karmada := scenario.ParseKarmada(target.Target)
+	return l.given.holds(target) || l.federation != nil && karmada
+}
+
 // karmada takes a resource of Karmada's own.
 func (l *reader) karmada(into *scenario.Karmada, resource manifest.Ignored) {
 	switch resource.Kind {
@@ -78,6 +85,7 @@ func (l *reader) policy(resource manifest.Ignored) *federation.Policy {
 	for _, path := range p.Unsupported() {
 		l.refuse(resource, fmt.Errorf("%s: is not simulated, and would change where workloads go; leave it out", path))
 	}
+	notes = append(notes, p.Ignored()...)
 	if w := p.Spec.Placement.WorkloadAffinity; w != nil && !l.federation.FeatureGates[scenario.WorkloadAffinity] {
 		notes = append(notes, fmt.Sprintf("%s: workloadAffinity has no effect: the feature gate %s is alpha and off; switch it on with federation.featureGates.",
 			p, scenario.WorkloadAffinity))
@@ -85,7 +93,6 @@ func (l *reader) policy(resource manifest.Ignored) *federation.Policy {
 	l.notes = append(l.notes, notes...)
 	return p
 }
-	notes = append(notes, p.Ignored()...)
 
 func (l *reader) override(resource manifest.Ignored) *federation.Override {
 	o := &federation.Override{}
@@ -202,24 +209,24 @@ func (e *expander) cluster(path *field.Path, target string) int {
 	return at
 }
 
-// notThere reports a policy that is not there at the step.
-func (e *expander) notThere(path *field.Path, target scenario.Target, kind string) {
+// notThere reports a policy that is not there, or not at the step.
+func (l *reader) notThere(path *field.Path, target scenario.Target, kind string) {
 	_, name, _ := scenario.ParseKarmada(target.Target)
 	wanted := describe(manifest.Ignored{Ref: cluster.Ref{Kind: kind, Namespace: target.Namespace, Name: name}})
-	if e.given.holds(target) {
-		e.problems.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted)
+	if l.given.holds(target) {
+		l.problems.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted)
 		return
 	}
 	var names []string
-	for _, read := range slices.Concat(e.given.workloads, e.given.steps) {
+	for _, read := range slices.Concat(l.given.workloads, l.given.steps) {
 		for _, resource := range read.resources {
-			if e.ofKarmada(resource) && resource.Kind == kind {
+			if l.ofKarmada(resource) && resource.Kind == kind {
 				names = append(names, cluster.Qualify(resource.Namespace, resource.Name))
 			}
 		}
 	}
 	slices.Sort(names)
-	e.problems.Add(path, "there is no %s in the scenario; %s", wanted, scenario.Choices(name, slices.Compact(names)))
+	l.problems.Add(path, "there is no %s in the scenario; %s", wanted, scenario.Choices(name, slices.Compact(names)))
 }
 
 // template is the custom resource as Karmada takes it, with what its operator makes of it in a member.

@@ -247,7 +247,7 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 	l.assemble(s, read)
 	s.Config = l.scheduler(&file.Scheduler)
 	before := l.problems.Len()
-	scenario.ValidateVariants(l.problems, file.Variants, l.given.holds)
+	scenario.ValidateVariants(l.problems, file.Variants, l.patchesResource)
 	scenario.ValidateSweep(l.problems, file.Sweep)
 	invalid := l.problems.Len() > before
 	if l.finish(s); l.incomplete || invalid {

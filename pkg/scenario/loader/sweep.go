@@ -83,7 +83,7 @@ func (v *varier) point(template any, i int, values []scenario.Scalar) (*scenario
 		p.Add(field.NewPath("name"), "points have no name of their own; leave it out")
 	}
 	change.Name = point.Name
-	if scenario.ValidateVariant(p, nil, &change, v.read.holds); p.Len() == 0 {
+	if scenario.ValidateVariant(p, nil, &change, v.patchesResource); p.Len() == 0 {
 		point.LoadedVariant = *v.vary(p, &change)
 	}
 	return point, p

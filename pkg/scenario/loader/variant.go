@@ -10,6 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/variant"
@@ -49,7 +50,7 @@ func (v *varier) variants(variants []scenario.Variant) {
 // vary derives the scenario of a variant whose fields are right by themselves.
 func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
 	// What was read of the scenario stays as it is.
-	l := &reader{problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation}
+	l := &reader{problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation, given: v.read}
 	varied := scenario.NewVariant(v.base, change)
 	read := *v.read
 	if len(change.Cluster) > 0 && v.federation != nil {
@@ -106,6 +107,11 @@ func keyOf(value any) string {
 // anew.
 func (l *reader) patchResources(varied *scenario.LoadedVariant, read *readings, patches []scenario.Patch) {
 	patched := false
+	for i := range patches {
+		if kind, _, karmada := scenario.ParseKarmada(patches[i].Target.Target); l.federation != nil && karmada && kind != federation.KindCluster && !read.holds(patches[i].Target) {
+			l.notThere(field.NewPath("patches").Index(i).Child("target"), patches[i].Target, kind)
+		}
+	}
 	for _, part := range []*[]reading{&read.cluster, &read.workloads, &read.steps} {
 		*part = slices.Clone(*part)
 		for r := range *part {
@@ -121,6 +127,9 @@ func (l *reader) patchResources(varied *scenario.LoadedVariant, read *readings, 
 					if err != nil {
 						l.problems.Add(field.NewPath("patches").Index(i).Child("patch"), "%s", err)
 						continue
+					}
+					if l.ofKarmada(after) { // which is read anew
+						after.Source = manifest.Source{File: l.problems.File, Path: field.NewPath("patches").Index(i).Child("patch").String()}
 					}
 					resources[j] = after
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/check"
 )
@@ -39,7 +40,11 @@ func NewMaker(base *scenario.Scenario) *Maker {
 // it, and names what the change is from: a flag, for one.
 func (m *Maker) Vary(v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
 	p := &scenario.Problems{File: from}
-	if scenario.ValidateVariant(p, nil, v, nil); p.Len() > 0 {
+	ofKarmada := func(target scenario.Target) bool {
+		kind, _, is := scenario.ParseKarmada(target.Target)
+		return is && kind == federation.KindCluster && m.base.Federated()
+	}
+	if scenario.ValidateVariant(p, nil, v, ofKarmada); p.Len() > 0 {
 		return nil, p.Err()
 	}
 	back, err := sched.SwitchFeatureGates(m.base.Config.FeatureGates())
@@ -85,6 +90,12 @@ func (m *Maker) once(key string, f change) change {
 // patch patches the object wherever the scenario has it.
 func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path *field.Path, patch *scenario.Patch) {
 	s := varied.Scenario
+	if kind, name, is := scenario.ParseKarmada(patch.Target.Target); is && s.Federated() {
+		if kind == federation.KindCluster {
+			patchCluster(p, s, path, patch, name)
+		}
+		return
+	}
 	wanted, err := patch.Target.Ref()
 	if err != nil {
 		return // which is reported already
@@ -93,6 +104,28 @@ func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path
 		s.NotFound(p, path.Child("target"), wanted)
 		return
 	}
+	if in, name := cluster.Apart(wanted.Name); in != "" {
+		m.patchOwn(p, s, path, patch, in, cluster.Ref{Kind: wanted.Kind, Namespace: wanted.Namespace, Name: name})
+	} else {
+		m.patchObject(p, s, path, patch, wanted)
+	}
+	varied.About(wanted)
+}
+
+// patchOwn patches what a member of a federation has of its own, a node for one.
+func (m *Maker) patchOwn(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, in string, wanted cluster.Ref) {
+	i := slices.IndexFunc(s.Members, func(m scenario.Member) bool { return m.Name == in })
+	if i < 0 {
+		p.Add(path.Child("target"), "%s is in cluster %s, which joins later; change it in the step that lets it join", wanted.Describe(), in)
+		return
+	}
+	alone := &scenario.Scenario{Cluster: s.Members[i].Objects}
+	m.patchObject(p, alone, path, patch, wanted)
+	s.Members = slices.Clone(s.Members)
+	s.Members[i] = scenario.NewMember(s.Members[i].Cluster, alone.Cluster)
+}
+
+func (m *Maker) patchObject(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, wanted cluster.Ref) {
 	apply := func(obj cluster.Object) (cluster.Object, error) {
 		if cluster.RefTo(obj) != wanted {
 			return obj, nil
@@ -116,7 +149,35 @@ func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path
 		patched = Unplace(patched, wanted)
 	}
 	*s = *patched
-	varied.About(wanted)
+}
+
+// patchCluster patches a member of a federation as it is when it joins.
+func patchCluster(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, name string) {
+	var names []string
+	patched := func(m scenario.Member) scenario.Member {
+		if names = append(names, m.Name); m.Name != name {
+			return m
+		}
+		after, err := patch.ApplyToCluster(m.Cluster)
+		if err != nil {
+			p.AddLines(path.Child("patch"), err)
+			return m
+		}
+		return scenario.NewMember(after, m.Objects)
+	}
+	s.Members, s.Steps = slices.Clone(s.Members), slices.Clone(s.Steps)
+	for i := range s.Members {
+		s.Members[i] = patched(s.Members[i])
+	}
+	for i := range s.Steps {
+		if joined := s.Steps[i].Karmada.Joined; joined != nil {
+			after := patched(*joined)
+			s.Steps[i].Karmada.Joined = &after
+		}
+	}
+	if !slices.Contains(names, name) {
+		p.Add(path.Child("target"), "there is no cluster %q; %s", name, scenario.Choices(name, names))
+	}
 }
 
 // setReplicas sets the number of replicas of a workload after the last step.
