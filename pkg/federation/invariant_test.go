@@ -30,9 +30,9 @@ func world(seed uint64) ([]*Cluster, []*Binding) {
 			p.ClusterTolerations = []v1.Toleration{{Key: "key", Operator: v1.TolerationOpExists}}
 		}
 		if r.IntN(2) == 0 {
-			p.SpreadConstraints = []SpreadConstraint{{SpreadByField: SpreadByCluster, MinGroups: 1, MaxGroups: 1 + r.IntN(3)}}
+			p.SpreadConstraints = []SpreadConstraint{bounds(r, SpreadByCluster, 3)}
 			if r.IntN(2) == 0 {
-				p.SpreadConstraints = append(p.SpreadConstraints, SpreadConstraint{SpreadByField: SpreadByRegion, MinGroups: 1, MaxGroups: 1 + r.IntN(2)})
+				p.SpreadConstraints = append(p.SpreadConstraints, bounds(r, SpreadByRegion, 2))
 			}
 		}
 		term := &GroupTerm{GroupByLabelKey: "group"}
@@ -44,55 +44,111 @@ func world(seed uint64) ([]*Cluster, []*Binding) {
 	return all, bindings
 }
 
-// Divided replicas add up to the number that is wanted, or there is an error; no filter refuses a cluster that was given; two workloads of an
-// anti-affinity group share none, of two of an affinity group the later has no cluster that the earlier does not have; and the order of the
-// clusters does not matter.
+// bounds draws a constraint.
+func bounds(r *rand.Rand, by string, most int) SpreadConstraint {
+	c := SpreadConstraint{SpreadByField: by, MaxGroups: 1 + r.IntN(most)}
+	c.MinGroups = 1 + r.IntN(c.MaxGroups)
+	return c
+}
+
+// Divided replicas add up to the number that is wanted, or there is an error; none is negative; no filter refuses a cluster that was given, nor are
+// there more or fewer than the spread constraints allow; two workloads of an anti-affinity group share none, of two of an affinity group one has
+// at first no cluster that the other does not have; and the order of the clusters does not matter. That holds as well once workloads are scaled.
 func TestInvariants(t *testing.T) {
 	placed := 0
 	for seed := range uint64(2000) {
 		all, bindings := world(seed)
-		s := &Scheduler{Clusters: all, Gates: Gates{WorkloadAffinity: true}}
-		got := s.Run(bindings, bindings)
+		r := rand.New(rand.NewPCG(seed, 1))
+		for round := range 3 {
+			s := &Scheduler{Clusters: all, Gates: Gates{WorkloadAffinity: true}}
+			got := s.Run(bindings, bindings)
+			name := func(i int) string { return fmt.Sprintf("seed %d, round %d, %s", seed, round, got[i].Template.Name) }
 
-		shuffled := slices.Clone(all)
-		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		again := (&Scheduler{Clusters: shuffled, Gates: s.Gates}).Run(bindings, bindings)
-		for i, b := range got {
-			if diff := cmp.Diff(b.Targets, again[i].Targets); diff != "" || b.Message != again[i].Message {
-				t.Errorf("seed %d, %s: another order of the clusters: %s %s", seed, b.Template.Name, again[i].Message, diff)
-			}
-			if b.Scheduled() != (len(b.Targets) > 0) || b.Reason == "" {
-				t.Errorf("seed %d, %s: %s %v", seed, b.Template.Name, b.Reason, b.Targets)
-			}
-			want := b.Template.Replicas
-			if b.Placement.schedulingType() == Duplicated {
-				want *= int32(len(b.Targets))
-			}
-			if b.Scheduled() && b.assigned() != want {
-				t.Errorf("seed %d, %s: %v, want %d replicas", seed, b.Template.Name, b.Targets, want)
-			}
-			for _, other := range got[:i] {
-				if b.AffinityGroup != "" && b.AffinityGroup == other.AffinityGroup && !within(b, other) && !within(other, b) {
-					t.Errorf("seed %d: %s and %s of one group have %v and %v", seed, b.Template.Name, other.Template.Name, b.Targets, other.Targets)
+			shuffled := slices.Clone(all)
+			r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+			again := (&Scheduler{Clusters: shuffled, Gates: s.Gates}).Run(bindings, bindings)
+			for i, b := range got {
+				if diff := cmp.Diff(b.Targets, again[i].Targets); diff != "" || b.Message != again[i].Message {
+					t.Errorf("%s: another order of the clusters: %s %s", name(i), again[i].Message, diff)
 				}
-			}
-			for _, target := range b.Targets {
-				placed++
-				c := all[slices.IndexFunc(all, func(c *Cluster) bool { return c.Name == target.Cluster })]
-				if reason := refuseTaints(s, bindings[i], c) + refuseSpread(s, bindings[i], c) + refuseSameGroup(s, bindings[i], c); reason != "" {
-					t.Errorf("seed %d, %s on %s: %s", seed, b.Template.Name, c.Name, reason)
+				if b.Reason == "" || b.Scheduled() && len(b.Targets) == 0 || b.Reason == ReasonNoClusterFit && len(b.Targets) > 0 {
+					t.Errorf("%s: %s %v", name(i), b.Reason, b.Targets)
 				}
-				for _, other := range got[:i] {
-					if _, shared := other.On(c.Name); shared && b.AntiAffinityGroup != "" && b.AntiAffinityGroup == other.AntiAffinityGroup {
-						t.Errorf("seed %d: %s and %s of one group share %s", seed, b.Template.Name, other.Template.Name, c.Name)
+				if b.Scheduled() {
+					checkTargets(t, name(i), all, b, round == 0)
+				}
+				for _, other := range got[:i] { // who has a cluster keeps it, whatever becomes of the others
+					if round == 0 && b.AffinityGroup != "" && b.AffinityGroup == other.AffinityGroup && !within(b, other) && !within(other, b) {
+						t.Errorf("%s: %v, and %s of the same group %v", name(i), b.Targets, other.Template.Name, other.Targets)
+					}
+				}
+				for _, target := range b.Targets {
+					placed++
+					c := clusterOf(all, target)
+					if reason := refuseTaints(s, bindings[i], c) + refuseSpread(s, bindings[i], c) + refuseSameGroup(s, bindings[i], c); reason != "" {
+						t.Errorf("%s on %s: %s", name(i), c.Name, reason)
+					}
+					for _, other := range got[:i] {
+						if _, shared := other.On(c.Name); shared && b.AntiAffinityGroup != "" && b.AntiAffinityGroup == other.AntiAffinityGroup {
+							t.Errorf("%s and %s of one group share %s", name(i), other.Template.Name, c.Name)
+						}
 					}
 				}
 			}
+			bindings = scaled(r, got)
 		}
 	}
 	if placed == 0 {
 		t.Error("nothing was placed")
 	}
+}
+
+// checkTargets finds what is wrong with the clusters of a binding by itself. One that is new has no clusters that constraints do not allow.
+func checkTargets(t *testing.T, name string, all []*Cluster, b *Binding, fresh bool) {
+	want := b.Template.Replicas
+	if b.Placement.schedulingType() == Duplicated {
+		want *= int32(len(b.Targets))
+	}
+	if b.assigned() != want {
+		t.Errorf("%s: %v, want %d replicas", name, b.Targets, want)
+	}
+	regions := map[string]bool{}
+	for _, target := range b.Targets {
+		regions[clusterOf(all, target).Spec.Region] = true
+		if target.Replicas <= 0 {
+			t.Errorf("%s: %v", name, b.Targets)
+		}
+	}
+	if !fresh || b.Placement.IgnoresSpread() {
+		return
+	}
+	for _, c := range b.Placement.SpreadConstraints {
+		n, most := len(b.Targets), max(c.MaxGroups, len(regions)) // each chosen region has a cluster
+		if c.SpreadByField == SpreadByRegion {
+			n, most = len(regions), c.MaxGroups
+		}
+		if n > most || b.Placement.schedulingType() == Duplicated && n < c.MinGroups {
+			t.Errorf("%s: %v, want %d to %d by %s", name, b.Targets, c.MinGroups, c.MaxGroups, c.SpreadByField)
+		}
+	}
+}
+
+func clusterOf(all []*Cluster, target Target) *Cluster {
+	return all[slices.IndexFunc(all, func(c *Cluster) bool { return c.Name == target.Cluster })]
+}
+
+// scaled returns the bindings with other numbers of replicas for some.
+func scaled(r *rand.Rand, bindings []*Binding) []*Binding {
+	next := slices.Clone(bindings)
+	for i, b := range bindings {
+		if r.IntN(2) == 0 {
+			template, other := *b.Template, *b
+			template.Replicas = int32(1 + r.IntN(9))
+			other.Template = &template
+			next[i] = &other
+		}
+	}
+	return next
 }
 
 // within reports whether the binding has no cluster that the other does not have.
