@@ -52,7 +52,7 @@ func deployment(name string, replicas, cpu int, rule ...string) string {
 }
 
 // federationOf loads a scenario of the members, the options of its federation, the objects of its workloads, and its steps: all YAML.
-func federationOf(t *testing.T, members []string, options string, workloads []string, steps ...string) *scenario.Scenario {
+func federationOf(t testing.TB, members []string, options string, workloads []string, steps ...string) *scenario.Scenario {
 	t.Helper()
 	list := func(of []string) string { return "\n- " + strings.Join(of, "\n- ") + "\n" }
 	text := "apiVersion: faultline/v1alpha1\nkind: Scenario\nclusters:" + list(members) + "federation: {" + options + "}\n"
@@ -252,10 +252,10 @@ func TestTaintedCluster(t *testing.T) {
 		{"gracefully", "failover: {enabled: true}", 2, []string{policy("web", aggregated), deployment("web", 2, 1, onePerNode)}, "web m2:2, m1 0, m2 2", 0, time.Minute},
 		{"gracefully in vain", "failover: {enabled: true}", 1, []string{policy("web", aggregated), deployment("web", 2, 1, onePerNode)}, "web m2:2(1), m1 0, m2 1", 10 * time.Minute, 11 * time.Minute},
 		{"directly", "failover: {enabled: true, purgeMode: Directly}", 1, []string{policy("web", aggregated), deployment("web", 2, 1, onePerNode)}, "web m2:2(1), m1 0, m2 1", 10 * time.Minute, 11 * time.Minute},
-		// Both leave after 5 minutes, 2 seconds apart, and the one that tolerates nothing leaves at once.
-		{"tolerated for a while", "failover: {enabled: true}", 2, []string{policy("web", tolerant(300)), deployment("web", 2, 1), policy("api", tolerant(300)), deployment("api", 2, 1),
 		// What all tolerate for a while is that a cluster fails.
 		{"tainted by a user", "failover: {enabled: true, tolerationSeconds: 300}", 2, []string{policy("web", aggregated), deployment("web", 2, 1)}, "web m2:2, m1 0, m2 2", 0, time.Minute},
+		// Both leave after 5 minutes, 2 seconds apart, and the one that tolerates nothing leaves at once.
+		{"tolerated for a while", "failover: {enabled: true}", 2, []string{policy("web", tolerant(300)), deployment("web", 2, 1), policy("api", tolerant(300)), deployment("api", 2, 1),
 			policy("db", aggregated), deployment("db", 2, 1)}, "web m2:2, api m2:2, db m2:2, m1 0, m2 6", 5 * time.Minute, 6 * time.Minute},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -294,6 +294,15 @@ func TestInterruptedFederation(t *testing.T) {
 		}
 	}})
 	if !errors.Is(err, context.Canceled) || result == nil || len(result.Steps) != 2 {
+		t.Fatalf("%v, %v; want two steps", result, err)
+	}
+	for i := range result.Steps {
+		if diff := cmp.Diff(outcome(&whole.Steps[i]), outcome(&result.Steps[i])); diff != "" {
+			t.Errorf("step %d: %s", i, diff)
+		}
+	}
+}
+
 // What Karmada has taken from a lost cluster is neither wanted nor runs there any more. What it leaves there is wanted and does not run, and what
 // the cluster has of its own stays as it is.
 func TestCopiesInLostClusters(t *testing.T) {
@@ -392,15 +401,6 @@ func TestRestoreByLabels(t *testing.T) {
 		last := runFederation(t, s).Steps[2]
 		if got := outcome(&last); last.Action != "restore m1/node-1" || got != "web m1:1 m2:1, m1 1, m2 1" {
 			t.Errorf("%s: %s: %s", selector, last.Action, got)
-		}
-	}
-}
-
-		t.Fatalf("%v, %v; want two steps", result, err)
-	}
-	for i := range result.Steps {
-		if diff := cmp.Diff(outcome(&whole.Steps[i]), outcome(&result.Steps[i])); diff != "" {
-			t.Errorf("step %d: %s", i, diff)
 		}
 	}
 }
