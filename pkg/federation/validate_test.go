@@ -246,6 +246,24 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
+func TestIgnored(t *testing.T) {
+	for _, test := range []struct {
+		policy string
+		want   []string
+	}{
+		{`{kind: PropagationPolicy, metadata: {namespace: a, name: b}, spec: {preemption: Never, failover: {cluster: {purgeMode: Directly}}}}`, nil},
+		{`{kind: PropagationPolicy, metadata: {namespace: a, name: b}, spec: {preemption: Always, activationPreference: Lazy, failover: {application: {}}}}`, []string{
+			"PropagationPolicy a/b: preemption is not simulated: a workload keeps the policy that has claimed it.",
+			"PropagationPolicy a/b: activationPreference is not simulated: a policy that changes takes effect at once.",
+			"PropagationPolicy a/b: failover.application is not simulated: no application fails by itself.",
+		}},
+	} {
+		if diff := cmp.Diff(test.want, read(t, test.policy).Ignored()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // Whatever a file says, it is read without a panic, and what has its defaults keeps them.
 func FuzzPolicy(f *testing.F) {
 	f.Add([]byte(`{metadata: {namespace: a}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}], placement: {spreadConstraints: [{maxGroups: 1}],
