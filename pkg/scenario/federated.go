@@ -81,7 +81,7 @@ func ValidateFederation(p *Problems, f *Federation) {
 	case *r <= 0:
 		p.Add(path.Child("evictionRate"), "%g is not above 0; give workloads a second, such as 0.5", *r)
 	case *r < minEvictionRate:
-		p.Add(path.Child("evictionRate"), "%g is less than %g, which is one a day; give workloads a second, such as 0.5", *r, minEvictionRate)
+		p.Add(path.Child("evictionRate"), "%g is less than %g, which is about one a day; give workloads a second, such as 0.5", *r, minEvictionRate)
 	}
 	if given := *failover; !given.Enabled && !reflect.ValueOf(given).IsZero() {
 		p.Add(path, "has no effect without enabled: true; nothing moves away from a cluster that fails")
