@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -127,7 +126,7 @@ func writeJSON(w io.Writer, model any, layout ...json.Options) error {
 	opts := json.JoinOptions(jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false),
 		jsontext.EscapeForHTML(false), // scheduler messages stay legible
 		json.JoinOptions(layout...))
-	if err := json.MarshalWrite(Escaper(out), model, opts); err != nil {
+	if err := json.MarshalWrite(manifest.Escaper(out), model, opts); err != nil {
 		return err
 	}
 	if err := out.WriteByte('\n'); err != nil {
@@ -135,39 +134,6 @@ func writeJSON(w io.Writer, model any, layout ...json.Options) error {
 	}
 	return out.Flush()
 }
-
-// escape writes invisible characters as \uXXXX, which strings of JSON and of JavaScript take for the characters themselves: some
-// drive terminals, and a YAML reader refuses some and takes U+0085 for a line break. Line feeds and tabs are the layout's: those in
-// strings are escaped already.
-func escape(data []byte) []byte {
-	if !bytes.ContainsFunc(data, Invisible) {
-		return data
-	}
-	var out bytes.Buffer
-	for _, r := range string(data) {
-		if r <= 0xffff && Invisible(r) {
-			fmt.Fprintf(&out, `\u%04x`, r)
-		} else {
-			out.WriteRune(r)
-		}
-	}
-	return out.Bytes()
-}
-
-// Escaper escapes what is written, each piece of which has whole characters.
-func Escaper(w io.Writer) io.Writer { return escaper{w} }
-
-type escaper struct{ w io.Writer }
-
-func (e escaper) Write(p []byte) (int, error) {
-	if _, err := e.w.Write(escape(p)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// Invisible reports whether a page of text should not have the character.
-func Invisible(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
 
 // EncodeCSV writes the table as RFC 4180 has it, but with the line ends of every other format. Names of objects, values of labels and
 // kube-scheduler's messages cannot begin as a formula does; a step's name can, and gets an apostrophe before it, which a

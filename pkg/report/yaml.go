@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	yamlv2 "go.yaml.in/yaml/v2"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // pieceSize is how many bytes of JSON become YAML at a time.
@@ -161,14 +163,14 @@ func membersOf(data jsontext.Value) (map[string]jsontext.Value, error) {
 // whole writes the value at once.
 func (p pieces) whole(data jsontext.Value, at place) error {
 	var value any
-	if err := yamlv2.Unmarshal(data, &value); err != nil {
+	if err := yamlv2.Unmarshal(manifest.MarkInvisible(data), &value); err != nil {
 		return err
 	}
 	lines, err := at.lines(value)
 	if err != nil {
 		return err
 	}
-	_, err = p.w.Write(lines)
+	_, err = p.w.Write(manifest.EscapeMarked(lines))
 	return err
 }
 

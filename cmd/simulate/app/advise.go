@@ -108,7 +108,11 @@ func adviseArguments(cmd *cobra.Command, args []string) (target string, scenario
 }
 
 func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace string) (cluster.Ref, error) {
-	kind, _, _ := scenario.ParseTarget(target)
+	ref, err := targetNamed(cmd, namespace, target)
+	if err != nil {
+		return ref, err
+	}
+	kind := ref.Kind
 	if !slices.Contains(askadvice.Kinds, kind) {
 		why := map[string]string{
 			"DaemonSet": ": a DaemonSet runs one pod on every eligible node, so there is nothing to keep apart",
@@ -116,7 +120,7 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace st
 		}[kind]
 		return cluster.Ref{}, usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
 	}
-	if namespace != "" {
+	if namespace != "" && ref.Namespace == namespace && strings.Count(target, "/") == 1 {
 		target = namespace + "/" + target
 	}
 	owner, err := s.Workload(target, askadvice.Kinds...)

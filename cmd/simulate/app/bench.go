@@ -39,8 +39,8 @@ func newBench(s streams) *cobra.Command {
 		Use:   "bench [SCENARIO|FOLDER...]",
 		Short: "Measure how long scenarios take, or whether they take longer than before",
 		Long: `Measure how long scenarios take: CPU time and allocations per pod, for how many pods plugins were spared what they had answered
-before, and each plugin's share, in Go's benchmark format, which benchstat reads. Folders are searched for files named ` + loader.FileName + `; the default is the working directory. Expectations are
-not checked.
+before, and each plugin's share, in Go's benchmark format, which benchstat reads. Folders are searched for files named
+` + loader.FileName + `; the default is the working directory. Expectations are not checked.
 
 With --baseline, compare with an earlier output instead. CPU time is measured in units of a fixed piece of work that is timed
 alongside. A scenario is slower if its CPU time grew by more than --max-regression and by more than this machine's noise,

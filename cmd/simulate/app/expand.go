@@ -15,7 +15,7 @@ func newExpand(s streams) *cobra.Command {
 	var files []string
 	var ops operators
 	var format string
-	var all bool
+	var all, strict bool
 	cmd := &cobra.Command{
 		Use:   "expand -f FILE...",
 		Short: "Print the objects that operators create from custom resources",
@@ -43,7 +43,7 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 				others []manifest.Object
 			}
 			found, err := unlessInterrupted(cmd.Context(), func() (found expanded, err error) {
-				found.made, found.others, err = loader.Expand(s.in, files, opts)
+				found.made, found.others, err = loader.Expand(s.in, files, opts, strict)
 				return found, err
 			})
 			if interrupted(err) {
@@ -64,6 +64,7 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 	cmd.Flags().BoolVar(&all, "all", false, "also print the other objects of the files, as the API server stores them")
 	cmd.Flags().StringVarP(&format, "output", "o", expandFormats[0], "output `FORMAT`: "+strings.Join(expandFormats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(expandFormats, cobra.ShellCompDirectiveNoFileComp))
+	registerStrict(cmd, &strict)
 	ops.register(cmd)
 	return cmd
 }

@@ -57,6 +57,9 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 			if err := knownStep(cmd, loaded, of.Step); err != nil {
 				return err
 			}
+			if namespace, name, found := strings.Cut(of.Name, "/"); found && !loaded.Federated() && of.Namespace == "" {
+				of.Namespace, of.Name = namespace, name // as reports name a pod
+			}
 			if !out.opts.All {
 				of.Most = explainPods
 			}
@@ -117,7 +120,8 @@ func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question
 	case len(targets) > 1:
 		return nil, usage(cmd, "got both %s and %s; give one pod or workload", targets[0], targets[1])
 	case len(targets) == 1:
-		of.Kind, of.Name, err = scenario.ParseTarget(targets[0])
+		ref, err := targetNamed(cmd, of.Namespace, targets[0])
+		of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
 		return scenarios, err
 	case len(scenarios) > 0:
 		_, _, err := scenario.ParseTarget(scenarios[0])

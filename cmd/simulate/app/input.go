@@ -234,7 +234,7 @@ func manifestsAmong(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, er
 	return manifests, nil
 }
 
-// targetsAmong separates the objects that arguments name, as TYPE/NAME or as TYPE and NAME, from the scenario or the manifests. What is called
+// targetsAmong separates the objects that arguments name, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, from the scenario or the manifests. What is called
 // like a type is a file where no name follows, such as web.yaml; in doubt it is given as ./TYPE.
 func targetsAmong(args []string) (targets, files []string) {
 	for i := 0; i < len(args); i++ {
@@ -246,6 +246,11 @@ func targetsAmong(args []string) (targets, files []string) {
 				i++
 			}
 		}
+		if _, failed := os.Stat(args[i]); err != nil && failed != nil && !isManifest(args[i]) {
+			if _, err = scenario.ParseWorkload(args[i]); err == nil {
+				target = args[i]
+			}
+		}
 		if err == nil {
 			targets = append(targets, target)
 		} else {
@@ -253,6 +258,21 @@ func targetsAmong(args []string) (targets, files []string) {
 		}
 	}
 	return targets, files
+}
+
+// targetNamed is the object that a target names as kind/name, in the namespace if one is given, or as namespace/kind/name.
+func targetNamed(cmd *cobra.Command, namespace, target string) (cluster.Ref, error) {
+	if kind, name, err := scenario.ParseTarget(target); err == nil {
+		return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}, nil
+	}
+	ref, err := scenario.ParseWorkload(target)
+	if err == nil && namespace != "" && namespace != ref.Namespace {
+		err = fmt.Errorf("%s is not in the namespace %s that -n gives; leave one out", target, namespace)
+	}
+	if err != nil {
+		return ref, usage(cmd, "%s", err)
+	}
+	return ref, nil
 }
 
 // isManifest reports whether a word is the name of a file rather than of an object.

@@ -49,6 +49,35 @@ status: {phase: Running, conditions: [{type: PodScheduled, status: "True", lastT
 	return file
 }
 
+// An interrupted explanation has what was found by then of its pods, and says so.
+func TestPartialExplain(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		args := []string{"explain", "deploy/lorem-ipsum-deployment", "-o", format}
+		partial := 0
+		for left := int64(0); left < 4096 && partial == 0; left += 8 {
+			ctx := &patient{Context: context.Background()}
+			ctx.left.Store(left)
+			var out, errOut bytes.Buffer
+			status := execute(ctx, args, strings.NewReader(""), &out, &errOut)
+			if status == exitAnswered {
+				break
+			}
+			if status != 130 {
+				t.Fatalf("%q: exit status %d: %s", args, status, errOut.String())
+			}
+			if out.Len() > 0 {
+				partial++
+				if !strings.Contains(out.String(), "interrupted ") || !strings.Contains(out.String(), "lorem-ipsum-deployment") {
+					t.Errorf("%q: the report of a part:\n%s", args, out.String())
+				}
+			}
+		}
+		if partial == 0 {
+			t.Errorf("%q: no report of a part", args)
+		}
+	}
+}
+
 // An interrupted command reports on what it has finished, says so in every format, and exits as a shell expects it.
 func TestPartial(t *testing.T) {
 	for _, args := range [][]string{

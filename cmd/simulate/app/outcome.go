@@ -35,7 +35,7 @@ const (
 func (o *outcomes) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.method, "outcomes", "", "report every outcome that ties among nodes lead to, with its probability; `METHOD` is exact")
-	flags.IntVar(&o.trials, "trials", 0, "run `N` times, at most 1000000, with random ties, and report how outcomes vary; trial i uses the seed plus i")
+	flags.IntVar(&o.trials, "trials", 0, "`NUMBER` of runs with random ties, at most 1000000, whose outcomes are reported; trial i uses the seed plus i")
 	flags.StringVar(&o.until, "until", "", "stop the trials once the shares are known within ±`PERCENT`, 0.1% to 50% (after at most --trials, default 100000)")
 	_ = cmd.RegisterFlagCompletionFunc("outcomes", cobra.FixedCompletions([]string{"exact"}, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -56,7 +56,7 @@ func WriteSnapshot(w io.Writer, state *cluster.State, schedulerConfig []byte) er
 		}
 		s.SchedulerConfig = documents[0].json
 	}
-	encoder := json.NewEncoder(w)
+	encoder := json.NewEncoder(Escaper(w))
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(s)
 }
@@ -65,11 +65,14 @@ func WriteSnapshot(w io.Writer, state *cluster.State, schedulerConfig []byte) er
 func WritePods(w io.Writer, state *cluster.State) error {
 	for _, pod := range portable(state.Pods) {
 		pod.APIVersion, pod.Kind = "v1", "Pod"
-		data, err := yaml.Marshal(pod)
+		data, err := json.Marshal(pod)
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "---\n%s", data); err != nil {
+		if data, err = yaml.JSONToYAML(MarkInvisible(data)); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "---\n%s", EscapeMarked(data)); err != nil {
 			return err
 		}
 	}

@@ -37,29 +37,29 @@ func Write(w io.Writer, result *Result, others []manifest.Object, format string)
 func writeJSON(w io.Writer, all []Made) error {
 	items := []any{}
 	for i := range all {
-		item, err := written(all[i].annotated())
+		item, err := written(all[i].annotated(), func(data []byte) []byte { return data })
 		if err != nil {
 			return err
 		}
 		items = append(items, item)
 	}
-	encoder := json.NewEncoder(w)
+	encoder := json.NewEncoder(manifest.Escaper(w))
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 }
 
 func writeYAML(out *bytes.Buffer, result *Result, all []Made) error {
 	for _, note := range result.Notes {
-		fmt.Fprintf(out, "# %s\n", note)
+		fmt.Fprintf(out, "# %s\n", manifest.Clean(note))
 	}
 	for _, ignored := range result.Ignored {
-		fmt.Fprintf(out, "# %s: %s %s is of no operator that is known, and nothing is made of it\n", ignored.Source, ignored.Kind, ignored.Name)
+		fmt.Fprintf(out, "# %s\n", manifest.Clean(fmt.Sprintf("%s: %s %s is of no operator that is known, and nothing is made of it", ignored.Source, ignored.Kind, ignored.Name)))
 	}
 	for i := range all {
 		if out.Len() > 0 {
 			out.WriteString("---\n")
 		}
-		obj, err := written(all[i].Object)
+		obj, err := written(all[i].Object, manifest.MarkInvisible)
 		if err != nil {
 			return err
 		}
@@ -70,11 +70,13 @@ func writeYAML(out *bytes.Buffer, result *Result, all []Made) error {
 		for _, origin := range all[i].Origins {
 			comment(&document, origin)
 		}
-		encoder := yaml.NewEncoder(out)
+		var text bytes.Buffer
+		encoder := yaml.NewEncoder(&text)
 		encoder.SetIndent(2)
 		if err := encoder.Encode(&document); err != nil {
 			return err
 		}
+		out.Write(manifest.EscapeMarked(text.Bytes()))
 	}
 	return nil
 }
@@ -101,8 +103,9 @@ func child(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// written returns the object as in a file: without what the API server adds to every object, and without empty fields.
-func written(obj cluster.Object) (map[string]any, error) {
+// written returns the object as in a file: without what the API server adds to every object, and without empty fields. Its JSON is edited
+// on the way.
+func written(obj cluster.Object, edit func([]byte) []byte) (map[string]any, error) {
 	obj = obj.DeepCopyObject().(cluster.Object)
 	if obj.GetResourceVersion() == "" {
 		obj.SetUID("") // it was made up
@@ -111,7 +114,7 @@ func written(obj cluster.Object) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder := json.NewDecoder(bytes.NewReader(edit(data)))
 	decoder.UseNumber()
 	var fields map[string]any
 	if err := decoder.Decode(&fields); err != nil {

@@ -27,7 +27,7 @@ func markdownPage(r *Report) []byte {
 	}
 	m.About(r.Head)
 	if len(r.Mixes) > 1 {
-		m.Table(r.summary(r.tightest()), "workload")
+		m.Table(r.summary(r.tightest(), true), "workload")
 	}
 	m.Details(len(r.Mixes), "workload", func(i int) string {
 		mix := &r.Mixes[i]

@@ -36,15 +36,29 @@ func (m *Mix) surviving(level string) *Limit {
 // tightest are the workloads, those of which the fewest more fit first, whatever may fail.
 func (r *Report) tightest() []*Mix {
 	sorted := report.Each(r.Mixes, func(m Mix) *Mix { return &m })
-	room := func(m *Mix) int {
-		least := m.Fit.room()
-		for i := range m.Survive {
-			least = min(least, m.Survive[i].room())
-		}
-		return least
-	}
-	slices.SortStableFunc(sorted, func(a, b *Mix) int { return cmp.Compare(room(a), room(b)) })
+	slices.SortStableFunc(sorted, func(a, b *Mix) int { return cmp.Compare(a.room(), b.room()) })
 	return sorted
+}
+
+// minRows is how many workloads have a row even if there is room for all of them.
+const minRows = 3
+
+// scarce are the tightest workloads that a table shows where not all are listed: those of which a limit is known.
+func scarce(tightest []*Mix) []*Mix {
+	known := 0
+	for known < len(tightest) && tightest[known].room() < math.MaxInt {
+		known++
+	}
+	return tightest[:min(len(tightest), max(known, minRows), text.MaxDetails)]
+}
+
+// room is the least number of units that fit, whatever may fail.
+func (m *Mix) room() int {
+	least := m.Fit.room()
+	for i := range m.Survive {
+		least = min(least, m.Survive[i].room())
+	}
+	return least
 }
 
 // room is the number of units, for comparing: -1 if there are too many now, and the largest number if the search ended.

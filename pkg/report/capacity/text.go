@@ -48,10 +48,10 @@ func (t *writer) everything(quiet bool) {
 	if len(sorted) > 1 {
 		shown := sorted
 		if !few && !t.All {
-			shown = sorted[:min(len(sorted), text.MaxDetails)]
+			shown = scarce(sorted)
 		}
 		t.Space()
-		t.Table("", r.summary(shown)...)
+		t.Table("", r.summary(shown, len(shown) == len(sorted))...)
 		if more := len(sorted) - len(shown); more > 0 {
 			t.More(more, "workload", "workloads")
 		}
@@ -161,6 +161,18 @@ func (m *Mix) inAll(more int) string {
 
 func (m *Mix) nowInAll() string { return m.inAll(0) }
 
+// mostly is what binds on the most nodes: "cpu on 98 of 120 nodes, other reasons on 22".
+func (r *Report) mostly(l *Limit) string {
+	if len(l.Binds) < 2 || l.Binds[0].Nodes == 0 {
+		return r.because(l, "")
+	}
+	others := 0
+	for _, b := range l.Binds[1:] {
+		others += b.Nodes
+	}
+	return fmt.Sprintf("%s on %d of %s, other reasons on %d", l.Binds[0].What, l.Binds[0].Nodes, words.Count(r.Nodes, "node"), others)
+}
+
 // because is what binds: "cpu on 4 of 5 nodes, taint on 1".
 func (r *Report) because(l *Limit, before string) string {
 	var parts []string
@@ -185,8 +197,12 @@ func (r *Report) because(l *Limit, before string) string {
 	return before + strings.TrimSuffix(strings.Join(parts, ", "), ".")
 }
 
-// summary is a row for each workload below the titles.
-func (r *Report) summary(mixes []*Mix) [][]text.Cell {
+// summary is a row for each workload below the titles, with all that binds or what does on the most nodes.
+func (r *Report) summary(mixes []*Mix, whole bool) [][]text.Cell {
+	binds := r.mostly
+	if whole {
+		binds = func(l *Limit) string { return r.because(l, "") }
+	}
 	titles := []string{"WORKLOAD", "NOW", "MORE"}
 	levels := r.levels()
 	for _, level := range levels {
@@ -202,7 +218,7 @@ func (r *Report) summary(mixes []*Mix) [][]text.Cell {
 			}
 			cells = append(cells, cell)
 		}
-		table = append(table, append(cells, text.Plain.Cell(text.OrNone(r.because(&m.Fit, "")))))
+		table = append(table, append(cells, text.Plain.Cell(text.OrNone(binds(&m.Fit)))))
 	}
 	return table
 }

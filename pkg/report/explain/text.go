@@ -20,9 +20,13 @@ func (t *writer) everything(narrative bool) {
 	if t.report.Binding != nil {
 		t.binding(t.report.Binding)
 	}
+	folded := 0
 	for i := range t.report.Pods {
 		e := &t.report.Pods[i]
-		t.Space()
+		fold := !narrative && t.folds(i)
+		if !fold || folded == 0 {
+			t.Space()
+		}
 		heading := "Pod " + e.Namespace + "/" + e.Name
 		if e.Workload != "" {
 			heading += " of " + e.Workload
@@ -38,12 +42,26 @@ func (t *writer) everything(narrative bool) {
 			}
 			continue
 		}
-		t.explanation(e)
+		if fold {
+			folded++
+		} else {
+			t.explanation(e)
+		}
+	}
+	if folded > 0 {
+		t.Linef(text.Plain, "Use --all for the scores of %s, too.", words.Pick(folded, "this pod", "these pods"))
 	}
 	if t.report.More > 0 {
 		t.Space()
 		t.More(t.report.More, "pod of the workload", "pods of the workload")
 	}
+}
+
+// folds reports whether one line is enough of the pod: it runs, and so does the one before it, of the same workload.
+func (t *writer) folds(i int) bool {
+	e := &t.report.Pods[i]
+	asked := slices.ContainsFunc(e.Asked, func(a Asked) bool { return a.Node != e.Runs })
+	return i > 0 && !t.All && !asked && e.Runs != "" && t.report.Pods[i-1].Runs != ""
 }
 
 func (t *writer) explanation(e *Explanation) {

@@ -20,7 +20,8 @@ const (
 	maxWorkloads  = 10
 )
 
-// writer renders an OutcomesReport as text: for each step a sentence, the placements, and how the numbers vary.
+// writer renders an OutcomesReport as text: for each step a sentence, the placements, and how the numbers vary; then what was asked. The
+// sentence on a single step comes first of all.
 type writer struct {
 	text.Page
 	report *Report
@@ -31,11 +32,11 @@ func newWriter(r *Report, opts report.Options) *writer {
 }
 
 func (t *writer) everything() {
-	t.header()
-
 	for i := range t.report.Steps {
 		t.step(i)
 	}
+	t.Space()
+	t.header()
 }
 
 // header is that of a run, without the ties, which are what this report is about.
@@ -73,14 +74,18 @@ func (t *writer) step(i int) {
 	if s.Action != "" {
 		heading += ": " + s.Action
 	}
-	t.Space()
-	t.Linef(text.Bold, "%s", heading)
-	t.Space()
 	style := text.Plain
 	if s.AnyPending.Share > 0 {
 		style = text.Yellow
 	}
-	t.Line(style.Cell(t.headline(s)))
+	lines := []text.Cell{text.Bold.Cell(heading), style.Cell(t.headline(s))}
+	if len(t.report.Steps) == 1 {
+		slices.Reverse(lines)
+	}
+	for _, line := range lines {
+		t.Space()
+		t.Line(line)
+	}
 	t.Space()
 	table, left := t.placements(s)
 	t.Table("", table...)

@@ -14,8 +14,8 @@ import (
 // maxSizes is how many different counts of pods are shown apart where domains are not named.
 const maxSizes = 4
 
-// maxWorkloads is how many workloads have a row where not every pod is listed.
-const maxWorkloads = 12
+// maxWorkloads is how many workloads have a row where not every pod is listed, maxComplete how many that lack no pod.
+const maxWorkloads, maxComplete = 12, 5
 
 // workloads is a table of workloads with a column for each level. Where they are too many for all to be listed, those that lack pods come
 // first, and DaemonSets that do not are a line below.
@@ -25,8 +25,12 @@ func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 		workloads, daemons = ranked(workloads)
 	}
 	shown := workloads
-	if !listed && len(shown) > maxWorkloads {
-		shown = shown[:maxWorkloads]
+	if !listed {
+		lacking := 0
+		for lacking < len(shown) && !shown[lacking].complete() {
+			lacking++
+		}
+		shown = shown[:min(len(shown), maxWorkloads, lacking+maxComplete)]
 	}
 	t.table(s, t.levels(s, shown, listed), shown, listed)
 	switch rest := workloads[len(shown):]; {

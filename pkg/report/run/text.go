@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -77,12 +78,16 @@ func (t *writer) step(i int) {
 // lists reports whether every pod of the step is listed.
 func lists(s *Step, all bool) bool { return all || len(s.Pods) <= text.MaxPods }
 
-// maxWhy is how many workloads are explained where not every pod is listed; those with Pending pods come first. Fewer are where there is
-// a table of what Karmada decided, too.
+// maxWhy is how many workloads are explained where not every pod is listed. Fewer are where there is a table of what Karmada decided, too.
 const maxWhy, maxWhyOfFederation = 4, 2
 
+// why explains each workload. Where not every pod is listed, those of which no pod is placed are left out: what was said of their Pending
+// pods is the whole reason.
 func (t *writer) why(s *stepText, listed bool) {
 	sentences := s.Why
+	if !listed {
+		sentences = slices.DeleteFunc(slices.Clone(sentences), s.waits)
+	}
 	most := maxWhy
 	if len(s.Bindings) > 0 {
 		most = maxWhyOfFederation
@@ -91,6 +96,22 @@ func (t *writer) why(s *stepText, listed bool) {
 		sentences = append(slices.Clone(sentences[:most]), fmt.Sprintf("and %s; use --all to list them.", words.Count(more, "more workload")))
 	}
 	t.Sentences("Why:", sentences)
+}
+
+// waits reports whether the sentence is of a workload whose pods in this step are all Pending.
+func (s *stepText) waits(sentence string) bool {
+	of, _, _ := strings.Cut(sentence, ": ")
+	waits := false
+	for _, pod := range s.Pods {
+		switch {
+		case pod.workload().String() != of:
+		case pod.Decision != nil:
+			return false
+		case pod.Node == "":
+			waits = true
+		}
+	}
+	return waits
 }
 
 // text is "50 pods: 48 running, 2 pending; 50 placed in this step".

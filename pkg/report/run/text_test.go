@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -151,7 +152,7 @@ func TestWriteColor(t *testing.T) {
 		for _, opts := range []report.Options{{}, {Quiet: true}, {All: true}} {
 			for _, format := range []string{"text", "wide"} {
 				uncoloured := write(t, r, format, opts)
-				if i := strings.IndexFunc(strings.ReplaceAll(uncoloured, "\n", ""), report.Invisible); i >= 0 {
+				if i := strings.IndexFunc(strings.ReplaceAll(uncoloured, "\n", ""), manifest.Invisible); i >= 0 {
 					t.Errorf("%s %s %+v: control character in the output", name, format, opts)
 				}
 				colored := opts

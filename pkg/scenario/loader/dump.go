@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,10 +19,11 @@ import (
 // A dump is of a cluster that works, whatever this release makes of it. So nothing in it is a problem, unless --strict asks for that:
 // what cannot be taken is set aside and noted, and the question is answered with the rest.
 
-// maxFlaws is how many different flaws are noted, and maxNamed how many objects are named of each.
+// maxFlaws is how many different flaws are noted, maxFlawed how many objects are named of each, and maxNamed how many in other notes.
 const (
-	maxFlaws = 10
-	maxNamed = 3
+	maxFlaws  = 10
+	maxFlawed = 1
+	maxNamed  = 3
 )
 
 var position = regexp.MustCompile(`\[\d+\]`)
@@ -39,14 +41,14 @@ func notesOf(flaws []manifest.Flaw) []string {
 	})
 	for i, g := range groups {
 		if i == maxFlaws {
-			notes = append(notes, fmt.Sprintf("%d more reasons for which objects are set aside, or read as far as they are known; --strict lists all.", len(groups)-maxFlaws))
+			notes = append(notes, fmt.Sprintf("%s for which objects are set aside, or read as far as they are known; --strict lists all.", words.Count(len(groups)-maxFlaws, "more reason")))
 			break
 		}
 		var names []string
 		for _, flaw := range g.of {
 			names = append(names, namespacedName(flaw.Namespace, flaw.Name))
 		}
-		notes = append(notes, fmt.Sprintf(g.key, some(slices.Compact(names))))
+		notes = append(notes, fmt.Sprintf(g.key, some(slices.Compact(names), maxFlawed)))
 	}
 	return notes
 }
@@ -107,12 +109,16 @@ func leftToOthers(s *scenario.Scenario) (notes []string) {
 		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: Pod (%s).", g.key, somePods(g.of)))
 	}
 	if len(placed) > 0 {
-		var names []string
-		for _, g := range group(placed, func(pod *v1.Pod) string { return pod.Spec.SchedulerName }) {
-			names = append(names, fmt.Sprintf("%d of %q", len(g.of), g.key))
+		groups := group(placed, func(pod *v1.Pod) string { return pod.Spec.SchedulerName })
+		names := []string{strconv.Quote(groups[0].key)}
+		if len(groups) > 1 {
+			names = nil
+			for _, g := range groups {
+				names = append(names, fmt.Sprintf("%d of %q", len(g.of), g.key))
+			}
 		}
-		notes = append(notes, fmt.Sprintf("of a scheduler that is not simulated: %s with a node (%s), which %s; %s would wait.", words.Count(len(placed), "pod"),
-			words.Few(names), words.Pick(len(placed), "stays where it is", "stay where they are"), words.Pick(len(placed), "another like it", "others like them")))
+		notes = append(notes, fmt.Sprintf("%s %s not simulated (%s); %s would wait.", words.Count(len(placed), "pod"), words.Pick(len(placed), "keeps its node: its", "keep their nodes: their")+
+			words.Pick(len(groups), " scheduler is", " schedulers are"), words.Few(names), words.Pick(len(placed), "another", "others")))
 	}
 	return notes
 }
@@ -149,7 +155,7 @@ func somePods(pods []*v1.Pod) string {
 	for _, pod := range pods {
 		names = append(names, namespacedName(pod.Namespace, pod.Name))
 	}
-	return some(names)
+	return some(names, maxNamed)
 }
 
 func namespacedName(namespace, name string) string {
@@ -160,9 +166,9 @@ func namespacedName(namespace, name string) string {
 }
 
 // some names the first few, and counts the others.
-func some(names []string) string {
-	if more := len(names) - maxNamed; more > 1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+func some(names []string, most int) string {
+	if more := len(names) - most; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }

@@ -28,7 +28,7 @@ func TestDumpIsTakenAsItIs(t *testing.T) {
 				`read as far as it is known: Pod (`,
 				`set aside: Pod (ml/job-runner-0, ml/job-runner-1): node ip-10-0-9-9 is not there.`,
 				`left to the scheduler "volcano", which is not simulated: Pod (ml/train-queued).`,
-				`of a scheduler that is not simulated: 1 pod with a node (1 of "volcano"), which stays where it is; another like it would wait.`,
+				`1 pod keeps its node: its scheduler is not simulated ("volcano"); another would wait.`,
 			}
 			got := append([]string(nil), s.Notes...)
 			if len(got) == len(want) && strings.HasPrefix(got[1], want[1]) && strings.HasSuffix(got[1], ` more): unknown field "spec.futurePolicy".`) {
@@ -86,7 +86,7 @@ func TestNotesAreFolded(t *testing.T) {
 	if want := `read as far as it is known: Pod (a, c): unknown field "spec.containers[*].gpu".`; s.Notes[0] != want {
 		t.Errorf("note %s, want %s", s.Notes[0], want)
 	}
-	want := "1 more reasons for which objects are set aside, or read as far as they are known; --strict lists all."
+	want := "1 more reason for which objects are set aside, or read as far as they are known; --strict lists all."
 	if last := s.Notes[len(s.Notes)-1]; len(s.Notes) != maxFlaws+1 || last != want {
 		t.Errorf("%d notes, the last %s, want %d and %s", len(s.Notes), last, maxFlaws+1, want)
 	}
@@ -105,8 +105,8 @@ func TestPodsPlacedByOthers(t *testing.T) {
 		dump string
 		want []string
 	}{
-		"one":     {pod("a", "volcano", ""), []string{`of a scheduler that is not simulated: 1 pod with a node (1 of "volcano"), which stays where it is; another like it would wait.`}},
-		"several": {pod("a", "volcano", "") + pod("b", "kai", "") + pod("c", "volcano", ""), []string{`of a scheduler that is not simulated: 3 pods with a node (2 of "volcano" and 1 of "kai"), which stay where they are; others like them would wait.`}},
+		"one":     {pod("a", "volcano", ""), []string{`1 pod keeps its node: its scheduler is not simulated ("volcano"); another would wait.`}},
+		"several": {pod("a", "volcano", "") + pod("b", "kai", "") + pod("c", "volcano", ""), []string{`3 pods keep their nodes: their schedulers are not simulated (2 of "volcano" and 1 of "kai"); others would wait.`}},
 		"none":    {pod("a", "default-scheduler", "") + pod("b", "volcano", static) + ended, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -293,7 +293,7 @@ func placedSingly(groups []string) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("The pods of PodGroup (%s) are placed one by one, since the feature gate GenericWorkload is off by default; "+
-		"to place all or none, give --feature-gates GenericWorkload=true, or scheduler.featureGates in the scenario.", some(groups))}
+		"to place all or none, give --feature-gates GenericWorkload=true, or scheduler.featureGates in the scenario.", some(groups, maxNamed))}
 }
 
 // dump sets aside what a dump holds and a simulation cannot take.

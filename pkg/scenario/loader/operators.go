@@ -49,8 +49,9 @@ func programmed(opts OperatorOptions) []operator.Operator {
 }
 
 // Expand reads files and returns what operators make of the custom resources in them, after what their charts bring along, and the
-// other objects of the files. "-" is the given standard input. The error lists all that is wrong, a line each.
-func Expand(stdin io.Reader, files []string, opts OperatorOptions) (*operator.Result, []manifest.Object, error) {
+// other objects of the files. "-" is the given standard input. What is not known of a dump is noted, or wrong if it is strict. The error lists
+// all that is wrong, a line each.
+func Expand(stdin io.Reader, files []string, opts OperatorOptions, strict bool) (*operator.Result, []manifest.Object, error) {
 	if err := opts.KafScale.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -58,6 +59,11 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions) (*operator.Re
 	if len(files) > 0 {
 		var err error
 		if set, err = manifest.Read(stdin, files...); err != nil {
+			return nil, nil, err
+		}
+	}
+	if strict {
+		if err := set.Strict(); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -72,7 +78,7 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions) (*operator.Re
 	}
 	return &operator.Result{
 		Objects: slices.Concat(installed.Objects, expanded.Objects), Made: slices.Concat(installed.Made, expanded.Made),
-		Notes: slices.Concat(installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
+		Notes: slices.Concat(notesOf(set.Flaws), installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
 	}, set.Objects, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"io"
 
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 )
 
@@ -26,7 +27,7 @@ type Figure struct {
 func (f *Figure) WriteHTML(w io.Writer) error {
 	title := cmp.Or(f.Head.Scenario, f.Name)
 	out := bufio.NewWriter(w)
-	m := markup{report.Escaper(out)}
+	m := markup{manifest.Escaper(out)}
 	m.head(f.Head, title, "")
 	m.add("<header class=\"head\">\n<div class=\"bar\">%v</div>\n", brand)
 	m.about(f.Head, title, f.Verdict, "open")

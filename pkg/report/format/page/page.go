@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
@@ -54,7 +55,7 @@ type Pod struct{ Namespace, Name, Step, Node, Message string }
 func (p *Page) WriteHTML(w io.Writer) error {
 	title := cmp.Or(p.Head.Scenario, "Faultline report")
 	out := bufio.NewWriter(w)
-	m := markup{report.Escaper(out)}
+	m := markup{manifest.Escaper(out)}
 	m.head(p.Head, title, "script-src "+sourceHash(pageScript)+"; ")
 	m.add(`<a class="skip" href="#report">Skip to the report</a>
 <header class="head">

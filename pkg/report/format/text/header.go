@@ -19,7 +19,9 @@ func (p *Page) Header(h report.Head) {
 	}
 	about.Add("Cluster:", ClusterLine(h.Cluster))
 	about.Add("Scheduler:", SchedulerLine(h))
-	about.Add("Ties:", OrNone(Ties(h)))
+	if h.Ties != "upstream" { // which goes without saying
+		about.Add("Ties:", OrNone(Ties(h)))
+	}
 	if len(h.Scheduler.FeatureGates) > 0 {
 		about.Add("Feature gates:", strings.Join(h.Scheduler.FeatureGates, ", "))
 	}

@@ -16,6 +16,8 @@ const (
 	minColumn = 3
 	// minWrapped is the narrowest column whose cells are wrapped.
 	minWrapped = 12
+	// maxColumns is how many columns that are left out are named; more are counted.
+	maxColumns = 4
 )
 
 // Dropped gives titles their place in the order in which columns are left out: the first of them goes first.
@@ -27,7 +29,7 @@ func Dropped(titles []Cell, order ...string) []Cell {
 }
 
 // Table writes rows with aligned columns. A table that is too wide loses the columns whose titles, in the first row, say so, and a
-// line below names them; then the widest columns are wrapped. No cell is cut.
+// line below names or counts them; then the widest columns are wrapped. No cell is cut.
 func (p *Page) Table(indent string, rows ...[]Cell) {
 	if len(rows) == 0 {
 		return
@@ -48,7 +50,11 @@ func (p *Page) Table(indent string, rows ...[]Cell) {
 		p.row(indent, cells, widths)
 	}
 	if len(left) > 0 {
-		p.Linef(Plain, "%sNot shown for lack of width: %s. COLUMNS=%d shows more.", indent, words.And(left), 2*p.Width)
+		columns := words.And(left)
+		if len(left) > maxColumns {
+			columns = words.Count(len(left), "column")
+		}
+		p.Linef(Plain, "%sNot shown for lack of width: %s. COLUMNS=%d shows more.", indent, columns, 2*p.Width)
 	}
 }
 

@@ -1,0 +1,47 @@
+package app
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// A flag means the same in every command that has it: its short name, its type and the name of its value are the same, and what is said of
+// it begins alike.
+func TestFlagsAreShared(t *testing.T) {
+	begins := map[string]string{
+		"quiet": "print only the ", "output": "output `FORMAT`: ", "step": "the `STEP` ", "fail-on": "exit with 3 if there ",
+		"strict": "reject a dump with anything that this release does not know, instead of setting it aside with a note",
+	}
+	type flag struct{ Short, Type, Value string }
+	first := map[string]flag{}
+	root := newRoot(streams{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &bytes.Buffer{}})
+	reads := func(cmd *cobra.Command) bool {
+		return cmd.Flags().Lookup("cluster") != nil || cmd.Flags().Lookup("filename") != nil || cmd.Flags().Lookup("no-extenders") != nil
+	}
+	for _, cmd := range root.Commands() {
+		if reads(cmd) && cmd.Flags().Lookup("strict") == nil {
+			t.Errorf("%s reads objects and has no --strict", cmd.Name())
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.HasPrefix(f.Usage, begins[f.Name]) {
+				t.Errorf("%s --%s: %q does not begin with %q", cmd.Name(), f.Name, f.Usage, begins[f.Name])
+			}
+			if f.Name == "results" || f.Name == "fail-on" { // a switch of export's and a folder of sweep's; lint fails on findings
+				return
+			}
+			value, _ := pflag.UnquoteUsage(f)
+			now := flag{f.Shorthand, f.Value.Type(), value}
+			if _, seen := first[f.Name]; !seen {
+				first[f.Name] = now
+			}
+			if diff := cmp.Diff(first[f.Name], now); diff != "" {
+				t.Errorf("%s --%s is not what it is in other commands (-other +this):\n%s", cmd.Name(), f.Name, diff)
+			}
+		})
+	}
+}
