@@ -79,7 +79,7 @@ func lists(s *Step, all bool) bool { return all || len(s.Pods) <= text.MaxPods }
 
 // maxWhy is how many workloads are explained where not every pod is listed; those with Pending pods come first. Fewer are where there is
 // a table of what Karmada decided, too.
-const maxWhy, maxWhyOfFederation = 4, 2
+const maxWhy, maxWhyOfFederation = 4, 1
 
 func (t *writer) why(s *stepText, listed bool) {
 	sentences := s.Why
