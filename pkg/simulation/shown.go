@@ -77,3 +77,10 @@ func inMember(c *placement.Cycle, joined func(string) string) *placement.Cycle {
 	}
 	return &shown
 }
+
+// Shown returns what happened in a member as it is named among all.
+func Shown(m *cluster.Member, did *Step) *Step {
+	var shown Step
+	shown.take(m, did)
+	return &shown
+}

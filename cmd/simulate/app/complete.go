@@ -49,41 +49,90 @@ func completeFlags(cmd *cobra.Command) {
 
 // completeTargets completes objects of these kinds, as TYPE/NAME or as TYPE and NAME, and the files of the input.
 func completeTargets(kinds []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		word, name, slash := strings.Cut(begun, "/")
-		if !slash && len(args) > 0 {
-			if kind, _, err := scenario.ParseTarget(args[len(args)-1] + "/name"); err == nil && slices.Contains(kinds, kind) {
-				return completeNames(cmd, args[:len(args)-1], kind, "", begun)
-			}
-		}
-		if slash {
-			if kind, _, err := scenario.ParseTarget(word + "/name"); err == nil && slices.Contains(kinds, kind) {
-				return completeNames(cmd, args, kind, word+"/", name)
-			}
-			return nil, cobra.ShellCompDirectiveDefault
-		}
-		if targets, _ := targetsAmong(args); len(targets) > 0 && !slices.Contains(kinds, "Node") {
-			return nil, cobra.ShellCompDirectiveDefault // which leaves the files
-		}
-		var types []string
-		if s := inputSoFar(cmd, args); s != nil {
-			for _, kind := range kinds {
-				if len(namesOf(s, "", kind)) > 0 {
-					types = append(types, strings.ToLower(kind)+"/")
-				}
-			}
-		}
-		return beginning(begun, types), cobra.ShellCompDirectiveNoSpace
-	}
+	return targets{kinds: kinds}.complete
 }
 
-func completeNames(cmd *cobra.Command, args []string, kind, prefix, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// targets are what a command is about: objects of some kinds, and, where it takes them, custom resources.
+type targets struct {
+	kinds     []string
+	resources func(*scenario.Scenario) []cluster.Ref // nil for a command that takes none
+}
+
+func (t targets) complete(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	word, name, slash := strings.Cut(begun, "/")
+	if !slash && len(args) > 0 {
+		before := args[:len(args)-1]
+		if kind := t.kind(cmd, before, args[len(args)-1]); kind != "" {
+			return t.completeNames(cmd, before, kind, "", begun)
+		}
+	}
+	if slash {
+		if kind := t.kind(cmd, args, word); kind != "" {
+			return t.completeNames(cmd, args, kind, word+"/", name)
+		}
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	if targets, _ := targetsAmong(args); len(targets) > 0 && !slices.Contains(t.kinds, "Node") {
+		return nil, cobra.ShellCompDirectiveDefault // which leaves the files
+	}
+	var types []string
+	if s := inputSoFar(cmd, args); s != nil {
+		for _, kind := range t.kinds {
+			if len(namesOf(s, "", kind)) > 0 {
+				types = append(types, strings.ToLower(kind)+"/")
+			}
+		}
+		for _, resource := range t.resourcesOf(s) {
+			types = append(types, strings.ToLower(resource.Kind)+"/")
+		}
+	}
+	return beginning(begun, slices.Compact(types)), cobra.ShellCompDirectiveNoSpace
+}
+
+// kind is the kind that the word names, if it is one of the command's; "" otherwise.
+func (t targets) kind(cmd *cobra.Command, args []string, word string) string {
+	if kind, _, err := scenario.ParseTarget(word + "/name"); err == nil {
+		if !slices.Contains(t.kinds, kind) {
+			return ""
+		}
+		return kind
+	}
+	if t.resources == nil {
+		return ""
+	}
+	if s := inputSoFar(cmd, args); s != nil {
+		for _, resource := range t.resources(s) {
+			if isKind(word, resource.Kind) {
+				return resource.Kind
+			}
+		}
+	}
+	return ""
+}
+
+// resourcesOf are the custom resources of the input, by their kinds; none for a command that takes none.
+func (t targets) resourcesOf(s *scenario.Scenario) []cluster.Ref {
+	if t.resources == nil {
+		return nil
+	}
+	resources := t.resources(s)
+	slices.SortStableFunc(resources, func(a, b cluster.Ref) int { return strings.Compare(a.Kind, b.Kind) })
+	return resources
+}
+
+func (t targets) completeNames(cmd *cobra.Command, args []string, kind, prefix, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	s := inputSoFar(cmd, args)
 	if s == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	namespace, _ := cmd.Flags().GetString("namespace")
-	names := beginning(begun, namesOf(s, namespace, kind))
+	names := namesOf(s, namespace, kind)
+	for _, resource := range t.resourcesOf(s) {
+		if resource.Kind == kind && (namespace == "" || resource.Namespace == namespace) && !slices.Contains(names, resource.Name) {
+			names = append(names, resource.Name)
+		}
+	}
+	names = beginning(begun, names)
 	for i := range names {
 		names[i] = prefix + names[i]
 	}

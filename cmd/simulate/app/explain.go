@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	askexplain "github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/explain"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -33,12 +36,14 @@ func newExplain(s streams) *cobra.Command {
 		Short: "Show why pods are where they are, or Pending, and what would change that",
 		Long: `Run a scenario and show, for a pod or the pods of a workload, what every plugin decided about every node, which rule gave which
 points, the smallest changes that would have sent the pod elsewhere, what each of its rules does, and which single change would
-place a Pending pod. Each of these changes was run on the real scheduler.`,
+place a Pending pod. Each of these changes was run on the real scheduler. Of a custom resource the pods of what its operator makes are
+explained. In a federation Karmada's decision comes first and, where it refuses the workload, with which single change it would not.`,
 		Example: `  simulate explain deploy/lorem-ipsum-deployment --step soft-region-3
   simulate explain pod web-3 scenario.yaml --node worker-2
   simulate explain pod/web-3 scenario.yaml --narrative
+  simulate explain flinkdeployment/pipeline-c scenarios/karmada/flink-ha --step third
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
-		ValidArgsFunction: completeTargets(explainKinds),
+		ValidArgsFunction: targets{kinds: explainKinds, resources: askexplain.Resources}.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := out.check(cmd); err != nil {
 				return err
@@ -54,7 +59,7 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 			if err != nil {
 				return err
 			}
-			if err := knownStep(cmd, loaded, of.Step); err != nil {
+			if err := cmp.Or(knownStep(cmd, loaded, of.Step), explainResource(cmd, loaded, &of)); err != nil {
 				return err
 			}
 			if namespace, name, found := strings.Cut(of.Name, "/"); found && !loaded.Federated() && of.Namespace == "" {
@@ -77,24 +82,30 @@ place a Pending pod. Each of these changes was run on the real scheduler.`,
 			if stopped != nil && !(interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
 				return stopped
 			}
-			after, decided := askexplain.Decided(result, of)
-			in := after
-			switch {
-			case notFound && decided == nil:
-				return usage(cmd, "%s", nothingToExplain(missing))
-			case !notFound:
-				in = pods[0].Step
+			about := of
+			if of.Kind == "Pod" && len(pods) > 0 {
+				about.Ref = pods[0].Owner
 			}
-			step, err := stepNamed(cmd, result, in)
-			if err != nil {
-				return err
+			step, decided := askexplain.Decided(result, about)
+			if notFound && decided == nil {
+				return usage(cmd, "%s", nothingToExplain(missing))
+			}
+			after := step
+			if !notFound {
+				if step, err = stepNamed(cmd, result, pods[0].Step); err != nil {
+					return err
+				}
 			}
 			if err := knownNodes(cmd, step.State, nodes); err != nil {
 				return err
 			}
 			found := explain.New(result, pods, more, nodes, version)
 			if decided != nil {
-				found.Decided(after, decided)
+				takings, tried, err := askexplain.Takings(cmd.Context(), result, after, decided)
+				if err != nil {
+					return err
+				}
+				found.Decided(after.Name, decided, takings, tried)
 			}
 			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
 				opts.Quiet = narrative
@@ -123,11 +134,66 @@ func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question
 		ref, err := targetNamed(cmd, of.Namespace, targets[0])
 		of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
 		return scenarios, err
-	case len(scenarios) > 0:
+	case len(scenarios) == 0:
+		return nil, usage(cmd, "nothing to explain; name a pod or a workload as kind/name, for example pod/web-0")
+	}
+	if of.Kind, of.Name, scenarios = resourceAmong(scenarios); of.Kind == "" {
 		_, _, err := scenario.ParseTarget(scenarios[0])
 		return nil, usage(cmd, "nothing to explain: %s", err)
 	}
-	return nil, usage(cmd, "nothing to explain; name a pod or a workload as kind/name, for example pod/web-0")
+	return scenarios, nil
+}
+
+// resourceAmong separates what can be a custom resource, as TYPE/NAME or as TYPE and NAME, from the files: the first that no file is called.
+func resourceAmong(args []string) (kind, name string, files []string) {
+	word := func(arg string) bool {
+		_, err := os.Stat(arg)
+		return err != nil && !isManifest(arg) && arg != manifest.Stdin
+	}
+	for i, arg := range args {
+		rest := args[i+1:]
+		if !strings.Contains(arg, "/") && len(rest) > 0 && word(rest[0]) {
+			arg, rest = arg+"/"+rest[0], rest[1:]
+		}
+		if kind, name, _ = strings.Cut(arg, "/"); kind != "" && name != "" && !strings.Contains(name, "/") && word(arg) {
+			return kind, name, slices.Concat(args[:i], rest)
+		}
+	}
+	return "", "", args
+}
+
+// explainResource finds the kind of the custom resource that is asked about, where it is one.
+func explainResource(cmd *cobra.Command, s *scenario.Scenario, of *askexplain.Question) error {
+	target := of.Kind + "/" + of.Name
+	if _, _, err := scenario.ParseTarget(target); err == nil {
+		return nil
+	}
+	var kinds, names []string
+	for _, resource := range askexplain.Resources(s) {
+		kinds = append(kinds, strings.ToLower(resource.Kind)+"/"+resource.Name)
+		if isKind(of.Kind, resource.Kind) && (of.Namespace == "" || resource.Namespace == of.Namespace) {
+			if resource.Name == of.Name {
+				of.Kind = resource.Kind
+				return nil
+			}
+			names = append(names, resource.Name)
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return usage(cmd, "the scenario has no %s %s; %s", of.Kind, of.Name, scenario.Choices(of.Name, names))
+	case len(kinds) > 0:
+		return usage(cmd, "nothing to explain: %q is neither a pod nor a workload nor a custom resource of the scenario; of the latter %s", target, scenario.Choices(target, kinds))
+	}
+	_, _, err := scenario.ParseTarget(target)
+	return usage(cmd, "nothing to explain: %s", err)
+}
+
+// isKind reports whether the word names the kind, as kubectl does: flinkdeployment, or flinkdeployments.flink.apache.org.
+func isKind(word, kind string) bool {
+	word, _, _ = strings.Cut(strings.ToLower(word), ".")
+	kind = strings.ToLower(kind)
+	return word == kind || word == kind+"s"
 }
 
 // nothingToExplain says that there is no such pod, and which have similar names, or which workloads there are.

@@ -1,34 +1,109 @@
 package explain
 
 import (
+	"context"
 	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
 // Decided returns what Karmada has decided about the workload by the step that is asked about, or by the last; nil if it has decided nothing,
 // as outside of a federation.
-func Decided(result *simulation.Result, of Question) (step string, decision *simulation.Decision) {
+func Decided(result *simulation.Result, of Question) (at *simulation.Step, decision *simulation.Decision) {
 	for i := range slices.Backward(result.Steps) {
 		step := &result.Steps[i]
 		if of.Step != "" && step.Name != of.Step || step.State.Federation == nil {
 			continue
 		}
 		for _, t := range step.State.Federation.Control.Templates {
-			is := func(obj cluster.Object) bool {
-				ref := cluster.RefTo(obj)
-				return ref.Kind == of.Kind && ref.Name == of.Name && (of.Namespace == "" || ref.Namespace == of.Namespace)
-			}
-			if !slices.ContainsFunc(t.Objects, is) {
+			is := func(obj cluster.Object) bool { return of.is(cluster.RefTo(obj)) }
+			if !of.is(cluster.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}) && !slices.ContainsFunc(t.Objects, is) {
 				continue
 			}
 			for j := range step.Decisions {
 				if d := &step.Decisions[j]; d.Binding.Template.Key() == t.Key() {
-					return step.Name, d
+					return step, d
 				}
 			}
 		}
 	}
-	return "", nil
+	return nil, nil
+}
+
+// memberOf returns the cluster of the pod, if the state is that of a federation; nil otherwise.
+func memberOf(state *cluster.State, pod *v1.Pod) *cluster.Member {
+	if state.Federation == nil {
+		return nil
+	}
+	return state.Federation.Member(pod.Labels[cluster.MemberLabel])
+}
+
+// flipsIn returns the flips of a pod in a member, whose own scheduler has placed it among the member's own nodes.
+func flipsIn(ctx context.Context, config *sched.Config, m *cluster.Member, placed *placement.Placement) ([]Flip, error) {
+	if m == nil {
+		return Flips(ctx, config, placed)
+	}
+	native, cycle := *placed, *placed.Cycle
+	native.Pod, native.Cycle = m.Native(placed.Pod), &cycle
+	_, native.Node = cluster.Apart(placed.Node)
+	if placed.RunnerUp != nil {
+		other := *placed.RunnerUp
+		_, other.Node = cluster.Apart(other.Node)
+		native.RunnerUp = &other
+	}
+	cycle.Candidates = slices.Clone(cycle.Candidates)
+	for i := range cycle.Candidates {
+		_, cycle.Candidates[i].Node = cluster.Apart(cycle.Candidates[i].Node)
+	}
+	flips, err := Flips(ctx, config, &native)
+	for i := range flips {
+		flip := &flips[i]
+		if flip.Node != "" {
+			flip.Node = cluster.Joined(m.Name, flip.Node)
+		}
+		if what, node, _ := strings.Cut(flip.Subject, " of "); flip.Of == Capacity {
+			flip.Subject = what + " of " + cluster.Joined(m.Name, node)
+		}
+	}
+	return flips, err
+}
+
+// shown is the name that a node of the pod's cluster has among all.
+func (p *pendingPod) shown(node string) string {
+	if p.member == nil {
+		return node
+	}
+	return cluster.Joined(p.member.Name, node)
+}
+
+// with returns the scenario with one more node in the pod's cluster, from the start.
+func (p *pendingPod) with(node *v1.Node) *scenario.Scenario {
+	if p.member == nil {
+		return p.scenario.With(node)
+	}
+	more := func(m scenario.Member) scenario.Member {
+		if m.Cluster.Name != p.member.Name {
+			return m
+		}
+		return scenario.NewMember(m.Cluster, append(slices.Clip(m.Objects), node))
+	}
+	next := *p.scenario
+	next.Members, next.Steps = slices.Clone(next.Members), slices.Clone(next.Steps)
+	for i, m := range next.Members {
+		next.Members[i] = more(m)
+	}
+	for i := range next.Steps {
+		if joined := next.Steps[i].Karmada.Joined; joined != nil {
+			m := more(*joined)
+			next.Steps[i].Karmada.Joined = &m
+		}
+	}
+	return &next
 }

@@ -89,6 +89,10 @@ type pendingPod struct {
 	place    int         // of the pod among those of its revision
 	// running and waiting are how many of the workload's pods have a node and how many do not.
 	running, waiting int
+
+	nodes  []*v1.Node      // those that the pod's scheduler has
+	member *cluster.Member // the pod's cluster in a federation, nil elsewhere
+	made   bool            // of a custom resource, of which Karmada takes replicas and requests
 }
 
 func newPendingPod(result *simulation.Result, step string, pod *v1.Pod) (*pendingPod, error) {
@@ -105,6 +109,12 @@ func newPendingPod(result *simulation.Result, step string, pod *v1.Pod) (*pendin
 		pods := podsOf(s.State)[p.owner]
 		p.place = slices.IndexFunc(revision(pods, p.pod), func(other *v1.Pod) bool { return other.UID == p.pod.UID })
 		p.running, p.waiting = count(pods)
+		p.nodes = s.State.Nodes
+		if p.member = memberOf(s.State, pod); p.member != nil {
+			p.nodes = p.member.State.Nodes
+			b := s.State.Federation.Control.BindingOf(p.owner)
+			p.made = b != nil && b.Template.Kind != p.owner.Kind
+		}
 		return p, nil
 	}
 	return nil, fmt.Errorf("pod %s/%s is not Pending after step %q; ask about one of the step's Pending pods", pod.Namespace, pod.Name, step)
@@ -137,6 +147,9 @@ func (p *pendingPod) run(ctx context.Context, change string, s *scenario.Scenari
 		return nil, nil
 	}
 	fix := &Fix{Change: change, Pending: len(step.Pending), OfWorkload: waiting}
+	if p.member != nil {
+		pods = slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return pod.Labels[cluster.MemberLabel] != p.member.Name })
+	}
 	if len(pods) > 0 {
 		if latest := revision(pods, pods[len(pods)-1]); p.place < len(latest) {
 			fix.Node = latest[p.place].Spec.NodeName

@@ -22,13 +22,14 @@ const (
 )
 
 func (p *pendingPod) uncordon() []attempt {
-	cordoned := slices.DeleteFunc(slices.Clone(p.step.State.Nodes), func(node *v1.Node) bool { return !node.Spec.Unschedulable })
+	cordoned := slices.DeleteFunc(slices.Clone(p.nodes), func(node *v1.Node) bool { return !node.Spec.Unschedulable })
 	var attempts []attempt
 	for _, d := range p.domains(cordoned) {
 		var nodes []attempt
 		for _, node := range d.nodes[:min(len(d.nodes), maxLike)] {
-			change := "uncordon " + node.Name
-			nodes = append(nodes, p.once(change, p.scenario.Then(scenario.Step{Name: change, Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{node.Name}}}})))
+			name := p.shown(node.Name)
+			change := "uncordon " + name
+			nodes = append(nodes, p.once(change, p.scenario.Then(scenario.Step{Name: change, Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{name}}}})))
 		}
 		attempts = append(attempts, first(nodes))
 	}
@@ -36,7 +37,7 @@ func (p *pendingPod) uncordon() []attempt {
 }
 
 func (p *pendingPod) moreNodes() []attempt {
-	open := slices.DeleteFunc(slices.Clone(p.step.State.Nodes), func(node *v1.Node) bool { return cluster.Repels(node, p.pod) })
+	open := slices.DeleteFunc(slices.Clone(p.nodes), func(node *v1.Node) bool { return cluster.Repels(node, p.pod) })
 	if len(open) == 0 {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (p *pendingPod) moreNodes() []attempt {
 	for _, d := range p.domains(open) {
 		var nodes []attempt
 		for _, node := range different(d.nodes) {
-			nodes = append(nodes, p.once("one more node like "+node.Name+d.words(), p.scenario.With(p.like(node))))
+			nodes = append(nodes, p.once("one more node like "+p.shown(node.Name)+d.words(), p.with(p.like(node))))
 		}
 		attempts = append(attempts, first(nodes))
 	}
@@ -56,7 +57,7 @@ func (p *pendingPod) moreNodes() []attempt {
 			if _, zoned := apart.Labels[v1.LabelTopologyZone]; zoned && key == v1.LabelTopologyRegion {
 				apart.Labels[v1.LabelTopologyZone] = apart.Name // a zone is in one region
 			}
-			nodes = append(nodes, p.once("one more node like "+node.Name+" in a "+key+" of its own", p.scenario.With(apart)))
+			nodes = append(nodes, p.once("one more node like "+p.shown(node.Name)+" in a "+key+" of its own", p.with(apart)))
 		}
 		if len(nodes) > 0 {
 			attempts = append(attempts, first(nodes))
@@ -137,7 +138,7 @@ func different(nodes []*v1.Node) []*v1.Node {
 // like returns a new node that equals the other in everything but its identity.
 func (p *pendingPod) like(node *v1.Node) *v1.Node {
 	name := node.Name + "-more"
-	for p.step.State.Node(name) != nil {
+	for p.step.State.Node(p.shown(name)) != nil {
 		name += "-more"
 	}
 	more := &v1.Node{

@@ -41,7 +41,8 @@ type Pod struct {
 
 // Question says what is asked about.
 type Question struct {
-	// Ref names a pod, or an outermost owner, which means its pods. Default of the namespace: the only one that has them, of several default.
+	// Ref names a pod, an outermost owner, which means its pods, or a custom resource, which means those of what was made of it. Default of the
+	// namespace: the only one that has them, of several default.
 	cluster.Ref
 	// Step is the step in which the scheduler considered them. Default: the last such step.
 	Step string
@@ -121,9 +122,6 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	slices.SortStableFunc(pods, func(a, b Pod) int {
 		return slices.Index(names, cluster.NameOf(a.pod())) - slices.Index(names, cluster.NameOf(b.pod()))
 	})
-	if len(s.Members) > 0 {
-		return result, pods, more, nil // changes are tried in single clusters alone
-	}
 	if err = complete(ctx, result, pods, opts); err != nil && ctx.Err() != nil {
 		result.Partial = "interrupted before every change was tried: what every plugin said is whole, and what would send a pod elsewhere is not"
 	}
@@ -157,11 +155,8 @@ func (of Question) find(result *simulation.Result) (in *simulation.Step, placed,
 
 // asked returns a function that reports whether a pod of the step is asked about.
 func (of Question) asked(step *simulation.Step) func(*v1.Pod) bool {
-	owner := step.State.Owners()
-	return func(pod *v1.Pod) bool {
-		return pod.Namespace == of.Namespace &&
-			(of.Kind == "Pod" && pod.Name == of.Name || owner(pod) == cluster.Ref{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
-	}
+	owner, owns := step.State.Owners(), of.owns(step.State)
+	return func(pod *v1.Pod) bool { return of.is(cluster.RefTo(pod)) || owns(owner(pod)) }
 }
 
 // onlyNamespace is the namespace of the pods that are asked about if no other has such pods.
@@ -169,9 +164,9 @@ func (of Question) onlyNamespace(result *simulation.Result) string {
 	found := map[string]bool{}
 	for i := range result.Steps {
 		step := &result.Steps[i]
-		owner := step.State.Owners()
+		asked := of.asked(step)
 		for _, pod := range step.State.Pods {
-			if o := owner(pod); of.Kind == "Pod" && pod.Name == of.Name || o.Kind == of.Kind && o.Name == of.Name {
+			if asked(pod) {
 				found[pod.Namespace] = true
 			}
 		}
@@ -248,10 +243,13 @@ func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts O
 			effects[pod.Owner] = found
 		}
 		pod.Effects, pod.Notes = effects[pod.Owner], notes[pod.Owner]
-		var err error
+		in, err := stepOf(result, pod.Step)
+		if err != nil {
+			return err
+		}
 		switch {
 		case pod.Placed != nil:
-			pod.Flips, err = Flips(ctx, result.Scenario.Config, pod.Placed)
+			pod.Flips, err = flipsIn(ctx, result.Scenario.Config, memberOf(in.State, pod.Placed.Pod), pod.Placed)
 		case !fixed[pod.Owner]:
 			fixed[pod.Owner] = true
 			pod.Fixes, pod.Tried, err = Fixes(ctx, result, pod.Step, pod.Pending.Pod, opts)

@@ -53,12 +53,15 @@ func placeAgain(ctx context.Context, result *simulation.Result, step *simulation
 	owner := step.State.Owners()
 	var explained []Pod
 	for _, pod := range pods {
-		waiting := *pod
+		state, waiting, member := step.State, *pod, memberOf(step.State, pod)
+		if member != nil {
+			state, waiting = member.State, *member.Native(pod)
+		}
 		waiting.Spec.NodeName = ""
 		waiting.Spec.SchedulingGroup = nil // it alone is missing, not what waits of its pod group
 		waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 		waiting.DeletionTimestamp = nil
-		missing := *step.State.With(&waiting)
+		missing := *state.With(&waiting)
 		missing.ResourceClaims = controller.ClaimsInUse(&missing)
 		engine.Reset()
 		engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{Before: true} }
@@ -66,14 +69,18 @@ func placeAgain(ctx context.Context, result *simulation.Result, step *simulation
 		if err != nil {
 			return nil, err
 		}
+		did := &simulation.Step{Placed: placed.Placed, Pending: placed.Pending}
+		if member != nil {
+			did = simulation.Shown(member, did)
+		}
 		again := Pod{Step: step.Name, Owner: owner(pod), Runs: pod.Spec.NodeName}
-		if len(placed.Placed) > 0 {
-			again.Placed = &placed.Placed[0]
-			if again.Flips, err = Flips(ctx, result.Scenario.Config, again.Placed); err != nil {
+		if len(did.Placed) > 0 {
+			again.Placed = &did.Placed[0]
+			if again.Flips, err = flipsIn(ctx, result.Scenario.Config, member, again.Placed); err != nil {
 				return nil, err
 			}
 		} else {
-			again.Pending = &placed.Pending[0]
+			again.Pending = &did.Pending[0]
 		}
 		again.Notes = append(again.Notes, fmt.Sprintf("the pod came with its node, %s; this is where it would go now, if it alone had none", again.Runs))
 		explained = append(explained, again)

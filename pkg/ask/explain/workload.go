@@ -44,7 +44,7 @@ func softened(r rule.Rule) string {
 
 func (p *pendingPod) tolerate() []attempt {
 	var taints []v1.Taint
-	for _, node := range p.step.State.Nodes {
+	for _, node := range p.nodes {
 		for _, taint := range node.Spec.Taints {
 			known := slices.ContainsFunc(taints, func(other v1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
 			alone := &v1.Node{Spec: v1.NodeSpec{Taints: []v1.Taint{taint}}}
@@ -83,7 +83,7 @@ var units = []unit{
 }
 
 func (p *pendingPod) requestLess() []attempt {
-	if p.spec.Resources != nil {
+	if p.spec.Resources != nil || p.made {
 		return nil // a pod-level request takes precedence over its containers'
 	}
 	var attempts []attempt
@@ -160,7 +160,10 @@ func (p *pendingPod) fewerReplicas() []attempt {
 	}
 	// A StatefulSet has not even created the pods after the waiting one.
 	most := min(max(p.waiting, int(replicas)-p.running), int(replicas)-1)
-	if !scales || most < 1 {
+	if p.member != nil {
+		most = int(replicas) - 1 // Karmada takes from all clusters, also from those where all run
+	}
+	if !scales || most < 1 || p.made {
 		return nil
 	}
 	try := func(ctx context.Context, fewer int64) (*Fix, error) {

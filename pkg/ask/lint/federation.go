@@ -19,10 +19,12 @@ type control struct {
 	step      *simulation.Step // the last
 	options   federation.Options
 	clusters  []*federation.Cluster // as they joined
+	ever      []*federation.Cluster // as they are after some step
 	policies  []*federation.Policy
 	overrides []*federation.Override
 	templates []*cluster.ResourceTemplate
 	bindings  map[federation.Key]*federation.Binding
+	selecting map[string]bool // the policies and overrides that select a template after some step
 }
 
 // controlOf returns nil where there is no federation.
@@ -30,13 +32,16 @@ func controlOf(result *simulation.Result) *control {
 	if len(result.Steps) == 0 || result.Steps[0].State.Federation == nil {
 		return nil
 	}
-	k := &control{step: &result.Steps[len(result.Steps)-1], bindings: map[federation.Key]*federation.Binding{}}
+	k := &control{step: &result.Steps[len(result.Steps)-1], bindings: map[federation.Key]*federation.Binding{}, selecting: map[string]bool{}}
 	for i := range result.Steps {
 		c := result.Steps[i].State.Federation.Control
 		k.options = c.Options
 		for _, cl := range c.Clusters {
 			if !slices.ContainsFunc(k.clusters, func(other *federation.Cluster) bool { return other.Name == cl.Name }) {
 				k.clusters = append(k.clusters, cl)
+			}
+			if !slices.Contains(k.ever, cl) {
+				k.ever = append(k.ever, cl)
 			}
 		}
 		k.policies = latest(k.policies, c.Policies, (*federation.Policy).String)
@@ -45,8 +50,19 @@ func controlOf(result *simulation.Result) *control {
 		for _, b := range c.Bindings {
 			k.bindings[b.Template.Key()] = b
 		}
+		for _, p := range c.Policies {
+			k.selects(p.String(), c.Templates, p.Selects)
+		}
+		for _, o := range c.Overrides {
+			k.selects(o.String(), c.Templates, o.Selects)
+		}
 	}
 	return k
+}
+
+// selects notes whether a policy or an override selects one of the templates that there are with it.
+func (k *control) selects(name string, among []*cluster.ResourceTemplate, one func(*federation.Template) bool) {
+	k.selecting[name] = k.selecting[name] || slices.ContainsFunc(among, func(t *cluster.ResourceTemplate) bool { return one(t.Template) })
 }
 
 // latest returns the list with those that are newer in place of what they were.
@@ -88,7 +104,7 @@ func (k *control) claimed(p *federation.Policy) []*federation.Binding {
 func policySelectsNothing(k *control) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
-		if !slices.ContainsFunc(k.templates, func(t *cluster.ResourceTemplate) bool { return p.Selects(t.Template) }) {
+		if !k.selecting[p.String()] {
 			found = append(found, Finding{Object: policyRef(p), Field: "spec.resourceSelectors",
 				Message: "the policy selects nothing: no object of the scenario has the apiVersion, kind, namespace, name and labels of its selectors",
 				Fix:     "correct the selectors, or remove the policy"})
@@ -265,7 +281,7 @@ func weightOfNothing(k *control) []Finding {
 			continue
 		}
 		for i, w := range r.WeightPreference.StaticWeightList {
-			if !slices.ContainsFunc(k.clusters, w.TargetCluster.Matches) {
+			if !slices.ContainsFunc(k.ever, w.TargetCluster.Matches) {
 				found = append(found, Finding{Object: policyRef(p), Field: fmt.Sprintf("spec.placement.replicaScheduling.weightPreference.staticWeightList[%d]", i),
 					Message: fmt.Sprintf("the weight %d is for no cluster of the federation, which has %s", w.Weight, k.clusterNames()),
 					Fix:     "correct targetCluster, or remove the weight"})
@@ -291,14 +307,14 @@ func overrideMatchesNothing(k *control) []Finding {
 		if o.Namespace == "" {
 			ref.Kind = federation.KindClusterOverridePolicy
 		}
-		if !slices.ContainsFunc(k.templates, func(t *cluster.ResourceTemplate) bool { return o.Selects(t.Template) }) {
+		if !k.selecting[o.String()] {
 			found = append(found, Finding{Object: ref, Field: "spec.resourceSelectors",
 				Message: "the override selects nothing: no object of the scenario has the apiVersion, kind, namespace, name and labels of its selectors",
 				Fix:     "correct the selectors, or remove the override"})
 			continue
 		}
 		for _, target := range o.Targets() {
-			if target.Cluster != nil && !slices.ContainsFunc(k.clusters, target.Cluster.Matches) {
+			if target.Cluster != nil && !slices.ContainsFunc(k.ever, target.Cluster.Matches) {
 				found = append(found, Finding{Object: ref, Field: target.Field,
 					Message: "it is for no cluster of the federation, which has " + k.clusterNames(),
 					Fix:     "correct targetCluster, or remove it"})

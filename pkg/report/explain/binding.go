@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Decided adds what Karmada has decided about the workload by the step.
-func (r *Report) Decided(step string, d *simulation.Decision) {
+// Decided adds what Karmada has decided about the workload by the step and, if it refuses it, the changes with which it would not, and those
+// that were tried in vain.
+func (r *Report) Decided(step string, d *simulation.Decision, takings []explain.Taking, tried []string) {
 	b := d.Binding
 	r.Binding = &Binding{Step: step, Template: b.Template.String(), Policy: b.Policy, Reason: b.Reason, Message: b.Message}
 	if b.Template.Workload {
@@ -25,6 +27,14 @@ func (r *Report) Decided(step string, d *simulation.Decision) {
 			}
 		}
 		r.Binding.Clusters = append(r.Binding.Clusters, shown)
+	}
+	r.Binding.Tried = tried
+	for _, taking := range takings {
+		shown := Taking{Change: taking.Change}
+		for _, target := range taking.Targets {
+			shown.Clusters = append(shown.Clusters, Target(target))
+		}
+		r.Binding.Takings = append(r.Binding.Takings, shown)
 	}
 }
 
@@ -106,4 +116,38 @@ func (t *writer) binding(b *Binding) {
 	for _, reason := range reasons {
 		t.Line(text.Bold.Cell("  Refused "+words.Few(refused[reason])+":"), text.Plain.Cellf(" %s", reason))
 	}
+	t.takings(b)
+}
+
+// takings lists the changes with which Karmada takes the workload, and names those that were tried in vain.
+func (t *writer) takings(b *Binding) {
+	if b.Reason == federation.ReasonSuccess {
+		t.Linef(text.Plain, "  Flip points are those of the clusters' schedulers; for Karmada's choice of clusters none are searched.")
+		return
+	}
+	t.Line(text.Bold.Cell("  Single changes with which Karmada takes it"), text.Plain.Cell(", each verified by having it scheduled again:"))
+	if len(b.Takings) == 0 {
+		t.Linef(text.Plain, "    none of those that can be tried")
+	}
+	var rows [][]text.Cell
+	for _, taking := range b.Takings {
+		rows = append(rows, text.Plain.Row(taking.Change, "then in "+targets(taking.Clusters)))
+	}
+	t.Table("    ", rows...)
+	if len(b.Tried) > 0 {
+		t.Linef(text.Plain, "    Tried without success: %s", t.tried(b.Tried))
+	}
+}
+
+// targets lists clusters, each with its replicas.
+func targets(clusters []Target) string {
+	var all []string
+	for _, target := range clusters {
+		name := target.Cluster
+		if target.Replicas > 0 {
+			name += fmt.Sprintf(" (%d)", target.Replicas)
+		}
+		all = append(all, name)
+	}
+	return words.Few(all)
 }

@@ -33,6 +33,24 @@ type Binding struct {
 	Message string `json:"message"`
 	// Clusters are the clusters that were looked at in the last attempt to schedule it: the feasible ones, the best first, then those that were refused.
 	Clusters []ClusterVerdict `json:"clusters"`
+	// Takings are the single changes with which Karmada takes a workload that it refuses, each verified by having it scheduled again after the
+	// step, and Tried are those that were tried and do not help.
+	Takings []Taking `json:"takings,omitempty"`
+	Tried   []string `json:"tried,omitempty"`
+}
+
+// Taking is a single change with which Karmada takes a workload.
+type Taking struct {
+	// Change is what to change, in words.
+	Change string `json:"change"`
+	// Clusters are those that the workload then gets.
+	Clusters []Target `json:"clusters"`
+}
+
+// Target is a cluster with the replicas that it gets; 0 where they are not counted.
+type Target struct {
+	Cluster  string `json:"cluster"`
+	Replicas int32  `json:"replicas"`
 }
 
 // ClusterVerdict is what Karmada decided about a cluster.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -14,8 +15,9 @@ import (
 // maxSizes is how many different counts of pods are shown apart where domains are not named.
 const maxSizes = 4
 
-// maxWorkloads is how many workloads have a row where not every pod is listed, maxComplete how many that lack no pod.
-const maxWorkloads, maxComplete = 12, 5
+// maxWorkloads is how many workloads have a row where not every pod is listed, maxComplete how many that lack no pod. Fewer have one where there
+// is a table of what Karmada decided, too.
+const maxWorkloads, maxWorkloadsOfFederation, maxComplete = 12, 6, 5
 
 // workloads is a table of workloads with a column for each level. Where they are too many for all to be listed, those that lack pods come
 // first, and DaemonSets that do not are a line below.
@@ -24,13 +26,16 @@ func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	if !listed {
 		workloads, daemons = ranked(workloads)
 	}
-	shown := workloads
+	shown, most := workloads, maxWorkloads
+	if len(s.Bindings) > 0 {
+		most = maxWorkloadsOfFederation
+	}
 	if !listed {
 		lacking := 0
 		for lacking < len(shown) && !shown[lacking].complete() {
 			lacking++
 		}
-		shown = shown[:min(len(shown), maxWorkloads, lacking+maxComplete)]
+		shown = shown[:min(len(shown), most, lacking+maxComplete)]
 	}
 	t.table(s, t.levels(s, shown, listed), shown, listed)
 	switch rest := workloads[len(shown):]; {
@@ -68,7 +73,8 @@ func ranked(workloads []Workload) (apps, daemons []Workload) {
 }
 
 // levels are the columns of the table. Where not every pod is listed, zones and regions are shown whatever the rules say, and nodes are
-// left out if they would only be counted.
+// left out if they would only be counted. So are clusters in a federation: Karmada's table has those of what it brings, and what a cluster has of
+// its own begins with its name.
 func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string {
 	named := func(d Distribution) bool { return len(d.Counts)+d.Empty <= text.MaxCellDomains }
 	var keys, brief []string
@@ -82,10 +88,13 @@ func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string
 			}
 		}
 	}
-	if listed || t.wide || len(brief) == 0 {
-		return keys
+	if !listed && !t.wide && len(brief) > 0 {
+		keys = brief
 	}
-	return brief
+	if len(s.Bindings) > 0 && !t.wide && !t.All {
+		keys = slices.DeleteFunc(keys, func(key string) bool { return key == cluster.MemberLabel })
+	}
+	return keys
 }
 
 // complete reports whether every pod that is wanted runs.

@@ -78,8 +78,9 @@ func (t *writer) step(i int) {
 // lists reports whether every pod of the step is listed.
 func lists(s *Step, all bool) bool { return all || len(s.Pods) <= text.MaxPods }
 
-// maxWhy is how many workloads are explained where not every pod is listed. Fewer are where there is a table of what Karmada decided, too.
-const maxWhy, maxWhyOfFederation = 4, 2
+// maxWhy is how many workloads are explained where not every pod is listed; those with Pending pods come first. Fewer are where there is
+// a table of what Karmada decided, too.
+const maxWhy, maxWhyOfFederation = 4, 1
 
 // why explains each workload. Where not every pod is listed, those of which no pod is placed are left out: what was said of their Pending
 // pods is the whole reason.

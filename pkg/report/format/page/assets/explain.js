@@ -3,8 +3,29 @@
 function explainPart() {
   if (!explain) return null;
   const all = h("div", {class: "explanations"});
+  if (explain.binding) all.append(bindingOf(explain.binding));
   many(all, explain.pods, 10, (some) => all.append(...some.map(explanation)));
   return section("explain", "Why these pods are where they are", all);
+}
+
+// bindingOf is what Karmada has decided about the workload: its clusters, and why.
+function bindingOf(binding) {
+  const scheduled = binding.reason === "Success";
+  const replicas = (cluster) => cluster.filter ? "refused" : cluster.selected ? number(cluster.replicas) : "not selected";
+  const running = (cluster) => cluster.running + cluster.pending === 0 ? "–" : number(cluster.running) + " running" + (cluster.pending > 0 ? `, ${number(cluster.pending)} Pending` : "");
+  const refused = binding.clusters?.some((cluster) => cluster.filter);
+  const clusters = (binding.clusters ?? []).map((cluster) => [h("b", {}, cluster.cluster), cluster.filter ? "–" : number(cluster.score), cluster.filter ? "–" : number(cluster.room),
+    replicas(cluster), running(cluster), ...(refused ? [cluster.filter ? [cluster.refusal, h("small", {class: "source"}, cluster.filter)] : ""] : [])]);
+  const gets = (targets) => targets.map((target) => target.cluster + (target.replicas > 0 ? ` (${number(target.replicas)})` : "")).join(", ");
+  return h("div", {class: "card explanation binding"},
+    h("p", {}, h("b", {}, binding.template), " ", scheduled ? ["→ ", h("b", {}, gets((binding.clusters ?? []).filter((cluster) => cluster.selected && (cluster.replicas > 0 || !binding.division))))] : h("span", {class: "state warn"}, "Not scheduled by Karmada"), " ",
+      h("small", {}, steps.some((step) => step.name === binding.step) ? ["in step ", stepLink(binding.step)] : `in step ${binding.step}`)),
+    !scheduled && h("p", {class: "message"}, `${binding.reason}: ${binding.message}`),
+    h("p", {}, `Claimed by ${binding.policy}` + (binding.division ? `; replicas: ${binding.division}` : "")),
+    table("Clusters", ["Cluster", {text: "Score", number: true}, {text: "Room", number: true}, {text: "Replicas", number: true}, "Pods", ...(refused ? ["Why not"] : [])], clusters),
+    binding.takings?.length > 0 && h("div", {}, h("h4", {}, "With what Karmada takes it"), table("Changes with which Karmada takes it", ["Single change, verified", "The clusters then"], binding.takings.map((taking) => [taking.change, gets(taking.clusters)]))),
+    !scheduled && !binding.takings?.length && h("p", {}, "No single change that was tried has Karmada take it."),
+    binding.tried?.length > 0 && h("details", {}, h("summary", {}, `Tried without success (${binding.tried.length})`), h("ul", {}, binding.tried.map((change) => h("li", {}, change)))));
 }
 
 function explanation(pod) {

@@ -1,0 +1,211 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Taking is a single change with which Karmada takes a workload that it refuses.
+type Taking struct {
+	// Change describes the change.
+	Change string
+	// Targets are the clusters that the workload then gets.
+	Targets []federation.Target
+}
+
+// Takings returns the single changes to a workload that Karmada refuses, or to what its policy says of it alone, with which Karmada takes it, and
+// descriptions of those that do not help. Each was tried on the federation as it is after the step: Karmada schedules the changed workload
+// again, and nothing else. They are, in this order:
+//
+//  1. Tolerate a taint of a cluster.
+//  2. Have another value of the label that makes the workload's groups.
+//  3. Name no clusters in the cluster affinity.
+//  4. Have no spread constraints.
+//  5. Run fewer replicas, where it has replicas: as many as possible.
+//
+// Of a workload that Karmada has taken there are none: its clusters are not a matter of a threshold in one of these.
+func Takings(ctx context.Context, result *simulation.Result, step *simulation.Step, d *simulation.Decision) (takings []Taking, tried []string, err error) {
+	control := step.State.Federation.Control
+	at := slices.IndexFunc(control.Policies, func(p *federation.Policy) bool { return p.String() == d.Binding.Policy })
+	if d.Binding.Scheduled() || at < 0 {
+		return nil, nil, nil
+	}
+	world, err := simulation.NewWorld(result.Scenario.Config, result.Scenario.Ties)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer world.Close()
+	r := &refused{world: world, fed: step.State.Federation, binding: d.Binding, policy: control.Policies[at]}
+	for _, change := range slices.Concat(r.tolerate(), r.regroup(), r.unbind()) {
+		targets, err := r.take(ctx, change)
+		switch {
+		case err != nil:
+			return nil, nil, fmt.Errorf("%s: %w", change.words, err)
+		case targets == nil:
+			tried = append(tried, change.words)
+		default:
+			takings = append(takings, Taking{change.words, targets})
+		}
+	}
+	fewer, err := r.fewer(ctx)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case fewer != nil:
+		takings = append(takings, *fewer)
+	case d.Binding.Template.Replicas > 1:
+		tried = append(tried, "fewer replicas")
+	}
+	return takings, tried, nil
+}
+
+// refused is a workload that Karmada refuses.
+type refused struct {
+	world   *simulation.World
+	fed     *cluster.Federation
+	binding *federation.Binding
+	policy  *federation.Policy
+}
+
+// change is one to copies of the template and of its policy.
+type change struct {
+	words string
+	do    func(*federation.Template, *federation.Policy)
+}
+
+// take returns the clusters that the workload gets with the change; nil if Karmada refuses it all the same.
+func (r *refused) take(ctx context.Context, c change) ([]federation.Target, error) {
+	template, policy := *r.binding.Template, *r.policy
+	c.do(&template, &policy)
+	changed := r.binding.Rebind(&template, &policy)
+	control := *r.fed.Control
+	control.Templates, control.Bindings = slices.Clone(control.Templates), slices.Clone(control.Bindings)
+	for i, t := range control.Templates {
+		if t.Key() == template.Key() {
+			control.Templates[i] = &cluster.ResourceTemplate{Template: &template, Objects: t.Objects}
+		}
+	}
+	control.Bindings[slices.Index(control.Bindings, r.binding)] = changed
+	control.Queue = []federation.Key{template.Key()}
+	settled, err := r.world.Settle(ctx, r.fed.Under(&control).Join(), &simulation.Step{})
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range settled.Federation.Control.Bindings {
+		if b.Template.Key() == template.Key() && b.Scheduled() {
+			return b.Targets, nil
+		}
+	}
+	return nil, nil
+}
+
+// tolerate has the policy tolerate each taint for which clusters refuse the workload.
+func (r *refused) tolerate() []change {
+	var changes []change
+	var taints []v1.Taint
+	for _, v := range r.binding.Verdicts() {
+		cl := r.fed.Control.Cluster(v.Cluster)
+		if v.Filter != "TaintToleration" || cl == nil {
+			continue
+		}
+		for _, taint := range cl.Spec.Taints {
+			known := func(other v1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value }
+			if taint.Effect == v1.TaintEffectPreferNoSchedule || slices.ContainsFunc(taints, known) || !strings.Contains(v.Refusal, "{"+taint.ToString()+"}") {
+				continue
+			}
+			taints = append(taints, taint)
+			toleration := v1.Toleration{Key: taint.Key, Operator: v1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect}
+			changes = append(changes, change{"tolerate " + taint.ToString() + " in its policy", func(_ *federation.Template, p *federation.Policy) {
+				p.Spec.Placement.ClusterTolerations = append(slices.Clip(p.Spec.Placement.ClusterTolerations), toleration)
+			}})
+		}
+	}
+	return changes
+}
+
+// regroup gives the label of each of the workload's groups a value that no other workload has.
+func (r *refused) regroup() []change {
+	if !r.fed.Control.Options.Gates.WorkloadAffinity {
+		return nil
+	}
+	var changes []change
+	for _, group := range []struct{ of, label string }{{"anti-affinity", r.binding.AntiAffinityGroup}, {"affinity", r.binding.AffinityGroup}} {
+		key, value, found := strings.Cut(group.label, "=")
+		if !found {
+			continue
+		}
+		other := value + "-other"
+		for slices.ContainsFunc(r.fed.Control.Templates, func(t *cluster.ResourceTemplate) bool { return t.Labels[key] == other }) {
+			other += "-other"
+		}
+		changes = append(changes, change{fmt.Sprintf("another %s group: a label %s of another value than %q", group.of, key, value), func(t *federation.Template, _ *federation.Policy) {
+			labels := map[string]string{}
+			for k, v := range t.Labels {
+				labels[k] = v
+			}
+			labels[key] = other
+			t.Labels = labels
+		}})
+	}
+	return changes
+}
+
+// unbind takes away what limits the clusters.
+func (r *refused) unbind() []change {
+	var changes []change
+	placement := &r.policy.Spec.Placement
+	if placement.ClusterAffinity != nil || len(placement.ClusterAffinities) > 0 {
+		changes = append(changes, change{"no cluster affinity in its policy", func(_ *federation.Template, p *federation.Policy) {
+			p.Spec.Placement.ClusterAffinity, p.Spec.Placement.ClusterAffinities = nil, nil
+		}})
+	}
+	if len(placement.SpreadConstraints) > 0 {
+		changes = append(changes, change{"no spread constraints in its policy", func(_ *federation.Template, p *federation.Policy) { p.Spec.Placement.SpreadConstraints = nil }})
+	}
+	return changes
+}
+
+// fewer finds the most replicas with which Karmada takes the workload; nil if it takes not even one.
+func (r *refused) fewer(ctx context.Context) (*Taking, error) {
+	now := r.binding.Template.Replicas
+	try := func(replicas int32) (*Taking, error) {
+		words := fmt.Sprintf("at most %d replicas (now %d)", replicas, now)
+		if replicas == 1 {
+			words = fmt.Sprintf("a single replica (now %d)", now)
+		}
+		targets, err := r.take(ctx, change{words, func(t *federation.Template, _ *federation.Policy) { t.Replicas = replicas }})
+		if targets == nil || err != nil {
+			return nil, err
+		}
+		return &Taking{words, targets}, nil
+	}
+	if !r.binding.Template.Workload || now < 2 {
+		return nil, nil
+	}
+	most, err := try(1)
+	if most == nil || err != nil {
+		return nil, err
+	}
+	fits, fails := int32(1), now
+	for fails-fits > 1 {
+		middle := (fits + fails) / 2
+		taking, err := try(middle)
+		if err != nil {
+			return nil, err
+		}
+		if taking != nil {
+			fits, most = middle, taking
+		} else {
+			fails = middle
+		}
+	}
+	return most, nil
+}

@@ -1,0 +1,55 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Resources returns the custom resources of the scenario that can be asked about, sorted: those of which operators make objects and, in a
+// federation, those that Karmada brings into clusters.
+func Resources(s *scenario.Scenario) []cluster.Ref {
+	var all []cluster.Ref
+	for _, obj := range s.Objects() {
+		if of, made := madeOf(obj); made {
+			all = append(all, of)
+		}
+	}
+	brought := func(k *scenario.Karmada) {
+		for _, t := range k.Resources {
+			all = append(all, cluster.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name})
+		}
+	}
+	brought(&s.Karmada)
+	for i := range s.Steps {
+		brought(&s.Steps[i].Karmada)
+	}
+	slices.SortFunc(all, cluster.Ref.Compare)
+	return slices.Compact(all)
+}
+
+// madeOf returns the custom resource of which an operator has made the object.
+func madeOf(obj cluster.Object) (of cluster.Ref, made bool) {
+	kind, name, made := strings.Cut(obj.GetAnnotations()[operator.OwnerAnnotation], " ")
+	namespace, name, _ := strings.Cut(name, "/")
+	return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}, made
+}
+
+// is reports whether the question names the object, in any namespace if it gives none.
+func (of Question) is(object cluster.Ref) bool {
+	return object.Kind == of.Kind && object.Name == of.Name && (of.Namespace == "" || object.Namespace == of.Namespace)
+}
+
+// owns returns a function that reports whether the question names an outermost owner of pods, or the custom resource of which that was made.
+func (of Question) owns(state *cluster.State) func(owner cluster.Ref) bool {
+	made := map[cluster.Ref]bool{}
+	for _, obj := range state.Objects() {
+		if resource, is := madeOf(obj); is && of.is(resource) {
+			made[cluster.RefTo(obj)] = true
+		}
+	}
+	return func(owner cluster.Ref) bool { return of.is(owner) || made[owner] }
+}
