@@ -110,7 +110,7 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 			}
 		}
 	}
-	for _, r := range c.replicated(s) {
+	for r := range c.replicated(s) {
 		considerReady(r.set.UID, r.set.Spec.MinReadySeconds)
 	}
 	for _, set := range s.StatefulSets {

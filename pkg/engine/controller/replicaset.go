@@ -22,7 +22,7 @@ var replicaSetKind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 // replicaSetStatuses lets every ReplicaSet and ReplicationController adopt and count its pods: calculateStatus in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set_utils.go.
 func (p *pass) replicaSetStatuses() error {
-	for _, r := range p.replicated(p.State) {
+	for r := range p.replicated(p.State) {
 		rs := r.set
 		if p.counted[rs.UID].again(p, rs) {
 			continue
@@ -70,6 +70,11 @@ func (s seen) again(p *pass, rs *appsv1.ReplicaSet) bool {
 	return s.set == rs && s.pods == pods && all && (rs.Spec.MinReadySeconds == 0 || s.now == p.Now)
 }
 
+// asksForTheSame reports whether two states of a ReplicaSet, which may differ in their status, ask for the same pods.
+func asksForTheSame(a, b *appsv1.ReplicaSet) bool {
+	return a.Spec.Replicas == b.Spec.Replicas && a.Spec.Selector == b.Spec.Selector
+}
+
 // remember keeps what a sync looked at that had nothing to do.
 func (p *pass) remember(in *map[types.UID]seen, rs *appsv1.ReplicaSet, before int) {
 	pods, all := p.owned.unclaimed(rs.UID)
@@ -86,9 +91,9 @@ func (p *pass) remember(in *map[types.UID]seen, rs *appsv1.ReplicaSet, before in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
 func (p *pass) replicaSets() error {
 	all := p.replicated(p.State)
-	for _, r := range all {
+	for r := range all {
 		rs := r.set
-		if p.filled[rs.UID].again(p, rs) {
+		if filled := p.filled[rs.UID]; filled.set != nil && asksForTheSame(filled.set, rs) && filled.again(p, filled.set) {
 			continue
 		}
 		before := p.actions()
@@ -107,7 +112,7 @@ func (p *pass) replicaSets() error {
 			related := pods
 			if ref := metav1.GetControllerOfNoCopy(r.object); ref != nil {
 				related = nil
-				for _, sibling := range all {
+				for sibling := range all {
 					if of := metav1.GetControllerOfNoCopy(sibling.object); of != nil && of.UID == ref.UID {
 						related = append(related, p.owned.of(sibling.set.UID)...)
 					}
