@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -60,7 +62,10 @@ func applyTo[T metav1.Object](c change, list []T, endings []uint16, given []T) (
 		ending := endingOf(obj.GetName())
 		wanted[ending/64] |= 1 << (ending % 64)
 	}
-	next, numbers := make([]T, 0, len(list)+len(given)), make([]uint16, 0, len(list)+len(given))
+	next, numbers := make([]T, 0, len(list)+len(given)), slices.Clip(endings) // what is replaced keeps its name
+	if !c.merge {
+		numbers = make([]uint16, 0, len(list))
+	}
 	replaced := make([]bool, len(given))
 	from := 0 // what stays is copied in runs
 	for at, ending := range endings {
@@ -71,15 +76,19 @@ func applyTo[T metav1.Object](c change, list []T, endings []uint16, given []T) (
 		if !found || replaced[i] {
 			continue
 		}
-		next, numbers = append(next, list[from:at]...), append(numbers, endings[from:at]...)
-		from = at + 1
+		next = append(next, list[from:at]...)
 		if c.merge {
-			next, numbers = append(next, given[i]), append(numbers, ending)
+			next = append(next, given[i])
 			replaced[i] = true
+		} else {
+			numbers = append(numbers, endings[from:at]...)
 		}
+		from = at + 1
 	}
-	next, numbers = append(next, list[from:]...), append(numbers, endings[from:]...)
-	if c.merge {
+	next = append(next, list[from:]...)
+	if !c.merge {
+		numbers = append(numbers, endings[from:]...)
+	} else {
 		for i, obj := range given {
 			if last[keyOf(obj)] == i && !replaced[i] {
 				next, numbers = append(next, obj), append(numbers, endingOf(obj.GetName()))

@@ -32,6 +32,7 @@ type Controllers struct {
 	// pointers again mean nothing to do again. counted and filled are the same for the two syncs of a ReplicaSet.
 	settled         map[types.UID][]any
 	counted, filled map[types.UID]seen
+	counts          map[types.UID]ownCount // of ReplicaSets
 	rested          rested
 	current         map[types.UID]currentSet // of Deployments
 	adoptions       adoptions

@@ -28,26 +28,26 @@ func (p *pass) replicaSetStatuses() error {
 			continue
 		}
 		before := p.actions()
-		pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
-		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
-		}
-		status := rs.Status
-		status.ObservedGeneration = rs.Generation
-		status.Replicas = int32(len(pods))
-		status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0
-		template := labels.Set(rs.Spec.Template.Labels).AsSelectorPreValidated()
-		for _, pod := range pods {
-			if template.Matches(labels.Set(pod.Labels)) {
-				status.FullyLabeledReplicas++
+		count, claimed := p.count(r)
+		available := count.ready
+		if !claimed || rs.Spec.MinReadySeconds > 0 {
+			pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
+			if err != nil {
+				return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
 			}
-			if podutil.IsPodReady(pod) {
-				status.ReadyReplicas++
+			count, available = podCount{}, 0
+			template := labels.Set(rs.Spec.Template.Labels).AsSelectorPreValidated()
+			for _, pod := range pods {
+				count.add(pod, template, 1)
 				if podutil.IsPodAvailable(pod, rs.Spec.MinReadySeconds, p.Now) {
-					status.AvailableReplicas++
+					available++
 				}
 			}
 		}
+		status := rs.Status
+		status.ObservedGeneration = rs.Generation
+		status.Replicas, status.FullyLabeledReplicas = count.active, count.labelled
+		status.ReadyReplicas, status.AvailableReplicas = count.ready, available
 		if !reflect.DeepEqual(status, rs.Status) {
 			p.put(r.counted(status))
 		}
@@ -97,11 +97,17 @@ func (p *pass) replicaSets() error {
 			continue
 		}
 		before := p.actions()
-		pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
-		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
+		count, claimed := p.count(r)
+		excess := int(count.active) - int(*rs.Spec.Replicas)
+		var pods []*v1.Pod
+		if !claimed || excess > 0 {
+			var err error
+			if pods, err = p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive); err != nil {
+				return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
+			}
+			excess = len(pods) - int(*rs.Spec.Replicas)
 		}
-		switch excess := len(pods) - int(*rs.Spec.Replicas); {
+		switch {
 		case excess == 0:
 			p.remember(&p.filled, rs, before)
 		case excess < 0:
