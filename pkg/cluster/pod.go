@@ -26,6 +26,9 @@ func Terminal(pod *v1.Pod) bool {
 // Active reports whether the pod counts as one of its workload's: it has neither ended nor been asked to.
 func Active(pod *v1.Pod) bool { return controller.IsPodActive(pod) }
 
+// Waits reports whether the pod waits for a node.
+func Waits(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && !Terminal(pod) }
+
 // DeletionRequested returns when the deletion of the pod was requested. Its deletionTimestamp is when the grace period ends.
 func DeletionRequested(pod *v1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)

@@ -104,6 +104,12 @@ type State struct {
 
 	// Refused is what the API server has refused to users since the step began, and what it refuses to controllers.
 	Refused []Refusal
+
+	// Of the lists that are long, or change often.
+	nodeEndings       endings[*v1.Node]
+	podEndings        endings[*v1.Pod]
+	deploymentEndings endings[*appsv1.Deployment]
+	setEndings        endings[*appsv1.ReplicaSet]
 }
 
 // JobBackoff is how long a Job must wait before it may replace a pod.
@@ -190,7 +196,7 @@ func (s *State) NodesByName() map[string]*v1.Node {
 func (s *State) Unscheduled() []*v1.Pod {
 	var pods []*v1.Pod
 	for _, pod := range s.Pods {
-		if pod.Spec.NodeName == "" && !Terminal(pod) {
+		if Waits(pod) {
 			pods = append(pods, pod)
 		}
 	}
@@ -246,16 +252,16 @@ func (s *State) derive(objs []Object, c change) *State {
 	}
 	next := *s
 	next.Namespaces = apply(c, s.Namespaces, given.Namespaces)
-	next.Nodes = apply(c, s.Nodes, given.Nodes)
-	next.Pods = apply(c, s.Pods, given.Pods)
+	next.Nodes, next.nodeEndings = s.nodeEndings.apply(c, s.Nodes, given.Nodes)
+	next.Pods, next.podEndings = s.podEndings.apply(c, s.Pods, given.Pods)
 	next.Services = apply(c, s.Services, given.Services)
 	next.PersistentVolumes = apply(c, s.PersistentVolumes, given.PersistentVolumes)
 	next.PersistentVolumeClaims = apply(c, s.PersistentVolumeClaims, given.PersistentVolumeClaims)
 	next.LimitRanges = apply(c, s.LimitRanges, given.LimitRanges)
 	next.ResourceQuotas = apply(c, s.ResourceQuotas, given.ResourceQuotas)
 	next.ReplicationControllers = apply(c, s.ReplicationControllers, given.ReplicationControllers)
-	next.Deployments = apply(c, s.Deployments, given.Deployments)
-	next.ReplicaSets = apply(c, s.ReplicaSets, given.ReplicaSets)
+	next.Deployments, next.deploymentEndings = s.deploymentEndings.apply(c, s.Deployments, given.Deployments)
+	next.ReplicaSets, next.setEndings = s.setEndings.apply(c, s.ReplicaSets, given.ReplicaSets)
 	next.StatefulSets = apply(c, s.StatefulSets, given.StatefulSets)
 	next.DaemonSets = apply(c, s.DaemonSets, given.DaemonSets)
 	next.ControllerRevisions = apply(c, s.ControllerRevisions, given.ControllerRevisions)
@@ -347,58 +353,6 @@ func (s *State) collect(obj Object) error {
 		return fmt.Errorf("cluster: a state cannot hold a %T", obj)
 	}
 	return nil
-}
-
-type key struct{ namespace, name string }
-
-func keyOf(obj metav1.Object) key { return key{obj.GetNamespace(), obj.GetName()} }
-
-// apply returns the list with the given objects added or removed, or the list itself if none are given.
-func apply[T metav1.Object](c change, list, given []T) []T {
-	if len(given) == 0 {
-		return list
-	}
-	var ends [1 << 12]bool // whether the name of one that is given may end so: asking is much faster than looking the name up
-	last := make(map[key]int, len(given))
-	for i, obj := range given {
-		last[keyOf(obj)] = i // the last one counts
-		ends[endOf(obj.GetName())] = true
-	}
-	next := make([]T, 0, len(list)+len(given))
-	replaced := make([]bool, len(given))
-	from := 0 // what stays is copied in runs
-	for at, obj := range list {
-		if !ends[endOf(obj.GetName())] {
-			continue
-		}
-		i, found := last[keyOf(obj)]
-		if !found || replaced[i] {
-			continue
-		}
-		next = append(next, list[from:at]...)
-		from = at + 1
-		if c.merge {
-			next = append(next, given[i])
-			replaced[i] = true
-		}
-	}
-	next = append(next, list[from:]...)
-	if c.merge {
-		for i, obj := range given {
-			if last[keyOf(obj)] == i && !replaced[i] {
-				next = append(next, obj)
-			}
-		}
-	}
-	return next
-}
-
-// endOf is a number below 1 << 12 for the last two characters of a name.
-func endOf(name string) int {
-	if len(name) < 2 {
-		return 0
-	}
-	return int(name[len(name)-2]&63)<<6 | int(name[len(name)-1]&63)
 }
 
 func list[T Object](all []Object, objs []T) []Object {

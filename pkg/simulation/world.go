@@ -159,7 +159,7 @@ func (w *World) round(ctx context.Context, state *cluster.State, step *Step) (*c
 	if err != nil {
 		return nil, err
 	}
-	queue := next.Unscheduled()
+	queue := w.controllers.Unscheduled(next)
 	if next != state {
 		queue = w.arrived(queue)
 	}

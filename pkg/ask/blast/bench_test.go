@@ -61,33 +61,41 @@ func generated(b *testing.B, nodes int) *cluster.State {
 	return state
 }
 
-// BenchmarkRecoverZones recovers from the loss of each of nine zones, and reports how many times as long that takes as placing that many
-// pods with the scheduler alone.
+// BenchmarkRecoverZones recovers from the loss of each of nine zones, whose nodes are deleted.
 func BenchmarkRecoverZones(b *testing.B) {
 	for _, nodes := range []int{500, 5000} {
-		b.Run(fmt.Sprintf("%dNodes_%dPods", nodes, 10*nodes), func(b *testing.B) {
-			state := generated(b, nodes)
-			config, err := sched.DefaultConfig()
-			if err != nil {
-				b.Fatal(err)
-			}
-			opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: node.Deleted}
-			placed := 0
-			for b.Loop() {
-				analysis, err := Lost(state, opts)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := Recover(b.Context(), state, config, sched.Ties{}, analysis, opts, nil); err != nil {
-					b.Fatal(err)
-				}
-				for _, failure := range analysis.Levels[0].Failures {
-					placed += len(failure.Recovery.Recovered)
-				}
-			}
-			b.ReportMetric(float64(placed)/b.Elapsed().Seconds(), "pods/s")
-		})
+		b.Run(fmt.Sprintf("%dNodes_%dPods", nodes, 10*nodes), func(b *testing.B) { recoverZones(b, nodes, node.Deleted) })
 	}
+}
+
+// BenchmarkRecoverUnreachableZones is the same where nodes do not answer, so that their pods are evicted node by node.
+func BenchmarkRecoverUnreachableZones(b *testing.B) {
+	for _, nodes := range []int{500, 5000} {
+		b.Run(fmt.Sprintf("%dNodes_%dPods", nodes, 10*nodes), func(b *testing.B) { recoverZones(b, nodes, node.Unreachable) })
+	}
+}
+
+func recoverZones(b *testing.B, nodes int, mode node.FailureMode) {
+	state := generated(b, nodes)
+	config, err := sched.DefaultConfig()
+	if err != nil {
+		b.Fatal(err)
+	}
+	opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: mode}
+	placed := 0
+	for b.Loop() {
+		analysis, err := Lost(state, opts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := Recover(b.Context(), state, config, sched.Ties{}, analysis, opts, nil); err != nil {
+			b.Fatal(err)
+		}
+		for _, failure := range analysis.Levels[0].Failures {
+			placed += len(failure.Recovery.Recovered)
+		}
+	}
+	b.ReportMetric(float64(placed)/b.Elapsed().Seconds(), "pods/s")
 }
 
 // BenchmarkPlaceLost places as many pods as a zone has, on a cluster with all others: the minimum cost of a recovery.

@@ -32,6 +32,7 @@ type Controllers struct {
 	// pointers again mean nothing to do again. counted and filled are the same for the two syncs of a ReplicaSet.
 	settled         map[types.UID][]any
 	counted, filled map[types.UID]seen
+	counts          map[types.UID]ownCount // of ReplicaSets
 	rested          rested
 	current         map[types.UID]currentSet // of Deployments
 	adoptions       adoptions
@@ -110,7 +111,7 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 			}
 		}
 	}
-	for _, r := range c.replicated(s) {
+	for r := range c.replicated(s) {
 		considerReady(r.set.UID, r.set.Spec.MinReadySeconds)
 	}
 	for _, set := range s.StatefulSets {

@@ -32,25 +32,22 @@ const maxRevisionHistory = 2000
 // deployments syncs every Deployment, as syncDeployment in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/deployment_controller.go does.
 func (p *pass) deployments() error {
-	if cluster.Same(p.rested.deployments, p.Deployments) && cluster.Same(p.rested.sets, p.ReplicaSets) {
-		return nil
-	}
-	alone := true // whether nothing else counts: with Recreate the old pods do
-	owned := map[types.UID][]*appsv1.ReplicaSet{}
+	last := &p.rested
+	all := !last.follow(p.Deployments, p.ReplicaSets)
 	var orphans []*appsv1.ReplicaSet
-	for _, rs := range p.ReplicaSets {
-		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
-			owned[ref.UID] = append(owned[ref.UID], rs)
-		} else {
-			orphans = append(orphans, rs)
-		}
+	if all {
+		orphans = last.begin(p.Deployments, p.ReplicaSets)
 	}
+	whole := len(orphans) == 0
 	for _, d := range p.Deployments {
+		if !all && !last.restless[d.UID] {
+			continue
+		}
 		selector, err := p.selector(d.Spec.Selector)
 		if err != nil {
 			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(d).Describe(), err)
 		}
-		sets := owned[d.UID]
+		sets := slices.Clone(last.owned[d.UID])
 		orphans = slices.DeleteFunc(orphans, func(rs *appsv1.ReplicaSet) bool {
 			if rs.Namespace != d.Namespace || !selector.Matches(labels.Set(rs.Labels)) {
 				return false
@@ -61,30 +58,28 @@ func (p *pass) deployments() error {
 			sets = append(sets, &adopted)
 			return true
 		})
+		recreates := d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType // which waits for the old pods themselves
 		seen := []any{d}
 		for _, rs := range sets {
 			seen = append(seen, rs)
-			if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType { // which waits for the old pods themselves
-				alone = false
+			if recreates {
 				for _, pod := range p.owned.of(rs.UID) {
 					seen = append(seen, pod)
 				}
 			}
 		}
+		actions, refused := p.actions(), len(p.refused)
 		if err := p.unlessSettled(d.UID, seen, func() error { return p.deployment(d, sets) }); err != nil {
 			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
 		}
+		if recreates || p.actions() > actions || len(p.refused) > refused {
+			last.restless[d.UID] = true
+		} else {
+			delete(last.restless, d.UID)
+		}
 	}
-	if alone && p.actions() == 0 && len(p.refused) == 0 {
-		p.Controllers.rested = rested{p.Deployments, p.ReplicaSets}
-	}
+	last.whole = whole
 	return nil
-}
-
-// rested are the Deployments and the ReplicaSets with which no Deployment had anything to do, whatever their pods.
-type rested struct {
-	deployments []*appsv1.Deployment
-	sets        []*appsv1.ReplicaSet
 }
 
 // deploymentSync is one sync of one Deployment.

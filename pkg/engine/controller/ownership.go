@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"iter"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,10 +15,11 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// group is that of the pods of a controller, "" for those that have none, or that of the pods that a Job is yet to count.
+// group is that of the pods of a controller, "" for those that have none, of the pods that a Job is yet to count, or of those that wait for a
+// node.
 type group struct {
-	owner   types.UID
-	tracked bool
+	owner            types.UID
+	tracked, waiting bool
 }
 
 func groupsOf(pod *v1.Pod) []group {
@@ -25,10 +27,14 @@ func groupsOf(pod *v1.Pod) []group {
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		owner = ref.UID
 	}
+	groups := []group{{owner: owner}}
 	if admission.HasJobTrackingFinalizer(pod) {
-		return []group{{owner: owner}, {tracked: true}}
+		groups = append(groups, group{tracked: true})
 	}
-	return []group{{owner: owner}}
+	if cluster.Waits(pod) {
+		groups = append(groups, group{waiting: true})
+	}
+	return groups
 }
 
 // follow brings the groups of pods up to date.
@@ -37,6 +43,12 @@ func (c *Controllers) follow(s *cluster.State) {
 		c.pods = cluster.NewGroups(groupsOf)
 	}
 	c.pods.Follow(s.Pods)
+}
+
+// Unscheduled returns the pods of a state that wait for a node, as the state itself does, without looking at all the others each time.
+func (c *Controllers) Unscheduled(s *cluster.State) []*v1.Pod {
+	c.follow(s)
+	return c.pods.Of(group{waiting: true}).Pods()
 }
 
 // owners finds the pods and the ControllerRevisions of a controller by its UID, and those that have none; each list is in
@@ -122,9 +134,9 @@ type adopter struct {
 	selector  *metav1.LabelSelector
 }
 
-func (a *adoptions) of(s *cluster.State, sets []replicated, orphans *cluster.Group) map[types.UID][]*v1.Pod {
+func (a *adoptions) of(s *cluster.State, sets iter.Seq[replicated], orphans *cluster.Group) map[types.UID][]*v1.Pod {
 	var adopters []adopter
-	for _, r := range sets {
+	for r := range sets {
 		adopters = append(adopters, adopter{r.set.Namespace, r.set.UID, r.set.Spec.Selector})
 	}
 	for _, set := range s.StatefulSets {
@@ -179,8 +191,9 @@ func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selecto
 		return nil, err
 	}
 	before := p.actions()
-	var pods, kept []*v1.Pod
-	for _, pod := range p.owned.of(owner.GetUID()) {
+	owned := p.owned.of(owner.GetUID())
+	pods, kept := make([]*v1.Pod, 0, len(owned)), make([]*v1.Pod, 0, len(owned))
+	for _, pod := range owned {
 		switch {
 		case wanted != nil && !wanted(pod):
 			kept = append(kept, pod)

@@ -22,32 +22,32 @@ var replicaSetKind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 // replicaSetStatuses lets every ReplicaSet and ReplicationController adopt and count its pods: calculateStatus in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set_utils.go.
 func (p *pass) replicaSetStatuses() error {
-	for _, r := range p.replicated(p.State) {
+	for r := range p.replicated(p.State) {
 		rs := r.set
 		if p.counted[rs.UID].again(p, rs) {
 			continue
 		}
 		before := p.actions()
-		pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
-		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
-		}
-		status := rs.Status
-		status.ObservedGeneration = rs.Generation
-		status.Replicas = int32(len(pods))
-		status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0
-		template := labels.Set(rs.Spec.Template.Labels).AsSelectorPreValidated()
-		for _, pod := range pods {
-			if template.Matches(labels.Set(pod.Labels)) {
-				status.FullyLabeledReplicas++
+		count, claimed := p.count(r)
+		available := count.ready
+		if !claimed || rs.Spec.MinReadySeconds > 0 {
+			pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
+			if err != nil {
+				return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
 			}
-			if podutil.IsPodReady(pod) {
-				status.ReadyReplicas++
+			count, available = podCount{}, 0
+			template := labels.Set(rs.Spec.Template.Labels).AsSelectorPreValidated()
+			for _, pod := range pods {
+				count.add(pod, template, 1)
 				if podutil.IsPodAvailable(pod, rs.Spec.MinReadySeconds, p.Now) {
-					status.AvailableReplicas++
+					available++
 				}
 			}
 		}
+		status := rs.Status
+		status.ObservedGeneration = rs.Generation
+		status.Replicas, status.FullyLabeledReplicas = count.active, count.labelled
+		status.ReadyReplicas, status.AvailableReplicas = count.ready, available
 		if !reflect.DeepEqual(status, rs.Status) {
 			p.put(r.counted(status))
 		}
@@ -70,6 +70,11 @@ func (s seen) again(p *pass, rs *appsv1.ReplicaSet) bool {
 	return s.set == rs && s.pods == pods && all && (rs.Spec.MinReadySeconds == 0 || s.now == p.Now)
 }
 
+// asksForTheSame reports whether two states of a ReplicaSet, which may differ in their status, ask for the same pods.
+func asksForTheSame(a, b *appsv1.ReplicaSet) bool {
+	return a.Spec.Replicas == b.Spec.Replicas && a.Spec.Selector == b.Spec.Selector
+}
+
 // remember keeps what a sync looked at that had nothing to do.
 func (p *pass) remember(in *map[types.UID]seen, rs *appsv1.ReplicaSet, before int) {
 	pods, all := p.owned.unclaimed(rs.UID)
@@ -86,17 +91,23 @@ func (p *pass) remember(in *map[types.UID]seen, rs *appsv1.ReplicaSet, before in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
 func (p *pass) replicaSets() error {
 	all := p.replicated(p.State)
-	for _, r := range all {
+	for r := range all {
 		rs := r.set
-		if p.filled[rs.UID].again(p, rs) {
+		if filled := p.filled[rs.UID]; filled.set != nil && asksForTheSame(filled.set, rs) && filled.again(p, filled.set) {
 			continue
 		}
 		before := p.actions()
-		pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
-		if err != nil {
-			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
+		count, claimed := p.count(r)
+		excess := int(count.active) - int(*rs.Spec.Replicas)
+		var pods []*v1.Pod
+		if !claimed || excess > 0 {
+			var err error
+			if pods, err = p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive); err != nil {
+				return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
+			}
+			excess = len(pods) - int(*rs.Spec.Replicas)
 		}
-		switch excess := len(pods) - int(*rs.Spec.Replicas); {
+		switch {
 		case excess == 0:
 			p.remember(&p.filled, rs, before)
 		case excess < 0:
@@ -107,7 +118,7 @@ func (p *pass) replicaSets() error {
 			related := pods
 			if ref := metav1.GetControllerOfNoCopy(r.object); ref != nil {
 				related = nil
-				for _, sibling := range all {
+				for sibling := range all {
 					if of := metav1.GetControllerOfNoCopy(sibling.object); of != nil && of.UID == ref.UID {
 						related = append(related, p.owned.of(sibling.set.UID)...)
 					}

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"iter"
+
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,15 +23,19 @@ type replicated struct {
 }
 
 // replicated returns the ReplicaSets of a state, then its ReplicationControllers.
-func (c *Controllers) replicated(s *cluster.State) []replicated {
-	all := make([]replicated, 0, len(s.ReplicaSets)+len(s.ReplicationControllers))
-	for _, rs := range s.ReplicaSets {
-		all = append(all, replicated{rs, rs, replicaSetKind})
+func (c *Controllers) replicated(s *cluster.State) iter.Seq[replicated] {
+	return func(yield func(replicated) bool) {
+		for _, rs := range s.ReplicaSets {
+			if !yield(replicated{rs, rs, replicaSetKind}) {
+				return
+			}
+		}
+		for _, rc := range s.ReplicationControllers {
+			if !yield(replicated{c.replicaSetOf(rc), rc, replicationControllerKind}) {
+				return
+			}
+		}
 	}
-	for _, rc := range s.ReplicationControllers {
-		all = append(all, replicated{c.replicaSetOf(rc), rc, replicationControllerKind})
-	}
-	return all
 }
 
 // converted is what was made of a ReplicationController.

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/util/taints"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -60,8 +61,9 @@ func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, 
 	}
 	if mode == Deleted {
 		var nodes []cluster.Object
+		byName := s.NodesByName()
 		for _, name := range names {
-			nodes = append(nodes, s.Node(name))
+			nodes = append(nodes, byName[name])
 		}
 		return admission.Delete(s, nodes...), nil
 	}
@@ -92,8 +94,9 @@ func Restore(s *cluster.State, names ...string) (*cluster.State, error) {
 func changeNodes(s *cluster.State, names []string, change func(*v1.Node)) (*cluster.State, error) {
 	var changed []cluster.Object
 	var unknown []string
+	nodes := s.NodesByName()
 	for _, name := range names {
-		node := s.Node(name)
+		node := nodes[name]
 		if node == nil {
 			unknown = append(unknown, name)
 			continue
@@ -110,9 +113,10 @@ func changeNodes(s *cluster.State, names []string, change func(*v1.Node)) (*clus
 
 // podsOn returns what the change makes of each running pod on the nodes, but where it makes nil of it.
 func podsOn(s *cluster.State, nodes []string, change func(*v1.Pod) *v1.Pod) []cluster.Object {
+	among := sets.New(nodes...)
 	var changed []cluster.Object
 	for _, pod := range s.Pods {
-		if pod.Spec.NodeName != "" && slices.Contains(nodes, pod.Spec.NodeName) && !cluster.Terminal(pod) {
+		if pod.Spec.NodeName != "" && among.Has(pod.Spec.NodeName) && !cluster.Terminal(pod) {
 			if pod = change(pod); pod != nil {
 				changed = append(changed, pod)
 			}

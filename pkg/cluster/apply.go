@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+type key struct{ namespace, name string }
+
+func keyOf(obj metav1.Object) key { return key{obj.GetNamespace(), obj.GetName()} }
+
+// apply returns the list with the given objects added or removed, or the list itself if none are given.
+func apply[T metav1.Object](c change, list, given []T) []T {
+	next, _ := endings[T]{}.apply(c, list, given)
+	return next
+}
+
+// endings are numbers for the ends of the names of a list's objects, in their order. A few objects are found among many by looking at these,
+// which is much faster than looking at the objects: they lie side by side in memory.
+type endings[T metav1.Object] struct {
+	of      []T
+	numbers []uint16
+}
+
+// apply is the function apply. It also returns the endings of the next list. They may be those of another list before, as in a state whose list
+// somebody has replaced.
+func (e endings[T]) apply(c change, list, given []T) ([]T, endings[T]) {
+	if len(given) == 0 {
+		return list, e
+	}
+	if !Same(e.of, list) {
+		e.numbers = endingsOf(list)
+	}
+	next, numbers := applyTo(c, list, e.numbers, given)
+	return next, endings[T]{next, numbers}
+}
+
+func endingsOf[T metav1.Object](list []T) []uint16 {
+	numbers := make([]uint16, len(list))
+	for i, obj := range list {
+		numbers[i] = endingOf(obj.GetName())
+	}
+	return numbers
+}
+
+// endingOf is a number for the last five characters of a name, by which the pods of one controller differ.
+func endingOf(name string) uint16 {
+	number := uint32(0)
+	for _, char := range []byte(name[max(0, len(name)-5):]) {
+		number = number*31 + uint32(char)
+	}
+	return uint16(number ^ number>>16)
+}
+
+// applyTo returns the list with the given objects added or removed, and its endings.
+func applyTo[T metav1.Object](c change, list []T, endings []uint16, given []T) ([]T, []uint16) {
+	var wanted [1 << 16 / 64]uint64 // the endings of those that are given, one a bit
+	last := make(map[key]int, len(given))
+	for i, obj := range given {
+		last[keyOf(obj)] = i // the last one counts
+		ending := endingOf(obj.GetName())
+		wanted[ending/64] |= 1 << (ending % 64)
+	}
+	next, numbers := make([]T, 0, len(list)+len(given)), slices.Clip(endings) // what is replaced keeps its name
+	if !c.merge {
+		numbers = make([]uint16, 0, len(list))
+	}
+	replaced := make([]bool, len(given))
+	from := 0 // what stays is copied in runs
+	for at, ending := range endings {
+		if wanted[ending/64]&(1<<(ending%64)) == 0 {
+			continue
+		}
+		i, found := last[keyOf(list[at])]
+		if !found || replaced[i] {
+			continue
+		}
+		next = append(next, list[from:at]...)
+		if c.merge {
+			next = append(next, given[i])
+			replaced[i] = true
+		} else {
+			numbers = append(numbers, endings[from:at]...)
+		}
+		from = at + 1
+	}
+	next = append(next, list[from:]...)
+	if !c.merge {
+		numbers = append(numbers, endings[from:]...)
+	} else {
+		for i, obj := range given {
+			if last[keyOf(obj)] == i && !replaced[i] {
+				next, numbers = append(next, obj), append(numbers, endingOf(obj.GetName()))
+			}
+		}
+	}
+	return next, numbers
+}

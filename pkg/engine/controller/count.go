@@ -1,0 +1,70 @@
+package controller
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/controller"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// podCount counts active pods: all, those with the labels of the template, and those that are ready.
+type podCount struct{ active, labelled, ready int32 }
+
+func (c *podCount) add(pod *v1.Pod, template labels.Selector, n int32) {
+	c.active += n
+	if template.Matches(labels.Set(pod.Labels)) {
+		c.labelled += n
+	}
+	if podutil.IsPodReady(pod) {
+		c.ready += n
+	}
+}
+
+// ownCount counts the active pods that a ReplicaSet has and its selector matches, and the foreign ones, which it does not match.
+type ownCount struct {
+	podCount
+	foreign  int32
+	pods     *cluster.Group
+	selector *metav1.LabelSelector
+	template templateID
+}
+
+// count counts the active pods of a ReplicaSet, of which it looks at those that are others than the last time. It returns false where some may
+// have to be adopted or released; then claim finds the ReplicaSet's pods.
+func (p *pass) count(r replicated) (podCount, bool) {
+	pods, all := p.owned.unclaimed(r.set.UID)
+	selector, err := p.selector(r.set.Spec.Selector)
+	if !all || err != nil {
+		return podCount{}, false
+	}
+	own, of := p.counts[r.set.UID], idOf(r.object, &r.set.Spec.Template)
+	if own.selector != r.set.Spec.Selector || own.template != of {
+		own = ownCount{selector: r.set.Spec.Selector, template: of}
+	}
+	if own.pods != pods {
+		template := labels.Set(r.set.Spec.Template.Labels).AsSelectorPreValidated()
+		add := func(pod *v1.Pod, n int32) {
+			switch {
+			case pod == nil || !controller.IsPodActive(pod):
+			case selector.Matches(labels.Set(pod.Labels)):
+				own.add(pod, template, n)
+			default:
+				own.foreign += n
+			}
+		}
+		cluster.Changes(own.pods.Pods(), pods.Pods(), func(was, is *v1.Pod, _ int) {
+			add(was, -1)
+			add(is, 1)
+		})
+		own.pods = pods
+		if p.counts == nil {
+			p.Controllers.counts = map[types.UID]ownCount{}
+		}
+		p.counts[r.set.UID] = own
+	}
+	return own.podCount, own.foreign == 0
+}
