@@ -1,268 +1,110 @@
 package page_test
 
 import (
-	"context"
 	"fmt"
-	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	protocol "github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/internal/browsertest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
-// browser is a headless Chromium with one page. Complaints are what the page says in the console, asks the network for, or asks
-// its reader.
-type browser struct {
-	t   *testing.T
-	ctx context.Context
-
-	mu         sync.Mutex
-	complaints []string
-}
-
-// startBrowser fails the test at its end if a page complained.
-func startBrowser(t *testing.T) *browser {
-	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatal("no chromium in PATH; install it: apt-get install chromium")
-	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1440, 1000))
-	if os.Geteuid() == 0 {
-		opts = append(opts, chromedp.NoSandbox) // Chromium refuses to run as root otherwise
-	}
-	b := &browser{t: t}
-	// On a busy machine Chromium at times does not come up, which says nothing of a page.
-	for attempt := 1; ; attempt++ {
-		allocator, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
-		t.Cleanup(cancel)
-		b.ctx, cancel = chromedp.NewContext(allocator)
-		t.Cleanup(cancel)
-		err := chromedp.Listen(b.ctx, b.hear)
-		if err == nil {
-			_, err = chromedp.Call(b.ctx, network.Enable, network.EnableParams{})
-		}
-		if err == nil {
-			break
-		}
-		if attempt == 3 {
-			t.Fatal(err)
-		}
-	}
-	ctx := b.ctx
-	if _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); err != nil {
-		t.Fatal(err)
-	}
-	still := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}} // a click hits what moves only by chance
-	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, still); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		for _, complaint := range b.heard() {
-			t.Error(complaint)
-		}
-	})
-	return b
-}
-
-func (b *browser) hear(event any) {
-	complaint := ""
-	switch event := event.(type) {
-	case *runtime.EventExceptionThrown:
-		complaint = "exception: " + event.ExceptionDetails.Text
-		if thrown := event.ExceptionDetails.Exception; thrown != nil {
-			complaint += " " + thrown.Description
-		}
-	case *runtime.EventConsoleAPICalled:
-		complaint = fmt.Sprintf("console.%s", event.Type)
-	case *log.EventEntryAdded:
-		complaint = "log: " + event.Entry.Text
-	case *protocol.EventJavascriptDialogOpening:
-		complaint = "dialog: " + event.Message
-	case *network.EventRequestWillBeSent:
-		if of := event.Request.URL; !strings.HasPrefix(of, "file:") && !strings.HasPrefix(of, "data:") {
-			complaint = "request: " + of
-		}
-	}
-	if complaint != "" {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.complaints = append(b.complaints, complaint)
-	}
-}
-
-// heard are the complaints so far, which are then forgotten.
-func (b *browser) heard() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	heard := b.complaints
-	b.complaints = nil
-	return heard
-}
-
-// open shows the page from a file of its own; the fragment is what its address ends with.
-func (b *browser) open(content string, fragment ...string) {
-	b.t.Helper()
-	file := filepath.Join(b.t.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		b.t.Fatal(err)
-	}
-	b.do(chromedp.Navigate((&url.URL{Scheme: "file", Path: file}).String() + strings.Join(fragment, "")))
-}
-
-// patience is far longer than anything on a page takes.
-const patience = time.Minute
-
-func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	// An action waits for its element, and a page that has none would keep it waiting for ever.
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	if err := chromedp.Do(ctx, actions...); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-func (b *browser) click(selector string) {
-	b.t.Helper()
-	b.do(chromedp.Click(chromedp.CSS(selector)))
-}
-
-func (b *browser) press(keys string) {
-	b.t.Helper()
-	b.do(chromedp.KeyEvent(keys))
-}
-
-// text is what a reader sees of an element.
-func (b *browser) text(selector string) string {
-	b.t.Helper()
-	return evaluate[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
-}
-
-// has fails the test where a reader does not see all of the words.
-func (b *browser) has(selector string, words ...string) {
-	b.t.Helper()
-	text := b.text(selector)
-	for _, want := range words {
-		if !strings.Contains(text, want) {
-			b.t.Errorf("%s lacks %q:\n%s", selector, want, text)
-		}
-	}
-}
-
-func evaluate[T any](b *browser, expression string) T {
-	b.t.Helper()
-	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
-	if err != nil {
-		b.t.Fatalf("%s: %v", expression, err)
-	}
-	return value
-}
-
 const chosenStep = `document.querySelector("[role=tab][aria-selected=true] b").innerText`
 
 func TestHTMLInBrowser(t *testing.T) {
-	b := startBrowser(t)
-	b.open(walkthrough(t).html(t))
-	b.has(".head", "kind-walkthrough", "17 of 17 expectations met", "kube-scheduler v1.37.1", "upstream, seed 1")
+	b := browsertest.Start(t)
+	b.OpenFile(walkthrough(t).html(t))
+	b.Has(".head", "kind-walkthrough", "17 of 17 expectations met", "kube-scheduler v1.37.1", "upstream, seed 1")
 
 	// The keyboard walks the steps, round and back.
-	if got := evaluate[string](b, chosenStep); got != "hard-region-2" {
+	if got := browsertest.Evaluate[string](b, chosenStep); got != "hard-region-2" {
 		t.Errorf("%s is the first step shown, want hard-region-2", got)
 	}
-	b.do(chromedp.Focus(chromedp.CSS("#tab-0")))
+	b.Focus("#tab-0")
 	for _, step := range []struct{ key, want string }{
 		{kb.ArrowLeft, "weighted-3"}, {kb.ArrowRight, "hard-region-2"}, {kb.End, "weighted-3"}, {kb.Home, "hard-region-2"}, {kb.ArrowRight, "hard-region-3"},
 	} {
-		b.press(step.key)
-		if got := evaluate[string](b, chosenStep); got != step.want {
+		b.Press(step.key)
+		if got := browsertest.Evaluate[string](b, chosenStep); got != step.want {
 			t.Errorf("%s is shown, want %s", got, step.want)
 		}
 	}
-	b.has("#step", "Step 2 of 7", "Without a node: 1", "didn't match pod anti-affinity rules", "Expectations: 2 of 2 met")
-	if got := evaluate[string](b, `document.activeElement.id + " " + document.querySelectorAll("[role=tab][tabindex='0']").length`); got != "tab-1 1" {
+	b.Has("#step", "Step 2 of 7", "Without a node: 1", "didn't match pod anti-affinity rules", "Expectations: 2 of 2 met")
+	if got := browsertest.Evaluate[string](b, `document.activeElement.id + " " + document.querySelectorAll("[role=tab][tabindex='0']").length`); got != "tab-1 1" {
 		t.Errorf("focus and number of tabs that Tab reaches: %s, want tab-1 1", got)
 	}
-	b.press(kb.ArrowRight)
+	b.Press(kb.ArrowRight)
 
 	// A click fails a zone. As the stored report has it, its pod is stranded, since the rule is hard.
-	b.click(`[data-key="topology.kubernetes.io/zone"][data-domain="east-1b"]`)
-	b.has("#panel", "Zone east-1b fails", "1 node of 4, 25% of the CPU", "1 of 3 pods lost", "1 of 3, 33%", "1 stranded", "lorem-ipsum-deployment-5569b854b6-4mhxb",
+	b.Click(`[data-key="topology.kubernetes.io/zone"][data-domain="east-1b"]`)
+	b.Has("#panel", "Zone east-1b fails", "1 node of 4, 25% of the CPU", "1 of 3 pods lost", "1 of 3, 33%", "1 stranded", "lorem-ipsum-deployment-5569b854b6-4mhxb",
 		"2 node(s) didn't match pod anti-affinity rules", "One more zone\n50%", "1 of 2 of deployment/lorem-ipsum-deployment, with zone west-1a")
-	b.has("#map", "Without a node: 1", "stranded")
-	if got := evaluate[string](b, `[...document.querySelectorAll(".node.failed .name")].map((name) => name.innerText).join()`); got != "affinity-worker3" {
+	b.Has("#map", "Without a node: 1", "stranded")
+	if got := browsertest.Evaluate[string](b, `[...document.querySelectorAll(".node.failed .name")].map((name) => name.innerText).join()`); got != "affinity-worker3" {
 		t.Errorf("%s failed, want affinity-worker3", got)
 	}
-	if got := evaluate[string](b, `document.getElementById("live").innerText`); got != "zone east-1b failed: 1 pod lost, 0 recovered, 1 stranded, 0 not replaced." {
+	if got := browsertest.Evaluate[string](b, `document.getElementById("live").innerText`); got != "zone east-1b failed: 1 pod lost, 0 recovered, 1 stranded, 0 not replaced." {
 		t.Errorf("a screen reader says %q", got)
 	}
-	b.press(kb.Escape)
-	b.has("#panel", "What if something fails?")
-	if n := evaluate[int](b, `document.querySelectorAll(".node.failed").length`); n != 0 {
+	b.Press(kb.Escape)
+	b.Has("#panel", "What if something fails?")
+	if n := browsertest.Evaluate[int](b, `document.querySelectorAll(".node.failed").length`); n != 0 {
 		t.Errorf("%d nodes are failed after Escape", n)
 	}
 
 	// A soft rule gets it back, and the map shows where. Enter on a node's name fails it, and Enter again restores it.
-	b.click("#tab-4")
-	b.do(chromedp.Focus(chromedp.CSS(`[data-key="kubernetes.io/hostname"][data-domain="affinity-worker3"]`)))
-	b.press(kb.Enter)
-	b.has("#panel", "Node affinity-worker3 fails", "1 recovered", "lorem-ipsum-deployment-6df84fc8b8-f7tbb → affinity-worker\n", "67%")
-	if got := evaluate[string](b, `document.querySelector(".chip.arrived").closest(".node").querySelector(".name").innerText`); got != "affinity-worker" {
+	b.Click("#tab-4")
+	b.Focus(`[data-key="kubernetes.io/hostname"][data-domain="affinity-worker3"]`)
+	b.Press(kb.Enter)
+	b.Has("#panel", "Node affinity-worker3 fails", "1 recovered", "lorem-ipsum-deployment-6df84fc8b8-f7tbb → affinity-worker\n", "67%")
+	if got := browsertest.Evaluate[string](b, `document.querySelector(".chip.arrived").closest(".node").querySelector(".name").innerText`); got != "affinity-worker" {
 		t.Errorf("the pod comes back on %s, want affinity-worker", got)
 	}
-	b.press(kb.Enter)
-	b.has("#panel", "What if something fails?")
+	b.Press(kb.Enter)
+	b.Has("#panel", "What if something fails?")
 
 	// Shift adds a zone. The report holds no two that fail together, and the page says so.
-	b.do(chromedp.Focus(chromedp.CSS(`[data-domain="west-1a"]`)))
-	b.press(kb.Enter)
-	b.do(chromedp.Focus(chromedp.CSS(`[data-domain="west-1c"]`)), chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierShift)))
-	b.has("#panel", "zones west-1a and west-1c fail", "2 of 3, 67%", "simulate blast … --level zone --simultaneous 2")
+	b.Focus(`[data-domain="west-1a"]`)
+	b.Press(kb.Enter)
+	b.Focus(`[data-domain="west-1c"]`)
+	b.Do(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierShift)))
+	b.Has("#panel", "zones west-1a and west-1c fail", "2 of 3, 67%", "simulate blast … --level zone --simultaneous 2")
 
 	// The address keeps step and failure.
-	b.open(walkthrough(t).html(t), evaluate[string](b, "location.hash"))
-	b.has("#panel", "zones west-1a and west-1c fail")
-	if got := evaluate[string](b, chosenStep); got != "soft-region-3" {
+	b.OpenFile(walkthrough(t).html(t), browsertest.Evaluate[string](b, "location.hash"))
+	b.Has("#panel", "zones west-1a and west-1c fail")
+	if got := browsertest.Evaluate[string](b, chosenStep); got != "soft-region-3" {
 		t.Errorf("%s is shown, want soft-region-3", got)
 	}
 
 	// The scores of a pod open: of all nodes where its cycle was kept, else those of its own node.
-	b.click(".part-pods tbody tr:nth-child(3) button.scores")
-	b.has(".part-pods tbody tr:nth-child(4)", "4 searched → 3 feasible → 3 scored", "The best is ahead by 200.", "-200 → 0 × 2")
-	b.click(".part-pods button.scores")
-	b.has(".part-pods tr.below", "Plugin", "NodeResourcesFit", "PodTopologySpread\t\n200")
+	b.Click(".part-pods tbody tr:nth-child(3) button.scores")
+	b.Has(".part-pods tbody tr:nth-child(4)", "4 searched → 3 feasible → 3 scored", "The best is ahead by 200.", "-200 → 0 × 2")
+	b.Click(".part-pods button.scores")
+	b.Has(".part-pods tr.below", "Plugin", "NodeResourcesFit", "PodTopologySpread\t\n200")
 
 	// Light and dark.
-	before := evaluate[string](b, "getComputedStyle(document.body).backgroundColor")
-	b.click("#theme")
-	if after := evaluate[string](b, "getComputedStyle(document.body).backgroundColor"); after == before {
+	before := browsertest.Evaluate[string](b, "getComputedStyle(document.body).backgroundColor")
+	b.Click("#theme")
+	if after := browsertest.Evaluate[string](b, "getComputedStyle(document.body).backgroundColor"); after == before {
 		t.Errorf("the page stays %s in the other theme", after)
 	}
 }
 
 // The page counts what a failure takes from the placements alone; that is what the analysis counted.
 func TestHTMLCountsAsTheAnalysis(t *testing.T) {
-	b := startBrowser(t)
-	b.open(walkthrough(t).html(t))
+	b := browsertest.Start(t)
+	b.OpenFile(walkthrough(t).html(t))
 	const compare = `(() => {
+  const {blast, steps, nodesOf, domainOf, lossOf} = faultline;
   const told = [], counted = [];
   for (const looked of blast.steps) for (const level of looked.levels) for (const failure of level.failures) {
     const name = [looked.name, level.topologyKey, ...failure.domains].join(" ");
@@ -274,7 +116,7 @@ func TestHTMLCountsAsTheAnalysis(t *testing.T) {
   }
   return [told, counted].map((list) => list.map((of) => JSON.stringify(of)).join("\n"));
 })()`
-	got := evaluate[[]string](b, compare)
+	got := browsertest.Evaluate[[]string](b, compare)
 	if n := strings.Count(got[0], "\n") + 1; n != 27 { // 3 steps of 2 regions, 3 zones and 4 nodes
 		t.Errorf("%d failures compared, want 27", n)
 	}
@@ -284,50 +126,50 @@ func TestHTMLCountsAsTheAnalysis(t *testing.T) {
 }
 
 func TestHTMLScoresInBrowser(t *testing.T) {
-	b := startBrowser(t)
-	b.open(hostile(t).html(t))
+	b := browsertest.Start(t)
+	b.OpenFile(hostile(t).html(t))
 	const node = "<script>alert(1)</script>"
-	b.has("h1", "Fish & </title><script>alert(3)</script>")
-	b.has(".facts", "random, seed 18446744073709551615")
-	b.has("#verdict", "1 of 1 expectation not met")
-	b.has("#map", node, "c & d", "no zone", "NotReady", "cordoned", "</script><img src=x onerror=alert(2)> & \"quotes\" 'single'")
-	b.has("#step", "1 < 2 & 3 > 2", "<x>.yaml:7", "s.yaml:3", "1 <pod>")
+	b.Has("h1", "Fish & </title><script>alert(3)</script>")
+	b.Has(".facts", "random, seed 18446744073709551615")
+	b.Has("#verdict", "1 of 1 expectation not met")
+	b.Has("#map", node, "c & d", "no zone", "NotReady", "cordoned", "</script><img src=x onerror=alert(2)> & \"quotes\" 'single'")
+	b.Has("#step", "1 < 2 & 3 > 2", "<x>.yaml:7", "s.yaml:3", "1 <pod>")
 
-	b.click(`.part-pods button.scores[aria-label="Scores of web-1"]`)
-	b.has(".part-pods tr.below:not([hidden])", "4 searched → 3 feasible → 3 scored", "NodeUnschedulable", "The best is ahead by 29.", node+"✓ chosen", "10 → 100 × 2", "200", "290")
-	b.click(".part-pods details.parts summary")
-	b.has(".part-pods details.parts", "weight 10", "zone c & d", "1 pod × 10 = 10", `default/"cache"&co`)
+	b.Click(`.part-pods button.scores[aria-label="Scores of web-1"]`)
+	b.Has(".part-pods tr.below:not([hidden])", "4 searched → 3 feasible → 3 scored", "NodeUnschedulable", "The best is ahead by 29.", node+"✓ chosen", "10 → 100 × 2", "200", "290")
+	b.Click(".part-pods details.parts summary")
+	b.Has(".part-pods details.parts", "weight 10", "zone c & d", "1 pod × 10 = 10", `default/"cache"&co`)
 
-	b.has(".part-explain", "web-1 → "+node, "3 of 4 nodes can take web-1.", "none of those", "web-1: "+node+" → a-1")
-	b.click(".part-explain details.explanation:nth-of-type(2) > summary")
-	b.has(".part-explain details.explanation:nth-of-type(2)", `web-"2"</script>`, "ask for 500m of CPU instead of 8", "Tried without success (1)", "Insufficient cpu")
+	b.Has(".part-explain", "web-1 → "+node, "3 of 4 nodes can take web-1.", "none of those", "web-1: "+node+" → a-1")
+	b.Click(".part-explain details.explanation:nth-of-type(2) > summary")
+	b.Has(".part-explain details.explanation:nth-of-type(2)", `web-"2"</script>`, "ask for 500m of CPU instead of 8", "Tried without success (1)", "Insufficient cpu")
 
-	b.click(`[data-domain="c & d"]`)
-	b.has("#panel", "Zone c & d fails", "1 of 2, 50%", "1 pod of DaemonSets or without an owner is lost, too", "Not on this page, which holds placements alone. simulate run … --failures recover --report html=… looks at it.")
+	b.Click(`[data-domain="c & d"]`)
+	b.Has("#panel", "Zone c & d fails", "1 of 2, 50%", "1 pod of DaemonSets or without an owner is lost, too", "Not on this page, which holds placements alone. simulate run … --failures recover --report html=… looks at it.")
 
 	// An explanation can stand alone.
 	alone := hostile(t)
 	alone.Report = nil
-	b.open(alone.html(t))
-	b.has(".head", "Why 2 pods are where they are, or Pending")
-	b.has(".part-explain", "web-1 → "+node, "in step one's <step>")
+	b.OpenFile(alone.html(t))
+	b.Has(".head", "Why 2 pods are where they are, or Pending")
+	b.Has(".part-explain", "web-1 → "+node, "in step one's <step>")
 }
 
 // Reports without nodes, steps or pods have pages, too.
 func TestHTMLOfEveryReportInBrowser(t *testing.T) {
-	b := startBrowser(t)
+	b := browsertest.Start(t)
 	for name, r := range fixtures(t) {
-		b.open((&reports{Report: r}).html(t))
-		if n := evaluate[int](b, `document.querySelectorAll("[role=tab]").length`); n != len(r.Steps) {
+		b.OpenFile((&reports{Report: r}).html(t))
+		if n := browsertest.Evaluate[int](b, `document.querySelectorAll("[role=tab]").length`); n != len(r.Steps) {
 			t.Errorf("%s: %d tabs for %d steps", name, n, len(r.Steps))
 		}
 		for i := range r.Steps {
 			if len(r.Steps) > 1 { // a single step needs no choosing
-				b.click(fmt.Sprintf("#tab-%d", i))
+				b.Click(fmt.Sprintf("#tab-%d", i))
 			}
-			b.has("#step-title", r.Steps[i].Name)
+			b.Has("#step-title", r.Steps[i].Name)
 		}
-		for _, complaint := range b.heard() {
+		for _, complaint := range b.Heard() {
 			t.Errorf("%s: %s", name, complaint)
 		}
 	}
@@ -338,20 +180,20 @@ func TestHTMLOfALargeClusterInBrowser(t *testing.T) {
 	if size := len(content); size > 4<<20 {
 		t.Errorf("%d bytes, want at most 4 MiB", size)
 	}
-	b := startBrowser(t)
-	b.open(content)
+	b := browsertest.Start(t)
+	b.OpenFile(content)
 	elements := func(when string) {
 		t.Helper()
-		if n := evaluate[int](b, `document.querySelectorAll("*").length`); n > 3000 {
+		if n := browsertest.Evaluate[int](b, `document.querySelectorAll("*").length`); n > 3000 {
 			t.Errorf("%s: %d elements, want at most 3,000", when, n)
 		}
 	}
 	elements("at first")
-	b.has("#step", "20,000", "Pending pods (10)", "Show 15 more of 19,985")
-	b.click(`[data-key="topology.kubernetes.io/zone"][data-domain="eu-2"]`)
-	b.has("#panel", "Zone eu-2 fails", "556 nodes of 5,000; 2,223 of 19,990 pods lost.", "55 of 490, 11%")
+	b.Has("#step", "20,000", "Pending pods (10)", "Show 15 more of 19,985")
+	b.Click(`[data-key="topology.kubernetes.io/zone"][data-domain="eu-2"]`)
+	b.Has("#panel", "Zone eu-2 fails", "556 nodes of 5,000; 2,223 of 19,990 pods lost.", "55 of 490, 11%")
 	elements("with a zone failed")
-	if red := evaluate[bool](b, `(() => {
+	if red := browsertest.Evaluate[bool](b, `(() => {
   const zone = document.querySelector('[data-domain="eu-2"]').closest(".group"), canvas = zone.querySelector("canvas");
   const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200 && data[i] > data[i + 2] + 60) return true;
@@ -360,18 +202,18 @@ func TestHTMLOfALargeClusterInBrowser(t *testing.T) {
 		t.Error("the failed zone's cells are not red")
 	}
 	// The arrow keys walk the cells, and Enter fails a node: the second one of rack-0-0 is node-0072.
-	b.do(chromedp.Focus(chromedp.CSS("canvas")))
-	b.press(kb.ArrowRight)
-	b.press(kb.ArrowRight)
-	b.has("#tip", "node-0072, 4 pods")
-	b.press(kb.Enter)
-	b.has("#panel", "Node node-0072 fails", "1 node of 5,000; 4 of 19,990 pods lost.")
-	b.click(".group .expand")
-	b.has(".group.opened", "node-0000", "dedicated=batch:NoSchedule", "node-0072")
-	b.click("#theme")
+	b.Focus("canvas")
+	b.Press(kb.ArrowRight)
+	b.Press(kb.ArrowRight)
+	b.Has("#tip", "node-0072, 4 pods")
+	b.Press(kb.Enter)
+	b.Has("#panel", "Node node-0072 fails", "1 node of 5,000; 4 of 19,990 pods lost.")
+	b.Click(".group .expand")
+	b.Has(".group.opened", "node-0000", "dedicated=batch:NoSchedule", "node-0072")
+	b.Click("#theme")
 	elements("with a rack's nodes listed")
-	b.do(chromedp.SendKeys(chromedp.CSS(".part-pods input"), "service-39"))
-	b.has(".part-pods", "service-39-56447b58fb-04c2c", "Show 15 more of 485")
+	b.Do(chromedp.SendKeys(chromedp.CSS(".part-pods input"), "service-39"))
+	b.Has(".part-pods", "service-39-56447b58fb-04c2c", "Show 15 more of 485")
 }
 
 // wide is a report of 5,000 nodes in 9 zones of 3 regions, with 8 racks each, and of 20,000 pods: 40 workloads of 500 pods, whose

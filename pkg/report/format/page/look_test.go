@@ -4,41 +4,22 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/internal/browsertest"
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
-// resize gives the page a screen.
-func (b *browser) resize(width, height int64) {
-	b.t.Helper()
-	if _, err := chromedp.Call(b.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1}); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// within fails the test where an element's upper left part of the size is not on the screen.
-func (b *browser) within(name, selector string, width, height int) {
-	b.t.Helper()
-	box := evaluate[[]float64](b, fmt.Sprintf(`(() => { const box = document.querySelector(%q).getBoundingClientRect(); return [innerWidth - box.left, innerHeight - box.top, box.left, box.top]; })()`, selector))
-	if box[0] < float64(width) || box[1] < float64(height) || box[2] < 0 || box[3] < 0 {
-		t := b.t
-		t.Errorf("%s: of %s %.0f × %.0f pixels are on the screen, want %d × %d", name, selector, box[0], box[1], width, height)
-	}
-}
-
 // Who opens a page on a small laptop sees the map; on a phone nothing is wider than the screen.
 func TestHTMLMapIsAboveTheFold(t *testing.T) {
-	b := startBrowser(t)
+	b := browsertest.Start(t)
 	for name, r := range map[string]*reports{"walkthrough": walkthrough(t), "hostile": hostile(t), "wide": {Report: wide()}, "daemons": {Report: daemons()}} {
-		b.resize(1280, 800)
-		b.open(r.html(t))
-		b.within(name, ".map", 600, 300)
-		b.resize(360, 800)
-		if wide := evaluate[int](b, "document.documentElement.scrollWidth"); wide > 360 {
+		b.Resize(1280, 800)
+		b.OpenFile(r.html(t))
+		b.Within(name, ".map", 600, 300)
+		b.Resize(360, 800)
+		if wide := browsertest.Evaluate[int](b, "document.documentElement.scrollWidth"); wide > 360 {
 			t.Errorf("%s: the page is %d pixels wide on a phone", name, wide)
 		}
 	}
@@ -46,11 +27,11 @@ func TestHTMLMapIsAboveTheFold(t *testing.T) {
 
 // The total of a node's scores is on the screen, however many plugins there are and however narrow it is.
 func TestHTMLTotalIsNeverBehindAScroll(t *testing.T) {
-	b := startBrowser(t)
-	b.open(hostile(t).html(t))
+	b := browsertest.Start(t)
+	b.OpenFile(hostile(t).html(t))
 	for _, width := range []int64{1280, 360} {
-		b.resize(width, 800)
-		if right := evaluate[float64](b, `document.querySelector(".part-explain td.total").getBoundingClientRect().right`); right > float64(width) {
+		b.Resize(width, 800)
+		if right := browsertest.Evaluate[float64](b, `document.querySelector(".part-explain td.total").getBoundingClientRect().right`); right > float64(width) {
 			t.Errorf("the total ends at %.0f of %d pixels", right, width)
 		}
 	}
@@ -58,18 +39,16 @@ func TestHTMLTotalIsNeverBehindAScroll(t *testing.T) {
 
 // On paper nobody selects anything, and rules that are folded up are open.
 func TestHTMLInPrint(t *testing.T) {
-	b := startBrowser(t)
-	b.open((&reports{Report: daemons()}).html(t))
-	b.click("#tab-1")
+	b := browsertest.Start(t)
+	b.OpenFile((&reports{Report: daemons()}).html(t))
+	b.Click("#tab-1")
 	seen := func(selector string) bool {
 		t.Helper()
-		return evaluate[bool](b, fmt.Sprintf("document.querySelector(%q).checkVisibility()", selector))
+		return browsertest.Evaluate[bool](b, fmt.Sprintf("document.querySelector(%q).checkVisibility()", selector))
 	}
-	evaluate[bool](b, `document.querySelector(".rules").open = false`)
+	browsertest.Evaluate[bool](b, `document.querySelector(".rules").open = false`)
 	for media, paper := range map[string]bool{"screen": false, "print": true} {
-		if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media}); err != nil {
-			t.Fatal(err)
-		}
+		b.Media(media, "light")
 		if rule, operate := seen(".rules pre"), seen("#panel .operate"); rule != paper || operate == paper {
 			t.Errorf("%s shows a rule that is folded up: %t, what to select: %t", media, rule, operate)
 		}
@@ -105,27 +84,27 @@ func daemons() *run.Report {
 }
 
 func TestHTMLShowsUseDaemonSetsRulesAndChanges(t *testing.T) {
-	b := startBrowser(t)
-	b.open((&reports{Report: daemons()}).html(t))
+	b := browsertest.Start(t)
+	b.OpenFile((&reports{Report: daemons()}).html(t))
 	texts := func(selector string) []string {
 		t.Helper()
-		return evaluate[[]string](b, fmt.Sprintf("[...document.querySelectorAll(%q)].map((element) => element.innerText.trim())", selector))
+		return browsertest.Evaluate[[]string](b, fmt.Sprintf("[...document.querySelectorAll(%q)].map((element) => element.innerText.trim())", selector))
 	}
 	if diff := cmp.Diff([]string{"a\nCPU 50%\nMemory 25%\nB\n1\n+1 of a DaemonSet", "b\nCPU 0%\nMemory 0%\n+1 of a DaemonSet"}, texts(".node")); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
-	b.has("#map", "Without a node: 1", "The pods of 1 DaemonSet are counted, not drawn: daemonset/agent.")
+	b.Has("#map", "Without a node: 1", "The pods of 1 DaemonSet are counted, not drawn: daemonset/agent.")
 	// The rule that a sentence speaks of is marked, in the rules of its workload.
 	if diff := cmp.Diff([]string{"nodeSelector:\n  disk: ssd"}, texts(".rules[open] mark")); diff != "" {
 		t.Errorf("marked (-want +got):\n%s", diff)
 	}
-	b.has(".rules", "The rule: nodeSelector", "topologyKey: zone")
+	b.Has(".rules", "The rule: nodeSelector", "topologyKey: zone")
 	// The step's card and its words say what is not as it was in the step before.
 	if diff := cmp.Diff([]string{"1 moved"}, texts(".tabs .change")); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	b.click("#tab-1")
-	b.has(".changes", "Since first: 1 moved", "deployment/web: −1 on a; +1 on b")
+	b.Click("#tab-1")
+	b.Has(".changes", "Since first: 1 moved", "deployment/web: −1 on a; +1 on b")
 	// The map is a table, too, with Pending pods first in that of the pods, and those of DaemonSets last.
 	if diff := cmp.Diff([]string{"a\t1\t1\t\n50%, 1 of 2\n\t\n25%, 0.25 GiB of 1 GiB\n\t–", "b\t2\t1\t\n0%, 0 of 2\n\t\n0%, 0 GiB of 1 GiB\n\t–"}, texts(".part-nodes tbody tr")); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
@@ -134,87 +113,87 @@ func TestHTMLShowsUseDaemonSetsRulesAndChanges(t *testing.T) {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 	// A failed node shows its details.
-	b.do(chromedp.Focus(chromedp.CSS(`#map [data-domain="a"]`)))
-	b.press(kb.Enter)
-	b.has("#panel", "Node a fails", "CPU requested", "50%, 1 of 2", "1 of 110, 1 of DaemonSets")
+	b.Focus(`#map [data-domain="a"]`)
+	b.Press(kb.Enter)
+	b.Has("#panel", "Node a fails", "CPU requested", "50%, 1 of 2", "1 of 110, 1 of DaemonSets")
 }
 
 func TestHTMLSearch(t *testing.T) {
-	b := startBrowser(t)
-	b.open(walkthrough(t).html(t))
+	b := browsertest.Start(t)
+	b.OpenFile(walkthrough(t).html(t))
 	search := func(words string, keys ...string) {
 		t.Helper()
-		b.press("/") // of a browser without a screen the key reaches the field, too
-		evaluate[any](b, `document.activeElement.id === "search" && (document.activeElement.value = "")`)
-		b.press(words)
+		b.Press("/") // of a browser without a screen the key reaches the field, too
+		browsertest.Evaluate[any](b, `document.activeElement.id === "search" && (document.activeElement.value = "")`)
+		b.Press(words)
 		for _, key := range keys {
-			b.press(key)
+			b.Press(key)
 		}
 	}
 	search("worker2", kb.Enter)
-	b.has("#panel", "Node affinity-worker2", "Fail this node")
-	if got := evaluate[string](b, `document.querySelector("#map .found .name").innerText`); got != "affinity-worker2" {
+	b.Has("#panel", "Node affinity-worker2", "Fail this node")
+	if got := browsertest.Evaluate[string](b, `document.querySelector("#map .found .name").innerText`); got != "affinity-worker2" {
 		t.Errorf("%s is marked, want affinity-worker2", got)
 	}
-	b.click("#panel .fail")
-	b.has("#panel", "Node affinity-worker2 fails")
+	b.Click("#panel .fail")
+	b.Has("#panel", "Node affinity-worker2 fails")
 	// The arrow keys choose: the domains come first, then nodes.
 	search("east")
-	b.has("#hits", "region east", "zone east-1b")
-	b.press(kb.ArrowDown)
-	if got := evaluate[string](b, `document.getElementById(document.activeElement.getAttribute("aria-activedescendant")).innerText`); got != "zone east-1b" {
+	b.Has("#hits", "region east", "zone east-1b")
+	b.Press(kb.ArrowDown)
+	if got := browsertest.Evaluate[string](b, `document.getElementById(document.activeElement.getAttribute("aria-activedescendant")).innerText`); got != "zone east-1b" {
 		t.Errorf("%s is chosen, want zone east-1b", got)
 	}
-	b.press(kb.Enter)
-	b.has("#panel", "Zone east-1b", "Fail this zone")
-	b.has("#map .group.found", "east-1b")
+	b.Press(kb.Enter)
+	b.Has("#panel", "Zone east-1b", "Fail this zone")
+	b.Has("#map .group.found", "east-1b")
 	search("deployment/", kb.Enter)
-	b.has("#panel", "Workload deployment/lorem-ipsum-deployment", "2 pods wanted, 2 running, 0 Pending.", "affinity-worker3: lorem-ipsum-deployment-")
-	b.press(kb.Escape)
-	b.has("#panel", "What if something fails?")
-	if n := evaluate[int](b, `document.querySelectorAll("#map .chip.dim, .legend [aria-pressed=true]").length`); n != 0 {
+	b.Has("#panel", "Workload deployment/lorem-ipsum-deployment", "2 pods wanted, 2 running, 0 Pending.", "affinity-worker3: lorem-ipsum-deployment-")
+	b.Press(kb.Escape)
+	b.Has("#panel", "What if something fails?")
+	if n := browsertest.Evaluate[int](b, `document.querySelectorAll("#map .chip.dim, .legend [aria-pressed=true]").length`); n != 0 {
 		t.Error("a workload stays marked after Escape")
 	}
 	search("lorem-ipsum-deployment-", kb.Enter)
-	b.has("#panel", "Pod lorem-ipsum-deployment-", "Running, on affinity-worker")
-	if n := evaluate[int](b, `document.querySelectorAll("#map .chip.found").length`); n != 1 {
+	b.Has("#panel", "Pod lorem-ipsum-deployment-", "Running, on affinity-worker")
+	if n := browsertest.Evaluate[int](b, `document.querySelectorAll("#map .chip.found").length`); n != 1 {
 		t.Errorf("%d pods are marked, want 1", n)
 	}
 	search("nowhere")
-	b.has("#hits", "Nothing has such a name.")
-	b.press(kb.Escape)
-	if shown := evaluate[bool](b, `!document.getElementById("hits").hidden`); shown {
+	b.Has("#hits", "Nothing has such a name.")
+	b.Press(kb.Escape)
+	if shown := browsertest.Evaluate[bool](b, `!document.getElementById("hits").hidden`); shown {
 		t.Error("Escape leaves the list open")
 	}
 
 	// So is a pod that waits.
-	b.click("#tab-1")
-	search(evaluate[string](b, `steps[1].pods.find((pod) => !pod.node).name`), kb.Enter)
-	b.has("#panel", "Pending, on no node", "didn't match pod anti-affinity rules")
-	if n := evaluate[int](b, `document.querySelectorAll("#map .tray .chip.found").length`); n != 1 {
+	b.Click("#tab-1")
+	search(browsertest.Evaluate[string](b, `faultline.steps[1].pods.find((pod) => !pod.node).name`), kb.Enter)
+	b.Has("#panel", "Pending, on no node", "didn't match pod anti-affinity rules")
+	if n := browsertest.Evaluate[int](b, `document.querySelectorAll("#map .tray .chip.found").length`); n != 1 {
 		t.Errorf("%d waiting pods are marked, want 1", n)
 	}
 
 	// On a large map the cell is marked, and a pod is found among twenty thousand.
-	b.open((&reports{Report: wide()}).html(t))
+	b.OpenFile((&reports{Report: wide()}).html(t))
 	search("service-39-56447b58fb-04c2c", kb.Enter)
-	b.has("#panel", "Pod service-39-56447b58fb-04c2c", "Running, on node-")
-	if n := evaluate[int](b, `document.querySelectorAll("#map .cells.found").length`); n != 1 {
+	b.Has("#panel", "Pod service-39-56447b58fb-04c2c", "Running, on node-")
+	if n := browsertest.Evaluate[int](b, `document.querySelectorAll("#map .cells.found").length`); n != 1 {
 		t.Errorf("%d groups have the marked cell, want 1", n)
 	}
 }
 
 // What a page does not hold it says, with the flag that brings it.
 func TestHTMLSaysWhatItLacks(t *testing.T) {
-	b := startBrowser(t)
+	b := browsertest.Start(t)
 	r := walkthrough(t)
 	r.Blast.Recover = false
-	b.open(r.html(t), "#step=soft-region-3")
+	b.OpenFile(r.html(t), "#step=soft-region-3")
 	const flag = "simulate run … --failures recover --report html=… looks at it."
-	b.has("#panel", "What comes back is not on this page. "+flag)
-	b.has(".part-radius", "What comes back is not on this page. "+flag)
-	b.click(`[data-domain="east-1b"]`)
-	b.has("#panel", "Not on this page, which counts only what failures take. "+flag)
-	b.open((&reports{Report: r.Report}).html(t))
-	b.has("#panel", "Budgets, quorums and what comes back are not on this page. "+flag)
+	b.Has("#panel", "What comes back is not on this page. "+flag)
+	b.Has(".part-radius", "What comes back is not on this page. "+flag)
+	b.Click(`[data-domain="east-1b"]`)
+	b.Has("#panel", "Not on this page, which counts only what failures take. "+flag)
+	b.OpenFile((&reports{Report: r.Report}).html(t))
+	b.Has("#panel", "Budgets, quorums and what comes back are not on this page. "+flag)
 }

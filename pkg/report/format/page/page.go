@@ -5,10 +5,9 @@ import (
 	"bufio"
 	"cmp"
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/base64"
 	"io"
-	"strings"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -146,30 +145,13 @@ func (m markup) pods(pods []Pod) {
 	m.add("</tbody></table>\n")
 }
 
-//go:embed assets
-var pageAssets embed.FS
-
-// pageScripts are the parts of the page's script, in order.
-var pageScripts = []string{"data.js", "dom.js", "map.js", "failure.js", "search.js", "tables.js", "scores.js", "explain.js", "page.js"}
-
+// pageStyle and pageScript are what every page holds; pkg/web/build.mjs bundles the script from the modules beside the style.
 var (
-	pageStyle  = asset("page.css")
-	pageScript = func() string {
-		var all strings.Builder
-		for _, name := range pageScripts {
-			all.WriteString(asset(name))
-		}
-		return all.String()
-	}()
+	//go:embed assets/page.css
+	pageStyle string
+	//go:embed bundle.js
+	pageScript string
 )
-
-func asset(name string) string {
-	data, err := pageAssets.ReadFile("assets/" + name)
-	if err != nil {
-		panic(err) // the file is part of the program
-	}
-	return string(data)
-}
 
 // sourceHash names inline text in a Content-Security-Policy.
 func sourceHash(text string) string {

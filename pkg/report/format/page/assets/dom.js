@@ -1,18 +1,20 @@
 // Elements. Text becomes a text node wherever it comes from, so that nothing in a report is read as HTML.
 
+import {number, percent} from "./words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 // h makes an element; children are elements, text, lists of them, and null for nothing.
-function h(name, attributes, ...children) {
+export function h(name, attributes, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
 
 // svg makes an element of a drawing.
-function svg(name, attributes, ...children) {
+export function svg(name, attributes, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
-function fill(element, attributes, children) {
+export function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (typeof value === "function") element.addEventListener(name, value);
@@ -24,10 +26,10 @@ function fill(element, attributes, children) {
 }
 
 // say tells a screen reader.
-const say = (text) => { document.getElementById("live").textContent = text; };
+export const say = (text) => { document.getElementById("live").textContent = text; };
 
 // table has heads of text, or {text, number: true} for a column of numbers, and rows of cells or finished rows.
-function table(label, heads, rows) {
+export function table(label, heads, rows) {
   const columns = heads.map((title) => typeof title === "string" ? {text: title} : title);
   const cell = (content, i) => h("td", {class: columns[i]?.number && "number"}, content);
   return h("div", {class: "scroll", role: "region", "aria-label": label, tabindex: "0"}, h("table", {},
@@ -36,7 +38,7 @@ function table(label, heads, rows) {
 }
 
 // many shows the first items, and the next ones on demand: a page of 20,000 pods has few elements. Show puts items into parent.
-function many(parent, items, size, show) {
+export function many(parent, items, size, show) {
   let shown = 0;
   const button = h("button", {type: "button", class: "more", click: () => next()});
   const next = () => {
@@ -53,32 +55,35 @@ function many(parent, items, size, show) {
 }
 
 // manyRows is a table that grows on demand.
-function manyRows(label, heads, items, size, row) {
+export function manyRows(label, heads, items, size, row) {
   const grid = table(label, heads, []);
   const body = grid.querySelector("tbody");
   return many(h("div", {}, grid), items, size, (some) => body.append(...some.flatMap(row)));
 }
 
 // bar is a share of something as a bar, with its figure.
-function bar(share, text, kind) {
+export function bar(share, text, kind) {
   return h("span", {class: "bar " + (kind ?? ""), style: {"--share": share}}, h("span", {class: "track", "aria-hidden": "true"}), h("span", {class: "figure"}, text));
 }
 
 // radiusBar is a share of a workload, the graver the larger: all of it, half of it, less.
-const radiusBar = (share, text = percent(share)) => bar(share, text, grave(share));
-const grave = (share) => share >= 1 ? "bad" : share >= 0.5 ? "warn" : "";
+export const radiusBar = (share, text = percent(share)) => bar(share, text, grave(share));
+export const grave = (share) => share >= 1 ? "bad" : share >= 0.5 ? "warn" : "";
 
-// chip is a workload's letters on its colour.
-function chip(mark, kind, title, text) {
-  return h("span", {class: "chip " + (kind ?? ""), title, style: {"--mark": mark.colour, "--mark-ink": mark.ink}}, h("b", {}, mark.letters), text && h("i", {}, text));
+// chip is a workload's letters on its colour; pod is the one that it stands for, if it is one.
+export function chip(mark, kind, title, text, pod) {
+  return h("span", {class: "chip " + (kind ?? ""), title, "data-pod": pod && podKey(pod), style: {"--mark": mark.colour, "--mark-ink": mark.ink}}, h("b", {}, mark.letters), text && h("i", {}, text));
 }
 
+// podKey names a pod to what listens on the page.
+export const podKey = (pod) => pod.namespace + "/" + pod.name;
+
 // section is a part of the page with its heading.
-const section = (name, title, ...children) => h("section", {class: "part part-" + name, "aria-labelledby": "title-" + name},
+export const section = (name, title, ...children) => h("section", {class: "part part-" + name, "aria-labelledby": "title-" + name},
   h("h3", {id: "title-" + name}, title), children);
 
 // keepingFocus redraws without losing the place of someone who works with the keyboard.
-function keepingFocus(redraw) {
+export function keepingFocus(redraw) {
   const place = document.activeElement?.dataset?.focus;
   redraw();
   if (place === undefined) return;
@@ -91,7 +96,7 @@ function keepingFocus(redraw) {
 }
 
 // colour is what a custom property of the style sheet stands for at the moment, light or dark.
-function colour(property) {
+export function colour(property) {
   const probe = document.getElementById("live");
   probe.style.setProperty("color", `var(${property})`);
   const found = getComputedStyle(probe).color;
@@ -99,10 +104,9 @@ function colour(property) {
   return found;
 }
 
-const tip = document.getElementById("tip");
-
 // point shows words beside a place on the screen; without words it takes them away.
-function point(text, x, y) {
+export function point(text, x, y) {
+  const tip = document.getElementById("tip");
   tip.hidden = !text;
   if (!text) return;
   tip.textContent = text;

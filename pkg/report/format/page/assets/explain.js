@@ -1,10 +1,16 @@
 // Why single pods are where they are, and what would have changed that.
 
-function explainPart() {
+import {explain, marks, qualified, steps, workloadOf} from "./data.js";
+import {chip, h, many, section, table} from "./dom.js";
+import {cycleOf} from "./scores.js";
+import {stepLink} from "./steps.js";
+import {number} from "./words.js";
+
+export function explainPart() {
   if (!explain) return null;
   const all = h("div", {class: "explanations"});
   if (explain.binding) all.append(bindingOf(explain.binding));
-  many(all, explain.pods, 10, (some) => all.append(...some.map(explanation)));
+  many(all, explain.pods, 10, (some) => all.append(...some.map((pod) => explanation(pod, pod === explain.pods[0]))));
   return section("explain", "Why these pods are where they are", all);
 }
 
@@ -28,9 +34,10 @@ function bindingOf(binding) {
     binding.tried?.length > 0 && h("details", {}, h("summary", {}, `Tried without success (${binding.tried.length})`), h("ul", {}, binding.tried.map((change) => h("li", {}, change)))));
 }
 
-function explanation(pod) {
+// explanation is what is known of a pod.
+export function explanation(pod, open) {
   const mark = marks.get(workloadOf(pod));
-  return h("details", {class: "card explanation", open: pod === explain.pods[0]},
+  return h("details", {class: "card explanation", open},
     h("summary", {}, mark && chip(mark), h("b", {}, qualified(pod.namespace, pod.name)), pod.node ? [" → ", h("b", {}, pod.node)] : [" ", h("span", {class: "state warn"}, "Pending")],
       h("small", {}, steps.some((step) => step.name === pod.step) ? ["in step ", stepLink(pod.step)] : `in step ${pod.step}`)),
     pod.message && h("p", {class: "message"}, pod.message),

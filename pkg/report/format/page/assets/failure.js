@@ -1,6 +1,15 @@
 // What a failure takes, and what comes back: the panel beside the map, and the tables of all failures.
 
-function panelOf(step) {
+import {blast, groupBy, HOSTNAME, levelKeys, live, marks, nodesOf, qualified, report, steps, workloadOf, workloadTitle} from "./data.js";
+import {chip, grave, h, many, manyRows, radiusBar, section, svg, table} from "./dom.js";
+import {blastStep, failing, failureOf, lossOf, recoveryOf, takes} from "./losses.js";
+import {unknown} from "./map.js";
+import {foundPanel, nodeDetails} from "./search.js";
+import {stepLink} from "./steps.js";
+import {fail, restore, view} from "./view.js";
+import {count, figure, listed, noun, number, percent} from "./words.js";
+
+export function panelOf(step) {
   return view.failed ? failurePanel(step, view.failed) : view.found ? foundPanel(step, view.found) : invitation(step);
 }
 
@@ -10,9 +19,9 @@ function invitation(step) {
   return [
     h("h3", {}, "What if something fails?"),
     h("p", {class: "operate"}, `Select a ${listed([...levelKeys, HOSTNAME].map(noun)).replace(/ and (?=[^ ]*$)/, " or ")} on the map: its nodes fail, and this panel says what is lost`
-      + (looked && blast.recover ? " and what comes back." : ".")),
+      + (live || looked && blast.recover ? " and what comes back." : ".")),
     h("p", {class: "hint operate"}, "Shift and click adds another one of the same kind. Escape restores. / searches."),
-    !(looked && blast.recover) && lacking(blast ? "What comes back is not on this page." : "Budgets, quorums and what comes back are not on this page."),
+    !live && !(looked && blast.recover) && lacking(blast ? "What comes back is not on this page." : "Budgets, quorums and what comes back are not on this page."),
     levels.length > 0 && [h("h4", {}, "The worst of each level"), h("ul", {class: "worst"}, levels.map(radiusItem(step)))],
     oneReplicaPart(looked),
   ];
@@ -33,7 +42,7 @@ const oneReplicaPart = (looked) => looked?.oneReplica?.length > 0 && h("p", {cla
 const lacking = (words, command = "simulate run … --failures recover --report html=…") => h("p", {class: "hint lacking"}, words, " ", h("code", {}, command), " looks at it.");
 
 // failButton fails domains from anywhere on the page.
-const failButton = (step, key, domains, text = `${noun(key)} ${domains.join(" + ")}`) => h("button", {
+export const failButton = (step, key, domains, text = `${noun(key)} ${domains.join(" + ")}`) => h("button", {
   type: "button", class: "fail", click: () => {
     fail(key, domains);
     document.getElementById("panel").scrollIntoView({block: "nearest"});
@@ -84,25 +93,27 @@ function lostOf(step, loss, failure) {
 }
 
 // firsts names the first ones and counts the others.
-const firsts = (names, most) => names.length <= most + 1 ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${number(names.length - most)} more`;
+export const firsts = (names, most) => names.length <= most + 1 ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${number(names.length - most)} more`;
 
 // comesBack tells of the recovery, or why there is nothing to tell.
 function comesBack(step, key, domains, failure) {
   const title = h("h4", {}, "What comes back");
+  const {recovery, like} = live || blast?.recover ? recoveryOf(step, key, failure) : {};
+  if (recovery) return [title, ...cameBack(key, recovery, like)];
+  if (live) return [title, h("p", {class: "hint"}, view.refused ?? "The engine looks at it …")];
   if (!blast) return [title, lacking("Not on this page, which holds placements alone.")];
   if (!blast.recover) return [title, lacking("Not on this page, which counts only what failures take.")];
   if (domains.length > 1 && domains.length !== blast.simultaneous) {
     return [title, lacking(`The page cannot know what comes back when ${number(domains.length)} fail at once.`, `simulate blast … --level ${noun(key)} --simultaneous ${domains.length}`)];
   }
-  const {recovery, like} = recoveryOf(step, key, failure);
-  if (!recovery) {
-    const why = domains.length !== blast.simultaneous ? `the report looks at ${count(blast.simultaneous, "domain")} of a level that ${blast.simultaneous === 1 ? "fails" : "fail"} together`
-      : failure && blast.worst ? `the report looks at the ${blast.worst} worst failures of each level` : "the report does not hold this failure";
-    return [title, h("p", {class: "hint"}, `Not looked at: ${why}.`)];
-  }
+  const why = domains.length !== blast.simultaneous ? `the report looks at ${count(blast.simultaneous, "domain")} of a level that ${blast.simultaneous === 1 ? "fails" : "fail"} together`
+    : failure && blast.worst ? `the report looks at the ${blast.worst} worst failures of each level` : "the report does not hold this failure";
+  return [title, h("p", {class: "hint"}, `Not looked at: ${why}.`)];
+}
+
+function cameBack(key, recovery, like) {
   const recovered = recovery.recovered ?? [], stranded = recovery.stranded ?? [], unreplaced = recovery.notReplaced ?? [];
   return [
-    title,
     h("p", {class: "hint"}, `Nodes fail as: ${blast.mode}.`),
     like && h("p", {class: "hint"}, `As for ${noun(key)} ${listed(like)}, whose nodes differ from these in nothing but their names; pods and nodes below are those of that failure.`),
     recovery.lost > 0 && fates(recovered.length, stranded.length, unreplaced.length),
@@ -120,7 +131,7 @@ function comesBack(step, key, domains, failure) {
   ];
 }
 
-function growing(items, size, show) {
+export function growing(items, size, show) {
   const list = h("ul", {});
   return many(list, items, size, (some) => list.append(...some.map(show)));
 }
@@ -133,13 +144,13 @@ function fates(recovered, stranded, unreplaced) {
 }
 
 // radiusPart shows the blast radius of each level after the step, and its failures.
-function radiusPart(step) {
+export function radiusPart(step) {
   const looked = blastStep(step);
   if (!looked) return null;
   return section("radius", "Blast radius", h("p", {class: "hint"},
     `The largest share of any workload of several replicas that the failure of ${blast.simultaneous === 1 ? "one domain" : count(blast.simultaneous, "domain")} takes.`),
   oneReplicaPart(looked),
-  !blast.recover && lacking("What comes back is not on this page."),
+  !live && !blast.recover && lacking("What comes back is not on this page."),
   h("div", {class: "levels"}, looked.levels.map((level) => levelCard(step, level))), riskOf(looked.risk));
 }
 
@@ -207,7 +218,7 @@ function riskOf(risk) {
 }
 
 // radiusOverSteps compares the steps: the radius of each level after each.
-function radiusOverSteps() {
+export function radiusOverSteps() {
   if (!blast || !report || blast.steps.length < 2) return null;
   const keys = [...new Set(blast.steps.flatMap((step) => step.levels.map((level) => level.topologyKey)))];
   return section("over", "Blast radius, step by step", table("Blast radius by step and level", ["Step", ...keys.map(noun)],
@@ -217,9 +228,3 @@ function radiusOverSteps() {
       return h("td", {title: radius?.replicas > 0 ? takes(radius) : undefined}, radius ? radiusBar(radius.share) : "–");
     })))));
 }
-
-const stepLink = (name) => h("button", {type: "button", class: "link", click: () => {
-  const i = steps.findIndex((step) => step.name === name);
-  if (i >= 0) show(i);
-  document.getElementById("steps").scrollIntoView();
-}}, name);

@@ -1,7 +1,15 @@
 // The map: regions, zones, racks, nodes and pods, nested. A small cluster shows each node as a card with its pods; a large one each
 // node as a cell whose strength is its number of pods. Pods of DaemonSets are counted, since every node has them.
 
-const MANY_NODES = 60, MANY_PODS = 1500, PODS_ON_CARD = 40, NAMED_PODS = 80, CARDS = 48, GROUPS = 400, WITH_FIGURES = 28;
+import {cellsOf, isFound} from "./cells.js";
+import {domainOf, groupBy, HOSTNAME, levelKeys, marks, nested, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, shortName, steps, uses, workloadOf} from "./data.js";
+import {chip, h, keepingFocus, many, podKey} from "./dom.js";
+import {firsts} from "./failure.js";
+import {failing, failureOf, recoveryOf} from "./losses.js";
+import {drawMap, select, view} from "./view.js";
+import {count, figure, noun, number, percent} from "./words.js";
+
+const MANY_NODES = 60, MANY_PODS = 1500, PODS_ON_CARD = 40, NAMED_PODS = 80, CARDS = 48, GROUPS = 400;
 
 // world is all that the map shows of a step, and of a failure in it: {step, nodes, pods, failed, arrivals, most, dense}.
 function worldOf(step) {
@@ -26,7 +34,7 @@ function worldOf(step) {
   };
 }
 
-function mapOf(step) {
+export function mapOf(step) {
   const world = worldOf(step);
   const keys = keysFor(world.nodes);
   const groups = nested(world.nodes, keys);
@@ -45,7 +53,6 @@ function keysFor(nodes) {
   return [];
 }
 
-const isFound = (node) => view.found?.node === node.name;
 const isFoundPod = (pod) => view.found?.pod?.name === pod.name && view.found.pod.namespace === pod.namespace;
 const isFailed = (key, domain) => view.failed?.key === key && view.failed.domains.includes(domain);
 
@@ -92,7 +99,7 @@ function nodesIn(world, nodes, place) {
 }
 
 // signsOf says in words what keeps pods away from a node.
-function signsOf(node) {
+export function signsOf(node) {
   const signs = [];
   if (node.notReady) signs.push(["✕", "NotReady"]);
   if (node.unschedulable) signs.push(["⊘", "cordoned"]);
@@ -127,7 +134,7 @@ function cardOf(world, node) {
 // folded counts the pods of DaemonSets.
 const folded = (pods) => pods.length > 0 && h("small", {class: "folded", title: pods.map((pod) => pod.workload).join(", ")}, `+${number(pods.length)} of ${pods.length === 1 ? "a DaemonSet" : "DaemonSets"}`);
 
-const unknown = {letters: "?", colour: "#999999", ink: "#111", title: "unknown"};
+export const unknown = {letters: "?", colour: "#999999", ink: "#111", title: "unknown"};
 
 function capacity(node) {
   const parts = [node.name];
@@ -142,7 +149,7 @@ function chipsOf(world, pods, lost) {
   const kind = (key, status, pods) => [pods.some(isFoundPod) && "found", lost && "lost", view.marked && key !== view.marked && "dim", status && status !== "Running" && "off"].filter(Boolean).join(" ");
   if (pods.length <= PODS_ON_CARD) {
     return pods.map((pod) => chip(marks.get(workloadOf(pod)), kind(workloadOf(pod), pod.status, [pod]),
-      `${qualified(pod.namespace, pod.name)}, ${pod.status}${lost ? ", lost" : ""}`, world.named && shortName(pod)));
+      `${qualified(pod.namespace, pod.name)}, ${pod.status}${lost ? ", lost" : ""}`, world.named && shortName(pod), pod));
   }
   return groupBy(pods, workloadOf).slice(0, PODS_ON_CARD).map((of) => {
     const mark = marks.get(workloadOf(of[0]));
@@ -150,162 +157,8 @@ function chipsOf(world, pods, lost) {
   });
 }
 
-// cellsOf draws a group's nodes as cells of one canvas, which the arrow keys walk.
-function cellsOf(world, nodes, place) {
-  const size = world.nodes.length > 2000 ? 9 : world.nodes.length > 400 ? 12 : world.nodes.length > 200 ? 16 : WITH_FIGURES;
-  const canvas = h("canvas", {
-    tabindex: "0", role: "application", "aria-roledescription": "map of nodes", "data-focus": "cells " + place,
-    "aria-label": `${count(nodes.length, "node")} as cells; the arrow keys walk, Enter fails a node`,
-  });
-  const holder = h("div", {class: "cells" + (nodes.some(isFound) ? " found" : "")}, canvas);
-  const cells = {canvas, nodes, size, world, cursor: -1, columns: 1};
-  const words = (node) => {
-    const arriving = world.arrivals.get(node.name)?.length ?? 0;
-    return [node.name, count(world.pods.get(node.name)?.length ?? 0, "pod"), ...uses(node, world.requested).map((use) => `${use.of} ${percent(use.share)} (${use.words})`), ...signsOf(node).map(([, text]) => text), world.failed.has(node.name) && "failed",
-      arriving > 0 && `${count(arriving, "pod")} ${arriving === 1 ? "comes" : "come"} back here`].filter(Boolean).join(", ");
-  };
-  const under = (event) => {
-    const column = Math.floor(event.offsetX / size);
-    return column < cells.columns ? nodes[Math.floor(event.offsetY / size) * cells.columns + column] : undefined;
-  };
-  const walk = (by) => {
-    cells.cursor = Math.max(0, Math.min(nodes.length - 1, cells.cursor < 0 ? 0 : cells.cursor + by));
-    drawCells(cells);
-    const box = canvas.getBoundingClientRect();
-    const text = words(nodes[cells.cursor]);
-    point(text, box.left + (cells.cursor % cells.columns) * size, box.top + Math.floor(cells.cursor / cells.columns) * size);
-    say(text);
-  };
-  const on = {
-    mousemove: (event) => { const node = under(event); point(node ? words(node) : "", event.clientX, event.clientY); },
-    mouseleave: () => point(""),
-    click: (event) => { const node = under(event); if (node) select(HOSTNAME, domainOf(node, HOSTNAME), event.shiftKey || event.ctrlKey || event.metaKey); },
-    blur: () => { cells.cursor = -1; point(""); drawCells(cells); },
-    keydown: (event) => {
-      const steps = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: cells.columns, ArrowUp: -cells.columns, Home: -nodes.length, End: nodes.length};
-      if (event.key in steps) walk(steps[event.key]);
-      else if ((event.key === "Enter" || event.key === " ") && cells.cursor >= 0) select(HOSTNAME, domainOf(nodes[cells.cursor], HOSTNAME), event.shiftKey);
-      else return;
-      event.preventDefault();
-    },
-  };
-  for (const [name, listener] of Object.entries(on)) canvas.addEventListener(name, listener);
-  drawn.set(holder, cells);
-  widths.observe(holder);
-  return holder;
-}
-
-// drawn are the canvases on the page; they are drawn once they have a width, and again when it changes.
-const drawn = new Map();
-
-function measureCells() {
-  for (const [holder, cells] of drawn) cells.width = holder.getBoundingClientRect().width;
-  redrawCells();
-}
-
-const widths = new ResizeObserver((entries) => {
-  for (const {target, contentRect} of entries) {
-    const cells = drawn.get(target);
-    if (!cells) continue;
-    if (!target.isConnected) {
-      widths.unobserve(target);
-      drawn.delete(target);
-    } else if (contentRect.width > 0 && contentRect.width !== cells.width) {
-      cells.width = contentRect.width;
-      drawCells(cells);
-    }
-  }
-});
-
-function drawCells({canvas, nodes, size, world, cursor, width}, inks = inksNow()) {
-  const cells = drawn.get(canvas.parentElement);
-  if (!width || !cells) return;
-  cells.columns = Math.max(1, Math.floor(width / size));
-  const rows = Math.ceil(nodes.length / cells.columns), scale = devicePixelRatio || 1;
-  canvas.width = cells.columns * size * scale;
-  canvas.height = rows * size * scale;
-  canvas.style.width = cells.columns * size + "px";
-  canvas.style.height = rows * size + "px";
-  const paper = canvas.getContext("2d");
-  paper.scale(scale, scale);
-  const inner = size - 1.5;
-  nodes.forEach((node, i) => {
-    const x = (i % cells.columns) * size, y = Math.floor(i / cells.columns) * size;
-    const failed = world.failed.has(node.name), weight = world.weight(node);
-    paper.globalAlpha = 1;
-    paper.fillStyle = inks.empty;
-    paper.fillRect(x, y, inner, inner);
-    if (weight > 0) {
-      paper.globalAlpha = 0.25 + 0.75 * weight / world.most;
-      paper.fillStyle = failed ? inks.bad : inks.strong;
-      paper.fillRect(x, y, inner, inner);
-      paper.globalAlpha = 1;
-    }
-    if (size >= WITH_FIGURES) {
-      paper.fillStyle = weight > world.most / 2 && !failed ? inks.paper : inks.ink;
-      paper.font = "11px sans-serif";
-      paper.textAlign = "center";
-      paper.fillText(String(weight), x + inner / 2, y + 12);
-      uses(node, world.requested).forEach((use, row) => {
-        const at = y + inner - 9 + 4.5 * row;
-        paper.globalAlpha = 0.35;
-        paper.fillRect(x + 3, at, inner - 6, 3);
-        paper.globalAlpha = 1;
-        paper.fillRect(x + 3, at, (inner - 6) * Math.min(1, use.share), 3);
-      });
-    }
-    if (failed) hatch(paper, x, y, inner, inks);
-    else if (node.taints || node.unschedulable || node.notReady) {
-      paper.fillStyle = inks.warn;
-      paper.beginPath();
-      paper.moveTo(x + inner, y);
-      paper.lineTo(x + inner, y + Math.min(inner * 0.6, 8));
-      paper.lineTo(x + inner - Math.min(inner * 0.6, 8), y);
-      paper.fill();
-    }
-    if (world.arrivals.has(node.name)) {
-      paper.strokeStyle = inks.good;
-      paper.lineWidth = 2;
-      paper.strokeRect(x + 1, y + 1, inner - 2, inner - 2);
-    }
-    if (i === cursor || isFound(node)) {
-      paper.strokeStyle = inks.ink;
-      paper.lineWidth = 3;
-      paper.strokeRect(x + 1, y + 1, inner - 2, inner - 2);
-    }
-  });
-}
-
-const inksNow = () => ({
-  empty: colour("--cell"), strong: colour("--accent"), bad: colour("--bad"), warn: colour("--warn"), good: colour("--good"), ink: colour("--ink"), paper: colour("--surface"),
-});
-
-function hatch(paper, x, y, size, inks) {
-  paper.save();
-  paper.beginPath();
-  paper.rect(x, y, size, size);
-  paper.clip();
-  paper.strokeStyle = inks.bad;
-  paper.lineWidth = 1;
-  paper.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
-  paper.strokeStyle = inks.paper;
-  paper.lineWidth = 1.5;
-  paper.beginPath();
-  for (let at = -size; at < size; at += 4) {
-    paper.moveTo(x + at, y + size);
-    paper.lineTo(x + at + size, y);
-  }
-  paper.stroke();
-  paper.restore();
-}
-
-function redrawCells() {
-  const inks = inksNow();
-  for (const cells of drawn.values()) drawCells(cells, inks);
-}
-
 // legendOf names the workloads; pressing one shows its pods alone.
-function legendOf(step) {
+export function legendOf(step) {
   const keys = new Set((step.pods ?? []).map(workloadOf));
   const daemons = new Set((step.pods ?? []).filter(ofDaemonSet).map(workloadOf));
   const used = [...marks.values()].filter((mark) => keys.has(mark.key) && !daemons.has(mark.key));
@@ -329,12 +182,12 @@ function densityLegend(most) {
 }
 
 // trayOf holds the pods without a node; after a failure those that stay without one, too.
-function trayOf(step) {
+export function trayOf(step) {
   const pending = (step.pods ?? []).filter((pod) => !pod.node).map((pod) => ({...pod, state: pod.nominated ? "nominated to " + pod.nominated : "Pending"}));
   const failure = view.failed && failureOf(step, view.failed.key, view.failed.domains);
   const stranded = (failure ? recoveryOf(step, view.failed.key, failure).recovery?.stranded ?? [] : []).map((pod) => ({...pod, state: "stranded"}));
-  const waiting = new Set(stranded.map((pod) => pod.namespace + "/" + pod.name));
-  const all = [...stranded, ...pending.filter((pod) => !waiting.has(pod.namespace + "/" + pod.name))];
+  const known = new Set(pending.map(podKey)), waiting = new Set(stranded.map(podKey)); // what takes a lost pod's place is not one of the step's
+  const all = [...stranded, ...pending.filter((pod) => !waiting.has(podKey(pod)))];
   if (all.length === 0) return null;
   const tray = h("div", {class: "tray", role: "group", "aria-label": "Pods without a node"}, h("h4", {}, `Without a node: ${number(all.length)}`));
   const groups = groupBy(all, (pod) => JSON.stringify([workloadOf(pod), pod.message, pod.state]));
@@ -342,7 +195,7 @@ function trayOf(step) {
   return many(tray, groups, 3, (some) => tray.append(...some.map((pods) => {
     const mark = marks.get(workloadOf(pods[0])) ?? unknown, kind = (pods) => pods[0].state + (pods.some(isFoundPod) ? " found" : "");
     return h("div", {class: "waiting"},
-      h("p", {}, pods.length <= 8 ? pods.map((pod) => chip(mark, kind([pod]), qualified(pod.namespace, pod.name), shortName(pod))) : chip(mark, kind(pods), mark.title, "×" + number(pods.length)),
+      h("p", {}, pods.length <= 8 ? pods.map((pod) => chip(mark, kind([pod]), qualified(pod.namespace, pod.name), shortName(pod), known.has(podKey(pod)) && pod)) : chip(mark, kind(pods), mark.title, "×" + number(pods.length)),
         h("span", {class: "state"}, pods[0].state)),
       h("p", {class: "message", title: pods[0].message}, pods[0].message || "kube-scheduler gave no message"));
   })));

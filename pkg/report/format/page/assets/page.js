@@ -1,43 +1,14 @@
-// The page: the steps' tabs, the step in view, and what is selected in it.
+// The report's page.
 
-// view is what the reader chose: a step, domains of one level that fail, a workload shown alone, what was
-// searched for, groups whose nodes are listed.
-const view = {step: 0, failed: null, marked: null, found: null, open: new Set()};
-
-function tabs() {
-  const list = h("div", {class: "tabs", hidden: steps.length === 1, role: "tablist", "aria-label": "Steps", keydown: (event) => {
-    const to = {ArrowRight: view.step + 1, ArrowLeft: view.step - 1, Home: 0, End: steps.length - 1}[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    show((to + steps.length) % steps.length);
-    document.getElementById("tab-" + view.step).focus();
-  }}, steps.map((step, i) => {
-    const expectations = step.expectations ?? [], failed = expectations.filter((expectation) => !expectation.met).length;
-    return h("button", {type: "button", role: "tab", id: "tab-" + i, "aria-controls": "step", title: step.action, click: () => show(i)},
-      h("span", {class: "at"}, h("span", {}, String(i + 1)), expectations.length > 0 && h("span", {class: failed > 0 ? "sign bad" : "sign good"}, failed > 0 ? `✕ ${failed} not met` : `✓ ${expectations.length} met`)),
-      h("b", {title: step.name}, step.name),
-      h("span", {class: "doing"}, step.action),
-      h("span", {class: "run"}, h("span", {}, `${number(step.summary.running)} running`), step.summary.pending > 0 && h("span", {class: "warn"}, `${number(step.summary.pending)} Pending`),
-        step.summary.notCreated > 0 && h("span", {class: "warn"}, `${number(step.summary.notCreated)} refused`),
-        step.summary.notReady > 0 && h("span", {class: "bad"}, `${number(step.summary.notReady)} on lost nodes`),
-        unscheduled(step).length > 0 && h("span", {class: "warn"}, `${number(unscheduled(step).length)} without a cluster`)),
-      i > 0 && h("span", {class: "change"}, changeWords(changesOf(i)).join(", ") || "nothing moved"));
-  }));
-  return list;
-}
-
-// show brings a step into view, with nothing failed.
-function show(i, failed = null) {
-  Object.assign(view, {step: i, failed, found: null});
-  document.querySelectorAll("[role=tab]").forEach((tab, at) => {
-    tab.setAttribute("aria-selected", String(at === i));
-    tab.tabIndex = at === i ? 0 : -1;
-    if (at === i) tab.parentElement.scrollLeft = tab.offsetLeft - (tab.parentElement.clientWidth - tab.offsetWidth) / 2;
-  });
-  document.querySelectorAll("tr[data-step]").forEach((row) => row.classList.toggle("chosen", row.dataset.step === steps[i].name));
-  drawStep();
-  remember();
-}
+import {domainOf, load, nodesOf, steps, unpack} from "./data.js";
+import {fill, h} from "./dom.js";
+import {explainPart} from "./explain.js";
+import {radiusOverSteps, radiusPart} from "./failure.js";
+import {searchField} from "./search.js";
+import {tabs} from "./steps.js";
+import {bindingsPart, nodesPart, pendingPart, podsPart, stepHead, toldOf, workloadsPart} from "./tables.js";
+import {themeButton} from "./theme.js";
+import {drawMap, restore, show, surround, view} from "./view.js";
 
 function drawStep() {
   const step = steps[view.step];
@@ -50,38 +21,6 @@ function drawStep() {
     ...[bindingsPart(step), pendingPart(step), workloadsPart(step), radiusPart(step), nodesPart(step), podsPart(step)].filter(Boolean));
   drawMap();
 }
-
-// drawMap draws what depends on the failure and on the workload in view.
-function drawMap() {
-  point("");
-  drawn.clear();
-  widths.disconnect();
-  const step = steps[view.step];
-  document.getElementById("map").replaceChildren(...[trayOf(step), mapOf(step), legendOf(step)].filter(Boolean));
-  measureCells();
-  document.getElementById("panel").replaceChildren();
-  fill(document.getElementById("panel"), {}, [panelOf(step)]);
-}
-
-// select fails a domain, or restores it when it is the one that failed; further ones of the level are added to it.
-function select(key, domain, further) {
-  const before = view.failed?.key === key ? view.failed.domains : [];
-  const without = before.filter((other) => other !== domain);
-  fail(key, further ? (without.length < before.length ? without : [...before, domain]) : (before.length === 1 && without.length === 0 ? [] : [domain]));
-}
-
-function fail(key, domains) {
-  Object.assign(view, {failed: domains.length > 0 ? {key, domains} : null, found: null, marked: view.found?.workload ? null : view.marked});
-  keepingFocus(drawMap);
-  remember();
-  if (!view.failed) return say("Restored.");
-  const step = steps[view.step];
-  const {recovery} = recoveryOf(step, key, failureOf(step, key, domains));
-  say(`${noun(key)} ${listed(domains)} failed: ${count(lossOf(step, failing(step, key, domains)).pods, "pod")} lost` + (recovery
-    ? `, ${recovery.recovered?.length ?? 0} recovered, ${recovery.stranded?.length ?? 0} stranded, ${recovery.notReplaced?.length ?? 0} not replaced.` : "."));
-}
-
-const restore = () => fail("", []);
 
 // The address keeps the step and the failure, so that it can be passed on.
 function remember() {
@@ -98,22 +37,8 @@ function recall() {
   show(i, known.length > 0 ? {key: known[0][0], domains: known.map(([, domain]) => domain)} : null);
 }
 
-function themeButton() {
-  const dark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  const button = h("button", {type: "button", id: "theme", click: () => {
-    document.documentElement.dataset.theme = dark() ? "light" : "dark";
-    label();
-    redrawCells();
-  }});
-  const label = () => {
-    button.setAttribute("aria-pressed", String(dark()));
-    button.textContent = dark() ? "☀ Light" : "☾ Dark";
-  };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { label(); redrawCells(); });
-  label();
-  return button;
-}
-
+load(unpack(JSON.parse(document.getElementById("data").textContent)));
+surround({drawStep, chosen: remember});
 fill(document.getElementById("tools"), {}, [steps.length > 0 && searchField(), themeButton()]);
 fill(document.getElementById("report"), {}, [
   steps.length > 0 && h("section", {id: "steps", "aria-label": "Steps"}, tabs(), h("div", {id: "step", role: "tabpanel", tabindex: "-1"})),
@@ -131,3 +56,7 @@ if (steps.length > 0) {
     }
   });
 }
+
+// What the page is made of, for its tests and for a reader's console.
+export * from "./data.js";
+export {lossOf} from "./losses.js";

@@ -1,7 +1,11 @@
 // Score tables: how plugins judged the nodes for one pod.
 
+import {bar, h, table} from "./dom.js";
+import {firsts} from "./failure.js";
+import {count, figure, listed, noun, number} from "./words.js";
+
 // scoresOf is what is known without a cycle: the chosen node's scores, and by how much they exceed the runner-up's.
-function scoresOf(decision) {
+export function scoresOf(decision) {
   const most = Math.max(1, ...decision.scores.map((score) => Math.abs(score.weighted)));
   return h("div", {class: "cycle"},
     h("p", {class: "hint"}, `The chosen node's scores, by plugin, weighted` + (decision.runnerUp ? `; ahead is the difference to the best other node, ${decision.runnerUp}.` : ".")),
@@ -11,7 +15,7 @@ function scoresOf(decision) {
 }
 
 // cycleOf is a pod's whole way through one scheduling cycle.
-function cycleOf(cycle) {
+export function cycleOf(cycle) {
   const candidates = cycle.candidates ?? [];
   const feasible = cycle.searched - (cycle.refusals ?? []).reduce((sum, refusal) => sum + refusal.count, 0);
   return h("div", {class: "cycle"},
@@ -57,7 +61,7 @@ function scoreOf(score) {
 }
 
 // added is what a spread constraint adds to its count, its maxSkew less one.
-function added(part) {
+export function added(part) {
   const more = part.score - part.count * part.weight;
   return more > 0.5 ? ` + ${figure(more)}` : "";
 }

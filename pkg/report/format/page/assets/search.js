@@ -1,5 +1,13 @@
 // Search: pods, workloads, nodes and failure domains by name. What is chosen is marked on the map, and the panel says what is known of it.
 
+import {domainOf, groupBy, HOSTNAME, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, steps, uses, workloadOf, workloadTitle} from "./data.js";
+import {h, podKey, say} from "./dom.js";
+import {failButton, firsts, growing} from "./failure.js";
+import {signsOf} from "./map.js";
+import {titleOf, useBar} from "./tables.js";
+import {find, restore, view} from "./view.js";
+import {count, noun, number} from "./words.js";
+
 const HITS = 12;
 
 // hitsOf are the first things of the step whose names contain the words, those that begin with them first: {of, name, found, mark}.
@@ -21,7 +29,7 @@ function hitsOf(step, words) {
 }
 
 // searchField is a combobox: the arrow keys choose, Enter takes, Escape closes.
-function searchField() {
+export function searchField() {
   let hits = [], at = 0;
   const list = h("ul", {id: "hits", role: "listbox", "aria-label": "Found", hidden: true});
   const input = h("input", {id: "search", type: "search", role: "combobox", "aria-expanded": "false", "aria-controls": "hits", "aria-autocomplete": "list", "aria-label": "Find a pod, workload, node or domain",
@@ -43,9 +51,7 @@ function searchField() {
   };
   const take = (hit) => {
     close();
-    Object.assign(view, {failed: null, found: hit.found, marked: hit.mark ?? null});
-    drawMap();
-    remember();
+    find(hit.found, hit.mark);
     (document.querySelector("#map .found") ?? document.getElementById("map")).scrollIntoView({block: "nearest"});
     say(`${hit.of} ${hit.name} found.`);
   };
@@ -71,7 +77,7 @@ function searchField() {
 }
 
 // foundPanel is what is known of what was searched for.
-function foundPanel(step, {pod, node, workload, key, domain}) {
+export function foundPanel(step, {pod, node, workload, key, domain}) {
   const title = (of, name) => h("div", {class: "panelhead"}, h("h3", {}, `${of} ${name}`), h("button", {type: "button", class: "restore", click: restore}, "Close", h("kbd", {}, "Esc")));
   const at = node && nodesOf[steps.indexOf(step)].find((of) => of.name === node);
   if (workload) {
@@ -81,14 +87,14 @@ function foundPanel(step, {pod, node, workload, key, domain}) {
   }
   if (pod) {
     return [title("Pod", qualified(pod.namespace, pod.name)), h("p", {}, [pod.status, pod.node ? "on " + pod.node : "on no node", pod.workload && "of " + pod.workload].filter(Boolean).join(", ") + "."),
-      pod.message && h("p", {class: "message"}, pod.message), at && nodeDetails(step, at)];
+      pod.message && h("p", {class: "message"}, pod.message), live && h("p", {}, h("button", {type: "button", class: "link", "data-pod": podKey(pod)}, "Explain")), at && nodeDetails(step, at)];
   }
   if (at) return [title("Node", node), nodeDetails(step, at), h("p", {}, failButton(step, HOSTNAME, [domainOf(at, HOSTNAME)], "Fail this node"))];
   return [title(titleOf(key), domain), h("p", {}, failButton(step, key, [domain], `Fail this ${noun(key)}`))];
 }
 
 // nodeDetails are what a node has and what its pods request.
-function nodeDetails(step, node) {
+export function nodeDetails(step, node) {
   const pods = podsByNode(step).get(node.name) ?? [], daemons = pods.filter(ofDaemonSet).length;
   return h("dl", {class: "details"}, [...uses(node, requestedOn(step)).map((use) => [`${use.of} requested`, useBar(use)]),
     ["Pods", number(pods.length) + (node.pods ? ` of ${number(node.pods)}` : "") + (daemons > 0 ? `, ${number(daemons)} of DaemonSets` : "")],

@@ -1,6 +1,13 @@
 // The tables of a step: what was done and expected, workloads, Pending pods, and all pods with how their nodes were chosen.
 
-function stepHead(step, i) {
+import {changesOf, changeWords, domainOf, groupBy, HOSTNAME, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, steps, uses, workloadOf, workloadTitle} from "./data.js";
+import {bar, chip, h, manyRows, podKey, section, table} from "./dom.js";
+import {failButton, firsts, growing} from "./failure.js";
+import {signsOf, unknown} from "./map.js";
+import {cycleOf, scoresOf} from "./scores.js";
+import {count, listed, noun, number, percent} from "./words.js";
+
+export function stepHead(step, i) {
   const s = step.summary;
   const figures = [["Pods", s.pods], ["Running", s.running], ["Pending", s.pending, "warn"], ["Refused", s.notCreated, "warn"], ["On lost nodes", s.notReady, "bad"], ["Placed in this step", s.placed], ["Preempted", s.preempted, "warn"]];
   return [
@@ -12,15 +19,13 @@ function stepHead(step, i) {
 }
 
 // toldOf is what there is to say of a step: why it came so, what was expected, and how it differs from the step before it.
-function toldOf(step, i) {
+export function toldOf(step, i) {
   const sentences = (title, texts, kind) => texts?.length > 0 && h("div", {class: "words " + (kind ?? "")}, h("h4", {}, title), h("ul", {}, texts.map((text) => h("li", {}, text))));
   const changes = changesOf(i);
   return [
     step.why?.length && h("div", {class: "words"}, h("h4", {}, "Why"), growing(step.why.map((text, at) => [text, at]), 8, ([text, at]) => h("li", {}, text, rulesBelow(step, at)))),
     expectationsOf(step),
-    changes.length > 0 && h("div", {class: "words changes"}, h("h4", {}, `Since ${steps[i - 1].name}: ${changeWords(changes).join(", ")}`), growing(changes, 6, (change) => h("li", {}, h("b", {}, marks.get(change.key).title),
-      ": ", [change.pending !== 0 && `${change.pending > 0 ? "+" : "−"}${number(Math.abs(change.pending))} Pending`, ...[["−", change.off], ["+", change.on]].map(([sign, nodes]) =>
-        nodes.length > 0 && firsts(nodes.map(([node, n]) => `${sign}${number(n)} on ${node}`), 4))].filter(Boolean).join("; ")))),
+    changes.length > 0 && changed(`Since ${steps[i - 1].name}`, changes),
     sentences("Notes", step.notes),
     sentences("Not scheduled by Karmada", unscheduled(step).map((of) => `${workloadTitle(of)}: ${of.reason}: ${of.message}`), "warn"),
     sentences("Refused by the API server", step.refused?.map((of) => `${of.pods > 0 && of.kind !== "Pod" ? count(of.pods, "pod") + " of " : ""}${workloadTitle(of)}: ${of.message}`), "warn"),
@@ -30,6 +35,13 @@ function toldOf(step, i) {
       growing(step.preempted, 6, (of) => h("li", {}, `${of.victim} made room on ${of.node} for ${of.for}`))),
   ];
 }
+
+// changed is what moved since then, by workload.
+export const changed = (since, changes) => h("div", {class: "words changes"}, h("h4", {}, `${since}: ${changeWords(changes).join(", ")}`),
+  growing(changes, 6, (change) => h("li", {}, h("b", {}, marks.get(change.key)?.title ?? change.key), ": ", [
+    change.pending !== 0 && `${change.pending > 0 ? "+" : "−"}${number(Math.abs(change.pending))} Pending`,
+    ...[["−", change.off], ["+", change.on]].map(([sign, nodes]) => nodes.length > 0 && firsts(nodes.map(([node, n]) => `${sign}${number(n)} on ${node}`), 4)),
+  ].filter(Boolean).join("; "))));
 
 // rulesBelow shows, below a sentence of Why, the rules of its workload, and marks the ones that the sentence speaks of.
 function rulesBelow(step, sentence) {
@@ -44,14 +56,14 @@ function rulesBelow(step, sentence) {
     else all.push({...line});
     return all;
   }, []);
-  return h("details", {class: "rules", open: spoken.length > 0 && step.whyRules.length <= 2},
+  return h("details", {class: "rules", open: !live && spoken.length > 0 && step.whyRules.length <= 2},
     h("summary", {}, spoken.length > 0 ? `The rule: ${listed(spoken.map((term) => term.path))}` : "Its rules, none of which decided alone"),
     h("pre", {class: "yaml", tabindex: "0", "aria-label": `Rules of ${speaks.workload}`}, blocks.map((block) => block.marked ? h("mark", {}, block.text) : h("span", {}, block.text))),
     workload.source && h("small", {class: "source"}, `${workload.source.file}:${workload.source.line}`));
 }
 
 // nodesPart is the map as a table.
-function nodesPart(step) {
+export function nodesPart(step) {
   const nodes = nodesOf[steps.indexOf(step)];
   if (nodes.length === 0) return null;
   const pods = podsByNode(step), requested = requestedOn(step);
@@ -65,10 +77,10 @@ function nodesPart(step) {
   }));
 }
 
-const titleOf = (key) => noun(key)[0].toUpperCase() + noun(key).slice(1);
+export const titleOf = (key) => noun(key)[0].toUpperCase() + noun(key).slice(1);
 
 // useBar is what pods request of a node's CPU or memory.
-const useBar = (use) => use ? bar(Math.min(1, use.share), `${percent(use.share)}, ${use.words}`, use.share > 1 ? "bad" : use.share >= 0.9 ? "warn" : "") : "–";
+export const useBar = (use) => use ? bar(Math.min(1, use.share), `${percent(use.share)}, ${use.words}`, use.share > 1 ? "bad" : use.share >= 0.9 ? "warn" : "") : "–";
 
 function expectationsOf(step) {
   const all = step.expectations ?? [];
@@ -82,10 +94,10 @@ function expectationsOf(step) {
 }
 
 // unscheduled are the workloads that Karmada's scheduler was not content with.
-const unscheduled = (step) => (step.bindings ?? []).filter((of) => of.reason !== "Success");
+export const unscheduled = (step) => (step.bindings ?? []).filter((of) => of.reason !== "Success");
 
 // bindingsPart is what became of the workloads of a federation: which clusters Karmada gave them, and what runs there.
-function bindingsPart(step) {
+export function bindingsPart(step) {
   const all = step.bindings ?? [];
   if (all.length === 0) return null;
   const lacks = (share) => share.pending > 0 || share.running < share.assigned;
@@ -97,7 +109,7 @@ function bindingsPart(step) {
     h("td", {}, [of.affinityGroup && `with ${of.affinityGroup}`, of.antiAffinityGroup && `apart from ${of.antiAffinityGroup}`].filter(Boolean).join("; ") || "–"), h("td", {}, of.policy))));
 }
 
-function workloadsPart(step) {
+export function workloadsPart(step) {
   const rank = (workload) => workload.pending > 0 ? 0 : workload.kind === "DaemonSet" ? 2 : 1; // what every node has comes last
   const all = (step.workloads ?? []).toSorted((a, b) => rank(a) - rank(b));
   if (all.length === 0) return null;
@@ -132,7 +144,7 @@ function distribution(of) {
   return h("div", {class: "distribution"}, bars.map(([text, n]) => h("div", {}, h("span", {class: "of"}, text), bar(most > 0 ? n / most : 0, number(n)))), h("small", {}, caption));
 }
 
-function pendingPart(step) {
+export function pendingPart(step) {
   const pending = (step.pods ?? []).filter((pod) => !pod.node);
   if (pending.length === 0) return null;
   const groups = groupBy(pending, (pod) => JSON.stringify([workloadOf(pod), pod.message, pod.nominated]));
@@ -147,7 +159,7 @@ function pendingPart(step) {
 }
 
 // podsPart lists every pod with its node and how that was chosen.
-function podsPart(step) {
+export function podsPart(step) {
   const rank = (pod) => !pod.node ? 0 : ofDaemonSet(pod) ? 2 : 1;
   const all = (step.pods ?? []).toSorted((a, b) => rank(a) - rank(b));
   if (all.length === 0) return null;
@@ -181,5 +193,5 @@ function podRow(pod, keys, columns) {
   const why = !d ? (pod.node ? "before this step" : "–") : d.scored === 0 ? "the only feasible node" : d.deciders?.length ? d.deciders.join(", ") : d.ties > 1 ? "equal nodes" : "–";
   return [h("tr", {class: pod.node ? "" : "pending"}, h("td", {}, chip(marks.get(workloadOf(pod))), qualified(pod.namespace, pod.name)),
     h("td", {class: pod.status === "Running" ? "" : "warn"}, pod.status), h("td", {}, pod.node || "–"), keys.map((key) => h("td", {}, pod.topology?.[key] ?? "–")),
-    figures.map((text) => h("td", {class: "number"}, text)), h("td", {}, why), h("td", {}, toggle || null)), below || []];
+    figures.map((text) => h("td", {class: "number"}, text)), h("td", {}, why), h("td", {}, toggle || null, live && h("button", {type: "button", class: "link explains", "data-pod": podKey(pod), "aria-label": `Explain ${pod.name}`}, "Explain"))), below || []];
 }

@@ -1,0 +1,301 @@
+// Package browsertest shows pages to tests in a headless Chromium, as a reader sees them.
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	protocol "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Browser is a headless Chromium with one page. Complaints are what the page says in the console, asks the network for, or asks
+// its reader.
+type Browser struct {
+	// Ctx is the page's, for calls of chromedp.
+	Ctx context.Context
+
+	t   testing.TB
+	own string // the address of the server that the page may ask
+
+	mu         sync.Mutex
+	complaints []string
+}
+
+// Start fails the test at its end if a page complained.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("no chromium in PATH; install it: apt-get install chromium")
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1440, 1000))
+	if os.Geteuid() == 0 {
+		opts = append(opts, chromedp.NoSandbox) // Chromium refuses to run as root otherwise
+	}
+	// On a busy machine Chromium at times does not come up, which says nothing of a page.
+	for attempt := 1; ; attempt++ {
+		allocator, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
+		t.Cleanup(cancel)
+		b, err := tab(t, allocator)
+		if err == nil {
+			return b
+		}
+		if attempt == 3 {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Tab opens another page, which knows nothing of this one. It may ask the same server.
+func (b *Browser) Tab() *Browser {
+	b.t.Helper()
+	other, err := tab(b.t, b.Ctx)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	other.own = b.own
+	return other
+}
+
+func tab(t testing.TB, parent context.Context) (*Browser, error) {
+	b := &Browser{t: t}
+	var cancel context.CancelFunc
+	b.Ctx, cancel = chromedp.NewContext(parent)
+	t.Cleanup(cancel)
+	if err := chromedp.Listen(b.Ctx, b.hear); err != nil {
+		return nil, err
+	}
+	if _, err := chromedp.Call(b.Ctx, network.Enable, network.EnableParams{}); err != nil {
+		return nil, err
+	}
+	if _, err := chromedp.Call(b.Ctx, log.Enable, cdp.Empty{}); err != nil {
+		return nil, err
+	}
+	if err := b.media("screen", "light"); err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() {
+		for _, complaint := range b.Heard() {
+			t.Error(complaint)
+		}
+	})
+	return b, nil
+}
+
+func (b *Browser) hear(event any) {
+	complaint := ""
+	switch event := event.(type) {
+	case *runtime.EventExceptionThrown:
+		complaint = "exception: " + event.ExceptionDetails.Text
+		if thrown := event.ExceptionDetails.Exception; thrown != nil {
+			complaint += " " + thrown.Description
+		}
+	case *runtime.EventConsoleAPICalled:
+		complaint = fmt.Sprintf("console.%s", event.Type)
+		for _, arg := range event.Args {
+			complaint += fmt.Sprintf(" %s%s", arg.Value, arg.Description)
+		}
+	case *log.EventEntryAdded:
+		complaint = "log: " + event.Entry.Text
+	case *protocol.EventJavascriptDialogOpening:
+		complaint = "dialog: " + event.Message
+	case *network.EventRequestWillBeSent:
+		if of := event.Request.URL; !b.mayAsk(of) {
+			complaint = "request: " + of
+		}
+	}
+	if complaint != "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.complaints = append(b.complaints, complaint)
+	}
+}
+
+// mayAsk reports whether a request leaves neither the page nor its server.
+func (b *Browser) mayAsk(address string) bool {
+	for _, own := range []string{"file:", "data:", "blob:"} {
+		if strings.HasPrefix(address, own) {
+			return true
+		}
+	}
+	return b.own != "" && strings.HasPrefix(address, b.own+"/")
+}
+
+// Heard are the complaints so far, which are then forgotten.
+func (b *Browser) Heard() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	heard := b.complaints
+	b.complaints = nil
+	return heard
+}
+
+// Open shows the page of a server, which it may ask.
+func (b *Browser) Open(server, path string) {
+	b.t.Helper()
+	b.own = server
+	b.Do(chromedp.Navigate(server + path))
+}
+
+// OpenFile shows the page from a file of its own; the fragment is what its address ends with.
+func (b *Browser) OpenFile(content string, fragment ...string) {
+	b.t.Helper()
+	file := filepath.Join(b.t.TempDir(), "page.html")
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+	b.Do(chromedp.Navigate((&url.URL{Scheme: "file", Path: file}).String() + strings.Join(fragment, "")))
+}
+
+// patience is far longer than anything on a page takes.
+const patience = time.Minute
+
+// Do does what a reader does.
+func (b *Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	// An action waits for its element, and a page that has none would keep it waiting for ever.
+	ctx, cancel := context.WithTimeout(b.Ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Click waits for the element, and clicks on it.
+func (b *Browser) Click(selector string) {
+	b.t.Helper()
+	b.with(selector, chromedp.Click(chromedp.CSS(selector)))
+}
+
+// Focus waits for the element, and gives it the keyboard.
+func (b *Browser) Focus(selector string) {
+	b.t.Helper()
+	b.with(selector, chromedp.Focus(chromedp.CSS(selector)))
+}
+
+// with does something with an element. A page that draws it anew meanwhile is asked again.
+func (b *Browser) with(selector string, action chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.Ctx, patience)
+	defer cancel()
+	for {
+		err := chromedp.Do(ctx, action)
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "Could not find node") {
+			b.t.Fatalf("%s: %v", selector, err)
+		}
+	}
+}
+
+// Press presses keys where the focus is.
+func (b *Browser) Press(keys string) {
+	b.t.Helper()
+	b.Do(chromedp.KeyEvent(keys))
+}
+
+// Text is what a reader sees of an element.
+func (b *Browser) Text(selector string) string {
+	b.t.Helper()
+	return Evaluate[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
+}
+
+// Has fails the test where a reader does not see all of the words.
+func (b *Browser) Has(selector string, words ...string) {
+	b.t.Helper()
+	text := b.Text(selector)
+	for _, want := range words {
+		if !strings.Contains(text, want) {
+			b.t.Errorf("%s lacks %q:\n%s", selector, want, text)
+		}
+	}
+}
+
+// Shows waits until a reader sees all of the words, and ends the test if that is never.
+func (b *Browser) Shows(selector string, words ...string) {
+	b.t.Helper()
+	for _, want := range words {
+		shown := fmt.Sprintf("document.querySelector(%q)?.innerText.includes(%q)", selector, want)
+		if !b.becomes(shown) {
+			b.t.Fatalf("%s never shows %q; it shows:\n%s", selector, want, b.Text(selector))
+		}
+	}
+}
+
+// Until waits until the expression is true, and ends the test if that is never.
+func (b *Browser) Until(expression string) {
+	b.t.Helper()
+	if !b.becomes(expression) {
+		b.t.Fatalf("never true: %s", expression)
+	}
+}
+
+func (b *Browser) becomes(expression string) bool {
+	b.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if Evaluate[bool](b, "Boolean("+expression+")") {
+			return true
+		}
+	}
+	return false
+}
+
+// Evaluate returns the value of an expression on the page.
+func Evaluate[T any](b *Browser, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.Ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// Resize gives the page a screen.
+func (b *Browser) Resize(width, height int64) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.Ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Media shows the page on "screen" or in "print", to a reader who prefers "light" or "dark".
+func (b *Browser) Media(media, colours string) {
+	b.t.Helper()
+	if err := b.media(media, colours); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// media lets nothing move: a click hits what does only by chance.
+func (b *Browser) media(media, colours string) error {
+	_, err := chromedp.Call(b.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media, Features: []*emulation.MediaFeature{
+		{Name: "prefers-reduced-motion", Value: "reduce"}, {Name: "prefers-color-scheme", Value: colours},
+	}})
+	return err
+}
+
+// Within fails the test where an element's upper left part of the size is not on the screen.
+func (b *Browser) Within(name, selector string, width, height int) {
+	b.t.Helper()
+	box := Evaluate[[]float64](b, fmt.Sprintf(`(() => { const box = document.querySelector(%q).getBoundingClientRect(); return [innerWidth - box.left, innerHeight - box.top, box.left, box.top]; })()`, selector))
+	if box[0] < float64(width) || box[1] < float64(height) || box[2] < 0 || box[3] < 0 {
+		b.t.Errorf("%s: of %s %.0f × %.0f pixels are on the screen, want %d × %d", name, selector, box[0], box[1], width, height)
+	}
+}

@@ -1,0 +1,76 @@
+// What the reader chose, and the map, which shows it.
+
+import {forgetCells, measureCells} from "./cells.js";
+import {steps} from "./data.js";
+import {fill, keepingFocus, point, say} from "./dom.js";
+import {panelOf} from "./failure.js";
+import {failing, failureOf, lossOf, recoveryOf} from "./losses.js";
+import {legendOf, mapOf, trayOf} from "./map.js";
+import {count, listed, noun} from "./words.js";
+
+// view is what the reader chose: a step, domains of one level that fail, a workload shown alone, what was
+// searched for, groups whose nodes are listed.
+export const view = {step: 0, failed: null, marked: null, found: null, open: new Set()};
+
+// around is what the page does that the map is on: it draws what else there is of a step, keeps what was
+// chosen, and may take a click on a node or domain for something else than its failure.
+const around = {drawStep() {}, chosen() {}, picked() {}};
+export const surround = (page) => Object.assign(around, page);
+
+// show brings a step into view, with nothing failed.
+export function show(i, failed = null) {
+  Object.assign(view, {step: i, failed, found: null});
+  document.querySelectorAll(".tabs [role=tab]").forEach((tab, at) => {
+    tab.setAttribute("aria-selected", String(at === i));
+    tab.tabIndex = at === i ? 0 : -1;
+    if (at === i) tab.parentElement.scrollLeft = tab.offsetLeft - (tab.parentElement.clientWidth - tab.offsetWidth) / 2;
+  });
+  document.querySelectorAll("tr[data-step]").forEach((row) => row.classList.toggle("chosen", row.dataset.step === steps[i].name));
+  around.drawStep();
+  around.chosen();
+}
+
+// drawMap draws what depends on the failure and on the workload in view.
+export function drawMap() {
+  point("");
+  forgetCells();
+  const step = steps[view.step];
+  document.getElementById("map").replaceChildren(...[trayOf(step), mapOf(step), legendOf(step)].filter(Boolean));
+  measureCells();
+  const panel = document.getElementById("panel");
+  panel.replaceChildren();
+  fill(panel, {}, [panelOf(step)]);
+}
+
+// select fails a domain, or restores it when it is the one that failed; further ones of the level are added to it.
+export function select(key, domain, further) {
+  if (around.picked(key, domain)) return;
+  const before = view.failed?.key === key ? view.failed.domains : [];
+  const without = before.filter((other) => other !== domain);
+  fail(key, further ? (without.length < before.length ? without : [...before, domain]) : (before.length === 1 && without.length === 0 ? [] : [domain]));
+}
+
+export function fail(key, domains) {
+  Object.assign(view, {failed: domains.length > 0 ? {key, domains} : null, found: null, marked: view.found?.workload ? null : view.marked});
+  keepingFocus(drawMap);
+  around.chosen();
+  sayFailed();
+}
+
+// sayFailed tells a screen reader what failed, and what is known to come back.
+export function sayFailed() {
+  if (!view.failed) return say("Restored.");
+  const {key, domains} = view.failed, step = steps[view.step];
+  const {recovery} = recoveryOf(step, key, failureOf(step, key, domains));
+  say(`${noun(key)}${domains.length > 1 ? "s" : ""} ${listed(domains)} failed: ${count(lossOf(step, failing(step, key, domains)).pods, "pod")} lost` + (recovery
+    ? `, ${recovery.recovered?.length ?? 0} recovered, ${recovery.stranded?.length ?? 0} stranded, ${recovery.notReplaced?.length ?? 0} not replaced.` : "."));
+}
+
+// find marks what was searched for.
+export function find(found, marked = null) {
+  Object.assign(view, {failed: null, found, marked});
+  drawMap();
+  around.chosen();
+}
+
+export const restore = () => fail("", []);
