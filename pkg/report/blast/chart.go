@@ -1,12 +1,17 @@
+//go:build !js
+
 package blast
 
 import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/chart"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
+
+var pictures = report.Formats[Report]{chart.SVG(drawing), chart.PNG(drawing)}
 
 // drawing has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share whose
 // replacements are stranded.

@@ -1,13 +1,14 @@
 package blast
 
 import (
+	"slices"
+
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/chart"
 	"github.com/faultline/faultline/pkg/report/format/sarif"
 )
 
 // Formats are the ways to write the report. Quiet is the verdict, the table of levels and the reasons, and All lists every failure.
-var Formats = report.Formats[Report]{
+var Formats = slices.Concat(report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte { return textPage(r, opts, false) }),
 	report.Text("wide", func(r *Report, opts report.Options) []byte { return textPage(r, opts, true) }),
 	report.JSON[Report](),
@@ -16,9 +17,7 @@ var Formats = report.Formats[Report]{
 	report.Encoded("csv", lossesCSV),
 	report.Encoded("junit", failuresJUnit),
 	report.Encoded("sarif", func(r *Report) ([]byte, error) { return sarif.Findings(r.Head, r.Findings()) }),
-	chart.SVG(drawing),
-	chart.PNG(drawing),
-}
+}, pictures)
 
 func textPage(r *Report, opts report.Options, wide bool) []byte {
 	t := newWriter(r, opts, wide)

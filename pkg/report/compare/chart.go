@@ -1,9 +1,14 @@
+//go:build !js
+
 package compare
 
 import (
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/chart"
 	"github.com/faultline/faultline/pkg/words"
 )
+
+var pictures = report.Formats[Report]{chart.SVG(drawing), chart.PNG(drawing)}
 
 // drawing has a row of bars for each variant, and a panel for each of the numbers of which less is better.
 func drawing(r *Report) *chart.Chart {

@@ -1,13 +1,14 @@
 package compare
 
 import (
+	"slices"
+
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/chart"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
 // Formats are the ways to write the report.
-var Formats = report.Formats[Report]{
+var Formats = slices.Concat(report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte {
 		t := writer{Page: text.NewPage(opts), report: r}
 		t.everything()
@@ -17,6 +18,4 @@ var Formats = report.Formats[Report]{
 	report.YAML[Report](),
 	report.Plain("markdown", markdownPage),
 	report.Encoded("csv", figuresCSV),
-	chart.SVG(drawing),
-	chart.PNG(drawing),
-}
+}, pictures)

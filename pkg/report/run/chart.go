@@ -1,3 +1,5 @@
+//go:build !js
+
 package run
 
 import (
@@ -10,6 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
+
+var pictures = report.Formats[Report]{chart.SVG(drawing), chart.PNG(drawing)}
 
 // drawing has a plot for each step: how many pods are in each failure domain of each level, by workload, and how many are in none.
 func drawing(r *Report) *chart.Chart {

@@ -5,13 +5,12 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/chart"
 	"github.com/faultline/faultline/pkg/report/format/sarif"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
 // Formats are the ways to write the report. Quiet is one line a step, and All lists every pod.
-var Formats = report.Formats[Report]{
+var Formats = slices.Concat(report.Formats[Report]{
 	report.Text("text", func(r *Report, opts report.Options) []byte { return textPage(r, opts, false) }),
 	report.Text("wide", func(r *Report, opts report.Options) []byte { return textPage(r, opts, true) }),
 	report.JSON[Report](),
@@ -21,10 +20,7 @@ var Formats = report.Formats[Report]{
 	report.Encoded("csv", podsCSV),
 	report.Encoded("junit", expectationsJUnit),
 	report.Encoded("sarif", func(r *Report) ([]byte, error) { return sarif.Findings(r.Head, r.Findings()) }),
-	chart.SVG(drawing),
-	chart.PNG(drawing),
-	report.Plain("name", names),
-}
+}, pictures, report.Formats[Report]{report.Plain("name", names)})
 
 // ShowsCycles reports whether the format shows what AddCycles adds to the step.
 func ShowsCycles(format string, opts report.Options, step *Step) bool {
