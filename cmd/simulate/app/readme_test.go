@@ -52,14 +52,40 @@ func matches(documented, output string) bool {
 	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(output)
 }
 
+// named is a fenced block with the name of the file that it is.
+var named = regexp.MustCompile("(?ms)^```yaml (\\S+)\n(.*?)^```$")
+
+// besideScenarios returns a folder with the named files, and with the project's scenarios.
+func besideScenarios(t *testing.T, repo string, files [][]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	scenarios, err := filepath.Abs(filepath.Join(repo, "scenarios"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(scenarios, filepath.Join(folder, "scenarios")); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(folder, file[1]), []byte(file[2]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
 // The documents show what the commands print. With -update, what one shows whole is written again; one that leaves lines out has to be
 // edited by hand.
 func TestDocuments(t *testing.T) {
 	const repo = "../../.."
-	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/commands.md", "docs/explain.md", "docs/federation.md", "docs/gate.md", "docs/lint/README.md", "docs/what-if.md", "scenarios/ci/README.md"} {
+	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/commands.md", "docs/explain.md", "docs/federation.md", "docs/gate.md", "docs/lint/README.md", "docs/playground.md", "docs/what-if.md", "scenarios/ci/README.md"} {
 		document, err := os.ReadFile(filepath.Join(repo, file))
 		if err != nil {
 			t.Fatal(err)
+		}
+		folder := repo
+		if files := named.FindAllStringSubmatch(string(document), -1); len(files) > 0 {
+			folder = besideScenarios(t, repo, files)
 		}
 		found := transcripts(string(document))
 		if len(found) == 0 {
@@ -68,7 +94,7 @@ func TestDocuments(t *testing.T) {
 		for _, example := range found {
 			t.Run(strings.TrimSpace(example.command), func(t *testing.T) {
 				shell := exec.Command("sh", "-c", example.command)
-				shell.Dir = repo
+				shell.Dir = folder
 				output, err := shell.CombinedOutput()
 				if *update && err == nil && !strings.Contains(example.output, "…\n") {
 					old, now := "$ "+example.command+example.output, "$ "+example.command+string(output)
