@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,23 @@ func NewLines(data []byte) *Lines {
 		return &Lines{}
 	}
 	return &l
+}
+
+// NewDocumentLines reads the n-th document of several, from 1; empty ones are not counted. Its lines are those of the whole.
+func NewDocumentLines(data []byte, n int) *Lines {
+	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
+	for {
+		var l Lines
+		if decoder.Decode(&l.root) != nil || len(l.root.Content) == 0 {
+			return &Lines{}
+		}
+		if l.root.Content[0].Tag == "!!null" {
+			continue
+		}
+		if n--; n == 0 {
+			return &l
+		}
+	}
 }
 
 // Of returns the line, from 1, of a place in the document, given by names of fields and positions in lists. Of a place that is not

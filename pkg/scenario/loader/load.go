@@ -50,6 +50,8 @@ type Options struct {
 	Strict bool
 	// Nodes are made up for files that have none. They have no effect on scenario files. Default: a cluster without nodes is a problem.
 	Nodes *Nodes
+	// MaxPods bounds the scenario's own maxPods. Default: it may be as large as it likes.
+	MaxPods int
 	// Plain has the scheduler ask its plugins everything anew for each pod; see sched.Config.Plain.
 	Plain bool
 	// Every configuration of a scheduler is read with these.
@@ -210,6 +212,9 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 	if s.MaxPods = ptr.Deref(file.MaxPods, controller.MaxPods); s.MaxPods < 1 || s.MaxPods > mostMaxPods {
 		l.problems.Add(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
 		s.MaxPods = controller.MaxPods
+	}
+	if l.opts.MaxPods > 0 {
+		s.MaxPods = min(s.MaxPods, l.opts.MaxPods)
 	}
 	if file.Seed != nil {
 		s.Ties.Seed = *file.Seed

@@ -1,0 +1,72 @@
+package playground
+
+import (
+	"context"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/cluster"
+	reportcompare "github.com/faultline/faultline/pkg/report/compare"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/variant"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// CompareRequest asks what other rules would come to.
+type CompareRequest struct {
+	Input Input `json:"input"`
+	// Workload is the one whose rules are others, as kind/name or namespace/kind/name. Default: all.
+	Workload string `json:"workload,omitempty"`
+	// Rules are none, soft, hard or spread.
+	Rules []string `json:"rules"`
+	// Keys are the topology keys, such as zone, over which each rule keeps pods apart. Default: those of the present rules, or node.
+	Keys []string `json:"keys,omitempty"`
+	// Step is the step after which. Default: the last one.
+	Step string `json:"step,omitempty"`
+}
+
+// CompareResponse is the report of simulate compare.
+type CompareResponse struct {
+	Problems []Problem             `json:"problems,omitempty"`
+	Compare  *reportcompare.Report `json:"compare,omitempty"`
+}
+
+func (e *Engine) compare(ctx context.Context, asked CompareRequest) (*CompareResponse, error) {
+	last, problems, err := e.ran(ctx, asked.Input, false)
+	if err != nil || problems != nil {
+		return &CompareResponse{Problems: problems}, err
+	}
+	opts := whatif.Options{Step: asked.Step, Metric: metric.Options{Worst: metric.DefaultWorst, Recover: topology.Levels(last.scenario.Nodes(), last.scenario.LevelKeys...)}}
+	if asked.Workload != "" {
+		owner, err := last.scenario.Workload(asked.Workload, scenario.Apart...)
+		if err != nil {
+			return nil, failed(KindInput, "%s", err)
+		}
+		opts.Metric.Workloads = []cluster.Ref{owner}
+	}
+	maker := variant.NewMaker(last.scenario)
+	var variants []scenario.LoadedVariant
+	var versions []*scenario.Scenario
+	for _, rule := range asked.Rules {
+		change := scenario.RuleChange{Rule: rule, Workload: asked.Workload}
+		for _, key := range asked.Keys {
+			if rule != "none" {
+				change.Over = append(change.Over, scenario.Term{TopologyKey: key})
+			}
+		}
+		varied, err := maker.Vary(&scenario.Variant{Name: rule, Rules: []scenario.RuleChange{change}}, "rule "+rule)
+		if err != nil {
+			return nil, failed(KindInput, "%s", err)
+		}
+		variants, versions = append(variants, *varied), append(versions, varied.Scenario)
+	}
+	base, err := whatif.RunBase(ctx, last.scenario, opts)
+	if err != nil {
+		return nil, err
+	}
+	found, err := whatif.Run(ctx, base, versions, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &CompareResponse{Compare: reportcompare.New(base, variants, found, opts, e.Version)}, nil
+}

@@ -1,0 +1,123 @@
+package playground
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// composed is a scenario's file, as far as one of files needs it.
+type composed struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   scenario.Metadata `json:"metadata"`
+	Cluster    []source          `json:"cluster"`
+	Steps      []step            `json:"steps,omitempty"`
+}
+
+type source struct {
+	Files     []string       `json:"files,omitempty"`
+	Objects   []*v1.Node     `json:"objects,omitempty"`
+	Synthetic *topology.Spec `json:"synthetic,omitempty"`
+}
+
+type step struct {
+	Name  string `json:"name"`
+	Apply source `json:"apply"`
+}
+
+// Compose returns a scenario of files, as those of the command line: the cluster's, and those that its one step applies; "-" is the given
+// standard input. The nodes are made up if the files have none.
+func Compose(stdin io.Reader, clusterFiles, files []string, nodes *loader.Nodes) (Input, error) {
+	in := Input{Main: loader.FileName, Files: map[string]string{}}
+	file := composed{APIVersion: scenario.APIVersion, Kind: scenario.Kind, Metadata: scenario.Metadata{Name: "playground"}}
+	ofCluster, err := in.take(stdin, clusterFiles)
+	if err != nil {
+		return Input{}, err
+	}
+	applied, err := in.take(stdin, files)
+	if err != nil {
+		return Input{}, err
+	}
+	if len(ofCluster) == 0 { // nodes among the others are the cluster
+		applied = slices.DeleteFunc(applied, func(name string) bool {
+			has := in.hasNodes(name)
+			if has {
+				ofCluster = append(ofCluster, name)
+			}
+			return has
+		})
+	}
+	if len(ofCluster) > 0 {
+		file.Cluster = []source{{Files: ofCluster}}
+	} else if file.Cluster, err = madeUp(nodes); err != nil {
+		return Input{}, err
+	}
+	if len(applied) > 0 {
+		file.Steps = []step{{Name: "apply", Apply: source{Files: applied}}}
+	}
+	data, err := yaml.Marshal(file)
+	in.Files[in.Main] = string(data)
+	return in, err
+}
+
+// take adds the files that paths of the machine stand for, and returns their names.
+func (in Input) take(stdin io.Reader, paths []string) (names []string, err error) {
+	for _, given := range paths {
+		found, err := manifest.Files(nil, given)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			data, err := manifest.ReadFile(nil, stdin, file)
+			if err != nil {
+				return nil, err
+			}
+			name := in.free(file)
+			in.Files[name] = string(data)
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// hasNodes reports whether there are nodes in the file. That it cannot be read is found when it is run.
+func (in Input) hasNodes(name string) bool {
+	set, err := manifest.Decode(name, []byte(in.Files[name]))
+	return err == nil && slices.ContainsFunc(set.Objects, func(obj manifest.Object) bool { return cluster.KindOf(obj.Object) == "Node" })
+}
+
+// madeUp are nodes as the source of a scenario: those of a kind cluster are written out.
+func madeUp(nodes *loader.Nodes) ([]source, error) {
+	if nodes.KindName == "" {
+		return []source{{Synthetic: &nodes.Spec}}, nil
+	}
+	made, err := topology.Build(nodes.Spec)
+	if err == nil {
+		made, err = topology.AsKind(nodes.KindName, made)
+	}
+	return []source{{Objects: made}}, err
+}
+
+// free is the last part of the path as the name of a file that the input does not have.
+func (in Input) free(file string) string {
+	name := path.Base(filepath.ToSlash(file))
+	if file == manifest.Stdin {
+		name = "stdin.yaml"
+	}
+	for n := 2; in.Files[name] != "" || name == in.Main; n++ {
+		name = fmt.Sprintf("%d-%s", n, path.Base(filepath.ToSlash(file)))
+	}
+	return name
+}
