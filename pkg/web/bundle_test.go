@@ -1,0 +1,58 @@
+package web_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The bundle is what its sources give: the first line of each file holds their hash, which build.mjs wrote.
+func TestBundleIsBuilt(t *testing.T) {
+	for name, kind := range map[string]string{"playground.js": ".js", "worker.js": ".js", "playground.css": ".css"} {
+		files := []string{"pkg/web/build.mjs", "pkg/web/package-lock.json"}
+		for _, folder := range []string{"pkg/report/format/page/assets", "pkg/web/page"} {
+			entries, err := os.ReadDir("../../" + folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range entries {
+				if filepath.Ext(entry.Name()) == kind && !strings.HasSuffix(entry.Name(), ".test.js") {
+					files = append(files, folder+"/"+entry.Name())
+				}
+			}
+		}
+		slices.Sort(files)
+		sums := sha256.New()
+		for _, file := range files {
+			fmt.Fprintf(sums, "%x  %s\n", sha256.Sum256(read(t, "../../"+file)), file)
+		}
+		got, _, _ := bytes.Cut(read(t, "bundle/"+name), []byte("\n"))
+		if want := fmt.Sprintf("/* sources sha256:%x */", sums.Sum(nil)); string(got) != want {
+			t.Errorf("bundle/%s begins with %.100q, and its sources are %q: run make generate", name, got, want)
+		}
+	}
+}
+
+// Whoever passes the bundle on passes on the licences of the packages in it.
+func TestBundleHasLicences(t *testing.T) {
+	script := read(t, "bundle/playground.js")
+	for _, want := range []string{"@codemirror/view 6.", "yaml 2.", "Permission is hereby granted", "Permission to use, copy, modify, and/or distribute"} {
+		if !bytes.Contains(script, []byte(want)) {
+			t.Errorf("bundle/playground.js has no %q", want)
+		}
+	}
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,94 @@
+// The engine that answers: a server, or a worker with the engine in it.
+//
+//   connect({progress}) → call
+//   call(method, request, signal) → response    throws Refused where the engine does not answer, and AbortError where nobody waits any more
+
+const PATIENCE = 1000; // how long a worker may take to stop what nobody waits for, in milliseconds
+
+export class Refused extends Error {
+  constructor({kind, message}) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+const canceled = () => new DOMException("nobody waits any more", "AbortError");
+
+export function connect({progress}) {
+  const kind = document.querySelector('meta[name="engine"]').content;
+  const ask = kind === "worker" ? askWorker(progress) : askServer;
+  return async (method, request, signal) => {
+    const response = await ask(method, request, signal);
+    if (signal?.aborted || response.error?.kind === "canceled") throw canceled();
+    if (response.error) throw new Refused(response.error);
+    return response;
+  };
+}
+
+async function askServer(method, request, signal) {
+  let answer;
+  try {
+    answer = await fetch("api/" + method, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(request), signal});
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused({kind: "internal", message: "the server does not answer; is simulate serve still running?"});
+  }
+  return answer.json();
+}
+
+// askWorker keeps one worker, and starts another where one goes on with what nobody waits for. It is asked one thing at a time: what is asked
+// meanwhile waits here, where it can still be taken back.
+function askWorker(progress) {
+  let worker, module, ready, asked;
+  const waiting = [];
+  const start = () => {
+    ready = false;
+    worker = new Worker("worker.js");
+    worker.onmessage = ({data}) => {
+      if (data.progress) return progress(data.progress);
+      if (data.module) return module = data.module;
+      if (data.broken) return fail(data.broken);
+      if (data.ready) progress({});
+      else asked.answer(JSON.parse(data.response));
+      ready = true;
+      next();
+    };
+    worker.onerror = (event) => {
+      event.preventDefault();
+      fail(event.message || "the engine could not be loaded");
+    };
+    worker.postMessage({start: module});
+  };
+  const stop = () => {
+    worker?.terminate();
+    worker = asked = undefined;
+  };
+  const fail = (message) => {
+    progress({});
+    for (const one of [asked, ...waiting.splice(0)]) one?.answer({error: {kind: "internal", message}});
+    stop();
+  };
+  const next = () => {
+    asked = waiting.shift();
+    if (!asked) return;
+    ready = false;
+    worker.postMessage({method: asked.method, request: JSON.stringify(asked.request)});
+  };
+  const giveUp = (one) => {
+    if (waiting.includes(one)) waiting.splice(waiting.indexOf(one), 1);
+    one.answer({error: {kind: "canceled"}});
+    setTimeout(() => {
+      if (asked !== one) return;
+      stop();
+      start();
+    }, PATIENCE);
+  };
+  return (method, request, signal) => new Promise((answer) => {
+    if (signal?.aborted) return answer({error: {kind: "canceled"}});
+    const one = {method, request, answer};
+    signal?.addEventListener("abort", () => giveUp(one), {once: true});
+    waiting.push(one);
+    if (!worker) start();
+    else if (ready && !asked) next();
+  });
+}

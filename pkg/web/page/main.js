@@ -1,0 +1,204 @@
+// The playground: a scenario as text, what the real scheduler does with it as a map, and the answer beside it.
+
+import {load, nodesOf} from "../../report/format/page/assets/data.js";
+import {fill, h, say} from "../../report/format/page/assets/dom.js";
+import {searchField} from "../../report/format/page/assets/search.js";
+import {themeButton} from "../../report/format/page/assets/theme.js";
+import {restore, surround, view} from "../../report/format/page/assets/view.js";
+import {count} from "../../report/format/page/assets/words.js";
+import {follow, linkNow, recall, remember} from "./address.js";
+import {announce, answering, askNow, askSoon, drawStep, forget, represent, stopAsking, want} from "./answer.js";
+import {breaking, lookAt} from "./breaking.js";
+import {complete, hover, knownIn} from "./complete.js";
+import {makeEditor} from "./editor.js";
+import {connect} from "./engine.js";
+import {explaining} from "./explaining.js";
+import {filesBar} from "./files.js";
+import {drawLesson, textOf} from "./lessons.js";
+import {drawQuestion, forgetPredictions, isAsked, pick, predictions} from "./predicting.js";
+import {shareMenu} from "./share.js";
+import {state} from "./state.js";
+import {drawLevers} from "./strip.js";
+import {LARGE} from "./yamltext.js";
+
+const at = (id) => document.getElementById(id);
+
+const notice = (words) => {
+  at("notice").hidden = !words;
+  at("notice").textContent = words;
+};
+
+let loading = false; // the notice says how much of the engine is here
+
+const call = connect({progress: ({loaded, all}) => {
+  if (loaded || loading) notice(loaded ? `Loading the engine, which is the real kube-scheduler: ${megabytes(loaded)}${all ? ` of ${megabytes(all)}` : ""} MB` + (loaded === all ? "; starting it …" : "") : "");
+  loading = Boolean(loaded);
+  at("notice").style.setProperty("--share", all ? loaded / all : 0);
+}});
+
+const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+
+const editor = makeEditor({parent: at("editor"), ...helpOf(), changed: (file, text) => edited({...state.input, files: {...state.input.files, [file]: text}})});
+
+// helpOf completes and describes the scenario's own file, from its schema.
+function helpOf() {
+  const known = () => knownIn(state.input, nodesOf[view.step]);
+  return {
+    complete: (file, text, offset) => file === state.input.main && state.schema ? complete(text, offset, state.schema, known()) : undefined,
+    hover: (file, text, offset) => file === state.input.main && state.schema ? hover(text, offset, state.schema) : undefined,
+  };
+}
+
+// edited takes an input that the reader wrote, with the editor or with a lever.
+function edited(input) {
+  state.input = input;
+  askSoon();
+}
+
+// changed takes an input that something else than the editor wrote.
+function changed(input) {
+  edited(input);
+  for (const [file, text] of Object.entries(input.files)) editor.change(file, text);
+  levers();
+}
+
+const levers = () => drawLevers(changed, predictions.on ? null : () => predict(true));
+
+const files = {
+  open(file) {
+    reading = false;
+    state.file = file;
+    if (!isLarge()) {
+      editor.open(file, state.input.files[file]);
+      editor.mark(state.problems);
+    }
+    bar();
+  },
+  change(all, main, file) {
+    edited({main, files: all});
+    files.open(file);
+  },
+};
+
+const isLarge = () => state.input.files[state.file].length > LARGE;
+
+// reading tells that the lesson is in view, in place of the editor.
+let reading = false;
+
+function bar() {
+  document.body.classList.toggle("reading", reading);
+  at("lesson").hidden = !reading;
+  at("editor").hidden = reading || isLarge();
+  at("large").hidden = reading || !isLarge();
+  at("large").textContent = isLarge() ? `${state.file} has ${megabytes(state.input.files[state.file].length)} MB, which is too much for an editor. It is used as it is.` : "";
+  filesBar({...files, lesson: (reading || textOf()) && read}, reading);
+  if (reading) drawLesson(predict);
+}
+
+function read() {
+  reading = true;
+  bar();
+}
+
+// predict asks before each answer, or does not any more; the answers then have, or need not have, the scheduler's cycles.
+function predict(on) {
+  predictions.on = on;
+  if (on) read();
+  return askNow();
+}
+
+// begin opens another scenario, at a step if one is wanted.
+function begin(input, example, wanted) {
+  forget();
+  want(wanted);
+  editor.forget();
+  if (!state.examples.some((one) => one.name === example)) example = "";
+  Object.assign(state, {input, example, file: input.main, problems: []});
+  files.open(input.main);
+  at("example").value = example;
+  const isLesson = state.examples.some((one) => one.name === example && one.lesson);
+  forgetPredictions();
+  predictions.on = isLesson && !wanted;
+  if (isLesson) read();
+  return askNow();
+}
+
+async function open(example) {
+  stopAsking();
+  const {input} = await call("load", {example});
+  notice("");
+  await begin(input, example);
+  say(`${example} is open.`);
+}
+
+// afterAnswer draws what depends on the text as well as on the answer.
+function afterAnswer() {
+  editor.mark(state.problems);
+  bar();
+  levers();
+  const list = at("problems");
+  list.replaceChildren();
+  if (state.problems.length === 0) return announce();
+  const [first] = state.problems;
+  fill(list, {}, [h("b", {}, count(state.problems.length, "problem")), ": ", state.problems.slice(0, 4).map((problem) => h("button", {type: "button", class: "link", click: () => {
+    files.open(problem.file);
+    editor.goTo(problem.line);
+  }}, `${problem.file}${problem.line > 0 ? `:${problem.line}` : ""}: ${problem.message}`)), state.problems.length > 4 && ` and ${state.problems.length - 4} more`]);
+  editor.reveal();
+  say(`${count(state.problems.length, "problem")}. ${first.file}, line ${first.line}: ${first.message}`);
+}
+
+function chooser() {
+  const option = (example) => h("option", {value: example.name, title: example.description}, example.title || example.name);
+  const lessons = state.examples.filter((example) => example.lesson), others = state.examples.filter((example) => !example.lesson);
+  return h("select", {id: "example", "aria-label": "Examples and lessons", change: (event) => open(event.target.value).catch((error) => notice(error.message))},
+    h("option", {value: "", hidden: true}, "A scenario of your own"),
+    lessons.length > 0 && h("optgroup", {label: "Lessons"}, lessons.map(option)), h("optgroup", {label: "Examples"}, others.map(option)));
+}
+
+function keys(event) {
+  const within = event.composedPath()[0];
+  if (within.closest?.("input, select, textarea, dialog, [contenteditable]") || document.querySelector("dialog[open]")) return;
+  if (event.key === "Escape" && (view.failed || view.found)) restore();
+  if (event.key === "/") {
+    event.preventDefault();
+    at("search").focus();
+  }
+}
+
+async function start() {
+  const loaded = await call("load", {});
+  Object.assign(state, {version: loaded.version, scheduler: loaded.scheduler, schema: loaded.schema, examples: loaded.examples});
+  load({live: true});
+  fill(at("choose"), {}, [chooser()]);
+  fill(at("tools"), {}, [searchField(), shareMenu(linkNow), themeButton()]);
+  fill(document.querySelector("footer"), {}, [h("p", {}, `Placed by the plugins of kube-scheduler ${loaded.scheduler}, in memory, by Faultline ${loaded.version}. Nothing leaves this page.`)]);
+  surround({picked: pick, drawStep: () => {
+    document.body.classList.toggle("predicting", isAsked());
+    if (isAsked()) drawQuestion();
+    else drawStep();
+    if (reading) drawLesson(predict);
+  }, chosen: () => {
+    document.body.classList.toggle("chosen", Boolean(view.failed || view.found));
+    if (isAsked()) return;
+    levers();
+    remember();
+    lookAt();
+  }});
+  answering(call, afterAnswer);
+  breaking(call, represent);
+  explaining(call);
+  addEventListener("keydown", keys);
+  follow(() => reopen({}));
+  await reopen(loaded);
+}
+
+// reopen shows what the address holds, or else what there is to begin with.
+async function reopen({input = state.input, example = ""}) {
+  const linked = await recall();
+  notice(linked?.note ?? "");
+  if (linked?.input) return begin(linked.input, linked.example, linked.view);
+  return begin(input, example);
+}
+
+start().catch((error) => notice(error.message));

@@ -1,0 +1,383 @@
+package web_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/internal/browsertest"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/playground"
+)
+
+// opened is a reader of the small scenario.
+func opened(t *testing.T) *reader {
+	t.Helper()
+	r := visit(t, browsertest.Start(t), serve(t), link(t, "test", small(t), map[string]any{}))
+	r.Shows("#verdict", "All 3 pods run.")
+	return r
+}
+
+func TestLeversOfAWorkload(t *testing.T) {
+	r := opened(t)
+	r.choose(lever("replicas"), "4")
+	r.writes("replicas: 4\n")
+	r.Shows("#verdict", "3 of 4 pods run, 1 Pending.")
+
+	r.choose(lever("rule"), "soft")
+	r.writes("preferredDuringSchedulingIgnoredDuringExecution:")
+	r.Shows("#verdict", "All 4 pods run.")
+	r.leverIs("weight", "100")
+	r.choose(lever("weight"), "7")
+	r.writes("weight: 7\n")
+	r.choose(lever("key"), "kubernetes.io/hostname")
+	r.writes("topologyKey: kubernetes.io/hostname\n")
+
+	r.choose(lever("rule"), "hard")
+	r.writes("requiredDuringSchedulingIgnoredDuringExecution:")
+	r.Shows("#verdict", "3 of 4 pods run, 1 Pending.")
+	r.leverIs("key", "kubernetes.io/hostname")
+	r.choose(lever("rule"), "spread")
+	r.writes("topologySpreadConstraints:")
+	r.writes("maxSkew: 1\n")
+	r.Shows("#verdict", "All 4 pods run.")
+	r.choose(lever("rule"), "none")
+	r.Until(fmt.Sprintf(`!/affinity|topologySpreadConstraints/i.test(%s)`, written))
+	r.Shows("#since", "Since your last change")
+
+	r.choose(lever("maxSurge"), "2")
+	r.writes("maxSurge: 2")
+	r.choose(lever("maxSurge"), "50%")
+	r.writes("maxSurge: 50%")
+	r.Shows("#verdict", "All 4 pods run.")
+	if problem := r.Text("#lever-problem"); problem != "" {
+		t.Error(problem)
+	}
+}
+
+func TestLeversOfNodes(t *testing.T) {
+	r := opened(t)
+	r.Click(`#levers details:not([open]) summary`)
+	r.choose(`[data-lever="nodes.cluster.0.synthetic.zones.0.0"]`, "2")
+	r.writes("count: 2")
+	r.Shows("#map", "a-a-2")
+	r.choose(`[data-lever="nodes.cluster.0.synthetic.zones.0.0"]`, "1")
+	r.Until(`!document.querySelector("#map").innerText.includes("a-a-2")`)
+
+	// Without its only node a zone takes no pod.
+	r.Click(`[data-lever="cordon a-a-1"]`)
+	r.writes("cordon:")
+	r.writes("a-a-1")
+	r.Shows("#map", "cordoned")
+	r.Shows("#verdict", "2 of 3 pods run, 1 Pending.")
+	r.Until(`document.querySelector('[data-lever="cordon a-a-1"]').checked`)
+	r.Click(`[data-lever="cordon a-a-1"]`)
+	r.Shows("#verdict", "All 3 pods run.")
+	r.Until(fmt.Sprintf(`!%s.includes("cordon")`, written))
+}
+
+func TestTextMovesLevers(t *testing.T) {
+	r := opened(t)
+	r.types("replicas: 3", kb.Backspace+"2")
+	r.leverIs("replicas", "2")
+	r.types("topologyKey: topology.kubernetes.io/zone", strings.Repeat(kb.Backspace, len("topology.kubernetes.io/zone"))+"kubernetes.io/hostname")
+	r.leverIs("key", "kubernetes.io/hostname")
+	r.types("requiredDuringSchedulingIgnoredDuringExecution:", " []"+kb.Escape+kb.ArrowDown+kb.End)
+	r.Shows("#problems", "problem") // which leaves the levers as the text has them
+}
+
+func TestExplainAPod(t *testing.T) {
+	r := opened(t)
+	r.Click(`#map [data-domain="b-b-1"]`)
+	r.Shows("#panel", "Node b-b-1 fails")
+	r.Press(kb.Escape)
+	r.Click(`#map .chip[data-pod]`)
+	r.Shows("dialog", "web-5b9b766dcb-", "→ a-a-1", "3 searched → 3 feasible → 3 scored")
+	r.Press(kb.Escape)
+	r.Until(`!document.querySelector("dialog")`)
+	r.Has("#panel", "What if something fails?")
+}
+
+func TestLinkOfAnotherVersion(t *testing.T) {
+	b, address := browsertest.Start(t), serve(t)
+	r := visit(t, b, address, link(t, "v0.0.1", small(t), map[string]any{"step": "web", "failed": map[string]any{"key": "topology.kubernetes.io/zone", "domains": []string{"c"}}}))
+	r.Shows("#notice", "This link was made with Faultline v0.0.1; this is test, whose answer may differ.")
+	r.Shows("#panel", "Zone c fails", "1 stranded")
+	r = visit(t, b.Tab(), address, "/#v=test&s=cut")
+	r.Shows("#notice", "Nothing was opened: this link is damaged")
+	r.Shows("#verdict", "All 2 pods run.") // of the walkthrough
+}
+
+func TestErrorsStandAtTheirLines(t *testing.T) {
+	r := opened(t)
+	r.types("replicas: 3", kb.Backspace+"x")
+	r.Shows("#problems", "1 problem", "scenario.yaml:19")
+	r.Until(`document.body.matches(".stale") && ` + lines + `.find((line) => line.querySelector(".cm-lintRange-error")).textContent.includes("replicas: x")`)
+	r.Has("#verdict", "All 3 pods run.")
+	r.Press(kb.Backspace + "2")
+	r.Shows("#verdict", "All 2 pods run.")
+	r.Until(`!document.body.matches(".stale") && document.querySelector("#problems").innerText === "" && !` + editor + `.querySelector(".cm-lintRange-error")`)
+}
+
+// harmless fails the test where a text became an element; what ran has complained.
+func (r *reader) harmless() {
+	r.t.Helper()
+	for _, only := range []string{"script:not([src='playground.js'])", "img", "iframe", "b > script", "a[href^='http']", "[onerror]"} {
+		if n := browsertest.Evaluate[int](r.Browser, fmt.Sprintf("document.querySelectorAll(%q).length", only)); n > 0 {
+			r.t.Errorf("%d elements %s", n, only)
+		}
+	}
+}
+
+// Whatever an engine says is text. This one has script in every name and message.
+func TestHostileAnswers(t *testing.T) {
+	var told struct{ Report, Explain json.RawMessage }
+	if err := json.Unmarshal(reporttest.File(t, "../report/format/page/testdata/hostile.json"), &told); err != nil {
+		t.Fatal(err)
+	}
+	const script = `<img src=x onerror=alert(1)><script>alert(2)</script>`
+	answers := map[string]any{
+		"load": map[string]any{
+			"version": script, "scheduler": script, "schema": map[string]any{}, "example": script,
+			"examples": []any{map[string]any{"name": script, "title": script, "description": script, "lesson": true}},
+			"input":    playground.Input{Main: script + ".yaml", Files: map[string]string{script + ".yaml": "description: '" + script + "'\nsteps: [{name: one, description: '**" + script + "**'}]\n", script: script}},
+		},
+		"run":     map[string]any{"report": told.Report},
+		"fail":    playground.Failure{Error: &playground.Error{Kind: playground.KindInput, Message: script + reporttest.Hostile}},
+		"explain": map[string]any{"explain": told.Explain},
+	}
+	var wrong atomic.Bool
+	address := serve(t, func(files http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			method, is := strings.CutPrefix(r.URL.Path, "/api/")
+			answer := answers[method]
+			if !is {
+				files.ServeHTTP(w, r)
+				return
+			}
+			if method == "run" && wrong.Load() {
+				answer = map[string]any{"problems": []playground.Problem{{File: script + ".yaml", Line: 2, Message: script + reporttest.Hostile}}}
+			}
+			if err := json.NewEncoder(w).Encode(answer); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	b := browsertest.Start(t)
+	r := visit(t, b, address, "/")
+	r.Shows("#map", "<script>alert(1)</script>")
+	r.harmless()
+	r.Click("#lesson .predict .link") // which shows the answer
+	r.Shows("#verdict", "one's <step>")
+	r.harmless()
+	r.Click(`[data-domain="c & d"]`)
+	r.Shows("#panel", "Zone c & d fails", script)
+	r.harmless()
+	r.Press(kb.Escape)
+	r.Click(`#map .chip[data-pod]`)
+	r.Shows("dialog", "web-1")
+	r.harmless()
+	r.Press(kb.Escape)
+	wrong.Store(true)
+	r.Click(`#files [role=tab]:last-child`)
+	r.types("<img", " ")
+	r.Shows("#problems", script)
+	r.harmless()
+}
+
+// The engine's own messages repeat what is wrong.
+func TestHostileScenario(t *testing.T) {
+	in := small(t)
+	const script = `<img src=x onerror=alert(1)>`
+	text := in.Files["scenario.yaml"]
+	in.Files["scenario.yaml"] = strings.NewReplacer("{name: small}", "{name: '"+script+"'}\ndescription: '**"+script+"**'", "- name: web\n  apply", "- name: '"+script+"'\n  description: '"+script+"'\n  apply").Replace(text)
+	b, address := browsertest.Start(t), serve(t)
+	r := visit(t, b, address, link(t, "test", in, map[string]any{}))
+	r.Shows("#verdict", "All 3 pods run.", script)
+	r.harmless()
+	for _, place := range []string{"name: a, nodeGroups", "metadata: {name: web}\n      spec", "app: web}}\n        template", "cpu: 1}"} {
+		in.Files["scenario.yaml"] = strings.Replace(text, place, strings.NewReplacer("name: a,", "name: '"+script+"',", "web", "'"+script+"'", "1", "'"+script+"'").Replace(place), 1)
+		r := visit(t, b.Tab(), address, link(t, "test", in, map[string]any{}))
+		r.Shows("#problems", "problem", "scenario.yaml")
+		r.harmless()
+	}
+}
+
+// While the engine is at work on ten thousand pods, the page does what it is asked.
+func TestLargeScenario(t *testing.T) {
+	in := playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": string(reporttest.File(t, "testdata/large.yaml"))}}
+	var held atomic.Bool
+	release := make(chan struct{})
+	address := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if held.Load() && strings.HasPrefix(r.URL.Path, "/api/") {
+				select {
+				case <-release:
+				case <-r.Context().Done():
+					return
+				}
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	r := visit(t, browsertest.Start(t), address, link(t, "test", in, map[string]any{}))
+	r.Shows("#verdict", "All 10,000 pods run.")
+	held.Store(true)
+	r.types("replicas: 10000", kb.Backspace+"1")
+	r.Until(`document.body.matches(".waiting")`)
+	r.Click(zone + `[data-domain="a"]`)
+	r.Shows("#panel", "Zone a fails", "500 nodes of 1,000; 5,000 of 10,000 pods lost.")
+	if waits := browsertest.Evaluate[bool](r.Browser, `document.body.matches(".waiting")`); !waits {
+		t.Error("the answer is there while the engine is held")
+	}
+	r.Press(kb.Escape)
+	close(release)
+	r.Shows("#verdict", "All 10,001 pods run.")
+}
+
+func TestPageInTheDark(t *testing.T) {
+	r := opened(t)
+	const light = `(() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g).map(Number); return r + g + b > 382; })()`
+	for _, colours := range []string{"light", "dark", "light"} {
+		r.Media("screen", colours)
+		if got := browsertest.Evaluate[bool](r.Browser, light); got != (colours == "light") {
+			t.Errorf("%s: the page's ground is light: %t", colours, got)
+		}
+	}
+	r.Click("#theme")
+	if browsertest.Evaluate[bool](r.Browser, light) {
+		t.Error("the page stays light")
+	}
+}
+
+// On a phone nothing is wider than the screen.
+func TestPageOnAPhone(t *testing.T) {
+	r := opened(t)
+	r.Resize(360, 800)
+	fits := func(when string) {
+		t.Helper()
+		if wide := browsertest.Evaluate[int](r.Browser, "document.documentElement.scrollWidth"); wide > 360 {
+			t.Errorf("%s: the page is %d pixels wide", when, wide)
+		}
+	}
+	fits("at first")
+	r.choose(lever("replicas"), "4")
+	r.Shows("#verdict", "1 Pending.")
+	fits("with a Pending pod")
+	r.Click(zone + `[data-domain="a"]`)
+	r.Shows("#panel", "Zone a fails", "One more zone")
+	fits("with a zone failed")
+	r.Click(`#map .chip[data-pod]`)
+	r.Shows("dialog", "3 searched → 0 feasible → 0 scored")
+	fits("with a pod explained")
+	r.Press(kb.Escape)
+	r.choose("#example", "lessons/1-walkthrough")
+	r.Shows("#lesson", "Where will it go?")
+	fits("in a lesson")
+}
+
+// Tab reaches everything, and Escape before it leaves the editor, where Tab indents.
+func TestPageByKeyboard(t *testing.T) {
+	r := opened(t)
+	r.Focus(".skip")
+	r.Press(kb.Enter)
+	r.Until(`document.activeElement.id === "answer"`)
+	r.Focus(".skip")
+	reached := map[string]bool{}
+	for range 200 {
+		r.Press(kb.Tab)
+		const where = `document.activeElement.closest("#choose, #tools, #files, #lesson, #editor, #stepbar, #levers, #map, #answer, #tables")?.id ?? ""`
+		at := browsertest.Evaluate[string](r.Browser, where)
+		if at == "editor" {
+			r.Press(kb.Escape)
+		}
+		reached[at] = true
+		if at == "tables" {
+			break
+		}
+	}
+	for _, part := range []string{"choose", "tools", "files", "editor", "levers", "map", "answer", "tables"} {
+		if !reached[part] {
+			t.Errorf("Tab does not reach #%s", part)
+		}
+	}
+
+	// The steps are walked with the arrow keys.
+	r.choose("#example", "kind-walkthrough")
+	r.Shows("#verdict", "Step 1 of ")
+	r.Focus("#stepbar [role=tab][aria-selected=true]")
+	r.Press(kb.ArrowRight)
+	r.Shows("#verdict", "Step 2 of ")
+	r.Until(`document.activeElement.matches("#stepbar [role=tab][aria-selected=true]")`)
+}
+
+// Everything that is operated has a name that is read out, ids are of one element each, and what the map shows is in a table, too.
+func TestPageForAScreenReader(t *testing.T) {
+	r := opened(t)
+	r.choose(lever("replicas"), "4")
+	r.Shows("#verdict", "1 Pending.")
+	r.Click(zone + `[data-domain="a"]`)
+	r.Shows("#panel", "One more zone")
+	named := func(when string) {
+		t.Helper()
+		for _, element := range r.accessible() {
+			switch element.role {
+			case "button", "combobox", "textbox", "searchbox", "link", "tab", "checkbox", "spinbutton", "image", "dialog", "region", "complementary", "grid":
+				if element.name == "" {
+					t.Errorf("%s: a %s has no name", when, element.role)
+				}
+			}
+		}
+	}
+	named("with a zone failed")
+	r.Click(`#map .chip[data-pod]`)
+	r.Shows("dialog", "3 searched → 0 feasible → 0 scored")
+	named("with a pod explained")
+	r.Press(kb.Escape)
+	if twice := browsertest.Evaluate[string](r.Browser, `[...document.querySelectorAll("[id]")].map(({id}) => id).filter((id, i, all) => all.indexOf(id) < i).join()`); twice != "" {
+		t.Errorf("ids of several elements: %s", twice)
+	}
+	var tables []string
+	for _, element := range r.accessible() {
+		if element.role == "region" {
+			tables = append(tables, element.name)
+		}
+	}
+	if all := strings.Join(tables, "\n"); !strings.Contains(all, "Pods") || !strings.Contains(all, "Nodes") {
+		t.Errorf("no tables of pods and of nodes, but %q", tables)
+	}
+	if diff := cmp.Diff("en", browsertest.Evaluate[string](r.Browser, "document.documentElement.lang")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+type element struct{ role, name string }
+
+// accessible are the elements as a screen reader gets them.
+func (r *reader) accessible() (elements []element) {
+	r.t.Helper()
+	tree, err := chromedp.Call(r.Ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	text := func(value *accessibility.Value) (text string) {
+		if value != nil {
+			_ = json.Unmarshal(value.Value, &text) // a name that is no text is none
+		}
+		return text
+	}
+	for _, node := range tree.Nodes {
+		if !node.Ignored {
+			elements = append(elements, element{text(node.Role), strings.TrimSpace(text(node.Name))})
+		}
+	}
+	return elements
+}

@@ -1,0 +1,46 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// engineFiles are what the build of cmd/engine leaves: the module, and Go's own script that runs modules of that version of Go.
+var engineFiles = []string{"engine.wasm.gz", "wasm_exec.js"}
+
+// sitePolicy is policy for pages whose host sends no headers: the engine is in a worker, and compiled there. What frames the page cannot be
+// said in it.
+const sitePolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
+	"base-uri 'none'; form-action 'none'"
+
+// WriteSite writes the page and an engine into the folder, as files that any web host can serve, and returns how many bytes they have. The
+// engine is the folder in which the build of cmd/engine left it.
+func WriteSite(folder, engine string) (size int, err error) {
+	site := map[string][]byte{}
+	for _, name := range engineFiles {
+		if site[name], err = os.ReadFile(filepath.Join(engine, name)); errors.Is(err, fs.ErrNotExist) {
+			return 0, fmt.Errorf("%s: there is no engine for browsers; build it with 'make engine', or name its folder with --engine", filepath.Join(engine, name))
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	for _, name := range []string{"index.html", "playground.js", "playground.css", "worker.js"} {
+		site[name] = read(name)
+	}
+	site["index.html"] = bytes.Replace(site["index.html"], []byte(`<meta name="engine" content="http">`),
+		[]byte(`<meta http-equiv="Content-Security-Policy" content="`+sitePolicy+`">`+"\n"+`<meta name="engine" content="worker">`), 1)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return 0, err
+	}
+	for name, data := range site {
+		size += len(data)
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+			return 0, err
+		}
+	}
+	return size, nil
+}

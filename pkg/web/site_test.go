@@ -1,0 +1,22 @@
+//go:build site
+
+package web_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/faultline/faultline/pkg/web"
+)
+
+// The page and its engine as files, which any server of files serves.
+func TestSite(t *testing.T) {
+	folder := t.TempDir()
+	if _, err := web.WriteSite(folder, "../../bin/engine"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
+	defer server.Close()
+	look(t, server.URL)
+}

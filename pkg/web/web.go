@@ -1,0 +1,185 @@
+// Package web serves the playground's page and the engine that answers it: on this machine, or as files for any web host, with the engine in
+// them. bundle holds what build.mjs makes of page and of the page of reports.
+package web
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/faultline/faultline/pkg/playground"
+)
+
+//go:embed page/index.html bundle
+var assets embed.FS
+
+// read returns a file of the page.
+func read(name string) []byte {
+	folder := "bundle/"
+	if name == "index.html" {
+		folder = "page/"
+	}
+	data, err := assets.ReadFile(folder + name)
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	return data
+}
+
+// policy is what the page may do: its own script and style, requests to where it came from, and pictures that it draws.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// maxWaiting is how many requests may wait for the engine, which answers one at a time.
+const maxWaiting = 16
+
+// Server answers the page.
+type Server struct {
+	engine *playground.Engine
+	names  []string
+	turns  chan struct{}
+}
+
+// New returns a server of the page. It may be asked for by any address, and by these names: any other is how a page of somebody else
+// would reach it, once its name stands for this machine.
+func New(engine *playground.Engine, names ...string) *Server {
+	return &Server{engine: engine, names: names, turns: make(chan struct{}, maxWaiting)}
+}
+
+// Serve answers on the listener until the context ends; requests that are being answered then end, too.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	server := http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	patience, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer stop()
+	if err := server.Shutdown(patience); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return server.Close()
+}
+
+// ServeHTTP serves the page's files, and /api/METHOD.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Cache-Control", "no-store")
+	if !s.known(r.Host) {
+		refuse(w, http.StatusForbidden, playground.KindInput, "the page is not served as %q; open the address that simulate serve printed", r.Host)
+		return
+	}
+	method, isCall := strings.CutPrefix(r.URL.Path, "/api/")
+	switch {
+	case isCall:
+		s.call(w, r, method)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		refuse(w, http.StatusMethodNotAllowed, playground.KindInput, "%s is not for files; use GET", r.Method)
+	default:
+		s.file(w, r)
+	}
+}
+
+// known reports whether the page is served under the host of a request.
+func (s *Server) known(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	return net.ParseIP(name) != nil || slices.Contains(s.names, strings.ToLower(name))
+}
+
+// files are those of the page, by their paths.
+var files = map[string]struct{ name, kind string }{
+	"/":               {"index.html", "text/html; charset=utf-8"},
+	"/playground.js":  {"playground.js", "text/javascript; charset=utf-8"},
+	"/playground.css": {"playground.css", "text/css; charset=utf-8"},
+}
+
+func (s *Server) file(w http.ResponseWriter, r *http.Request) {
+	file, found := files[r.URL.Path]
+	if !found {
+		refuse(w, http.StatusNotFound, playground.KindInput, "there is no %s", r.URL.Path)
+		return
+	}
+	w.Header().Set("Content-Type", file.kind)
+	_, _ = w.Write(read(file.name)) // whoever asked may be gone
+}
+
+func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
+	switch {
+	case !playground.Method(method):
+		refuse(w, http.StatusNotFound, playground.KindInput, "there is no method %q", method)
+		return
+	case r.Method != http.MethodPost:
+		refuse(w, http.StatusMethodNotAllowed, playground.KindInput, "%s is not for methods; use POST", r.Method)
+		return
+	case !ownOrigin(r):
+		refuse(w, http.StatusForbidden, playground.KindInput, "the request comes from another page, %s", r.Header.Get("Origin"))
+		return
+	case r.Header.Get("Content-Type") != "application/json": // which a page of somebody else cannot send without being asked for it
+		refuse(w, http.StatusUnsupportedMediaType, playground.KindInput, "the request is %q; send application/json", r.Header.Get("Content-Type"))
+		return
+	}
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+	default:
+		refuse(w, http.StatusTooManyRequests, playground.KindLimit, "%d requests wait already; try again", maxWaiting)
+		return
+	}
+	limit := int64(s.engine.Limits.Bytes)
+	if limit > 0 {
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
+	}
+	body, err := io.ReadAll(r.Body)
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		refuse(w, http.StatusRequestEntityTooLarge, playground.KindLimit, "the files have more than %d MiB, which the page takes; use the command line", limit>>20)
+		return
+	} else if err != nil {
+		return // whoever asked is gone
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(s.engine.Answer(r.Context(), method, body))
+}
+
+// ownOrigin reports whether the request comes from the page itself, or from a program that is no browser.
+func ownOrigin(r *http.Request) bool {
+	given := r.Header.Get("Origin")
+	if given == "" {
+		return r.Header.Get("Sec-Fetch-Site") == "" || r.Header.Get("Sec-Fetch-Site") == "same-origin"
+	}
+	origin, err := url.Parse(given)
+	return err == nil && origin.Host == r.Host
+}
+
+func refuse(w http.ResponseWriter, status int, kind, format string, args ...any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	refusal := playground.Failure{Error: &playground.Error{Kind: kind, Message: fmt.Sprintf(format, args...)}}
+	_ = json.NewEncoder(w).Encode(refusal)
+}

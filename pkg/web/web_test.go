@@ -1,0 +1,116 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/playground"
+	"github.com/faultline/faultline/pkg/web"
+)
+
+func newServer() *web.Server {
+	engine := playground.New("test")
+	engine.Limits = playground.Limits{Bytes: 1 << 20}
+	return web.New(engine, "localhost")
+}
+
+// request is a call of the page's own, unless changed.
+func request(method, path, body string, headers ...string) *http.Request {
+	r := httptest.NewRequest(method, "http://127.0.0.1:8080"+path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Origin", "http://127.0.0.1:8080")
+	for i := 0; i < len(headers); i += 2 {
+		if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+	}
+	return r
+}
+
+func TestServer(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		request *http.Request
+		status  int
+		want    string // that the body has
+	}{
+		{"page", request("GET", "/", ""), 200, "<!DOCTYPE html>"},
+		{"method", request("POST", "/api/load", "{}"), 200, `"scheduler":"v1.37.1"`},
+		{"localhost", request("POST", "/api/load", "{}", "Host", "localhost:8080", "Origin", "http://localhost:8080"), 200, `"scheduler"`},
+		{"IPv6", request("POST", "/api/load", "{}", "Host", "[::1]:8080", "Origin", "http://[::1]:8080"), 200, `"scheduler"`},
+		{"a name that was made to stand for this machine", request("GET", "/", "", "Host", "rebound.example:8080"), 403, `the page is not served as \"rebound.example:8080\"`},
+		{"another page", request("POST", "/api/load", "{}", "Origin", "http://evil.example"), 403, "the request comes from another page, http://evil.example"},
+		{"another port", request("POST", "/api/load", "{}", "Origin", "http://127.0.0.1:9090"), 403, "another page"},
+		{"a page without an origin", request("POST", "/api/load", "{}", "Origin", "null"), 403, "another page"},
+		{"a form", request("POST", "/api/load", "{}", "Content-Type", "text/plain"), 415, "send application/json"},
+		{"a link", request("GET", "/api/load", ""), 405, "GET is not for methods; use POST"},
+		{"no method", request("POST", "/api/shell", "{}"), 404, `there is no method \"shell\"`},
+		{"no file", request("GET", "/../../etc/passwd", ""), 404, "there is no /../../etc/passwd"},
+		{"writing", request("PUT", "/", "x"), 405, "PUT is not for files"},
+		{"large", request("POST", "/api/run", strings.Repeat("x", 1<<20+1)), 413, "the files have more than 1 MiB"},
+		{"no JSON", request("POST", "/api/run", "<script>"), 200, `the request is not what the method takes`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			newServer().ServeHTTP(recorder, test.request)
+			if recorder.Code != test.status || !strings.Contains(recorder.Body.String(), test.want) {
+				t.Errorf("%d %s\nwant %d with %s", recorder.Code, recorder.Body, test.status, test.want)
+			}
+			if policy := recorder.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+				t.Errorf("Content-Security-Policy: %s", policy)
+			}
+			if recorder.Code != 200 {
+				var failure playground.Failure
+				if err := json.Unmarshal(recorder.Body.Bytes(), &failure); err != nil || failure.Error == nil {
+					t.Errorf("no error in the body: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// An engine without limits takes any request.
+func TestServerWithoutLimits(t *testing.T) {
+	recorder := httptest.NewRecorder()
+	web.New(playground.New("test")).ServeHTTP(recorder, request("POST", "/api/load", "{}"))
+	if recorder.Code != 200 {
+		t.Errorf("%d %s", recorder.Code, recorder.Body)
+	}
+}
+
+// A server ends with its context, and what it is asked by then gets an answer.
+func TestServeEnds(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- newServer().Serve(ctx, listener) }()
+	response, err := http.Post("http://"+listener.Addr().String()+"/api/load", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil || !json.Valid(body) {
+		t.Errorf("%s: %v", body, err)
+	}
+	stop()
+	select {
+	case err := <-ended:
+		if diff := cmp.Diff(nil, err); diff != "" {
+			t.Error(diff)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the server goes on")
+	}
+}
