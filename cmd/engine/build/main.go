@@ -1,0 +1,145 @@
+// Command build compiles the engine to WebAssembly, and puts beside it the JavaScript of the same Go release that starts it. It needs
+// nothing but Go and a module proxy.
+//
+// One file of kube-scheduler does not compile for a browser: its debugger listens for SIGUSR2 wherever it is not built for Windows. The
+// build takes the file for Windows in its place, which takes os.Interrupt. Files of the module cache cannot be overlaid, so the module is
+// replaced by a link to its folder there, below which they can.
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	kubernetes = "k8s.io/kubernetes"
+	debugger   = "pkg/scheduler/backend/cache/debugger"
+	unix       = "signal.go"
+	windows    = "signal_windows.go"
+)
+
+func main() {
+	output := flag.String("o", "bin/engine", "`FOLDER` that gets engine.wasm.gz and wasm_exec.js")
+	ldflags := flag.String("ldflags", "", "`FLAGS` of the linker")
+	flag.Parse()
+	if err := build(*output, *ldflags); err != nil {
+		fmt.Fprintln(os.Stderr, "build:", err)
+		os.Exit(1)
+	}
+}
+
+func build(output, ldflags string) error {
+	scratch, err := os.MkdirTemp("", "engine-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	flags, err := replace(scratch)
+	if err != nil {
+		return err
+	}
+	root, err := query("env", "GOROOT")
+	if err != nil {
+		return err
+	}
+	// -trimpath: what is compiled does not depend on the scratch folder, and the next build finds it in the cache.
+	module := filepath.Join(scratch, "engine.wasm")
+	args := append([]string{"build", "-trimpath", "-ldflags", ldflags, "-o", module}, flags...)
+	cmd := exec.Command("go", append(args, "./cmd/engine")...)
+	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(output, 0o755); err != nil {
+		return err
+	}
+	if err := compress(module, filepath.Join(output, "engine.wasm.gz")); err != nil {
+		return err
+	}
+	starter, err := os.ReadFile(filepath.Join(root, "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(output, "wasm_exec.js"), starter, 0o644)
+}
+
+// compress writes the file anew, as small as gzip makes it: a page unpacks it, whatever the settings of its web host.
+func compress(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	var small bytes.Buffer
+	w, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(to, small.Bytes(), 0o644)
+}
+
+// replace prepares the scratch folder, and returns the flags with which go build takes the module from there.
+func replace(scratch string) ([]string, error) {
+	upstream, err := folder()
+	if err != nil {
+		return nil, err
+	}
+	link := filepath.Join(scratch, "kubernetes")
+	if err := os.Symlink(upstream, link); err != nil {
+		return nil, err
+	}
+	modfile := filepath.Join(scratch, "go.mod")
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(scratch, name), data, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := query("mod", "edit", "-replace", kubernetes+"="+link, modfile); err != nil {
+		return nil, err
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
+		filepath.Join(link, debugger, unix): filepath.Join(upstream, debugger, windows),
+	}})
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(scratch, "overlay.json")
+	return []string{"-modfile", modfile, "-overlay", file}, os.WriteFile(file, overlay, 0o644)
+}
+
+// folder is that of the Kubernetes module in the module cache, where it is downloaded to if need be.
+func folder() (string, error) {
+	out, err := query("mod", "download", "-json", kubernetes)
+	if err != nil {
+		return "", err
+	}
+	var module struct{ Dir string }
+	return module.Dir, json.Unmarshal([]byte(out), &module)
+}
+
+// query returns what the go command prints, without the line's end.
+func query(args ...string) (string, error) {
+	out, err := exec.Command("go", args...).Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, exit.Stderr)
+	}
+	return strings.TrimSuffix(string(out), "\n"), err
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"go/ast"
+	"go/build/constraint"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The build takes upstream's file for Windows in place of the one for everything else: that must still be needed, and be enough.
+func TestTheReplacedFileIsNeededAndItsReplacementIsEnough(t *testing.T) {
+	t.Chdir("../../..")
+	dir, err := folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced, replacement := parse(t, filepath.Join(dir, debugger, unix)), parse(t, filepath.Join(dir, debugger, windows))
+	for _, tag := range []string{"js", "wasm"} {
+		if !builds(t, replaced, tag) {
+			t.Errorf("%s is not for %s any more, so that the engine can be built without another in its place", unix, tag)
+		}
+		if !builds(t, replacement, tag) {
+			t.Errorf("%s has a constraint, and would be left out", windows)
+		}
+	}
+	if diff := cmp.Diff(declared(replaced), declared(replacement)); diff != "" {
+		t.Errorf("%s declares something else than %s (-%s +%s):\n%s", windows, unix, unix, windows, diff)
+	}
+}
+
+func parse(t *testing.T, file string) *ast.File {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// builds reports whether the lines above the package clause let the file be part of a build with the tag alone.
+func builds(t *testing.T, file *ast.File, tag string) bool {
+	t.Helper()
+	for _, group := range file.Comments {
+		for _, comment := range group.List {
+			if comment.Pos() > file.Package || !constraint.IsGoBuild(comment.Text) {
+				continue
+			}
+			expr, err := constraint.Parse(comment.Text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return expr.Eval(func(name string) bool { return name == tag })
+		}
+	}
+	return true
+}
+
+func declared(file *ast.File) []string {
+	var names []string
+	for _, decl := range file.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			names = append(names, decl.Name.Name)
+		case *ast.GenDecl:
+			for _, spec := range decl.Specs {
+				switch spec := spec.(type) {
+				case *ast.ValueSpec:
+					for _, name := range spec.Names {
+						names = append(names, name.Name)
+					}
+				case *ast.TypeSpec:
+					names = append(names, spec.Name.Name)
+				}
+			}
+		}
+	}
+	return names
+}
