@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X github.com/faultline/faultline/cmd/simulate/app.version=$(VE
 GO := GOGC=400 go
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint generate bench release clean
+.PHONY: help build engine testsite demo test lint generate bench release clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,6 +15,14 @@ help: ## print this list
 build: ## build bin/simulate
 	@mkdir -p bin
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/simulate ./cmd/simulate
+
+# The first time, a thousand packages are compiled for WebAssembly, which takes minutes.
+engine: ## build the engine of the playground's site in bin/engine: scheduler and all, as WebAssembly
+	$(GO) run ./cmd/engine/build -o bin/engine -ldflags '-s -w -X main.version=$(VERSION)'
+
+testsite: build engine ## look at the page without a server in a browser, and compare its engine with bin/simulate on every scenario
+	$(GO) test -vet=all -tags site -run TestSite -timeout 30m ./pkg/web
+	node --test cmd/engine/engine.test.mjs
 
 demo: build ## build, then run the kind walkthrough
 	bin/simulate run scenarios/kind-walkthrough
@@ -31,7 +39,9 @@ test: ## format, vet, tests, the demo, and the gate on the project's own scenari
 lint: ## run golangci-lint, if it is installed
 	golangci-lint run
 
-generate: ## write the generated files under docs/ and the golden files anew
+generate: ## bundle the pages' scripts (needs npm), and write the generated files under docs/ and the golden files anew
+	npm --prefix pkg/web ci --ignore-scripts --no-audit --no-fund
+	npm --prefix pkg/web run build
 	$(GO) test -timeout 30m $$(grep -rlE 'flag.Bool\("update"|internal/(golden|reporttest)"$$' --include='*_test.go' pkg cmd | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 bench: ## run the benchmarks

@@ -126,6 +126,7 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 		newLint(s),
 		newTest(s), newDiff(s), newBench(s), newVerify(s),
 		newExpand(s),
+		newServe(s), newSite(s),
 		newValidate(s), newExport(s), newSchema(s), newVersion(s), newCompletion(s))
 	for _, cmd := range root.Commands() {
 		completeFlags(cmd)

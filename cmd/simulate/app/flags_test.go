@@ -28,6 +28,9 @@ func TestFlagsAreShared(t *testing.T) {
 			t.Errorf("%s reads objects and has no --strict", cmd.Name())
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if cmd.Name() == "site" && f.Name == "output" { // a folder: it prints no report
+				return
+			}
 			if !strings.HasPrefix(f.Usage, begins[f.Name]) {
 				t.Errorf("%s --%s: %q does not begin with %q", cmd.Name(), f.Name, f.Usage, begins[f.Name])
 			}

@@ -42,13 +42,18 @@ type input struct {
 }
 
 func (i *input) register(cmd *cobra.Command) {
+	i.registerFiles(cmd)
+	i.registerConfiguration(cmd)
+}
+
+// registerFiles adds the flags that name files of objects, and that make up nodes for them.
+func (i *input) registerFiles(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&i.cluster, "cluster", nil, "read nodes, and what else is there at the start, from this `FILE`, folder or glob, or - for standard input:\n"+
 		"Node objects, a kind configuration, a kubectl dump, a snapshot (repeatable)")
 	flags.StringArrayVarP(&i.files, "filename", "f", nil, "read objects to apply from this `FILE`, folder or glob, or - for standard input (repeatable)")
 	i.nodes = &nodes{}
 	i.nodes.register(cmd)
-	i.registerConfiguration(cmd)
 }
 
 // registerConfiguration adds the flags that configure the scheduler, for commands that only take a scenario.

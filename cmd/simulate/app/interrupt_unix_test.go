@@ -3,11 +3,15 @@
 package app
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -53,6 +57,43 @@ func TestSignalsWhileLoading(t *testing.T) {
 		var errOut bytes.Buffer
 		if got := Main([]string{command, folder}, nil, io.Discard, &errOut); got != 130 || errOut.String() != "simulate: interrupted\n" {
 			t.Errorf("%s: exit status %d, want 130; standard error %q", command, got, errOut.String())
+		}
+	}
+}
+
+// The playground answers until it is told to end, which is what its user wants: no failure.
+func TestServeUntilSignalled(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		read, errOut := io.Pipe()
+		ended := make(chan int, 1)
+		go func() {
+			ended <- Main([]string{"serve", "--address", "127.0.0.1:0"}, strings.NewReader(""), io.Discard, errOut)
+			errOut.Close()
+		}()
+		said := bufio.NewReader(read)
+		line, err := said.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		match := regexp.MustCompile(`^the playground is at (http://127\.0\.0\.1:\d+); interrupt to end it\n$`).FindStringSubmatch(line)
+		if match == nil {
+			t.Fatalf("%s: standard error begins with %q", signal, line)
+		}
+		response, err := http.Post(match[1]+"/api/load", "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || !strings.Contains(string(body), `"example":"kind-walkthrough"`) {
+			t.Errorf("%v; the answer is not that of the walkthrough", err)
+		}
+		if err := syscall.Kill(syscall.Getpid(), signal); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := io.ReadAll(said)
+		if got := <-ended; got != exitAnswered || len(rest) > 0 || err != nil {
+			t.Errorf("%s: exit status %d, want 0; standard error goes on with %q, %v", signal, got, rest, err)
 		}
 	}
 }

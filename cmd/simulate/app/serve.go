@@ -1,0 +1,107 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/playground"
+	"github.com/faultline/faultline/pkg/web"
+)
+
+// playgroundLimits are what one request of the page may take: enough for a class, and not for filling up the machine.
+var playgroundLimits = playground.Limits{Bytes: 64 << 20, Nodes: 5_000, Pods: 20_000, Time: time.Minute}
+
+func newServe(s streams) *cobra.Command {
+	in := input{nodes: &nodes{}}
+	var address string
+	cmd := &cobra.Command{
+		Use:   "serve [SCENARIO | MANIFEST...]",
+		Short: "Open the playground: write a scenario in the browser, and see at once where its pods go",
+		Long: `Serve a page on which a scenario can be written, and answered while it is: where its pods go and why, what a failure takes,
+what would move a pod. It begins with the scenario, or with the manifests, that the arguments and flags name, and without any
+with the kind walkthrough. The page has lessons on kube-scheduler, too.
+
+The page is served to this machine alone, unless --address says otherwise. It reads no files but those named here, writes
+none, and asks nothing of the network. Interrupt the command to end it: that is success, exit code 0.`,
+		Example: `  simulate serve
+  simulate serve scenarios/soft-or-hard
+  simulate serve -f app.yaml --nodes 9 --zones 3
+  simulate serve --cluster dump.json --address 127.0.0.1:9000`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			host, _, err := net.SplitHostPort(address)
+			if err != nil {
+				return usage(cmd, "--address %s: %s; give HOST:PORT, such as 127.0.0.1:8080", address, strings.TrimPrefix(err.Error(), "address "+address+": "))
+			}
+			engine := playground.New(version)
+			engine.Limits, engine.Strict = playgroundLimits, in.strict
+			if len(args)+len(in.cluster)+len(in.files)+len(in.nodes.asked(cmd)) > 0 {
+				if engine.Start, err = in.text(cmd, s, args); err != nil {
+					return asInput(err)
+				}
+			}
+			listener, err := net.Listen("tcp", address)
+			if wrong := (*net.AddrError)(nil); errors.As(err, &wrong) {
+				return usage(cmd, "--address %s: %s; give HOST:PORT, such as 127.0.0.1:8080", address, wrong.Err)
+			} else if err != nil {
+				return fmt.Errorf("--address %s: %w; give another address, or port 0 for any that is free", address, err)
+			}
+			port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+			fmt.Fprintf(s.err, "the playground is at http://%s; interrupt to end it\n", net.JoinHostPort(shown(host), port))
+			return web.New(engine, names(host)...).Serve(cmd.Context(), listener)
+		},
+	}
+	in.registerFiles(cmd)
+	registerStrict(cmd, &in.strict)
+	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8080", "`ADDRESS` to listen at; anybody who can reach it can use the page")
+	return cmd
+}
+
+// shown is the host at which this machine finds what listens at the host.
+func shown(host string) string {
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return "127.0.0.1"
+	}
+	return host
+}
+
+// names are those by which the page at the address may be asked for, besides addresses.
+func names(host string) []string {
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		own, _ := os.Hostname() // without it the machine is known by its addresses
+		return []string{"localhost", strings.ToLower(own)}
+	}
+	return []string{"localhost", strings.ToLower(host)}
+}
+
+// text reads what the arguments and flags name, as text: a scenario, or a scenario that is made of files.
+func (i *input) text(cmd *cobra.Command, s streams, args []string) (playground.Input, error) {
+	made, err := i.nodes.options(cmd)
+	if err != nil {
+		return playground.Input{}, err
+	}
+	manifests, err := manifestsAmong(cmd, nil, args)
+	if err != nil {
+		return playground.Input{}, err
+	}
+	files := slices.Concat(i.files, manifests)
+	switch {
+	case len(args) > len(manifests) && len(i.cluster)+len(i.files)+len(made.Flags) > 0:
+		return playground.Input{}, usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
+	case len(args) > len(manifests):
+		return playground.Read(nil, args[0])
+	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(files, manifest.Stdin):
+		return playground.Input{}, usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
+	case len(i.cluster) > 0 && len(made.Flags) > 0:
+		return playground.Input{}, usage(cmd, "%s: the cluster is given; leave out these flags, or --cluster", strings.Join(made.Flags, ", "))
+	}
+	return playground.Compose(s.in, i.cluster, files, made)
+}
