@@ -60,6 +60,7 @@ func TestSnapshotReturnsWhatItWasGiven(t *testing.T) {
 	want := *state
 	want.Deployments = nil // the format has no place for them
 	ignore := cmp.Options{
+		cmpopts.IgnoreUnexported(cluster.State{}),
 		cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "ResourceVersion", "OwnerReferences"),
 		cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "PersistentVolumes.Spec.ClaimRef.UID" }, cmp.Ignore()),
 	}
