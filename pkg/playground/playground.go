@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -109,9 +110,9 @@ func (e *Engine) Answer(ctx context.Context, method string, request []byte) []by
 		}
 		response = Failure{known}
 	}
-	data, err := json.Marshal(response)
+	data, err := report.CompactJSON(response)
 	if err != nil { // not of our own types
-		data, _ = json.Marshal(Failure{failed(KindInternal, "%s", err)})
+		data, _ = report.CompactJSON(Failure{failed(KindInternal, "%s", err)})
 	}
 	return data
 }

@@ -10,7 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/playground"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/scenarios"
 )
 
 // ask returns the response to a request of the method.
@@ -172,7 +178,45 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Every example runs, and each that is a lesson expects something of each step, and gets it.
+// The report is that of simulate run -o json, to the byte but for the space between values: also where a list has no entries.
+func TestReportIsThatOfRun(t *testing.T) {
+	engine := playground.New("test")
+	loaded := ask[playground.LoadResponse](t, engine, "load", playground.LoadRequest{Example: "devices"})
+	request, err := json.Marshal(playground.RunRequest{Input: loaded.Input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Report json.RawMessage }
+	if err := json.Unmarshal(engine.Answer(context.Background(), "run", request), &got); err != nil {
+		t.Fatal(err)
+	}
+	s, err := loader.LoadFS(scenarios.FS, "devices/scenario.yaml", loader.Options{FS: scenarios.FS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := simulation.Run(context.Background(), s, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged, err := expect.Judge(context.Background(), result, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := run.New(result, judged, "test")
+	found.AddCycles(result, func(*run.Step) bool { return true })
+	var written, want bytes.Buffer
+	if err := run.Formats.Write(&written, found, "json", report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Compact(&want, bytes.ReplaceAll(written.Bytes(), []byte(`"devices/`), []byte(`"`))); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.String(), string(got.Report)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Every example runs.
 func TestExamples(t *testing.T) {
 	engine := playground.New("test")
 	begun := ask[playground.LoadResponse](t, engine, "load", playground.LoadRequest{})

@@ -112,6 +112,13 @@ func EncodeJSON(model any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
+// CompactJSON is EncodeJSON without the space between values.
+func CompactJSON(model any) ([]byte, error) {
+	var out bytes.Buffer
+	err := writeJSON(&out, model)
+	return out.Bytes(), err
+}
+
 // EncodeYAML is the model as YAML.
 func EncodeYAML(model any) ([]byte, error) {
 	var out bytes.Buffer
