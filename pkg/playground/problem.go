@@ -71,22 +71,7 @@ func lineOf(message, text string) int {
 		} else {
 			rest = message[len(found)+2:]
 		}
-		path, message = slices.Concat(path, stepsOf(found)), rest
+		path, message = slices.Concat(path, manifest.PathOf(found)), rest
 	}
 	return manifest.NewDocumentLines([]byte(text), document).Of(path...)
-}
-
-var piece = regexp.MustCompile(`\w+|\[[^\]]*\]`)
-
-// stepsOf splits steps[0].expect into names and positions.
-func stepsOf(place string) (path []any) {
-	for _, of := range piece.FindAllString(place, -1) {
-		key := strings.Trim(of, "[]")
-		if i, err := strconv.Atoi(key); err == nil && key != of {
-			path = append(path, i)
-		} else {
-			path = append(path, key)
-		}
-	}
-	return path
 }

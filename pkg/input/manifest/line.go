@@ -3,7 +3,10 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 )
@@ -72,6 +75,21 @@ func (l *Lines) Below(path ...any) map[string]int {
 
 // LinePath is a place as text: names of fields and positions in lists.
 func LinePath(path ...any) string { return fmt.Sprintf("%q", path) }
+
+var step = regexp.MustCompile(`\w+|\[[^\]]*\]`)
+
+// PathOf splits a place such as steps[0].expect, as errors name it, into names of fields and positions in lists.
+func PathOf(place string) (path []any) {
+	for _, of := range step.FindAllString(place, -1) {
+		key := strings.Trim(of, "[]")
+		if i, err := strconv.Atoi(key); err == nil && key != of {
+			path = append(path, i)
+		} else {
+			path = append(path, key)
+		}
+	}
+	return path
+}
 
 // find returns what is at a place, and its line; nil where it is not there.
 func (l *Lines) find(path []any) (*yamlv3.Node, int) {

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -86,7 +85,7 @@ func (l *reader) source(path *field.Path, source *scenario.Source, nodes bool) r
 			continue
 		}
 		if l.data != nil {
-			l.locate(obj.Object, manifest.Source{File: l.problems.File, Line: l.fileLines().Of(pathOf(path.Child("objects").Index(i))...)})
+			l.locate(obj.Object, manifest.Source{File: l.problems.File, Line: l.fileLines().Of(manifest.PathOf(path.Child("objects").Index(i).String())...)})
 		}
 		found.objects = append(found.objects, obj.Object)
 	}
@@ -102,22 +101,9 @@ func (l *reader) resource(path *field.Path, data []byte) (manifest.Ignored, bool
 	resource := set.Ignored[0]
 	resource.Source = manifest.Source{File: l.problems.File, Path: path.String()}
 	if l.data != nil {
-		resource.Source.Line = l.fileLines().Of(pathOf(path)...)
+		resource.Source.Line = l.fileLines().Of(manifest.PathOf(path.String())...)
 	}
 	return resource, true
-}
-
-// pathOf splits a path into names of fields and positions in lists.
-func pathOf(path *field.Path) []any {
-	var steps []any
-	for _, step := range strings.FieldsFunc(path.String(), func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
-		if n, err := strconv.Atoi(step); err == nil {
-			steps = append(steps, n)
-		} else {
-			steps = append(steps, step)
-		}
-	}
-	return steps
 }
 
 // read returns what files, folders and globs hold.
