@@ -187,16 +187,11 @@ func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 		}
 		asked = strings.Join(opts.Nodes.Flags, ", ")
 	}
-	manifests, err := manifestsAmong(cmd, opts.FS, args)
+	files, _, err := i.named(cmd, opts.FS, args)
 	if err != nil {
 		return nil, err
 	}
-	files := slices.Concat(i.files, manifests)
 	switch {
-	case len(args) > len(manifests) && len(i.cluster)+len(i.files) > 0:
-		return nil, usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
-	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(files, manifest.Stdin):
-		return nil, usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
 	case len(i.cluster)+len(files) > 0:
 		return loader.FromFiles(s.in, i.cluster, files, opts)
 	case len(args) == 0 && asked == "":
@@ -209,6 +204,23 @@ func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 		return nil, usage(cmd, "%s: a scenario has nodes of its own; change its cluster, or give manifests in its place", asked)
 	}
 	return loaded, err
+}
+
+// named returns the files of objects that flags and arguments name, or that an argument is a scenario; then no objects may be named, nor any of
+// the flags besides.
+func (i *input) named(cmd *cobra.Command, fsys fs.FS, args []string, besides ...string) (files []string, aScenario bool, err error) {
+	manifests, err := manifestsAmong(cmd, fsys, args)
+	if err != nil {
+		return nil, false, err
+	}
+	files, aScenario = slices.Concat(i.files, manifests), len(args) > len(manifests)
+	switch {
+	case aScenario && len(i.cluster)+len(i.files)+len(besides) > 0:
+		return nil, false, usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
+	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(files, manifest.Stdin):
+		return nil, false, usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
+	}
+	return files, aScenario, nil
 }
 
 // manifestsAmong returns the arguments that are manifests: all of them, or none if one names a scenario. A single argument of which that

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/playground"
 	"github.com/faultline/faultline/pkg/web"
 )
@@ -88,18 +86,12 @@ func (i *input) text(cmd *cobra.Command, s streams, args []string) (playground.I
 	if err != nil {
 		return playground.Input{}, err
 	}
-	manifests, err := manifestsAmong(cmd, nil, args)
-	if err != nil {
-		return playground.Input{}, err
-	}
-	files := slices.Concat(i.files, manifests)
+	files, aScenario, err := i.named(cmd, nil, args, made.Flags...)
 	switch {
-	case len(args) > len(manifests) && len(i.cluster)+len(i.files)+len(made.Flags) > 0:
-		return playground.Input{}, usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
-	case len(args) > len(manifests):
+	case err != nil:
+		return playground.Input{}, err
+	case aScenario:
 		return playground.Read(nil, args[0])
-	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(files, manifest.Stdin):
-		return playground.Input{}, usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
 	case len(i.cluster) > 0 && len(made.Flags) > 0:
 		return playground.Input{}, usage(cmd, "%s: the cluster is given; leave out these flags, or --cluster", strings.Join(made.Flags, ", "))
 	}
