@@ -53,6 +53,12 @@ type Step struct {
 	Workloads []Workload `json:"workloads,omitempty"`
 	// Pods are all pods after the step, workload by workload, in order of arrival.
 	Pods []Pod `json:"pods,omitempty"`
+	// PodGroups are the pod groups with what the scheduler says of them, in order of arrival.
+	PodGroups []PodGroup `json:"podGroups,omitempty"`
+	// Quotas are the ResourceQuotas with what is used of them, in order of arrival.
+	Quotas []Quota `json:"quotas,omitempty"`
+	// StorageCapacities are what is left where drivers provision volumes, in order of arrival.
+	StorageCapacities []StorageCapacity `json:"storageCapacities,omitempty"`
 	// Preempted are the pods that had to make room in this step.
 	Preempted []Preemption `json:"preempted,omitempty"`
 	// Refused are the pods, and other objects, that the API server did not create.

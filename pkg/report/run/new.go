@@ -89,6 +89,7 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 	for _, p := range step.Preempted {
 		s.Preempted = append(s.Preempted, Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node})
 	}
+	s.PodGroups, s.Quotas, s.StorageCapacities = newPodGroups(step.State), newQuotas(step.State), newStorageCapacities(step.State)
 	s.Bindings = newBindings(step.Decisions)
 	s.Refused = report.NewNotCreated(step.Refused)
 	for _, r := range s.Refused {

@@ -73,6 +73,9 @@ func (t *writer) step(i int) {
 	} else if len(workloads) == 1 && len(s.Pods) > 0 {
 		t.distributions(s, workloads[0])
 	}
+	if t.wide {
+		t.statuses(s)
+	}
 }
 
 // lists reports whether every pod of the step is listed.
