@@ -115,9 +115,8 @@ func (p *pass) replicaSets() error {
 				return fmt.Errorf("%s: %w", cluster.RefTo(r.object).Describe(), err)
 			}
 		case excess > 0:
-			related := pods
+			var related []*v1.Pod // none without an owner, as upstream's getReplicaSetsWithSameController has it
 			if ref := metav1.GetControllerOfNoCopy(r.object); ref != nil {
-				related = nil
 				for sibling := range all {
 					if of := metav1.GetControllerOfNoCopy(sibling.object); of != nil && of.UID == ref.UID {
 						related = append(related, p.owned.of(sibling.set.UID)...)
@@ -145,8 +144,8 @@ func (p *pass) createPods(r replicated, count int) error {
 }
 
 // rankForDeletion returns the pods, those to be deleted first in front. The rank is upstream's
-// getPodsRankedByRelatedPodsOnSameNode: pods that share a node with more pods of the same Deployment go first. Among equals
-// the newest goes first, or the one that the generator chooses.
+// getPodsRankedByRelatedPodsOnSameNode: pods that share a node with more related pods, those of the same Deployment, go first. Among
+// equals the newest goes first, or the one that the generator chooses.
 func (p *pass) rankForDeletion(pods, related []*v1.Pod) []*v1.Pod {
 	onNode := map[string]int{}
 	for _, pod := range related {
