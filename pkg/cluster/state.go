@@ -105,6 +105,8 @@ type State struct {
 	// Refused is what the API server has refused to users since the step began, and what it refuses to controllers.
 	Refused []Refusal
 
+	arrivals map[types.UID]int // see Arrival; never changed in place
+
 	// Of the lists that are long, or change often.
 	nodeEndings       endings[*v1.Node]
 	podEndings        endings[*v1.Pod]
@@ -282,6 +284,9 @@ func (s *State) derive(objs []Object, c change) *State {
 	next.ResourceClaimTemplates = apply(c, s.ResourceClaimTemplates, given.ResourceClaimTemplates)
 	next.SchedulingWorkloads = apply(c, s.SchedulingWorkloads, given.SchedulingWorkloads)
 	next.PodGroups = apply(c, s.PodGroups, given.PodGroups)
+	if c.merge {
+		next.arrivals = arrived(s.arrivals, objs)
+	}
 	return &next
 }
 

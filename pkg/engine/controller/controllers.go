@@ -54,15 +54,13 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 	next := c.evictFromDevices(c.nodes.Reconcile(s, c.Rand))
 	owned := c.ownership(next)
 	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
-	// have spoken. In a real cluster the status arrives by an event in between.
+	// have spoken. In a real cluster the status arrives by an event in between. Who makes pods does so in order of arrival.
 	syncs := []func(*pass) error{
 		(*pass).autoscalers,
 		(*pass).replicaSetStatuses,
 		(*pass).deployments,
-		(*pass).replicaSets,
-		(*pass).statefulSets,
-		(*pass).daemonSets,
-		(*pass).jobs,
+		(*pass).workloads,
+		(*pass).releaseOrphans,
 		(*pass).volumes,
 		(*pass).claims,
 		(*pass).budgets,
@@ -138,8 +136,8 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// pass is one controller's sync of all its objects: what it sees, and what it does to the cluster. The next state is derived
-// once, when it is done.
+// pass is one sync of all objects of a controller, or of several: what they see, and what they do to the cluster. The next state is
+// derived once, when it is done.
 type pass struct {
 	*Controllers
 	*cluster.State
@@ -152,6 +150,12 @@ type pass struct {
 	quotas           *admission.Quotas
 	refused          []cluster.Refusal
 	capacities       *Capacities // of the volume controllers
+
+	// Of those that make pods.
+
+	setClaims map[types.NamespacedName]*v1.PersistentVolumeClaim // what StatefulSets look up
+	backoffs  map[types.UID]cluster.JobBackoff
+	waiting   []func() error // what they do when it is their turn
 }
 
 // put adds an object to the state, or replaces it.
@@ -163,7 +167,7 @@ func (p *pass) delete(pods ...*v1.Pod) { p.ending = append(p.ending, pods...) }
 // remove takes objects out of the state at once.
 func (p *pass) remove(objs ...cluster.Object) { p.deleted = append(p.deleted, objs...) }
 
-func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) }
+func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) + len(p.waiting) }
 
 // nextState is the state with what the pass has done.
 func (p *pass) nextState() *cluster.State {
