@@ -98,6 +98,8 @@ type State struct {
 
 	// JobBackoffs is what the job controller remembers of Jobs whose pods have failed, by the Job's UID.
 	JobBackoffs map[types.UID]JobBackoff
+	// Attachments are the volumes that can be attached to one node at a time, and the nodes that have them.
+	Attachments []Attachment
 
 	// Federation is what is behind a state of several clusters; nil for one cluster.
 	Federation *Federation
@@ -121,6 +123,14 @@ type JobBackoff struct {
 	Last     time.Time
 	// Retry is when the controller looks at the Job again; zero if it is not waiting.
 	Retry time.Time
+}
+
+// Attachment is a volume that is attached to a node.
+type Attachment struct {
+	// Volume is the name of its driver and its handle there.
+	Volume, Node string
+	// Unused is since when no pod on the node needs it; zero while one does.
+	Unused metav1.Time
 }
 
 // Object is any Kubernetes object that a State can hold.

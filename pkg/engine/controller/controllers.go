@@ -45,13 +45,15 @@ type Controllers struct {
 	claimed         claimed
 	tainted         tainted
 	converted       map[types.UID]converted // ReplicationControllers
+	mounts          mounts
+	attached        attached
 }
 
 // Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
 // The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
 // for instance because its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
-	next := c.evictFromDevices(c.nodes.Reconcile(s, c.Rand))
+	next := c.attach(c.evictFromDevices(c.nodes.Reconcile(s, c.Rand)), nil)
 	owned := c.ownership(next)
 	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
 	// have spoken. In a real cluster the status arrives by an event in between. Who makes pods does so in order of arrival.
@@ -61,6 +63,7 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 		(*pass).deployments,
 		(*pass).workloads,
 		(*pass).releaseOrphans,
+		(*pass).ephemeralVolumes,
 		(*pass).volumes,
 		(*pass).claims,
 		(*pass).budgets,
@@ -84,7 +87,7 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 
 // Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a
 // NoExecute taint of a node or a device runs out, the next node gets one, a kubelet has ended a pod, a pod has been ready for
-// minReadySeconds, or a Job may replace a pod that failed. Where pods are refused, quotas may stop counting one that stays Terminating. On
+// minReadySeconds, a Job may replace a pod that failed, or a volume is detached by force. Where pods are refused, quotas may stop counting one that stays Terminating. On
 // its way there, the clock stops where a Job whose pods complete has run for too long.
 func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	var next metav1.Time
@@ -120,6 +123,11 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	}
 	for _, job := range s.Jobs {
 		consider(s.JobBackoffs[job.UID].Retry)
+	}
+	for _, held := range s.Attachments {
+		if !held.Unused.IsZero() {
+			consider(held.Unused.Add(MaxWaitForUnmount))
+		}
 	}
 	if slices.ContainsFunc(s.Refused, cluster.Refusal.IsRetried) {
 		for _, pod := range s.Pods {

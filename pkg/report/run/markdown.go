@@ -21,6 +21,7 @@ func markdownPage(r *Report) []byte {
 	refused := [][]text.Cell{text.Bold.Row("STEP", "PODS", "REASON")}
 	unscheduled := [][]text.Cell{text.Bold.Row("STEP", "WORKLOAD", "KARMADA SAYS")}
 	pending := [][]text.Cell{text.Bold.Row("STEP", "PODS", "KUBE-SCHEDULER SAYS")}
+	unattached := [][]text.Cell{text.Bold.Row("STEP", "PODS", "WHY")}
 	for i := range r.Steps {
 		s := t.stepText(i)
 		for _, e := range Unmet(s.Expectations) {
@@ -31,6 +32,9 @@ func markdownPage(r *Report) []byte {
 		}
 		for _, pods := range s.refusals() {
 			pending = append(pending, text.Plain.Row(s.Name, s.waiting(pods), cmp.Or(pods[0].Message, expect.NoMessage)))
+		}
+		for _, pods := range s.unattached() {
+			unattached = append(unattached, text.Plain.Row(s.Name, t.sharing(s, pods), pods[0].Waits))
 		}
 		for _, r := range s.Refused {
 			refused = append(refused, text.Plain.Row(s.Name, s.subject(r), r.Message))
@@ -54,6 +58,10 @@ func markdownPage(r *Report) []byte {
 	if len(pending) > 1 {
 		m.Block("### Pending")
 		m.Table(pending, "group")
+	}
+	if len(unattached) > 1 {
+		m.Block("### Not started")
+		m.Table(unattached, "group")
 	}
 	if len(refused) > 1 {
 		m.Block("### Refused")

@@ -239,6 +239,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 		p.Status = statusTerminating
 	case pod.Spec.NodeName != "" && notReady(pod):
 		p.Status = "NotReady"
+		p.Waits, p.Message = cluster.WaitsForVolume(pod), cluster.AttachEvent(pod)
 	case pod.Spec.NodeName != "":
 		p.Status = string(v1.PodRunning)
 		p.Ready = fmt.Sprintf("%d/%[1]d", len(pod.Spec.Containers))

@@ -39,6 +39,7 @@ func (t *writer) step(i int) {
 
 	t.federated(s)
 	t.pending(s)
+	t.attaching(s)
 	t.refused(s)
 	t.preempted(s)
 	t.rollouts(s)
@@ -168,6 +169,9 @@ func (t *writer) quiet() {
 		s := t.stepText(i)
 		for _, pods := range alike(s.pendingPods()) {
 			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), text.Refused(pods[0].Message))
+		}
+		for _, pods := range s.unattached() {
+			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), text.Refused(pods[0].Waits))
 		}
 		for _, b := range report.Group(s.notScheduled(), Binding.why) {
 			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(b, s.binding)), b[0].why())
