@@ -48,7 +48,7 @@ func (e *Engine) fail(ctx context.Context, asked FailRequest) (*FailResponse, er
 			return nil, err
 		}
 	}
-	if err := blast.Recover(ctx, after.State, last.scenario.Config, last.scenario.Ties, analysis, opts, nil); err != nil {
+	if err := blast.Recover(ctx, after.State, last.scenario, analysis, opts, nil); err != nil {
 		return nil, err
 	}
 	blasted := []reportblast.Blasted{{Step: after, Analysis: analysis}}
