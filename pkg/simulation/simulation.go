@@ -81,7 +81,11 @@ func NewWorld(s *scenario.Scenario) (world.World, error) {
 	if s.Federated() {
 		return fleet.New(s.Config, s.Ties), nil
 	}
-	return world.NewCluster(s.Config, s.Ties)
+	one, err := world.NewCluster(s.Config, s.Ties)
+	if err != nil {
+		return nil, err // not a nil *Cluster, which is a World
+	}
+	return one, nil
 }
 
 // Run runs the scenario's steps in order. If the context ends, the result has the steps that were finished by then, and is nil if none was.

@@ -426,3 +426,11 @@ func TestRolloutsOfOwnWorkloads(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Each of the two pods takes one cycle, of the scheduler of its own member.
+func TestCyclesOfMembers(t *testing.T) {
+	s := federationOf(t, []string{member("m1", 1, 10), member("m2", 1, 10)}, "", []string{policy("web", ""), deployment("web", 1, 1)})
+	if cycles := runFederation(t, s).Cycles; cycles.Kept+cycles.Plain != 2 {
+		t.Errorf("%+v, want 2 cycles", cycles)
+	}
+}
