@@ -49,7 +49,7 @@ func namespaced(r blast.Radius) bool { return r.Replicas > 0 && r.Namespace != "
 func (t *writer) everything() {
 	t.Line(t.verdict())
 	t.Space()
-	t.Table("", []doc.Cell{doc.Bold.Cell("Old:"), doc.Plain.Cell(t.report.Old.text())}, []doc.Cell{doc.Bold.Cell("New:"), doc.Plain.Cell(t.report.New.text())})
+	t.Add(doc.Fields{{Title: "Old:", Lines: []string{t.report.Old.text()}}, {Title: "New:", Lines: []string{t.report.New.text()}}})
 	if len(t.report.Conditions) > 0 {
 		t.Space()
 		t.Linef(doc.Bold, "%s", notAlike)

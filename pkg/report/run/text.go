@@ -23,6 +23,7 @@ func (t *writer) everything() {
 	if t.page {
 		t.Space()
 		t.Add(doc.Table{Rows: t.steps(), Noun: "step", Nouns: "steps"})
+		t.notMet()
 	}
 	for i := range t.report.Steps {
 		t.step(i)
@@ -161,6 +162,24 @@ func (t *writer) expectations(s *stepText) {
 		if e.Why != "" {
 			t.Linef(doc.Plain, "          why  %s", e.Why)
 		}
+	}
+}
+
+// notMet is a table of the expectations of all steps that are not met, with their lines in the files.
+func (t *writer) notMet() {
+	table := [][]doc.Cell{doc.Bold.Row("STEP", "WANT", "GOT", "WHY", "WHERE")}
+	for _, s := range t.report.Steps {
+		for _, e := range Unmet(s.Expectations) {
+			where := doc.None
+			if e.Source != nil {
+				where = fmt.Sprintf("%s:%d", e.Source.File, e.Source.Line)
+			}
+			table = append(table, doc.Plain.Row(s.Name, e.Want, e.Got, doc.OrNone(e.Why), where))
+		}
+	}
+	if len(table) > 1 {
+		t.Section("Not met")
+		t.Add(doc.Table{Rows: table, Noun: "expectation", Nouns: "expectations"})
 	}
 }
 

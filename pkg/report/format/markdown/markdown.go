@@ -36,7 +36,7 @@ func Render(d *doc.Doc) []byte {
 		if part.out.Len() > 0 {
 			m.block("%s", strings.TrimSuffix(part.out.String(), "\n"))
 		}
-		if i == 0 {
+		if i == 0 && d.Head.Kind != "" {
 			m.about(d.Head)
 		}
 	}
@@ -62,7 +62,7 @@ func (m *page) section(s *doc.Section, answer, judged bool) {
 		m.block("%s", summary(s.Title))
 		defer m.block("</details>")
 	case s.Title != "":
-		m.block("**%s**", prose(s.Title))
+		m.block("### %s", prose(s.Title))
 	}
 	for i := 0; i < len(s.Blocks); i++ {
 		if m.out.Len() > maxSection {
