@@ -31,7 +31,7 @@ func CompletesAfter(annotations map[string]string, spec *v1.PodSpec) (time.Durat
 
 // CompletesAt returns when the running pod succeeds, or false if it is not known to.
 func CompletesAt(pod *v1.Pod) (time.Time, bool) {
-	if pod.Status.StartTime == nil || Terminal(pod) {
+	if pod.Status.StartTime == nil || Terminal(pod) || AttachEvent(pod) != "" {
 		return time.Time{}, false
 	}
 	after, completes, _ := CompletesAfter(pod.Annotations, &pod.Spec)

@@ -54,6 +54,73 @@ func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 	return &bound
 }
 
+// failedAttachVolume is the reason of the event of a pod that waits for a volume: FailedAttachVolume in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/events/event.go. Here it is that of a condition, too.
+const failedAttachVolume = "FailedAttachVolume"
+
+// AttachedTo is what WaitsForVolume begins with; the nodes that have the volume follow.
+const AttachedTo = "waits for its volume, attached to "
+
+// AwaitVolume returns the bound pod as it is while one of its volumes is attached to another node. Why is said in the report, the event by the
+// API.
+func AwaitVolume(pod *v1.Pod, why, event string, now metav1.Time) *v1.Pod {
+	waiting := *pod
+	waiting.Status.Phase = v1.PodPending
+	waiting.Status.Conditions = nil
+	for _, condition := range pod.Status.Conditions {
+		switch condition.Type {
+		case v1.ContainersReady, v1.PodReady, v1.PodReadyToStartContainers:
+		default:
+			waiting.Status.Conditions = append(waiting.Status.Conditions, condition)
+		}
+	}
+	waiting.Status.Conditions = append(waiting.Status.Conditions,
+		v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionFalse, Reason: failedAttachVolume, Message: event, LastTransitionTime: now},
+		v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: "ContainersNotReady", LastTransitionTime: now},
+		v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "ContainersNotReady", Message: why, LastTransitionTime: now},
+	)
+	return &waiting
+}
+
+// WaitsForVolume says why a bound pod has not started, if it waits for a volume that is attached to another node; else it is empty.
+func WaitsForVolume(pod *v1.Pod) string {
+	if AttachEvent(pod) == "" {
+		return ""
+	}
+	return podutil.GetPodReadyCondition(pod.Status).Message
+}
+
+// AttachEvent is the event of a pod that waits for a volume; else it is empty.
+func AttachEvent(pod *v1.Pod) string {
+	if pod.Spec.NodeName == "" || pod.Status.Phase != v1.PodPending {
+		return ""
+	}
+	_, starts := podutil.GetPodCondition(&pod.Status, v1.PodReadyToStartContainers)
+	if starts == nil || starts.Reason != failedAttachVolume {
+		return ""
+	}
+	return starts.Message
+}
+
+// Start returns the pod that has waited for a volume as it is once it runs.
+func Start(pod *v1.Pod, now metav1.Time) *v1.Pod {
+	started := *pod
+	started.Status.Phase = v1.PodRunning
+	started.Status.StartTime = &now
+	for _, condition := range []v1.PodConditionType{v1.PodReadyToStartContainers, v1.ContainersReady, v1.PodReady} {
+		started = *WithCondition(&started, v1.PodCondition{Type: condition, Status: v1.ConditionTrue, LastTransitionTime: now})
+	}
+	return &started
+}
+
+// StartedAfterVolume is when a pod started that was bound here and has waited for a volume; zero for one that has not.
+func StartedAfterVolume(pod *v1.Pod) time.Time {
+	if _, starts := podutil.GetPodCondition(&pod.Status, v1.PodReadyToStartContainers); starts != nil && starts.Status == v1.ConditionTrue {
+		return starts.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
 // Stop returns the pod as it is once its containers have been stopped before they were done.
 func Stop(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	stopped := *pod

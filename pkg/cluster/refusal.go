@@ -4,7 +4,8 @@ import "strings"
 
 // Refusal is an object that the API server does not create or change.
 type Refusal struct {
-	// Of is the workload whose pods are refused, the pod whose claim is, or the object that a user asked for.
+	// Of is the workload whose pods are refused, the pod whose claim on devices is, the claim of an ephemeral volume, or the object that a user
+	// asked for.
 	Of Ref
 	// Pods is how many pods are not created: those that the workload lacks, 1 for a bare pod, and 0 for an object of another kind, or for a
 	// change.
@@ -27,6 +28,9 @@ func (r Refusal) Reason() string {
 
 // OfWorkload reports whether pods of a workload are refused.
 func (r Refusal) OfWorkload() bool { return r.Pods > 0 && r.Of.Kind != "Pod" }
+
+// OfVolume reports whether it is a claim of an ephemeral volume, whose pod is there and waits for it.
+func (r Refusal) OfVolume() bool { return r.Retried && r.Of.Kind == "PersistentVolumeClaim" }
 
 // IsRetried reports whether a controller goes on asking.
 func (r Refusal) IsRetried() bool { return r.Retried }

@@ -98,12 +98,16 @@ type State struct {
 
 	// JobBackoffs is what the job controller remembers of Jobs whose pods have failed, by the Job's UID.
 	JobBackoffs map[types.UID]JobBackoff
+	// Attachments are the volumes that can be attached to one node at a time, and the nodes that have them.
+	Attachments []Attachment
 
 	// Federation is what is behind a state of several clusters; nil for one cluster.
 	Federation *Federation
 
 	// Refused is what the API server has refused to users since the step began, and what it refuses to controllers.
 	Refused []Refusal
+
+	arrivals map[types.UID]int // see Arrival; never changed in place
 
 	// Of the lists that are long, or change often.
 	nodeEndings       endings[*v1.Node]
@@ -119,6 +123,14 @@ type JobBackoff struct {
 	Last     time.Time
 	// Retry is when the controller looks at the Job again; zero if it is not waiting.
 	Retry time.Time
+}
+
+// Attachment is a volume that is attached to a node.
+type Attachment struct {
+	// Volume is the name of its driver and its handle there.
+	Volume, Node string
+	// Unused is since when no pod on the node needs it; zero while one does.
+	Unused metav1.Time
 }
 
 // Object is any Kubernetes object that a State can hold.
@@ -282,6 +294,9 @@ func (s *State) derive(objs []Object, c change) *State {
 	next.ResourceClaimTemplates = apply(c, s.ResourceClaimTemplates, given.ResourceClaimTemplates)
 	next.SchedulingWorkloads = apply(c, s.SchedulingWorkloads, given.SchedulingWorkloads)
 	next.PodGroups = apply(c, s.PodGroups, given.PodGroups)
+	if c.merge {
+		next.arrivals = arrived(s.arrivals, objs)
+	}
 	return &next
 }
 

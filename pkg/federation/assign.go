@@ -25,7 +25,7 @@ func assign(b *Binding, selected []candidate) ([]Target, error) {
 	var targets []Target
 	var err error
 	switch r := b.Placement.ReplicaScheduling; {
-	case !b.Template.counted():
+	case !b.Template.Workload:
 		for _, c := range selected {
 			targets = append(targets, Target{Cluster: c.Name})
 		}

@@ -196,8 +196,8 @@ func TestDivideByRoom(t *testing.T) {
 func TestAssign(t *testing.T) {
 	config := dividing(0, nil, "")
 	config.Template = &Template{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "web"}
-	stopped := dividing(0, equal, "")
-	stopped.Template.Requests = resources("cpu", "1")
+	stopped, bare := dividing(0, equal, ""), dividing(0, equal, "member1=3")
+	bare.Template.Workload = false
 	for _, test := range []struct {
 		name     string
 		binding  *Binding
@@ -210,8 +210,8 @@ func TestAssign(t *testing.T) {
 		{"duplicated", dividing(2, duplicated, ""), members(0, 0), "member1=2 member2=2", ""},
 		{"duplicated by default", dividing(2, nil, ""), members(0, 0), "member1=2 member2=2", ""},
 		{"an object without replicas", config, members(0, 0), "member1 member2", ""},
-		{"a workload without replicas and requests", dividing(0, equal, "member1=3"), members(0, 0), "member1 member2", ""},
-		{"a workload without replicas, with requests", stopped, members(0, 0), "", ""},
+		{"a workload without replicas and requests", bare, members(0, 0), "member1 member2", ""},
+		{"a workload without replicas, with requests or claims to nodes", stopped, members(0, 0), "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := assign(test.binding, test.selected)

@@ -16,18 +16,11 @@ type Template struct {
 	// UID breaks ties among clusters of equal weight; "" breaks them by name.
 	UID    string
 	Labels map[string]string
-	// Workload means that it has replicas; Replicas is their number, which may be 0.
+	// Workload means that Karmada counts its replicas; Replicas is their number, which may be 0.
 	Workload bool
 	Replicas int32
 	// Requests are what one replica asks for; the largest of each resource where replicas differ.
 	Requests v1.ResourceList
-}
-
-// counted reports whether Karmada counts the template's replicas. It takes a workload without replicas and requests for an object that has
-// none at all, and which therefore goes to every selected cluster.
-// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/work/v1alpha2/binding_types_helper.go, IsWorkload
-func (t *Template) counted() bool {
-	return t.Workload && (t.Replicas > 0 || len(t.Requests) > 0)
 }
 
 // String names the template as in a sentence: Deployment flink/job-a.

@@ -54,7 +54,7 @@ type APIResource struct {
 	Kind string `json:"kind"`
 }
 
-// ResourceSummary is a cluster's resources: what its ready nodes offer, what the pods on them ask for, and what those without a node do.
+// ResourceSummary is a cluster's resources: what its nodes offer, ready or not, what the pods on them ask for, and what those without a node do.
 type ResourceSummary struct {
 	Allocatable v1.ResourceList `json:"allocatable,omitempty"`
 	Allocated   v1.ResourceList `json:"allocated,omitempty"`

@@ -81,7 +81,7 @@ func (s *Scheduler) replace(old, new *Binding) {
 // clusters is being deleted. Otherwise it keeps what it has, even when a better cluster joins.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/scheduler.go, doScheduleBinding
 func (b *Binding) due(clusters []*Cluster) bool {
-	return b.placementChanged() || b.replicasChanged() || !b.Template.counted() || b.Placement.schedulingType() == Duplicated ||
+	return b.placementChanged() || b.replicasChanged() || !b.Template.Workload || b.Placement.schedulingType() == Duplicated ||
 		slices.ContainsFunc(clusters, func(c *Cluster) bool {
 			_, there := b.On(c.Name)
 			return there && c.DeletionTimestamp != nil

@@ -1,7 +1,11 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
@@ -9,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Decode reads a report back from its JSON or YAML. It is strict: another apiVersion or kind, an unknown or a duplicate field
-// and a second document are errors, one a line, each with the file's name in front.
+// Decode reads a report back from its JSON or YAML. It is strict: another apiVersion or kind, an unknown or a duplicate field, a null in a list,
+// a number that counts nothing, and a second document are errors, one a line, each with the file's name in front.
 func Decode[R any](file string, data []byte, kind string) (*R, error) {
 	data, head, err := headOf(file, data)
 	if err != nil {
@@ -24,7 +28,9 @@ func Decode[R any](file string, data []byte, kind string) (*R, error) {
 	if err := manifest.Unmarshal(file, data, r); err != nil {
 		return nil, err
 	}
-	return r, nil
+	problems := Problems{File: file}
+	problems.look("", reflect.ValueOf(r).Elem())
+	return r, problems.Err()
 }
 
 // KindOf is the kind that the JSON or YAML names, such as Report; it need not be one of a report.
@@ -46,15 +52,79 @@ func headOf(file string, data []byte) ([]byte, metav1.TypeMeta, error) {
 	return data, head, nil
 }
 
-// CheckSteps finds what would pass for a report in which nothing happened: one without steps, or with steps that are null.
-func CheckSteps[S any](file string, steps []S, name func(*S) string) error {
-	if steps == nil {
-		return fmt.Errorf("%s: steps: is missing; write the report again", file)
+// Problems are what is wrong with a report that was read back, which Faultline cannot have written.
+type Problems struct {
+	File string
+	errs []error
+}
+
+// mostProblems is how many problems of one file are listed.
+const mostProblems = 100
+
+// Add adds one at the path.
+func (p *Problems) Add(path, format string, args ...any) {
+	if len(p.errs) < mostProblems {
+		p.errs = append(p.errs, fmt.Errorf("%s: %s: %s; write the report again", p.File, path, fmt.Sprintf(format, args...)))
 	}
-	for i := range steps {
-		if name(&steps[i]) == "" {
-			return fmt.Errorf("%s: steps[%d].name: is missing; write the report again", file, i)
+}
+
+// Err is all of them, a line each; nil if there are none.
+func (p *Problems) Err() error { return errors.Join(p.errs...) }
+
+// look finds what no field of any report can be: an element of a list with nothing in it, as null is, and a count that is negative or beyond all
+// that is simulated. Counts are ints, and what may be negative, as scores are, has another type.
+func (p *Problems) look(path string, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			p.look(path, v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			switch {
+			case !field.IsExported():
+			case name == "": // embedded
+				p.look(path, v.Field(i))
+			default:
+				p.look(strings.TrimPrefix(path+"."+name, "."), v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if at, element := fmt.Sprintf("%s[%d]", path, i), v.Index(i); element.Kind() == reflect.Struct && element.IsZero() {
+				p.Add(at, "nothing is in it")
+			} else {
+				p.look(at, element)
+			}
+		}
+	case reflect.Int:
+		if n := v.Int(); n < 0 {
+			p.Add(path, "Invalid value: %d: must not be negative", n)
+		} else if n > math.MaxInt32 {
+			p.Add(path, "Invalid value: %d: must be at most %d", n, math.MaxInt32)
 		}
 	}
-	return nil
+}
+
+// Steps finds what would pass for a report in which nothing happened, one without steps or with a step without a name, and two steps of one
+// name, by which steps are told apart.
+func Steps[S any](p *Problems, steps []S, name func(*S) string) {
+	if steps == nil {
+		p.Add("steps", "is missing")
+	}
+	at := map[string]int{}
+	for i := range steps {
+		name, path := name(&steps[i]), fmt.Sprintf("steps[%d].name", i)
+		first, again := at[name]
+		switch {
+		case name == "":
+			p.Add(path, "is missing")
+		case again:
+			p.Add(path, "Invalid value: %q: steps[%d] has the same name", name, first)
+		default:
+			at[name] = i
+		}
+	}
 }

@@ -60,11 +60,13 @@ type StrandedPod struct {
 	Name      string `json:"name"`
 	// Workload is the outermost owner, as kind/name in lower case.
 	Workload string `json:"workload,omitempty"`
-	// Message is kube-scheduler's FailedScheduling text.
+	// Node is the pod's node where it has one, on which it waits for its volume.
+	Node string `json:"node,omitempty"`
+	// Message is kube-scheduler's FailedScheduling text, or says to which node the volume is attached.
 	Message string `json:"message,omitempty"`
 	// Reasons count the nodes by refusing plugin.
 	Reasons []Reason `json:"reasons,omitempty"`
-	// Waiting means that the pod gets a node as soon as the lost pods that stay Terminating on the failed nodes are gone.
+	// Waiting means that the pod gets a node, or starts, as soon as the lost pods that stay Terminating on the failed nodes are gone.
 	Waiting bool `json:"waiting,omitempty"`
 	// Cycle is what every plugin said of the nodes, where that was asked for.
 	Cycle *Cycle `json:"cycle,omitempty"`
@@ -111,7 +113,7 @@ func NewRecovered(placed placement.Placement, owner func(*v1.Pod) cluster.Ref) R
 func NewStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Ref) StrandedPod {
 	return StrandedPod{
 		Namespace: pending.Pod.Namespace, Name: pending.Pod.Name, Workload: OwnerName(owner(pending.Pod)),
-		Message: pending.Message, Reasons: NewReasons(pending.Reasons), Cycle: NewCycle(pending.Cycle, ""),
+		Node: pending.Pod.Spec.NodeName, Message: pending.Message, Reasons: NewReasons(pending.Reasons), Cycle: NewCycle(pending.Cycle, ""),
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	"k8s.io/component-helpers/resource"
 	schedulingapi "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"k8s.io/utils/ptr"
 
@@ -37,6 +36,11 @@ func (r *run) applied(c *cluster.Control, given scenario.Karmada, objects []clus
 	}
 	next.Templates = slices.Clone(c.Templates)
 	add := func(t *cluster.ResourceTemplate) {
+		if i := slices.IndexFunc(c.Templates, func(other *cluster.ResourceTemplate) bool { return other.Key() == t.Key() }); i >= 0 && t.UID == "" {
+			is := *t.Template
+			is.UID = c.Templates[i].UID // whoever applies an object that is there leaves it the UID
+			t = &cluster.ResourceTemplate{Template: &is, Objects: t.Objects}
+		}
 		next.Templates = put(next.Templates, t, func(other *cluster.ResourceTemplate) bool { return other.Key() == t.Key() })
 	}
 	for _, obj := range objects {
@@ -127,7 +131,7 @@ func unqueued(c *cluster.Control) []string {
 func templateOf(obj cluster.Object) *cluster.ResourceTemplate {
 	t := &federation.Template{
 		APIVersion: admission.KindNamed(cluster.KindOf(obj)).GroupVersion().String(), Kind: cluster.KindOf(obj),
-		Namespace: obj.GetNamespace(), Name: obj.GetName(), Labels: obj.GetLabels(),
+		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: string(admission.GivenUID(obj)), Labels: obj.GetLabels(),
 	}
 	var replicas *int32
 	switch o := obj.(type) {
@@ -146,14 +150,8 @@ func templateOf(obj cluster.Object) *cluster.ResourceTemplate {
 		return &cluster.ResourceTemplate{Template: t, Objects: []cluster.Object{obj}}
 	}
 	spec, _ := cluster.PodSpec(obj)
-	t.Replicas, t.Requests = ptr.Deref(replicas, 1), requests(spec)
-	t.Workload = t.Replicas > 0 || len(t.Requests) > 0 || spec.NodeSelector != nil || spec.Tolerations != nil
+	t.Count(ptr.Deref(replicas, 1), spec)
 	return &cluster.ResourceTemplate{Template: t, Objects: []cluster.Object{obj}}
-}
-
-// requests are what Karmada takes for the requests of a pod.
-func requests(spec *v1.PodSpec) v1.ResourceList {
-	return resource.PodRequests(&v1.Pod{Spec: *spec}, resource.PodResourcesOptions{})
 }
 
 // requeued returns the control plane in which the bindings wait again that a cluster concerns.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/utils/ptr"
 
@@ -86,9 +87,10 @@ func stepOf(t *testing.T, do map[string]any) scenario.Step {
 		}
 		return scenario.Nodes{Names: names}
 	}
+	target := func(value any) scenario.Target { return scenario.Target{Target: value.(string)} }
 	for _, verb := range slices.Sorted(maps.Keys(do)) {
 		switch verb {
-		case "mode":
+		case "mode", "images", "replicas", "with":
 		case "fail_nodes":
 			step.Fail = &scenario.Fail{Nodes: nodes(do[verb]), Mode: do["mode"].(string)}
 		case "restore":
@@ -96,7 +98,32 @@ func stepOf(t *testing.T, do map[string]any) scenario.Step {
 		case "drain":
 			step.Drain = &scenario.Drain{Nodes: nodes(do[verb])}
 		case "rollout_restart":
-			step.Rollout = &scenario.Rollout{Target: scenario.Target{Target: do[verb].(string)}, Restart: true}
+			step.Rollout = &scenario.Rollout{Target: target(do[verb]), Restart: true}
+		case "rollout":
+			step.Rollout = &scenario.Rollout{Target: target(do[verb]), Restart: do["images"] == nil}
+			if images, given := do["images"].(map[string]any); given {
+				step.Rollout.Images = map[string]string{}
+				for container, image := range images {
+					step.Rollout.Images[container] = image.(string)
+				}
+			}
+		case "cordon":
+			step.Cordon = &scenario.NodesInTurn{Nodes: nodes(do[verb])}
+		case "uncordon":
+			step.Uncordon = &scenario.NodesInTurn{Nodes: nodes(do[verb])}
+		case "scale":
+			step.Scale = &scenario.Scale{Target: target(do[verb]), Replicas: int32(do["replicas"].(float64))}
+		case "patch":
+			patch, err := json.Marshal(do["with"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			step.Patch = &scenario.Patch{Target: target(do[verb]), Patch: runtime.RawExtension{Raw: patch}}
+		case "delete":
+			step.Delete = &scenario.Delete{}
+			for _, name := range do[verb].([]any) {
+				step.Delete.Targets = append(step.Delete.Targets, name.(string))
+			}
 		default:
 			t.Fatalf("unknown action %s", verb)
 		}

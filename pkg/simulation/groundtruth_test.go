@@ -198,21 +198,26 @@ func TestRandomTiesReachEveryOutcome(t *testing.T) {
 
 // outcomeSeen is a recorded outcome of a step.
 type outcomeSeen struct {
-	step          int
-	name, outcome string
-	times         int
+	Step          int
+	Name, Outcome string
+	Times         int
 }
 
-// reachAll runs a case with up to 200 seeds, until each recorded outcome has occurred. run returns the outcome of each step.
+// reachAll fails unless each recorded outcome occurs with one of 200 seeds. run returns the outcome of each step.
 func reachAll(t *testing.T, seen []outcomeSeen, run func(seed uint64) []string) {
 	t.Helper()
 	const seeds = 200
+	for _, o := range unreached(seen, seeds, run) {
+		t.Errorf("%s: %s was seen %d times and is not reached by %d seeds", o.Name, o.Outcome, o.Times, seeds)
+	}
+}
+
+// unreached runs a case with the first seeds until each recorded outcome has occurred, and returns those that have not.
+func unreached(seen []outcomeSeen, seeds uint64, run func(seed uint64) []string) []outcomeSeen {
 	missing := slices.Clone(seen)
 	for seed := uint64(0); seed < seeds && len(missing) > 0; seed++ {
 		outcomes := run(seed)
-		missing = slices.DeleteFunc(missing, func(o outcomeSeen) bool { return outcomes[o.step] == o.outcome })
+		missing = slices.DeleteFunc(missing, func(o outcomeSeen) bool { return outcomes[o.Step] == o.Outcome })
 	}
-	for _, o := range missing {
-		t.Errorf("%s: %s was seen %d times and is not reached by %d seeds", o.name, o.outcome, o.times, seeds)
-	}
+	return missing
 }

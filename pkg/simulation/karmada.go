@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
@@ -234,32 +233,26 @@ func (w *World) estimator(ctx context.Context, fed *cluster.Federation) ([]*fede
 // summary adds up a cluster's resources as Karmada does.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/status/cluster_status_controller.go, getResourceSummary
 func summary(state *cluster.State) *federation.ResourceSummary {
-	s := &federation.ResourceSummary{Allocatable: v1.ResourceList{}, Allocated: v1.ResourceList{}, Allocating: v1.ResourceList{}}
+	allocatable, allocated, allocating := v1.ResourceList{}, federation.Resources{}, federation.Resources{}
 	for _, node := range state.Nodes {
-		add(s.Allocatable, node.Status.Allocatable)
+		for name, quantity := range node.Status.Allocatable {
+			sum := allocatable[name]
+			sum.Add(quantity)
+			allocatable[name] = sum
+		}
 	}
 	for _, pod := range state.Pods {
-		to := s.Allocated
+		to := allocated
 		switch {
 		case pod.Spec.NodeName == "":
-			to = s.Allocating
+			to = allocating
 		case cluster.Terminal(pod):
 			continue
 		}
-		add(to, requests(&pod.Spec))
-		add(to, onePod)
+		to.AddPod(&pod.Spec)
+		to[v1.ResourcePods]++
 	}
-	return s
-}
-
-var onePod = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
-
-func add(to, more v1.ResourceList) {
-	for name, quantity := range more {
-		sum := to[name]
-		sum.Add(quantity)
-		to[name] = sum
-	}
+	return &federation.ResourceSummary{Allocatable: allocatable, Allocated: allocated.List(), Allocating: allocating.List()}
 }
 
 // estimator reckons the room in clusters.

@@ -19,6 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Options are the options of a run.
@@ -267,7 +268,8 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 		step.Notes = append(step.Notes, stopped(state)...)
 	}
 	step.Notes = append(step.Notes, controller.FinishedJobs(before, state)...)
-	step.State, step.Refused = state, state.Refused
+	step.State, step.Refused = state, slices.DeleteFunc(slices.Clone(state.Refused), cluster.Refusal.OfVolume)
+	step.Notes = append(step.Notes, unclaimed(state.Refused)...)
 	step.after = r.mark()
 	if state.Federation != nil {
 		step.Rollouts, step.Decisions = rollouts(state.Federation), decisions(&step)
@@ -295,6 +297,29 @@ func forgetUsers(state *cluster.State) *cluster.State {
 		return state
 	}
 	return &next
+}
+
+// unclaimed notes which claims of ephemeral volumes the API server refuses. Their pods are there and wait, and the scheduler does not say why.
+func unclaimed(refused []cluster.Refusal) []string {
+	var notes []string
+	claims, first := map[string]int{}, map[string]string{}
+	var reasons []string
+	for _, r := range refused {
+		if !r.OfVolume() {
+			continue
+		}
+		if claims[r.Reason()]++; claims[r.Reason()] == 1 {
+			reasons, first[r.Reason()] = append(reasons, r.Reason()), r.Of.Name
+		}
+	}
+	for _, reason := range reasons {
+		others := ""
+		if n := claims[reason] - 1; n > 0 {
+			others = fmt.Sprintf(" and %d more", n)
+		}
+		notes = append(notes, fmt.Sprintf("The ephemeral volume controller cannot create the %s %s%s: %s.", words.Pick(claims[reason], "claim", "claims"), first[reason], others, reason))
+	}
+	return notes
 }
 
 // stopped notes in which zones pods stay on failed nodes because too many are down.

@@ -183,7 +183,11 @@ func (w *World) round(ctx context.Context, state *cluster.State, step *Step) (*c
 		}
 	}
 	step.Preempted = append(step.Preempted, placed.Preempted...)
-	return after(next, placed), nil
+	var bound []*v1.Pod
+	for _, p := range placed.Placed {
+		bound = append(bound, p.Pod)
+	}
+	return w.controllers.Bound(after(next, placed), bound), nil
 }
 
 // maxSyncs limits how often each controller syncs between two passes of the scheduler.

@@ -13,6 +13,7 @@ import (
 )
 
 // extends FILE... serves an HTTP extender, and puts its URL where EXTENDER stands in the files. It refuses a-worker-1, and likes a-worker-3.
+// Below /hostile it fails with two lines.
 func extends(ts *testscript.TestScript, _ bool, args []string) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /filter", func(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +34,9 @@ func extends(ts *testscript.TestScript, _ bool, args []string) {
 	})
 	mux.HandleFunc("POST /prioritize", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, extenderv1.HostPriorityList{{Host: "a-worker-3", Score: 7}})
+	})
+	mux.HandleFunc("POST /hostile/filter", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, extenderv1.ExtenderFilterResult{Error: "no\nsimulate: error: forged"})
 	})
 	server := httptest.NewServer(mux)
 	ts.Defer(server.Close)

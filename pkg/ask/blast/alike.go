@@ -53,14 +53,13 @@ func kinds(state *cluster.State, config *sched.Config) (func(node string) string
 	var classes alike.Pods
 	on, single, aged := map[string][]string{}, map[string]bool{}, agesCount(state)
 	for _, pod := range state.Pods {
-		controller := metav1.GetControllerOfNoCopy(pod)
 		switch of := pod.Spec.NodeName; {
 		case replica(pod):
 			class := classes.Class(pod)
 			if !cluster.Terminal(pod) {
 				on[of] = append(on[of], class+life(pod, aged))
 			}
-		case !cluster.Terminal(pod), controller != nil && controller.Kind == "Job": // whose ended pods count
+		case !cluster.Terminal(pod): // those that have ended count for nobody but Jobs, which know of them when they are gone
 			single[of] = true
 		}
 	}

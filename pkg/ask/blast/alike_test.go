@@ -193,8 +193,6 @@ hostPath: {path: /disk}, claimRef: {namespace: default, name: data}, nodeAffinit
 				unready := func(p *v1.Pod) { since(30)(p); p.Status.Conditions = nil }
 				return slices.Concat(changePod("low", "n1", unready)(s), changePod("other", "n3", since(20))(s), changePod("low", "n2", since(30))(s))
 			}},
-		"an ended pod": {documents: []string{"{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {template: {metadata: {labels: {app: once}}, spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}"},
-			place: map[string]string{"once": "n1"}, change: changePod("once", "n1", func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := settle(t, append([]string{nodeIn("n1", "z"), nodeIn("n2", "z"), nodeIn("n3", "z")}, world.documents...)...)

@@ -145,9 +145,9 @@ type Recovery struct {
 	Lost      int
 	Preempted int
 	Recovered []placement.Placement
-	// Stranded are the replacements that stay Pending.
+	// Stranded are the replacements that stay Pending: without a node, or on one to which their volume cannot be attached.
 	Stranded []placement.Pending
-	// Waiting are the stranded pods that would get a node if the lost pods that stay Terminating were gone. They wait for a kubelet to come
+	// Waiting are the stranded pods that would get a node, or start there, if the lost pods that stay Terminating were gone. They wait for a kubelet to come
 	// back, or for somebody to force-delete these pods or taint their nodes out-of-service.
 	Waiting []types.UID
 	// NotReplaced are the lost pods for which no controller created another: bare pods, DaemonSet pods, those whose controller waits until
@@ -156,6 +156,9 @@ type Recovery struct {
 	// LastEviction is the time from when the nodes were found unreachable until the last of the lost pods was evicted from them; 0 if none
 	// was, or the nodes' pods were removed at once.
 	LastEviction time.Duration
+	// LastDetach is the time from the failure until the last of the recovered pods started whose volume was detached by force; 0 if there is
+	// none.
+	LastDetach time.Duration
 	// LastMove is the time from when Karmada found the cluster lost until it moved the last workload away from it; 0 if it moved none.
 	LastMove time.Duration
 	// After is the blast radius of the level in the new state: whether a second failure is now worse. AfterReplicated is that among the

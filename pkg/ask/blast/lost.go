@@ -103,12 +103,15 @@ type runningPod struct {
 	workload int // index in contents.workloads, or -1
 	budgets  []int
 	healthy  bool
+	// waits means that it has not started, since its volume is attached to another node.
+	waits bool
 }
 
 // counted is a workload and what is known of it before anything fails.
 type counted struct {
 	owner            cluster.Ref
 	replicas, quorum int
+	waiting          int // of the replicas, for a volume
 	sample           *v1.Pod
 	clusters         map[string]int // of a federation, by how many of its pods they have
 	// apart are the quorums of its copies by cluster, if each votes by itself; see ensembles.
@@ -133,7 +136,7 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[clus
 		if !known || !cluster.Active(pod) || silent[pod.Spec.NodeName] {
 			continue // a terminating pod, or one whose node failed before, is already lost
 		}
-		r := runningPod{name: pod.Name, workload: -1, budgets: covering(pod), healthy: healthy(pod)}
+		r := runningPod{name: pod.Name, workload: -1, budgets: covering(pod), healthy: healthy(pod), waits: cluster.WaitsForVolume(pod) != ""}
 		o := owner(pod)
 		reported := only == nil || only[o]
 		if reported {
@@ -152,6 +155,9 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[clus
 				c.workloads[i].clusters[in]++
 			}
 			c.workloads[i].replicas++
+			if r.waits {
+				c.workloads[i].waiting++
+			}
 			r.workload = i
 		}
 		c.pods[pod.Spec.NodeName] = append(on, r)
@@ -183,6 +189,7 @@ type domain struct {
 type part struct {
 	workload int
 	pods     []string
+	waiting  int   // of the pods, for a volume
 	budgets  []int // those that cover one of the pods
 }
 
@@ -212,6 +219,9 @@ func (c *contents) domain(from topology.Domain) domain {
 			}
 			p := &d.workloads[i]
 			p.pods = append(p.pods, pod.name)
+			if pod.waits {
+				p.waiting++
+			}
 			for _, b := range pod.budgets {
 				if !slices.Contains(p.budgets, b) {
 					p.budgets = append(p.budgets, b)
@@ -281,6 +291,7 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 	var cpu, memory float64
 	var parts [][]string // the lost pods of each workload
 	position, lostHealthy := map[int]int{}, map[int]int{}
+	var waiting []int // of the lost pods of each workload
 	for _, i := range set {
 		d := &domains[i]
 		f.Domains = append(f.Domains, d.value)
@@ -295,9 +306,10 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 				position[part.workload] = at
 				w := c.workloads[part.workload]
 				f.Workloads = append(f.Workloads, Loss{Workload: w.owner, Replicas: w.replicas, Even: evens[part.workload], Quorum: w.quorum})
-				parts = append(parts, nil)
+				parts, waiting = append(parts, nil), append(waiting, 0)
 			}
 			parts[at] = append(parts[at], part.pods...)
+			waiting[at] += part.waiting
 			loss := &f.Workloads[at]
 			loss.Lost += len(part.pods)
 			if len(part.pods) > 1 {
@@ -331,8 +343,10 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 	}
 	for workload, i := range position {
 		loss := &f.Workloads[i]
-		loss.QuorumLost = loss.Replicas >= loss.Quorum && loss.Survivors() < loss.Quorum
-		if w := &c.workloads[workload]; w.apart != nil {
+		w := &c.workloads[workload]
+		started, left := loss.Replicas-w.waiting, loss.Survivors()-(w.waiting-waiting[i])
+		loss.QuorumLost = started >= loss.Quorum && left < loss.Quorum
+		if w.apart != nil {
 			loss.Quorum, loss.QuorumLost = w.lostApart(parts[i])
 		}
 	}

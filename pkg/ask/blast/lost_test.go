@@ -57,7 +57,7 @@ func pdb(name, spec string) string {
 }
 
 // settled returns the state after the controllers have acted. The pods of each app go to the nodes listed for it, in order; a pod whose
-// node has a "!" is not ready.
+// node has a "!" is not ready, one whose node has a "~" waits for its volume.
 func settled(t *testing.T, nodes []*v1.Node, place map[string]string, manifests ...string) *cluster.State {
 	t.Helper()
 	set, err := manifest.Decode("test.yaml", []byte(strings.Join(manifests, "\n---\n")))
@@ -90,11 +90,15 @@ func settled(t *testing.T, nodes []*v1.Node, place map[string]string, manifests 
 			if len(left[name]) == 0 {
 				continue
 			}
-			node, unready := strings.CutSuffix(left[name][0], "!")
+			node, waits := strings.CutSuffix(left[name][0], "~")
+			node, unready := strings.CutSuffix(node, "!")
 			left[name] = left[name][1:]
 			pod = cluster.Bind(pod, node, next.Now.Time)
 			if unready {
 				pod.Status.Conditions = nil
+			}
+			if waits {
+				pod = cluster.AwaitVolume(pod, cluster.AttachedTo+"n0", "Waiting for detach", next.Now)
 			}
 			next = next.With(pod)
 		}

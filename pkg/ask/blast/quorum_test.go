@@ -30,6 +30,7 @@ func TestQuorum(t *testing.T) {
 		{"named", "StatefulSet", "", "statefulset/db", 3, "n1 n1 n2", 2, "a"},                    // 3/2 + 1
 		{"named with its namespace", "StatefulSet", "", "default/sts/db", 3, "n1 n2 n2", 2, "b"}, // 3/2 + 1
 		{"the name wins", "StatefulSet", `"3"`, "statefulset/db", 3, "n1 n2 n3", 2, ""},          // with 3 every zone would
+		{"one waits for its volume", "StatefulSet", "majority", "", 3, "n1 n2 n3~", 2, "a b"},    // 2 - 1 = 1, but c takes none that runs
 		{"none", "StatefulSet", "", "", 3, "n1 n1 n1", 0, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

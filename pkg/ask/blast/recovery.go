@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/parallel"
@@ -240,9 +241,9 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 			r.Preempted++
 		}
 	}
-	there := map[types.UID]bool{}
+	there, now := map[types.UID]bool{}, map[types.UID]*v1.Pod{}
 	for _, pod := range settled.Pods {
-		there[pod.UID] = cluster.Active(pod)
+		there[pod.UID], now[pod.UID] = cluster.Active(pod), pod
 		if before[pod.UID] && down[pod.Spec.NodeName] && !cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
 			r.ending = append(r.ending, pod)
 			r.LastEviction = max(r.LastEviction, cluster.DeletionRequested(pod).Sub(state.Now.Time))
@@ -255,9 +256,18 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 		names[cluster.NameOf(pod)] = true
 	}
 	for _, placed := range step.Placed {
-		if !before[placed.Pod.UID] && there[placed.Pod.UID] && opts.reports(owner(placed.Pod)) {
-			r.Recovered = append(r.Recovered, placed)
-			replace(placed.Pod)
+		if before[placed.Pod.UID] || !there[placed.Pod.UID] || !opts.reports(owner(placed.Pod)) {
+			continue
+		}
+		replace(placed.Pod)
+		pod := now[placed.Pod.UID]
+		if why := cluster.WaitsForVolume(pod); why != "" {
+			r.Stranded = append(r.Stranded, placement.Pending{Pod: pod, Message: why, Cycle: placed.Cycle})
+			continue
+		}
+		r.Recovered = append(r.Recovered, placed)
+		if waited := cluster.StartedAfterVolume(pod).Sub(state.Now.Time); waited >= controller.MaxWaitForUnmount {
+			r.LastDetach = max(r.LastDetach, waited)
 		}
 	}
 	for _, pending := range step.Pending {
@@ -281,7 +291,7 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	return r, nil
 }
 
-// waiting returns the stranded pods that get a node once those that stay Terminating are gone.
+// waiting returns the stranded pods that get a node, or start there, once those that stay Terminating are gone.
 func waiting(ctx context.Context, world *simulation.World, freed *cluster.State, stranded []placement.Pending) ([]types.UID, error) {
 	settled, err := world.Settle(ctx, freed, &simulation.Step{})
 	if err != nil {
@@ -289,7 +299,7 @@ func waiting(ctx context.Context, world *simulation.World, freed *cluster.State,
 	}
 	bound := map[types.UID]bool{}
 	for _, pod := range settled.Pods {
-		bound[pod.UID] = pod.Spec.NodeName != ""
+		bound[pod.UID] = pod.Spec.NodeName != "" && cluster.WaitsForVolume(pod) == ""
 	}
 	var waiting []types.UID
 	for _, pending := range stranded {

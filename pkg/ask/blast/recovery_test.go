@@ -117,6 +117,8 @@ func TestRecovery(t *testing.T) {
 	const volume = `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: zonal}, provisioner: ebs.csi.aws.com, volumeBindingMode: WaitForFirstConsumer}
 ---
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: zonal, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
+	shared := strings.NewReplacer("zonal", "shared", "ebs.csi.aws.com", "rbd.csi.ceph.com").Replace(volume)
+	const mounts = "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],"
 	const classes = `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}
 ---
 {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: 1}`
@@ -141,6 +143,12 @@ func TestRecovery(t *testing.T) {
 		// The claim's volume was created in the zone of its first pod, which is za: the first of equal nodes.
 		"zonal volume": {settle(t, three(), volume, pods("Deployment", "db", 1, "100m", "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],")),
 			node.Deleted, outcome{1, 0, 0, 1, 0}},
+		// All nodes reach the volume, one at a time. It stays with za while that may still run.
+		"attached, unreachable":    {settle(t, three(), shared, pods("Deployment", "db", 1, "100m", mounts)), node.Unreachable, outcome{1, 0, 0, 1, 0}},
+		"attached, out of service": {settle(t, three(), shared, pods("Deployment", "db", 1, "100m", mounts)), node.OutOfService, outcome{1, 0, 1, 0, 0}},
+		"attached, deleted":        {settle(t, three(), shared, pods("Deployment", "db", 1, "100m", mounts)), node.Deleted, outcome{1, 0, 1, 0, 0}},
+		"attached to many": {settle(t, three(), strings.Replace(shared, "ReadWriteOnce", "ReadWriteMany", 1), pods("Deployment", "db", 1, "100m", mounts)),
+			node.Unreachable, outcome{1, 0, 1, 0, 0}},
 		// Every node is full, with one important and one unimportant pod. The important one of za replaces an unimportant one elsewhere, so
 		// two are lost besides the important one: za's and the victim. Both stay Pending.
 		"priority": {settle(t, three(), classes, pods("Deployment", "vip", 3, "1", "priorityClassName: high, "+antiAffinityHost("vip")),
@@ -156,6 +164,33 @@ func TestRecovery(t *testing.T) {
 				t.Errorf("recovery (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A volume stays attached to zone za. The replacement starts once the lost pod is gone; where nobody can unmount it, six minutes later.
+func TestVolumeThatStaysAttached(t *testing.T) {
+	state := settle(t, three(), `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: shared}, provisioner: rbd.csi.ceph.com, volumeBindingMode: WaitForFirstConsumer}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: shared, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`,
+		pods("Deployment", "db", 1, "100m", "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],"))
+	for _, test := range []struct {
+		mode    node.FailureMode
+		message string
+		waiting int
+		detach  time.Duration
+	}{
+		{node.Unreachable, "waits for its volume, attached to a", 1, 0},
+		{node.OutOfService, "", 0, 0},
+		{node.Deleted, "", 0, 6 * time.Minute},
+	} {
+		r := recovered(t, state, Options{Levels: []string{zone}, Mode: test.mode}).Levels[0].Failures[0].Recovery
+		message := ""
+		for _, stranded := range r.Stranded {
+			message = stranded.Message
+		}
+		if message != test.message || len(r.Waiting) != test.waiting || r.LastDetach != test.detach {
+			t.Errorf("%s: %q, %d waiting, detached after %s; want %q, %d, %s", test.mode, message, len(r.Waiting), r.LastDetach, test.message, test.waiting, test.detach)
+		}
 	}
 }
 

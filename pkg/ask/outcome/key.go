@@ -214,6 +214,9 @@ func others(state *cluster.State) string {
 	if len(state.JobBackoffs) > 0 {
 		parts = append(parts, alike.Text(state.JobBackoffs))
 	}
+	if len(state.Attachments) > 0 {
+		parts = append(parts, alike.Text(state.Attachments))
+	}
 	return digest(parts...)
 }
 

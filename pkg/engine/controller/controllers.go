@@ -45,24 +45,25 @@ type Controllers struct {
 	claimed         claimed
 	tainted         tainted
 	converted       map[types.UID]converted // ReplicationControllers
+	mounts          mounts
+	attached        attached
 }
 
 // Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
 // The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
 // for instance because its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
-	next := c.evictFromDevices(c.nodes.Reconcile(s, c.Rand))
+	next := c.attach(c.evictFromDevices(c.nodes.Reconcile(s, c.Rand)), nil)
 	owned := c.ownership(next)
 	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
-	// have spoken. In a real cluster the status arrives by an event in between.
+	// have spoken. In a real cluster the status arrives by an event in between. Who makes pods does so in order of arrival.
 	syncs := []func(*pass) error{
 		(*pass).autoscalers,
 		(*pass).replicaSetStatuses,
 		(*pass).deployments,
-		(*pass).replicaSets,
-		(*pass).statefulSets,
-		(*pass).daemonSets,
-		(*pass).jobs,
+		(*pass).workloads,
+		(*pass).releaseOrphans,
+		(*pass).ephemeralVolumes,
 		(*pass).volumes,
 		(*pass).claims,
 		(*pass).budgets,
@@ -86,7 +87,7 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 
 // Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a
 // NoExecute taint of a node or a device runs out, the next node gets one, a kubelet has ended a pod, a pod has been ready for
-// minReadySeconds, or a Job may replace a pod that failed. Where pods are refused, quotas may stop counting one that stays Terminating. On
+// minReadySeconds, a Job may replace a pod that failed, or a volume is detached by force. Where pods are refused, quotas may stop counting one that stays Terminating. On
 // its way there, the clock stops where a Job whose pods complete has run for too long.
 func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	var next metav1.Time
@@ -123,6 +124,11 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	for _, job := range s.Jobs {
 		consider(s.JobBackoffs[job.UID].Retry)
 	}
+	for _, held := range s.Attachments {
+		if !held.Unused.IsZero() {
+			consider(held.Unused.Add(MaxWaitForUnmount))
+		}
+	}
 	if slices.ContainsFunc(s.Refused, cluster.Refusal.IsRetried) {
 		for _, pod := range s.Pods {
 			consider(uncounted(pod))
@@ -138,8 +144,8 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// pass is one controller's sync of all its objects: what it sees, and what it does to the cluster. The next state is derived
-// once, when it is done.
+// pass is one sync of all objects of a controller, or of several: what they see, and what they do to the cluster. The next state is
+// derived once, when it is done.
 type pass struct {
 	*Controllers
 	*cluster.State
@@ -152,6 +158,12 @@ type pass struct {
 	quotas           *admission.Quotas
 	refused          []cluster.Refusal
 	capacities       *Capacities // of the volume controllers
+
+	// Of those that make pods.
+
+	setClaims map[types.NamespacedName]*v1.PersistentVolumeClaim // what StatefulSets look up
+	backoffs  map[types.UID]cluster.JobBackoff
+	waiting   []func() error // what they do when it is their turn
 }
 
 // put adds an object to the state, or replaces it.
@@ -163,7 +175,7 @@ func (p *pass) delete(pods ...*v1.Pod) { p.ending = append(p.ending, pods...) }
 // remove takes objects out of the state at once.
 func (p *pass) remove(objs ...cluster.Object) { p.deleted = append(p.deleted, objs...) }
 
-func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) }
+func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) + len(p.waiting) }
 
 // nextState is the state with what the pass has done.
 func (p *pass) nextState() *cluster.State {

@@ -112,11 +112,14 @@ func (w *world) step() bool {
 	if w.controllers.Rand == nil {
 		w.checkMemory(next)
 	}
+	var bound []*v1.Pod
 	for _, pod := range next.Unscheduled() {
 		if node := w.place(next, pod); node != "" {
-			next = next.With(cluster.Bind(pod, node, next.Now.Time))
+			bound = append(bound, cluster.Bind(pod, node, next.Now.Time))
+			next = next.With(bound[len(bound)-1])
 		}
 	}
+	next = w.controllers.Bound(next, bound)
 	if next == w.state {
 		return false
 	}

@@ -16,17 +16,8 @@ import (
 
 var daemonSetKind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 
-// daemonSets syncs every DaemonSet, as syncDaemonSet in
+// daemonSet syncs a DaemonSet, as syncDaemonSet in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/daemon_controller.go does.
-func (p *pass) daemonSets() error {
-	for _, ds := range p.DaemonSets {
-		if err := p.daemonSet(ds); err != nil {
-			return fmt.Errorf("%s: %w", cluster.RefTo(ds).Describe(), err)
-		}
-	}
-	return nil
-}
-
 func (p *pass) daemonSet(ds *appsv1.DaemonSet) error {
 	seen := p.seen(ds)
 	if seen != nil && len(p.Nodes) > 0 {
@@ -203,15 +194,12 @@ func (d *daemonSetSync) createOn(nodes []string) error {
 	if err != nil {
 		return d.refuse(d.set, len(nodes), err)
 	}
-	for i, node := range nodes {
-		if err := d.charge(prototype); err != nil {
-			return d.refuse(d.set, len(nodes)-i, err)
-		}
+	_, err = d.createPods(d.set, prototype, len(nodes), func(i int) *v1.Pod {
 		pod := *prototype
-		pod.Spec.Affinity = daemonutil.ReplaceDaemonSetPodNodeNameNodeAffinity(prototype.Spec.Affinity.DeepCopy(), node)
-		d.create(&pod)
-	}
-	return nil
+		pod.Spec.Affinity = daemonutil.ReplaceDaemonSetPodNodeNameNodeAffinity(prototype.Spec.Affinity.DeepCopy(), nodes[i])
+		return &pod
+	})
+	return err
 }
 
 // status is upstream's updateDaemonSetStatus.

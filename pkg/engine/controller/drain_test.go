@@ -41,8 +41,8 @@ spec:
 	w.check("without flags: evicted", evict, "web ")
 	w.check("without flags: blocked", blocked, []string{
 		"cannot delete Pods that declare no controller (use --force to override)",
-		"cannot delete Pods with local storage (use --delete-emptydir-data to override)",
 		"cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore)",
+		"cannot delete Pods with local storage (use --delete-emptydir-data to override)",
 	})
 	evict, blocked = apps(node.DrainOptions{Force: true, IgnoreDaemonSets: true, DeleteEmptyDirData: true})
 	w.check("with all flags: evicted", evict, " scratch web ") // the bare pod has no app

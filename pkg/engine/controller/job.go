@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -24,47 +23,49 @@ var (
 	cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 )
 
-// jobs syncs every Job, as
+// job syncs a Job, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go does. Nothing completes in a
 // simulation; the pods that had succeeded or failed before are counted.
-func (p *pass) jobs() error {
-	counting := map[types.UID]bool{} // the Jobs whose pods are counted by them, or by another controller
-	backoffs := map[types.UID]cluster.JobBackoff{}
-	for _, job := range p.Jobs {
-		external := ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
-		if !external && jobutil.IsJobFinished(job) {
-			continue
-		}
-		counting[job.UID] = true
-		if external {
-			continue
-		}
-		sync := p.newJobSync(job)
-		if err := sync.run(); err != nil {
-			return fmt.Errorf("%s: %w", cluster.RefTo(job).Describe(), err)
-		}
-		if sync.backoff != (cluster.JobBackoff{}) {
-			backoffs[job.UID] = sync.backoff
-		}
+func (p *pass) job(job *batchv1.Job) error {
+	if isExternal(job) || jobutil.IsJobFinished(job) {
+		return nil
 	}
-	p.releaseOrphans(counting)
-	if !maps.Equal(backoffs, p.JobBackoffs) {
-		next := *p.State
-		next.JobBackoffs = backoffs
-		p.State = &next
+	sync := p.newJobSync(job)
+	if err := sync.run(); err != nil {
+		return err
+	}
+	if sync.backoff != (cluster.JobBackoff{}) {
+		if p.backoffs == nil {
+			p.backoffs = map[types.UID]cluster.JobBackoff{}
+		}
+		p.backoffs[job.UID] = sync.backoff
 	}
 	return nil
 }
 
+// isExternal reports whether another controller looks after the Job.
+func isExternal(job *batchv1.Job) bool {
+	return ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
+}
+
 // releaseOrphans lets go of the pods that no Job is going to count: handleSingleOrphanPod.
-func (p *pass) releaseOrphans(counting map[types.UID]bool) {
+func (p *pass) releaseOrphans() error {
 	p.follow(p.State) // which controllers before this one have changed
-	for _, pod := range p.owned.groups.Of(group{tracked: true}).Pods() {
+	tracked := p.owned.groups.Of(group{tracked: true}).Pods()
+	if len(tracked) == 0 {
+		return nil
+	}
+	counting := map[types.UID]bool{} // the Jobs whose pods are counted by them, or by another controller
+	for _, job := range p.Jobs {
+		counting[job.UID] = isExternal(job) || !jobutil.IsJobFinished(job)
+	}
+	for _, pod := range tracked {
 		ref := metav1.GetControllerOfNoCopy(pod)
 		if ref == nil || ref.Kind == jobKind.Kind && ref.APIVersion == jobKind.GroupVersion().String() && !counting[ref.UID] {
 			p.untrack(pod)
 		}
 	}
+	return nil
 }
 
 // A pod of a Job carries the finalizer batch.kubernetes.io/job-tracking until its Job has counted it. Without it a pod is one

@@ -107,6 +107,61 @@ func TestJobLosesPodsOnUnreachableNodes(t *testing.T) {
 	}
 }
 
+// The same six pods, where the Node objects of two of them are deleted: the pod garbage collector makes these pods failed ones, which are
+// disrupted, so that they count at once, also where only failed pods are replaced.
+func TestJobLosesPodsOnDeletedNodes(t *testing.T) {
+	const disrupted = "onPodConditions: [{type: DisruptionTarget}]"
+	const limit = "active 0, failed 6, terminating 0, FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded"
+	tests := []struct{ name, spec, want string }{
+		{"backoffLimit 0", "  backoffLimit: 0\n", limit},
+		{"backoffLimit 1", "  backoffLimit: 1\n", limit},
+		{"default", "", "active 6, failed 2, terminating 0"},
+		{"Ignore", "  backoffLimit: 0\n  podFailurePolicy: {rules: [{action: Ignore, " + disrupted + "}]}\n", "active 6, failed 0, terminating 0"},
+		{"FailJob", "  podFailurePolicy: {rules: [{action: FailJob, " + disrupted + "}]}\n",
+			"active 0, failed 6, terminating 0, FailureTarget/PodFailurePolicy, Failed/PodFailurePolicy"},
+		{"podReplacementPolicy Failed", "  podReplacementPolicy: Failed\n", "active 6, failed 2, terminating 0"},
+		{"Indexed", "  completionMode: Indexed\n", "active 6, failed 2, terminating 0"},
+		{"backoffLimitPerIndex 0", "  completionMode: Indexed\n  backoffLimitPerIndex: 0\n", "active 4, failed 2, terminating 0"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, 6, spread)
+			w.apply(job("Job", "  parallelism: 6\n  completions: 6\n"+test.spec))
+			w.fail(node.Deleted, "n1", "n3")
+			w.waitOut()
+			w.check("lost", status(w.state.Jobs[0]), test.want)
+			w.check("pods", len(w.state.Pods), int(w.state.Jobs[0].Status.Active))
+		})
+	}
+}
+
+// A pod that has succeeded, or failed by itself, is not disrupted when its node goes before its Job has counted it.
+func TestJobCountsAPodThatHadEnded(t *testing.T) {
+	for phase, want := range map[v1.PodPhase]string{
+		v1.PodSucceeded: "active 0, failed 0, terminating 0, SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached",
+		v1.PodFailed:    "active 1, failed 1, terminating 0",
+	} {
+		w := newWorld(t, 2, anywhere)
+		w.apply(job("Job", "  podFailurePolicy: {rules: [{action: FailJob, onPodConditions: [{type: DisruptionTarget}]}]}\n"))
+		pod := w.state.Pods[0].DeepCopy()
+		pod.Status.Phase = phase
+		w.state = w.state.With(pod)
+		w.fail(node.Deleted, "n1")
+		w.waitOut()
+		w.check(string(phase), status(w.state.Jobs[0]), want)
+	}
+}
+
+// A pod that waits for a node counts, too, when somebody deletes it.
+func TestJobCountsAPodThatWaited(t *testing.T) {
+	w := newWorld(t, 0, anywhere)
+	w.apply(job("Job", "  backoffLimit: 0\n"))
+	w.state = admission.Delete(w.state, w.state.Pods[0])
+	w.settle()
+	w.check("deleted", status(w.state.Jobs[0]), "active 0, failed 1, terminating 0, FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded")
+	w.check("pods", len(w.state.Pods), 0)
+}
+
 func TestJobSaysWhichPodFailedIt(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(job("Job", "  podFailurePolicy: {rules: [{action: FailJob, onPodConditions: [{type: DisruptionTarget}]}]}\n"))

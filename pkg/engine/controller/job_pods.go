@@ -103,7 +103,7 @@ func (j *jobSync) end(pods []*v1.Pod) {
 	}
 }
 
-// create makes so many pods, fewer where the Job has to wait after failures or pods are refused, and returns how many it made.
+// create makes so many pods, fewer where the Job has to wait, and returns how many it has made by now.
 func (j *jobSync) create(count int) (int, error) {
 	var indexes []int
 	switch {
@@ -120,17 +120,12 @@ func (j *jobSync) create(count int) (int, error) {
 		return 0, j.refuse(j.job, count, err)
 	}
 	prototype.Finalizers = append(slices.Clone(prototype.Finalizers), batchv1.JobTrackingFinalizer)
-	for i := range count {
-		if err := j.charge(prototype); err != nil {
-			return i, j.refuse(j.job, count-i, err)
-		}
+	return j.createPods(j.job, prototype, count, func(i int) *v1.Pod {
 		if indexes == nil {
-			j.pass.create(prototype)
-		} else {
-			j.pass.create(j.indexed(prototype, indexes[i]))
+			return prototype
 		}
-	}
-	return count, nil
+		return j.indexed(prototype, indexes[i])
+	})
 }
 
 // nextIndexes returns at most so many of the indexes that need a pod, those that come first: firstPendingIndexes.

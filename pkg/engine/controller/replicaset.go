@@ -87,66 +87,56 @@ func (p *pass) remember(in *map[types.UID]seen, rs *appsv1.ReplicaSet, before in
 	(*in)[rs.UID] = seen{rs, pods, p.Now}
 }
 
-// replicaSets creates the pods that ReplicaSets and ReplicationControllers lack and deletes those that they have too many: manageReplicas in
+// replicaSet creates the pods that a ReplicaSet or ReplicationController lacks and deletes those that it has too many: manageReplicas in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
-func (p *pass) replicaSets() error {
-	all := p.replicated(p.State)
-	for r := range all {
-		rs := r.set
-		if filled := p.filled[rs.UID]; filled.set != nil && asksForTheSame(filled.set, rs) && filled.again(p, filled.set) {
-			continue
+func (p *pass) replicaSet(r replicated) error {
+	rs := r.set
+	if filled := p.filled[rs.UID]; filled.set != nil && asksForTheSame(filled.set, rs) && filled.again(p, filled.set) {
+		return nil
+	}
+	before := p.actions()
+	count, claimed := p.count(r)
+	excess := int(count.active) - int(*rs.Spec.Replicas)
+	var pods []*v1.Pod
+	if !claimed || excess > 0 {
+		var err error
+		if pods, err = p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive); err != nil {
+			return fmt.Errorf("spec.selector: %w", err)
 		}
-		before := p.actions()
-		count, claimed := p.count(r)
-		excess := int(count.active) - int(*rs.Spec.Replicas)
-		var pods []*v1.Pod
-		if !claimed || excess > 0 {
-			var err error
-			if pods, err = p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive); err != nil {
-				return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
-			}
-			excess = len(pods) - int(*rs.Spec.Replicas)
-		}
-		switch {
-		case excess == 0:
-			p.remember(&p.filled, rs, before)
-		case excess < 0:
-			if err := p.createPods(r, -excess); err != nil {
-				return fmt.Errorf("%s: %w", cluster.RefTo(r.object).Describe(), err)
-			}
-		case excess > 0:
-			related := pods
-			if ref := metav1.GetControllerOfNoCopy(r.object); ref != nil {
-				related = nil
-				for sibling := range all {
-					if of := metav1.GetControllerOfNoCopy(sibling.object); of != nil && of.UID == ref.UID {
-						related = append(related, p.owned.of(sibling.set.UID)...)
-					}
+		excess = len(pods) - int(*rs.Spec.Replicas)
+	}
+	switch {
+	case excess == 0:
+		p.remember(&p.filled, rs, before)
+	case excess < 0:
+		return p.fill(r, -excess)
+	case excess > 0:
+		var related []*v1.Pod // none without an owner, as upstream's getReplicaSetsWithSameController has it
+		if ref := metav1.GetControllerOfNoCopy(r.object); ref != nil {
+			for sibling := range p.replicated(p.State) {
+				if of := metav1.GetControllerOfNoCopy(sibling.object); of != nil && of.UID == ref.UID {
+					related = append(related, p.owned.of(sibling.set.UID)...)
 				}
 			}
-			p.delete(p.rankForDeletion(pods, related)[:excess]...)
 		}
+		p.delete(p.rankForDeletion(pods, related)[:excess]...)
 	}
 	return nil
 }
 
-func (p *pass) createPods(r replicated, count int) error {
+// fill creates the pods that are lacking.
+func (p *pass) fill(r replicated, lacking int) error {
 	prototype, err := p.prototypeOf(r)
 	if err != nil {
-		return p.refuse(r.object, count, err)
+		return p.refuse(r.object, lacking, err)
 	}
-	for i := range count {
-		if err := p.charge(prototype); err != nil {
-			return p.refuse(r.object, count-i, err)
-		}
-		p.create(prototype)
-	}
-	return nil
+	_, err = p.createPods(r.object, prototype, lacking, func(int) *v1.Pod { return prototype })
+	return err
 }
 
 // rankForDeletion returns the pods, those to be deleted first in front. The rank is upstream's
-// getPodsRankedByRelatedPodsOnSameNode: pods that share a node with more pods of the same Deployment go first. Among equals
-// the newest goes first, or the one that the generator chooses.
+// getPodsRankedByRelatedPodsOnSameNode: pods that share a node with more related pods, those of the same Deployment, go first. Among
+// equals the newest goes first, or the one that the generator chooses.
 func (p *pass) rankForDeletion(pods, related []*v1.Pod) []*v1.Pod {
 	onNode := map[string]int{}
 	for _, pod := range related {

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,32 +14,42 @@ import (
 
 func replicaSet(replicas int) string { return workload("ReplicaSet", "web", replicas, "a", "") }
 
+// Of four pods one stays Pending, which goes first. Where a Deployment owns the ReplicaSet, the next to go is one that shares its node with
+// another, the newer of the two on n1. Without an owner it is the newest of all.
 func TestScaleDownOrder(t *testing.T) {
-	w := newWorld(t, 2, nil)
-	seats := []string{"n1", "n2", "n1", ""} // the fourth pod stays Pending
-	w.place = func(_ *cluster.State, pod *v1.Pod) string {
-		if len(seats) == 0 {
-			return ""
-		}
-		seat := seats[0]
-		seats = seats[1:]
-		return seat
+	for name, test := range map[string]struct {
+		manifest func(replicas int) string
+		seats    string
+		want     []string // with three, two and one
+	}{
+		"of a Deployment":            {func(n int) string { return deployment("web", n, "a", "") }, "n1 n1 n2 -", []string{"n1 n1 n2", "n1 n2", "n1"}},
+		"a ReplicaSet":               {replicaSet, "n1 n1 n2 -", []string{"n1 n1 n2", "n1 n1", "n1"}},
+		"a ReplicationController":    {replicationController, "n1 n1 n2 -", []string{"n1 n1 n2", "n1 n1", "n1"}},
+		"the newest shares its node": {replicaSet, "n2 n1 n1 -", []string{"n2 n1 n1", "n2 n1", "n2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2, nil)
+			seats := strings.Fields(test.seats)
+			w.place = func(_ *cluster.State, pod *v1.Pod) string {
+				if len(seats) == 0 {
+					return ""
+				}
+				seat := strings.TrimPrefix(seats[0], "-")
+				seats = seats[1:]
+				return seat
+			}
+			w.apply(test.manifest(4))
+			for i, want := range test.want {
+				w.apply(test.manifest(3 - i))
+				w.waitOut()
+				var on []string
+				for _, pod := range w.state.Pods {
+					on = append(on, pod.Spec.NodeName)
+				}
+				w.check(fmt.Sprint(3-i), strings.Join(on, " "), want)
+			}
+		})
 	}
-	w.apply(replicaSet(4))
-	onNodes := func() string {
-		nodes := ""
-		for _, pod := range w.state.Pods {
-			nodes += "[" + pod.Spec.NodeName + "]"
-		}
-		return nodes
-	}
-	w.check("four", onNodes(), "[n1][n2][n1][]")
-	w.apply(replicaSet(3)) // a pod without a node goes first
-	w.check("three", onNodes(), "[n1][n2][n1]")
-	w.apply(replicaSet(2)) // then one that shares its node with another of the set, the newest of them
-	w.check("two", onNodes(), "[n1][n2]")
-	w.apply(replicaSet(1)) // then the newest
-	w.check("one", onNodes(), "[n1]")
 }
 
 func TestScaleDownChoosesAmongEqualsBySeed(t *testing.T) {

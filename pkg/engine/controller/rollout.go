@@ -272,6 +272,8 @@ func waitingClauses(t tally, minReady int32) []string {
 		condition = "is Terminating on node " + pod.Spec.NodeName + ", which does not answer"
 	case pod.Spec.NodeName == "":
 		condition = "is Pending"
+	case cluster.WaitsForVolume(pod) != "":
+		condition = cluster.WaitsForVolume(pod)
 	case podutil.IsPodReady(pod):
 		condition = fmt.Sprintf("is Ready but not yet for the %d seconds of minReadySeconds", minReady)
 	}

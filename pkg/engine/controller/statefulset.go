@@ -25,27 +25,19 @@ import (
 
 var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 
-// statefulSets syncs every StatefulSet with upstream's own control loop,
+// statefulSet syncs a StatefulSet with upstream's own control loop,
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/statefulset/stateful_set_control.go, which reads
 // and writes the state through a statefulSetSync. Feature gates are at upstream's defaults, so spec.updateStrategy.
 // rollingUpdate.maxUnavailable is honoured. With podManagementPolicy Parallel upstream creates and deletes in no particular
 // order; here it is the order of the ordinals.
-func (p *pass) statefulSets() error {
-	claims := map[types.NamespacedName]*v1.PersistentVolumeClaim{}
-	if len(p.StatefulSets) > 0 {
+func (p *pass) statefulSet(set *appsv1.StatefulSet) error {
+	if p.setClaims == nil {
+		p.setClaims = make(map[types.NamespacedName]*v1.PersistentVolumeClaim, len(p.PersistentVolumeClaims))
 		for _, claim := range p.PersistentVolumeClaims {
-			claims[cluster.NameOf(claim)] = claim
+			p.setClaims[cluster.NameOf(claim)] = claim
 		}
 	}
-	for _, set := range p.StatefulSets {
-		if err := p.statefulSet(set, claims); err != nil {
-			return fmt.Errorf("%s: %w", cluster.RefTo(set).Describe(), err)
-		}
-	}
-	return nil
-}
-
-func (p *pass) statefulSet(set *appsv1.StatefulSet, claims map[types.NamespacedName]*v1.PersistentVolumeClaim) error {
+	claims := p.setClaims
 	seen := p.seen(set)
 	if seen != nil {
 		seen = append(seen, p.Node(set.Spec.Template.Spec.NodeName))
@@ -75,7 +67,10 @@ func (p *pass) statefulSet(set *appsv1.StatefulSet, claims map[types.NamespacedN
 		if _, err := control.UpdateStatefulSet(context.Background(), set, pods, p.Now.Time); err != nil && s.refusal == "" {
 			return err
 		}
-		return s.finish()
+		if len(s.newPods)+len(s.newClaims) == 0 {
+			return s.finish()
+		}
+		return p.inTurn(set, s.finish)
 	})
 }
 

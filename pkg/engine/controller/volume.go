@@ -25,11 +25,8 @@ func (p *pass) volumes() error {
 	if len(p.PersistentVolumes) == 0 && len(p.PersistentVolumeClaims) == 0 {
 		return nil
 	}
-	claims := map[types.NamespacedName]*v1.PersistentVolumeClaim{}
 	kept := p.collectClaims()
-	for _, claim := range kept {
-		claims[cluster.NameOf(claim)] = claim
-	}
+	claims := byName(kept)
 	free := freeVolumes{byModes: map[string][]*v1.PersistentVolume{}, reserved: map[types.NamespacedName]*v1.PersistentVolume{}, byName: map[string]*v1.PersistentVolume{}}
 	p.capacities = NewCapacities(p.State, p.CSIStorageCapacities)
 	for _, pv := range p.PersistentVolumes {
@@ -51,8 +48,8 @@ func (p *pass) volumes() error {
 	return nil
 }
 
-// collectClaims removes the claims whose owners are all gone, as the garbage collector does with those that a StatefulSet's
-// persistentVolumeClaimRetentionPolicy has given to pods, and returns the others.
+// collectClaims removes the claims whose owners are all gone, as the garbage collector does with those of ephemeral volumes and those that a
+// StatefulSet's persistentVolumeClaimRetentionPolicy has given to pods, and returns the others.
 func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
 	owned := func(claim *v1.PersistentVolumeClaim) bool { return len(claim.OwnerReferences) > 0 }
 	if !slices.ContainsFunc(p.PersistentVolumeClaims, owned) {

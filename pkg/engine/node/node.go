@@ -83,7 +83,7 @@ func Restore(s *cluster.State, names ...string) (*cluster.State, error) {
 		return nil, err
 	}
 	return next.With(podsOn(next, names, func(pod *v1.Pod) *v1.Pod {
-		if pod.DeletionTimestamp != nil {
+		if pod.DeletionTimestamp != nil || cluster.WaitsForVolume(pod) != "" {
 			return nil
 		}
 		return withReadiness(pod, v1.ConditionTrue, s.Now)

@@ -45,12 +45,14 @@ func TestLoadConfigRefuses(t *testing.T) {
 		},
 		"extenders": {
 			head + "extenders: [{urlPrefix: http://127.0.0.1:1, prioritizeVerb: p}, {urlPrefix: 'example.com:80', filterVerb: f}, {urlPrefix: '', filterVerb: f},\n" +
-				"  {urlPrefix: https://example.com, enableHTTPS: true, tlsConfig: {caFile: /nowhere/ca.crt}, managedResources: [{name: cpu}]}]",
+				"  {urlPrefix: https://example.com, enableHTTPS: true, tlsConfig: {caFile: /nowhere/ca.crt}, managedResources: [{name: cpu}]},\n" +
+				"  {urlPrefix: http://127.0.0.1:1, prioritizeVerb: p, weight: 2147483648}]",
 			"sched.yaml: extenders[0].weight: Invalid value: 0: must have a positive weight applied to it\n" +
 				`sched.yaml: extenders[1].urlPrefix: Invalid value: "example.com:80": must be an http or https URL, such as http://127.0.0.1:8888/scheduler` + "\n" +
 				`sched.yaml: extenders[2].urlPrefix: Invalid value: "": must be an http or https URL, such as http://127.0.0.1:8888/scheduler` + "\n" +
 				`sched.yaml: extenders[3].managedResources[0].name: Invalid value: "cpu": is an invalid extended resource name` + "\n" +
-				"sched.yaml: extenders[3].tlsConfig: open /nowhere/ca.crt: no such file or directory; give files that this machine has, or leave extenders out with --no-extenders",
+				"sched.yaml: extenders[3].tlsConfig: open /nowhere/ca.crt: no such file or directory; give files that this machine has, or leave extenders out with --no-extenders\n" +
+				"sched.yaml: extenders[4].weight: Invalid value: 2147483648: must be at most 2147483647, as the weights of plugins; points would add up beyond all numbers",
 		},
 		"a resource that nobody can ignore": {
 			head + "extenders: [{urlPrefix: http://127.0.0.1:1, filterVerb: f, managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]}]\n" +

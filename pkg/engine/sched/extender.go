@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // extender is an extender as the engine's scheduler calls it. It records what the extender decides about the current pod, and what it did
@@ -32,14 +34,20 @@ func (e *Engine) extend(config *Config) []fwk.Extender {
 	return all
 }
 
+// noReason is said of a node that an extender rejects without a word.
+const noReason = "rejected without a reason"
+
 // Filter notes which nodes the extender rejects.
 func (x *extender) Filter(pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, extenderv1.FailedNodesMap, extenderv1.FailedNodesMap, error) {
 	passed, failed, unresolvable, err := x.httpExtender.Filter(pod, nodes)
+	if err == nil && x.config.FilterVerb == "" {
+		return passed, failed, unresolvable, nil
+	}
+	if err == nil {
+		err = checkFiltered(nodes, passed, failed, unresolvable)
+	}
 	if err != nil {
 		return nil, nil, nil, x.failed(x.config.FilterVerb, err)
-	}
-	if x.config.FilterVerb == "" {
-		return passed, failed, unresolvable, nil
 	}
 	kept := make(map[string]bool, len(passed))
 	for _, node := range passed {
@@ -49,7 +57,7 @@ func (x *extender) Filter(pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, ex
 	x.engine.current.asked(by)
 	for _, node := range nodes {
 		if name := node.Node().Name; !kept[name] {
-			x.engine.current.extended(name, placement.Verdict{Plugin: by, Status: cmp.Or(unresolvable[name], failed[name])})
+			x.engine.current.extended(name, placement.Verdict{Plugin: by, Status: cmp.Or(unresolvable[name], failed[name], noReason)})
 		}
 	}
 	return passed, failed, unresolvable, nil
@@ -62,29 +70,43 @@ func (x *extender) Prioritize(*v1.Pod, []fwk.NodeInfo) (*extenderv1.HostPriority
 
 // ProcessPreemption is upstream's.
 func (x *extender) ProcessPreemption(pod *v1.Pod, victims map[string]*extenderv1.Victims, nodes fwk.NodeInfoLister) (map[string]*extenderv1.Victims, error) {
-	answer, err := x.httpExtender.ProcessPreemption(pod, victims, nodes)
+	answer, err := x.preempt(pod, victims, nodes)
+	if err == nil {
+		err = x.checkVictims(victims, answer)
+	}
 	if err != nil {
 		return nil, x.failed(x.config.PreemptVerb, err)
 	}
 	return answer, nil
 }
 
-// failed records that an extender gave no answer: as a note if it may be ignored, and otherwise as the end, since upstream would only log an
-// error of preemption.
+// preempt asks the extender; upstream would fall over a null among the victims.
+func (x *extender) preempt(pod *v1.Pod, victims map[string]*extenderv1.Victims, nodes fwk.NodeInfoLister) (_ map[string]*extenderv1.Victims, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("its answer has null where victims are wanted")
+		}
+	}()
+	return x.httpExtender.ProcessPreemption(pod, victims, nodes)
+}
+
+// failed records that an extender gave no answer, or none that can be: as a note if it may be ignored, and otherwise as the end, since upstream
+// would only log an error of preemption.
 func (x *extender) failed(verb string, err error) error {
-	at := x.address(verb)
+	advice := "mend it"
 	var request *url.Error
 	if errors.As(err, &request) { // it repeats the address
-		err = request.Err
+		err, advice = request.Err, "start it"
 	}
+	line := manifest.Clean(fmt.Sprintf("extender %s: %s", x.address(verb), x.inWords(err))) // some of it is the extender's own text
 	if x.IsIgnorable() {
-		note := fmt.Sprintf("extender %s: %v; it is ignorable, and pods were scheduled without its answer", at, err)
+		note := line + "; it is ignorable, and pods were scheduled without its answer"
 		if !slices.Contains(x.engine.notes, note) {
 			x.engine.notes = append(x.engine.notes, note)
 		}
 		return err
 	}
-	x.engine.unanswered = fmt.Errorf("extender %s: %w; start it, make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders", at, err)
+	x.engine.unanswered = fmt.Errorf("%s; %s, make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders", line, advice)
 	return x.engine.unanswered
 }
 
@@ -97,6 +119,9 @@ func (p *profile) prioritize(pod *v1.Pod, nodes []fwk.NodeInfo, scores []fwk.Nod
 			continue
 		}
 		list, _, err := x.httpExtender.Prioritize(pod, nodes)
+		if err == nil {
+			err = checkPoints(nodes, *list)
+		}
 		if err != nil {
 			if err := x.failed(x.config.PrioritizeVerb, err); !x.IsIgnorable() {
 				return err
@@ -105,7 +130,7 @@ func (p *profile) prioritize(pod *v1.Pod, nodes []fwk.NodeInfo, scores []fwk.Nod
 		}
 		points := make(map[string]int64, len(*list))
 		for _, host := range *list {
-			points[host.Host] += host.Score
+			points[host.Host] = host.Score
 		}
 		name := x.address(x.config.PrioritizeVerb)
 		for i := range scores {
@@ -143,11 +168,27 @@ func (p *profile) extended(node string, reason placement.Verdict) {
 	}
 }
 
-// attribute names the extenders in their rejections; upstream names plugins alone.
-func (p *profile) attribute(diagnosis *framework.Diagnosis) {
+// attribute names the extenders in their rejections; upstream names plugins alone. It counts the nodes that they rejected without a word, of
+// which upstream's message knows nothing.
+func (p *profile) attribute(diagnosis *framework.Diagnosis) []placement.Reason {
+	silent := maps.Clone(p.outside)
 	diagnosis.NodeToStatus.ForEachExplicitNode(func(node string, status *fwk.Status) {
 		if by, outside := p.outside[node]; outside && status.Plugin() == "" {
 			status.SetPlugin(by)
 		}
+		delete(silent, node)
 	})
+	var reasons []placement.Reason
+	for _, x := range p.engine.extenders {
+		reason := placement.Reason{Plugin: x.address(x.config.FilterVerb), Message: noReason}
+		for _, by := range silent {
+			if by == reason.Plugin {
+				reason.Nodes++
+			}
+		}
+		if reason.Nodes > 0 {
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
 }

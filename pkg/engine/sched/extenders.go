@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -37,10 +38,17 @@ func extendersOf(api *schedulerapi.KubeSchedulerConfiguration) (all []httpExtend
 			problems = append(problems, fmt.Errorf("extenders[%d].urlPrefix: Invalid value: %q: must be an http or https URL, such as http://127.0.0.1:8888/scheduler", i, config.URLPrefix))
 			continue
 		}
+		if config.Weight > math.MaxInt32 {
+			problems = append(problems, fmt.Errorf("extenders[%d].weight: Invalid value: %d: must be at most %d, as the weights of plugins; points would add up beyond all numbers", i, config.Weight, math.MaxInt32))
+			continue
+		}
 		client, err := scheduler.NewHTTPExtender(config)
-		switch {
-		case err != nil:
+		if err != nil {
 			problems = append(problems, fmt.Errorf("extenders[%d].tlsConfig: %w; give files that this machine has, or leave extenders out with --no-extenders", i, err))
+			continue
+		}
+		limit(client)
+		switch {
 		case config.Ignorable:
 			last = append(last, httpExtender{client, *config})
 		default:

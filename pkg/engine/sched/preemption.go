@@ -36,8 +36,8 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}, nil
 	}
 	diagnosis := &why.fit.Diagnosis
-	profile.attribute(diagnosis)
-	reasons := reasonsOf(diagnosis)
+	silent := profile.attribute(diagnosis)
+	reasons := append(reasonsOf(diagnosis), silent...)
 	if profile.HasPostFilterPlugins() {
 		state := &dryRuns{CycleState: why.state}
 		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state, own: e.own}

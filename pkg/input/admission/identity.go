@@ -27,9 +27,22 @@ func identify(obj cluster.Object, source string) {
 		obj.SetName(obj.GetGenerateName() + rand.SafeEncodeString(fmt.Sprint(hash.Sum32())))
 	}
 	if obj.GetUID() == "" {
-		what := fmt.Sprintf("%s/%s/%s", kind, obj.GetNamespace(), obj.GetName())
-		obj.SetUID(types.UID(uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String()))
+		obj.SetUID(made(obj))
 	}
+}
+
+// made is the UID of an object of a file that has none.
+func made(obj cluster.Object) types.UID {
+	what := fmt.Sprintf("%s/%s/%s", cluster.KindOf(obj), obj.GetNamespace(), obj.GetName())
+	return types.UID(uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String())
+}
+
+// GivenUID returns the UID that an object has in its file, as one that was read from a cluster does; "" if it has none there.
+func GivenUID(obj cluster.Object) types.UID {
+	if obj.GetUID() == made(obj) {
+		return ""
+	}
+	return obj.GetUID()
 }
 
 // UID returns the UID of the object that is created after so many others.

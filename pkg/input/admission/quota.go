@@ -157,6 +157,21 @@ func (q *Quotas) of(namespace string) ([]v1.ResourceQuota, error) {
 	return quotas, nil
 }
 
+// Used returns the ResourceQuotas of the state with the status that the quota controller gives them. They were counted when they were
+// admitted, so that what cannot be counted does not come this far.
+func Used(s *cluster.State) []v1.ResourceQuota {
+	var all []v1.ResourceQuota
+	quotas := NewQuotas(s, PodUsage{})
+	for _, given := range s.ResourceQuotas {
+		counted, err := quotas.of(given.Namespace)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, counted[slices.IndexFunc(counted, func(q v1.ResourceQuota) bool { return q.Name == given.Name })])
+	}
+	return all
+}
+
 // Admit charges a new object to the quotas of its namespace, or returns why it cannot be.
 func (q *Quotas) Admit(obj cluster.Object) error {
 	return q.charge(creationOf(obj, obj))

@@ -147,6 +147,19 @@ func TestAdmitCompletesByLimitRange(t *testing.T) {
 	w.check("what was given", len(given[0].(*v1.Pod).Spec.Containers[0].Resources.Requests), 0)
 }
 
+// A dump that has a RuntimeClass has all of them: new pods of one that it lacks are refused, whatever runs.
+func TestAdmitAddsNoRuntimeClassToThoseOfADump(t *testing.T) {
+	w := newWorld(t, 1)
+	class := decode(t, "\napiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: kata, resourceVersion: \"3\"}\nhandler: kata\n")[0]
+	running := decode(t, pod(", runtimeClassName: gvisor, nodeName: n1, overhead: {cpu: 1}"))[0].(*v1.Pod)
+	running.ResourceVersion, running.Status.Phase, running.CreationTimestamp = "7", v1.PodRunning, cluster.Epoch
+	w.admit(class, running)
+	w.check("the pod that runs", len(w.state.Pods), 1)
+	w.admit(decode(t, named("p2", pod(", runtimeClassName: gvisor")))...)
+	w.check("pods", len(w.state.Pods), 1)
+	w.check("refused", len(w.state.Refused), 1)
+}
+
 // A cluster has the RuntimeClasses that its pods were created with, even if the dump leaves them out.
 func TestAdmitAddsTheRuntimeClassesOfADump(t *testing.T) {
 	w := newWorld(t, 1)

@@ -35,16 +35,20 @@ func newRuntimeClass(s *cluster.State) (*runtimeclass.RuntimeClass, error) {
 	return plugin, nil
 }
 
-// addRuntimeClasses adds the RuntimeClasses that the objects of a cluster name and nobody gave.
+// addRuntimeClasses adds the RuntimeClasses that the objects of a cluster name and nobody gave. A dump that has some has all: new pods of one
+// that it lacks are refused.
 func (a *admitting) addRuntimeClasses() {
-	have := map[string]bool{}
+	have, listed := map[string]bool{}, false
 	for _, class := range a.state.RuntimeClasses {
-		have[class.Name] = true
+		have[class.Name], listed = true, listed || cluster.Dumped(class)
 	}
 	for _, obj := range a.objs {
 		if class, ok := obj.(*nodev1.RuntimeClass); ok {
-			have[class.Name] = true
+			have[class.Name], listed = true, listed || cluster.Dumped(class)
 		}
+	}
+	if listed {
+		return
 	}
 	add := func(from cluster.Object, spec *v1.PodSpec) {
 		if spec == nil || spec.RuntimeClassName == nil || have[*spec.RuntimeClassName] {

@@ -12,11 +12,16 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
+// deletionByPodGC is why pods end whose node is no more, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go (gcOrphaned) says it.
+const deletionByPodGC = "DeletionByPodGC"
+
 // Terminate returns the state in which the deletion of the pods has been asked for. A pod that has a node is Terminating from then on:
 // it keeps its room until its kubelet has ended it, which package node does in its time, and never where the kubelet does not answer. Any
 // other pod is gone at once, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go (CheckGracefulDelete) has it. Where the pods
-// are disrupted, and not just no longer wanted, the reason is that of their condition DisruptionTarget; else it is empty.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go (CheckGracefulDelete) has it, unless a Job has yet
+// to count it: then the pod garbage collector makes it one that has failed. Where the pods are disrupted, and not just no longer wanted, the
+// reason is that of their condition DisruptionTarget; else it is empty. Those of a node that is no more are disrupted in any case.
 func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State {
 	if len(pods) == 0 {
 		return s
@@ -36,18 +41,23 @@ func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State 
 			continue // asking twice changes nothing
 		}
 		node := nodes[pod.Spec.NodeName]
-		if node == nil || cluster.Terminal(pod) {
-			gone = append(gone, pod)
-			continue
+		reason := reason
+		switch {
+		case cluster.Terminal(pod):
+			reason = "" // nothing disrupts it any more
+		case node == nil && pod.Spec.NodeName != "":
+			reason = deletionByPodGC
 		}
 		ending := Terminating(s, pod, reason)
 		switch {
-		case *ending.DeletionGracePeriodSeconds > 0 || !cluster.Answers(node):
+		case node != nil && !cluster.Terminal(pod) && (*ending.DeletionGracePeriodSeconds > 0 || !cluster.Answers(node)):
 			terminating = append(terminating, ending)
-		case AwaitedByJob(s, ending):
-			terminating = append(terminating, cluster.Stop(ending, s.Now))
-		default:
+		case !AwaitedByJob(s, pod):
 			gone = append(gone, pod)
+		case cluster.Terminal(pod):
+			terminating = append(terminating, ending)
+		default:
+			terminating = append(terminating, cluster.Stop(ending, s.Now))
 		}
 	}
 	return s.With(terminating...).Without(gone...)

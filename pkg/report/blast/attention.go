@@ -148,8 +148,12 @@ func (t *writer) refusal(pods []report.StrandedPod) []string {
 		}
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(pods), func(p report.StrandedPod) bool { return !p.Waiting })); n > 0 {
-		lines = append(lines, fmt.Sprintf("%d of %d %s a node once the lost pods, which stay Terminating, are gone: when the kubelet is back, or the node is tainted out-of-service",
-			n, len(pods), words.Pick(n, "gets", "get")))
+		get := words.Pick(n, "gets a node", "get a node")
+		if pods[0].Node != "" {
+			get = words.Pick(n, "starts", "start")
+		}
+		lines = append(lines, fmt.Sprintf("%d of %d %s once the lost pods, which stay Terminating, are gone: when the kubelet is back, or the node is tainted out-of-service",
+			n, len(pods), get))
 	}
 	return lines
 }
@@ -183,9 +187,11 @@ func (t *writer) notReplaced(shown []failed) {
 	}
 }
 
-// evictions says how long after a failure its last pod is evicted, and its last workload moved, where that is a matter of time.
+// evictions says how long after a failure its last pod is evicted, its last volume detached, and its last workload moved, where that is a
+// matter of time.
 func (t *writer) evictions(shown []failed) {
 	t.lasts("The last pod is evicted", shown, func(r *Recovery) float64 { return r.LastEviction })
+	t.lasts("The last volume is detached by force", shown, func(r *Recovery) float64 { return r.LastDetach })
 	t.lasts("Karmada moves the last workload away", shown, func(r *Recovery) float64 { return r.LastMove })
 }
 

@@ -10,5 +10,7 @@ func Decode(file string, data []byte) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, report.CheckSteps(file, r.Steps, func(step *Step) string { return step.Name })
+	problems := report.Problems{File: file}
+	report.Steps(&problems, r.Steps, func(step *Step) string { return step.Name })
+	return r, problems.Err()
 }

@@ -169,7 +169,7 @@ type Recovery struct {
 	Preempted int `json:"preempted,omitempty"`
 	// Recovered are the replacements that got a node.
 	Recovered []report.RecoveredPod `json:"recovered,omitempty"`
-	// Stranded are the replacements that stay Pending.
+	// Stranded are the replacements that stay Pending: without a node, or on one to which their volume cannot be attached.
 	Stranded []report.StrandedPod `json:"stranded,omitempty"`
 	// NotReplaced are the lost pods for which no controller made another.
 	NotReplaced []UnreplacedPod `json:"notReplaced,omitempty"`
@@ -180,6 +180,9 @@ type Recovery struct {
 	// got their NoExecute taints one by one, and no pod tolerates them any longer. It is missing where nothing was evicted, as where pods
 	// are removed at once.
 	LastEviction float64 `json:"lastEvictionSeconds,omitempty"`
+	// LastDetach is the number of seconds from the loss until the last replacement started whose volume was detached by force from a node that
+	// is gone. It is missing where there is none.
+	LastDetach float64 `json:"lastDetachSeconds,omitempty"`
 	// LastMove is the number of seconds from the loss of a cluster until Karmada moved the last workload away from it: until the cluster is
 	// found lost, and no workload tolerates that any longer. It is missing where none was moved later than the cluster was found lost.
 	LastMove float64 `json:"lastMoveSeconds,omitempty"`

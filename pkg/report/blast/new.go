@@ -157,6 +157,7 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 	if recovery.LastEviction > 0 {
 		r.LastEviction = (node.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
 	}
+	r.LastDetach = recovery.LastDetach.Seconds()
 	if recovery.LastMove > 0 {
 		r.LastMove = (federation.FailureThreshold + recovery.LastMove).Seconds()
 	}

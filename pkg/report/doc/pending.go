@@ -3,6 +3,7 @@ package doc
 import (
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/words"
@@ -15,7 +16,7 @@ func Refused(message string) string {
 		return expect.NoMessage
 	case message == placement.Gated:
 		return "SchedulingGated  " + message
-	case strings.HasPrefix(message, placement.LeftTo):
+	case strings.HasPrefix(message, placement.LeftTo), strings.HasPrefix(message, cluster.AttachedTo):
 		return words.UpperFirst(message)
 	}
 	return "FailedScheduling  " + message

@@ -22,25 +22,30 @@ func New(result *simulation.Result, pods []explain.Pod, more int, asked []string
 	r := &Report{Head: report.NewHead(result, Kind, version), Pods: []Explanation{}, More: more}
 	for i := range pods {
 		e := newExplanation(&pods[i], asked)
-		e.Claims = claimsOf(result, e.Step, types.NamespacedName{Namespace: e.Namespace, Name: e.Name})
+		if state, pod := after(result, e.Step, types.NamespacedName{Namespace: e.Namespace, Name: e.Name}); pod != nil {
+			e.Claims = report.ClaimsIn(state).Of(pod)
+			if why := cluster.WaitsForVolume(pod); why != "" {
+				e.Notes = append(slices.Clip(e.Notes), "it has not started, and "+why)
+			}
+		}
 		r.Pods = append(r.Pods, e)
 	}
 	return r
 }
 
-// claimsOf returns what the pod claims after the step in which it was looked at.
-func claimsOf(result *simulation.Result, step string, name types.NamespacedName) []report.Claim {
+// after returns the pod after the step in which it was looked at, and the state that has it.
+func after(result *simulation.Result, step string, name types.NamespacedName) (*cluster.State, *v1.Pod) {
 	for i := range result.Steps {
 		if result.Steps[i].Name != step {
 			continue
 		}
 		for _, pod := range result.Steps[i].State.Pods {
 			if cluster.NameOf(pod) == name {
-				return report.ClaimsIn(result.Steps[i].State).Of(pod)
+				return result.Steps[i].State, pod
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func newExplanation(pod *explain.Pod, asked []string) Explanation {

@@ -53,6 +53,12 @@ type Step struct {
 	Workloads []Workload `json:"workloads,omitempty"`
 	// Pods are all pods after the step, workload by workload, in order of arrival.
 	Pods []Pod `json:"pods,omitempty"`
+	// PodGroups are the pod groups with what the scheduler says of them, in order of arrival.
+	PodGroups []PodGroup `json:"podGroups,omitempty"`
+	// Quotas are the ResourceQuotas with what is used of them, in order of arrival.
+	Quotas []Quota `json:"quotas,omitempty"`
+	// StorageCapacities are what is left where drivers provision volumes, in order of arrival.
+	StorageCapacities []StorageCapacity `json:"storageCapacities,omitempty"`
 	// Preempted are the pods that had to make room in this step.
 	Preempted []Preemption `json:"preempted,omitempty"`
 	// Refused are the pods, and other objects, that the API server did not create.
@@ -72,8 +78,8 @@ type Step struct {
 
 // Summary counts pods.
 type Summary struct {
-	// Pods is the number of pods, without those that are being deleted; Running, Pending and NotReady (running, on a node that is lost) add
-	// up to it.
+	// Pods is the number of pods, without those that are being deleted; Running, Pending and NotReady (on a node that is lost, or not
+	// started, as its volume is attached to another) add up to it.
 	Pods     int `json:"pods"`
 	Running  int `json:"running"`
 	Pending  int `json:"pending"`
@@ -199,7 +205,10 @@ type Pod struct {
 	Nominated string `json:"nominated,omitempty"`
 	// Topology holds the node's values for the step's topologyKeys; a missing key is a label that the node lacks.
 	Topology map[string]string `json:"topology,omitempty"`
-	// Message is kube-scheduler's FailedScheduling text for a Pending pod, or the API server's for one that has scheduling gates.
+	// Waits says why a pod that has a node has not started: its volume is attached to another.
+	Waits string `json:"waits,omitempty"`
+	// Message is kube-scheduler's FailedScheduling text for a Pending pod, or the API server's for one that has scheduling gates; for one that
+	// waits for its volume, the FailedAttachVolume text.
 	Message string `json:"message,omitempty"`
 	// Gates are the pod's scheduling gates while it is Pending.
 	Gates []string `json:"gates,omitempty"`

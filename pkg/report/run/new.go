@@ -89,6 +89,7 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 	for _, p := range step.Preempted {
 		s.Preempted = append(s.Preempted, Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node})
 	}
+	s.PodGroups, s.Quotas, s.StorageCapacities = newPodGroups(step.State), newQuotas(step.State), newStorageCapacities(step.State)
 	s.Bindings = newBindings(step.Decisions)
 	s.Refused = report.NewNotCreated(step.Refused)
 	for _, r := range s.Refused {
@@ -238,6 +239,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 		p.Status = statusTerminating
 	case pod.Spec.NodeName != "" && notReady(pod):
 		p.Status = "NotReady"
+		p.Waits, p.Message = cluster.WaitsForVolume(pod), cluster.AttachEvent(pod)
 	case pod.Spec.NodeName != "":
 		p.Status = string(v1.PodRunning)
 		p.Ready = fmt.Sprintf("%d/%[1]d", len(pod.Spec.Containers))

@@ -5,6 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -180,5 +183,42 @@ func TestTopologyKeys(t *testing.T) {
 	got := topologyKeys(&cluster.State{Nodes: reporttest.Nodes("a-1"), Pods: []*v1.Pod{p}})
 	if diff := cmp.Diff([]string{v1.LabelTopologyZone, v1.LabelHostname, "unknown", "other"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// By hand: two pods of 750m are charged to a quota that limits configmaps, too, which are not counted.
+func TestNewStatuses(t *testing.T) {
+	result := world(t)
+	pod := func(name string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: v1.PodSpec{Containers: []v1.Container{{
+			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("750m")}},
+		}}}}
+	}
+	left := resource.MustParse("90Gi")
+	result.Steps[0].State = &cluster.State{
+		Pods: []*v1.Pod{pod("one"), pod("two")},
+		ResourceQuotas: []*v1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "q"}, Spec: v1.ResourceQuotaSpec{Hard: v1.ResourceList{
+			v1.ResourceRequestsCPU: resource.MustParse("2"), v1.ResourcePods: resource.MustParse("3"), v1.ResourceConfigMaps: resource.MustParse("1"),
+		}}}},
+		PodGroups: []*schedulingv1beta1.PodGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "train"}, Status: schedulingv1beta1.PodGroupStatus{
+			Conditions: []metav1.Condition{{Type: "PodGroupInitiallyScheduled", Status: metav1.ConditionTrue, Reason: "Scheduled"}},
+		}}},
+		CSIStorageCapacities: []*storagev1.CSIStorageCapacity{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "c-a"}, StorageClassName: "zonal", Capacity: &left,
+			NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{"zone": "a"}},
+		}},
+	}
+	step := New(result, make([][]expect.Expectation, 1), "").Steps[0]
+	got := Step{PodGroups: step.PodGroups, Quotas: step.Quotas, StorageCapacities: step.StorageCapacities}
+	want := Step{
+		PodGroups:         []PodGroup{{Namespace: "default", Name: "train", Conditions: []Condition{{Type: "PodGroupInitiallyScheduled", Status: "True", Reason: "Scheduled"}}}},
+		Quotas:            []Quota{{Namespace: "default", Name: "q", Resources: []Limited{{"pods", "2", "3"}, {"requests.cpu", "1500m", "2"}}}},
+		StorageCapacities: []StorageCapacity{{Namespace: "kube-system", Name: "c-a", StorageClass: "zonal", Nodes: "zone=a", Capacity: "90Gi"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if other := New(result.In("other"), make([][]expect.Expectation, 1), "").Steps[0]; len(other.Quotas)+len(other.PodGroups) > 0 {
+		t.Errorf("quotas %v and pod groups %v are of another namespace", other.Quotas, other.PodGroups)
 	}
 }

@@ -48,7 +48,7 @@ func verdict(steps []Step) (sentence, outcome string) {
 	default:
 		sentence += fmt.Sprintf("; after the last step %d of %s running, %d Pending", last.Running, words.Count(last.Pods, "pod"), last.Pending)
 		if last.NotReady > 0 {
-			sentence += fmt.Sprintf(", %d on lost nodes", last.NotReady)
+			sentence += fmt.Sprintf(", %d not ready", last.NotReady)
 		}
 		if last.NotCreated > 0 {
 			sentence += fmt.Sprintf(", %d refused by the API server", last.NotCreated)

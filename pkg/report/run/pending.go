@@ -48,6 +48,29 @@ func (t *writer) pending(s *stepText) {
 	})
 }
 
+// attaching says which pods have a node and wait for their volume, those with volumes on the same node together.
+func (t *writer) attaching(s *stepText) {
+	groups := s.unattached()
+	if len(groups) > 0 {
+		t.Linef(text.Yellow, "Not started:")
+	}
+	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
+		t.Linef(text.Plain, "  %s", t.sharing(s, groups[i]))
+		t.Linef(text.Plain, "    %s", text.Refused(groups[i][0].Waits))
+		if len(groups[i]) == 1 || t.wide {
+			for _, pod := range groups[i] {
+				t.Linef(text.Plain, "    FailedAttachVolume  %s", pod.Message)
+			}
+		}
+	})
+}
+
+// unattached are the step's pods that have a node and wait for their volume, by where that is.
+func (s *Step) unattached() [][]Pod {
+	waiting := slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Waits == "" })
+	return report.Group(waiting, func(pod Pod) string { return pod.Waits })
+}
+
 // alike puts pods together that wait for the same reason.
 func alike(pods []Pod) [][]Pod {
 	return report.Group(pods, func(pod Pod) [3]string { return [3]string{pod.Message, pod.Nominated, strings.Join(pod.Gates, ", ")} })

@@ -46,6 +46,7 @@ func (t *writer) step(i int) {
 
 	t.federated(s)
 	t.pending(s)
+	t.attaching(s)
 	t.refused(s)
 	t.preempted(s)
 	t.rollouts(s)
@@ -84,6 +85,9 @@ func (t *writer) step(i int) {
 		t.workloads(s, workloads, listed)
 	} else if len(workloads) == 1 && len(s.Pods) > 0 {
 		t.distributions(s, workloads[0])
+	}
+	if t.wide {
+		t.statuses(s)
 	}
 }
 
@@ -195,6 +199,9 @@ func (t *writer) quiet() {
 		s := t.stepText(i)
 		for _, pods := range alike(s.pendingPods()) {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Message))
+		}
+		for _, pods := range s.unattached() {
+			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), text.Refused(pods[0].Waits))
 		}
 		for _, b := range report.Group(s.notScheduled(), Binding.why) {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(b, s.binding)), b[0].why())

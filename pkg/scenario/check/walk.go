@@ -323,11 +323,12 @@ func (w *walk) checkSelector(path *field.Path, text, what string, sets []labels.
 	w.Add(path, "%q matches no %s; each requirement matches some, but no %s matches all", text, what, what)
 }
 
-// schedulerName reports pods, and templates of pods, that no profile of the scheduler serves.
+// schedulerName reports pods, and templates of pods, that no profile of the scheduler serves. Those that name another scheduler wait for it,
+// but with --strict. Those of manifests that name none are not meant to.
 func (w *walk) schedulerName(obj cluster.Object) {
 	spec, path := cluster.PodSpec(obj)
 	config := w.scenario.Config
-	if spec == nil || config == nil || spec.NodeName != "" || cluster.Dumped(obj) && !w.scenario.Strict {
+	if spec == nil || config == nil || spec.NodeName != "" || !w.scenario.Strict && (cluster.Dumped(obj) || spec.SchedulerName != v1.DefaultSchedulerName) {
 		return
 	}
 	if !slices.Contains(config.SchedulerNames(), spec.SchedulerName) {

@@ -92,13 +92,23 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	return notes
 }
 
-// leftToOthers notes the pods of a dump that wait for a scheduler which is not simulated, or run where one has placed them.
+// leftToOthers notes the pods that wait for a scheduler which is not simulated, or run where one has placed them, and the workloads of manifests
+// whose pods will wait for it.
 func leftToOthers(s *scenario.Scenario) (notes []string) {
 	var foreign, placed []*v1.Pod
+	var templates []cluster.Object
 	for _, obj := range s.Objects() {
+		spec, _ := cluster.PodSpec(obj)
+		if spec == nil || slices.Contains(s.Config.SchedulerNames(), spec.SchedulerName) {
+			continue
+		}
 		pod, ok := obj.(*v1.Pod)
 		switch {
-		case !ok || !cluster.Dumped(pod) || cluster.Terminal(pod) || slices.Contains(s.Config.SchedulerNames(), pod.Spec.SchedulerName):
+		case !ok:
+			if !cluster.Dumped(obj) { // of which the pods are there
+				templates = append(templates, obj)
+			}
+		case cluster.Terminal(pod):
 		case pod.Spec.NodeName == "":
 			foreign = append(foreign, pod)
 		case !isOfNode(pod):
@@ -107,6 +117,13 @@ func leftToOthers(s *scenario.Scenario) (notes []string) {
 	}
 	for _, g := range group(foreign, func(pod *v1.Pod) string { return pod.Spec.SchedulerName }) {
 		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: Pod (%s).", g.key, somePods(g.of)))
+	}
+	for _, g := range group(templates, func(obj cluster.Object) string { spec, _ := cluster.PodSpec(obj); return spec.SchedulerName }) {
+		var names []string
+		for _, obj := range g.of {
+			names = append(names, cluster.RefTo(obj).Describe())
+		}
+		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: pods of %s.", g.key, some(names, maxNamed)))
 	}
 	if len(placed) > 0 {
 		groups := group(placed, func(pod *v1.Pod) string { return pod.Spec.SchedulerName })

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,28 @@ func TestStrictDump(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
+	}
+}
+
+// Pods and templates of manifests that name a scheduler which is not simulated are left to it, unless strict.
+func TestManifestsOfAnotherScheduler(t *testing.T) {
+	const manifests = `{apiVersion: v1, kind: Node, metadata: {name: one}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: alone}, spec: {schedulerName: volcano, containers: [{name: c, image: i}]}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {schedulerName: volcano, containers: [{name: c, image: i}]}}}}`
+	s, err := FromFiles(strings.NewReader(manifests), []string{"-"}, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`left to the scheduler "volcano", which is not simulated: Pod (default/alone).`, `left to the scheduler "volcano", which is not simulated: pods of Deployment default/web.`} {
+		if !slices.Contains(s.Notes, want) {
+			t.Errorf("notes %q, want %s", s.Notes, want)
+		}
+	}
+	_, err = FromFiles(strings.NewReader(manifests), []string{"-"}, nil, Options{Strict: true})
+	if want := `Deployment default/web: spec.template.spec.schedulerName: the scheduler has no profile "volcano"`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

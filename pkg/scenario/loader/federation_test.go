@@ -33,8 +33,7 @@ func TestFederation(t *testing.T) {
 		for _, r := range k.Resources {
 			say("  %s %v: %d replicas of %s CPU and %s", r.Template, r.Labels, r.Replicas, r.Requests.Cpu(), r.Requests.Memory())
 			for _, obj := range r.Objects {
-				n, _ := replicasOf(obj)
-				say("    %s, %d", obj.GetName(), n)
+				say("    %s, %d", obj.GetName(), replicasOf(obj))
 			}
 		}
 		if k.Joined != nil {
@@ -115,12 +114,12 @@ workloads:
       placement: {workloadAffinity: {affinity: {groupByLabelKey: team}}}
   - apiVersion: example.com/v1
     kind: Widget
-    metadata: {name: w, labels: {team: red}}
+    metadata: {name: w, uid: 5c1a, labels: {team: red}}
     spec:
       size: 7
       template:
         metadata: {labels: {app: w}}
-        spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 250m}}}]}
+        spec: {containers: [{name: c, image: i, resources: {limits: {cpu: 250m}}}]}
 variants:
 - name: elsewhere
   patches:
@@ -128,7 +127,8 @@ variants:
   - {target: widget/w, patch: {spec: {size: 9}}}
 `
 
-// A resource whose replicas a rule of the scenario names has them for Karmada; a variant patches it, and its policy.
+// A resource whose replicas a rule of the scenario names has them for Karmada, with limits for the requests that its template lacks, and its
+// UID where it has one; a variant patches it, and its policy.
 func TestFederationVariant(t *testing.T) {
 	s, err := LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(oneCluster)}}, "s.yaml", Options{})
 	if err != nil {
@@ -139,13 +139,13 @@ func TestFederationVariant(t *testing.T) {
 	}
 	size := func(s *scenario.Scenario) string {
 		r := s.Karmada.Resources[0]
-		return fmt.Sprintf("%d of %s, %v", r.Replicas, r.Requests.Cpu(), s.Karmada.Policies[0].Spec.Placement.ClusterAffinity)
+		return fmt.Sprintf("%d of %s, %s, %v", r.Replicas, r.Requests.Cpu(), r.UID, s.Karmada.Policies[0].Spec.Placement.ClusterAffinity)
 	}
 	varied := s.Variants[0].Scenario
-	if got := size(s); got != "7 of 250m, <nil>" {
+	if got := size(s); got != "7 of 250m, 5c1a, <nil>" {
 		t.Errorf("%s", got)
 	}
-	if got := size(varied); got != "9 of 250m, &{nil <nil> [m2] []}" {
+	if got := size(varied); got != "9 of 250m, 5c1a, &{nil <nil> [m2] []}" {
 		t.Errorf("varied, %s", got)
 	}
 	if _, common := scenario.CommonSteps(s, varied); common {

@@ -11,7 +11,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -237,16 +236,17 @@ func (e *expander) template(resource manifest.Ignored) *cluster.ResourceTemplate
 	}
 	var head struct {
 		Metadata struct {
+			UID    string            `json:"uid"`
 			Labels map[string]string `json:"labels"`
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(resource.JSON, &head); err != nil {
 		e.refuse(resource, err)
 	}
-	of.Labels = head.Metadata.Labels
+	of.UID, of.Labels = head.Metadata.UID, head.Metadata.Labels
 	if rule := e.rule(resource); rule != nil && len(objects) == 1 && rule.As != "DaemonSet" {
-		of.Workload = true
-		of.Replicas, of.Requests = replicasOf(objects[0])
+		spec, _ := cluster.PodSpec(objects[0])
+		of.Count(replicasOf(objects[0]), spec)
 	}
 	if resource.APIVersion == flink.Kind.GroupVersion().String() && resource.Kind == flink.Kind.Kind && len(objects) > 0 {
 		var err error
@@ -271,12 +271,11 @@ func (e *expander) rule(resource manifest.Ignored) *generic.Rule {
 	return nil
 }
 
-// replicasOf returns how many pods the workload has, and what one of them asks for.
-func replicasOf(obj cluster.Object) (int32, v1.ResourceList) {
+// replicasOf returns how many pods the workload has.
+func replicasOf(obj cluster.Object) int32 {
 	replicas, _ := cluster.Replicas(obj)
 	if job, is := obj.(*batchv1.Job); is {
 		replicas = ptr.Deref(job.Spec.Parallelism, 1)
 	}
-	spec, _ := cluster.PodSpec(obj)
-	return replicas, resourcehelper.PodRequests(&v1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{})
+	return replicas
 }

@@ -1,0 +1,52 @@
+package cluster
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Arrival says which of two workloads came to the cluster first, whatever their kinds: the one for which it is lower. The ReplicaSets of a
+// Deployment have come with it. It is 0 for those of a state that was not derived by With.
+func (s *State) Arrival(workload Object) int {
+	if deployment := deploymentOf(workload); deployment != "" {
+		return s.arrivals[deployment]
+	}
+	return s.arrivals[workload.GetUID()]
+}
+
+// arrived is the order of arrival with that of the objects which are new workloads.
+func arrived(known map[types.UID]int, objs []Object) map[types.UID]int {
+	next := known
+	for _, obj := range objs {
+		switch obj.(type) {
+		case *v1.ReplicationController, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.Job:
+		default:
+			continue
+		}
+		if _, found := next[obj.GetUID()]; found || deploymentOf(obj) != "" {
+			continue
+		}
+		if len(next) == len(known) {
+			if next = maps.Clone(known); next == nil {
+				next = map[types.UID]int{}
+			}
+		}
+		next[obj.GetUID()] = len(next) + 1
+	}
+	return next
+}
+
+// deploymentOf is the UID of the Deployment to which a ReplicaSet belongs; "" for any other object.
+func deploymentOf(obj Object) types.UID {
+	if rs, is := obj.(*appsv1.ReplicaSet); is {
+		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil && ref.Kind == "Deployment" {
+			return ref.UID
+		}
+	}
+	return ""
+}

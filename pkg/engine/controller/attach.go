@@ -1,0 +1,295 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/storage/ephemeral"
+	csitranslation "k8s.io/csi-translation-lib"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/util/taints"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// MaxWaitForUnmount is how long a volume that no pod needs stays attached to a node that cannot unmount it: maxWaitForUnmountDuration in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/attach_detach_controller.go.
+const MaxWaitForUnmount = 6 * time.Minute
+
+// attached is what attach saw when it last had nothing to do.
+type attached struct {
+	pods    []*v1.Pod
+	claims  []*v1.PersistentVolumeClaim
+	volumes []*v1.PersistentVolume
+	drivers []*storagev1.CSIDriver
+	nodes   []*v1.Node
+	held    []cluster.Attachment
+}
+
+func (a *attached) same(b *attached) bool {
+	return cluster.Same(a.pods, b.pods) && cluster.Same(a.claims, b.claims) && cluster.Same(a.volumes, b.volumes) &&
+		cluster.Same(a.drivers, b.drivers) && cluster.Same(a.nodes, b.nodes) && cluster.Same(a.held, b.held)
+}
+
+// Bound lets the kubelets start the pods that the scheduler has just bound, but for those whose volume is attached to another
+// node. Such a pod starts once it is not.
+func (c *Controllers) Bound(s *cluster.State, pods []*v1.Pod) *cluster.State {
+	fresh := map[types.UID]bool{}
+	for _, pod := range pods {
+		if mounting(pod) {
+			fresh[pod.UID] = true
+		}
+	}
+	if len(fresh) == 0 {
+		return s
+	}
+	return c.attach(s, fresh)
+}
+
+// attach does what the attach-detach controller does with volumes that can be attached to one node at a time, its reconcile in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/reconciler/reconciler.go: it detaches what no pod
+// needs, then attaches what pods need, where that is nowhere else. Other volumes keep no pod waiting. The fresh pods have just been bound;
+// of any other pod that runs, its volumes are attached.
+func (c *Controllers) attach(s *cluster.State, fresh map[types.UID]bool) *cluster.State {
+	seen := attached{c.mounts.of(s.Pods), s.PersistentVolumeClaims, s.PersistentVolumes, s.CSIDrivers, s.Nodes, s.Attachments}
+	if len(seen.pods)+len(seen.held) == 0 {
+		return s
+	}
+	if fresh == nil && c.attached.same(&seen) && !slices.ContainsFunc(seen.held, func(a cluster.Attachment) bool { return forced(a, s) }) {
+		return s
+	}
+	a := newAttaching(s, seen.pods)
+	a.detach()
+	for _, running := range []bool{true, false} {
+		for _, pod := range a.pods {
+			if running == (pod.Status.Phase != v1.PodPending && !fresh[pod.UID]) {
+				a.attach(pod, running)
+			}
+		}
+	}
+	var changed []cluster.Object
+	for _, pod := range a.pods {
+		if pod = a.started(pod, fresh[pod.UID]); pod != nil {
+			changed = append(changed, pod)
+		}
+	}
+	if len(changed) == 0 && slices.Equal(a.held, s.Attachments) {
+		c.attached = seen
+		return s
+	}
+	next := *s.With(changed...)
+	if next.Attachments = a.held; slices.Equal(a.held, s.Attachments) {
+		next.Attachments = s.Attachments
+	}
+	return &next
+}
+
+// forced reports whether the volume is detached whatever the state of its node.
+func forced(a cluster.Attachment, s *cluster.State) bool {
+	return !a.Unused.IsZero() && !a.Unused.Add(MaxWaitForUnmount).After(s.Now.Time)
+}
+
+// attaching is one sync of the attach-detach controller.
+type attaching struct {
+	*cluster.State
+	nodes map[string]*v1.Node
+	pods  []*v1.Pod                            // that need volumes on their nodes
+	needs map[types.UID][]*v1.PersistentVolume // of each pod
+	held  []cluster.Attachment
+}
+
+func newAttaching(s *cluster.State, mounting []*v1.Pod) *attaching {
+	a := &attaching{State: s, nodes: s.NodesByName(), needs: map[types.UID][]*v1.PersistentVolume{}}
+	v := volumesOf(s)
+	for _, pod := range mounting {
+		if pod.Spec.NodeName == "" || a.nodes[pod.Spec.NodeName] == nil || cluster.Terminal(pod) || pod.DeletionTimestamp != nil && cluster.WaitsForVolume(pod) != "" {
+			continue
+		}
+		for i := range pod.Spec.Volumes {
+			if pv := v.of(pod, &pod.Spec.Volumes[i]); pv != nil && v.exclusive(pv) {
+				a.needs[pod.UID] = append(a.needs[pod.UID], pv)
+			}
+		}
+		if len(a.needs[pod.UID]) > 0 || cluster.WaitsForVolume(pod) != "" {
+			a.pods = append(a.pods, pod)
+		}
+	}
+	return a
+}
+
+// detach detaches the volumes that no pod on their node needs. A kubelet that works unmounts them at once.
+func (a *attaching) detach() {
+	needed := map[[2]string]bool{}
+	for _, pod := range a.pods {
+		for _, pv := range a.needs[pod.UID] {
+			needed[[2]string{handleOf(pv), pod.Spec.NodeName}] = true
+		}
+	}
+	for _, held := range a.Attachments {
+		node := a.nodes[held.Node]
+		switch {
+		case needed[[2]string{held.Volume, held.Node}]:
+			held.Unused.Reset()
+		case forced(held, a.State), node != nil && (cluster.Answers(node) || taints.TaintKeyExists(node.Spec.Taints, v1.TaintNodeOutOfService)):
+			continue
+		case held.Unused.IsZero():
+			held.Unused = a.Now
+		}
+		a.held = append(a.held, held)
+	}
+}
+
+// attach attaches the volumes that the pod needs to its node: those that no other node has or, for a pod that runs, all.
+func (a *attaching) attach(pod *v1.Pod, running bool) {
+	for _, pv := range a.needs[pod.UID] {
+		on := a.holders(pv)
+		if !slices.Contains(on, pod.Spec.NodeName) && (running || len(on) == 0) {
+			a.held = append(a.held, cluster.Attachment{Volume: handleOf(pv), Node: pod.Spec.NodeName})
+		}
+	}
+}
+
+// holders are the nodes to which the volume is attached.
+func (a *attaching) holders(pv *v1.PersistentVolume) []string {
+	var nodes []string
+	for _, held := range a.held {
+		if held.Volume == handleOf(pv) {
+			nodes = append(nodes, held.Node)
+		}
+	}
+	return nodes
+}
+
+// started returns what becomes of the pod: it waits while a volume is attached elsewhere, and starts once its own node has all. It is nil where
+// that is so already, or the node's kubelet does not answer.
+func (a *attaching) started(pod *v1.Pod, fresh bool) *v1.Pod {
+	if !fresh && pod.Status.Phase != v1.PodPending {
+		return nil
+	}
+	for _, pv := range a.needs[pod.UID] {
+		on := a.holders(pv)
+		if slices.Contains(on, pod.Spec.NodeName) {
+			continue
+		}
+		if why := cluster.AttachedTo + strings.Join(on, " and "); why != cluster.WaitsForVolume(pod) {
+			return cluster.AwaitVolume(pod, why, a.event(pod, pv, on), a.Now)
+		}
+		return nil
+	}
+	if cluster.WaitsForVolume(pod) == "" || !cluster.Answers(a.nodes[pod.Spec.NodeName]) {
+		return nil
+	}
+	return cluster.Start(pod, a.Now)
+}
+
+// event is the event FailedAttachVolume of a pod: reportMultiAttachError.
+func (a *attaching) event(pod *v1.Pod, pv *v1.PersistentVolume, on []string) string {
+	var names []string
+	others := 0
+	for _, user := range a.pods {
+		switch {
+		case !slices.Contains(on, user.Spec.NodeName) || !slices.ContainsFunc(a.needs[user.UID], func(v *v1.PersistentVolume) bool { return handleOf(v) == handleOf(pv) }):
+		case user.Namespace == pod.Namespace:
+			names = append(names, user.Name)
+		default:
+			others++
+		}
+	}
+	suffix := "Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node"
+	switch {
+	case len(names) > 0 && others > 0:
+		suffix = fmt.Sprintf("Volume is already used by pod(s) %s and %d pod(s) in different namespaces", strings.Join(names, ", "), others)
+	case len(names) > 0:
+		suffix = "Volume is already used by pod(s) " + strings.Join(names, ", ")
+	case others > 0:
+		suffix = fmt.Sprintf("Volume is already used by %d pod(s) in different namespaces", others)
+	}
+	return fmt.Sprintf("Waiting for detach for volume %q %s", pv.Name, suffix)
+}
+
+// translator knows the volumes in the tree that CSI drivers now serve; all of them have migrated.
+var translator = csitranslation.New()
+
+// attachable reports whether the volume may be one that is attached to nodes.
+func attachable(volume v1.Volume) bool {
+	return volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil || translator.IsInlineMigratable(&volume)
+}
+
+// attachables looks up the volumes of pods.
+type attachables struct {
+	claims  map[types.NamespacedName]*v1.PersistentVolumeClaim
+	volumes map[string]*v1.PersistentVolume
+	drivers map[string]*storagev1.CSIDriver
+}
+
+func volumesOf(s *cluster.State) *attachables {
+	v := &attachables{claims: byName(s.PersistentVolumeClaims), volumes: map[string]*v1.PersistentVolume{}, drivers: map[string]*storagev1.CSIDriver{}}
+	for _, pv := range s.PersistentVolumes {
+		v.volumes[pv.Name] = pv
+	}
+	for _, driver := range s.CSIDrivers {
+		v.drivers[driver.Name] = driver
+	}
+	return v
+}
+
+// of returns the CSI volume behind a volume of the pod; nil if there is none, or it is not bound: CreateVolumeSpecWithNodeMigration in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/util/util.go.
+func (v *attachables) of(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
+	name := ""
+	switch {
+	case volume.PersistentVolumeClaim != nil:
+		name = volume.PersistentVolumeClaim.ClaimName
+	case volume.Ephemeral != nil:
+		name = ephemeral.VolumeClaimName(pod, volume)
+	case translator.IsInlineMigratable(volume):
+		pv, err := translator.TranslateInTreeInlineVolumeToCSI(klog.Background(), volume, pod.Namespace)
+		if err != nil {
+			return nil
+		}
+		return pv
+	default:
+		return nil
+	}
+	claim := v.claims[types.NamespacedName{Namespace: pod.Namespace, Name: name}]
+	if claim == nil || claim.Status.Phase != v1.ClaimBound || volume.Ephemeral != nil && ephemeral.VolumeIsForPod(pod, claim) != nil {
+		return nil
+	}
+	pv := v.volumes[claim.Spec.VolumeName]
+	if pv == nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID {
+		return nil
+	}
+	if translator.IsPVMigratable(pv) {
+		translated, err := translator.TranslateInTreePVToCSI(klog.Background(), pv)
+		if err != nil {
+			return nil
+		}
+		pv = translated
+	}
+	if pv.Spec.CSI == nil {
+		return nil
+	}
+	return pv
+}
+
+// exclusive reports whether the volume must be attached to a node, and can be to one at a time: skipAttach in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/csi/csi_plugin.go and IsMultiAttachAllowed in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/util.go, whose packages would bring many others along.
+func (v *attachables) exclusive(pv *v1.PersistentVolume) bool {
+	if driver := v.drivers[pv.Spec.CSI.Driver]; driver != nil && driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired {
+		return false
+	}
+	return len(pv.Spec.AccessModes) > 0 && !slices.ContainsFunc(pv.Spec.AccessModes, func(mode v1.PersistentVolumeAccessMode) bool {
+		return mode == v1.ReadWriteMany || mode == v1.ReadOnlyMany
+	})
+}
+
+// handleOf is what tells a CSI volume from others: its driver and handle.
+func handleOf(pv *v1.PersistentVolume) string {
+	return pv.Spec.CSI.Driver + "^" + pv.Spec.CSI.VolumeHandle
+}

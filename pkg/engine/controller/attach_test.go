@@ -1,0 +1,214 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// labelled places a pod on the node that its label names.
+func labelled(s *cluster.State, pod *v1.Pod) string {
+	for _, node := range s.Nodes {
+		if node.Name == pod.Labels["at"] && len(node.Spec.Taints) == 0 {
+			return node.Name
+		}
+	}
+	return ""
+}
+
+// mountingPod has the volume, and goes to the node.
+func mountingPod(name, on, volume string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, labels: {at: %s}}
+spec: {containers: [{name: c, image: i}], volumes: [{name: data, %s}]}
+`, name, on, volume)
+}
+
+const csi = "csi: {driver: csi.example.com, volumeHandle: h}"
+
+// disk is a volume and the claim bound to it.
+func disk(mode, source string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec: {capacity: {storage: 2Gi}, accessModes: [%[1]s], storageClassName: "", %[2]s}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [%[1]s], storageClassName: "", resources: {requests: {storage: 2Gi}}}
+`, mode, source)
+}
+
+func driver(attach string) string {
+	return "\n---\n" + fmt.Sprintf("apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata: {name: csi.example.com}\nspec: {attachRequired: %s}\n", attach)
+}
+
+const claimed1 = "persistentVolumeClaim: {claimName: data}"
+
+// waiting are the pods, each with its phase and what it waits for.
+func (w *world) waiting() map[string]string {
+	found := map[string]string{}
+	for _, pod := range w.state.Pods {
+		found[pod.Name] = strings.TrimSpace(string(pod.Status.Phase) + " " + strings.TrimPrefix(cluster.WaitsForVolume(pod), cluster.AttachedTo))
+	}
+	return found
+}
+
+// One pod has the volume on n1. Then comes another, on n1 or n2.
+func TestVolumesThatAttachToOneNode(t *testing.T) {
+	const waits = "Pending n1"
+	for _, test := range []struct{ name, cluster, volume, on, want string }{
+		{"ReadWriteOnce", disk("ReadWriteOnce", csi), claimed1, "n2", waits}, // a driver without a CSIDriver attaches
+		{"ReadWriteOnce on the same node", disk("ReadWriteOnce", csi), claimed1, "n1", "Running"},
+		{"ReadWriteOncePod", disk("ReadWriteOncePod", csi), claimed1, "n2", waits},
+		{"ReadWriteMany", disk("ReadWriteMany", csi), claimed1, "n2", "Running"},
+		{"ReadOnlyMany", disk("ReadOnlyMany", csi), claimed1, "n2", "Running"},
+		{"a driver that attaches", disk("ReadWriteOnce", csi) + driver("true"), claimed1, "n2", waits},
+		{"a driver that does not", disk("ReadWriteOnce", csi) + driver("false"), claimed1, "n2", "Running"},
+		{"one that has migrated", disk("ReadWriteOnce", "awsElasticBlockStore: {volumeID: vol-1}"), claimed1, "n2", waits},
+		{"one that has migrated, in the pod", "", "gcePersistentDisk: {pdName: disk}", "n2", waits},
+		{"a file share that has migrated, in the pod", "", "azureFile: {secretName: s, shareName: f}", "n2", "Running"},
+		{"not a CSI volume", disk("ReadWriteOnce", "nfs: {server: s, path: /x}"), claimed1, "n2", "Running"},
+		{"no volume behind it", "", "emptyDir: {}", "n2", "Running"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, 2, labelled)
+			if test.cluster != "" {
+				w.apply(test.cluster)
+			}
+			w.apply(mountingPod("old", "n1", test.volume))
+			w.apply(mountingPod("new", test.on, test.volume))
+			w.check("pods", w.waiting(), map[string]string{"old": "Running", "new": test.want})
+		})
+	}
+}
+
+// What lets go of the volume of a pod on n1, for which one on n2 waits, and when.
+func TestVolumesAreDetached(t *testing.T) {
+	fail := func(mode node.FailureMode) func(*world) {
+		return func(w *world) {
+			var err error
+			if w.state, err = node.Fail(w.state, mode, "n1"); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	end := func(w *world) { w.state = admission.Delete(w.state, w.state.Pods[0]) }
+	restore := func(w *world) {
+		var err error
+		if w.state, err = node.Restore(w.state, "n1"); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	// gone takes the Terminating pod away, as somebody does who deletes it by force.
+	gone := func(w *world) { w.state = w.state.Without(w.state.Pods[0]) }
+	for _, test := range []struct {
+		name  string
+		do    []func(*world)
+		want  map[string]string
+		after time.Duration // from the last of what is done until the pod starts
+	}{
+		{"the pod's end", []func(*world){end}, map[string]string{"new": "Running"}, 0},
+		{"not a node that does not answer", []func(*world){fail(node.Unreachable), end}, map[string]string{"old": "Running", "new": "Pending n1"}, 0},
+		{"a node that is back", []func(*world){fail(node.Unreachable), end, restore}, map[string]string{"new": "Running"}, 0},
+		{"a node that is back with its pod", []func(*world){fail(node.Unreachable), restore}, map[string]string{"old": "Running", "new": "Pending n1"}, 0},
+		{"force, once no pod is there", []func(*world){fail(node.Unreachable), end, gone}, map[string]string{"new": "Running"}, 6 * time.Minute},
+		{"a node out of service", []func(*world){fail(node.OutOfService)}, map[string]string{"new": "Running"}, 0},
+		{"force, of a deleted node", []func(*world){fail(node.Deleted)}, map[string]string{"new": "Running"}, 6 * time.Minute},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, 3, labelled)
+			w.apply(disk("ReadWriteOnce", csi))
+			w.apply(mountingPod("old", "n1", claimed1))
+			w.apply(mountingPod("new", "n2", claimed1))
+			w.check("before", w.waiting(), map[string]string{"old": "Running", "new": "Pending n1"})
+			for _, do := range test.do[:len(test.do)-1] {
+				do(w)
+				w.settle()
+			}
+			test.do[len(test.do)-1](w)
+			since := w.state.Now
+			w.settle()
+			if test.after > 0 {
+				w.check("the volume stays attached", w.waiting(), map[string]string{"new": "Pending n1"})
+			}
+			for at, due := w.controllers.Next(w.state); due; at, due = w.controllers.Next(w.state) {
+				if at.Sub(since.Time) < test.after {
+					t.Fatalf("looks again after %s", at.Sub(since.Time))
+				}
+				w.wait()
+			}
+			w.check("after", w.waiting(), test.want)
+			if pod := w.state.Pods[len(w.state.Pods)-1]; pod.Status.Phase == v1.PodRunning {
+				w.check("when", cluster.StartedAfterVolume(pod).Sub(since.Time), test.after)
+				w.check("attachments", w.state.Attachments, []cluster.Attachment{{Volume: "csi.example.com^h", Node: "n2"}})
+			}
+		})
+	}
+}
+
+// A pod says in the words of the attach-detach controller what it waits for.
+func TestAttachEvent(t *testing.T) {
+	w := newWorld(t, 3, labelled)
+	w.apply(disk("ReadWriteOnce", csi))
+	w.apply(mountingPod("one", "n1", claimed1) + "---" + mountingPod("two", "n1", claimed1))
+	w.apply(mountingPod("three", "n2", claimed1))
+	w.check("used", cluster.AttachEvent(w.state.Pods[2]), `Waiting for detach for volume "disk" Volume is already used by pod(s) one, two`)
+
+	w = newWorld(t, 3, labelled)
+	w.apply(disk("ReadWriteOnce", csi))
+	w.apply(mountingPod("one", "n1", claimed1))
+	w.state = admission.Delete(w.state, w.state.Nodes[0])
+	w.settle()
+	w.apply(mountingPod("two", "n2", claimed1))
+	w.check("not used", cluster.AttachEvent(w.state.Pods[0]),
+		`Waiting for detach for volume "disk" Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node`)
+}
+
+// Two pods that get their nodes at once: one starts. That both run in a dump shows that both have the volume.
+func TestVolumeOfTwoPods(t *testing.T) {
+	w := newWorld(t, 2, labelled)
+	w.apply(disk("ReadWriteOnce", csi) + "---" + mountingPod("one", "n1", claimed1) + "---" + mountingPod("two", "n2", claimed1))
+	w.check("placed at once", w.waiting(), map[string]string{"one": "Running", "two": "Pending n1"})
+
+	w = newWorld(t, 2, labelled)
+	running := func(name, on string) string {
+		return strings.Replace(mountingPod(name, on, claimed1), "spec: {", "spec: {nodeName: "+on+", ", 1)
+	}
+	w.apply(disk("ReadWriteOnce", csi) + "---" + running("one", "n1") + "---" + running("two", "n2"))
+	w.check("running before", w.waiting(), map[string]string{"one": "Running", "two": "Running"})
+}
+
+// A pod that waits for its volume does not become ready, nor complete, when its node is back.
+func TestPodThatWaitsForItsVolume(t *testing.T) {
+	w := newWorld(t, 3, labelled)
+	w.apply(disk("ReadWriteOnce", csi))
+	w.apply(mountingPod("old", "n1", claimed1))
+	job := strings.NewReplacer("labels: {", `annotations: {faultline.dev/completes-after: 1m}, labels: {`, "spec: {", "spec: {restartPolicy: Never, ").Replace(mountingPod("new", "n2", claimed1))
+	w.apply(job)
+	for _, change := range []func() (*cluster.State, error){
+		func() (*cluster.State, error) { return node.Fail(w.state, node.Unreachable, "n2") },
+		func() (*cluster.State, error) { return node.Restore(w.state, "n2") },
+	} {
+		var err error
+		if w.state, err = change(); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		w.check("pods", w.waiting(), map[string]string{"old": "Running", "new": "Pending n1"})
+	}
+	if at, due := w.controllers.Next(w.state); due {
+		t.Errorf("something is due at %s", at)
+	}
+}

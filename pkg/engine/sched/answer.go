@@ -1,0 +1,174 @@
+package sched
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// kube-scheduler takes whatever extenders answer. An answer that no extender should give would make a report that is wrong, or crash its
+// arithmetic: it counts as no answer here.
+
+// mostAnswer is how many bytes an answer may have beyond those of its question, whose nodes it may repeat.
+const mostAnswer = 64 << 20
+
+// limit lets upstream's client, which has no limit and no option for one, read only so much of an answer.
+func limit(extender fwk.Extender) {
+	client := (*http.Client)(reflect.ValueOf(extender).Elem().FieldByName("client").UnsafePointer())
+	client.Transport = limited{client.Transport}
+}
+
+type limited struct{ http.RoundTripper }
+
+func (l limited) RoundTrip(question *http.Request) (*http.Response, error) {
+	answer, err := l.RoundTripper.RoundTrip(question)
+	if err == nil {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, question.ContentLength+mostAnswer)
+	}
+	return answer, err
+}
+
+// asked keeps account of the nodes of a question that an answer names.
+type asked map[string]bool
+
+func askedAbout(nodes []fwk.NodeInfo) asked {
+	a := make(asked, len(nodes))
+	for _, node := range nodes {
+		a[node.Node().Name] = false
+	}
+	return a
+}
+
+// named reports a node that the answer names without being asked about it, or once more.
+func (a asked) named(node string) error {
+	again, known := a[node]
+	switch {
+	case !known:
+		return fmt.Errorf("its answer names node %q, which it was not asked about", node)
+	case again:
+		return fmt.Errorf("its answer names node %q twice", node)
+	}
+	a[node] = true
+	return nil
+}
+
+func checkFiltered(nodes, passed []fwk.NodeInfo, failed, unresolvable extenderv1.FailedNodesMap) error {
+	if passed == nil && len(failed)+len(unresolvable) == 0 {
+		return errors.New("its answer has neither nodes that pass nor nodes that fail")
+	}
+	asked := askedAbout(nodes)
+	for _, node := range passed {
+		if err := asked.named(node.Node().Name); err != nil {
+			return err
+		}
+	}
+	for _, refused := range []extenderv1.FailedNodesMap{failed, unresolvable} { // a node may be in both, and kube-scheduler lets one pass that passed, too
+		asked := askedAbout(nodes)
+		for _, node := range slices.Sorted(maps.Keys(refused)) {
+			if err := asked.named(node); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkPoints(nodes []fwk.NodeInfo, points extenderv1.HostPriorityList) error {
+	asked := askedAbout(nodes)
+	for _, host := range points {
+		if err := asked.named(host.Host); err != nil {
+			return err
+		}
+		if host.Score < extenderv1.MinExtenderPriority || host.Score > extenderv1.MaxExtenderPriority {
+			return fmt.Errorf("its answer gives node %q %d points; an extender gives %d to %d", host.Host, host.Score, extenderv1.MinExtenderPriority, extenderv1.MaxExtenderPriority)
+		}
+	}
+	return nil
+}
+
+// checkVictims reports what preemption would only log: a node that was no candidate, and one without victims. Upstream leaves the latter out
+// if the extender may be ignored.
+func (x *extender) checkVictims(candidates, chosen map[string]*extenderv1.Victims) error {
+	for _, node := range slices.Sorted(maps.Keys(chosen)) {
+		if _, known := candidates[node]; !known {
+			return fmt.Errorf("its answer names node %q, which it was not asked about", node)
+		}
+		pods := chosen[node].Pods
+		if len(pods) == 0 && !x.IsIgnorable() {
+			return fmt.Errorf("its answer names node %q without a pod to preempt there", node)
+		}
+		for i, pod := range pods {
+			if slices.Contains(pods[:i], pod) {
+				return fmt.Errorf("its answer names pod %s/%s on node %q twice", pod.Namespace, pod.Name, node)
+			}
+		}
+	}
+	return nil
+}
+
+// inWords says without Go's types why there is no answer, or none that can be read.
+func (x *extender) inWords(err error) string {
+	var misfit *json.UnmarshalTypeError
+	var large *http.MaxBytesError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("it does not answer within its httpTimeout of %s", x.config.HTTPTimeout.Duration)
+	case errors.As(err, &misfit):
+		text := fmt.Sprintf("%s where %s is wanted", jsonValue(misfit.Value), jsonKind(misfit.Type))
+		if misfit.Field != "" {
+			text = misfit.Field + ": " + text
+		}
+		return "its answer does not fit: " + text
+	case errors.As(err, new(*json.SyntaxError)):
+		return fmt.Sprintf("its answer is not JSON: %v", err)
+	case errors.Is(err, io.EOF):
+		return "it answers nothing"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "its answer ends too early"
+	case errors.As(err, &large):
+		return fmt.Sprintf("its answer has more than %d bytes", large.Limit)
+	}
+	return err.Error()
+}
+
+// jsonValue words what encoding/json calls a value: number 1.5, array, bool.
+func jsonValue(value string) string {
+	kind, number, _ := strings.Cut(value, " ")
+	switch kind {
+	case "number":
+		if number != "" {
+			return "the number " + number
+		}
+	case "array":
+		return "a list"
+	case "object":
+		return "an object"
+	case "bool":
+		return "true or false"
+	}
+	return "a " + kind
+}
+
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a whole number"
+}
