@@ -52,14 +52,14 @@ func (t *writer) pending(s *stepText) {
 func (t *writer) attaching(s *stepText) {
 	groups := s.unattached()
 	if len(groups) > 0 {
-		t.Linef(text.Yellow, "Not started:")
+		t.Linef(doc.Yellow, "Not started:")
 	}
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
-		t.Linef(text.Plain, "  %s", t.sharing(s, groups[i]))
-		t.Linef(text.Plain, "    %s", text.Refused(groups[i][0].Waits))
+		t.Linef(doc.Plain, "  %s", t.sharing(s, groups[i]))
+		t.Linef(doc.Plain, "    %s", doc.Refused(groups[i][0].Waits))
 		if len(groups[i]) == 1 || t.wide {
 			for _, pod := range groups[i] {
-				t.Linef(text.Plain, "    FailedAttachVolume  %s", pod.Message)
+				t.Linef(doc.Plain, "    FailedAttachVolume  %s", pod.Message)
 			}
 		}
 	})

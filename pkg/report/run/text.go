@@ -201,7 +201,7 @@ func (t *writer) quiet() {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Message))
 		}
 		for _, pods := range s.unattached() {
-			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), text.Refused(pods[0].Waits))
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Waits))
 		}
 		for _, b := range report.Group(s.notScheduled(), Binding.why) {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(b, s.binding)), b[0].why())
