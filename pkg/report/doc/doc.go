@@ -45,8 +45,8 @@ func (l Line) Text() (text string, indent int) {
 	return strings.TrimSpace(trimmed), len(text) - len(trimmed)
 }
 
-// Verbatim is a line that is never wrapped: a command to be copied.
-type Verbatim string
+// Verbatim is lines that are never wrapped: commands to be copied.
+type Verbatim []string
 
 // Table is rows with aligned columns, and the titles in the first one.
 type Table struct {
@@ -129,8 +129,17 @@ func (d *Doc) Lines(cells ...Cell) {
 // Linef adds a line of one style.
 func (d *Doc) Linef(s Style, format string, args ...any) { d.Line(s.Cellf(format, args...)) }
 
-// Verbatim adds a line to be copied.
-func (d *Doc) Verbatim(line string) { d.Add(Verbatim(line)) }
+// Verbatim adds a line to be copied, to those before it.
+func (d *Doc) Verbatim(line string) {
+	d.Add(Verbatim{line})
+	blocks := d.Sections[len(d.Sections)-1].Blocks
+	if last := len(blocks) - 1; last > 0 {
+		if before, is := blocks[last-1].(Verbatim); is {
+			blocks[last-1] = append(before, line)
+			d.Sections[len(d.Sections)-1].Blocks = blocks[:last]
+		}
+	}
+}
 
 // Table adds a table.
 func (d *Doc) Table(indent string, rows ...[]Cell) {

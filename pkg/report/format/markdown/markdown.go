@@ -64,12 +64,12 @@ func (m *page) section(s *doc.Section, answer, judged bool) {
 	case s.Title != "":
 		m.block("### %s", prose(s.Title))
 	}
-	for i := 0; i < len(s.Blocks); i++ {
+	for i, block := range s.Blocks {
 		if m.out.Len() > maxSection {
 			m.block("and %s", words.Count(len(s.Blocks)-i, "more line"))
 			return
 		}
-		switch b := s.Blocks[i].(type) {
+		switch b := block.(type) {
 		case doc.Line:
 			switch text, indent := b.Text(); {
 			case answer && i == 0 && judged:
@@ -82,16 +82,7 @@ func (m *page) section(s *doc.Section, answer, judged bool) {
 				m.block("%s", styled(b))
 			}
 		case doc.Verbatim:
-			var lines []string
-			for ; i < len(s.Blocks); i++ {
-				line, is := s.Blocks[i].(doc.Verbatim)
-				if !is {
-					break
-				}
-				lines = append(lines, strings.TrimSpace(string(line)))
-			}
-			i--
-			m.block("%s", fenced(lines))
+			m.block("%s", fenced(b))
 		case doc.Table:
 			m.table(b)
 		case doc.More:
@@ -268,7 +259,7 @@ func styled(line doc.Line) string {
 func fenced(lines []string) string {
 	text, fence := "", "```"
 	for _, line := range lines {
-		text += doc.Clean(line) + "\n"
+		text += doc.Clean(strings.TrimSpace(line)) + "\n"
 	}
 	for strings.Contains(text, fence) {
 		fence += "`"

@@ -28,7 +28,7 @@ func WriteDoc(w io.Writer, d *doc.Doc, svg []byte) error {
 	sections := d.Sections
 	if len(sections) > 0 {
 		rest = *sections[0]
-		if line, is := rest.Blocks[0].(doc.Line); is {
+		if line, is := first(rest.Blocks).(doc.Line); is {
 			text, _ := line.Text()
 			answer = doc.Clean(text)
 			rest.Blocks = rest.Blocks[1:]
@@ -53,6 +53,13 @@ func WriteDoc(w io.Writer, d *doc.Doc, svg []byte) error {
 </html>
 `, d.Head.Scheduler.Version, d.Head.Version)
 	return out.Flush()
+}
+
+func first(blocks []doc.Block) doc.Block {
+	if len(blocks) == 0 {
+		return nil
+	}
+	return blocks[0]
 }
 
 // section writes what stands together. Lines that are indented are a list below the line before.
@@ -86,7 +93,11 @@ func (m markup) section(s *doc.Section) {
 			m.line(b, map[bool]raw{true: "li", false: "p"}[listed])
 		case doc.Verbatim:
 			list(false)
-			m.add("<pre>%v</pre>\n", string(b))
+			m.add("<pre>")
+			for _, line := range b {
+				m.add("%v\n", doc.Clean(strings.TrimSpace(line)))
+			}
+			m.add("</pre>\n")
 		case doc.Table:
 			list(false)
 			m.table(b)

@@ -45,7 +45,9 @@ func (p *page) block(b doc.Block, all bool) {
 	case doc.Line:
 		p.line(b)
 	case doc.Verbatim:
-		p.write(doc.Line{{Text: string(b)}})
+		for _, line := range b {
+			p.write(doc.Line{{Text: line}})
+		}
 	case doc.Table:
 		more := 0
 		if b.Most > 0 && !all {

@@ -41,7 +41,7 @@ func TestLineWraps(t *testing.T) {
 }
 
 func TestVerbatimStaysWhole(t *testing.T) {
-	got := rendered(report.Options{Width: 20}, doc.Verbatim("simulate run scenario.yaml --restart deployment/web"))
+	got := rendered(report.Options{Width: 20}, doc.Verbatim{"simulate run scenario.yaml --restart deployment/web"})
 	if want := "simulate run scenario.yaml --restart deployment/web\n"; got != want {
 		t.Errorf("%q", got)
 	}
