@@ -28,10 +28,23 @@ func inWords(found string) string {
 	return field + cmp.Or(is, "a "+parts[1]) + " where something else is wanted"
 }
 
+// yamlTypes finds the same of decoders of YAML, with the value if it is short.
+var yamlTypes = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `[^`]*`)? into [^;]*")
+
+// yamlInWords words it by the type of the value.
+func yamlInWords(found string) string {
+	is := map[string]string{"seq": "a list", "map": "an object", "str": "a string", "int": "a number", "float": "a number", "bool": "true or false"}
+	tag := yamlTypes.FindStringSubmatch(found)[1]
+	return cmp.Or(is[tag], tag) + " where something else is wanted"
+}
+
 // Problem is an error as one line: clean, without Go's types, with values as they stand in the file, and the middle of long ones cut out.
 func Problem(text string) string {
 	if strings.Contains(text, "json: cannot unmarshal ") {
 		text = goTypes.ReplaceAllStringFunc(text, inWords)
+	}
+	if strings.Contains(text, "cannot unmarshal !!") {
+		text = yamlTypes.ReplaceAllStringFunc(text, yamlInWords)
 	}
 	return words.ShortValues(Clean(unescape.Replace(text)))
 }
