@@ -28,7 +28,7 @@ func (p *Problems) Add(path *field.Path, format string, args ...any) {
 	if path != nil {
 		message = path.String() + ": " + message
 	}
-	p.AddErrors(errors.New(manifest.Clean(fmt.Sprintf("%s: %s", p.File, message))))
+	p.AddErrors(errors.New(manifest.Problem(fmt.Sprintf("%s: %s", p.File, message))))
 }
 
 // AddLines reports each line of an error as a problem at a place.

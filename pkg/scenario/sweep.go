@@ -59,8 +59,11 @@ func (s *Scalar) UnmarshalJSON(data []byte) error {
 	case string, json.Number, bool:
 		return nil
 	}
-	return fmt.Errorf("%s is neither a text nor a number nor true or false", data)
+	return fmt.Errorf("not %s", s.Wanted())
 }
+
+// Wanted is what a scalar is, in words.
+func (*Scalar) Wanted() string { return "a text, a number, or true or false" }
 
 // MarshalJSON writes it as it was read.
 func (s Scalar) MarshalJSON() ([]byte, error) { return json.Marshal(s.Value) }

@@ -160,7 +160,7 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 		read.steps, s.Steps = []reading{given}, []scenario.LoadedStep{step}
 	}
 	l.assemble(s, &read)
-	if l.problems.Len() == 0 {
+	if !l.incomplete {
 		l.makeNodes(s, len(clusterFiles) > 0)
 	}
 	s.Config = l.scheduler(&scenario.Scheduler{})

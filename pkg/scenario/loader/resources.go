@@ -247,7 +247,7 @@ func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *sce
 	}
 	patched, err := patch.ApplyToResource(e.known[i])
 	if err != nil {
-		e.problems.Add(path.Child("patch"), "%s", err)
+		e.problems.AddLines(path.Child("patch"), err)
 		e.incomplete = true
 		return
 	}
