@@ -126,6 +126,20 @@ func isJSON(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }
 
+// IsJSON reports whether the text is JSON throughout: objects, one after the other.
+func IsJSON(text []byte) bool {
+	if !isJSON(text) {
+		return false
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for {
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
 func tooLarge(file string) error {
 	return Source{File: file}.errorf("too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several")
 }
