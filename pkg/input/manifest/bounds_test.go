@@ -37,6 +37,7 @@ func TestHostileInput(t *testing.T) {
 		{"UTF-16", "\xff\xfea\x00", "bomb.yaml: byte 4 is 0, so this is no text; give YAML or JSON in UTF-8"},
 		{"null key", "~: a", "bomb.yaml: line 1: not valid YAML: ~ is the key of a field, which has to be a string; put it in quotes"},
 		{"not a number", "a: .nan", "bomb.yaml: line 1: not valid YAML: .nan is no number that JSON has; give another, or put it in quotes"},
+		{"merged again and again", "x: &a {k: 1}\ny: {" + strings.Repeat(`"<<": *a, `, 20_000) + "}\n", `bomb.yaml: line 2: not valid YAML: mapping key "<<" already defined at line 2`},
 		{"long aliases of one string", "a: &a " + strings.Repeat("x", 4<<20) + "\nb: [" + strings.Repeat("*a, ", 3000) + "*a]\n",
 			"bomb.yaml: line 1: not valid YAML: YAML aliases make this document larger than 64 MiB; write out what is needed"},
 	} {
