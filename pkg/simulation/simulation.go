@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -258,7 +257,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if err != nil {
 		return nil, err
 	}
-	if err := controller.CheckPods(state, cmp.Or(r.scenario.MaxPods, controller.MaxPods)); err != nil {
+	if err := r.scenario.CheckPods(state); err != nil {
 		return nil, &StepError{Step: spec.Name, Err: err}
 	}
 	if state, err = r.Settle(ctx, state, &step); err != nil {

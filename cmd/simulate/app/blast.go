@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/labels"
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
@@ -75,8 +74,8 @@ func (f *failures) check(cmd *cobra.Command) error {
 	}
 	if f.selector != "" {
 		var err error
-		if f.filter.Selector, err = labels.Parse(f.selector); err != nil {
-			problems = append(problems, fmt.Errorf("--selector %q: %w; give labels as kubectl get -l takes them, such as app=web", f.selector, err))
+		if f.filter.Selector, err = scenario.ParseSelector(f.selector); err != nil {
+			problems = append(problems, fmt.Errorf("--selector: %w", err))
 		}
 	}
 	if f.worst < 0 {

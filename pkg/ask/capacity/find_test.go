@@ -190,7 +190,7 @@ func TestMixesRefuses(t *testing.T) {
 	want := []string{
 		"no deployment/wbe; there is deployment/web",
 		"daemonset/log: a DaemonSet has no replicas; give a Deployment, ReplicaSet, StatefulSet or ReplicationController",
-		`mix "deployment/web=0": invalid proportion "0" of deployment/web; give a whole number from 1 to 10000`,
+		`mix "deployment/web=0": the proportion "0" of deployment/web is not a whole number from 1 to 10000`,
 		`mix "deployment/web,deployment/web": deployment/web is given twice`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

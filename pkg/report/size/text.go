@@ -29,9 +29,12 @@ func (r *Report) verdict() []doc.Cell {
 	case !r.Found:
 		lines = append(lines, doc.Red.Cellf("No number of these nodes was found with which %s.", goal))
 	case r.Cost != nil:
-		lines = append(lines, doc.Green.Cellf("%s at %s an hour will do: %s. The scenario has %d at %s.", words.Count(r.Nodes, "node"), price(r.Cost), goal, r.Before, price(r.CostBefore)))
+		lines = append(lines, doc.Green.Cellf("%s at %s an hour will do%s: %s. The scenario has %d at %s.", words.Count(r.Nodes, "node"), price(r.Cost), r.even(), goal, r.Before, price(r.CostBefore)))
 	default:
-		lines = append(lines, doc.Green.Cellf("%s will do: %s. The scenario has %d.", words.Count(r.Nodes, "node"), goal, r.Before))
+		lines = append(lines, doc.Green.Cellf("%s will do%s: %s. The scenario has %d.", words.Count(r.Nodes, "node"), r.even(), goal, r.Before))
+	}
+	if r.Uneven != nil {
+		lines = append(lines, doc.Yellow.Cell(r.Uneven.text()))
 	}
 	for i := range r.Safety {
 		lines = append(lines, r.Safety[i].Lines()...)
@@ -52,6 +55,31 @@ func (r *Report) verdict() []doc.Cell {
 		lines = append(lines, doc.Plain.Cellf("%s of other schedulers %s left out.", words.Count(r.Foreign, "pod"), words.Pick(r.Foreign, "is", "are")))
 	}
 	return lines
+}
+
+// even says what the number is the fewest of.
+func (r *Report) even() string {
+	if !r.Even {
+		return ""
+	}
+	return ", as many of a group in each of its zones"
+}
+
+// text says what does where the zones may differ.
+func (u *Uneven) text() string {
+	var where []string
+	for _, g := range u.Groups {
+		for _, z := range g.Zones {
+			if z.Nodes > 0 {
+				where = append(where, fmt.Sprintf("%d of %s in %s", z.Nodes, g.Name, doc.OrNone(z.Zone)))
+			}
+		}
+	}
+	cost := ""
+	if u.Cost != nil {
+		cost = fmt.Sprintf(" at %s an hour", price(u.Cost))
+	}
+	return fmt.Sprintf("With numbers that differ from zone to zone %s%s will do: %s; simulate size --free searches for the fewest of these.", words.Count(u.Nodes, "node"), cost, words.Few(where))
 }
 
 // aside counts the pods that have no node while nothing fails.

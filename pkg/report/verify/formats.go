@@ -10,7 +10,9 @@ import (
 var Formats = format.Of[Report]{Doc: document}.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {
-	t := &writer{Doc: doc.New(r.Head, opts), report: r}
+	head := r.Head
+	head.Scenario = "" // a command line
+	t := &writer{Doc: doc.New(head, opts), report: r}
 	t.everything(opts.Quiet)
 	return &t.Doc
 }

@@ -45,7 +45,7 @@ func (t *writer) everything(quiet bool) {
 	t.leftOut()
 }
 
-// verdict is how many choices are explained, what these are worth, and whether that is enough.
+// verdict is how many choices contradict, are explained, or remain open, what these are worth, and whether that is enough.
 func (r *Report) verdict() []doc.Cell {
 	from := "From the dump alone"
 	if len(r.With) > 0 {
@@ -57,18 +57,18 @@ func (r *Report) verdict() []doc.Cell {
 	if r.Choices == 0 {
 		return append([]doc.Cell{doc.Yellow.Cellf("%s, there is nothing to explain: none of %s had a choice.", from, words.Count(r.Placements, "pod"))}, r.classes()...)
 	}
-	first := doc.Green.Cellf("%s, %s of %s %s explained (95%% interval %s to %s).", from, tenths(r.Agreement), words.Count(r.Choices, "choice"),
-		words.Pick(r.Choices, "is", "are"), tenths(r.Interval.Low), tenths(r.Interval.High))
-	if r.Explained < r.Choices {
+	first := doc.Green.Cellf("%s, %s among %s%s.", from, words.Count(r.Contradictions, "contradiction"), words.Count(r.Choices, "choice"), r.parts())
+	if r.Contradictions > 0 {
 		first.Style = doc.Yellow
 	}
-	second := fmt.Sprintf("%d of %s that had a choice %s on one of the best nodes", r.Explained, words.Count(r.Choices, "pod"), words.Pick(r.Choices, "is", "are"))
+	second := fmt.Sprintf("%s of %s %s explained", tenths(100*float64(r.Explained)/float64(r.Choices)), words.Count(r.Choices, "choice"), words.Pick(r.Choices, "is", "are"))
 	var parts []string
 	add := func(n int, words string) {
 		if n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, words))
 		}
 	}
+	add(r.NotUsable, "since better nodes were not usable then")
 	add(r.Tied, "by a tie")
 	add(r.Reordered, "in another order than recorded")
 	if len(parts) > 0 {
@@ -77,7 +77,28 @@ func (r *Report) verdict() []doc.Cell {
 	if r.Only > 0 {
 		second += fmt.Sprintf("; %s had one feasible node and %s not counted", words.Count(r.Only, "more pod"), words.Pick(r.Only, "is", "are"))
 	}
-	return append([]doc.Cell{first, doc.Plain.Cellf("%s.", second)}, r.classes()...)
+	lines := []doc.Cell{first, doc.Plain.Cellf("%s.", second)}
+	if r.Interval != nil {
+		lines = append(lines, doc.Plain.Cellf("Of the %s that can be judged, %s %s (95%% interval %s to %s).", words.Count(r.judged(), "choice"), tenths(r.Agreement),
+			words.Pick(r.judged(), "agrees", "agree"), tenths(r.Interval.Low), tenths(r.Interval.High)))
+	}
+	return append(lines, r.classes()...)
+}
+
+// parts is ", 115 proved, 70 need its history".
+func (r *Report) parts() string {
+	parts := fmt.Sprintf(", %d proved", r.Proved)
+	if r.ByAssumption > 0 {
+		parts += fmt.Sprintf(", %d explained with what is assumed", r.ByAssumption)
+	}
+	more := "its"
+	if len(r.With) > 0 {
+		more = "more"
+	}
+	if r.Open > 0 {
+		parts += fmt.Sprintf(", %d %s %s history", r.Open, words.Pick(r.Open, "needs", "need"), more)
+	}
+	return parts
 }
 
 // tenths is a percentage with one digit after the point, and 100%% only where it is that.
@@ -104,7 +125,7 @@ func (r *Report) classes() []doc.Cell {
 	}
 	if len(classes) > 0 {
 		none := "; each may have a cause that the dump does not show"
-		if number[unexplained] > 0 {
+		if r.Contradictions > 0 {
 			none = ""
 		}
 		lines = append(lines, doc.Plain.Cellf("%s: %s%s.", words.Count(len(r.Divergences), "divergence"), strings.Join(classes, ", "), none))
@@ -115,12 +136,14 @@ func (r *Report) classes() []doc.Cell {
 	return lines
 }
 
-// divergences is a row for each divergence below the titles: what nothing explains first, then the rarest classes.
+// divergences is a row for each divergence below the titles: contradictions first, then the rarest classes.
 func (r *Report) divergences() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE"), "RANK", "BEST", "BEHIND")}
-	number := map[string]int{unexplained: -len(r.Divergences)}
+	number := map[string]int{}
 	for _, d := range r.Divergences {
-		number[d.Class]++
+		if number[d.Class]++; d.Contradiction && number[d.Class] == 1 {
+			number[d.Class] -= len(r.Divergences)
+		}
 	}
 	rarest := slices.SortedStableFunc(slices.Values(r.Divergences), func(a, b Divergence) int { return cmp.Compare(number[a.Class], number[b.Class]) })
 	for _, d := range rarest {
@@ -129,7 +152,7 @@ func (r *Report) divergences() [][]doc.Cell {
 			rank, behind, because = fmt.Sprint(d.Rank), fmt.Sprint(d.Behind), d.ahead()
 		}
 		style := doc.Plain
-		if d.Class == unexplained {
+		if d.Contradiction {
 			style = doc.Red
 		}
 		table = append(table, []doc.Cell{doc.Plain.Cell(d.Namespace + "/" + d.Name), doc.Plain.Cell(d.Node), doc.Plain.Cell(doc.OrNone(d.Best)), doc.Plain.Cell(rank), doc.Plain.Cell(behind),
@@ -137,9 +160,6 @@ func (r *Report) divergences() [][]doc.Cell {
 	}
 	return table
 }
-
-// unexplained is the class of a divergence for which no cause was found.
-const unexplained = "unexplained"
 
 // ahead is "PodTopologySpread +68, NodeResourcesFit -1".
 func (d Divergence) ahead() string {
