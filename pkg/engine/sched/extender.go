@@ -84,8 +84,8 @@ func (x *extender) failed(verb string, err error) error {
 		}
 		return err
 	}
-	x.engine.unanswered = fmt.Errorf("extender %s: %w; start it, make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders", at, err)
-	return x.engine.unanswered
+	x.engine.stopped = fmt.Errorf("extender %s: %w; start it, make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders", at, err)
+	return x.engine.stopped
 }
 
 // prioritize adds the extenders' scores, one for each node, as prioritizeNodes does in

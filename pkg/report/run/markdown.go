@@ -30,7 +30,7 @@ func markdownPage(r *Report) []byte {
 			unscheduled = append(unscheduled, text.Plain.Row(s.Name, s.binding(b), b.why()))
 		}
 		for _, pods := range s.refusals() {
-			pending = append(pending, text.Plain.Row(s.Name, s.waiting(pods), cmp.Or(pods[0].Message, expect.NoMessage)))
+			pending = append(pending, text.Plain.Row(s.Name, s.waiting(pods), cmp.Or(pods[0].Why(), expect.NoMessage)))
 		}
 		for _, r := range s.Refused {
 			refused = append(refused, text.Plain.Row(s.Name, s.subject(r), r.Message))
