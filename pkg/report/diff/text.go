@@ -231,7 +231,10 @@ func (t *writer) newlyPending(pods []report.StrandedPod) {
 			name = t.name(groups[i][0].Namespace, groups[i][0].Name)
 		}
 		t.Linef(text.Plain, "  %s", name)
-		t.Linef(text.Plain, "    %s", text.Refused(groups[i][0].Message))
+		first := groups[i][0]
+		for _, line := range text.Waits(first.Message, first.Reason, first.Untried) {
+			t.Linef(text.Plain, "    %s", line)
+		}
 	})
 }
 

@@ -50,7 +50,7 @@ func (t *writer) details(node *DrainedNode) string {
 	after, before := node.pending()
 	waiting := func(pods []report.StrandedPod) []string {
 		return lines(len(pods), func(i int) string {
-			return name(pods[i].Namespace, pods[i].Name) + ": " + markdown.Prose(cmp.Or(pods[i].Message, expect.NoMessage))
+			return name(pods[i].Namespace, pods[i].Name) + ": " + markdown.Prose(cmp.Or(pods[i].Why(), expect.NoMessage))
 		})
 	}
 	m.List("Pending", waiting(after))

@@ -65,8 +65,10 @@ func (t *writer) folds(i int) bool {
 }
 
 func (t *writer) explanation(e *Explanation) {
-	if e.Message != "" {
-		t.Linef(text.Yellow, "  %s", text.Refused(e.Message))
+	if e.Node == "" {
+		for _, line := range text.Waits(e.Message, e.Reason, e.Untried) {
+			t.Linef(text.Yellow, "  %s", line)
+		}
 	}
 	if e.Group != nil {
 		t.Linef(text.Plain, "  %s", e.Group.text())

@@ -31,7 +31,7 @@ func markdownPage(r *Report) []byte {
 			unscheduled = append(unscheduled, text.Plain.Row(s.Name, s.binding(b), b.why()))
 		}
 		for _, pods := range s.refusals() {
-			pending = append(pending, text.Plain.Row(s.Name, s.waiting(pods), cmp.Or(pods[0].Message, expect.NoMessage)))
+			pending = append(pending, text.Plain.Row(s.Name, s.waiting(pods), cmp.Or(pods[0].Why(), expect.NoMessage)))
 		}
 		for _, pods := range s.unattached() {
 			unattached = append(unattached, text.Plain.Row(s.Name, t.sharing(s, pods), pods[0].Waits))
