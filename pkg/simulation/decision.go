@@ -27,7 +27,7 @@ type Share struct {
 	// Assigned is the number of replicas that Karmada gave, 0 for what has none. Running and Pending count the member's pods of the workload:
 	// those on nodes that answer, and those without a node.
 	Assigned, Running, Pending int
-	// Message is why the first of the Pending pods is, in kube-scheduler's words; if none is, why the member's API server refuses some.
+	// Message is why the first of the Pending pods is, in kube-scheduler's words, or why it is not tried; if none is, why the member's API server refuses some.
 	Message string
 }
 
@@ -36,7 +36,7 @@ func decisions(step *Step) []Decision {
 	fed := step.State.Federation
 	why := map[types.UID]string{}
 	for _, p := range step.Pending {
-		why[p.Pod.UID] = p.Message
+		why[p.Pod.UID] = p.Why()
 	}
 	counts := map[string]map[cluster.Ref]*Share{}
 	owner, nodes := step.State.Owners(), step.State.NodesByName()

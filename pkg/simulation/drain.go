@@ -105,7 +105,7 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, name string
 		d.Pending, d.NotCreated = step.Pending, notCreated(state)
 		return state, d, nil // kubectl evicts no pod if one cannot be evicted, and without an eviction nothing moves
 	}
-	var during Step
+	during := Step{said: append(slices.Clone(step.Pending), step.said...)}
 	for {
 		d.Refused = nil
 		evicted := false

@@ -72,6 +72,8 @@ type Step struct {
 	Notes []string
 
 	after mark
+	// said are the pods without a node before the step, with what the scheduler had said of them.
+	said []placement.Pending
 	// moved is when Karmada last moved a workload away from a lost cluster.
 	moved time.Time
 }
@@ -249,7 +251,8 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if r.opts.Record != nil {
 		r.Record = func(owner cluster.Ref, pod *v1.Pod) *placement.Depth { return r.opts.Record(spec.Name, owner, pod) }
 	}
-	if len(result.Steps) > 0 {
+	if n := len(result.Steps); n > 0 {
+		step.said = result.Steps[n-1].Pending
 		state = forgetUsers(state)
 	}
 	before := state

@@ -176,7 +176,7 @@ func (w *World) round(ctx context.Context, state *cluster.State, step *Step) (*c
 		return nil, err
 	}
 	step.Placed = append(step.Placed, placed.Placed...)
-	step.Pending = placed.Pending
+	step.Pending = step.stillSaid(placed.Pending)
 	for _, note := range placed.Notes {
 		if !slices.Contains(step.Notes, note) {
 			step.Notes = append(step.Notes, note)
@@ -188,6 +188,23 @@ func (w *World) round(ctx context.Context, state *cluster.State, step *Step) (*c
 		bound = append(bound, p.Pod)
 	}
 	return w.controllers.Bound(after(next, placed), bound), nil
+}
+
+// stillSaid gives the pods that the scheduler does not try any more what it said of them when it last did: their conditions stay.
+func (s *Step) stillSaid(pending []placement.Pending) []placement.Pending {
+	for i := range pending {
+		p := &pending[i]
+		if p.Untried == "" || p.Message != "" {
+			continue
+		}
+		same := func(before placement.Pending) bool { return before.Pod.UID == p.Pod.UID }
+		for _, before := range [][]placement.Pending{s.Pending, s.said} {
+			if at := slices.IndexFunc(before, same); at >= 0 && p.Message == "" {
+				p.Message, p.Failed = before[at].Message, before[at].Failed
+			}
+		}
+	}
+	return pending
 }
 
 // maxSyncs limits how often each controller syncs between two passes of the scheduler.

@@ -351,7 +351,7 @@ func (r *replay) pending() error {
 			}
 		}
 		switch {
-		case err != nil: // a missing object; see lookBy
+		case err != nil: // as an extender that does not answer
 			p.Message = err.Error()
 		default: // the others of its pod group are tried with it
 			for _, placed := range result.Placed {
@@ -362,6 +362,9 @@ func (r *replay) pending() error {
 			for _, pending := range result.Pending {
 				if pending.Pod.UID == pod.UID {
 					p.Message = pending.Message
+					if pending.Untried != "" && p.Recorded == "" {
+						p.Message = pending.Why()
+					}
 				}
 			}
 		}

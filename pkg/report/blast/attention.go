@@ -109,7 +109,7 @@ func (t *writer) stranded(shown []failed) {
 		if f.recovery == nil {
 			continue
 		}
-		for _, pods := range report.Group(f.recovery.Stranded, func(p report.StrandedPod) string { return p.Message }) {
+		for _, pods := range report.Group(f.recovery.Stranded, report.StrandedPod.Why) {
 			lines := t.refusal(pods)
 			key := strings.Join(lines, "\n")
 			i, seen := position[key]
@@ -141,7 +141,7 @@ func (t *writer) refusal(pods []report.StrandedPod) []string {
 			return fmt.Sprintf("%d of %s", len(group), of(group))
 		}))
 	}
-	lines := []string{who, doc.Refused(pods[0].Message)}
+	lines := append([]string{who}, doc.Waits(pods[0].Message, pods[0].Reason, pods[0].Untried)...)
 	if t.All || t.wide {
 		for _, reason := range pods[0].Reasons {
 			lines = append(lines, fmt.Sprintf("%s: %d %s", reason.Plugin, reason.Nodes, reason.Message))

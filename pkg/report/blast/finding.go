@@ -43,7 +43,7 @@ func (s *Step) findings(level int) []expect.Finding {
 		if recovery := l.Recovery(f); recovery != nil {
 			for _, pods := range report.Group(recovery.Stranded, report.StrandedPod.WorkloadOf) {
 				failure.Stranded = append(failure.Stranded, expect.Pods{
-					Workload: pods[0].WorkloadOf(), Messages: report.Each(pods, func(p report.StrandedPod) string { return p.Message }),
+					Workload: pods[0].WorkloadOf(), Messages: report.Each(pods, report.StrandedPod.Why),
 				})
 			}
 		}

@@ -183,8 +183,8 @@ func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[podName]
 	for _, at := range pairs {
 		from, to := &old[at.old], &new[at.new]
 		switch {
-		case from.Node == "" && to.Node == "" && from.Message != to.Message:
-			d.OtherMessage = append(d.OtherMessage, OtherMessage{Namespace: to.Namespace, Name: to.Name, Workload: to.Workload, Old: from.Message, New: to.Message})
+		case from.Node == "" && to.Node == "" && from.Why() != to.Why():
+			d.OtherMessage = append(d.OtherMessage, OtherMessage{Namespace: to.Namespace, Name: to.Name, Workload: to.Workload, Old: from.Why(), New: to.Why()})
 		case from.Node == to.Node:
 		case to.Node == "":
 			d.NewlyPending = append(d.NewlyPending, newlyPending(to))
@@ -276,7 +276,7 @@ func newDiffPod(p *run.Pod) DiffPod {
 }
 
 func newlyPending(p *run.Pod) report.StrandedPod {
-	return report.StrandedPod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload, Message: p.Message, Reasons: p.Reasons}
+	return report.StrandedPod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload, Message: p.Message, Reason: p.Reason, Untried: p.Untried, Reasons: p.Reasons}
 }
 
 // newMoved takes the pods as they are, and as they were when they got their nodes.

@@ -237,7 +237,10 @@ func (t *writer) newlyPending(pods []report.StrandedPod) {
 			name = t.name(groups[i][0].Namespace, groups[i][0].Name)
 		}
 		t.Linef(doc.Plain, "  %s", name)
-		t.Linef(doc.Plain, "    %s", doc.Refused(groups[i][0].Message))
+		first := groups[i][0]
+		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
+			t.Linef(doc.Plain, "    %s", line)
+		}
 	})
 }
 

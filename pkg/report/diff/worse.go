@@ -19,7 +19,7 @@ func (t *writer) worse() [][]doc.Cell {
 			if i == 0 {
 				pending = s.Pending.text()
 			}
-			table = append(table, doc.Plain.Row(s.Name, t.group(pods)+" newly Pending", pending, cmp.Or(pods[0].Message, expect.NoMessage)))
+			table = append(table, doc.Plain.Row(s.Name, t.group(pods)+" newly Pending", pending, cmp.Or(pods[0].Why(), expect.NoMessage)))
 		}
 	}
 	for _, s := range t.report.Steps {

@@ -109,10 +109,13 @@ func (t *writer) attention() {
 		}
 		t.Linef(doc.Plain, "  %s", message)
 	})
-	groups := report.Group(pending, func(p report.StrandedPod) string { return p.Message })
+	groups := report.Group(pending, report.StrandedPod.Why)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
 		t.Linef(doc.Yellow, "Pending: %s", t.who(report.Each(groups[i], named)))
-		t.Linef(doc.Plain, "  %s", doc.Refused(groups[i][0].Message))
+		first := groups[i][0]
+		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
+			t.Linef(doc.Plain, "  %s", line)
+		}
 	})
 	if len(before) > 0 {
 		t.Linef(doc.Plain, "Pending before the drain, too: %s", t.who(report.Each(before, named)))
@@ -298,7 +301,9 @@ func (t *writer) node(node *DrainedNode) {
 			since = ", as before the drain"
 		}
 		t.Linef(doc.Yellow, "  Pending %s%s", t.pod(pod.Namespace, pod.Name), since)
-		t.Linef(doc.Plain, "    %s", doc.Refused(pod.Message))
+		for _, line := range doc.Waits(pod.Message, pod.Reason, pod.Untried) {
+			t.Linef(doc.Plain, "    %s", line)
+		}
 	}
 	for _, r := range node.NotCreated {
 		t.Linef(doc.Yellow, "  not created %s", t.lacking(r))

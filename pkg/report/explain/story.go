@@ -15,6 +15,12 @@ import (
 func (e *Explanation) story() []string {
 	if e.Cycle == nil {
 		story := []string{"The pod was held back before the scheduler looked at any node: " + e.Message}
+		if e.Untried != "" {
+			story = []string{"The scheduler does not try the pod: " + e.Untried, "The API server says nothing of it: no event on the pod and no condition."}
+			if e.Message != "" {
+				story[1] = "The API server says nothing of it. What an attempt has left before still stands there: " + e.Message
+			}
+		}
 		if e.Group != nil {
 			story = append(story, e.Group.text())
 		}
@@ -23,6 +29,15 @@ func (e *Explanation) story() []string {
 	c := e.Cycle
 	story := e.filtering()
 	switch {
+	case e.Reason != "":
+		story = []string{
+			fmt.Sprintf("Filter: the scheduler looks at %s. A plugin fails, which ends the attempt and refuses no node.", words.Count(c.Searched, "node")),
+			"So the pod stays Pending, with the reason " + e.Reason + ". The event on it reads: " + e.Message,
+		}
+		if e.Group != nil {
+			story = append(story, e.Group.text())
+		}
+		return append(story, e.help()...)
 	case e.Node == "" && len(c.Candidates) > 0 && e.Group != nil:
 		story = append(story, e.Group.text(), "So the pod stays Pending. The event on it reads: "+e.Message)
 		return append(story, e.help()...)

@@ -65,8 +65,10 @@ func (t *writer) folds(i int) bool {
 }
 
 func (t *writer) explanation(e *Explanation) {
-	if e.Message != "" {
-		t.Linef(doc.Yellow, "  %s", doc.Refused(e.Message))
+	if e.Node == "" {
+		for _, line := range doc.Waits(e.Message, e.Reason, e.Untried) {
+			t.Linef(doc.Yellow, "  %s", line)
+		}
 	}
 	if e.Group != nil {
 		t.Linef(doc.Plain, "  %s", e.Group.text())

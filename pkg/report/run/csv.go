@@ -10,7 +10,7 @@ import (
 //	step, namespace, pod, workload (kind/name), status, node
 //	a column for each level of the cluster, named by its topology key: the node's value
 //	feasible, scored, ties, margin, deciders (joined by ;): the decision, for a pod that was placed in the step
-//	message: kube-scheduler's, for a Pending pod
+//	message: kube-scheduler's, for a Pending pod, or why it is not tried
 //
 // What is not there is an empty cell.
 func podsCSV(r *Report) [][]string {
@@ -42,7 +42,7 @@ func podsCSV(r *Report) [][]string {
 			} else {
 				cells = append(cells, "", "", "", "", "")
 			}
-			table = append(table, append(cells, pod.Message))
+			table = append(table, append(cells, pod.Why()))
 		}
 	}
 	return table

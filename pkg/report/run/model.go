@@ -210,6 +210,10 @@ type Pod struct {
 	// Message is kube-scheduler's FailedScheduling text for a Pending pod, or the API server's for one that has scheduling gates; for one that
 	// waits for its volume, the FailedAttachVolume text.
 	Message string `json:"message,omitempty"`
+	// Reason is SchedulerError, as in the PodScheduled condition, where a plugin failed on the pod instead of refusing it.
+	Reason string `json:"reason,omitempty"`
+	// Untried is why the scheduler does not try the pod. The API server says nothing of it: no event and no condition.
+	Untried string `json:"untried,omitempty"`
 	// Gates are the pod's scheduling gates while it is Pending.
 	Gates []string `json:"gates,omitempty"`
 	// Reasons count the nodes by refusing plugin for a Pending pod.

@@ -246,6 +246,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	}
 	if pending := v.pending[pod.UID]; pending != nil && pod.Spec.NodeName == "" {
 		p.Message, p.Nominated = pending.Message, pending.Nominated
+		p.Reason, p.Untried = pending.ConditionReason(), pending.Untried
 		p.Reasons = report.NewReasons(pending.Reasons)
 	}
 	if placed := v.placed[pod.UID]; placed != nil {

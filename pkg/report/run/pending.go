@@ -12,8 +12,11 @@ import (
 
 // refusals are the step's Pending pods, those of one workload with the same message together.
 func (s *Step) refusals() [][]Pod {
-	return report.Group(s.pendingPods(), func(pod Pod) [4]string { return [4]string{pod.Namespace, pod.Workload, pod.Message, pod.Nominated} })
+	return report.Group(s.pendingPods(), func(pod Pod) [4]string { return [4]string{pod.Namespace, pod.Workload, pod.Why(), pod.Nominated} })
 }
+
+// Why is why the pod has no node.
+func (p Pod) Why() string { return report.Why(p.Message, p.Untried) }
 
 func (s *Step) pendingPods() []Pod {
 	return slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Node != "" })
@@ -29,13 +32,15 @@ func (t *writer) pending(s *stepText) {
 	groups := alike(pods)
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		first := groups[i][0]
-		if !t.wide && s.promised(first.Message) {
+		if !t.wide && s.promised(first.Why()) {
 			names := report.Each(report.Group(groups[i], Pod.workload), func(of []Pod) string { return s.qualified(of[0].Namespace, of[0].workload().String()) })
 			t.Linef(doc.Plain, "  %s of %s, for the reason above", words.Count(len(groups[i]), "pod"), t.Few(names, len(names)))
 			return
 		}
 		t.Linef(doc.Plain, "  %s", t.sharing(s, groups[i]))
-		t.Linef(doc.Plain, "    %s", doc.Refused(first.Message))
+		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
+			t.Linef(doc.Plain, "    %s", line)
+		}
 		if len(first.Gates) > 0 {
 			t.Linef(doc.Plain, "    Gates: %s", strings.Join(first.Gates, ", "))
 		}
@@ -73,7 +78,9 @@ func (s *Step) unattached() [][]Pod {
 
 // alike puts pods together that wait for the same reason.
 func alike(pods []Pod) [][]Pod {
-	return report.Group(pods, func(pod Pod) [3]string { return [3]string{pod.Message, pod.Nominated, strings.Join(pod.Gates, ", ")} })
+	return report.Group(pods, func(pod Pod) [4]string {
+		return [4]string{pod.Message, pod.Untried, pod.Nominated, strings.Join(pod.Gates, ", ")}
+	})
 }
 
 // sharing names the workloads of pods with the same message.

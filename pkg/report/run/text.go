@@ -198,7 +198,7 @@ func (t *writer) quiet() {
 	for i := range t.report.Steps {
 		s := t.stepText(i)
 		for _, pods := range alike(s.pendingPods()) {
-			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Message))
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Why()))
 		}
 		for _, pods := range s.unattached() {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Waits))

@@ -3,6 +3,7 @@
 package loader
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -60,6 +63,9 @@ type Options struct {
 	sched.ConfigOptions
 	// Operators are given to those that expand custom resources, besides what the scenario says.
 	Operators OperatorOptions
+
+	// grouped are pod groups that the objects of a dump name: they are read for the second time, with the gate that lets them.
+	grouped []string
 }
 
 // Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names
@@ -99,6 +105,9 @@ func LoadContext(ctx context.Context, fsys fs.FS, path string, opts Options) (*s
 	l.ctx, l.stop = context.WithCancelCause(ctx)
 	defer l.stop(nil)
 	s, err := l.load(fsys, path)
+	if again, found := l.withPodGroups(); found && !l.ended() {
+		return LoadContext(ctx, fsys, path, again)
+	}
 	if l.ended() {
 		return nil, context.Cause(l.ctx)
 	}
@@ -162,7 +171,18 @@ func New(name string, file *scenario.File) (*scenario.Scenario, error) {
 // applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
 func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*scenario.Scenario, error) {
 	l := newLoader(scenario.CommandLine, opts)
-	l.stdin = stdin
+	var read bytes.Buffer
+	if l.stdin = stdin; stdin != nil {
+		l.stdin = io.TeeReader(stdin, &read)
+	}
+	s, err := l.fromFiles(clusterFiles, files)
+	if again, found := l.withPodGroups(); found {
+		return FromFiles(&read, clusterFiles, files, again)
+	}
+	return s, err
+}
+
+func (l *reader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: scenario.CommandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
 	defer l.switchFeatureGates(nil)()
 	l.operators(&scenario.Operators{})
@@ -216,6 +236,8 @@ type reader struct {
 	ignored    []manifest.Ignored
 	flaws      []manifest.Flaw
 	single     []string // pod groups whose pods are placed one by one
+	grouped    []string // of them those that objects of a dump name
+	gateGiven  bool     // somebody says whether there are pod groups
 	notes      []string // of what operators make
 	levelKeys  []string
 	classes    []*resourcev1.DeviceClass // of synthetic devices
@@ -323,7 +345,7 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 // finish checks what was read.
 func (l *reader) finish(s *scenario.Scenario) {
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
-	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single))), l.levelKeys, l.sources
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	l.dump(s)
 	if l.incomplete {
@@ -353,6 +375,37 @@ func placedSingly(groups []string) []string {
 	}
 	return []string{fmt.Sprintf("The pods of PodGroup (%s) are placed one by one, since the feature gate GenericWorkload is off by default; "+
 		"to place all or none, give --feature-gates GenericWorkload=true, or scheduler.featureGates in the scenario.", some(groups, maxNamed))}
+}
+
+// withPodGroups returns the options with the feature gate GenericWorkload if objects of a dump prove that it is on in their cluster: an API
+// server without it drops the names of groups. Who sets the gate has the last word.
+func (l *reader) withPodGroups() (Options, bool) {
+	opts := l.opts
+	if len(l.grouped) == 0 || l.gateGiven {
+		return opts, false
+	}
+	opts.grouped = unique(l.grouped)
+	opts.FeatureGates = strings.TrimPrefix(opts.FeatureGates+","+string(features.GenericWorkload)+"=true", ",")
+	return opts, true
+}
+
+// placedTogether notes that a dump has pod groups, and those that it names and does not hold.
+func placedTogether(s *scenario.Scenario, groups []string) []string {
+	if len(groups) == 0 {
+		return nil
+	}
+	notes := []string{fmt.Sprintf("The feature gate GenericWorkload is on, as in the cluster of the dump: its objects name PodGroup (%s), which an API server keeps "+
+		"only under it. --feature-gates GenericWorkload=false places their pods one by one.", some(groups, maxNamed))}
+	held := map[string]bool{}
+	for _, obj := range s.Objects() {
+		if _, is := obj.(*schedulingv1beta1.PodGroup); is {
+			held[namespacedName(obj.GetNamespace(), obj.GetName())] = true
+		}
+	}
+	if missing := slices.DeleteFunc(slices.Clone(groups), func(group string) bool { return held[group] }); len(missing) > 0 {
+		notes = append(notes, fmt.Sprintf("The dump lacks PodGroup (%s), for which pods without a node wait; dump podgroups.scheduling.k8s.io, too.", some(missing, maxNamed)))
+	}
+	return notes
 }
 
 // dump sets aside what a dump holds and a simulation cannot take.

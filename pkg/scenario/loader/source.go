@@ -256,6 +256,9 @@ func (l *reader) take(set *manifest.Set) reading {
 		l.locate(objects[i], set.Objects[i].Source)
 		if group := set.Objects[i].PodGroup; group != "" {
 			l.single = append(l.single, namespacedName(objects[i].GetNamespace(), group))
+			if cluster.Dumped(objects[i]) {
+				l.grouped = append(l.grouped, namespacedName(objects[i].GetNamespace(), group))
+			}
 		}
 	}
 	l.count(objects)
