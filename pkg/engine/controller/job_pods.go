@@ -187,6 +187,7 @@ func (j *jobSync) remember(succeeded, failed []*v1.Pod) {
 		succeeded = append(succeeded, j.counted(v1.PodSucceeded, before.Succeeded)...)
 		failed = append(failed, j.counted(v1.PodFailed, before.Failed)...)
 	}
+	j.remembers = found || len(succeeded)+len(failed) > 0
 	var success, last time.Time
 	for _, pod := range succeeded {
 		j.backoff = cluster.JobBackoff{}

@@ -200,6 +200,26 @@ func TestJobWaitsAfterFailuresThatWereCountedBefore(t *testing.T) {
 	}
 }
 
+// A failure 2 s ago lies before a success 1 s ago, which the controller remembers when the pod that succeeded is gone.
+func TestJobRemembersASuccess(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.admit(decode(t, job("Job", "  completions: 9\n"))...)
+	for i, pod := range podsOfJob(w, "Failed counted", "Succeeded counted") {
+		at := metav1.NewTime(w.state.Now.Add(time.Duration(i-2) * time.Second))
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, LastTransitionTime: at}}
+		w.state = w.state.With(pod)
+	}
+	next, err := w.controllers.Reconcile(w.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := *next.Jobs[0]
+	more.Spec.Parallelism = ptr.To[int32](2)
+	w.state = next.With(&more).Without(next.Pods[1])
+	w.settle()
+	w.check("another comes at once", status(w.state.Jobs[0]), "active 2, failed 0, terminating 0")
+}
+
 func TestJobDeadline(t *testing.T) {
 	for _, test := range []struct {
 		name, spec, want string
