@@ -183,7 +183,7 @@ With --baseline, print the differences from a stored report instead, in the form
 	in.registerChanges(cmd)
 	f.register(cmd)
 	base.register(cmd, blast.Kind)
-	out.register(cmd, append(blast.Formats.Names(), "html"))
+	out.register(cmd, blast.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, a line for each step and level, and why pods do not come back")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, workload and pod, however many there are")
 	return cmd

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -71,9 +71,9 @@ func folded(all []expect.Finding) (found []expect.Finding, note string) {
 
 // failed names the failed domains with their level: "zone a", or "zones a + b together".
 func (s *Step) failed(level int, f *Failure) string {
-	name := text.DomainNoun(s.Levels[level].TopologyKey, s.levels()[level])
+	name := doc.DomainNoun(s.Levels[level].TopologyKey, s.levels()[level])
 	if len(f.Domains) > 1 {
-		return fmt.Sprintf("%ss %s together", name, text.DomainsText(f.Domains))
+		return fmt.Sprintf("%ss %s together", name, doc.DomainsText(f.Domains))
 	}
-	return name + " " + text.DomainsText(f.Domains)
+	return name + " " + doc.DomainsText(f.Domains)
 }

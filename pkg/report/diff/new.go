@@ -8,7 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
@@ -45,8 +45,8 @@ func newDiff(of string, old, new *report.Head, version string) *Report {
 	d.unlike("kube-scheduler", old.Scheduler.Version, new.Scheduler.Version)
 	d.unlike("profiles", strings.Join(old.Scheduler.Profiles, ", "), strings.Join(new.Scheduler.Profiles, ", "))
 	d.unlike("feature gates", strings.Join(old.Scheduler.FeatureGates, ", "), strings.Join(new.Scheduler.FeatureGates, ", "))
-	d.unlike("ties", text.Ties(*old), text.Ties(*new))
-	d.unlike("cluster", text.ClusterLine(old.Cluster), text.ClusterLine(new.Cluster))
+	d.unlike("ties", doc.Ties(*old), doc.Ties(*new))
+	d.unlike("cluster", doc.ClusterLine(old.Cluster), doc.ClusterLine(new.Cluster))
 	return d
 }
 

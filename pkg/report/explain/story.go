@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -50,7 +50,7 @@ func (e *Explanation) story() []string {
 	case c.Scored == 0:
 		return append(story, fmt.Sprintf("A single node is left, %s, so there is nothing to score, and the pod goes there.", e.Node))
 	}
-	apart, alike := text.Columns(c.Candidates)
+	apart, alike := doc.Columns(c.Candidates)
 	story = append(story, fmt.Sprintf("Score: each of %s gives every one of the %s points, which are brought to a scale from 0 to 100 and multiplied by the plugin's weight.",
 		words.Count(len(apart)+len(alike), "plugin"), words.Count(c.Scored, "node")))
 	if len(alike) > 0 {
@@ -80,8 +80,8 @@ func (e *Explanation) filtering() []string {
 	var parts []string
 	for _, refusal := range c.Refusals {
 		refused += refusal.Count
-		who := words.And(refusal.Nodes[:min(len(refusal.Nodes), text.MaxNamed)])
-		if more := refusal.Count - min(len(refusal.Nodes), text.MaxNamed); more > 0 {
+		who := words.And(refusal.Nodes[:min(len(refusal.Nodes), doc.MaxNamed)])
+		if more := refusal.Count - min(len(refusal.Nodes), doc.MaxNamed); more > 0 {
 			who += fmt.Sprintf(" and %d more", more)
 		}
 		parts = append(parts, fmt.Sprintf("%s refuses %s (%s)", refusal.Plugin, who, refusal.Message))
@@ -142,7 +142,7 @@ func reasons(best, worst []report.Part) []string {
 		if other == part.Count {
 			continue
 		}
-		key := text.Shorts([]string{part.TopologyKey})[0]
+		key := doc.Shorts([]string{part.TopologyKey})[0]
 		all = append(all, fmt.Sprintf("the %s %s holds %s for %s, that of the best %d",
 			key, cmp.Or(part.Domain, `""`), words.Count(part.Count, "pod"), part.Rule, other))
 	}
@@ -172,7 +172,7 @@ func (e *Explanation) consequences() []string {
 		if flip.To == "" || flip.Of == "capacity" {
 			continue
 		}
-		story = append(story, fmt.Sprintf("Were the %s %s and not %s, the pod would go to %s.", flip.Subject, flip.To, flip.From, text.OrNone(flip.Node)))
+		story = append(story, fmt.Sprintf("Were the %s %s and not %s, the pod would go to %s.", flip.Subject, flip.To, flip.From, doc.OrNone(flip.Node)))
 	}
 	for _, effect := range e.Effects {
 		story = append(story, fmt.Sprintf("The rule %s %s.", effect.Rule, effect.Words))

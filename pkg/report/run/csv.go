@@ -3,8 +3,6 @@ package run
 import (
 	"strconv"
 	"strings"
-
-	"github.com/faultline/faultline/pkg/report"
 )
 
 // podsCSV has a row for each pod after each step, and a head:
@@ -15,7 +13,7 @@ import (
 //	message: kube-scheduler's, for a Pending pod, or why it is not tried
 //
 // What is not there is an empty cell.
-func podsCSV(r *Report) ([]byte, error) {
+func podsCSV(r *Report) [][]string {
 	head := []string{"step", "namespace", "pod", "workload", "status", "node"}
 	for _, level := range r.Cluster.Levels {
 		head = append(head, level.TopologyKey)
@@ -47,5 +45,5 @@ func podsCSV(r *Report) ([]byte, error) {
 			table = append(table, append(cells, pod.Why()))
 		}
 	}
-	return report.EncodeCSV(table)
+	return table
 }
