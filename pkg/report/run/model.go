@@ -195,6 +195,8 @@ type Pod struct {
 	Name      string `json:"name"`
 	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
 	Workload string `json:"workload,omitempty"`
+	// Labels are those of a pod without a workload, by which selectors find it.
+	Labels map[string]string `json:"labels,omitempty"`
 	// Ready is kubectl's READY column: ready containers of all.
 	Ready string `json:"ready"`
 	// Status is kubectl's STATUS column: Running, Pending, SchedulingGated, Terminating, ….

@@ -218,6 +218,8 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	}
 	if o := v.owner(pod); o.Kind != "Pod" {
 		p.Workload = o.String()
+	} else {
+		p.Labels = pod.Labels
 	}
 	if node := v.nodes[pod.Spec.NodeName]; node != nil {
 		for _, key := range v.keys {
