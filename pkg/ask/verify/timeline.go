@@ -54,7 +54,7 @@ func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
 			}
 		}
 		t.since[node.Name] = since
-		if all := newPhases(node, of[node.Name], on[node.Name]); all != nil {
+		if all := newPhases(node, of[node.Name], on[node.Name], !t.from.IsZero()); all != nil {
 			t.phases[node.Name] = all
 		}
 	}
