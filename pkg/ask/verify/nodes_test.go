@@ -10,6 +10,12 @@ import (
 // nothing of n2, or that it was usable, does not.
 func TestNodesThatWereNotUsable(t *testing.T) {
 	const cordon = `spec: {unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule, timeAdded: "2025-03-01T10:00:05Z"}]}` + "\n"
+	const tainted, cordoned = "spec: {taints: [{key: x, effect: NoSchedule}]}\n", "spec: {unschedulable: true}\n" // without timeAdded
+	// lastSet says in the managed fields of n2 when that field of its spec was set.
+	lastSet := func(second int, field, world string) string {
+		const entry = `{name: n2, managedFields: [{manager: m, operation: Update, apiVersion: v1, time: "2025-03-01T10:00:%02dZ", fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:%s": {}}}}], `
+		return strings.Replace(world, "{name: n2, ", fmt.Sprintf(entry, second, field), 1)
+	}
 	world := func(n2 string) string {
 		return node("n1", "", fourCPUs) + node("n2", "", n2+fourCPUs) + node("n3", "", fourCPUs) + runs("a", "n1", 1, "", "") + runs("c", "n3", 2, "", "") + runs("b", "n1", 10, "", "")
 	}
@@ -36,6 +42,14 @@ func TestNodesThatWereNotUsable(t *testing.T) {
 		"nothing is known":                {world: world(""), want: Open},
 		"the taint's time":                {world: world(cordon), want: Proved},
 		"a later time":                    {world: world(strings.Replace(cordon, "00:05Z", "00:20Z", 1)), want: Open},
+		"last set before":                 {world: lastSet(5, "taints", world(tainted)), want: Proved},
+		"last set since":                  {world: lastSet(20, "taints", world(tainted)), want: Open},
+		"last set by one of two patches":  {world: lastSet(5, "taints", world(tainted)), audit: []string{request(5, "kubectl", ""), request(30, "kubectl", "")}, want: Proved},
+		"last set by the later patch":     {world: lastSet(30, "taints", world(tainted)), audit: []string{request(5, "kubectl", ""), request(30, "kubectl", "")}, want: ByAssumption},
+		"cordon last set before":          {world: lastSet(5, "unschedulable", world(cordoned)), want: Proved},
+		"cordon last set since":           {world: lastSet(20, "unschedulable", world(cordoned)), want: Open},
+		"cordon last set by one of them":  {world: lastSet(5, "unschedulable", world(cordoned)), audit: []string{request(5, "kubectl", ""), request(5, controller, ""), request(30, "kubectl", ""), request(30, controller, "")}, want: Proved},
+		"cordon last set by the later":    {world: lastSet(30, "unschedulable", world(cordoned)), audit: []string{request(5, "kubectl", ""), request(5, controller, ""), request(30, "kubectl", ""), request(30, controller, "")}, want: Contradiction},
 		"cordoned by events":              {world: world(""), events: []string{event(2, "NodeNotSchedulable"), event(40, "NodeSchedulable")}, want: Proved, notUsable: true},
 		"uncordoned before":               {world: world(""), events: []string{event(2, "NodeNotSchedulable"), event(4, "NodeSchedulable")}, want: Open},
 		"not answering":                   {world: world(""), events: []string{event(5, "NodeNotReady"), event(30, "NodeReady")}, want: Proved, notUsable: true},

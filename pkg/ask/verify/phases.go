@@ -7,6 +7,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // phase is a node from one of its changes to the next, as far as it is known. What nobody recorded follows from its neighbours: from the
@@ -56,8 +59,12 @@ const (
 	settled = 3 * time.Second
 )
 
-// newPhases returns the life of the node as the facts have it, in order, or nil if it always was as in the dump.
-func newPhases(node *v1.Node, facts []fact, lives []*life) []*phase {
+// newPhases returns the life of the node as the facts have it, in order, or nil if it always was as in the dump. Its managed fields take the
+// place of an audit log.
+func newPhases(node *v1.Node, facts []fact, lives []*life, audit bool) []*phase {
+	if !audit {
+		node = dated(node)
+	}
 	facts = append(slices.Clone(facts), dumped(node, facts, lives)...)
 	slices.SortStableFunc(facts, func(a, b fact) int { return a.at.Compare(b.at) })
 	all := phases{{taints: &taints{}}}
@@ -75,6 +82,7 @@ func newPhases(node *v1.Node, facts []fact, lives []*life) []*phase {
 	if last.silent && !slices.ContainsFunc(node.Spec.Taints, ofSilence) {
 		last.silent, last.mayBeSilent = false, true
 	}
+	all.settle(node)
 	all.spread()
 	for _, l := range lives {
 		all.use(l)
@@ -121,6 +129,45 @@ func dumped(node *v1.Node, facts []fact, lives []*life) []fact {
 		}
 	}
 	return more
+}
+
+// dated returns the node with the times at which its taints came, also of those without timeAdded: when the list was last set, or the node
+// was cordoned.
+func dated(node *v1.Node) *v1.Node {
+	tainted, cordoned := admission.LastSet(node, "taints"), admission.LastSet(node, "unschedulable")
+	if tainted.IsZero() && cordoned.IsZero() {
+		return node
+	}
+	node = node.DeepCopy()
+	for i := range node.Spec.Taints {
+		taint := &node.Spec.Taints[i]
+		at := tainted
+		if taint.Key == v1.TaintNodeUnschedulable && !cordoned.IsZero() {
+			at = cordoned
+		}
+		if (taint.TimeAdded == nil || taint.TimeAdded.Equal(&unknown)) && !at.IsZero() {
+			taint.TimeAdded = &metav1.Time{Time: at}
+		}
+	}
+	return node
+}
+
+// settle gives the taints and the cordon of the dump to the phases that begin after these were last set, back to the one that began in that
+// second.
+func (all phases) settle(node *v1.Node) {
+	last := all[len(all)-1]
+	since := func(at time.Time, is func(p *phase)) {
+		for _, p := range slices.Backward(all) {
+			if at.IsZero() || p.at.Before(at) {
+				return
+			}
+			if is(p); p.lo.Before(at.Add(time.Second)) {
+				return
+			}
+		}
+	}
+	since(admission.LastSet(node, "taints"), func(p *phase) { p.taints = last.taints })
+	since(admission.LastSet(node, "unschedulable"), func(p *phase) { p.cordoned = last.cordoned })
 }
 
 // audited reports whether an audit log says this of a node.

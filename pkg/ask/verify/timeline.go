@@ -54,7 +54,7 @@ func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
 			}
 		}
 		t.since[node.Name] = since
-		if all := newPhases(node, of[node.Name], on[node.Name]); all != nil {
+		if all := newPhases(node, of[node.Name], on[node.Name], !t.from.IsZero()); all != nil {
 			t.phases[node.Name] = all
 		}
 	}
@@ -93,18 +93,19 @@ func unchanged[T comparable](old, now []T) []T {
 
 // nodesAt returns the nodes at that moment, and a key that stands for them.
 func (t *timeline) nodesAt(m moment) (string, []*v1.Node) {
-	var nodes []*v1.Node
-	for _, node := range t.dump.Nodes {
-		if t.since[node.Name].After(m.at) {
-			continue
+	nodes := make([]*v1.Node, 0, len(t.dump.Nodes))
+	var key strings.Builder // what differs from the dump
+	for i, node := range t.dump.Nodes {
+		var was *v1.Node
+		if !t.since[node.Name].After(m.at) {
+			was = t.nodeAt(node, m)
 		}
-		if node = t.nodeAt(node, m); node != nil {
-			nodes = append(nodes, node)
+		if was != nil {
+			nodes = append(nodes, was)
 		}
-	}
-	var key strings.Builder
-	for _, node := range nodes {
-		fmt.Fprintf(&key, "%p ", node)
+		if was != node {
+			fmt.Fprintf(&key, "%d %p ", i, was)
+		}
 	}
 	if t.nodes[key.String()] == nil {
 		t.nodes[key.String()] = nodes
