@@ -4,13 +4,19 @@
 set -euo pipefail
 report="$RUNNER_TEMP/faultline/report.md"
 body="$RUNNER_TEMP/faultline/comment.md"
-# A comment has at most 65,536 characters.
-awk '{ n += length($0) + 1 } n > 60000 { print "\n… The rest is in the summary of the job."; exit } { print }' "$report" > "$body"
+# A comment has at most 65,536 characters. What is cut off ends no block of code that has begun.
+awk '{ n += length($0) + 1 }
+  n > 60000 { if (fence) print fence; print "\n… The rest is in the summary of the job."; exit }
+  /^```+$/ && (!fence || $0 == fence) { fence = fence ? "" : $0 }
+  { print }' "$report" > "$body"
+
+# The comment is the action's own if its token's user wrote it and its first line ends in the marker: others can quote it.
+ours='.[] | select(.user.login == "github-actions[bot]" and (.body // "" | split("\n")[0] // "" | rtrimstr("\r") | endswith("<!-- faultline -->"))) | .id'
 
 write() {
   local id
   id=$(gh api --paginate "repos/$GITHUB_REPOSITORY/issues/$NUMBER/comments" \
-    --jq '.[] | select(.user.type == "Bot" and (.body | contains("<!-- faultline -->"))) | .id') || return
+    --jq "$ours") || return
   id="${id%%$'\n'*}" # the first
   if [ -n "$id" ]; then
     gh api --silent --method PATCH "repos/$GITHUB_REPOSITORY/issues/comments/$id" --field "body=@$body"

@@ -50,8 +50,10 @@ func TestLatest(t *testing.T) {
 	end, grace := at(33), int64(30)
 	deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &end, &grace
 	node := &v1.Node{Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{LastTransitionTime: at(4)}}}}
-	objs := []Object{created, ran, deleted, node}
-	for n, want := range []metav1.Time{{}, at(1), at(2), at(3), at(4)} {
+	ended := pod("ended")
+	ended.Status.ContainerStatuses = []v1.ContainerStatus{{}, {State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{FinishedAt: at(5)}}}}
+	objs := []Object{created, ran, deleted, node, ended}
+	for n, want := range []metav1.Time{{}, at(1), at(2), at(3), at(4), at(5)} {
 		given := slices.Clone(objs[:n])
 		slices.Reverse(given) // whatever comes last, the latest counts
 		if got := Latest(given); !got.Equal(&want) {

@@ -24,8 +24,8 @@ import (
 // Epoch is the logical start time of every simulation of a cluster without timestamps of its own. No result depends on the wall clock.
 var Epoch = metav1.NewTime(time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC))
 
-// Latest returns the latest time in the objects, which is no later than their dump: when one was created, or a pod or node changed. It is
-// zero if they have no timestamps.
+// Latest returns the latest time in the objects, which is no later than their dump: when one was created, a pod or node changed, or a
+// container ended. It is zero if they have no timestamps.
 func Latest(objs []Object) metav1.Time {
 	var latest metav1.Time
 	consider := func(t metav1.Time) {
@@ -42,6 +42,11 @@ func Latest(objs []Object) metav1.Time {
 			}
 			if o.DeletionTimestamp != nil {
 				consider(metav1.NewTime(DeletionRequested(o)))
+			}
+			for _, status := range o.Status.ContainerStatuses {
+				if ended := status.State.Terminated; ended != nil {
+					consider(ended.FinishedAt)
+				}
 			}
 		case *v1.Node:
 			for _, condition := range o.Status.Conditions {

@@ -261,7 +261,7 @@ func factsOf(step *simulation.Step) *Facts {
 	f := &Facts{Step: step.Name, Refused: step.Refused}
 	messages := map[types.UID]string{}
 	for _, p := range step.Pending {
-		messages[p.Pod.UID] = p.Message
+		messages[p.Pod.UID] = p.Why()
 	}
 	var order []cluster.Ref
 	workloads := map[cluster.Ref]*Pods{}

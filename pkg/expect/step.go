@@ -63,10 +63,11 @@ func waiting(pending []placement.Pending) string {
 	var messages []string
 	pods := map[string][]string{}
 	for _, p := range pending {
-		if pods[p.Message] == nil {
-			messages = append(messages, p.Message)
+		why := p.Why()
+		if pods[why] == nil {
+			messages = append(messages, why)
 		}
-		pods[p.Message] = append(pods[p.Message], cluster.Qualify(p.Pod.Namespace, p.Pod.Name))
+		pods[why] = append(pods[why], cluster.Qualify(p.Pod.Namespace, p.Pod.Name))
 	}
 	parts := make([]string, len(messages))
 	for i, message := range messages {
@@ -92,13 +93,13 @@ func judgeNotCreated(want int, step *simulation.Step) Expectation {
 func judgeMessage(text string, step *simulation.Step) Expectation {
 	e := Expectation{Want: fmt.Sprintf("a Pending pod's message contains %q", text), Got: "no pod is Pending"}
 	for _, pending := range step.Pending {
-		e.Got = pending.Message
-		if strings.Contains(pending.Message, text) {
+		e.Got = pending.Why()
+		if strings.Contains(e.Got, text) || strings.Contains(pending.Message, text) {
 			e.Met = true
 			break
 		}
 	}
-	if slices.ContainsFunc(step.Pending, func(p placement.Pending) bool { return p.Message != e.Got }) {
+	if slices.ContainsFunc(step.Pending, func(p placement.Pending) bool { return p.Why() != e.Got }) {
 		e.Why = waiting(step.Pending) // Got is only one of them
 	}
 	return e

@@ -66,6 +66,8 @@ func TestSelectClusters(t *testing.T) {
 		{"all, if divided by static weights", byCluster(1, 2), weighted(2), 120, "member4 member2 member3 member1", ""},
 		{"all, if divided by equal weights", byCluster(1, 2), equal, 120, "member4 member2 member3 member1", ""},
 		{"the two best with enough room", byCluster(1, 2), divided, 120, "member4 member3", ""},
+		// member3 replaces member2, which has too little room beside member4, and then itself replaces member4.
+		{"what was replaced replaces another", byCluster(1, 2), divided, 140, "member2 member3", ""},
 		{"too little room", byCluster(1, 2), divided, 200, "", "no enough resource when selecting 2 clusters"},
 		{"too few clusters", byCluster(7, 7), nil, 30, "", "the number of feasible clusters is less than spreadConstraint.MinGroups"},
 

@@ -31,7 +31,13 @@ type CompareResponse struct {
 	Compare  *reportcompare.Report `json:"compare,omitempty"`
 }
 
+// maxRules and maxKeys are how many rules and keys one request compares.
+const maxRules, maxKeys = 16, 64
+
 func (e *Engine) compare(ctx context.Context, asked CompareRequest) (*CompareResponse, error) {
+	if len(asked.Rules) > maxRules || len(asked.Keys) > maxKeys {
+		return nil, failed(KindLimit, "%d rules over %d keys are asked for, and the page compares %d over %d; ask for fewer", len(asked.Rules), len(asked.Keys), maxRules, maxKeys)
+	}
 	last, problems, err := e.ran(ctx, asked.Input, false)
 	if err != nil || problems != nil {
 		return &CompareResponse{Problems: problems}, err
@@ -54,7 +60,7 @@ func (e *Engine) compare(ctx context.Context, asked CompareRequest) (*CompareRes
 				change.Over = append(change.Over, scenario.Term{TopologyKey: key})
 			}
 		}
-		varied, err := maker.Vary(&scenario.Variant{Name: rule, Rules: []scenario.RuleChange{change}}, "rule "+rule)
+		varied, err := maker.VaryContext(ctx, &scenario.Variant{Name: rule, Rules: []scenario.RuleChange{change}}, "rule "+rule)
 		if err != nil {
 			return nil, failed(KindInput, "%s", err)
 		}

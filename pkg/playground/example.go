@@ -3,11 +3,13 @@ package playground
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/scenarios"
 )
@@ -24,35 +26,75 @@ func example(name string) (Input, error) {
 	if i < 0 {
 		return Input{}, failed(KindInput, "there is no example %q", name)
 	}
-	return Read(scenarios.FS, all[i].File())
+	return shipped(all[i].File())
 }
 
-// Read returns a scenario's file and the files that it names, by paths from the folder that holds them all. The file system is nil for the
-// machine's own. The error lists what is wrong with the scenario.
-func Read(fsys fs.FS, file string) (Input, error) {
-	load := func() (*scenario.Scenario, error) { return loader.Load(file, loader.Options{}) }
-	if fsys != nil {
-		load = func() (*scenario.Scenario, error) { return loader.LoadFS(fsys, file, loader.Options{FS: fsys}) }
-	}
-	s, err := load()
+// shipped returns a scenario of the program: its file, and the files that the strings in it name. The loader would know better, but it has
+// the feature gates of the process, and somebody's scenario may be running.
+func shipped(file string) (Input, error) {
+	data, err := scenarios.FS.ReadFile(file)
 	if err != nil {
 		return Input{}, err
 	}
-	named, err := loader.Files(fsys, s)
-	if err != nil {
+	var value any
+	if err := yaml.Unmarshal(data, &value); err != nil {
 		return Input{}, err
 	}
-	dir := filepath.Dir(s.File)
-	if fsys == nil {
-		if dir, err = filepath.Abs(dir); err != nil {
-			return Input{}, err
+	dir := path.Dir(file)
+	named := []string{path.Base(file)}
+	var collect func(value any)
+	collect = func(value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for _, inner := range v {
+				collect(inner)
+			}
+		case []any:
+			for _, inner := range v {
+				collect(inner)
+			}
+		case string:
+			found, err := manifest.Files(scenarios.FS, path.Join(dir, v))
+			if v == "" || err != nil { // it is no file's name
+				return
+			}
+			for _, name := range found {
+				rest, _ := filepath.Rel(dir, name) // both are below the root
+				named = append(named, rest)
+			}
 		}
 	}
-	root := dir
+	collect(value)
+	return gather(scenarios.FS, dir, path.Base(file), named)
+}
+
+// Read returns a scenario's file of the machine and the files that it names, by paths from the folder that holds them all. The error lists
+// what is wrong with the scenario.
+func Read(file string) (Input, error) {
+	s, err := loader.Load(file, loader.Options{})
+	if err != nil {
+		return Input{}, err
+	}
+	named, err := loader.Files(nil, s)
+	if err != nil {
+		return Input{}, err
+	}
 	for _, name := range named {
 		if filepath.IsAbs(name) {
 			return Input{}, fmt.Errorf("%s: names %s by an absolute path, which has no place on the page; name it by a path relative to the scenario", s.File, name)
 		}
+	}
+	dir, err := filepath.Abs(filepath.Dir(s.File))
+	if err != nil {
+		return Input{}, err
+	}
+	return gather(nil, dir, filepath.Base(s.File), named)
+}
+
+// gather reads files that are named by paths relative to a folder.
+func gather(fsys fs.FS, dir, main string, named []string) (Input, error) {
+	root := dir
+	for _, name := range named {
 		for !within(root, filepath.Join(dir, name)) {
 			root = filepath.Dir(root)
 		}
@@ -61,7 +103,7 @@ func Read(fsys fs.FS, file string) (Input, error) {
 		rest, _ := filepath.Rel(root, file) // below it
 		return filepath.ToSlash(rest)
 	}
-	in := Input{Main: place(filepath.Join(dir, filepath.Base(s.File))), Files: map[string]string{}}
+	in := Input{Main: place(filepath.Join(dir, main)), Files: map[string]string{}}
 	for _, name := range named {
 		file := filepath.Join(dir, name)
 		data, err := manifest.ReadFile(fsys, nil, file)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/engine/node"
 	reportblast "github.com/faultline/faultline/pkg/report/blast"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // FailRequest asks what failures take after a step, and what comes back.
@@ -35,7 +38,10 @@ func (e *Engine) fail(ctx context.Context, asked FailRequest) (*FailResponse, er
 	if err != nil {
 		return nil, err
 	}
-	opts := blast.Options{LevelKeys: last.scenario.LevelKeys, Simultaneous: max(1, len(asked.Domains)), Mode: node.Deleted}
+	if err := there(after.State.Nodes, asked); err != nil {
+		return nil, err
+	}
+	opts := blast.Options{LevelKeys: last.scenario.LevelKeys, Simultaneous: 1, Together: asked.Domains, Mode: node.Deleted}
 	if asked.TopologyKey != "" {
 		opts.Levels = []string{asked.TopologyKey}
 	}
@@ -44,9 +50,7 @@ func (e *Engine) fail(ctx context.Context, asked FailRequest) (*FailResponse, er
 		return nil, failed(KindInput, "%s", err)
 	}
 	if len(asked.Domains) > 0 {
-		if err := only(analysis, asked); err != nil {
-			return nil, err
-		}
+		opts.Simultaneous = len(analysis.Levels[0].Failures[0].Domains)
 	}
 	if err := blast.Recover(ctx, after.State, last.scenario, analysis, opts, nil); err != nil {
 		return nil, err
@@ -55,15 +59,22 @@ func (e *Engine) fail(ctx context.Context, asked FailRequest) (*FailResponse, er
 	return &FailResponse{Blast: reportblast.New(last.result, blasted, opts, blast.Filter{}, true, e.Version)}, nil
 }
 
-// only leaves the failure of the domains that are asked about.
-func only(analysis *blast.Analysis, asked FailRequest) error {
-	domains := slices.Sorted(slices.Values(asked.Domains))
-	level := &analysis.Levels[0]
-	level.Failures = slices.DeleteFunc(level.Failures, func(f blast.Failure) bool {
-		return !slices.Equal(slices.Sorted(slices.Values(f.Domains)), domains)
-	})
-	if len(level.Failures) == 0 {
-		return failed(KindInput, "%s has no domains %q after step %q", asked.TopologyKey, asked.Domains, asked.Step)
+// maxMissing is how many domains that are not there are named.
+const maxMissing = 8
+
+// there refuses domains that the nodes do not have.
+func there(nodes []*v1.Node, asked FailRequest) error {
+	if len(asked.Domains) > 0 && asked.TopologyKey == "" {
+		return failed(KindInput, "domains are given without their topologyKey; give it, or leave out domains")
 	}
-	return nil
+	known := map[string]bool{}
+	domains, _ := topology.Domains(nodes, topology.Key(asked.TopologyKey))
+	for _, domain := range domains {
+		known[domain.Value] = true
+	}
+	missing := slices.DeleteFunc(slices.Clone(asked.Domains), func(name string) bool { return known[name] })
+	if len(known) == 0 || len(missing) == 0 { // of a level that no node has, more is to be said
+		return nil
+	}
+	return failed(KindInput, "%s has no domains %q after step %q", asked.TopologyKey, missing[:min(len(missing), maxMissing)], asked.Step)
 }

@@ -1,13 +1,16 @@
 package playground
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"maps"
 	"path"
 	"slices"
 	"testing/fstest"
 
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
@@ -42,19 +45,45 @@ func (in Input) sum() [sha256.Size]byte {
 }
 
 // read reads the scenario. Problems are what is wrong with it; then there is none.
-func (e *Engine) read(in Input) (s *scenario.Scenario, problems []Problem, err error) {
+func (e *Engine) read(ctx context.Context, in Input) (s *scenario.Scenario, problems []Problem, err error) {
 	files, err := in.files()
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := loader.Options{FS: files, MaxPods: e.Limits.Pods, Strict: e.Strict}
+	if err := e.checkYAML(in); err != nil {
+		return nil, nil, err
+	}
+	limits := scenario.Limits{Nodes: e.Limits.Nodes, Devices: e.Limits.Devices, Pods: e.Limits.Pods, Versions: e.Limits.Versions}
+	opts := loader.Options{FS: files, Limits: limits, Strict: e.Strict}
 	opts.NoExtenders = true // a page's author is not to have this machine call others
-	s, err = loader.LoadFS(files, in.Main, opts)
-	if err != nil {
+	opts.WithoutExtenders = "the playground asks nothing over the network"
+	s, err = loader.LoadContext(ctx, files, in.Main, opts)
+	limit := (*scenario.LimitError)(nil)
+	switch {
+	case errors.As(err, &limit):
+		return nil, nil, failed(KindLimit, "the scenario has %d %s, and the page takes %d; use the command line", limit.Has, limit.What, limit.Most)
+	case ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case err != nil:
 		return nil, problemsOf(err, in), nil
 	}
-	if limit, nodes := e.Limits.Nodes, len(s.Nodes()); limit > 0 && nodes > limit {
-		return nil, nil, failed(KindLimit, "the scenario has %d nodes, and the page takes %d; use the command line", nodes, limit)
-	}
 	return s, nil, nil
+}
+
+// checkYAML refuses more YAML than the page takes: it is read many times slower than JSON.
+func (e *Engine) checkYAML(in Input) error {
+	if e.Limits.YAML == 0 {
+		return nil
+	}
+	size := 0
+	for file, text := range in.Files {
+		if file == in.Main || !manifest.IsJSON([]byte(text)) {
+			size += len(text)
+		}
+	}
+	if size <= e.Limits.YAML {
+		return nil
+	}
+	return failed(KindLimit, "the scenario and its files of YAML have %.1f MiB, and the page takes %d; give large files as JSON, or use the command line",
+		float64(size)/(1<<20), e.Limits.YAML>>20)
 }

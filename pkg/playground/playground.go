@@ -8,10 +8,14 @@ package playground
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/faultline/faultline/pkg/report"
@@ -20,10 +24,10 @@ import (
 
 // Limits bound what one request may take. Zero is no limit.
 type Limits struct {
-	// Bytes is the size of a request.
-	Bytes int
-	// Nodes and Pods are those of the scenario, at any time.
-	Nodes, Pods int
+	// Bytes is the size of a request, and YAML that of the scenario's file and of all that is not JSON in it.
+	Bytes, YAML int
+	// Nodes, Devices, Pods and Versions are those of the scenario; see scenario.Limits.
+	Nodes, Devices, Pods, Versions int
 	// Time is how long an answer may take, once it is its turn.
 	Time time.Duration
 }
@@ -94,13 +98,46 @@ func answer[Request, Response any](method func(*Engine, context.Context, Request
 		decoder := json.NewDecoder(bytes.NewReader(request))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&asked); err != nil {
-			return nil, failed(KindInput, "the request is not what the method takes: %s", err)
+			return nil, failed(KindInput, "the request is not what the method takes: %s", inWords(err))
+		}
+		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+			return nil, failed(KindInput, "the request goes on after its first object; send one object")
 		}
 		return method(e, ctx, asked)
 	}
 }
 
-// Answer returns the response to a request of a method, both JSON. It waits for its turn.
+// jsonKinds are the values of JSON by the words of the decoder, and wanted those that Go's types stand for.
+var (
+	jsonKinds = map[string]string{"array": "a list", "object": "an object", "string": "a string", "bool": "true or false", "number": "a number"}
+	wanted    = map[reflect.Kind]string{
+		reflect.Slice: "a list", reflect.Struct: "an object", reflect.Map: "an object", reflect.String: "a string", reflect.Bool: "true or false",
+	}
+)
+
+// inWords is an error of the decoder without the words of Go.
+func inWords(err error) string {
+	var misfit *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &misfit):
+		value, _, _ := strings.Cut(misfit.Value, " ") // "number 1.5"
+		text := fmt.Sprintf("%s where %s is wanted", cmp.Or(jsonKinds[value], value), wanted[misfit.Type.Kind()])
+		if misfit.Field != "" {
+			text = misfit.Field + ": " + text
+		}
+		return text
+	case errors.Is(err, io.EOF):
+		return "nothing is in it"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends in the middle"
+	}
+	return err.Error()
+}
+
+// Free reports whether the method computes nothing, and needs no turn.
+func Free(name string) bool { return name == "load" }
+
+// Answer returns the response to a request of a method, both JSON. It waits for its turn, if it takes one.
 func (e *Engine) Answer(ctx context.Context, method string, request []byte) []byte {
 	response, err := e.respond(ctx, method, request)
 	if err != nil {
@@ -124,10 +161,12 @@ func (e *Engine) respond(ctx context.Context, method string, request []byte) (an
 	if limit := e.Limits.Bytes; limit > 0 && len(request) > limit {
 		return nil, failed(KindLimit, "the files have %d bytes, and the page takes %d; use the command line", len(request), limit)
 	}
-	select {
-	case e.turn <- struct{}{}:
-		defer func() { <-e.turn }()
-	case <-ctx.Done():
+	if !Free(method) {
+		select {
+		case e.turn <- struct{}{}:
+			defer func() { <-e.turn }()
+		case <-ctx.Done():
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, failed(KindCanceled, "canceled before it began")

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +131,67 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// Of many problems of one file only the first are sent, and a file whose name has a newline is named once.
+func TestManyProblems(t *testing.T) {
+	var steps strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&steps, "- name: s%d\n  scale: {target: deployment/no, replicas: 1}\n", i)
+	}
+	ran := ask[playground.RunResponse](t, playground.New("test"), "run", playground.RunRequest{Input: with("scenario.yaml", "steps:\n", "steps:\n"+steps.String())})
+	if len(ran.Problems) != 100 || ran.Problems[98].Line != 205 || ran.Problems[99].Message != "there are more problems; only the first 99 are listed" {
+		t.Errorf("%d problems, the last ones %+v", len(ran.Problems), ran.Problems[max(0, len(ran.Problems)-2):])
+	}
+	odd := with("scenario.yaml", "web.yaml", `"we\nb.yaml"`)
+	odd.Files["we\nb.yaml"] = "a: 1\nkind: Pod\n"
+	ran = ask[playground.RunResponse](t, playground.New("test"), "run", playground.RunRequest{Input: odd})
+	want := []playground.Problem{{"we\nb.yaml", 1, "Pod without an apiVersion; every object has both"}}
+	if diff := cmp.Diff(want, ran.Problems); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Of 300 nodes, any two are answered together.
+func TestFailAmongMany(t *testing.T) {
+	many := with("scenario.yaml", "total: 3", "total: 300")
+	both := ask[playground.FailResponse](t, playground.New("test"), "fail", playground.FailRequest{
+		Input: many, Step: "web", TopologyKey: "kubernetes.io/hostname", Domains: []string{"b-node-150", "a-node-7", "a-node-7"}})
+	failures := both.Blast.Steps[0].Levels[0].Failures
+	if len(failures) != 1 || strings.Join(failures[0].Domains, " ") != "a-node-7 b-node-150" || both.Blast.Simultaneous != 2 {
+		t.Errorf("%d at once, failures %+v; want the one of both nodes", both.Blast.Simultaneous, failures)
+	}
+}
+
+// A load is answered while a run has the turn, and the input of an example is all that its scenario names.
+func TestLoadTakesNoTurn(t *testing.T) {
+	all, err := scenarios.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range all {
+		s, err := loader.LoadFS(scenarios.FS, of.File(), loader.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		named, err := loader.Files(scenarios.FS, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded := ask[playground.LoadResponse](t, playground.New("test"), "load", playground.LoadRequest{Example: of.Name})
+		if len(loaded.Input.Files) != len(named) {
+			t.Errorf("%s: %d files; the scenario names %q", of.Name, len(loaded.Input.Files), named)
+		}
+		for _, name := range named {
+			found := false
+			for file := range loaded.Input.Files {
+				found = found || path.Base(file) == path.Base(name)
+			}
+			if !found {
+				t.Errorf("%s: %s is missing", of.Name, name)
+			}
+		}
+	}
+}
+
 // Two nodes are in zone a, one in b; none has room for another pod that must be alone.
 func TestFail(t *testing.T) {
 	engine := playground.New("test")
@@ -231,9 +294,13 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+const barePod = "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p-}\nspec: {containers: [{name: c, image: i}]}\n---\n"
+
 func TestRefusals(t *testing.T) {
 	limited := playground.New("test")
-	limited.Limits = playground.Limits{Bytes: 4000, Nodes: 3, Pods: 4}
+	limited.Limits = playground.Limits{Bytes: 4000, Nodes: 3, Devices: 5, Pods: 4, Versions: 2}
+	brief := playground.New("test")
+	brief.Limits = playground.Limits{YAML: 1 << 20}
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	hurried := playground.New("test")
@@ -261,6 +328,34 @@ func TestRefusals(t *testing.T) {
 			playground.Error{"limit", "the files have 4809 bytes, and the page takes 4000; use the command line"}},
 		{"nodes", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "total: 3", "total: 4")},
 			playground.Error{"limit", "the scenario has 4 nodes, and the page takes 3; use the command line"}},
+		{"nodes of several sources", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "- synthetic:", "- synthetic: {nodeGroups: [{name: x, count: 2}]}\n- synthetic:")},
+			playground.Error{"limit", "the scenario has 5 nodes, and the page takes 3; use the command line"}},
+		{"nodes that are not made", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "total: 3", "count: 99999")},
+			playground.Error{"limit", "the scenario has 99999 nodes, and the page takes 3; use the command line"}},
+		{"nodes of a variant", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "steps:", "variants: [{name: v, cluster: [{synthetic: {nodeGroups: [{count: 99999}]}}]}]\nsteps:")},
+			playground.Error{"limit", "the scenario has 100002 nodes, and the page takes 3; use the command line"}},
+		{"nodes of a point", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "steps:", "sweep: {parameters: [{name: size, values: [99999]}], variant: {cluster: [{synthetic: {nodeGroups: [{count: $(size)}]}}]}}\nsteps:")},
+			playground.Error{"limit", "the scenario has 100002 nodes, and the page takes 3; use the command line"}},
+		{"nodes of a join", limited, context.Background(), "run", playground.RunRequest{Input: playground.Input{Main: "s.yaml", Files: map[string]string{"s.yaml": `apiVersion: faultline/v1alpha1
+kind: Scenario
+clusters: [{name: a, cluster: [{synthetic: {nodeGroups: [{count: 1}]}}]}]
+steps: [{name: b, join: {name: b, cluster: [{synthetic: {nodeGroups: [{count: 99999}]}}]}}]
+`}}},
+			playground.Error{"limit", "the scenario has 100000 nodes, and the page takes 3; use the command line"}},
+		{"devices", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "total: 3", "devices: [{class: gpu.example.com, count: 2}], total: 3")},
+			playground.Error{"limit", "the scenario has 6 devices, and the page takes 5; use the command line"}},
+		{"bare pods", limited, context.Background(), "run", playground.RunRequest{Input: with("web.yaml", "---", "---\n"+strings.Repeat(barePod, 5))},
+			playground.Error{"limit", "the scenario has 5 pods, and the page takes 4; use the command line"}},
+		{"bare pods and others", limited, context.Background(), "run", playground.RunRequest{Input: with("web.yaml", "---", "---\n"+barePod)},
+			playground.Error{"limit", "the scenario has 5 pods, and the page takes 4; use the command line"}},
+		{"points", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "steps:", "sweep: {parameters: [{name: size, range: {from: 1, to: 90000}}], variant: {replicas: {deployment/web: $(size)}}}\nsteps:")},
+			playground.Error{"limit", "the scenario has 90000 variants and points of a sweep, and the page takes 2; use the command line"}},
+		{"YAML", brief, context.Background(), "run", playground.RunRequest{Input: with("web.yaml", "---", "#"+strings.Repeat("x", 1<<20)+"\n---")},
+			playground.Error{"limit", "the scenario and its files of YAML have 1.0 MiB, and the page takes 1; give large files as JSON, or use the command line"}},
+		{"keys", playground.New("test"), context.Background(), "compare", playground.CompareRequest{Input: input, Rules: []string{"soft"}, Keys: make([]string, 65)},
+			playground.Error{"limit", "1 rules over 65 keys are asked for, and the page compares 16 over 64; ask for fewer"}},
+		{"domains without a key", playground.New("test"), context.Background(), "fail", playground.FailRequest{Input: input, Step: "web", Domains: []string{"a"}},
+			playground.Error{"input", "domains are given without their topologyKey; give it, or leave out domains"}},
 		{"canceled", limited, canceled, "run", playground.RunRequest{Input: input}, playground.Error{"canceled", "canceled before it began"}},
 		{"time", hurried, context.Background(), "run", playground.RunRequest{Input: input}, playground.Error{"limit", "no answer within 1ns; take a smaller scenario, or use the command line"}},
 	} {
@@ -274,13 +369,19 @@ func TestRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 			if failure.Error == nil {
-				t.Fatal("no error")
+				t.Fatalf("no error, but %.500s", test.engine.Answer(test.ctx, test.method, request))
 			}
 			if diff := cmp.Diff(test.want, *failure.Error); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
+	t.Run("advice", func(t *testing.T) {
+		ran := ask[playground.RunResponse](t, limited, "run", playground.RunRequest{Input: with("web.yaml", "replicas: 4", "replicas: 5")})
+		if len(ran.Problems) != 1 || !strings.HasSuffix(ran.Problems[0].Message, "at most 4; ask for fewer, or use the command line") {
+			t.Errorf("problems: %+v", ran.Problems)
+		}
+	})
 	t.Run("pods", func(t *testing.T) {
 		ran := ask[playground.RunResponse](t, limited, "run", playground.RunRequest{Input: with("web.yaml", "replicas: 4", "replicas: 5")})
 		if len(ran.Problems) != 1 || !strings.Contains(ran.Problems[0].Message, "5 pods") {
@@ -299,6 +400,9 @@ func TestExtendersAreNotCalled(t *testing.T) {
 steps:`)
 	ran := ask[playground.RunResponse](t, playground.New("test"), "run", playground.RunRequest{Input: extended})
 	if ran.Report == nil || ran.Report.Steps[0].Summary.Running != 3 {
-		t.Errorf("problems %+v", ran.Problems)
+		t.Fatalf("problems %+v", ran.Problems)
+	}
+	if notes := strings.Join(ran.Report.Notes, " "); !strings.Contains(notes, "(the playground asks nothing over the network)") || strings.Contains(notes, "--") {
+		t.Errorf("notes: %s", notes)
 	}
 }

@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,23 +19,54 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
+// maxProblems is how many problems are sent.
+const maxProblems = 100
+
 // problemsOf are the problems that loading the input found, an error's line each.
 func problemsOf(err error, in Input) (problems []Problem) {
+	finder := finder{in: in, documents: map[string][]*manifest.Lines{}}
 	for line := range strings.Lines(err.Error()) {
-		problems = append(problems, problemOf(strings.TrimSpace(line), in))
+		if len(problems) == maxProblems {
+			problems[maxProblems-1] = Problem{File: in.Main, Message: fmt.Sprintf("there are more problems; only the first %d are listed", maxProblems-1)}
+			break
+		}
+		problems = append(problems, finder.problem(strings.TrimSpace(line)))
 	}
 	return problems
 }
 
-func problemOf(text string, in Input) Problem {
-	p := Problem{File: in.Main, Message: text}
-	for file := range in.Files {
-		if rest, found := strings.CutPrefix(text, file+": "); found && (p.Message == text || len(file) > len(p.File)) {
+// finder finds where problems are. It reads each file once.
+type finder struct {
+	in        Input
+	documents map[string][]*manifest.Lines // of the files that were read
+}
+
+func (f *finder) problem(text string) Problem {
+	p := Problem{File: f.in.Main, Message: text}
+	for file := range f.in.Files {
+		if rest, found := strings.CutPrefix(text, manifest.Clean(file)+": "); found && (p.Message == text || len(file) > len(p.File)) {
 			p.File, p.Message = file, rest
 		}
 	}
-	p.Line = lineOf(p.Message, in.Files[p.File])
+	p.Line = f.line(p.File, p.Message)
 	return p
+}
+
+// maxEdited is how many characters of a file the page puts into its editor. Nobody looks for a line of a longer one.
+const maxEdited = 1_000_000
+
+// lines are those of the n-th document of a file, from 1; nil where it has none.
+func (f *finder) lines(file string, n int) *manifest.Lines {
+	if len(f.in.Files[file]) > maxEdited {
+		return nil
+	}
+	if _, read := f.documents[file]; !read {
+		f.documents[file] = manifest.DocumentLines([]byte(f.in.Files[file]))
+	}
+	if n < 1 || n > len(f.documents[file]) {
+		return &manifest.Lines{}
+	}
+	return f.documents[file][n-1]
 }
 
 var (
@@ -45,9 +77,9 @@ var (
 	place      = regexp.MustCompile(`^[a-z]\w*(?:\.\w+|\[[^\]]*\])*`)
 )
 
-// lineOf is the line that a problem's message speaks of: it begins with a line, or with a document, an object and a place in it, which may
+// line is the line that a problem's message speaks of: it begins with a line, or with a document, an object and a place in it, which may
 // follow each other.
-func lineOf(message, text string) int {
+func (f *finder) line(file, message string) int {
 	if at := atLine.FindStringSubmatch(message); at != nil {
 		line, _ := strconv.Atoi(at[1])
 		return line
@@ -73,5 +105,8 @@ func lineOf(message, text string) int {
 		}
 		path, message = slices.Concat(path, manifest.PathOf(found)), rest
 	}
-	return manifest.NewDocumentLines([]byte(text), document).Of(path...)
+	if lines := f.lines(file, document); lines != nil {
+		return lines.Of(path...)
+	}
+	return 0
 }

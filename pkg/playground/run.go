@@ -60,7 +60,7 @@ func (e *Engine) ran(ctx context.Context, in Input, record bool) (*run, []Proble
 		return &e.last, nil, nil
 	}
 	e.last = run{}
-	s, problems, err := e.read(in)
+	s, problems, err := e.read(ctx, in)
 	if err != nil || problems != nil {
 		return nil, problems, err
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/sarif"
-	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
 func TestGrouped(t *testing.T) {
@@ -21,12 +21,12 @@ func TestGrouped(t *testing.T) {
 
 func TestTextHeads(t *testing.T) {
 	tests := []struct{ keys, want []string }{
-		{[]string{text.Region, text.Zone}, []string{"REGION", "ZONE"}},
+		{[]string{doc.Region, doc.Zone}, []string{"REGION", "ZONE"}},
 		{[]string{"example.com/rack", "pool"}, []string{"RACK", "POOL"}},
-		{[]string{text.Zone, "failure-domain.beta.kubernetes.io/zone"}, []string{"TOPOLOGY.KUBERNETES.IO/ZONE", "FAILURE-DOMAIN.BETA.KUBERNETES.IO/ZONE"}},
+		{[]string{doc.Zone, "failure-domain.beta.kubernetes.io/zone"}, []string{"TOPOLOGY.KUBERNETES.IO/ZONE", "FAILURE-DOMAIN.BETA.KUBERNETES.IO/ZONE"}},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, text.Heads(test.keys)); diff != "" {
+		if diff := cmp.Diff(test.want, doc.Heads(test.keys)); diff != "" {
 			t.Errorf("%v: %s", test.keys, diff)
 		}
 	}
@@ -34,7 +34,7 @@ func TestTextHeads(t *testing.T) {
 
 func TestTextPercent(t *testing.T) {
 	for share, want := range map[float64]string{0: "0%", 0.001: "<1%", 0.01: "1%", 2. / 3: "67%", 0.99: "99%", 0.999: ">99%", 1: "100%"} {
-		if got := text.Percent(share); got != want {
+		if got := doc.Percent(share); got != want {
 			t.Errorf("percent(%v) is %s, want %s", share, got, want)
 		}
 	}

@@ -23,6 +23,10 @@ type Options struct {
 	Color bool
 	// Quiet is one line a step.
 	Quiet bool
+	// Wide adds columns.
+	Wide bool
+	// Page is for a page, on which there is room for more: what text leaves out it lists, or folds away.
+	Page bool
 	// All lists every pod and every other detail, however many there are.
 	All bool
 	// Width is how many characters a line may have. Longer lines are wrapped, and tables leave columns out; 0 does neither.

@@ -64,6 +64,10 @@ type StrandedPod struct {
 	Node string `json:"node,omitempty"`
 	// Message is kube-scheduler's FailedScheduling text, or says to which node the volume is attached.
 	Message string `json:"message,omitempty"`
+	// Reason is SchedulerError, as in the PodScheduled condition, where a plugin failed on the pod instead of refusing it.
+	Reason string `json:"reason,omitempty"`
+	// Untried is why the scheduler does not try the pod. The API server says nothing of it: no event and no condition.
+	Untried string `json:"untried,omitempty"`
 	// Reasons count the nodes by refusing plugin.
 	Reasons []Reason `json:"reasons,omitempty"`
 	// Waiting means that the pod gets a node, or starts, as soon as the lost pods that stay Terminating on the failed nodes are gone.
@@ -74,7 +78,16 @@ type StrandedPod struct {
 
 // SameReason is the same for the pods of one workload that wait for the same reason.
 func (p StrandedPod) SameReason() [3]string {
-	return [3]string{p.Namespace, p.Workload, p.Message}
+	return [3]string{p.Namespace, p.Workload, p.Why()}
+}
+
+// Why is why the pod has no node.
+func (p StrandedPod) Why() string { return Why(p.Message, p.Untried) }
+
+// Why is the pod's message, unless the scheduler does not even try it.
+func Why(message, untried string) string {
+	p := placement.Pending{Message: message, Untried: untried}
+	return p.Why()
 }
 
 func NewReasons(given []placement.Reason) []Reason {
@@ -113,16 +126,17 @@ func NewRecovered(placed placement.Placement, owner func(*v1.Pod) cluster.Ref) R
 func NewStranded(pending placement.Pending, owner func(*v1.Pod) cluster.Ref) StrandedPod {
 	return StrandedPod{
 		Namespace: pending.Pod.Namespace, Name: pending.Pod.Name, Workload: OwnerName(owner(pending.Pod)),
-		Node: pending.Pod.Spec.NodeName, Message: pending.Message, Reasons: NewReasons(pending.Reasons), Cycle: NewCycle(pending.Cycle, ""),
+		Node: pending.Pod.Spec.NodeName, Message: pending.Message, Reason: pending.ConditionReason(), Untried: pending.Untried,
+		Reasons: NewReasons(pending.Reasons), Cycle: NewCycle(pending.Cycle, ""),
 	}
 }
 
-// RefusedPod is the pod as namespace/name, and kube-scheduler's text.
+// RefusedPod is the pod as namespace/name, and why it has no node.
 func RefusedPod(refused *placement.Pending) (name, message string) {
 	if refused == nil {
 		return "", ""
 	}
-	return refused.Pod.Namespace + "/" + refused.Pod.Name, refused.Message
+	return refused.Pod.Namespace + "/" + refused.Pod.Name, refused.Why()
 }
 
 // WorkloadOf is the workload of a pod of a report, its kind in lower case; a pod without one is its own.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -15,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // ErrTestFailed is wrapped by the error of a patch whose test operation does not find what it expects.
@@ -36,22 +38,7 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	var after []byte
-	switch p.Type {
-	case "json":
-		var operations jsonpatch.Patch
-		operations, err = jsonpatch.DecodePatch(p.Patch.Raw)
-		if err == nil && len(operations) > maxJSONPatchOperations {
-			err = fmt.Errorf("it has %d operations; give at most %d", len(operations), maxJSONPatchOperations)
-		}
-		if err == nil {
-			after, err = operations.Apply(before)
-		}
-	case "merge":
-		after, err = jsonpatch.MergePatch(before, p.Patch.Raw)
-	default:
-		after, err = strategicpatch.StrategicMergePatch(before, p.Patch.Raw, obj)
-	}
+	after, err := p.bytes(before, obj)
 	if err != nil {
 		return nil, &misfit{cluster.RefTo(obj).Describe(), err}
 	}
@@ -73,28 +60,87 @@ type misfit struct {
 
 func (m *misfit) Unwrap() error { return m.err }
 
-// goMap finds the parts of a patch that upstream's errors hold as Go prints them, and what stands before them.
-var goMap = regexp.MustCompile(` in map: map\[.*|map: map\[.*\] (does not)`)
-
-// Error words it without Go's types and values.
+// Error has a line for each problem.
 func (m *misfit) Error() string {
-	text := goMap.ReplaceAllStringFunc(m.err.Error(), func(match string) string {
+	var lines []string
+	for line := range strings.Lines(m.err.Error()) {
+		lines = append(lines, fmt.Sprintf("the patch does not fit %s: %s", m.object, strings.TrimSpace(line)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// goValues finds the parts of a patch that upstream's errors hold as Go prints them, and what stands before them.
+var goValues = regexp.MustCompile(` in map: map\[.*|map: map\[.*\] (does not)|: \[.*`)
+
+// withoutGo words upstream's error of a patch without Go's types and values.
+type withoutGo struct{ error }
+
+func (e withoutGo) Unwrap() error { return e.error }
+
+func (e withoutGo) Error() string {
+	return goValues.ReplaceAllStringFunc(e.error.Error(), func(match string) string {
 		if strings.HasPrefix(match, "map:") {
 			return "an element of a list does not"
 		}
 		return ""
 	})
-	if errors.As(m.err, new(*json.UnmarshalTypeError)) {
-		text = "it is not a list of operations; give a list such as [{op: replace, path: /spec/replicas, value: 3}]"
+}
+
+// patchOperations are those of a patch of type json.
+var patchOperations = []string{"add", "remove", "replace", "move", "copy", "test"}
+
+// bytes returns an object as it is after the patch, JSON both. A strategic patch takes the object's type from obj.
+func (p *Patch) bytes(before []byte, obj cluster.Object) ([]byte, error) {
+	if p.Type == "json" {
+		operations, err := jsonpatch.DecodePatch(p.Patch.Raw)
+		if err != nil {
+			return nil, errors.New("it is not a list of operations; give a list such as [{op: replace, path: /spec/replicas, value: 3}]")
+		}
+		if len(operations) > maxJSONPatchOperations {
+			return nil, fmt.Errorf("it has %d operations; give at most %d", len(operations), maxJSONPatchOperations)
+		}
+		var problems []error
+		for i, operation := range operations {
+			if !slices.Contains(patchOperations, operation.Kind()) {
+				problems = append(problems, fmt.Errorf("[%d].op: is none of %s", i, words.And(patchOperations)))
+			}
+			if _, err := operation.Path(); err != nil {
+				problems = append(problems, fmt.Errorf("[%d].path: is missing; give one such as /spec/replicas", i))
+			}
+		}
+		if len(problems) > 0 {
+			return nil, errors.Join(problems...)
+		}
+		after, err := operations.Apply(before)
+		if err != nil {
+			return nil, withoutGo{err}
+		}
+		return after, nil
 	}
-	return fmt.Sprintf("the patch does not fit %s: %s", m.object, text)
+	// It is of the shape of what it changes, and says where it is not.
+	if obj != nil {
+		if err := manifest.Fits(p.Patch.Raw, obj); err != nil {
+			return nil, err
+		}
+	}
+	var after []byte
+	var err error
+	if p.Type == "merge" || obj == nil {
+		after, err = jsonpatch.MergePatch(before, p.Patch.Raw)
+	} else {
+		after, err = strategicpatch.StrategicMergePatch(before, p.Patch.Raw, obj)
+	}
+	if err != nil {
+		return nil, withoutGo{err}
+	}
+	return after, nil
 }
 
 // ApplyToResource returns the custom resource as it is after the patch.
 func (p *Patch) ApplyToResource(resource manifest.Ignored) (manifest.Ignored, error) {
-	after, err := p.bytes(resource.JSON)
+	after, err := p.bytes(resource.JSON, nil)
 	if err != nil {
-		return resource, fmt.Errorf("the patch does not fit %s: %w", operator.Name(resource), err)
+		return resource, &misfit{operator.Name(resource), err}
 	}
 	patched := resource
 	patched.JSON = after
@@ -111,26 +157,15 @@ func (p *Patch) ApplyToResource(resource manifest.Ignored) (manifest.Ignored, er
 	return patched, nil
 }
 
-func (p *Patch) bytes(before []byte) ([]byte, error) {
-	if p.Type != "json" {
-		return jsonpatch.MergePatch(before, p.Patch.Raw)
-	}
-	operations, err := jsonpatch.DecodePatch(p.Patch.Raw)
-	if err != nil {
-		return nil, err
-	}
-	return operations.Apply(before)
-}
-
 // ApplyToCluster returns the member cluster of a federation as it is after the patch.
 func (p *Patch) ApplyToCluster(c *federation.Cluster) (*federation.Cluster, error) {
 	before, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
 	}
-	after, err := p.bytes(before)
+	after, err := p.bytes(before, nil)
 	if err != nil {
-		return nil, fmt.Errorf("the patch does not fit cluster %s: %w", c.Name, err)
+		return nil, &misfit{"cluster " + c.Name, err}
 	}
 	patched := &federation.Cluster{}
 	unknown, err := manifest.DecodeResource(after, patched)

@@ -28,7 +28,7 @@ func (p *Problems) Add(path *field.Path, format string, args ...any) {
 	if path != nil {
 		message = path.String() + ": " + message
 	}
-	p.AddErrors(errors.New(manifest.Clean(fmt.Sprintf("%s: %s", p.File, message))))
+	p.AddErrors(errors.New(manifest.Problem(fmt.Sprintf("%s: %s", p.File, message))))
 }
 
 // AddLines reports each line of an error as a problem at a place.
@@ -72,7 +72,11 @@ func (p *Problems) AddAll(derived *Problems) {
 // Len is the number of problems so far.
 func (p *Problems) Len() int { return len(p.all) }
 
-// Err joins the problems, each once: an object that several steps apply is wrong in each of them. Without any it is nil.
+// maxProblems is how many problems of a file are listed.
+const maxProblems = 100
+
+// Err joins the problems, each once: an object that several steps apply is wrong in each of them. Without any it is nil. Of many only the
+// first are listed.
 func (p *Problems) Err() error {
 	seen := map[string]bool{}
 	var errs []error
@@ -81,6 +85,9 @@ func (p *Problems) Err() error {
 			seen[err.Error()] = true
 			errs = append(errs, err)
 		}
+	}
+	if more := len(errs) - maxProblems; more > 0 {
+		errs = append(errs[:maxProblems:maxProblems], fmt.Errorf("%s: %d more problems; only the first %d are listed", manifest.Clean(p.File), more, maxProblems))
 	}
 	return errors.Join(errs...)
 }

@@ -44,6 +44,8 @@ type Scenario struct {
 	Config             *sched.Config
 	// MaxPods is how many pods controllers may ask for at any time.
 	MaxPods int
+	// Limits bound the scenario besides.
+	Limits Limits
 	// Cluster are the objects of the cluster's sources, in order; Workloads those that are applied before the first step.
 	Cluster, Workloads []cluster.Object
 	Steps              []LoadedStep

@@ -59,8 +59,11 @@ func (s *Scalar) UnmarshalJSON(data []byte) error {
 	case string, json.Number, bool:
 		return nil
 	}
-	return fmt.Errorf("%s is neither a text nor a number nor true or false", data)
+	return fmt.Errorf("not %s", s.Wanted())
 }
+
+// Wanted is what a scalar is, in words.
+func (*Scalar) Wanted() string { return "a text, a number, or true or false" }
 
 // MarshalJSON writes it as it was read.
 func (s Scalar) MarshalJSON() ([]byte, error) { return json.Marshal(s.Value) }
@@ -102,23 +105,25 @@ func ValidateSweep(p *Problems, sweep *Sweep) {
 	if (len(sweep.Parameters) > 0) == (len(sweep.Points) > 0) {
 		p.Add(path, "give either parameters or points")
 	}
-	points := 1
+	points, names := 1, map[string]bool{}
 	for i := range sweep.Parameters {
 		parameter, path := &sweep.Parameters[i], path.Child("parameters").Index(i)
-		same := func(other Parameter) bool { return other.Name == parameter.Name }
-		if slices.ContainsFunc(sweep.Parameters[:i], same) {
+		if names[parameter.Name] {
 			p.Add(path.Child("name"), "%q is listed twice", parameter.Name)
 		}
+		names[parameter.Name] = true
 		validateParameterName(p, path.Child("name"), parameter.Name)
 		if (len(parameter.Values) > 0) == (parameter.Range != nil) {
 			p.Add(path, "give either values or range")
 		} else if r := parameter.Range; r != nil && r.len() == 0 {
 			p.Add(path.Child("range"), "from %d to %d in steps of %d has no values; give a larger to, and a step of 1 or more", r.From, r.To, r.step())
 		}
+		listed := map[Scalar]bool{}
 		for j, value := range parameter.Values {
-			if slices.Contains(parameter.Values[:j], value) {
+			if listed[value] {
 				p.Add(path.Child("values").Index(j), "%q is listed twice", value)
 			}
+			listed[value] = true
 		}
 		if points *= max(1, parameter.len()); points > MaxPoints {
 			p.Add(path, "makes more than %d points; give fewer values", MaxPoints)

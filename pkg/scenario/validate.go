@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -157,9 +159,20 @@ func validateNodes(p *Problems, path *field.Path, nodes Nodes) {
 }
 
 func validateSelector(p *Problems, path *field.Path, text string) {
-	if _, err := labels.Parse(text); err != nil {
-		p.Add(path, "%q is not a label selector: %s; give one such as app=web,tier!=cache", text, err)
+	if _, err := ParseSelector(text); err != nil {
+		p.Add(path, "%s", err)
 	}
+}
+
+// ParseSelector parses labels as kubectl get -l takes them.
+func ParseSelector(text string) (labels.Selector, error) {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		why := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "unable to parse requirement: "), "<nil>: Invalid value: ")
+		why = strings.TrimPrefix(why, strconv.Quote(text)+": ")
+		return nil, fmt.Errorf("%q is not a label selector: %s; give one such as app=web,tier!=cache", text, why)
+	}
+	return selector, nil
 }
 
 func validateNotNegative(p *Problems, path *field.Path, value int) {

@@ -134,13 +134,15 @@ func validateRule(p *Problems, path *field.Path, change *RuleChange) {
 	if !slices.Contains([]string{"", string(v1.DoNotSchedule), string(v1.ScheduleAnyway)}, change.WhenUnsatisfiable) {
 		p.Add(path.Child("whenUnsatisfiable"), "%q is neither DoNotSchedule nor ScheduleAnyway", change.WhenUnsatisfiable)
 	}
+	listed := map[string]bool{}
 	for i, term := range change.Over {
 		path := path.Child("over").Index(i)
-		same := func(other Term) bool { return topology.Key(other.TopologyKey) == topology.Key(term.TopologyKey) }
+		twice := listed[topology.Key(term.TopologyKey)]
+		listed[topology.Key(term.TopologyKey)] = true
 		switch {
 		case term.TopologyKey == "":
 			p.Add(path.Child("topologyKey"), "is missing; give a node label, or region, zone or node")
-		case slices.ContainsFunc(change.Over[:i], same):
+		case twice:
 			p.Add(path.Child("topologyKey"), "%q is listed twice", term.TopologyKey)
 		}
 		if term.Weight != 0 && rule.Separation(change.Rule) != rule.SoftAnti {

@@ -71,7 +71,7 @@ func allocations(r *Result) string {
 			}
 		}
 		for _, pending := range step.Pending {
-			lines = append(lines, fmt.Sprintf("%s Pending: %s", shortName(pending.Pod.Name), pending.Message))
+			lines = append(lines, fmt.Sprintf("%s Pending: %s", shortName(pending.Pod.Name), pending.Why()))
 		}
 		slices.Sort(lines[first:])
 	}

@@ -212,13 +212,14 @@ type run struct {
 func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, result *Result) (*cluster.State, error) {
 	step := Step{Name: spec.Name}
 	r.Hook(r.hooks(spec.Name))
-	if len(result.Steps) > 0 {
+	if n := len(result.Steps); n > 0 {
+		step.Said = result.Steps[n-1].Pending
 		state = r.Renew(state)
 	}
 	before := state
 	state, err := r.act(ctx, state, spec, &step)
 	if err == nil {
-		err = controller.CheckPods(state, cmp.Or(r.scenario.MaxPods, controller.MaxPods))
+		err = r.scenario.CheckPods(state)
 	}
 	if err != nil {
 		return nil, &StepError{Step: spec.Name, Err: err}

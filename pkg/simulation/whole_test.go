@@ -96,29 +96,12 @@ func same[T any](value T) T { return value }
 
 // differing lists by case and step what differs from the recordings; a step "" is the whole case. What agrees by now must not be here.
 var differing = map[string]map[string]string{
-	"a13-dra-two-claims":             {"04-missing-claim": "messages"},
-	"a15-dra-cel-errors":             {"": "error"},
-	"b02-gang-too-few":               {"01-two-of-three": "messages", "04-no-group": "messages"},
-	"c03-quota-scopes":               {"02-three-kinds": "reach", "03-delete-one-boss": "reach"},
-	"c04-limitrange":                 {"04-too-small": "refused", "05-ratio": "refused", "06-pod-sum": "refused", "07-claim-refused": "refused"},
-	"c06-replicationcontroller":      {"02-scale-4": "reach"},
-	"c07-foreign-scheduler":          {"": "error"},
-	"c10-quota-devices":              {"02-train-4": "messages, refused"},
-	"c11-foreign-in-cluster":         {"": "error"},
-	"c12-quota-kinds":                {"01-quotas": "quotaUsed", "04-jobs-and-web": "placements", "05-no-limits": "placements", "06-third-deployment": "placements"},
-	"c14-quota-who-first-deploy-job": {"02-both": "reach"},
-	"c15-quota-who-first-job-deploy": {"02-both": "placements"},
-	"c16-quota-who-first-deploy-rc":  {"02-both": "reach"},
-	"c18-arrival-job-deploy":         {"01-both": "messages, placements"},
-	"c21-scale-down-replicaset":      {"02-four": "reach"},
-	"d02-storage-capacity-zone":      {"05-zone-a-back": "reach"},
-	"d04-rwop":                       {"01-one-of-two": "reach"},
-	"f01-ephemeral-volume": {
-		"01-runner-4": "messages, pending, placements", "02-scale-2": "messages, pending, placements", "03-zone-a-cordoned-restart": "messages, pending, placements",
-		"04-uncordon": "messages, pending, placements", "05-claim-in-the-way": "messages, pending, placements", "06-no-such-class": "messages, pending, placements",
-	},
-	"f12-hpa-bounds":           {"01-below-and-above": "reach", "02-scaled-to-1": "reach"},
-	"f17-attached-unreachable": {"04-fails": "notReady"},
+	// One recording in three ends before the StatefulSet has its last pod again.
+	"d02-storage-capacity-zone": {"05-zone-a-back": "reach"},
+	// One recording in three ends before the volume is bound, which the real controller looks at every 15 s.
+	"d04-rwop": {"01-one-of-two": "reach"},
+	// A real HorizontalPodAutoscaler first looks after 15 s, when its target has its pods. Here it acts at once.
+	"f12-hpa-bounds": {"01-below-and-above": "reach", "02-scaled-to-1": "reach"},
 }
 
 // endless are the steps in which a pod is evicted and replaced every few seconds for as long as one looks: what is seen of it is chance, in a
@@ -127,8 +110,8 @@ var endless = map[string]string{"a14-dra-driver-taints": "03-rule-with-seconds"}
 
 // Every step of every case has what was recorded of it: how many pods are Pending and why, where the pods are, which are being deleted or not
 // ready, which devices they have, what was refused, what is said of pod groups, used of quotas and left of storage, and for which pods a node
-// is nominated. Nodes that nothing tells apart stand for each other. Where chance decides, one of twenty seeds has it, and eighty seeds reach
-// every recorded placement.
+// is nominated. Nodes that nothing tells apart stand for each other. Where chance decides, one of twenty seeds has it, and four hundred
+// seeds reach every recorded placement.
 func TestWholeClustersComeOutAsRecorded(t *testing.T) {
 	dirs, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "whole", "*"))
 	if err != nil || len(dirs) == 0 {
@@ -195,7 +178,7 @@ func replay(t *testing.T, dir string) map[string]map[string]string {
 			wanted = append(wanted, simulation.OutcomeSeen{Step: i, Name: step.Name, Outcome: w.placed(seen.Apps)})
 		}
 	}
-	for _, o := range simulation.Unreached(wanted, 80, func(seed uint64) []string {
+	for _, o := range simulation.Unreached(wanted, 400, func(seed uint64) []string {
 		steps, err := w.run("random", seed)
 		if err != nil {
 			t.Fatal(err)

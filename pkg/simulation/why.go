@@ -197,8 +197,14 @@ func whyRefused(p placement.Pending, state *cluster.State) string {
 	if term, domains := exhausted(p.Pod, state); term != "" && apartAlone(p.Reasons) {
 		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, words.Few(domains))
 	}
-	if scheduler, left := strings.CutPrefix(p.Message, placement.LeftTo); left {
+	if scheduler, left := strings.CutPrefix(p.Untried, placement.LeftTo); left {
 		return "the scheduler " + scheduler + " is not simulated"
+	}
+	if p.Untried != "" {
+		return "the scheduler does not try it: " + p.Untried
+	}
+	if p.Failed {
+		return "a plugin of the scheduler fails: " + strings.TrimSuffix(p.Message, ".")
 	}
 	if len(p.Reasons) == 0 {
 		return strings.TrimSuffix(p.Message, ".")

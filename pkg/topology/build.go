@@ -28,6 +28,16 @@ func Build(spec Spec) ([]*v1.Node, error) {
 	return b.nodes, nil
 }
 
+// Planned is how many nodes and devices Build and BuildDevices would create, if the spec is valid. It counts no further than a few more nodes
+// than the most.
+func (s *Spec) Planned(most int) (nodes, devices int) {
+	b := newBuilder(MaxNodes)
+	b.enough = most
+	b.declarations(s, nil)
+	b.regions(s, nil)
+	return max(b.planned, len(b.innermost)), b.plannedDevices
+}
+
 // Validate returns all problems of the spec; path is the spec's path in its file, nil for a file of its own. Each field is reported once,
 // with its first problem.
 func (s *Spec) Validate(path *field.Path) field.ErrorList {
@@ -38,15 +48,7 @@ func (s *Spec) Validate(path *field.Path) field.ErrorList {
 // build checks every declaration on its own, then walks down to the innermost domains, and creates nodes only then, since the share of a
 // total depends on the number of domains.
 func build(spec *Spec, path *field.Path, limit int) (*builder, field.ErrorList) {
-	b := &builder{
-		limit:     limit,
-		failed:    map[string]bool{},
-		prototype: map[*NodeGroup]*v1.Node{},
-		devices:   map[*Devices]resourcev1.Device{},
-		domains:   map[*NodeGroup]int{},
-		used:      map[name]bool{},
-		next:      map[name]int{},
-	}
+	b := newBuilder(limit)
 	b.declarations(spec, path)
 	b.regions(spec, path)
 	b.groups()
@@ -56,8 +58,22 @@ func build(spec *Spec, path *field.Path, limit int) (*builder, field.ErrorList) 
 	return b, nil
 }
 
+func newBuilder(limit int) *builder {
+	return &builder{
+		limit:     limit,
+		enough:    limit,
+		failed:    map[string]bool{},
+		prototype: map[*NodeGroup]*v1.Node{},
+		devices:   map[*Devices]resourcev1.Device{},
+		domains:   map[*NodeGroup]int{},
+		used:      map[name]bool{},
+		next:      map[name]int{},
+	}
+}
+
 type builder struct {
 	limit     int
+	enough    int // how many nodes are counted, at most the limit
 	errs      field.ErrorList
 	failed    map[string]bool // fields that already have an error
 	full      bool            // the limit was reached: stop adding
@@ -66,10 +82,12 @@ type builder struct {
 	innermost []place
 	domains   map[*NodeGroup]int // number of innermost domains that have the group
 	planned   int                // number of nodes to create
-	used      map[name]bool
-	next      map[name]int // last index used in a pattern
-	nodes     []*v1.Node
-	slices    []*resourcev1.ResourceSlice
+	// plannedDevices is the number of their devices.
+	plannedDevices int
+	used           map[name]bool
+	next           map[name]int // last index used in a pattern
+	nodes          []*v1.Node
+	slices         []*resourcev1.ResourceSlice
 }
 
 // name is the value of a label, or the name of a node under the key kubernetes.io/hostname.
@@ -182,10 +200,15 @@ func (b *builder) levels(outer place, depth int) {
 	for i := range outer.nodeGroups.items {
 		g := &outer.nodeGroups.items[i]
 		b.domains[g]++
+		more := 0
 		if g.Total == nil {
-			b.planned += times(g.Count, b.limit)
+			more = times(g.Count, b.limit)
 		} else if b.domains[g] == 1 {
-			b.planned += times(g.Total, b.limit)
+			more = times(g.Total, b.limit)
+		}
+		b.planned += more
+		for i := range g.Devices {
+			b.plannedDevices += more * times(g.Devices[i].Count, maxDevices)
 		}
 		if b.planned > b.limit {
 			b.overflow(outer.nodeGroups.path.Index(i), "nodes")
@@ -195,6 +218,7 @@ func (b *builder) levels(outer place, depth int) {
 	if len(b.innermost) > b.limit {
 		b.overflow(outer.path, "innermost domains")
 	}
+	b.full = b.full || max(b.planned, len(b.innermost)) > b.enough
 }
 
 // names returns the names of the domains that an entry declares, without the invalid ones.

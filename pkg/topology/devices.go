@@ -37,19 +37,35 @@ const maxDevices = 1024
 // after the node, in as many slices as it takes. Devices are named by the first part of their driver's name and a number from 0. The error
 // lists every problem of the spec, as Validate does.
 func BuildDevices(spec Spec) ([]*resourcev1.DeviceClass, []*resourcev1.ResourceSlice, error) {
-	b, errs := build(&spec, nil, MaxNodes)
+	made, errs := Make(&spec, nil)
 	if len(errs) > 0 {
 		return nil, nil, errs.ToAggregate()
 	}
-	var classes []*resourcev1.DeviceClass
+	return made.Classes, made.Slices, nil
+}
+
+// Made is a synthetic cluster: its nodes, and what BuildDevices makes besides.
+type Made struct {
+	Nodes   []*v1.Node
+	Classes []*resourcev1.DeviceClass
+	Slices  []*resourcev1.ResourceSlice
+}
+
+// Make builds all of the spec at once, or returns all of its problems; path is the spec's path in its file.
+func Make(spec *Spec, path *field.Path) (*Made, field.ErrorList) {
+	b, errs := build(spec, path, MaxNodes)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	made := &Made{Nodes: b.nodes, Slices: b.slices}
 	known := map[string]bool{}
 	for _, slice := range b.slices {
 		if driver := slice.Spec.Driver; !known[driver] {
 			known[driver] = true
-			classes = append(classes, classOf(driver))
+			made.Classes = append(made.Classes, classOf(driver))
 		}
 	}
-	return classes, b.slices, nil
+	return made, nil
 }
 
 func classOf(driver string) *resourcev1.DeviceClass {

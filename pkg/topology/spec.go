@@ -124,6 +124,9 @@ type NodeGroup struct {
 // an error has its path.
 type Quantity string
 
+// Wanted is what a quantity is, in words.
+func (Quantity) Wanted() string { return "a quantity such as 4 or 500m" }
+
 // UnmarshalJSON accepts a string or a number.
 func (q *Quantity) UnmarshalJSON(data []byte) error {
 	var number json.Number

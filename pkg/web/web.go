@@ -3,17 +3,21 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/faultline/faultline/pkg/playground"
@@ -39,14 +43,25 @@ func read(name string) []byte {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// maxWaiting is how many requests may wait for the engine, which answers one at a time.
-const maxWaiting = 16
+// maxWaiting is how many requests may wait for the engine, which answers one at a time, and maxHeld how many bytes of requests that come in and
+// of answers that go out are held.
+const (
+	maxWaiting = 16
+	maxHeld    = 1 << 30
+)
+
+// patience is how long whoever asked may take for each portion of an answer.
+const (
+	patience = 10 * time.Second
+	portion  = 256 << 10
+)
 
 // Server answers the page.
 type Server struct {
 	engine *playground.Engine
 	names  []string
 	turns  chan struct{}
+	held   atomic.Int64 // bytes
 }
 
 // New returns a server of the page. It may be asked for by any address, and by these names: any other is how a page of somebody else
@@ -72,9 +87,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
-	patience, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	rest, stop := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer stop()
-	if err := server.Shutdown(patience); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := server.Shutdown(rest); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return server.Close()
@@ -98,6 +113,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case isCall:
 		s.call(w, r, method)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		header.Set("Allow", "GET, HEAD")
 		refuse(w, http.StatusMethodNotAllowed, playground.KindInput, "%s is not for files; use GET", r.Method)
 	default:
 		s.file(w, r)
@@ -110,7 +126,8 @@ func (s *Server) known(host string) bool {
 	if err != nil {
 		name = strings.Trim(host, "[]")
 	}
-	return net.ParseIP(name) != nil || slices.Contains(s.names, strings.ToLower(name))
+	_, err = netip.ParseAddr(strings.Replace(name, "%25", "%", 1)) // with the zone of a link, perhaps
+	return err == nil || slices.Contains(s.names, strings.ToLower(name))
 }
 
 // files are those of the page, by their paths.
@@ -127,7 +144,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", file.kind)
-	_, _ = w.Write(read(file.name)) // whoever asked may be gone
+	write(w, read(file.name))
 }
 
 func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
@@ -136,35 +153,91 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
 		refuse(w, http.StatusNotFound, playground.KindInput, "there is no method %q", method)
 		return
 	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, playground.KindInput, "%s is not for methods; use POST", r.Method)
 		return
 	case !ownOrigin(r):
-		refuse(w, http.StatusForbidden, playground.KindInput, "the request comes from another page, %s", r.Header.Get("Origin"))
+		refuse(w, http.StatusForbidden, playground.KindInput, "%s", strings.TrimSuffix("the request comes from another page, "+r.Header.Get("Origin"), ", "))
 		return
-	case r.Header.Get("Content-Type") != "application/json": // which a page of somebody else cannot send without being asked for it
+	case !isJSON(r.Header.Get("Content-Type")): // which a page of somebody else cannot send without being asked for it
 		refuse(w, http.StatusUnsupportedMediaType, playground.KindInput, "the request is %q; send application/json", r.Header.Get("Content-Type"))
 		return
+	case !slices.Contains([]string{"", "identity"}, r.Header.Get("Content-Encoding")):
+		refuse(w, http.StatusUnsupportedMediaType, playground.KindInput, "the request is packed by %q; send it as it is", r.Header.Get("Content-Encoding"))
+		return
 	}
-	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
-	default:
+	body, ok := s.body(w, r)
+	defer s.held.Add(-int64(len(body)))
+	if !ok {
+		return
+	}
+	answer, ok := s.answer(r.Context(), method, body)
+	defer s.held.Add(-int64(len(answer)))
+	if !ok || s.held.Add(int64(len(answer))) > maxHeld {
 		refuse(w, http.StatusTooManyRequests, playground.KindLimit, "%d requests wait already; try again", maxWaiting)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json")
+	write(w, answer)
+}
+
+// body reads the request, before it has a turn: whoever sends it slowly keeps nobody waiting. What is read is held until it is given back. If
+// it cannot be read, that is answered.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	limit := int64(s.engine.Limits.Bytes)
 	if limit > 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}
-	body, err := io.ReadAll(r.Body)
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		refuse(w, http.StatusRequestEntityTooLarge, playground.KindLimit, "the files have more than %d MiB, which the page takes; use the command line", limit>>20)
-		return
-	} else if err != nil {
-		return // whoever asked is gone
+	var read bytes.Buffer
+	for {
+		n, err := io.CopyN(&read, r.Body, portion)
+		held := s.held.Add(n)
+		tooLarge := (*http.MaxBytesError)(nil)
+		switch {
+		case errors.Is(err, io.EOF):
+			return read.Bytes(), true
+		case errors.As(err, &tooLarge):
+			refuse(w, http.StatusRequestEntityTooLarge, playground.KindLimit, "the files have more than %d MiB, which the page takes; use the command line", limit>>20)
+			return read.Bytes(), false
+		case err != nil: // whoever asked is gone
+			return read.Bytes(), false
+		case held > maxHeld:
+			refuse(w, http.StatusTooManyRequests, playground.KindLimit, "requests of %d MiB wait already; try again", maxHeld>>20)
+			return read.Bytes(), false
+		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(s.engine.Answer(r.Context(), method, body))
+}
+
+// answer waits for a turn, and gives it back before anything is written.
+func (s *Server) answer(ctx context.Context, method string, body []byte) (answer []byte, ok bool) {
+	if playground.Free(method) {
+		return s.engine.Answer(ctx, method, body), true
+	}
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+		return s.engine.Answer(ctx, method, body), true
+	default:
+		return nil, false
+	}
+}
+
+// write sends an answer, as long as whoever asked takes it. They may be gone.
+func write(w http.ResponseWriter, answer []byte) {
+	control := http.NewResponseController(w)
+	for part := range slices.Chunk(answer, portion) {
+		_ = control.SetWriteDeadline(time.Now().Add(patience)) // which a recorder of tests has not
+		if _, err := w.Write(part); err != nil {
+			return
+		}
+	}
+	_ = control.SetWriteDeadline(time.Now().Add(patience)) // for what is in buffers
+}
+
+// isJSON reports whether the type of a request is JSON in UTF-8.
+func isJSON(kind string) bool {
+	media, parameters, err := mime.ParseMediaType(kind)
+	return err == nil && media == "application/json" && (parameters["charset"] == "" || strings.EqualFold(parameters["charset"], "utf-8"))
 }
 
 // ownOrigin reports whether the request comes from the page itself, or from a program that is no browser.
@@ -174,12 +247,12 @@ func ownOrigin(r *http.Request) bool {
 		return r.Header.Get("Sec-Fetch-Site") == "" || r.Header.Get("Sec-Fetch-Site") == "same-origin"
 	}
 	origin, err := url.Parse(given)
-	return err == nil && origin.Host == r.Host
+	return err == nil && origin.Host == strings.Replace(r.Host, "%25", "%", 1) // which is how the zone of a link stands in it
 }
 
 func refuse(w http.ResponseWriter, status int, kind, format string, args ...any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	refusal := playground.Failure{Error: &playground.Error{Kind: kind, Message: fmt.Sprintf(format, args...)}}
-	_ = json.NewEncoder(w).Encode(refusal)
+	body, _ := json.Marshal(playground.Failure{Error: &playground.Error{Kind: kind, Message: fmt.Sprintf(format, args...)}}) // texts always have JSON
+	write(w, append(body, '\n'))
 }

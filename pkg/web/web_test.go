@@ -57,6 +57,16 @@ func TestServer(t *testing.T) {
 		{"no file", request("GET", "/../../etc/passwd", ""), 404, "there is no /../../etc/passwd"},
 		{"writing", request("PUT", "/", "x"), 405, "PUT is not for files"},
 		{"large", request("POST", "/api/run", strings.Repeat("x", 1<<20+1)), 413, "the files have more than 1 MiB"},
+		{"with its charset", request("POST", "/api/load", "{}", "Content-Type", "application/json; charset=utf-8"), 200, `"scheduler"`},
+		{"another charset", request("POST", "/api/load", "{}", "Content-Type", "application/json; charset=latin1"), 415, "send application/json"},
+		{"packed", request("POST", "/api/load", "\x1f\x8b", "Content-Encoding", "gzip"), 415, `packed by \"gzip\"; send it as it is`},
+		{"two objects", request("POST", "/api/load", "{}{}"), 200, "the request goes on after its first object"},
+		{"a list", request("POST", "/api/run", "[]"), 200, "the request is not what the method takes: a list where an object is wanted"},
+		{"a number", request("POST", "/api/run", `{"input": {"files": {"a": 1}}}`), 200, "a number where a string is wanted"},
+		{"nothing", request("POST", "/api/run", ""), 200, "the method takes: nothing is in it"},
+		{"the address of a link", request("POST", "/api/load", "{}", "Host", "[fe80::1%25eth0]:8080", "Origin", "http://[fe80::1%25eth0]:8080"), 200, `"scheduler"`},
+		{"the address of a link by its zone", request("GET", "/", "", "Host", "[fe80::1%eth0]:8080"), 200, "<!DOCTYPE html>"},
+		{"another site without an origin", request("POST", "/api/load", "{}", "Origin", "", "Sec-Fetch-Site", "cross-site"), 403, `"the request comes from another page"`},
 		{"no JSON", request("POST", "/api/run", "<script>"), 200, `the request is not what the method takes`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -67,6 +77,9 @@ func TestServer(t *testing.T) {
 			}
 			if policy := recorder.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
 				t.Errorf("Content-Security-Policy: %s", policy)
+			}
+			if allow := recorder.Header().Get("Allow"); (recorder.Code == 405) != (allow != "") {
+				t.Errorf("%d, Allow: %q", recorder.Code, allow)
 			}
 			if recorder.Code != 200 {
 				var failure playground.Failure
@@ -85,6 +98,62 @@ func TestServerWithoutLimits(t *testing.T) {
 	if recorder.Code != 200 {
 		t.Errorf("%d %s", recorder.Code, recorder.Body)
 	}
+}
+
+// stuck is the connection of somebody who reads nothing.
+type stuck struct {
+	http.ResponseWriter
+	writes, over chan struct{}
+}
+
+func (s stuck) Write([]byte) (int, error) {
+	s.writes <- struct{}{}
+	<-s.over
+	return 0, io.ErrClosedPipe
+}
+
+// Whoever does not read an answer keeps nobody waiting.
+func TestUnreadAnswers(t *testing.T) {
+	server, writes, over := newServer(), make(chan struct{}), make(chan struct{})
+	defer close(over)
+	for range 40 {
+		go server.ServeHTTP(stuck{httptest.NewRecorder(), writes, over}, request("POST", "/api/run", "{}"))
+		<-writes
+	}
+	recorder := httptest.NewRecorder()
+	if server.ServeHTTP(recorder, request("POST", "/api/run", "{}")); recorder.Code != 200 {
+		t.Errorf("%d %s", recorder.Code, recorder.Body)
+	}
+}
+
+// Whoever does not send all of a request keeps nobody waiting.
+func TestSlowConnections(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- newServer().Serve(ctx, listener) }()
+	for range 40 {
+		connection, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		if _, err := io.WriteString(connection, "POST /api/run HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	response, err := http.Post("http://"+listener.Addr().String()+"/api/run", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != 200 {
+		t.Errorf("%s: %s", response.Status, body)
+	}
+	stop()
+	<-ended
 }
 
 // A server ends with its context, and what it is asked by then gets an answer.

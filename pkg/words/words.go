@@ -3,6 +3,8 @@ package words
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -79,6 +81,36 @@ func Ordinal(n int) string {
 		}
 	}
 	return fmt.Sprintf("%d%s", n, suffix)
+}
+
+// Short is a text of at most that many characters. The middle of a longer one gives way to how long it is.
+func Short(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	const marked = 40 // more than the marks and the number have
+	kept := max(most-marked, marked) / 2
+	return fmt.Sprintf("%s… (%d characters) …%s", string(runes[:kept]), len(runes), string(runes[len(runes)-kept:]))
+}
+
+// longest is how many characters of a value an error repeats.
+const longest = 200
+
+// values finds what an error may have of its input: texts in quotes, and words.
+var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[^\s"]+`)
+
+// ShortValues is the line with each long value in it cut by Short.
+func ShortValues(line string) string {
+	if len(line) <= longest {
+		return line
+	}
+	return values.ReplaceAllStringFunc(line, func(value string) string {
+		if text, err := strconv.Unquote(value); err == nil && len(value) > longest {
+			return strconv.Quote(Short(text, longest))
+		}
+		return Short(value, longest)
+	})
 }
 
 // UpperFirst is the line as a sentence begins.

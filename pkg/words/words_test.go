@@ -1,6 +1,10 @@
 package words
 
-import "testing"
+import (
+	"strconv"
+	"strings"
+	"testing"
+)
 
 func TestWords(t *testing.T) {
 	for want, got := range map[string]string{
@@ -20,5 +24,30 @@ func TestOrdinal(t *testing.T) {
 		if got := Ordinal(n); got != want {
 			t.Errorf("%d: %s", n, got)
 		}
+	}
+}
+
+func TestShortValues(t *testing.T) {
+	long, x := strings.Repeat("x", 2000), strings.Repeat("x", 80)
+	for line, want := range map[string]string{
+		"a " + x + " b": "a " + x + " b",
+		"--ties: unknown value \"" + long + `": use b`: `--ties: unknown value "` + x + "… (2000 characters) …" + x + `": use b`,
+		"--keys " + long + ": is given twice":          "--keys " + x + "… (2001 characters) …" + x[1:] + ": is given twice",
+	} {
+		got := ShortValues(line)
+		if got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", line, got, want)
+		}
+		if again := ShortValues(got); again != got {
+			t.Errorf("cut twice, it is %s", again)
+		}
+	}
+}
+
+// What is cut of a text in quotes is in quotes, and its length is that of the text.
+func TestShortValuesKeepQuotes(t *testing.T) {
+	got := ShortValues(strconv.Quote(strings.Repeat("\"\n", 500)))
+	if text, err := strconv.Unquote(got); err != nil || !strings.Contains(text, " (1000 characters) ") {
+		t.Errorf("%s: %v", got, err)
 	}
 }

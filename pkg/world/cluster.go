@@ -192,7 +192,7 @@ func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (
 		return nil, err
 	}
 	to.Placed = append(to.Placed, placed.Placed...)
-	to.Pending = placed.Pending
+	to.Pending = to.stillSaid(placed.Pending)
 	for _, note := range placed.Notes {
 		if !slices.Contains(to.Notes, note) {
 			to.Notes = append(to.Notes, note)

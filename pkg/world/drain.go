@@ -105,7 +105,7 @@ func (c *Cluster) drainNode(ctx context.Context, state *cluster.State, name stri
 		d.Pending, d.NotCreated = to.Pending, notCreated(state)
 		return state, d, nil // kubectl evicts no pod if one cannot be evicted, and without an eviction nothing moves
 	}
-	var during Record
+	during := Record{Said: append(slices.Clone(to.Pending), to.Said...)}
 	for {
 		d.Refused = nil
 		evicted := false

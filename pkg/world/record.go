@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,8 @@ type Record struct {
 	Placed []placement.Placement
 	// Pending are the pods without a node at the end, each with its last rejection.
 	Pending []placement.Pending
+	// Said are the pods that had no node before, with what the scheduler had said of them.
+	Said []placement.Pending
 	// Preempted are the pods that made room.
 	Preempted []placement.Preemption
 	// Rollouts describe how far each controller's pods are from its spec.
@@ -37,6 +40,23 @@ func (r *Record) LastMove(since time.Time) time.Duration {
 	return r.Moved.Sub(since)
 }
 
+// stillSaid gives the pods that the scheduler does not try any more what it said of them when it last did: their conditions stay.
+func (r *Record) stillSaid(pending []placement.Pending) []placement.Pending {
+	for i := range pending {
+		p := &pending[i]
+		if p.Untried == "" || p.Message != "" {
+			continue
+		}
+		same := func(before placement.Pending) bool { return before.Pod.UID == p.Pod.UID }
+		for _, before := range [][]placement.Pending{r.Pending, r.Said} {
+			if at := slices.IndexFunc(before, same); at >= 0 && p.Message == "" {
+				p.Message, p.Failed = before[at].Message, before[at].Failed
+			}
+		}
+	}
+	return pending
+}
+
 // Decision is what became of a workload on both levels of a federation.
 type Decision struct {
 	// Binding is what Karmada decided.
@@ -51,7 +71,7 @@ type Share struct {
 	// Assigned is the number of replicas that Karmada gave, 0 for what has none. Running and Pending count the member's pods of the workload:
 	// those on nodes that answer, and those without a node.
 	Assigned, Running, Pending int
-	// Message is why the first of the Pending pods is, in kube-scheduler's words; if none is, why the member's API server refuses some.
+	// Message is why the first of the Pending pods is, in kube-scheduler's words, or why it is not tried; if none is, why the member's API server refuses some.
 	Message string
 }
 

@@ -51,7 +51,7 @@ the runs; --all shows the others.`,
 			if err := errors.Join(problems...); err != nil {
 				return err
 			}
-			target, scenarios, err := adviseArguments(cmd, args)
+			target, scenarios, err := adviseArguments(cmd, s, &in, args)
 			if err != nil {
 				return err
 			}
@@ -93,18 +93,15 @@ the runs; --all shows the others.`,
 }
 
 // adviseArguments separates the target from the scenario, in either order.
-func adviseArguments(cmd *cobra.Command, args []string) (target string, scenarios []string, err error) {
+func adviseArguments(cmd *cobra.Command, s streams, in *input, args []string) (target string, scenarios []string, err error) {
 	targets, scenarios := targetsAmong(args)
-	switch {
-	case len(targets) > 1:
-		return "", nil, usage(cmd, "got both %s and %s; give one workload", targets[0], targets[1])
-	case len(targets) == 1:
+	switch len(targets) {
+	case 0:
+		return "", nil, in.nothingNamed(cmd, s, scenarios, "no workload given", "name it as kind/name, for example deployment/web", askadvice.Kinds)
+	case 1:
 		return targets[0], scenarios, nil
-	case len(scenarios) > 0:
-		_, _, err := scenario.ParseTarget(scenarios[0])
-		return "", nil, usage(cmd, "no workload given: %s", err)
 	}
-	return "", nil, usage(cmd, "no workload given; name it as kind/name, for example deployment/web")
+	return "", nil, usage(cmd, "got both %s and %s; give one workload", targets[0], targets[1])
 }
 
 func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace string) (cluster.Ref, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -166,16 +167,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// maxLine is how many characters of an error are printed. Longer ones repeat part of the input.
-const maxLine = 2000
-
-// shortened cuts the middle out of a line that is too long, since what is wrong comes first and what to do comes last.
-func shortened(line string) string {
-	if runes := []rune(line); len(runes) > maxLine {
-		return string(runes[:maxLine/2]) + " … " + string(runes[len(runes)-maxLine/2:])
-	}
-	return line
-}
+// maxLine is how many characters of an error are printed, maxValue how many of an argument. What is wrong comes first, and what to do last.
+const (
+	maxLine  = 2000
+	maxValue = 200
+)
 
 // exitCode writes the error, one line per problem, and returns its exit code. Text from arguments and files can neither start lines of its
 // own nor control the terminal.
@@ -196,13 +192,13 @@ func exitCode(err error, args []string, errOut io.Writer) int {
 	for _, arg := range args {
 		_, value, _ := strings.Cut(arg, "=")
 		for _, given := range []string{arg, value} {
-			if strings.ContainsAny(given, "\r\n") {
-				text = strings.ReplaceAll(text, given, manifest.Clean(given))
+			if strings.ContainsAny(given, " \r\n") { // a value that is not one word, and not in quotes
+				text = strings.ReplaceAll(text, given, words.Short(manifest.Clean(given), maxValue))
 			}
 		}
 	}
 	for line := range strings.Lines(strings.TrimSpace(text)) {
-		fmt.Fprintf(errOut, "simulate: error: %s\n", shortened(manifest.Clean(strings.TrimRight(line, "\r\n"))))
+		fmt.Fprintf(errOut, "simulate: error: %s\n", words.Short(manifest.Problem(strings.TrimRight(line, "\r\n")), maxLine))
 	}
 	var input *inputError
 	var step *simulation.StepError

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/labels"
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
@@ -75,8 +74,8 @@ func (f *failures) check(cmd *cobra.Command) error {
 	}
 	if f.selector != "" {
 		var err error
-		if f.filter.Selector, err = labels.Parse(f.selector); err != nil {
-			problems = append(problems, fmt.Errorf("--selector %q: %w; give labels as kubectl get -l takes them, such as app=web", f.selector, err))
+		if f.filter.Selector, err = scenario.ParseSelector(f.selector); err != nil {
+			problems = append(problems, fmt.Errorf("--selector: %w", err))
 		}
 	}
 	if f.worst < 0 {
@@ -184,7 +183,7 @@ With --baseline, print the differences from a stored report instead, in the form
 	in.registerChanges(cmd)
 	f.register(cmd)
 	base.register(cmd, blast.Kind)
-	out.register(cmd, append(blast.Formats.Names(), "html"))
+	out.register(cmd, blast.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, a line for each step and level, and why pods do not come back")
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, workload and pod, however many there are")
 	return cmd

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -131,10 +133,14 @@ func (u *unwanted) register(cmd *cobra.Command, kinds []string) {
 
 // check rejects differences that two reports of the kind cannot have, since a gate that never fails is useless.
 func (u *unwanted) check(cmd *cobra.Command, of string) error {
+	var problems []error
 	for _, kind := range u.failOn {
 		if !slices.Contains(diff.FailOns(of), kind) {
-			return usage(cmd, "--fail-on: %q is not a difference between reports of kind %s: use one of %s", kind, of, strings.Join(diff.FailOns(of), ", "))
+			problems = append(problems, fmt.Errorf("--fail-on: %q is not a difference between reports of kind %s: use one of %s", kind, of, strings.Join(diff.FailOns(of), ", ")))
 		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return usage(cmd, "%s", err)
 	}
 	return nil
 }

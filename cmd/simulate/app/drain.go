@@ -34,7 +34,7 @@ node by node in the order given. If the drain does not finish, look for an order
 			if err := out.check(cmd); err != nil {
 				return err
 			}
-			scenarios, nodes, err := drainArguments(cmd, args)
+			scenarios, nodes, err := drainArguments(cmd, s, &in, args)
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ node by node in the order given. If the drain does not finish, look for an order
 }
 
 // drainArguments separates the nodes from the scenario.
-func drainArguments(cmd *cobra.Command, args []string) (scenarios, nodes []string, err error) {
+func drainArguments(cmd *cobra.Command, s streams, in *input, args []string) (scenarios, nodes []string, err error) {
 	targets, scenarios := targetsAmong(args)
 	for _, target := range targets {
 		switch kind, name, _ := scenario.ParseTarget(target); {
@@ -86,7 +86,7 @@ func drainArguments(cmd *cobra.Command, args []string) (scenarios, nodes []strin
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, nil, usage(cmd, "no node given; give at least one as node/NAME")
+		return nil, nil, in.nothingNamed(cmd, s, scenarios, "no node given", "give at least one as node/NAME", []string{"Node"})
 	}
 	return scenarios, nodes, nil
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,28 +12,33 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// The documents dump a cluster with one command, which covers every kind that a target can name.
+// One place shows how to dump a cluster, beside the quick start: the short command, and the same with the kinds that not every API server has.
+// Together they cover every kind that a target can name.
 func TestOneCommandDumps(t *testing.T) {
-	for _, file := range []string{"README.md", "docs/commands.md", "docs/scenario.md", "docs/verify.md"} {
-		document, err := os.ReadFile(filepath.Join("../../..", file))
+	files, err := filepath.Glob("../../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []string
+	for _, file := range append(files, "../../../README.md") {
+		document, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := false
 		for line := range strings.Lines(string(document)) {
-			if strings.Contains(line, "kubectl get nodes") {
-				found = true
-				if !strings.Contains(line, kubectlGet) {
-					t.Errorf("%s has another command: %s", file, line)
-				}
+			_, command, found := strings.Cut(line, "kubectl get nodes")
+			command, _, _ = strings.Cut("kubectl get nodes"+command, "-o json")
+			if found {
+				commands = append(commands, filepath.Base(file)+": "+command+"-o json")
 			}
 		}
-		if !found {
-			t.Errorf("%s does not show how to dump a cluster", file)
-		}
+	}
+	full := strings.Replace(kubectlGet, " -A", "$more -A", 1)
+	if diff := cmp.Diff([]string{"commands.md: " + full, "commands.md: " + kubectlGet, "README.md: " + kubectlGet}, commands); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 	got := map[string]bool{}
-	for _, word := range strings.Split(strings.Fields(kubectlGet)[2], ",") {
+	for _, word := range strings.Split(strings.Fields(kubectlGet)[2]+moreKinds(t), ",") {
 		kind, _, err := scenario.ParseTarget(word + "/x")
 		if err != nil {
 			t.Fatal(err)
@@ -42,10 +48,39 @@ func TestOneCommandDumps(t *testing.T) {
 	want := map[string]bool{}
 	for _, kind := range []string{"Node", "Namespace", "Pod", "Service", "PersistentVolume", "PersistentVolumeClaim", "Deployment", "ReplicaSet", "StatefulSet",
 		"DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PriorityClass", "StorageClass", "CSINode", "CSIDriver",
-		"CSIStorageCapacity", "ControllerRevision", "ReplicationController", "RuntimeClass", "LimitRange", "ResourceQuota"} {
+		"CSIStorageCapacity", "ControllerRevision", "ReplicationController", "RuntimeClass", "LimitRange", "ResourceQuota",
+		"DeviceClass", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule", "PodGroup", "Workload"} {
 		want[kind] = true
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}
+}
+
+// moreKinds runs the documented pipeline on what two API servers have, one without and one with the kinds, and returns what the latter adds to
+// the command.
+func moreKinds(t *testing.T) string {
+	t.Helper()
+	document, err := os.ReadFile("../../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(document), "more=$(kubectl api-resources --verbs=list -o name")
+	pipeline, _, found := strings.Cut(line, ")\n")
+	if !found {
+		t.Fatal("docs/commands.md does not list the kinds of the API server")
+	}
+	more := func(resources ...string) string {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '%s\n' "+strings.Join(resources, " ")+pipeline).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	if got := more("pods", "deployments.apps", "podgroups.scheduling.volcano.sh", "priorityclasses.scheduling.k8s.io"); got != "" {
+		t.Errorf("an older API server adds %q", got)
+	}
+	all := more("pods", "podgroups.scheduling.k8s.io", "workloads.scheduling.k8s.io", "deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io",
+		"resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io", "devicetaintrules.resource.k8s.io")
+	return strings.NewReplacer(".scheduling.k8s.io", "", ".resource.k8s.io", "").Replace(all)
 }

@@ -51,7 +51,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 			if narrative && out.format != "text" {
 				return usage(cmd, "--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.format)
 			}
-			scenarios, err := explainArguments(cmd, args, &of)
+			scenarios, err := explainArguments(cmd, s, &in, args, &of)
 			if err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 }
 
 // explainArguments separates the target from the scenario, in either order.
-func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question) (scenarios []string, err error) {
+func explainArguments(cmd *cobra.Command, s streams, in *input, args []string, of *askexplain.Question) (scenarios []string, err error) {
 	targets, scenarios := targetsAmong(args)
 	switch {
 	case len(targets) > 1:
@@ -134,14 +134,12 @@ func explainArguments(cmd *cobra.Command, args []string, of *askexplain.Question
 		ref, err := targetNamed(cmd, of.Namespace, targets[0])
 		of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
 		return scenarios, err
-	case len(scenarios) == 0:
-		return nil, usage(cmd, "nothing to explain; name a pod or a workload as kind/name, for example pod/web-0")
 	}
-	if of.Kind, of.Name, scenarios = resourceAmong(scenarios); of.Kind == "" {
-		_, _, err := scenario.ParseTarget(scenarios[0])
-		return nil, usage(cmd, "nothing to explain: %s", err)
+	var files []string
+	if of.Kind, of.Name, files = resourceAmong(scenarios); of.Kind == "" {
+		return nil, in.nothingNamed(cmd, s, scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", explainKinds)
 	}
-	return scenarios, nil
+	return files, nil
 }
 
 // resourceAmong separates what can be a custom resource, as TYPE/NAME or as TYPE and NAME, from the files: the first that no file is called.

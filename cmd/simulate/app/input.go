@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -290,6 +291,29 @@ func targetNamed(cmd *cobra.Command, namespace, target string) (cluster.Ref, err
 		return ref, usage(cmd, "%s", err)
 	}
 	return ref, nil
+}
+
+// nothingNamed is that a command names no object that it could be about. It says which there are in what else is named.
+func (i *input) nothingNamed(cmd *cobra.Command, s streams, files []string, problem, remedy string, kinds []string) error {
+	for _, file := range files {
+		if _, err := os.Stat(file); err != nil && file != manifest.Stdin {
+			return usage(cmd, "%s: %q is neither a file nor the name of an object; %s", problem, file, remedy)
+		}
+	}
+	if len(files)+len(i.cluster)+len(i.files) == 0 {
+		return usage(cmd, "%s; %s", problem, remedy)
+	}
+	loaded, err := i.load(cmd, s, files)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, obj := range loaded.Objects() {
+		if ref := cluster.RefTo(obj); slices.Contains(kinds, ref.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(names, ref.Qualified()) {
+			names = append(names, ref.Qualified())
+		}
+	}
+	return usage(cmd, "%s; %s; %s", problem, remedy, scenario.Choices("", names))
 }
 
 // isManifest reports whether a word is the name of a file rather than of an object.

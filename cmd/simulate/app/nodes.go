@@ -20,13 +20,16 @@ type nodes struct {
 	cpu, memory, kindName string
 }
 
+// assumedNodes are those of manifests that come without any.
+var assumedNodes = nodes{total: 9, zones: 3, cpu: "16", memory: "64Gi"}
+
 func (n *nodes) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&n.total, "nodes", 9, "make up this `NUMBER` of nodes, for manifests that come without any")
-	flags.IntVar(&n.zones, "zones", 3, "put these nodes into this `NUMBER` of zones, in each region")
+	flags.IntVar(&n.total, "nodes", assumedNodes.total, "make up this `NUMBER` of nodes, for manifests that come without any")
+	flags.IntVar(&n.zones, "zones", assumedNodes.zones, "put these nodes into this `NUMBER` of zones, in each region")
 	flags.IntVar(&n.regions, "regions", 0, "put these nodes into this `NUMBER` of regions (default nodes without a region)")
-	flags.StringVar(&n.cpu, "cpu", "16", "give each of these nodes this many `CORES`")
-	flags.StringVar(&n.memory, "memory", "64Gi", "give each of these nodes this `AMOUNT` of memory")
+	flags.StringVar(&n.cpu, "cpu", assumedNodes.cpu, "give each of these nodes this many `CORES`")
+	flags.StringVar(&n.memory, "memory", assumedNodes.memory, "give each of these nodes this `AMOUNT` of memory")
 	flags.StringVar(&n.kindName, "kind-name", "", "name these nodes as kind does in a cluster of this `NAME`, and add its control plane")
 }
 

@@ -16,7 +16,9 @@ import (
 )
 
 // playgroundLimits are what one request of the page may take: enough for a class, and not for filling up the machine.
-var playgroundLimits = playground.Limits{Bytes: 64 << 20, Nodes: 5_000, Pods: 20_000, Time: time.Minute}
+var playgroundLimits = playground.Limits{
+	Bytes: 64 << 20, YAML: 4 << 20, Nodes: 5_000, Devices: 100_000, Pods: 20_000, Versions: 1_000, Time: time.Minute,
+}
 
 func newServe(s streams) *cobra.Command {
 	in := input{nodes: &nodes{}}
@@ -35,7 +37,12 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
   simulate serve -f app.yaml --nodes 9 --zones 3
   simulate serve --cluster dump.json --address 127.0.0.1:9000`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			host, _, err := net.SplitHostPort(address)
+			host, service, err := net.SplitHostPort(address)
+			if err == nil {
+				if _, wrong := net.LookupPort("tcp", service); wrong != nil {
+					err = errors.New("invalid port")
+				}
+			}
 			if err != nil {
 				return usage(cmd, "--address %s: %s; give HOST:PORT, such as 127.0.0.1:8080", address, strings.TrimPrefix(err.Error(), "address "+address+": "))
 			}
@@ -47,9 +54,7 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
 				}
 			}
 			listener, err := net.Listen("tcp", address)
-			if wrong := (*net.AddrError)(nil); errors.As(err, &wrong) {
-				return usage(cmd, "--address %s: %s; give HOST:PORT, such as 127.0.0.1:8080", address, wrong.Err)
-			} else if err != nil {
+			if err != nil {
 				return fmt.Errorf("--address %s: %w; give another address, or port 0 for any that is free", address, err)
 			}
 			port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
@@ -91,7 +96,7 @@ func (i *input) text(cmd *cobra.Command, s streams, args []string) (playground.I
 	case err != nil:
 		return playground.Input{}, err
 	case aScenario:
-		return playground.Read(nil, args[0])
+		return playground.Read(args[0])
 	case len(i.cluster) > 0 && len(made.Flags) > 0:
 		return playground.Input{}, usage(cmd, "%s: the cluster is given; leave out these flags, or --cluster", strings.Join(made.Flags, ", "))
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 func newSweep(s streams) *cobra.Command {
-	in := input{federated: true}
+	assumed := assumedNodes
+	in := input{federated: true, nodes: &assumed}
 	var figures numbers
 	var out output
 	var results string
@@ -63,6 +64,9 @@ collect the reports.`,
 				return err
 			}
 			figures.workloads = inNamespace(in.namespace, figures.workloads)
+			if loaded.Name == scenario.CommandLine {
+				return usage(cmd, "%s: manifests have no sweep; give a scenario that has its parameters, and what they change, under sweep:", args[0])
+			}
 			if len(loaded.Points) == 0 {
 				return usage(cmd, "scenario %s has no sweep; add its parameters, and what they change, under sweep:", loaded.Name)
 			}

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/faultline/faultline/pkg/words"
 
@@ -242,16 +241,18 @@ func writeJUnit(file string, all []*tested) error {
 
 // text returns one line per scenario, followed by its unmet expectations, and a line for all of them.
 func (t *tests) text(all []*tested) string {
-	var out strings.Builder
+	var out page
 	width := 0
 	for _, one := range all {
-		width = max(width, len(one.path))
+		width = max(width, len(manifest.Clean(one.path)))
 	}
 	if t.partial != "" {
-		fmt.Fprintf(&out, "Partial: %s\n\n", t.partial)
+		out.line("Partial: %s", t.partial)
+		out.line("")
 	}
 	var failed []string
 	for _, one := range all {
+		path := manifest.Clean(one.path)
 		verdict, summary := "ok", ""
 		switch {
 		case one.Err != nil:
@@ -268,15 +269,15 @@ func (t *tests) text(all []*tested) string {
 			summary = words.Count(len(one.report.Steps), "step") + ", " + expectations
 		}
 		if verdict == "FAIL" {
-			failed = append(failed, one.path)
+			failed = append(failed, path)
 		}
 		if t.update && one.Err == nil {
 			summary += "; wrote " + filepath.Base(one.GoldenFile)
 		}
-		fmt.Fprintf(&out, "%-4s  %-*s   %s\n", verdict, width, one.path, summary)
+		out.line("%-4s  %-*s   %s", verdict, width, path, summary)
 		if one.Err != nil {
 			for line := range strings.Lines(one.Err.Error()) {
-				fmt.Fprintf(&out, "      %s\n", strings.TrimSpace(line))
+				out.line("      %s", strings.TrimSpace(line))
 			}
 			continue
 		}
@@ -285,15 +286,15 @@ func (t *tests) text(all []*tested) string {
 		}
 	}
 	if len(failed) > 0 {
-		fmt.Fprintf(&out, "FAIL: %d of %s: %s\n", len(failed), words.Count(len(all), "scenario"), strings.Join(failed, ", "))
+		out.line("FAIL: %d of %s: %s", len(failed), words.Count(len(all), "scenario"), strings.Join(failed, ", "))
 	} else {
-		fmt.Fprintf(&out, "ok: %s\n", words.Count(len(all), "scenario"))
+		out.line("ok: %s", words.Count(len(all), "scenario"))
 	}
-	return printable(out.String())
+	return out.String()
 }
 
 // step writes the unmet expectations of a step; with -v, all of them.
-func (t *tests) step(out *strings.Builder, step *run.Step) {
+func (t *tests) step(out *page, step *run.Step) {
 	shown := step.Expectations
 	if !t.verbose {
 		shown = slices.DeleteFunc(slices.Clone(shown), func(e run.Expectation) bool { return e.Met })
@@ -301,31 +302,29 @@ func (t *tests) step(out *strings.Builder, step *run.Step) {
 	if len(shown) == 0 && !t.verbose {
 		return
 	}
-	fmt.Fprintf(out, "      %s\n", step.Name)
+	out.line("      %s", step.Name)
 	for _, e := range shown {
 		where := ""
 		if e.Source != nil {
 			where = fmt.Sprintf(" (%s:%d)", e.Source.File, e.Source.Line)
 		}
 		if e.Met {
-			fmt.Fprintf(out, "        ok    %s%s\n", e.Want, where)
+			out.line("        ok    %s%s", e.Want, where)
 			continue
 		}
-		fmt.Fprintf(out, "        FAIL  want %s%s\n              got  %s\n", e.Want, where, e.Got)
+		out.line("        FAIL  want %s%s", e.Want, where)
+		out.line("              got  %s", e.Got)
 		if e.Why != "" {
-			fmt.Fprintf(out, "              why  %s\n", e.Why)
+			out.line("              why  %s", e.Why)
 		}
 	}
 }
 
-// printable replaces characters that would control a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && !unicode.IsGraphic(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
+// page is text of whole lines: what names and messages hold starts none of its own.
+type page struct{ strings.Builder }
+
+func (p *page) line(format string, args ...any) {
+	p.WriteString(manifest.Clean(fmt.Sprintf(format, args...)) + "\n")
 }
 
 // conclude returns the worst result: one that could not be run, then an invalid one, then an unmet one. The report has shown the details.

@@ -103,7 +103,7 @@ they were, from their scheduling until their deletion.`,
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
 	registerStrict(cmd, &opts.Strict)
 	registerScheduler(cmd, &opts)
-	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the pods with more than one feasible node are on one of the best")
+	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the choices that can be judged, those explained and the contradictions, are explained")
 	out.register(cmd, verify.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
 	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")

@@ -285,7 +285,7 @@ func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
 			continue
 		}
 		if t.OwnPending++; t.Why == "" {
-			t.Why = pending.Message
+			t.Why = pending.Why()
 		}
 	}
 	if r.owner.Kind == "ReplicaSet" || r.owner.Kind == "ReplicationController" {

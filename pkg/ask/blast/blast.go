@@ -23,6 +23,8 @@ type Options struct {
 	LevelKeys []string
 	// Simultaneous is the number of domains of a level that fail at once, at least 1.
 	Simultaneous int
+	// Together, if set, are the domains of the one level of Levels that fail at once: no other failure is examined, whatever Simultaneous says.
+	Together []string
 	// Quorum are workloads that need a majority, besides annotated ones and those of known systems, as kind/name or namespace/kind/name.
 	Quorum []string
 	// Mode is how the nodes fail.
@@ -56,7 +58,8 @@ type Level struct {
 	// Domains is the number of domains; Unlabelled are the nodes in no domain, whose pods no failure of the level takes.
 	Domains    int
 	Unlabelled []string
-	// Failures are the failures that were examined, in order of their domains' names: each domain, or each set of Simultaneous domains.
+	// Failures are the failures that were examined, in order of their domains' names: each domain, or each set of Simultaneous domains, or the
+	// set that is Together.
 	Failures []Failure
 	// Search says which sets of domains were examined, and what is certain about the others. It is empty if all were.
 	Search string

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -24,11 +25,16 @@ import (
 // The state must be settled, as world.World.Settle leaves it: whether a budget is met is read from its status, which the disruption
 // controller fills in. A budget whose status is empty, or could not be computed, asks for no healthy pod and so is never broken.
 //
-// The error lists all levels that no node has, those of opts.Levels with fewer domains than fail at once, and all invalid quorums. Other
+// The error lists all levels that no node has, those of opts.Levels with fewer domains than fail at once, domains of opts.Together that are not
+// there, and all invalid quorums. Other
 // levels with too few domains have no failures, and Search says why; it is an error if that is true of every level.
 func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	quorum, err := Quorums(state, opts.Quorum)
 	problems := []error{err}
+	opts.Together = slices.Compact(slices.Sorted(slices.Values(opts.Together)))
+	if len(opts.Together) > 0 {
+		opts.Simultaneous = len(opts.Together)
+	}
 	if opts.Simultaneous < 1 {
 		problems = append(problems, fmt.Errorf("simultaneous failures: must be at least 1, not %d", opts.Simultaneous))
 	}
@@ -60,13 +66,20 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		switch named := len(opts.Levels) > 0; {
 		case len(domains) == 0:
 			problems = append(problems, fmt.Errorf("level %s: no node has this label; give a label of the nodes%s", key, suchAs(found)))
+		case len(opts.Together) > 0:
+			set, err := together(key, domains, opts.Together)
+			if err != nil {
+				problems = append(problems, err)
+				break
+			}
+			held.fail(&level, domains, len(set), set)
 		case len(domains) < opts.Simultaneous && named:
 			problems = append(problems, fmt.Errorf("level %s: %d domains cannot fail at once, since there are only %d; let fewer fail, or leave the level out",
 				key, opts.Simultaneous, len(domains)))
 		case len(domains) < opts.Simultaneous:
 			level.Search = fmt.Sprintf("not looked at: %d domains cannot fail together where there are %d", opts.Simultaneous, len(domains))
 		case opts.Simultaneous >= 1:
-			held.fail(&level, domains, opts.Simultaneous)
+			held.fail(&level, domains, opts.Simultaneous, nil)
 		}
 		analysis.Levels = append(analysis.Levels, level)
 	}
@@ -77,6 +90,25 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		return nil, err
 	}
 	return analysis, nil
+}
+
+// together returns where the named domains of a level are. The error lists those that are not there.
+func together(key string, domains []topology.Domain, names []string) (set []int, err error) {
+	at := make(map[string]int, len(domains))
+	values := make([]string, len(domains))
+	for i := range domains {
+		at[domains[i].Value], values[i] = i, domains[i].Value
+	}
+	var problems []error
+	for _, name := range names {
+		i, found := at[name]
+		if !found {
+			problems = append(problems, fmt.Errorf("level %s: there is no domain %q; %s", key, name, scenario.Choices(name, values)))
+		}
+		set = append(set, i)
+	}
+	slices.Sort(set)
+	return set, errors.Join(problems...)
 }
 
 // suchAs lists the levels of the nodes.
@@ -232,13 +264,16 @@ func (c *contents) domain(from topology.Domain) domain {
 	return d
 }
 
-// fail adds the level's failures and what they take.
-func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int) {
+// fail adds the level's failures and what they take: those of all sets of so many domains, or that of the one set.
+func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int, one []int) {
 	domains := make([]domain, len(of))
 	for i := range of {
 		domains[i] = c.domain(of[i])
 	}
-	sets, search := c.sets(domains, simultaneous)
+	sets, search := [][]int{one}, ""
+	if one == nil {
+		sets, search = c.sets(domains, simultaneous)
+	}
 	level.Search = search
 	evens := c.evens(of, domains, simultaneous)
 	var total float64

@@ -47,6 +47,30 @@ func TestSimultaneous(t *testing.T) {
 	}
 }
 
+// Of the sets of three of 300 zones only the worst are looked at. One that is asked about by its names is, too.
+func TestTogether(t *testing.T) {
+	var zones []string
+	for i := range 300 {
+		zones = append(zones, fmt.Sprintf("z%d", i))
+	}
+	// db has its replicas in the zones z0 to z3 and z7.
+	state := settled(t, nodes(strings.Join(zones, " ")), map[string]string{"db": "n1 n2 n3 n4 n8"}, app("StatefulSet", "db", 5, ""))
+	level := lost(t, state, blast.Options{Levels: []string{zone}, Simultaneous: 1, Together: []string{"z299", "z7", "z12", "z7"}}).Levels[0]
+	if len(level.Failures) != 1 || level.Search != "" || level.Domains != 300 {
+		t.Fatalf("%d failures of %d domains, search %q; want the one", len(level.Failures), level.Domains, level.Search)
+	}
+	failure := level.Failures[0]
+	if diff := cmp.Diff([]string{"z7", "z12", "z299"}, failure.Domains); diff != "" || failure.Pods != 1 || level.Radius.Lost != 1 {
+		t.Errorf("takes %d pods, the radius is %+v, domains (-want +got):\n%s", failure.Pods, level.Radius, diff)
+	}
+	_, err := blast.Lost(state, blast.Options{Levels: []string{zone}, Simultaneous: 1, Together: []string{"z1", "z300", "a"}})
+	want := `level topology.kubernetes.io/zone: there is no domain "a"; there are z0, z1, z2, z3, z4, z5, z6, z7 and 292 more
+level topology.kubernetes.io/zone: there is no domain "z300"; there are z100, z200, z30, z0, z10, z101, z102, z103 and 292 more`
+	if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestAllSetsInOrder(t *testing.T) {
 	var got []string
 	for _, failure := range lost(t, &cluster.State{Nodes: nodes("z1 z2 z3 z4 z10")}, blast.Options{Levels: []string{zone}, Simultaneous: 3}).Levels[0].Failures {

@@ -28,7 +28,7 @@ const insufficient = "Insufficient "
 // for that, unless their objects are gone.
 func bindings(pending *placement.Pending, lost int) []Binding {
 	if len(pending.Reasons) == 0 {
-		return []Binding{{Kind: "other", What: pending.Message, Message: pending.Message}}
+		return []Binding{{Kind: "other", What: pending.Why(), Message: pending.Why()}}
 	}
 	var all []Binding
 	for _, reason := range pending.Reasons {

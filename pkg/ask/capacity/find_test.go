@@ -134,6 +134,10 @@ func TestFind(t *testing.T) {
 			"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}`)}), want: []string{"deployment/web 5 cpu on 3"}},
 		{name: "a StatefulSet", world: three, objects: []runtime.RawExtension{workloadOf("StatefulSet", "db", 1, "1500m", "1Gi", `"terminationGracePeriodSeconds": 1, `)},
 			want: []string{"statefulset/db 5 cpu on 3"}},
+		// One pod a node fits, and none is replaced while its node is only unreachable, so that as many survive as fit. The nodes have room
+		// for 3,000, for which results are not checked once more.
+		{name: "as many survive as fit", world: strings.Replace(three, `"pods": 10`, `"pods": 1000`, 1), objects: []runtime.RawExtension{workloadOf("StatefulSet", "web", 1, "1m", "1Mi", apart)},
+			levels: []string{zone}, want: []string{"statefulset/web 2 rule on 3 2 rule on 3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			opts := capacity.Options{Survive: test.levels, Mode: node.Unreachable}
@@ -190,7 +194,7 @@ func TestMixesRefuses(t *testing.T) {
 	want := []string{
 		"no deployment/wbe; there is deployment/web",
 		"daemonset/log: a DaemonSet has no replicas; give a Deployment, ReplicaSet, StatefulSet or ReplicationController",
-		`mix "deployment/web=0": invalid proportion "0" of deployment/web; give a whole number from 1 to 10000`,
+		`mix "deployment/web=0": the proportion "0" of deployment/web is not a whole number from 1 to 10000`,
 		`mix "deployment/web,deployment/web": deployment/web is given twice`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -58,5 +59,21 @@ func TestSafe(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
+	}
+}
+
+// A lost zone takes the nodes that would be added to it with it; a lost node does not take one more of its kind. Four pods of 1 core fill the
+// only node, and one more like it takes them all.
+func TestSafeWithAnotherNodeOfTheLostOnesKind(t *testing.T) {
+	const one = `{"nodeGroups": [{"count": 1, "cpu": 4, "memory": "16Gi", "pods": 10}]}`
+	safe, err := capacity.Safe(t.Context(), run(t, one, deployment("web", 4, "1", "1Gi", "")), capacity.Options{Survive: []string{v1.LabelHostname}, Mode: node.Unreachable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(safe[0].Unsafe) != 1 || safe[0].Unsafe[0].Pods != 4 || safe[0].Unsafe[0].Still != 0 {
+		t.Errorf("unsafe: %+v, want 4 pods, and none for good", safe[0].Unsafe)
+	}
+	if len(safe[0].Lacks) != 1 || safe[0].Lacks[0].Nodes != 1 {
+		t.Errorf("lacks %+v, want 1 node", safe[0].Lacks)
 	}
 }

@@ -50,6 +50,10 @@ type Sizing struct {
 	// Fewer is what happens with one node fewer, for each number that can be lowered. If no numbers suffice, it is what happens with the
 	// largest that were tried.
 	Fewer []Fewer
+	// Uneven are fewer or cheaper nodes that do, too, by group and zone, with as many in one zone of a group as it takes; nil if none were
+	// found, or the numbers may differ anyway. UnevenCost is their cost. There may be fewer still.
+	Uneven     [][]int
+	UnevenCost float64
 	// Partial says how far a search came that was interrupted; empty for a whole one.
 	Partial string
 }
@@ -93,6 +97,11 @@ type number struct {
 	group int
 	zones []int
 	cost  float64 // of one more
+}
+
+// in is the number of one of the zones.
+func (n number) in(zone int) number {
+	return number{n.group, []int{zone}, n.cost / float64(len(n.zones))}
 }
 
 type sizer struct {
@@ -292,7 +301,32 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 			z.sizing.Fewer = append(z.sizing.Fewer, fewer)
 		}
 	}
+	if err := z.uneven(ctx); err != nil {
+		return z.partly(ctx, err)
+	}
 	return &z.sizing, nil
+}
+
+// uneven lowers the numbers that were found zone by zone, so that the answer says what it costs to keep the zones of a group equal.
+func (z *sizer) uneven(ctx context.Context) error {
+	free := *z
+	free.numbers, free.known = nil, map[string][]lack{}
+	var found []int
+	for _, number := range z.numbers {
+		for _, zone := range number.zones {
+			free.numbers = append(free.numbers, number.in(zone))
+			found = append(found, z.sizing.Counts[number.group][zone])
+		}
+	}
+	if len(free.numbers) == len(z.numbers) || z.sizing.Tried >= z.opts.Most {
+		return nil
+	}
+	found, err := free.lower(ctx, found)
+	z.sizing.Tried = free.sizing.Tried
+	if cost := free.cost(found); cost < z.sizing.Cost {
+		z.sizing.Uneven, z.sizing.UnevenCost = free.counts(found), cost
+	}
+	return err
 }
 
 // partly returns what is known when the context has ended: these nodes do, and fewer might, too.

@@ -68,6 +68,30 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// What equal zones cost is known where fewer nodes do without: 9 small pods need one node, and one more where a zone may fail; 13 pods of 1
+// core need 4 nodes of 4, and 12 the three that they have, one in each zone.
+func TestSizeUneven(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		replicas int
+		cpu      string
+		opts     capacity.SizeOptions
+		want     [][]int
+		cost     float64
+	}{
+		{"one would do", 9, "100m", capacity.SizeOptions{}, [][]int{{0, 0, 1}}, 1},
+		{"two, as a zone may fail", 9, "100m", capacity.SizeOptions{Options: capacity.Options{Survive: []string{zone}}}, [][]int{{0, 1, 1}}, 2},
+		{"four of six", 13, "1", capacity.SizeOptions{}, [][]int{{0, 2, 2}}, 4},
+		{"none can be spared", 12, "1", capacity.SizeOptions{}, nil, 0},
+		{"they may differ", 13, "1", capacity.SizeOptions{Free: true}, nil, 0},
+	} {
+		sizing := size(t, scenarioOf(t, three, deployment("web", test.replicas, test.cpu, "1Mi", "")), test.opts)
+		if diff := cmp.Diff(test.want, sizing.Uneven); diff != "" || sizing.UnevenCost != test.cost {
+			t.Errorf("%s: cost %v, want %v, nodes (-want +got)\n%s", test.name, sizing.UnevenCost, test.cost, diff)
+		}
+	}
+}
+
 // A pod that is larger than any node fits on no number of them.
 func TestSizeFindsNone(t *testing.T) {
 	sizing := size(t, scenarioOf(t, three, deployment("web", 1, "5", "1Gi", "")), capacity.SizeOptions{})

@@ -75,11 +75,15 @@ func parseMix(state *cluster.State, known []cluster.Ref, mix string) ([]Share, e
 	var problems []error
 	for part := range strings.SplitSeq(mix, ",") {
 		name, number, given := strings.Cut(strings.TrimSpace(part), "=")
+		if name == "" {
+			problems = append(problems, fmt.Errorf("mix %q: %q names no workload; give WORKLOAD=PROPORTION, such as deployment/web=2", mix, part))
+			continue
+		}
 		proportion := 1
 		if given {
 			var err error
 			if proportion, err = strconv.Atoi(number); err != nil || proportion < 1 || proportion > 10_000 {
-				problems = append(problems, fmt.Errorf("mix %q: invalid proportion %[3]q of %[2]s; give a whole number from 1 to 10000", mix, name, number))
+				problems = append(problems, fmt.Errorf("mix %q: the proportion %q of %s is not a whole number from 1 to 10000", mix, number, name))
 			}
 		}
 		owner, err := named(state, known, name)

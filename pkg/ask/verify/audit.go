@@ -29,6 +29,7 @@ type auditEvent struct {
 	User struct {
 		Username string `json:"username"`
 	} `json:"user"`
+	UserAgent      string `json:"userAgent"`
 	ResponseStatus struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
@@ -41,7 +42,8 @@ type auditEvent struct {
 // maxLine is the maximum size of a line of an audit log: a request to the API server has at most 3 MiB, and the response may be as large.
 const maxLine = 16 << 20
 
-// decodeAudit reads an audit log: an Event of audit.k8s.io/v1 on each line. Lines that are not about pods are skipped.
+// decodeAudit reads an audit log: an Event of audit.k8s.io/v1 on each line. Lines that are about neither pods nor nodes are
+// skipped.
 func decodeAudit(file string, in io.Reader) ([]fact, error) {
 	var facts []fact
 	pods := false
@@ -62,12 +64,14 @@ func decodeAudit(file string, in io.Reader) ([]fact, error) {
 			}
 			return nil, fmt.Errorf("%s: line %d: %s; give the audit log as the API server wrote it, an Event of audit.k8s.io/v1 on each line", file, n, what)
 		}
-		if e.Kind != "Event" || e.ObjectRef.Resource != "pods" {
-			continue
-		}
-		pods = true
-		if e.Stage == "ResponseComplete" && e.ResponseStatus.Code < 300 {
-			facts = append(facts, e.facts()...)
+		done := e.Kind == "Event" && e.Stage == "ResponseComplete" && e.ResponseStatus.Code < 300
+		switch {
+		case e.Kind == "Event" && e.ObjectRef.Resource == "pods":
+			if pods = true; done {
+				facts = append(facts, e.facts()...)
+			}
+		case done && e.ObjectRef.Resource == "nodes" && e.ObjectRef.Subresource == "":
+			facts = append(facts, e.nodeFacts()...)
 		}
 	}
 	switch err := lines.Err(); {
@@ -84,7 +88,7 @@ func decodeAudit(file string, in io.Reader) ([]fact, error) {
 // facts returns what the request did to a pod.
 func (e *auditEvent) facts() []fact {
 	f := fact{
-		exact: true, at: e.StageTimestamp.Time, uid: e.ObjectRef.UID,
+		audit: true, exact: true, at: e.StageTimestamp.Time, uid: e.ObjectRef.UID,
 		pod: types.NamespacedName{Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name},
 	}
 	var pod v1.Pod
@@ -111,6 +115,7 @@ func (e *auditEvent) facts() []fact {
 		f.what = wasAsked
 	case e.Verb == "delete":
 		f.what = wasAsked
+		f.preempted = strings.HasSuffix(e.UserAgent, "/scheduler") || strings.HasPrefix(e.UserAgent, "kube-scheduler/") || e.User.Username == "system:kube-scheduler"
 		var options metav1.DeleteOptions
 		_ = json.Unmarshal(e.RequestObject, &options) // may be missing, depending on the audit level
 		now := options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 ||
@@ -122,4 +127,57 @@ func (e *auditEvent) facts() []fact {
 		return nil
 	}
 	return []fact{f}
+}
+
+// nodeFacts returns what the request did to a node: exactly, if the log has the node itself or the request, or else that it did something.
+func (e *auditEvent) nodeFacts() []fact {
+	f := fact{audit: true, exact: true, at: e.StageTimestamp.Time, late: e.StageTimestamp.Sub(e.RequestReceivedTimestamp.Time), node: e.ObjectRef.Name}
+	var node v1.Node
+	if json.Unmarshal(e.ResponseObject, &node) == nil && node.Kind == "Node" && node.Name != "" {
+		f.node = node.Name
+	}
+	switch e.Verb {
+	case "delete":
+		f.what = nodeRemoved
+		return []fact{f}
+	case "create":
+		f.what = nodeAdded
+	case "patch", "update":
+		if f.what = nodePatched; strings.HasSuffix(e.UserAgent, "/node-controller") || strings.HasSuffix(e.User.Username, ":node-controller") {
+			f.what = nodeLooked
+		}
+	default:
+		return nil
+	}
+	if f.node == "" {
+		return nil
+	}
+	facts := []fact{f}
+	if node.Kind == "Node" {
+		f.what, f.cordoned, f.taints = nodeTainted, &node.Spec.Unschedulable, node.Spec.Taints
+		if facts[0].what == nodeAdded {
+			return append(facts, f)
+		}
+		return []fact{f}
+	}
+	var request struct {
+		Spec struct {
+			Unschedulable json.RawMessage `json:"unschedulable"`
+			Taints        json.RawMessage `json:"taints"`
+		} `json:"spec"`
+	}
+	if e.Verb != "patch" || json.Unmarshal(e.RequestObject, &request) != nil || len(e.RequestObject) == 0 || string(e.RequestObject) == "null" {
+		return facts
+	}
+	// The taints are one list, which a patch replaces. What a patch does not name stays as it was.
+	facts = nil
+	if taints := []v1.Taint(nil); len(request.Spec.Taints) > 0 && json.Unmarshal(request.Spec.Taints, &taints) == nil {
+		f.what, f.taints = nodeTainted, taints
+		facts = append(facts, f)
+	}
+	if cordoned := false; len(request.Spec.Unschedulable) > 0 && json.Unmarshal(request.Spec.Unschedulable, &cordoned) == nil {
+		f.what, f.cordoned = nodeScheduled, &cordoned
+		facts = append(facts, f)
+	}
+	return facts
 }

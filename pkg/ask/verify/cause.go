@@ -5,13 +5,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Class is the possible cause of a divergence. The classes are checked in this order, and the first that holds is reported; see
@@ -29,6 +32,8 @@ const (
 	Sampling Class = "sampling"
 	// DeletedPods: it is by the scores of all plugins except those that depend on the running pods.
 	DeletedPods Class = "deleted pods"
+	// NotUsable: it is without the better nodes, and nothing says that these were usable then.
+	NotUsable Class = "may not have been usable"
 	// Configuration: it is if one plugin's score has no weight.
 	Configuration Class = "configuration"
 	// Unexplained: none of these.
@@ -44,14 +49,19 @@ type cause struct {
 	// earlier are the pods of earlier groups, bound those placed before the pod, left the others of its group.
 	earlier, bound, left []*life
 	ends                 int
+	state                *cluster.State // the cluster just before the pod was placed
+	exhausted            bool           // the search for an order ended before it had tried all
 }
 
 // now returns the cluster just before the pod was placed.
-func (c *cause) now() *cluster.State { return c.before(c.at, c.bound, c.ends) }
+func (c *cause) now() *cluster.State { return c.state }
 
 // find runs the checks, and keeps the first that holds.
 func (c *cause) find() error {
 	var err error
+	if c.state, err = c.cluster(when{c.moment(), c.ends}, c.bound, c.pod); err != nil {
+		return err
+	}
 	if c.look, err = c.closely(c.now(), c.pod); err != nil {
 		return err
 	}
@@ -61,14 +71,14 @@ func (c *cause) find() error {
 		run   func() (string, error)
 	}{
 		{SameSecond, c.sameSecond}, {LaterChange, c.laterChange}, {MissingObject, c.missingObject}, {Sampling, c.sampling},
-		{DeletedPods, c.deletedPods}, {Configuration, c.configuration},
+		{DeletedPods, c.deletedPods}, {NotUsable, c.notUsable}, {SameSecond, c.otherOrder}, {Configuration, c.configuration},
 	} {
-		words, err := check.run()
+		found, err := check.run()
 		if err != nil {
 			return err
 		}
-		if words != "" {
-			c.placed.Divergence.Class, c.placed.Divergence.Words = check.class, words
+		if found != "" {
+			c.placed.Divergence.Class, c.placed.Divergence.Words = check.class, found
 			return nil
 		}
 	}
@@ -92,15 +102,24 @@ func (c *cause) sameSecond() (string, error) {
 			first = append(first, other)
 		}
 	}
-	last := slices.Concat(c.bound, slices.DeleteFunc(slices.Clone(c.left), same))
+	others := slices.DeleteFunc(slices.Clone(c.left), same)
+	gone := c.ends
+	for _, other := range others {
+		gone = max(gone, other.after)
+	}
 	for _, try := range []struct {
 		bound []*life
+		ends  int
 		words string
-	}{{first, "before"}, {last, "after"}} {
+	}{{first, c.ends, "before"}, {slices.Concat(c.bound, others), gone, "after"}} {
 		if len(try.bound) == len(c.bound) {
 			continue
 		}
-		best, err := c.best(c.before(c.at, try.bound, c.ends), c.pod)
+		state, err := c.cluster(when{c.moment(), try.ends}, try.bound, c.pod)
+		if err != nil {
+			return "", err
+		}
+		best, err := c.best(state, c.pod)
 		if best || err != nil {
 			return try.words + " the others of its second it is among the best: the order within a second is not known", err
 		}
@@ -244,15 +263,8 @@ func (c *cause) deletedPods() (string, error) {
 	}
 	seen := c.look
 	if refusal := c.placed.Divergence.Refusal; refusal != nil {
-		free := c.pod.DeepCopy()
-		switch a := free.Spec.Affinity; {
-		case refusal.Plugin == "PodTopologySpread":
-			free.Spec.TopologySpreadConstraints = slices.DeleteFunc(free.Spec.TopologySpreadConstraints, func(t v1.TopologySpreadConstraint) bool {
-				return t.WhenUnsatisfiable == v1.DoNotSchedule
-			})
-		case refusal.Plugin == "InterPodAffinity" && a != nil && a.PodAffinity != nil:
-			a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
-		default:
+		free := withoutRules(c.pod, refusal.Plugin)
+		if free == nil {
 			return "", nil
 		}
 		var err error
@@ -264,20 +276,9 @@ func (c *cause) deletedPods() (string, error) {
 	if node == nil {
 		return "", nil
 	}
-	rest := func(scores int) int64 {
-		var sum int64
-		for _, score := range seen.cycle.Candidates[scores].Scores {
-			if !slices.Contains(ofPods, score.Plugin) {
-				sum += score.Weighted
-			}
-		}
-		return sum
-	}
-	mine, most := int64(0), int64(0)
+	mine, most := apart(node), int64(0)
 	for i := range seen.cycle.Candidates {
-		if most = max(most, rest(i)); seen.cycle.Candidates[i].Node == node.Node {
-			mine = rest(i)
-		}
+		most = max(most, apart(&seen.cycle.Candidates[i]))
 	}
 	switch {
 	case mine < most:
@@ -286,6 +287,121 @@ func (c *cause) deletedPods() (string, error) {
 		return "only the pods that are known keep it from being among the best: " + others, nil
 	}
 	return "the better nodes are ahead only by scores that depend on the pods which ran: " + others, nil
+}
+
+// apart returns the points that do not depend on the running pods.
+func apart(node *placement.Candidate) int64 {
+	var sum int64
+	for _, score := range node.Scores {
+		if !slices.Contains(ofPods, score.Plugin) {
+			sum += score.Weighted
+		}
+	}
+	return sum
+}
+
+// notUsable leaves out the better nodes, unless it is certain that they were usable. Other changes can have come as well: if the pod's node
+// is rejected then, it first drops the taints or rules that can have been others, as the checks before do alone.
+func (c *cause) notUsable() (string, error) {
+	state, pod := c.now(), c.pod
+	var changes []string
+	watched := c.watched(c.life)
+	if node := state.Node(c.node); !watched && len(node.Spec.Taints) > 0 {
+		open := node.DeepCopy()
+		open.Spec.Unschedulable, open.Spec.Taints = false, nil
+		state, changes = state.With(open), []string{"the taints of " + node.Name}
+	}
+	seen, err := c.closely(state, pod)
+	if err != nil {
+		return "", err
+	}
+	for range 2 { // a spread constraint, and an affinity
+		refusal := seen.refusal(c.node)
+		if seen.candidate(c.node) != nil || c.complete {
+			break
+		}
+		free := withoutRules(pod, refusal.Plugin)
+		if free == nil {
+			break
+		}
+		pod, changes = free, append(changes, "the rules of "+refusal.Plugin)
+		if seen, err = c.closely(state, pod); err != nil {
+			return "", err
+		}
+	}
+	mine := seen.candidate(c.node)
+	if mine == nil {
+		return "", nil
+	}
+	used := c.used()
+	left := *state
+	left.Nodes = slices.Clone(left.Nodes)
+	for i, node := range left.Nodes {
+		better := seen.candidate(node.Name)
+		if better == nil || better.Total <= mine.Total {
+			continue
+		}
+		avoided := !used[node.Name] && (!watched || c.preemptedOn(node.Name))
+		if avoided || !c.complete && apart(better) <= apart(mine) { // or pods that are gone were there
+			left.Nodes[i] = c.full(node)
+		}
+	}
+	best, err := c.best(&left, pod)
+	if !best || err != nil {
+		return "", err
+	}
+	changes = append(changes, "the better nodes")
+	return "without " + words.And(changes) + " it is among the best: nothing says that it was not so", nil
+}
+
+// used returns the nodes to which a pod that tolerates nothing came in the same second: they were usable.
+func (c *cause) used() map[string]bool {
+	used := map[string]bool{}
+	second := c.at.Truncate(time.Second)
+	for _, other := range slices.Concat(c.bound, c.left) {
+		if other.at.Truncate(time.Second).Equal(second) && !other.given && other.pod != nil &&
+			!tolerates(other.pod.Spec.Tolerations, func(string) bool { return true }) {
+			used[other.node] = true
+		}
+	}
+	return used
+}
+
+// preemptedOn reports whether pods were preempted on the node just before, so that another pod may have been waiting for its room.
+func (c *cause) preemptedOn(node string) bool {
+	return slices.ContainsFunc(c.past.lives, func(l *life) bool {
+		return l.node == node && l.preempted && l.by == "" && l.gone != nil && !l.gone.lo.After(c.hi) && c.lo.Sub(l.gone.at) < waits
+	})
+}
+
+// withoutRules returns the pod without its rules about other pods that this plugin enforces, or nil if it enforces none.
+func withoutRules(pod *v1.Pod, plugin string) *v1.Pod {
+	free := pod.DeepCopy()
+	switch a := free.Spec.Affinity; {
+	case plugin == "PodTopologySpread":
+		free.Spec.TopologySpreadConstraints = slices.DeleteFunc(free.Spec.TopologySpreadConstraints, func(t v1.TopologySpreadConstraint) bool {
+			return t.WhenUnsatisfiable == v1.DoNotSchedule
+		})
+	case plugin == "InterPodAffinity" && a != nil && a.PodAffinity != nil:
+		a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+	default:
+		return nil
+	}
+	return free
+}
+
+// otherOrder reports whether another pod of its second came to a better node, and the search for an order ended before it had tried all.
+func (c *cause) otherOrder() (string, error) {
+	mine := c.look.candidate(c.node)
+	if mine == nil || !c.exhausted {
+		return "", nil
+	}
+	for _, other := range slices.Concat(c.bound[len(c.earlier):], c.left) {
+		if better := c.look.candidate(other.node); better != nil && better.Total > mine.Total {
+			return "others of its second came to a better node, and not all orders were tried", nil
+		}
+	}
+	return "", nil
 }
 
 func (c *cause) configuration() (string, error) {

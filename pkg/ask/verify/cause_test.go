@@ -95,7 +95,7 @@ status: {phase: Bound}
 		}},
 		"a wish": {equal + runs("a", "n1", 1, "",
 			", affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: disk, operator: In, values: [n2]}]}}]}}"), []string{
-			"a on n1, best n2, rank 2: configuration: without the score of NodeAffinity it is among the best: the scheduler could be configured otherwise",
+			"a on n1, best n2, rank 2: may not have been usable: without the better nodes it is among the best: nothing says that it was not so",
 		}},
 		"too large": {equal + strings.ReplaceAll(runs("a", "n1", 1, "", ""), `cpu: "1"`, `cpu: "5"`), []string{
 			"a on n1, best , NodeResourcesFit: unexplained: none of the checks explains it",

@@ -96,10 +96,46 @@ var (
 	creates  = regexp.MustCompile(`(?i)(?:created pod:|create pod) (\S+)`)
 	deletes  = regexp.MustCompile(`(?i)(?:deleted pod:|delete pod) (\S+)`)
 	scaled   = regexp.MustCompile(`(?i)scaled (?:up|down) replica set (\S+) `)
-	marked   = regexp.MustCompile(`^Marking for deletion Pod (\S+)/(\S+)$`)
+	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/preemption/executor.go
+	preempted = regexp.MustCompile(`^Preempted by pod (\S+) on node \S+$`)
+
+	marked = regexp.MustCompile(`^Marking for deletion Pod (\S+)/(\S+)$`)
 )
 
-// facts returns what the event says about pods, usually nothing.
+const (
+	// monitorPeriod is how often the node lifecycle controller looks for nodes that came or went, by default.
+	monitorPeriod = 5 * time.Second
+	// kubeletPeriod is how often a kubelet looks whether its node is cordoned, by default.
+	kubeletPeriod = 10 * time.Second
+)
+
+// nodeFacts returns what an Event says about a node. Kubernetes may combine the Events of one node: then it was so at the first time and at
+// the last.
+func (e *event) nodeFacts(f fact) []fact {
+	f.node, f.pod = f.pod.Name, types.NamespacedName{}
+	switch e.Reason {
+	case "NodeNotReady":
+		f.what = nodeNotReady
+	case "NodeReady":
+		f.what = nodeReady
+	case "NodeNotSchedulable", "NodeSchedulable":
+		f.what, f.cordoned, f.late = nodeScheduled, new(e.Reason == "NodeNotSchedulable"), kubeletPeriod
+	case "RegisteredNode":
+		f.what, f.late = nodeAdded, monitorPeriod
+	case "RemovingNode":
+		f.what, f.late = nodeRemoved, monitorPeriod
+	default:
+		return nil
+	}
+	if max(e.Count, e.DeprecatedCount) <= 1 {
+		return []fact{f}
+	}
+	last := f
+	last.at, last.exact = e.last(), false
+	return []fact{f, last}
+}
+
+// facts returns what the event says about pods and nodes, usually nothing.
 func (e *event) facts() []fact {
 	about := e.InvolvedObject
 	if about == nil {
@@ -144,7 +180,13 @@ func (e *event) facts() []fact {
 	case about.Kind == "Pod" && e.Reason == "Preempted",
 		about.Kind == "Pod" && e.Reason == "Killing" && strings.HasPrefix(words, "Stopping container"),
 		about.Kind == "Pod" && e.Reason == "TaintManagerEviction" && marked.MatchString(words):
+		f.byTaint, f.preempted = e.Reason == "TaintManagerEviction", e.Reason == "Preempted"
+		if match = preempted.FindStringSubmatch(words); f.preempted && match != nil {
+			f.by = types.UID(match[1])
+		}
 		return ofPod(wasAsked)
+	case about.Kind == "Node":
+		return e.nodeFacts(f)
 	case e.Reason == "SuccessfulCreate":
 		if match = creates.FindStringSubmatch(words); match != nil {
 			return ofOwner(wasMade, match[1])

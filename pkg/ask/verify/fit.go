@@ -274,7 +274,11 @@ func (f *fit) agrees(i int) bool {
 	if agrees, known := f.memo[key.String()]; known {
 		return agrees
 	}
-	seen, err := f.look(f.before(l.at, bound, ends), l.pod)
+	state, err := f.cluster(when{l.moment(), ends}, bound, l.pod)
+	var seen *look
+	if err == nil {
+		seen, err = f.look(state, l.pod)
+	}
 	if err != nil {
 		f.err = err
 		return false

@@ -37,24 +37,28 @@ func gunzip(t *testing.T, file string) []byte {
 	return data
 }
 
-// recorded returns the recorded history: the dump, and its Events in a separate file.
-func recorded(t *testing.T) (s *scenario.Scenario, events string) {
+// recorded returns a recorded history: the dump, and the paths of its other files.
+func recorded(t *testing.T, history string, others ...string) (s *scenario.Scenario, paths []string) {
 	t.Helper()
-	s, err := loader.FromFiles(bytes.NewReader(gunzip(t, "testdata/history/dump.json.gz")), []string{"-"}, nil, loader.Options{Dump: true})
+	file := func(name string) []byte { return gunzip(t, filepath.Join("testdata", history, name+".gz")) }
+	s, err := loader.FromFiles(bytes.NewReader(file("dump.json")), []string{"-"}, nil, loader.Options{Dump: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	events = filepath.Join(t.TempDir(), "events.json")
-	if err := os.WriteFile(events, gunzip(t, "testdata/history/events.json.gz"), 0o600); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	for _, name := range others {
+		paths = append(paths, filepath.Join(dir, name))
+		if err := os.WriteFile(filepath.Join(dir, name), file(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return s, events
+	return s, paths
 }
 
 // A real control plane v1.37.1 created, scaled, restarted and deleted 40 workloads on 60 nodes, one after another. The dump alone leaves
 // nearly half of the placements open; the recorded Events explain all of them.
 func TestRecordedHistory(t *testing.T) {
-	s, events := recorded(t)
+	s, events := recorded(t, "history", "events.json")
 	alone, err := Run(t.Context(), s, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +66,7 @@ func TestRecordedHistory(t *testing.T) {
 	if explained, choices := alone.Choices(); explained != 118 || choices != 217 {
 		t.Errorf("the dump alone explains %d of %d choices, want 118 of 217", explained, choices)
 	}
-	history, err := ReadHistory(Sources{Events: []string{events}})
+	history, err := ReadHistory(Sources{Events: events})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +90,45 @@ func TestRecordedHistory(t *testing.T) {
 	}
 }
 
+// A real control plane v1.37.1 did 200 operations on 49 workloads and 40 nodes: among them 7 drains, 8 taints, 5 cordons and 7 failures of
+// nodes. Its audit log has nodes at level Metadata. The less is recorded, the more is open, but nothing contradicts.
+func TestRecordedHistoryOfNodes(t *testing.T) {
+	s, paths := recorded(t, "history-nodes", "events.json", "audit.log")
+	events, audit := paths[:1], paths[1:]
+	for name, c := range map[string]struct {
+		Sources
+		choices, proved, explained, open int // at most so many are open, at least so many the others
+	}{
+		"the dump":             {Sources{}, 187, 30, 30, 157},
+		"events":               {Sources{Events: events}, 180, 101, 111, 69},
+		"audit log":            {Sources{Audit: audit}, 187, 40, 184, 3},
+		"events and audit log": {Sources{Events: events, Audit: audit}, 177, 169, 176, 1},
+	} {
+		history, err := ReadHistory(c.Sources)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := Run(t.Context(), s, Options{History: history})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := map[Verdict]int{}
+		for _, p := range result.Placements {
+			of[p.Verdict()]++
+		}
+		explained, choices := result.Choices()
+		if choices < c.choices || of[Proved] < c.proved || explained < c.explained || of[Open] > c.open || of[Contradiction] > 0 {
+			t.Errorf("%s: of %d choices, %d are proved, %d explained, %d open and %d contradictions; want %d choices, %d proved and %d explained or more, %d open or fewer, and no contradiction",
+				name, choices, of[Proved], explained, of[Open], of[Contradiction], c.choices, c.proved, c.explained, c.open)
+		}
+	}
+}
+
 // What is fitted to the placements does not explain just anything: pods that are reported on another node than they were are found, and few
 // others. They are of the last that came, since each leaves room on the node where it really was.
 func TestMovedPodsOfAHistoryAreFound(t *testing.T) {
-	s, events := recorded(t)
-	data, err := os.ReadFile(events)
+	s, events := recorded(t, "history", "events.json")
+	data, err := os.ReadFile(events[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,10 +144,10 @@ func TestMovedPodsOfAHistoryAreFound(t *testing.T) {
 		pod.Spec.NodeName = "node-59"
 		s.Cluster[i] = pod
 	}
-	if err := os.WriteFile(events, data, 0o600); err != nil {
+	if err := os.WriteFile(events[0], data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	history, err := ReadHistory(Sources{Events: []string{events}})
+	history, err := ReadHistory(Sources{Events: events})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,12 +67,15 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod,
 		return nil, r.ctx.Err()
 	}
 	if err != nil {
-		// A plugin fails if an object that it needs is missing; a real scheduler retries such a pod later.
 		seen.failure = err.Error()
 		return seen, nil
 	}
 	if len(result.Pending) > 0 {
-		seen.cycle = result.Pending[0].Cycle
+		pending := &result.Pending[0]
+		seen.cycle = pending.Cycle
+		if pending.Failed { // as where an object that a plugin needs is missing; a real scheduler retries such a pod later
+			seen.failure = pending.Message
+		}
 		return seen, nil
 	}
 	placed := result.Placed[0]

@@ -32,6 +32,11 @@ type life struct {
 	object *v1.Pod
 	seen   time.Time
 	exact  bool
+	// preempted means that a pod of higher priority needed its room, by is that pod's UID; "" if unknown.
+	preempted bool
+	by        types.UID
+	// byTaint means that its node's taints asked for its deletion.
+	byTaint bool
 	// version is the version of the pod that the scheduler saw; waited means that it had found no node for it before.
 	version string
 	waited  bool
@@ -187,6 +192,8 @@ func (p *past) end(f fact) {
 	}
 	e.life = l
 	l.owner = cmp.Or(f.owner, l.owner)
+	l.preempted, l.by = l.preempted || f.preempted, cmp.Or(f.by, l.by)
+	l.byTaint = l.byTaint || f.byTaint && l.asked == nil
 	switch {
 	case e.gone:
 		l.gone = e

@@ -51,6 +51,7 @@ type search struct {
 // placement.
 type taken struct {
 	life      *life
+	moment    moment
 	ends      int
 	placement *Placement
 }
@@ -61,7 +62,7 @@ func (s *search) arrange(bound, left []*life, ends int) ([]taken, error) {
 		return []taken{}, nil
 	}
 	if left[0].given {
-		return s.then(taken{life: left[0], ends: ends}, bound, left[1:])
+		return s.then(taken{life: left[0], moment: left[0].moment(), ends: ends}, bound, left[1:])
 	}
 	if len(s.failed) > 0 && s.failed[key(left, ends)] {
 		return nil, nil
@@ -74,11 +75,11 @@ func (s *search) arrange(bound, left []*life, ends int) ([]taken, error) {
 			continue
 		}
 		tried[same] = true
-		for _, after := range s.choices(l, ends) {
-			if len(looks) >= maxTried || s.spare == 0 && (i > 0 || after != s.likely(l, ends)) {
+		for _, w := range s.whens(l, ends) {
+			if len(looks) >= maxTried || s.spare == 0 && (i > 0 || w.ends != s.likely(l, ends)) {
 				continue
 			}
-			seen, err := s.lookOnce(looks, bound, l, after)
+			seen, err := s.lookOnce(looks, bound, l, w)
 			if err != nil {
 				return nil, err
 			}
@@ -87,7 +88,7 @@ func (s *search) arrange(bound, left []*life, ends int) ([]taken, error) {
 			}
 			placed := seen.placement(l)
 			placed.Reordered = i > 0
-			if found, err := s.then(taken{l, after, &placed}, bound, without(left, i)); found != nil || err != nil {
+			if found, err := s.then(taken{l, w.moment, w.ends, &placed}, bound, without(left, i)); found != nil || err != nil {
 				return found, err
 			}
 		}
@@ -134,6 +135,23 @@ func (s *search) choices(l *life, ends int) []int {
 	return all
 }
 
+// when is the state of the cluster in which a pod can have been scheduled: of its nodes, and of the pods that ended.
+type when struct {
+	moment moment
+	ends   int
+}
+
+// whens returns the possible states of the cluster before the pod, the most likely first.
+func (s *search) whens(l *life, ends int) []when {
+	var all []when
+	for _, m := range s.moments(l) {
+		for _, n := range s.choices(l, ends) {
+			all = append(all, when{m, n})
+		}
+	}
+	return all
+}
+
 // then prepends the pod to an order of those that are left.
 func (s *search) then(next taken, bound, left []*life) ([]taken, error) {
 	rest, err := s.arrange(append(slices.Clip(bound), next.life), left, next.ends)
@@ -143,24 +161,30 @@ func (s *search) then(next taken, bound, left []*life) ([]taken, error) {
 	return append([]taken{next}, rest...), nil
 }
 
-// looks caches looks at alike pods by the number of ends before them.
+// looks caches looks at alike pods by the nodes, and the number of ends before them.
 type looks map[lookKey]*look
 
 type lookKey struct {
 	alike types.UID
+	nodes string
 	ends  int
 }
 
 // lookOnce looks at alike pods once. It counts looks after the end of the first path.
-func (s *search) lookOnce(looks looks, bound []*life, l *life, ends int) (*look, error) {
-	key := lookKey{alike(l.running), ends}
+func (s *search) lookOnce(looks looks, bound []*life, l *life, w when) (*look, error) {
+	nodes, _ := s.nodesAt(w.moment)
+	key := lookKey{alike(l.running), nodes, w.ends}
 	if seen := looks[key]; seen != nil {
 		return seen, nil
 	}
 	if len(s.failed) > 0 && s.spare > 0 {
 		s.spare--
 	}
-	seen, err := s.look(s.before(l.at, bound, ends), l.pod)
+	state, err := s.cluster(w, bound, l.pod)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := s.look(state, l.pod)
 	looks[key] = seen
 	return seen, err
 }
@@ -172,7 +196,7 @@ func (s *search) greedy(bound, left []*life, ends int) ([]taken, error) {
 	var order []taken
 	for len(left) > 0 {
 		looks := looks{}
-		step := taken{life: left[0], ends: ends}
+		step := taken{life: left[0], moment: left[0].moment(), ends: ends}
 		var seen *look
 		var at int
 		var err error
@@ -187,7 +211,7 @@ func (s *search) greedy(bound, left []*life, ends int) ([]taken, error) {
 			placed.Reordered = at > 0
 			step.placement = &placed
 			if !seen.has(step.life.node) {
-				c := &cause{replay: s.replay, life: step.life, ends: step.ends, earlier: earlier, bound: bound, left: left, placed: &placed}
+				c := &cause{replay: s.replay, life: step.life, ends: step.ends, earlier: earlier, bound: bound, left: left, placed: &placed, exhausted: s.spare == 0}
 				if err := c.find(); err != nil {
 					return nil, err
 				}
@@ -206,22 +230,22 @@ func (s *search) first(looks looks, bound, left []*life, ends int) (taken, int, 
 		if l.given {
 			continue
 		}
-		for _, after := range s.choices(l, ends) {
+		for _, w := range s.whens(l, ends) {
 			if len(looks) >= maxTried {
 				break
 			}
-			seen, err := s.lookOnce(looks, bound, l, after)
+			seen, err := s.lookOnce(looks, bound, l, w)
 			if err != nil {
 				return taken{}, 0, nil, err
 			}
 			if seen.has(l.node) {
-				return taken{life: l, ends: after}, i, seen, nil
+				return taken{life: l, moment: w.moment, ends: w.ends}, i, seen, nil
 			}
 		}
 	}
-	likely := s.likely(left[0], ends)
-	seen, err := s.lookOnce(looks, bound, left[0], likely)
-	return taken{life: left[0], ends: likely}, 0, seen, err
+	w := when{left[0].moment(), s.likely(left[0], ends)}
+	seen, err := s.lookOnce(looks, bound, left[0], w)
+	return taken{life: left[0], moment: w.moment, ends: w.ends}, 0, seen, err
 }
 
 func without(lives []*life, i int) []*life { return slices.Concat(lives[:i], lives[i+1:]) }

@@ -1,7 +1,9 @@
 package verify
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,41 +16,60 @@ type timeline struct {
 	dump *cluster.State
 	// since is the latest time by which each node existed: it was created, or the first of its pods was placed on it.
 	since map[string]time.Time
-	// The same moment in the life of a node gives the same object, and the same nodes the same list, so that a scheduler that holds them
-	// has nothing to update.
-	untainted map[moment]*v1.Node
-	nodes     []*v1.Node
-	services  []*v1.Service
+	// phases are the lives of the nodes that changed, by name.
+	phases map[string]phases
+	// The same nodes give the same list, so that a scheduler that holds them has nothing to update.
+	nodes    map[string][]*v1.Node
+	services []*v1.Service
+	// watched from and to are the first and the last request that an audit log has, if it has those that change nodes.
+	from, to time.Time
 }
 
-// moment is a node without its last taints.
-type moment struct {
-	node  string
-	later int
-}
-
-func newTimeline(dump *cluster.State, lives []*life) *timeline {
-	t := &timeline{dump: dump, since: map[string]time.Time{}, untainted: map[moment]*v1.Node{}}
-	for _, node := range dump.Nodes {
-		t.since[node.Name] = node.CreationTimestamp.Time
+func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
+	t := &timeline{dump: dump, since: map[string]time.Time{}, phases: map[string]phases{}, nodes: map[string][]*v1.Node{}}
+	if slices.ContainsFunc(facts, audited) {
+		for _, f := range facts {
+			if !f.audit {
+				continue
+			}
+			if t.from.IsZero() || f.at.Before(t.from) {
+				t.from = f.at
+			}
+			if f.at.After(t.to) {
+				t.to = f.at
+			}
+		}
 	}
-	for _, l := range lives {
-		if since, known := t.since[l.node]; known && l.lo.Before(since) {
-			t.since[l.node] = l.lo
+	of, on := ofNodes(facts), livesOn(lives)
+	for _, node := range dump.Nodes {
+		since := node.CreationTimestamp.Time
+		for _, f := range of[node.Name] {
+			if f.what == nodeAdded && f.at.Add(-f.late).Before(since) {
+				since = f.at.Add(-f.late)
+			}
+		}
+		for _, l := range on[node.Name] {
+			if l.lo.Before(since) {
+				since = l.lo
+			}
+		}
+		t.since[node.Name] = since
+		if all := newPhases(node, of[node.Name], on[node.Name], !t.from.IsZero()); all != nil {
+			t.phases[node.Name] = all
 		}
 	}
 	return t
 }
 
-// before returns the cluster at that time, as far as is known, with exactly these pods on their nodes and after that many ends, without the
-// nodes, services and taints that came later. Everything else is as in the dump.
-func (t *timeline) before(at time.Time, bound []*life, ends int) *cluster.State {
+// before returns the cluster at that moment, as far as is known, with exactly these pods on their nodes and after that many ends, without
+// the services that came later. Everything else is as in the dump.
+func (t *timeline) before(m moment, bound []*life, ends int) *cluster.State {
 	state := *t.dump
-	t.nodes = unchanged(t.nodes, t.nodesAt(at))
 	t.services = unchanged(t.services, slices.DeleteFunc(slices.Clone(t.dump.Services), func(s *v1.Service) bool {
-		return s.CreationTimestamp.After(at)
+		return s.CreationTimestamp.After(m.at)
 	}))
-	state.Nodes, state.Services = t.nodes, t.services
+	_, state.Nodes = t.nodesAt(m)
+	state.Services = t.services
 	state.Pods = make([]*v1.Pod, 0, len(bound)+1)
 	for _, l := range bound {
 		switch {
@@ -70,36 +91,63 @@ func unchanged[T comparable](old, now []T) []T {
 	return now
 }
 
-func (t *timeline) nodesAt(at time.Time) []*v1.Node {
-	var nodes []*v1.Node
-	for _, node := range t.dump.Nodes {
-		if !t.since[node.Name].After(at) {
-			nodes = append(nodes, t.nodeAt(node, at))
+// nodesAt returns the nodes at that moment, and a key that stands for them.
+func (t *timeline) nodesAt(m moment) (string, []*v1.Node) {
+	nodes := make([]*v1.Node, 0, len(t.dump.Nodes))
+	var key strings.Builder // what differs from the dump
+	for i, node := range t.dump.Nodes {
+		var was *v1.Node
+		if !t.since[node.Name].After(m.at) {
+			was = t.nodeAt(node, m)
+		}
+		if was != nil {
+			nodes = append(nodes, was)
+		}
+		if was != node {
+			fmt.Fprintf(&key, "%d %p ", i, was)
 		}
 	}
-	return nodes
+	if t.nodes[key.String()] == nil {
+		t.nodes[key.String()] = nodes
+	}
+	return key.String(), t.nodes[key.String()]
 }
 
-// nodeAt returns the node without the taints that were added later.
-func (t *timeline) nodeAt(node *v1.Node, at time.Time) *v1.Node {
-	later := func(taint v1.Taint) bool { return taint.TimeAdded != nil && taint.TimeAdded.After(at) }
-	n := 0
-	for _, taint := range node.Spec.Taints {
-		if later(taint) {
-			n++
-		}
-	}
-	if n == 0 {
+// nodeAt returns the node at that moment, or nil if it was not there.
+func (t *timeline) nodeAt(node *v1.Node, m moment) *v1.Node {
+	all := t.phases[node.Name]
+	if all == nil {
 		return node
 	}
-	key := moment{node.Name, n}
-	if t.untainted[key] == nil {
-		was := node.DeepCopy()
-		was.Spec.Taints = slices.DeleteFunc(was.Spec.Taints, later)
-		was.Spec.Unschedulable = node.Spec.Unschedulable && slices.ContainsFunc(was.Spec.Taints, func(taint v1.Taint) bool {
-			return taint.Key == v1.TaintNodeUnschedulable
-		})
-		t.untainted[key] = was
+	p := all[all.index(m)]
+	switch {
+	case m.nodes == undisturbed:
+		return p.dumped
+	case m.nodes == assumed && p.avoided != nil:
+		return p.avoided
 	}
-	return t.untainted[key]
+	return p.known
+}
+
+// moments returns the moments at which the pod can have been scheduled, among different nodes; the most likely first.
+func (t *timeline) moments(l *life) []moment {
+	all := []moment{l.moment()}
+	if len(t.phases) == 0 {
+		return all
+	}
+	first, _ := t.nodesAt(all[0])
+	keys := []string{first}
+	for _, edge := range []edge{late, early} {
+		m := l.moment().on(edge)
+		if key, _ := t.nodesAt(m); !slices.Contains(keys, key) {
+			keys, all = append(keys, key), append(all, m)
+		}
+	}
+	return all
+}
+
+// watched reports whether an audit log has all changes of nodes until the pod was scheduled. What a node was when it begins follows from
+// the changes, and from the dump.
+func (t *timeline) watched(l *life) bool {
+	return !t.from.IsZero() && !l.lo.Before(t.from) && !l.hi.After(t.to.Add(lag))
 }

@@ -75,8 +75,44 @@ type Placement struct {
 	Only bool
 	// Reordered means that the pod was taken before others of the same second that come before it in the dump.
 	Reordered bool
+	// NotUsable means that better nodes were not usable then, as the sources prove: cordoned, tainted, not answering, or not there.
+	NotUsable bool
+	// Assumes means that the node is among the best only with what nobody recorded: that pods avoided nodes which were changed in an unknown
+	// way, or what pods that are gone were like.
+	Assumes bool
 	// Divergence describes a node that is not among the best; otherwise nil.
 	Divergence *Divergence
+}
+
+// Verdict is what a placement shows.
+type Verdict int
+
+const (
+	// NoChoice: only one node was feasible.
+	NoChoice Verdict = iota
+	// Proved: the node is among the best on the cluster as it was recorded.
+	Proved
+	// ByAssumption: it is with what was assumed of what nobody recorded; see Result.Assumed and Placement.Assumes.
+	ByAssumption
+	// Open: it is not, but it would be with something that can have been, and that nothing excludes.
+	Open
+	// Contradiction: nothing that can have been explains it.
+	Contradiction
+)
+
+// Verdict returns what the placement shows.
+func (p *Placement) Verdict() Verdict {
+	switch {
+	case p.Only:
+		return NoChoice
+	case p.Divergence == nil && p.Assumes:
+		return ByAssumption
+	case p.Divergence == nil:
+		return Proved
+	case p.Divergence.Class == Configuration || p.Divergence.Class == Unexplained:
+		return Contradiction
+	}
+	return Open
 }
 
 // Divergence is a node that is not among the best.
@@ -179,7 +215,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	}
 	r := &replay{
 		Result: &Result{Scenario: s, State: state, Notes: append(notes, s.Config.Notes(len(state.Nodes))...), With: opts.History.sources()}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{},
-		unknown: map[*life]*unknownPods{}, labelKeys: labelKeys(state),
+		filled: map[*v1.Node]*v1.Node{}, unknown: map[*life]*unknownPods{}, labelKeys: labelKeys(state),
 	}
 	defer r.close()
 	history := opts.History
@@ -193,8 +229,8 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	r.complete = history.covers(r.past.lives)
 	r.choose()
 	r.stand(history)
-	r.timeline = newTimeline(state, r.past.lives)
-	r.ends = r.past.ends()
+	r.timeline = newTimeline(state, r.past.lives, history.facts)
+	r.ends, r.nominated = r.past.ends(), r.past.nominations()
 	if err := r.fit(); err != nil {
 		return nil, err
 	}
@@ -227,6 +263,8 @@ type replay struct {
 	labelKeys []string
 	complete  bool
 	ends      []*end // the ends of pods, in order
+	nominated []nomination
+	filled    map[*v1.Node]*v1.Node // nodes without room, by the node
 	engines   map[string]*sched.Engine
 	// ordered are the names of these nodes in the scheduler's order.
 	ordered []string
@@ -271,6 +309,9 @@ func (r *replay) replay() error {
 			return err
 		}
 		for _, taken := range found {
+			if err := r.weigh(taken, bound); err != nil {
+				return err
+			}
 			bound, ends = append(bound, taken.life), max(ends, taken.ends)
 			if taken.placement != nil {
 				r.Placements = append(r.Placements, *taken.placement)
@@ -310,7 +351,7 @@ func (r *replay) pending() error {
 			}
 		}
 		switch {
-		case err != nil: // a missing object; see lookBy
+		case err != nil: // as an extender that does not answer
 			p.Message = err.Error()
 		default: // the others of its pod group are tried with it
 			for _, placed := range result.Placed {
@@ -321,6 +362,9 @@ func (r *replay) pending() error {
 			for _, pending := range result.Pending {
 				if pending.Pod.UID == pod.UID {
 					p.Message = pending.Message
+					if pending.Untried != "" && p.Recorded == "" {
+						p.Message = pending.Why()
+					}
 				}
 			}
 		}

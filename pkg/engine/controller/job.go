@@ -34,7 +34,7 @@ func (p *pass) job(job *batchv1.Job) error {
 	if err := sync.run(); err != nil {
 		return err
 	}
-	if sync.backoff != (cluster.JobBackoff{}) {
+	if sync.remembers || sync.backoff != (cluster.JobBackoff{}) {
 		if p.backoffs == nil {
 			p.backoffs = map[types.UID]cluster.JobBackoff{}
 		}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/input/admission"
 )
@@ -199,6 +200,6 @@ func TestJobBackoff(t *testing.T) {
 	succeeded.Status = v1.PodStatus{Phase: v1.PodSucceeded, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, LastTransitionTime: w.state.Now}}}
 	w.state = w.state.With(succeeded)
 	w.settle()
-	w.check("forgotten with a success", len(w.state.JobBackoffs), 0)
+	w.check("forgotten with a success", w.state.JobBackoffs[w.state.Jobs[0].UID], cluster.JobBackoff{})
 	w.check("the next pod comes at once", status(w.state.Jobs[0]), "active 1, failed 9, terminating 0")
 }

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/storage/names"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller"
@@ -172,14 +173,21 @@ func (j *jobSync) indexed(prototype *v1.Pod, index int) *v1.Pod {
 }
 
 // remember adds the pods that have just ended to the failures since the last success: newBackoffRecord in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/backoff_utils.go. Where each index has a limit, its last
-// failed pod says it.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/backoff_utils.go. Of a Job of which nothing is remembered, such as
+// one of a dump, the pods that were counted before say what its controller knows. Where each index has a limit, its last failed pod says it.
 func (j *jobSync) remember(succeeded, failed []*v1.Pod) {
 	if j.job.Spec.BackoffLimitPerIndex != nil {
 		return
 	}
-	j.backoff = j.JobBackoffs[j.job.UID]
+	known, found := j.JobBackoffs[j.job.UID]
+	j.backoff = known
 	j.backoff.Retry = time.Time{}
+	if !found {
+		before := j.status.UncountedTerminatedPods
+		succeeded = append(succeeded, j.counted(v1.PodSucceeded, before.Succeeded)...)
+		failed = append(failed, j.counted(v1.PodFailed, before.Failed)...)
+	}
+	j.remembers = found || len(succeeded)+len(failed) > 0
 	var success, last time.Time
 	for _, pod := range succeeded {
 		j.backoff = cluster.JobBackoff{}
@@ -200,8 +208,20 @@ func (j *jobSync) remember(succeeded, failed []*v1.Pod) {
 	}
 }
 
+// counted returns the pods that ended in this phase and that a sync before has counted. One that is to be deleted is not among them: the Job
+// itself may have asked for that.
+func (j *jobSync) counted(phase v1.PodPhase, before []types.UID) []*v1.Pod {
+	var counted []*v1.Pod
+	for _, pod := range j.pods {
+		if pod.Status.Phase == phase && pod.DeletionTimestamp == nil && j.belongs(pod) && !j.uncounted(pod, before) {
+			counted = append(counted, pod)
+		}
+	}
+	return counted
+}
+
 // waits reports whether it is too early for another pod after so many failures in a row: getRemainingTimeForFailuresCount. What
-// ended in the logical future comes from a dump, and is long ago.
+// ended in the logical future was read in a later step, and is long ago.
 func (j *jobSync) waits(failures int, last time.Time) bool {
 	const first, longest = 10 * time.Second, 10 * time.Minute
 	if failures == 0 || last.After(j.Now.Time) {

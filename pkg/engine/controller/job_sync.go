@@ -35,8 +35,10 @@ type jobSync struct {
 	succeededIndexes, failedIndexes indexes
 	// lastFailed are the failed pods that wait for another of their index, which goes on with their count of failures.
 	lastFailed map[int]*v1.Pod
-	// backoff is what the controller remembers of the Job from now on.
-	backoff cluster.JobBackoff
+	// backoff is what the controller remembers of the Job from now on; remembers says that pods have ended, so that it does even where that is
+	// nothing to wait for.
+	backoff   cluster.JobBackoff
+	remembers bool
 	// finished is what the Job comes to: FailureTarget or Failed, SuccessCriteriaMet or Complete.
 	finished *batchv1.JobCondition
 }

@@ -157,6 +157,69 @@ func TestJobKeepsTheLastFailedPodOfAnIndex(t *testing.T) {
 	w.check("the failed one, which somebody had deleted, is gone", w.state.Pods[0].Annotations[batchv1.JobIndexFailureCountAnnotation], "2")
 }
 
+// Of a Job of which nothing is remembered the pods say how long it waits: 10 s after one failure since the last success, 20 s after two, 40 s
+// after three, from when the last of them ended.
+func TestJobWaitsAfterFailuresThatWereCountedBefore(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		pods []string // how many seconds ago each ended is in ago
+		ago  []int
+		want int // seconds
+	}{
+		{"one", []string{"Failed counted"}, []int{4}, 6},
+		{"three", []string{"Failed counted", "Failed counted", "Failed counted"}, []int{90, 4, 30}, 36},
+		{"one of which has yet to be counted", []string{"Failed counted", "Failed"}, []int{30, 4}, 16},
+		{"long ago", []string{"Failed counted", "Failed counted"}, []int{60, 20}, 0},
+		{"before a success", []string{"Failed counted", "Succeeded counted", "Failed counted"}, []int{8, 6, 4}, 6},
+		{"before a success that has yet to be counted", []string{"Failed counted", "Succeeded"}, []int{4, 2}, 0},
+		{"without a pod that the Job did not want", []string{"Failed counted ending"}, []int{4}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, 1, anywhere)
+			w.admit(decode(t, job("Job", "  completions: 9\n"))...)
+			began := w.state.Now
+			for i, pod := range podsOfJob(w, test.pods...) {
+				at := metav1.NewTime(began.Add(-time.Duration(test.ago[i]) * time.Second))
+				pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, LastTransitionTime: at}}
+				w.state = w.state.With(pod)
+			}
+			active := func() bool {
+				return slices.ContainsFunc(w.state.Pods, func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning })
+			}
+			w.settle()
+			if test.want == 0 {
+				w.check("there is another at once", active(), true)
+				return
+			}
+			w.check("there is another at once", active(), false)
+			at, _ := w.controllers.Next(w.state)
+			w.check("seconds until it comes", int(at.Sub(began.Time).Seconds()), test.want)
+			w.wait()
+			w.check("then there is", active(), true)
+		})
+	}
+}
+
+// A failure 2 s ago lies before a success 1 s ago, which the controller remembers when the pod that succeeded is gone.
+func TestJobRemembersASuccess(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.admit(decode(t, job("Job", "  completions: 9\n"))...)
+	for i, pod := range podsOfJob(w, "Failed counted", "Succeeded counted") {
+		at := metav1.NewTime(w.state.Now.Add(time.Duration(i-2) * time.Second))
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionFalse, LastTransitionTime: at}}
+		w.state = w.state.With(pod)
+	}
+	next, err := w.controllers.Reconcile(w.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := *next.Jobs[0]
+	more.Spec.Parallelism = ptr.To[int32](2)
+	w.state = next.With(&more).Without(next.Pods[1])
+	w.settle()
+	w.check("another comes at once", status(w.state.Jobs[0]), "active 2, failed 0, terminating 0")
+}
+
 func TestJobDeadline(t *testing.T) {
 	for _, test := range []struct {
 		name, spec, want string

@@ -19,18 +19,54 @@ import (
 // 150,000.
 const MaxPods = 150_000
 
+// TooManyPodsError says that controllers would make too many pods.
+type TooManyPodsError struct {
+	// Owner asks for most of them, Pods of Total.
+	Owner       cluster.Ref
+	Pods, Total int64
+	Most        int
+	// Advice is what to do but to ask for fewer. Default: to set maxPods.
+	Advice string
+}
+
+// Error names the workload that asks for most pods.
+func (e *TooManyPodsError) Error() string {
+	return fmt.Sprintf("%s: asks for %d of %d pods, and a simulation has at most %d; ask for fewer, or %s",
+		e.Owner.Describe(), e.Pods, e.Total, e.Most, cmp.Or(e.Advice, "set maxPods in the scenario"))
+}
+
 // CheckPods refuses what would make more pods than that, or more than upstream's controllers can count. The API server takes it, and
 // a real cluster fills up with pods until something breaks.
 func CheckPods(s *cluster.State, most int) error {
-	type asked struct {
-		owner cluster.Object
-		pods  int64
+	all, total, problems := asked(s, most)
+	if total > int64(most) {
+		largest := slices.MaxFunc(all, func(a, b asks) int { return cmp.Compare(a.pods, b.pods) })
+		problems = append(problems, &TooManyPodsError{Owner: cluster.RefTo(largest.owner), Pods: largest.pods, Total: total, Most: most})
 	}
-	var problems []error
-	var all []asked
-	var total int64
+	return errors.Join(problems...)
+}
+
+// Pods is how many pods there are that no controller has made, and how many controllers ask for.
+func Pods(s *cluster.State) int {
+	_, total, _ := asked(s, 0)
+	for _, pod := range s.Pods {
+		if metav1.GetControllerOfNoCopy(pod) == nil {
+			total++
+		}
+	}
+	return int(total)
+}
+
+// asks is how many pods a workload asks for.
+type asks struct {
+	owner cluster.Object
+	pods  int64
+}
+
+// asked returns what the workloads ask for. If it is more than the most, DaemonSets are counted by the nodes on which they run pods.
+func asked(s *cluster.State, most int) (all []asks, total int64, problems []error) {
 	count := func(owner cluster.Object, pods int64) {
-		all = append(all, asked{owner, pods})
+		all = append(all, asks{owner, pods})
 		total += pods
 	}
 	autoscalers := autoscalersOf(s)
@@ -76,12 +112,7 @@ func CheckPods(s *cluster.State, most int) error {
 			}
 		}
 	}
-	if total > int64(most) {
-		largest := slices.MaxFunc(all, func(a, b asked) int { return cmp.Compare(a.pods, b.pods) })
-		problems = append(problems, fmt.Errorf("%s: asks for %d of %d pods, and a simulation has at most %d; ask for fewer, or set maxPods in the scenario",
-			cluster.RefTo(largest.owner).Describe(), largest.pods, total, most))
-	}
-	return errors.Join(problems...)
+	return all, total, problems
 }
 
 // daemonPods counts the nodes on which the DaemonSet's pods run.

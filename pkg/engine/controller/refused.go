@@ -61,7 +61,8 @@ func (c *claimSync) refuseDevices(pod *v1.Pod, claim string, err error) bool {
 	if !admission.Refused(err) {
 		return false
 	}
-	c.refused = append(c.refused, cluster.Refusal{Of: cluster.RefTo(pod), Message: fmt.Sprintf("PodResourceClaim %s: %s", claim, err), Retried: true})
+	message := fmt.Sprintf("PodResourceClaim %s: create ResourceClaim : %s", claim, err) // the name of a claim is generated, and upstream has none yet
+	c.refused = append(c.refused, cluster.Refusal{Of: cluster.RefTo(pod), Message: message, Retried: true})
 	return true
 }
 

@@ -196,7 +196,7 @@ func TestQuotaOfClaimsOnDevices(t *testing.T) {
 		w.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", namespace: default}\nspec: {resourceClaims: [{name: g, resourceClaimTemplateName: gpu}], containers: [{name: c, image: a}]}\n")
 	}
 	w.check("claims", len(w.state.ResourceClaims), 1)
-	w.check("refused", w.refusals(), []string{`0 of pod/p2: PodResourceClaim g: resourceclaims.resource.k8s.io "p2-g-" is forbidden: ` +
+	w.check("refused", w.refusals(), []string{`0 of pod/p2: PodResourceClaim g: create ResourceClaim : resourceclaims.resource.k8s.io "p2-g-" is forbidden: ` +
 		`exceeded quota: q, requested: gpu.deviceclass.resource.k8s.io/devices=1, used: gpu.deviceclass.resource.k8s.io/devices=1, limited: gpu.deviceclass.resource.k8s.io/devices=1`})
 	w.state = w.state.Without(w.state.Pods[0])
 	w.settle()

@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -111,6 +114,26 @@ func TestAllocated(t *testing.T) {
 				t.Errorf("allocated (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Without consumable capacity nothing reads shares: two shares of a device are the whole of it, until the last is gone.
+func TestAllocatedWithoutConsumableCapacity(t *testing.T) {
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.DRAConsumableCapacity, false)
+	m := NewManager()
+	a, b := claimOn("a", share("d0", "x", "10Gi")), claimOn("b", share("d0", "y", "6Gi"))
+	for _, step := range []struct {
+		claims []*resourcev1.ResourceClaim
+		want   taken
+	}{
+		{[]*resourcev1.ResourceClaim{a, b}, taken{Devices: map[string]bool{"gpu/n1/d0": true}}},
+		{[]*resourcev1.ResourceClaim{b}, taken{Devices: map[string]bool{"gpu/n1/d0": true}}},
+		{nil, taken{}},
+	} {
+		m.Sync(&cluster.State{ResourceClaims: step.claims})
+		if diff := cmp.Diff(step.want, takenOf(t, m), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%d claims, allocated (-want +got):\n%s", len(step.claims), diff)
+		}
 	}
 }
 

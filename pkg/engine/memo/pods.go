@@ -23,8 +23,8 @@ type pods struct {
 	keys  []string
 	stale bool
 
-	affinities map[*v1.Affinity]string
-	parsed     map[string]bool // affinities whose selectors' keys are in keys
+	affinities map[*v1.Affinity]string // encoded, of some pods: see most
+	parsed     map[string]bool         // of these, those whose selectors' keys are in keys
 
 	log   []change
 	first int // position of the first entry of log: older ones have been dropped
@@ -111,9 +111,12 @@ func (p *pods) note(b *bound, delta int) {
 	}
 }
 
-// settle makes the classes anew if a selector reads another label than before.
+// most bounds the classes and the encoded affinities: those of pods that are gone go, too, once there are more of them than pods on nodes.
+func (p *pods) most() int { return 2*len(p.bound) + 1<<10 }
+
+// settle makes the classes anew if a selector reads another label than before, or if there are too many.
 func (p *pods) settle() {
-	if !p.stale {
+	if !p.stale && len(p.all) <= p.most() {
 		return
 	}
 	p.stale = false
@@ -160,6 +163,10 @@ func (p *pods) affinityOf(pod *v1.Pod) string {
 	encoded, found := p.affinities[affinity]
 	if found {
 		return encoded
+	}
+	if len(p.affinities) >= p.most() {
+		clear(p.affinities)
+		clear(p.parsed)
 	}
 	encoded = (&v1.Affinity{PodAffinity: affinity.PodAffinity, PodAntiAffinity: affinity.PodAntiAffinity}).String()
 	p.affinities[affinity] = encoded

@@ -1,9 +1,12 @@
 package memo
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -28,6 +31,47 @@ func TestTheLogForgetsTheOldest(t *testing.T) {
 	changes, known := p.since(p.end() - 3)
 	if !known || len(changes) != 3 || changes[0].delta != -1 || changes[1].delta != 1 || changes[2].delta != -1 {
 		t.Errorf("the last three changes are %v, known %t", changes, known)
+	}
+}
+
+// Of pods that came and went, each with an affinity and a class of its own, no more is kept than twice the pods on nodes, and some. A pod's
+// class outlives that.
+func TestTheAffinitiesForgetWhatIsGone(t *testing.T) {
+	p := newPods()
+	pod := func(i int) *v1.Pod {
+		term := v1.PodAffinityTerm{TopologyKey: fmt.Sprint("key-", i), LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Labels: map[string]string{"app": "a"}}, Spec: v1.PodSpec{
+			NodeName: "n", Affinity: &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term}}},
+		}}
+	}
+	stays := pod(0)
+	p.add(stays)
+	p.settle()
+	before := p.looksOf(stays)
+	for i := 1; i <= 20_000; i++ {
+		gone := pod(i)
+		p.add(gone)
+		p.settle()
+		p.remove(gone)
+		if most := 2*2 + 1<<10; len(p.affinities) > most || len(p.parsed) > most || len(p.all) > most+1 || len(p.classes) > most+1 {
+			t.Fatalf("after %d pods there are %d affinities, %d parsed ones, %d classes", i, len(p.affinities), len(p.parsed), len(p.all))
+		}
+	}
+	if after := p.looksOf(stays); after != before || p.classes[after] == nil || p.classes[after].nodes["n"] != 1 {
+		t.Errorf("the pod that stays looks like %v, before %v; its class is %v", after, before, p.classes[after])
+	}
+}
+
+// The two domains with the fewest pods are found in whatever order the map gives them: it is another each time.
+func TestFindLeast(t *testing.T) {
+	for range 100 {
+		f := spreadFilter{pods: []map[string]int{{"a": 1, "b": 2, "c": 5, "d": 7}, {"a": 3}}, least: []*leastTwo{{}, {}}}
+		f.findLeast(0)
+		f.findLeast(1)
+		want := []*leastTwo{{{"a", 1}, {"b", 2}}, {{"a", 3}, {"", math.MaxInt32}}}
+		if diff := cmp.Diff(want, f.least); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
 	}
 }
 

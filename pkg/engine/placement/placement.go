@@ -82,8 +82,14 @@ type Score struct {
 // Pending is a pod that got no node.
 type Pending struct {
 	Pod *v1.Pod
-	// Message is kube-scheduler's own text, as in the FailedScheduling event and the PodScheduled condition.
+	// Message is that of the PodScheduled condition: kube-scheduler's own text, as in the FailedScheduling event. It is empty for a pod that
+	// has no such condition, since nobody has tried it.
 	Message string
+	// Failed means that a plugin failed instead of rejecting the pod: the condition's reason is SchedulerError, not Unschedulable.
+	Failed bool
+	// Untried is why the scheduler does not try the pod. The API server says nothing of it: there is no event, and Message is what an attempt
+	// has left before.
+	Untried string
 	// Reasons count the nodes by rejecting plugin and message, sorted by both. Empty if the pod was rejected as a whole before any node was
 	// examined.
 	Reasons []Reason
@@ -93,6 +99,25 @@ type Pending struct {
 	Cycle *Cycle
 	// Group is what became of the pod group with which the pod waits; nil if it waits by itself.
 	Group *Group
+}
+
+// NotTried is what Why begins with for a pod that the scheduler does not try.
+const NotTried = "not tried: "
+
+// Why says why the pod has no node: its message, unless the scheduler does not even try it.
+func (p *Pending) Why() string {
+	if p.Untried != "" {
+		return NotTried + p.Untried
+	}
+	return p.Message
+}
+
+// ConditionReason is SchedulerError where the PodScheduled condition has that for its reason, and "" otherwise.
+func (p *Pending) ConditionReason() string {
+	if p.Failed {
+		return v1.PodReasonSchedulerError
+	}
+	return ""
 }
 
 // Group is a pod group of which pods wait for a node.
@@ -113,7 +138,7 @@ type GroupMember struct {
 	Node, Message string
 }
 
-// LeftTo is what the message of a pod begins with that asks for a scheduler which is not simulated; its name follows.
+// LeftTo is what Untried begins with for a pod that asks for a scheduler which is not simulated; its name follows.
 const LeftTo = "left to the scheduler "
 
 // Gated is the message of a pod with scheduling gates, as the API server writes it into the PodScheduled condition:

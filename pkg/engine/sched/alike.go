@@ -22,7 +22,7 @@ type attempt struct {
 // refuse records why the pod got no node.
 func (e *Engine) refuse(next *entry, pending placement.Pending) {
 	next.pending, next.changes = pending, e.changes
-	if owner := metav1.GetControllerOfNoCopy(next.Pod); owner != nil {
+	if owner := metav1.GetControllerOfNoCopy(next.Pod); owner != nil && !pending.Failed { // a plugin's error may name the pod
 		e.attempts[owner.UID] = attempt{changes: e.changes, pending: pending}
 	}
 }

@@ -34,7 +34,10 @@ func (e *Engine) bindClaims(profile *profile, state fwk.CycleState, pod *v1.Pod)
 		return nil
 	}
 	e.client.ClearActions()
-	if status := profile.claims.PreBind(e.ctx, state, pod, pod.Spec.NodeName); !status.IsSuccess() {
+	switch status := profile.claims.PreBind(e.ctx, state, pod, pod.Spec.NodeName); {
+	case status.IsRejected():
+		return status
+	case !status.IsSuccess():
 		// RunPreBindPlugins' words
 		return fwk.AsStatus(fmt.Errorf("running PreBind plugin %q: %w", profile.claims.Name(), status.AsError()))
 	}

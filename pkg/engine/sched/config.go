@@ -36,6 +36,7 @@ type Config struct {
 	plugins   Registry       // that kube-scheduler does not have
 	extenders []httpExtender // in the order in which they are called
 	leftOut   []string       // the URLs of extenders that are not called
+	why       string         // they are not
 	batched   []string       // the profiles whose pods kube-scheduler would place in batches
 }
 
@@ -43,8 +44,9 @@ type Config struct {
 type ConfigOptions struct {
 	// Plugins are those that the scheduler has besides kube-scheduler's own; see CheckPlugins.
 	Plugins Registry
-	// NoExtenders leaves out the extenders.
-	NoExtenders bool
+	// NoExtenders leaves out the extenders. WithoutExtenders says why. Default: --no-extenders.
+	NoExtenders      bool
+	WithoutExtenders string
 }
 
 // FeatureGates are the gates under which the configuration was read, as kube-scheduler takes them: "A=true,B=false".
@@ -125,7 +127,7 @@ func LoadConfigWith(opts ConfigOptions, file string, data []byte) (*Config, erro
 		problems = append(problems, err)
 	}
 	if opts.NoExtenders {
-		config.withoutExtenders()
+		config.withoutExtenders(cmp.Or(opts.WithoutExtenders, "--no-extenders"))
 	}
 	extenders, invalid := extendersOf(api)
 	config.extenders, problems = extenders, append(problems, invalid...)

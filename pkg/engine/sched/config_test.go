@@ -148,7 +148,7 @@ func TestPodOfAnotherSchedulerWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Placed) != 1 || len(result.Pending) != 1 || result.Pending[0].Message != `left to the scheduler "other"` {
+	if len(result.Placed) != 1 || len(result.Pending) != 1 || result.Pending[0].Message != "" || result.Pending[0].Untried != `left to the scheduler "other"` {
 		t.Errorf("%d placed, Pending %v", len(result.Placed), result.Pending)
 	}
 }

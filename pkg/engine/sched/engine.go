@@ -94,9 +94,9 @@ type Engine struct {
 	feasible []fwk.NodeInfo          // see search
 	refused  []rejection             // see search
 
-	current    *profile // of the current pod
-	unanswered error    // what an extender did not answer that must
-	notes      []string // what extenders did not answer since Place was called
+	current *profile // of the current pod
+	stopped error    // what ends the run: an extender did not answer that must, or Choose failed
+	notes   []string // what extenders did not answer since Place was called
 }
 
 // Tie is a choice among equals that the scheduler is about to make, and the state of the queue at that point.
@@ -224,6 +224,9 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		}
 	}
 	for _, r := range eachPod(e.sorted(refused)) {
+		if r.pending.Untried != "" {
+			r.pending.Message = said(r.Pod)
+		}
 		result.Pending = append(result.Pending, r.pending)
 		if r.Pod.Status.NominatedNodeName != r.given.Status.NominatedNodeName {
 			result.Nominated = append(result.Nominated, r.Pod)
@@ -244,15 +247,15 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	profile, found := e.profiles[next.Pod.Spec.SchedulerName]
 	if !found {
 		// A real scheduler ignores the pod silently.
-		e.refuse(next, placement.Pending{Pod: next.Pod, Message: placement.LeftTo + strconv.Quote(next.Pod.Spec.SchedulerName)})
+		e.refuse(next, placement.Pending{Pod: next.Pod, Untried: placement.LeftTo + strconv.Quote(next.Pod.Spec.SchedulerName)})
 		return false, nil
 	}
 	if pending, found := e.refusedAlike(next.Pod); found {
 		next.pending, next.changes = pending, e.changes
 		return false, nil
 	}
-	if message, gated := e.gated(profile, next.Pod); gated {
-		e.refuse(next, placement.Pending{Pod: next.Pod, Message: message})
+	if held := e.held(profile, next.Pod); held != nil {
+		e.refuse(next, *held)
 		return false, nil
 	}
 	for {
@@ -282,17 +285,28 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	}
 }
 
-// gated returns the message of the first PreEnqueue plugin that keeps the pod out of the queue, if one does.
-func (e *Engine) gated(profile *profile, pod *v1.Pod) (message string, gated bool) {
+// held returns why the first PreEnqueue plugin keeps the pod out of the queue, or nil if none does. Only of scheduling gates does the pod's
+// status tell; what another plugin says goes to the scheduler's log.
+func (e *Engine) held(profile *profile, pod *v1.Pod) *placement.Pending {
 	for _, plugin := range profile.PreEnqueuePlugins() {
 		if status := plugin.PreEnqueue(e.ctx, pod); !status.IsSuccess() {
 			if plugin.Name() == names.SchedulingGates {
-				return placement.Gated, true
+				return &placement.Pending{Pod: pod, Message: placement.Gated}
 			}
-			return status.Message(), true
+			return &placement.Pending{Pod: pod, Untried: status.Message()}
 		}
 	}
-	return "", false
+	return nil
+}
+
+// said returns the message of the pod's PodScheduled condition, as a cluster dump may have it; "" if there is none.
+func said(pod *v1.Pod) string {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse {
+			return condition.Message
+		}
+	}
+	return ""
 }
 
 // change counts an event that can make room for a rejected pod: a placement, a preemption, a cleared nomination.
@@ -322,56 +336,57 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 		return false, &refusal{state: state, fit: fit}, nil
 	case errors.Is(err, scheduler.ErrNoNodesAvailable):
 		return false, &refusal{state: state, message: err.Error()}, nil
+	case e.stopped != nil:
+		return false, nil, e.stopped
 	case err != nil:
-		return false, nil, err
+		return false, &refusal{state: state, message: err.Error(), failed: true}, nil
 	}
 	bound := cluster.Bind(next.Pod, chosen.SuggestedHost, e.startTime())
 	placed := profile.placement(bound, chosen, profile.cycle(next.PodInfo, chosen.SuggestedHost)) // before the scheduler sees the pod on its node
 	refused, err := e.bind(profile, next, state, placed, result)
-	if err != nil || refused != "" {
-		return false, &refusal{state: state, message: refused}, err
-	}
-	return true, nil, nil
+	return refused == nil && err == nil, refused, err
 }
 
 // bind reserves the pod's node, and binds the pod, its claims and its volumes. It returns why the node was refused after all, if it was.
-func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, placed placement.Placement, result *placement.Result) (refused string, err error) {
+func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, placed placement.Placement, result *placement.Result) (*refusal, error) {
 	bound := placed.Pod
 	if err := e.addPod(bound); err != nil {
-		return "", err
+		return nil, err
 	}
 	if status := profile.RunReservePluginsReserve(e.ctx, state, bound, placed.Node); !status.IsSuccess() {
 		profile.RunReservePluginsUnreserve(e.ctx, state, bound, placed.Node)
-		if err := e.removePod(bound); err != nil {
-			return "", err
-		}
-		if !status.IsRejected() {
-			return "", status.AsError()
-		}
-		return status.Message(), nil
+		return reserveRefused(state, bound, status), e.removePod(bound)
 	}
 	changes := e.changes
 	if status := e.bindClaims(profile, state, bound); !status.IsSuccess() {
 		profile.RunReservePluginsUnreserve(e.ctx, state, bound, placed.Node)
-		if err := e.removePod(bound); err != nil {
-			return "", err
-		}
+		err := e.removePod(bound)
 		e.changes = changes // what is left written helps no other pod
-		return status.Message(), nil
+		return &refusal{state: state, message: status.Message(), failed: !status.IsRejected()}, err
 	}
 	if err := e.bindVolumes(profile, bound, &result.Volumes); err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := e.forget(next.Pod); err != nil {
-		return "", err
+		return nil, err
 	}
 	e.bound[cluster.NameOf(bound)], e.decided[cluster.NameOf(bound)] = bound, true
 	if err := e.assume(next.PodInfo, bound); err != nil {
-		return "", err
+		return nil, err
 	}
 	e.change()
 	result.Placed = append(result.Placed, placed)
-	return "", nil
+	return nil, nil
+}
+
+// reserveRefused is what assumeAndReserve reports of a Reserve plugin that did not succeed.
+func reserveRefused(state fwk.CycleState, bound *v1.Pod, status *fwk.Status) *refusal {
+	if !status.IsRejected() {
+		return &refusal{state: state, message: status.Message(), failed: true}
+	}
+	fit := framework.FitError{Pod: bound, NumAllNodes: 1, Diagnosis: framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}}
+	fit.Diagnosis.NodeToStatus.Set(bound.Spec.NodeName, status)
+	return &refusal{state: state, message: fit.Error()}
 }
 
 // startTime returns the next start time. Within one second of logical time each pod gets its own, so that preemption, which spares the pods

@@ -106,8 +106,8 @@ func (x *extender) failed(verb string, err error) error {
 		}
 		return err
 	}
-	x.engine.unanswered = fmt.Errorf("%s; %s, make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders", line, advice)
-	return x.engine.unanswered
+	x.engine.stopped = fmt.Errorf("%s; %s, make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders", line, advice)
+	return x.engine.stopped
 }
 
 // prioritize adds the extenders' scores, one for each node, as prioritizeNodes does in

@@ -83,8 +83,9 @@ func ignoreManaged(api *schedulerapi.KubeSchedulerConfiguration) error {
 	return nil
 }
 
-// withoutExtenders takes the extenders out of the configuration. Resources that the scheduler leaves to them stay ignored.
-func (c *Config) withoutExtenders() {
+// withoutExtenders takes the extenders out of the configuration, and keeps why. Resources that the scheduler leaves to them stay ignored.
+func (c *Config) withoutExtenders(why string) {
+	c.why = why
 	for _, extender := range c.api.Extenders {
 		c.leftOut = append(c.leftOut, extender.URLPrefix)
 	}
@@ -114,7 +115,7 @@ func (c *Config) extenderNotes() []string {
 		}
 	}
 	if len(c.leftOut) > 0 {
-		notes = append(notes, fmt.Sprintf("Nothing is asked of the scheduler configuration's extenders (--no-extenders): %s.", strings.Join(c.leftOut, ", ")))
+		notes = append(notes, fmt.Sprintf("Nothing is asked of the scheduler configuration's extenders (%s): %s.", c.why, strings.Join(c.leftOut, ", ")))
 	}
 	return notes
 }

@@ -197,10 +197,14 @@ func (e *Engine) schedulePodGroup(next *entry, result *placement.Result) (bool, 
 func (e *Engine) gatedGroup(group *queuedGroup) bool {
 	var waitsFor string
 	for _, member := range group.members {
-		message, gated := e.gated(e.profiles[member.Pod.Spec.SchedulerName], member.Pod)
-		member.pending = placement.Pending{Pod: member.Pod, Message: message}
-		if gated && waitsFor == "" {
-			waitsFor = fmt.Sprintf("waiting for pod %s of its pod group %q: %s", member.Pod.Name, group.info.Name, message)
+		member.pending = placement.Pending{Pod: member.Pod}
+		held := e.held(e.profiles[member.Pod.Spec.SchedulerName], member.Pod)
+		if held == nil {
+			continue
+		}
+		member.pending = *held
+		if waitsFor == "" {
+			waitsFor = fmt.Sprintf("waiting for pod %s of its pod group %q: %s", member.Pod.Name, group.info.Name, cmp.Or(held.Untried, held.Message))
 		}
 	}
 	if waitsFor == "" {
@@ -208,8 +212,12 @@ func (e *Engine) gatedGroup(group *queuedGroup) bool {
 	}
 	told := e.groupOf(group)
 	for _, member := range group.members {
-		told.Waiting = append(told.Waiting, placement.GroupMember{Name: member.Pod.Name, Message: member.pending.Message})
-		member.pending.Message, member.pending.Group = cmp.Or(member.pending.Message, waitsFor), told
+		message := cmp.Or(member.pending.Untried, member.pending.Message)
+		told.Waiting = append(told.Waiting, placement.GroupMember{Name: member.Pod.Name, Message: message})
+		if message == "" {
+			member.pending.Untried = waitsFor
+		}
+		member.pending.Group = told
 	}
 	return true
 }

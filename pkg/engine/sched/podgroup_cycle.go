@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +47,7 @@ type podGroupCycle struct {
 type attempted struct {
 	placement placement.Placement
 	reasons   []placement.Reason
+	failed    bool // a plugin failed
 	cycle     *placement.Cycle
 }
 
@@ -111,19 +113,19 @@ func (c *podGroupCycle) schedule(ctx context.Context, real framework.Framework, 
 	}
 	chosen, err := c.schedulePod(ctx, p, state, info)
 	var fit *framework.FitError
-	if err != nil && !errors.As(err, &fit) && !errors.Is(err, scheduler.ErrNoNodesAvailable) {
-		c.err = err
-	}
+	c.err = cmp.Or(c.err, e.stopped)
 	if c.dry || c.err != nil {
 		return chosen, err
 	}
 	tried := attempted{cycle: p.cycle(info.PodInfo, chosen.SuggestedHost)}
 	switch {
-	case fit != nil:
+	case errors.As(err, &fit):
 		tried.reasons = reasonsOf(&fit.Diagnosis)
 	case err == nil:
 		tried.placement = p.placement(cluster.Bind(info.Pod, chosen.SuggestedHost, e.state.Now.Time), chosen, tried.cycle)
 		c.soFar.Placed = append(c.soFar.Placed, tried.placement)
+	default:
+		tried.failed = !errors.Is(err, scheduler.ErrNoNodesAvailable)
 	}
 	c.tried[info.Pod.UID] = tried
 	return chosen, err
@@ -164,7 +166,7 @@ func (c *podGroupCycle) failed(_ context.Context, _ framework.Framework, info *f
 	}
 	tried := c.tried[info.Pod.UID]
 	member.pending = placement.Pending{
-		Pod: member.Pod, Message: status.Message(), Reasons: tried.reasons, Nominated: member.Pod.Status.NominatedNodeName, Cycle: tried.cycle,
+		Pod: member.Pod, Message: status.Message(), Failed: !status.IsRejected(), Reasons: tried.reasons, Nominated: member.Pod.Status.NominatedNodeName, Cycle: tried.cycle,
 	}
 }
 
@@ -183,9 +185,9 @@ func (c *podGroupCycle) bind(result *placement.Result) error {
 		if err != nil {
 			return err
 		}
-		if refused != "" {
+		if refused != nil {
 			e.scheduler.Cache.AddPodGroupMember(member.Pod)
-			member.pending = placement.Pending{Pod: member.Pod, Message: refused}
+			member.pending = placement.Pending{Pod: member.Pod, Message: refused.message, Failed: refused.failed}
 			continue
 		}
 		c.group.members = slices.DeleteFunc(c.group.members, func(m *entry) bool { return m == member })
@@ -194,7 +196,7 @@ func (c *podGroupCycle) bind(result *placement.Result) error {
 	for _, member := range c.group.members {
 		tried := c.tried[member.Pod.UID]
 		waiting := placement.GroupMember{Name: member.Pod.Name, Node: tried.placement.Node}
-		if len(tried.reasons) > 0 {
+		if len(tried.reasons) > 0 || tried.failed {
 			waiting.Message = member.pending.Message
 		}
 		told.Waiting = append(told.Waiting, waiting)

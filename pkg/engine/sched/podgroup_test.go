@@ -63,7 +63,10 @@ func decidedOf(result *placement.Result) decided {
 		o.Placed[p.Node]++
 	}
 	for _, p := range result.Pending {
-		o.Pending = append(o.Pending, p.Pod.Name+": "+p.Message)
+		o.Pending = append(o.Pending, p.Pod.Name+": "+p.Why())
+		if (p.Untried != "") == (p.Message != "") {
+			o.Pending = append(o.Pending, "both or neither are told of")
+		}
 	}
 	for _, p := range result.Preempted {
 		o.Preempted = append(o.Preempted, p.Victim.Name+" on "+p.Node+" for "+p.For.Name)
@@ -102,15 +105,15 @@ func TestPodGroups(t *testing.T) {
 		},
 		"too few": {
 			state: walkthrough().With(gang("a", 3, 0)).With(objects(members("a", 2, 0))...),
-			want:  decided{Pending: each("a", 0, 2, "waiting for minCount pods from a gang to appear in scheduling queue")},
+			want:  decided{Pending: each("a", 0, 2, "not tried: waiting for minCount pods from a gang to appear in scheduling queue")},
 		},
 		"no such group": {
 			state: walkthrough().With(objects(members("a", 2, 0))...),
-			want:  decided{Pending: each("a", 0, 2, `waiting for pods's pod group "a" to appear in scheduling queue`)},
+			want:  decided{Pending: each("a", 0, 2, `not tried: waiting for pods's pod group "a" to appear in scheduling queue`)},
 		},
 		"a group of another namespace": {
 			state: walkthrough().With(inNamespace(gang("a", 2, 0), "other")).With(objects(members("a", 2, 0))...),
-			want:  decided{Pending: each("a", 0, 2, `waiting for pods's pod group "a" to appear in scheduling queue`)},
+			want:  decided{Pending: each("a", 0, 2, `not tried: waiting for pods's pod group "a" to appear in scheduling queue`)},
 		},
 		// Of the eight pods of both, six fit. The second gang stops at its third pod: with two scheduled and one left it cannot have four.
 		"two compete": {
@@ -174,7 +177,7 @@ func TestPodGroups(t *testing.T) {
 		"a pod with scheduling gates": {
 			state: walkthrough().With(gang("a", 2, 0)).With(members("a", 2, 0)[0], gatedPod(members("a", 2, 0)[1])),
 			want: decided{Pending: []string{
-				`a-0: waiting for pod a-1 of its pod group "a": ` + placement.Gated, "a-1: " + placement.Gated,
+				`a-0: not tried: waiting for pod a-1 of its pod group "a": ` + placement.Gated, "a-1: " + placement.Gated,
 			}},
 		},
 	} {

@@ -25,6 +25,7 @@ type refusal struct {
 	state   fwk.CycleState
 	fit     *framework.FitError // nil if the cycle ended for another reason
 	message string              // that reason
+	failed  bool                // it is a plugin's error
 }
 
 // preempt runs the PostFilter plugins for a pod that fits no node, as schedulingAlgorithm does, and nominates the node where they made
@@ -33,7 +34,7 @@ type refusal struct {
 func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement.Pending, error) {
 	if why.fit == nil {
 		e.nominate(next, "")
-		return placement.Pending{Pod: next.Pod, Message: why.message, Cycle: profile.cycle(next.PodInfo, "")}, nil
+		return placement.Pending{Pod: next.Pod, Message: why.message, Failed: why.failed, Cycle: profile.cycle(next.PodInfo, "")}, nil
 	}
 	diagnosis := &why.fit.Diagnosis
 	silent := profile.attribute(diagnosis)
@@ -44,8 +45,8 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		victims := len(e.victims)
 		e.settleUnavailable(why.state, next.Pod)
 		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
-		if e.unanswered != nil {
-			return placement.Pending{}, e.unanswered
+		if e.stopped != nil {
+			return placement.Pending{}, e.stopped
 		}
 		if err := e.evict(victims); err != nil {
 			return placement.Pending{}, err

@@ -82,7 +82,7 @@ func (p *profile) begin() {
 	p.preFiltered, p.restricted = nil, false
 	p.filtered = p.filtered[:0]
 	p.scores, p.outside = nil, nil
-	p.engine.current, p.engine.unanswered = p, nil
+	p.engine.current, p.engine.stopped = p, nil
 }
 
 // RunPreFilterPlugins notes whether the plugins named the nodes to examine.
@@ -180,10 +180,12 @@ func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
 		node.Randomizer = 0
 	}
 	chosen, err := e.Choose(&tie)
-	if err == nil {
-		best[chosen].Randomizer = 1
+	if err != nil {
+		e.stopped = err
+		return err
 	}
-	return err
+	best[chosen].Randomizer = 1
+	return nil
 }
 
 // placement returns the record of the newly bound pod.

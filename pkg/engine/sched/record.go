@@ -107,7 +107,7 @@ func (r *recorder) filter(node fwk.NodeInfo, status *fwk.Status) {
 		r.again = true
 	}
 	r.cycle.Searched++
-	if !status.IsRejected() {
+	if status.IsSuccess() {
 		r.feasible = append(r.feasible, node)
 		return
 	}

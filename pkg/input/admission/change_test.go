@@ -30,7 +30,7 @@ func TestAdmitRefusesChanges(t *testing.T) {
 		{"a claim that is enlarged within", bound(claimOf("1Gi")), quotaOf("hard: {requests.storage: 3Gi}"), bound(claimOf("3Gi")), nil},
 		{"a claim that is enlarged beyond a bound", bound(claimOf("1Gi")), limitRange("{type: PersistentVolumeClaim, max: {storage: 2Gi}}"), bound(claimOf("3Gi")),
 			[]string{`persistentvolumeclaims "data" is forbidden: maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi`}},
-		{"a service that gets node ports", clusterIP, quotaOf("hard: {services: '1', services.nodeports: '1'}"), service,
+		{"a service that gets node ports", clusterIP, quotaOf("hard: {services: '2', services.nodeports: '1'}"), service,
 			[]string{`services "s" is forbidden: exceeded quota: q, requested: services.nodeports=2, used: services.nodeports=0, limited: services.nodeports=1`}},
 		{"a service that gives them back", service, quotaOf("hard: {services.nodeports: '1'}"), clusterIP, nil},
 		{"nothing", bound(claimOf("3Gi")), limitRange("{type: PersistentVolumeClaim, max: {storage: 2Gi}}") + "---\n" + quotaOf("hard: {requests.storage: 1Gi}"), bound(claimOf("3Gi")), nil},

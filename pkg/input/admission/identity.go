@@ -17,7 +17,7 @@ import (
 // object is, and are therefore the same in every run.
 func identify(obj cluster.Object, source string) {
 	kind := cluster.KindOf(obj)
-	obj.SetManagedFields(nil) // often more than half of a dump, and of no use
+	obj.SetManagedFields(managed(obj))
 	if cluster.Namespaced(kind) && obj.GetNamespace() == "" {
 		obj.SetNamespace(v1.NamespaceDefault)
 	}

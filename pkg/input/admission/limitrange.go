@@ -26,21 +26,55 @@ func limitRangesOf(s *cluster.State, namespace string) []*v1.LimitRange {
 	return ranges
 }
 
-// withinLimits returns upstream's error for the first of the ranges that refuses. Upstream lists the bounds that are broken in random order;
-// here they are sorted.
-func withinLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate func(*v1.LimitRange) error) error {
+// withinLimits returns upstream's error for the first of the ranges that refuses. The parts are what upstream looks at one after the other for
+// limits of a type.
+func withinLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate limitFunc, parts func(of v1.LimitType) []limitFunc) error {
 	for _, limits := range ranges {
-		err := validate(limits)
-		var broken utilerrors.Aggregate
-		if errors.As(err, &broken) {
-			all := slices.SortedFunc(slices.Values(broken.Errors()), func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-			err = utilerrors.NewAggregate(all)
+		if validate(limits) == nil {
+			continue
 		}
-		if err != nil {
-			return apiadmission.NewForbidden(a, err)
+		var broken []error
+		for i := range limits.Spec.Limits {
+			for _, part := range parts(limits.Spec.Limits[i].Type) {
+				broken = append(broken, brokenBounds(&limits.Spec.Limits[i], part)...)
+			}
 		}
+		return apiadmission.NewForbidden(a, utilerrors.NewAggregate(broken))
 	}
 	return nil
+}
+
+// limitFunc holds an object to a LimitRange.
+type limitFunc func(*v1.LimitRange) error
+
+// brokenBounds returns what is below the minimum, then what is above the maximum, then the ratios that are too large, as upstream does. The
+// resources in each of these come in random order there; here they are sorted.
+func brokenBounds(limit *v1.LimitRangeItem, validate limitFunc) (all []error) {
+	for _, bounds := range []v1.LimitRangeItem{{Min: limit.Min}, {Max: limit.Max}, {MaxLimitRequestRatio: limit.MaxLimitRequestRatio}} {
+		bounds.Type = limit.Type
+		var broken utilerrors.Aggregate
+		if errors.As(validate(&v1.LimitRange{Spec: v1.LimitRangeSpec{Limits: []v1.LimitRangeItem{bounds}}}), &broken) {
+			all = append(all, slices.SortedFunc(slices.Values(broken.Errors()), func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })...)
+		}
+	}
+	return all
+}
+
+// limitPod holds a pod to the ranges. Upstream looks at its containers one by one, those that it starts with last.
+func limitPod(a apiadmission.Attributes, ranges []*v1.LimitRange, pod *core.Pod) error {
+	of := func(pod *core.Pod) limitFunc {
+		return func(limits *v1.LimitRange) error { return limitranger.PodValidateLimitFunc(limits, pod) }
+	}
+	return withinLimits(a, ranges, of(pod), func(limited v1.LimitType) []limitFunc {
+		if limited != v1.LimitTypeContainer {
+			return []limitFunc{of(pod)}
+		}
+		var each []limitFunc
+		for _, container := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+			each = append(each, of(&core.Pod{Spec: core.PodSpec{Containers: []core.Container{container}}}))
+		}
+		return each
+	})
 }
 
 // limitResize holds a pod that requests something else than before to the LimitRanges of its namespace.
@@ -53,7 +87,7 @@ func limitResize(s *cluster.State, pod, was *v1.Pod) error {
 	if err := corev1.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), &internal, nil); err != nil {
 		return err
 	}
-	return withinLimits(changeOf(pod, was), ranges, func(limits *v1.LimitRange) error { return limitranger.PodValidateLimitFunc(limits, &internal) })
+	return limitPod(changeOf(pod, was), ranges, &internal)
 }
 
 // limitClaim holds a new or changed claim to the LimitRanges of its namespace.
@@ -66,7 +100,8 @@ func limitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	if err := corev1.Convert_v1_PersistentVolumeClaim_To_core_PersistentVolumeClaim(claim.DeepCopy(), &internal, nil); err != nil {
 		return err
 	}
-	return withinLimits(creationOf(claim, &internal), ranges, func(limits *v1.LimitRange) error {
+	validate := func(limits *v1.LimitRange) error {
 		return limitranger.PersistentVolumeClaimValidateLimitFunc(limits, &internal)
-	})
+	}
+	return withinLimits(creationOf(claim, &internal), ranges, validate, func(v1.LimitType) []limitFunc { return []limitFunc{validate} })
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
@@ -123,11 +124,25 @@ func (c counting) list(namespace string) ([]runtime.Object, error) {
 		return objects, nil
 	}
 	for _, obj := range c.state.Objects() {
-		if obj.GetNamespace() == namespace && cluster.KindOf(obj) == c.kind {
+		if obj.GetNamespace() == namespace && cluster.KindOf(obj) == c.kind && !isOfAPIServer(obj) {
 			objects = append(objects, obj)
 		}
 	}
+	if c.kind == "Service" && namespace == v1.NamespaceDefault {
+		objects = append(objects, serviceOfAPIServer)
+	}
 	return objects, nil
+}
+
+// serviceOfAPIServer is the Service that every API server makes for itself, whether or not the input has it:
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controlplane/controller/kubernetesservice/controller.go.
+var serviceOfAPIServer = &v1.Service{
+	ObjectMeta: metav1.ObjectMeta{Namespace: v1.NamespaceDefault, Name: "kubernetes"},
+	Spec:       v1.ServiceSpec{Type: v1.ServiceTypeClusterIP, Ports: []v1.ServicePort{{Name: "https", Port: 443}}},
+}
+
+func isOfAPIServer(obj cluster.Object) bool {
+	return cluster.RefTo(obj) == cluster.RefTo(serviceOfAPIServer)
 }
 
 func (c counting) matches(scope v1.ScopedResourceSelectorRequirement, obj runtime.Object) (bool, error) {

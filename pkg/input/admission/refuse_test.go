@@ -69,7 +69,14 @@ func TestAdmitRefuses(t *testing.T) {
 		{"less than the least", limitRange("{type: Container, min: {cpu: 200m}}"), requesting("100m"),
 			[]string{`pods "p" is forbidden: minimum cpu usage per Container is 200m, but request is 100m`}, 1},
 		{"several bounds, in one order", limitRange("{type: Pod, max: {cpu: 500m, memory: 1Gi}, min: {memory: 1Mi}}"), requesting("100m"),
-			[]string{`pods "p" is forbidden: [maximum cpu usage per Pod is 500m, but limit is 1, maximum memory usage per Pod is 1Gi.  No limit is specified, minimum memory usage per Pod is 1Mi.  No request is specified]`}, 1},
+			[]string{`pods "p" is forbidden: [minimum memory usage per Pod is 1Mi.  No request is specified, maximum cpu usage per Pod is 500m, but limit is 1, maximum memory usage per Pod is 1Gi.  No limit is specified]`}, 1},
+		{"several bounds of containers, one after the other", limitRange("{type: Container, min: {cpu: 100m, memory: 1Gi}, max: {cpu: 300m}, maxLimitRequestRatio: {cpu: '4'}}"),
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {initContainers: [{name: i, image: i, resources: {requests: {cpu: 50m, memory: 1Gi}, limits: {cpu: 60m, memory: 1Gi}}}], " +
+				"containers: [{name: a, image: i, resources: {requests: {cpu: 200m, memory: 1Mi}, limits: {cpu: 300m}}}, " +
+				"{name: b, image: i, resources: {requests: {cpu: 90m, memory: 1Gi}, limits: {cpu: 450m}}}]}\n",
+			[]string{`pods "p" is forbidden: [minimum memory usage per Container is 1Gi, but request is 1Mi, minimum cpu usage per Container is 100m, but request is 90m, ` +
+				`maximum cpu usage per Container is 300m, but limit is 450m, cpu max limit to request ratio per Container is 4, but provided ratio is 5.000000, ` +
+				`minimum cpu usage per Container is 100m, but request is 50m]`}, 1},
 		{"a default that is more than the pod's limit", limitRange("{type: Container, defaultRequest: {cpu: '2'}}"),
 			strings.Replace(requesting("1"), "requests: {cpu: 1}, ", "", 1), nil, 0}, // its request is its limit by then
 		{"a default limit that is less than the pod's request", limitRange("{type: Container, default: {memory: 1Mi}}"),
@@ -94,6 +101,12 @@ func TestAdmitRefuses(t *testing.T) {
 			quotaOf("hard: {pods: '0'}, scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [system-node-critical]}]}"),
 			pod("") + "---" + named("p2", pod(", priorityClassName: system-node-critical")),
 			[]string{`pods "p2" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0`}, 1},
+		{"a service beside the API server's own", quotaOf("hard: {services: '1'}"), service,
+			[]string{`services "s" is forbidden: exceeded quota: q, requested: services=1, used: services=1, limited: services=1`}, 0},
+		{"the API server's own, which counts once", strings.NewReplacer("name: s,", "name: kubernetes,", "NodePort", "ClusterIP").Replace(service) + "---\n" + quotaOf("hard: {services: '2'}"), service,
+			nil, 0},
+		{"no such service in other namespaces", strings.Replace(quotaOf("hard: {services: '1'}"), "default}", "other}", 1), strings.Replace(service, "default}", "other}", 1),
+			nil, 0},
 		{"the node ports of services", quotaOf("hard: {services.nodeports: '1'}"), service,
 			[]string{`services "s" is forbidden: exceeded quota: q, requested: services.nodeports=2, used: services.nodeports=0, limited: services.nodeports=1`}, 0},
 		{"the storage of claims", quotaOf("hard: {requests.storage: 1Gi}"), claimOf("2Gi"),

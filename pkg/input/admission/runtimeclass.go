@@ -109,7 +109,7 @@ func (p *Pods) limitAndRun(pod *v1.Pod) error {
 	if errs := validatePod(&internal); len(errs) > 0 {
 		return apierrors.NewInvalid(core.Kind("Pod"), nameOf(pod), errs)
 	}
-	if err := withinLimits(request, ranges, func(limits *v1.LimitRange) error { return limitranger.PodValidateLimitFunc(limits, &internal) }); err != nil {
+	if err := limitPod(request, ranges, &internal); err != nil {
 		return err
 	}
 	if err := p.runtimeClass.Validate(context.Background(), request, nil); err != nil {

@@ -37,6 +37,7 @@ func TestHostileInput(t *testing.T) {
 		{"UTF-16", "\xff\xfea\x00", "bomb.yaml: byte 4 is 0, so this is no text; give YAML or JSON in UTF-8"},
 		{"null key", "~: a", "bomb.yaml: line 1: not valid YAML: ~ is the key of a field, which has to be a string; put it in quotes"},
 		{"not a number", "a: .nan", "bomb.yaml: line 1: not valid YAML: .nan is no number that JSON has; give another, or put it in quotes"},
+		{"merged again and again", "x: &a {k: 1}\ny: {" + strings.Repeat(`"<<": *a, `, 20_000) + "}\n", `bomb.yaml: line 2: not valid YAML: mapping key "<<" already defined at line 2`},
 		{"long aliases of one string", "a: &a " + strings.Repeat("x", 4<<20) + "\nb: [" + strings.Repeat("*a, ", 3000) + "*a]\n",
 			"bomb.yaml: line 1: not valid YAML: YAML aliases make this document larger than 64 MiB; write out what is needed"},
 	} {
@@ -70,8 +71,8 @@ func TestAstronomicQuantities(t *testing.T) {
 		{"signed", "", `"cpu": "+.5e+00999999999"`, requests + `[cpu]: Invalid value: "+.5e+00999999999": ` + refused},
 		{"number", "", `"cpu": 1e999999999`, requests + `[cpu]: Invalid value: 1e999999999: ` + refused},
 		{"escaped", "", `"cpu": "1\u0065999999999"`, requests + `[cpu]: Invalid value: "1\u0065999999999": ` + refused},
-		{"many digits", "", `"cpu": "` + digits + `"`, requests + `[cpu]: Invalid value: "` + digits[:59] + "…: " + refused},
-		{"many decimals", "", `"cpu": "0.` + digits + `"`, requests + `[cpu]: Invalid value: "0.` + digits[:57] + "…: " + refused},
+		{"many digits", "", `"cpu": "` + digits + `"`, requests + `[cpu]: Invalid value: "` + digits[:80] + "… (1048576 characters) …" + digits[:80] + `": ` + refused},
+		{"many decimals", "", `"cpu": "0.` + digits + `"`, requests + `[cpu]: Invalid value: "0.` + digits[:78] + "… (1048578 characters) …" + digits[:80] + `": ` + refused},
 		{"twice", "", `"cpu": "1e999999999", "cpu": "1"`, `huge.json: Pod default/p: duplicate field "spec.containers[0].resources.requests.cpu"`},
 		{"beyond a number", `, "generation": 1e999`, `"cpu": "1"`, "huge.json: Pod default/p: metadata.generation: Invalid value: 1e999: is too large; the most is 9223372036854775807"},
 		{"capped by upstream", "", `"cpu": "1e999"`, requests + `[cpu]: Invalid value: "1e999": ` + refused},

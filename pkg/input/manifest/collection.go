@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"runtime"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -14,9 +15,36 @@ import (
 
 // collection gathers what the files hold and all that is wrong with them.
 type collection struct {
+	ctx   context.Context // ends the reading; nil does not
+	stop  context.CancelCauseFunc
+	most  map[string]int           // how many objects of a kind are read
+	left  map[string]*atomic.Int64 // how many more
 	set   Set
 	errs  []error
 	names map[cluster.Ref]Object
+}
+
+func newCollection(ctx context.Context, most map[string]int) *collection {
+	c := &collection{most: most, left: map[string]*atomic.Int64{}}
+	c.ctx, c.stop = context.WithCancelCause(ctx)
+	for kind, n := range most {
+		c.left[kind] = new(atomic.Int64)
+		c.left[kind].Store(int64(n))
+	}
+	return c
+}
+
+// ended reports whether no more is to be read.
+func (c *collection) ended() bool { return c.ctx != nil && c.ctx.Err() != nil }
+
+// count ends the reading if there are too many of the objects. It is called as soon as they are made, on several goroutines.
+func (c *collection) count(made outcome) {
+	for _, obj := range made.Objects {
+		kind := cluster.KindOf(obj.Object)
+		if left := c.left[kind]; left != nil && left.Add(-1) < 0 {
+			c.stop(&TooManyError{kind, c.most[kind]})
+		}
+	}
 }
 
 // decode adds what one file holds and returns the number of its documents.
@@ -37,7 +65,10 @@ func (c *collection) decodeWhole(file string, data []byte) int {
 	}
 	// Objects do not depend on each other, and a dump can have tens of thousands.
 	outcomes := make([]outcome, len(items))
-	workqueue.ParallelizeUntil(context.Background(), runtime.GOMAXPROCS(0), len(items), func(i int) { outcomes[i] = items[i].decode() })
+	workqueue.ParallelizeUntil(c.ctx, runtime.GOMAXPROCS(0), len(items), func(i int) {
+		outcomes[i] = items[i].decode()
+		c.count(outcomes[i])
+	})
 	for _, o := range outcomes {
 		c.add(o)
 	}
@@ -71,6 +102,9 @@ func (c *collection) add(o outcome) {
 }
 
 func (c *collection) result() (*Set, error) {
+	if c.ended() {
+		return nil, context.Cause(c.ctx)
+	}
 	if len(c.errs) > 0 {
 		return nil, join(c.errs)
 	}

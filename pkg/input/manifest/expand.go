@@ -128,7 +128,7 @@ func (it item) expandList(depth int) []item {
 		Items json.RawMessage `json:"items"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(it.json, &list); err != nil {
-		it.fail("%v", err)
+		it.fail("cannot be read: %v", err)
 		return []item{it}
 	}
 	var values []json.RawMessage

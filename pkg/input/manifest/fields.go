@@ -1,8 +1,8 @@
 package manifest
 
 import (
-	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -13,7 +13,12 @@ import (
 	"sync"
 
 	"github.com/agext/levenshtein"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // jsonField is a field of a Go type under its name in JSON.
@@ -103,29 +108,64 @@ func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
 	return problems
 }
 
-// misfit says that a value does not fit.
-func misfit(t reflect.Type, value []byte, path string, err error) string {
-	wanted := map[reflect.Kind]string{
+// spoken is a type that decodes itself and says what it takes.
+type spoken interface{ Wanted() string }
+
+// wanted is what a type takes, in words.
+func wanted(t reflect.Type) string {
+	switch t {
+	case quantityType:
+		return topology.Quantity("").Wanted()
+	case reflect.TypeFor[intstr.IntOrString]():
+		return "a whole number or a percentage such as 25%"
+	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
+		return "a time such as 2006-01-02T15:04:05Z"
+	case reflect.TypeFor[metav1.Duration]():
+		return "a duration such as 90s"
+	case reflect.TypeFor[[]byte]():
+		return "a text in base64"
+	}
+	if own, is := reflect.New(t).Interface().(spoken); is {
+		return own.Wanted()
+	}
+	switch {
+	case decodesItself(t):
+		return ""
+	case isWhole(t):
+		return "a whole number"
+	}
+	return map[reflect.Kind]string{
 		reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object",
-		reflect.Int32: "a whole number", reflect.Int64: "a whole number", reflect.Int: "a whole number", reflect.Uint64: "a whole number",
-		reflect.Float64: "a number",
+		reflect.Float64: "a number", reflect.Float32: "a number",
 	}[t.Kind()]
-	if decodesItself(t) || wanted == "" {
-		return fmt.Sprintf("%s: Invalid value: %s: %v", path, shorten(value), err)
+}
+
+func isWhole(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 }
+
+// misfit says that a value does not fit, in the words of the type and never in those of the decoder.
+func misfit(t reflect.Type, value []byte, path string, err error) string {
+	problem := fmt.Sprintf("%s: Invalid value: %s: ", path, shown(value))
+	whole := t
+	if t == reflect.TypeFor[intstr.IntOrString]() {
+		whole = reflect.TypeFor[int32]()
 	}
 	// From 1e21 on, YAML's whole numbers come with an exponent.
-	if number, ok := new(big.Float).SetString(string(value)); ok && wanted == "a whole number" {
-		least, most := limits(t)
+	if number, ok := new(big.Float).SetString(string(value)); ok && isWhole(whole) {
+		least, most := limits(whole)
 		switch {
 		case number.Cmp(new(big.Float).SetInt(least)) < 0:
-			return fmt.Sprintf("%s: Invalid value: %s: is too small; the least is %s", path, shorten(value), least)
+			return fmt.Sprintf("%sis too small; the least is %s", problem, least)
 		case number.Cmp(new(big.Float).SetInt(most)) > 0:
-			return fmt.Sprintf("%s: Invalid value: %s: is too large; the most is %s", path, shorten(value), most)
+			return fmt.Sprintf("%sis too large; the most is %s", problem, most)
 		}
 	}
-	problem := fmt.Sprintf("%s: Invalid value: %s: %s where %s is wanted", path, shorten(value), jsonType(value), wanted)
+	is, wanted := jsonType(value), wanted(t)
+	if isText := is == "a string" || is == "a number"; wanted == "" || decodesItself(t) && isText && saysItself(t, err) {
+		return problem + err.Error()
+	}
+	problem += is + " where " + wanted + " is wanted"
 	switch {
-	case t.Kind() != reflect.String || strings.IndexByte("tf-0123456789", value[0]) < 0:
+	case t.Kind() != reflect.String || decodesItself(t) || strings.IndexByte("tf-0123456789", value[0]) < 0:
 	case value[0] == 't' || value[0] == 'f':
 		problem += "; put it in quotes, since YAML takes y, n, yes, no, on and off for booleans, too"
 	default:
@@ -134,22 +174,28 @@ func misfit(t reflect.Type, value []byte, path string, err error) string {
 	return problem
 }
 
+// saysItself reports whether a type's own error of a text or number says what is wrong with it: not those of Go's packages.
+func saysItself(t reflect.Type, err error) bool {
+	return t == quantityType || t.PkgPath() != reflect.TypeFor[metav1.Time]().PkgPath() && !errors.As(err, new(*json.UnmarshalTypeError))
+}
+
+// shown is a value of JSON as an error shows it.
+func shown(value []byte) string {
+	if value[0] == '"' {
+		return words.ShortValues(string(value))
+	}
+	return words.Short(string(value), 100)
+}
+
 // limits returns the least and the most that a type of whole numbers holds.
 func limits(t reflect.Type) (least, most *big.Int) {
 	beyond := func(bits int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(bits)) }
 	least, most = new(big.Int), beyond(t.Bits())
-	if t.Kind() != reflect.Uint64 {
+	if t.Kind() < reflect.Uint {
 		most = beyond(t.Bits() - 1)
 		least.Neg(most)
 	}
 	return least, most.Sub(most, big.NewInt(1))
-}
-
-func shorten(value []byte) string {
-	if len(value) > 60 {
-		return string(value[:60]) + "…"
-	}
-	return string(value)
 }
 
 var indices = regexp.MustCompile(`\[[^\]]*\]`)
@@ -158,7 +204,7 @@ var indices = regexp.MustCompile(`\[[^\]]*\]`)
 var suggestions sync.Map
 
 // suggestField proposes the known field that an unknown one was meant to be: a neighbour that is spelled nearly alike, or one
-// of the same name elsewhere in the object; "" if there is none.
+// of the same name a level further up or down; "" if there is none.
 func suggestField(root reflect.Type, path string) string {
 	type field struct {
 		root reflect.Type
@@ -173,50 +219,101 @@ func suggestField(root reflect.Type, path string) string {
 	return suggestion
 }
 
+// place is a place in a type.
+type place struct {
+	path string
+	typ  reflect.Type // what stands there, or in the lists there
+}
+
+// of is the place of a field.
+func (p place) of(f jsonField) place {
+	return place{strings.TrimPrefix(p.path+"."+f.name, "."), element(f.typ)}
+}
+
+// find returns the place of the field of that name.
+func (p place) find(name string) (place, bool) {
+	for _, f := range fieldsOf(p.typ) {
+		if f.name == name {
+			return p.of(f), true
+		}
+	}
+	return place{}, false
+}
+
+// inside is the place of the fields of a field, which is a list or not.
+func (p place) inside(f jsonField) place {
+	in := p.of(f)
+	if f.typ.Kind() == reflect.Slice {
+		in.path += "[]"
+	}
+	return in
+}
+
 // meant is the field that suggestField proposes.
 func meant(root reflect.Type, path []string) string {
-	parent, unknown := root, path[len(path)-1]
+	above := []place{{"", root}}
 	for _, name := range path[:len(path)-1] {
-		for _, f := range fieldsOf(parent) {
+		here := above[len(above)-1]
+		for _, f := range fieldsOf(here.typ) {
 			if f.name == name {
-				parent = element(f.typ)
+				above = append(above, here.inside(f))
 				break
 			}
 		}
 	}
+	unknown, here := path[len(path)-1], above[len(above)-1]
 	var neighbours []string
-	for _, f := range fieldsOf(parent) {
+	for _, f := range fieldsOf(here.typ) {
 		neighbours = append(neighbours, f.name)
 	}
-	return cmp.Or(nearest(unknown, neighbours), elsewhere(root, unknown))
+	if name := nearest(unknown, neighbours); name != "" {
+		return name
+	}
+	var found []string
+	for _, near := range slices.Concat(upFrom(above), downFrom(here)) {
+		if field, is := near.find(unknown); is {
+			found = append(found, field.path)
+		}
+	}
+	if len(found) != 1 {
+		return "" // none, or anybody's guess
+	}
+	return found[0]
+}
+
+// A template and its spec are one level: whoever misses a field of a Deployment's spec in that of its pods, or the other way round, is one
+// level off.
+func isTemplate(p place) bool { return strings.HasSuffix(p.path, "emplate") }
+
+// upFrom returns the level above the last of the places, each of which is in the one before.
+func upFrom(above []place) []place {
+	if len(above) < 2 {
+		return nil
+	}
+	up := above[len(above)-2:][:1]
+	if isTemplate(up[0]) && len(above) > 2 {
+		return above[len(above)-3:][:2]
+	}
+	return up
 }
 
 // rarelyMeant are fields inside which nobody misses a field.
 var rarelyMeant = map[string]bool{"status": true, "initContainers": true, "ephemeralContainers": true}
 
-// elsewhere returns the path of the field of that name that is the least deep.
-func elsewhere(root reflect.Type, name string) string {
-	type place struct {
-		path string
-		typ  reflect.Type
-	}
-	seen := map[reflect.Type]bool{root: true}
-	for queue := []place{{"", root}}; len(queue) > 0; queue = queue[1:] {
-		for _, f := range fieldsOf(queue[0].typ) {
-			path := strings.TrimPrefix(queue[0].path+"."+f.name, ".")
-			if f.name == name {
-				return path
-			}
-			if f.typ.Kind() == reflect.Slice {
-				path += "[]"
-			}
-			if t := element(f.typ); !seen[t] && !rarelyMeant[f.name] {
-				seen[t] = true
-				queue = append(queue, place{path, t})
-			}
+// downFrom returns the level below a place.
+func downFrom(here place) []place {
+	var down []place
+	for _, f := range fieldsOf(here.typ) {
+		if rarelyMeant[f.name] {
+			continue
+		}
+		in := here.inside(f)
+		down = append(down, in)
+		if spec, is := in.find("spec"); is && isTemplate(in) {
+			down = append(down, spec)
 		}
 	}
-	return ""
+	return down
 }
 
 // DidYouMean proposes, as the end of an error, the known name that is spelled most like the word: `; did you mean "name"?`. It

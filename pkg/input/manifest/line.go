@@ -23,19 +23,16 @@ func NewLines(data []byte) *Lines {
 	return &l
 }
 
-// NewDocumentLines reads the n-th document of several, from 1; empty ones are not counted. Its lines are those of the whole.
-func NewDocumentLines(data []byte, n int) *Lines {
+// DocumentLines reads the documents of a text, empty ones left out. Their lines are those of the whole.
+func DocumentLines(data []byte) (all []*Lines) {
 	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
 	for {
 		var l Lines
 		if decoder.Decode(&l.root) != nil || len(l.root.Content) == 0 {
-			return &Lines{}
+			return all
 		}
-		if l.root.Content[0].Tag == "!!null" {
-			continue
-		}
-		if n--; n == 0 {
-			return &l
+		if l.root.Content[0].Tag != "!!null" {
+			all = append(all, &l)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (s Source) String() string {
 }
 
 func (s Source) errorf(format string, args ...any) error {
-	return errors.New(Clean(fmt.Sprintf("%s: %s", s, fmt.Sprintf(format, args...))))
+	return errors.New(Problem(fmt.Sprintf("%s: %s", s, fmt.Sprintf(format, args...))))
 }
 
 // Ignored is an object of a kind that takes no part in scheduling, such as a ConfigMap or a custom resource.

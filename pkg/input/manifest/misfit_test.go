@@ -1,9 +1,11 @@
 package manifest
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 )
 
 func TestUnmarshalSaysWhichNumbersFit(t *testing.T) {
@@ -35,6 +37,47 @@ func TestUnmarshalSaysWhichNumbersFit(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// The proposal is a sibling that is spelled nearly alike, or the one field of that name a level up or down, where a template and its spec are one level.
+func TestDidYouMeanNearby(t *testing.T) {
+	for path, want := range map[string]string{
+		"spec.template.spec.afinity":                    "affinity",
+		"spec.volumes":                                  "spec.template.spec.volumes",
+		"spec.template.spec.replicas":                   "spec.replicas",
+		"spec.template.selector":                        "spec.selector",
+		"spec.template.spec.imagePullPolicy":            "spec.template.spec.containers[].imagePullPolicy",
+		"spec.template.spec.containers[0].nodeSelector": "spec.template.spec.nodeSelector",
+		"replicas":     "spec.replicas",
+		"nodeSelector": "", // two levels off
+		"spec.template.spec.containers[0].replicas":          "",
+		"spec.template.spec.volumes[1].storageos.pool":       "", // rbd's
+		"spec.template.spec.volumes[1].fsType":               "", // of many
+		"spec.template.spec.volumes[1].emptyDir.medium.pool": "",
+	} {
+		if want != "" {
+			want = "; did you mean \"" + want + "\"?"
+		}
+		if got := suggestField(reflect.TypeFor[*appsv1.Deployment](), path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// A value is shown as it stands in the file.
+func TestProblemShowsValues(t *testing.T) {
+	for text, want := range map[string]string{
+		`"\u003cADD LUN ID Here\u003e"`: `"<ADD LUN ID Here>"`,
+		`{"a":"b \u0026 c"}`:            `{"a":"b & c"}`,
+		`"a \\u003c b"`:                 `"a \\u003c b"`, // a backslash of the text's own
+		"error unmarshaling JSON: while decoding JSON: json: cannot unmarshal number into Go struct field .nodeRegistration.taints of type []v1.Taint": "nodeRegistration.taints: a number where something else is wanted",
+		"json: cannot unmarshal bool into Go value of type map[string]string; leave it out":                                                            "true or false where something else is wanted; leave it out",
+		"line 9: cannot unmarshal !!seq into v1alpha4.NodeRole; line 10: cannot unmarshal !!int `5` into map[string]string":                            "line 9: a list where something else is wanted; line 10: a number where something else is wanted",
+	} {
+		if got := Problem(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -3,7 +3,9 @@ package manifest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -28,8 +30,26 @@ func Read(stdin io.Reader, paths ...string) (*Set, error) {
 
 // ReadFS is Read on a file system other than the machine's own; nil is the machine's own.
 func ReadFS(fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
+	return ReadWithin(context.Background(), nil, fsys, stdin, paths...)
+}
+
+// TooManyError says that there are more objects of a kind than are read.
+type TooManyError struct {
+	Kind string
+	Most int
+}
+
+// Error names the kind, and how many are read.
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("more than %d objects of kind %s", e.Most, e.Kind)
+}
+
+// ReadWithin is ReadFS until the context ends, whose cause is then the error, and until there are more objects of a kind than the most that
+// is given for it: then the error is a TooManyError.
+func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
 	tree := tree{fsys}
-	var c collection
+	c := newCollection(ctx, most)
+	defer c.stop(nil)
 	seen := map[string]bool{}
 	read := func(file string) (documents int) {
 		if seen[filepath.Clean(file)] {
@@ -47,6 +67,9 @@ func ReadFS(fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
 		}
 		documents := 0
 		for _, file := range files {
+			if c.ended() {
+				return c.result()
+			}
 			documents += read(file)
 		}
 		if documents == 0 {
@@ -73,6 +96,9 @@ func (c *collection) decodeFile(t tree, stdin io.Reader, file string) int {
 		return 0
 	}
 	defer in.Close()
+	if c.ended() {
+		return 0
+	}
 	var text io.Reader = in
 	if size == 0 { // a pipe, or nothing
 		kept := keep(in)

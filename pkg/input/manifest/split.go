@@ -126,6 +126,20 @@ func isJSON(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }
 
+// IsJSON reports whether the text is JSON throughout: objects, one after the other.
+func IsJSON(text []byte) bool {
+	if !isJSON(text) {
+		return false
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for {
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
 func tooLarge(file string) error {
 	return Source{File: file}.errorf("too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several")
 }
@@ -249,9 +263,8 @@ func toJSON(text []byte, line int) (converted []byte, problems []string) {
 	}
 	converted, err := yaml.YAMLToJSONStrict(text)
 	if err != nil && bytes.Contains(text, []byte("<<")) {
-		// Strictly read, a key that overrides one from a merge ("<<") counts as set twice. The next version of the parser
-		// knows the difference, but reads some values otherwise than Kubernetes does.
-		if err = yamlv3.Unmarshal(text, new(any)); err == nil {
+		// Strictly read, a key that overrides one from a merge ("<<") counts as set twice.
+		if err = setTwice(text); err == nil {
 			converted, err = yaml.YAMLToJSON(text)
 		}
 	}
@@ -259,6 +272,38 @@ func toJSON(text []byte, line int) (converted []byte, problems []string) {
 		return nil, yamlProblems(cmp.Or(notJSON(text), err), line)
 	}
 	return converted, nil
+}
+
+// setTwice finds the keys that a mapping itself has more than once, each once, whatever it merges. The next version of the parser knows the difference,
+// too, but compares each key with each.
+func setTwice(text []byte) error {
+	var document yamlv3.Node
+	if err := yamlv3.Unmarshal(text, &document); err != nil {
+		return err
+	}
+	const told = -1
+	var problems []string
+	var find func(node *yamlv3.Node)
+	find = func(node *yamlv3.Node) {
+		first := map[string]int{}
+		for i, child := range node.Content {
+			if node.Kind == yamlv3.MappingNode && i%2 == 0 && child.Kind == yamlv3.ScalarNode {
+				switch line := first[child.Value]; line {
+				case 0:
+					first[child.Value] = child.Line
+				case told:
+				default:
+					problems = append(problems, fmt.Sprintf("line %d: mapping key %q already defined at line %d", child.Line, child.Value, line))
+					first[child.Value] = told
+				}
+			}
+			find(child)
+		}
+	}
+	if find(&document); len(problems) > 0 {
+		return &yamlv3.TypeError{Errors: problems}
+	}
+	return nil
 }
 
 // notJSON finds what YAML has and JSON has not, of which the conversion does not say where it stands; nil if there is nothing.

@@ -20,7 +20,7 @@ import (
 // text is never held as a whole. It reports whether it is one. A List with anything wrong in it that does not concern one item is none
 // either: whoever reads it as a whole knows what to say.
 func (c *collection) decodeList(file string, in io.Reader) bool {
-	l := list{item: item{source: Source{File: file, Line: 1}}, fields: map[string]json.RawMessage{}}
+	l := list{in: c, item: item{source: Source{File: file, Line: 1}}, fields: map[string]json.RawMessage{}}
 	if !l.read(in, l.decodeItems) {
 		return false
 	}
@@ -56,6 +56,7 @@ func ListHead(fsys fs.FS, file string) (apiVersion, kind string) {
 
 // list is a List under way.
 type list struct {
+	in      *collection
 	item                               // without its members
 	fields  map[string]json.RawMessage // the same, as read so far
 	members []*member
@@ -150,6 +151,9 @@ func (l *list) decodeItems(decoder *jsontext.Decoder) bool {
 		decoding.Go(func() {
 			for m := range read {
 				m.decode(&family)
+				for _, o := range m.outcomes {
+					l.in.count(o)
+				}
 			}
 		})
 	}
@@ -157,7 +161,7 @@ func (l *list) decodeItems(decoder *jsontext.Decoder) bool {
 	defer close(read)
 	for decoder.PeekKind() != jsontext.KindEndArray {
 		value, err := decoder.ReadValue()
-		if err != nil {
+		if err != nil || l.in.ended() {
 			return false
 		}
 		m := &member{item: l.member(len(l.members), value.Clone())}

@@ -87,6 +87,15 @@ func DecodeResource(data []byte, into any) (warnings []string, err error) {
 	return warnings, nil
 }
 
+// Fits returns which values of a patch that is of the shape of the object, JSON, the object cannot take, a line for each.
+func Fits(patch []byte, obj any) error {
+	var errs []error
+	for _, problem := range locate(reflect.TypeOf(obj), patch) {
+		errs = append(errs, errors.New(oneLine(problem)))
+	}
+	return join(errs)
+}
+
 // Encode returns the object as JSON, with its apiVersion and kind, so that Decode reads it back.
 func Encode(obj cluster.Object) ([]byte, error) {
 	kinds, _, err := legacyscheme.Scheme.ObjectKinds(obj)

@@ -137,14 +137,14 @@ func Harmless(t *testing.T, page string) {
 }
 
 // Bounded fails the test where a page of Markdown does not fit a comment on GitHub, or does not count what is left out of these things.
-func Bounded(t *testing.T, page []byte, things ...string) {
+func Bounded(t *testing.T, page string, things ...string) {
 	t.Helper()
 	const most = 65_536
 	if len(page) > most {
 		t.Errorf("%d bytes, want at most %d", len(page), most)
 	}
 	for _, thing := range things {
-		if !regexp.MustCompile(`\nand \d+ more ` + thing).Match(page) {
+		if !regexp.MustCompile(`\nand \d+ more ` + thing).MatchString(page) {
 			t.Errorf("nothing says that there are more %s", thing)
 		}
 	}

@@ -2,17 +2,15 @@ package advice
 
 import (
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format"
 )
 
 // Formats are the ways to write the report.
-var Formats = report.Formats[Report]{
-	report.Text("text", func(r *Report, opts report.Options) []byte {
-		t := writer{Page: text.NewPage(opts), report: r}
-		t.everything()
-		return t.Bytes()
-	}),
-	report.JSON[Report](),
-	report.YAML[Report](),
-	report.Plain("markdown", markdownPage),
+var Formats = format.Of[Report]{Doc: document}.Formats()
+
+func document(r *Report, opts report.Options) *doc.Doc {
+	t := writer{Doc: doc.New(r.Head, opts), report: r}
+	t.everything()
+	return &t.Doc
 }

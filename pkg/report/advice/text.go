@@ -7,28 +7,28 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/figures"
-	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // writer renders an AdviceReport as text: the advice, the figures of the best candidates, and each of them with its patch.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 }
 
 func (t *writer) everything() {
 	r := t.report
-	t.Linef(text.Bold, "%s", r.Advice)
-	t.Linef(text.Plain, "%s", r.about())
+	t.Linef(doc.Bold, "%s", r.Advice)
+	t.Linef(doc.Plain, "%s", r.about())
 	t.Space()
 	shown, rest := r.shown()
 	t.Table("", r.table(shown)...)
 	if !t.All {
 		t.candidate(r.best())
 		t.Space()
-		t.Linef(text.Plain, "Use --all for the patches of the others, and what beats those that are not listed.")
+		t.Linef(doc.Plain, "Use --all for the patches of the others, and what beats those that are not listed.")
 	} else {
 		for _, c := range shown {
 			t.candidate(c)
@@ -43,7 +43,7 @@ func (t *writer) everything() {
 		}
 	}
 	t.Space()
-	t.Header(r.Head)
+	t.Header()
 }
 
 // about says what was tried.
@@ -84,7 +84,7 @@ func (r *Report) shown() (shown, rest []*Candidate) {
 }
 
 // table is a row for each shown candidate below the titles, and one for the workload as it is.
-func (r *Report) table(shown []*Candidate) [][]text.Cell {
+func (r *Report) table(shown []*Candidate) [][]doc.Cell {
 	now := r.now()
 	if !slices.Contains(shown, now) {
 		shown = append(slices.Clone(shown), now)
@@ -94,42 +94,42 @@ func (r *Report) table(shown []*Candidate) [][]text.Cell {
 		keys = append(keys, level.TopologyKey)
 	}
 	titles := []string{"RANK", "CANDIDATE", "PENDING", "MOVED", "ROLLOUT"}
-	for _, name := range text.Heads(keys) {
+	for _, name := range doc.Heads(keys) {
 		titles = append(titles, "RADIUS/"+name, "STRANDED/"+name)
 	}
 	trials := now.Trials != nil
 	if trials {
 		titles = append(titles, "WORST PENDING")
-		for _, name := range text.Heads(keys) {
+		for _, name := range doc.Heads(keys) {
 			titles = append(titles, "WORST RADIUS/"+name)
 		}
 	}
 	var order []string
-	for _, name := range slices.Backward(text.Heads(keys)) {
+	for _, name := range slices.Backward(doc.Heads(keys)) {
 		order = append(order, "WORST RADIUS/"+name)
 	}
 	order = append(order, "WORST PENDING")
-	for _, name := range text.Heads(keys) {
+	for _, name := range doc.Heads(keys) {
 		if name == "REGION" {
 			order = append(order, "RADIUS/"+name, "STRANDED/"+name)
 		}
 	}
 	order = append(order, "MOVED", "STRANDED/HOSTNAME", "RADIUS/HOSTNAME")
-	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), order...)}
+	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), order...)}
 	for _, c := range shown {
 		mark := "  "
 		if c.Front {
 			mark = "* "
 		}
-		cells := []text.Cell{text.Plain.Cellf("%s%d", mark, c.Rank), text.Plain.Cell(c.Name),
-			text.Number(c.Pending, figures.Against(float64(c.Pending), float64(now.Pending))), text.Number(c.Moved, text.Plain), rolloutCell(c)}
+		cells := []doc.Cell{doc.Plain.Cellf("%s%d", mark, c.Rank), doc.Plain.Cell(c.Name),
+			doc.Number(c.Pending, figures.Against(float64(c.Pending), float64(now.Pending))), doc.Number(c.Moved, doc.Plain), rolloutCell(c)}
 		for _, key := range keys {
 			level, was := c.Level(key), now.Level(key)
 			if level == nil {
-				cells = append(cells, text.Plain.Row(text.None, text.None)...)
+				cells = append(cells, doc.Plain.Row(doc.None, doc.None)...)
 				continue
 			}
-			cells = append(cells, figures.Against(level.Radius, was.Radius).Cell(text.Percent(level.Radius)), strandedCell(level, was))
+			cells = append(cells, figures.Against(level.Radius, was.Radius).Cell(doc.Percent(level.Radius)), strandedCell(level, was))
 		}
 		if trials {
 			cells = append(cells, trialCells(c, now)...)
@@ -140,36 +140,36 @@ func (r *Report) table(shown []*Candidate) [][]text.Cell {
 }
 
 // strandedCell is the most pods of the workload that a failure of the level strands, as far as that was looked at.
-func strandedCell(level, now *metric.LevelMetrics) text.Cell {
+func strandedCell(level, now *metric.LevelMetrics) doc.Cell {
 	stranded, looked := level.OwnStranded()
 	if !looked {
-		return text.Plain.Cell(text.None)
+		return doc.Plain.Cell(doc.None)
 	}
 	was, _ := now.OwnStranded()
-	cell := text.Number(stranded, figures.Against(float64(stranded), float64(was)))
+	cell := doc.Number(stranded, figures.Against(float64(stranded), float64(was)))
 	if level.Partly() {
 		cell.Text = "≥" + cell.Text
 	}
 	return cell
 }
 
-func rolloutCell(c *Candidate) text.Cell {
+func rolloutCell(c *Candidate) doc.Cell {
 	switch {
 	case c.Rollout == nil:
-		return text.Plain.Cell(text.None)
+		return doc.Plain.Cell(doc.None)
 	case !c.Rollout.Ends:
-		return text.Red.Cell("never ends")
+		return doc.Red.Cell("never ends")
 	}
-	return text.Plain.Cell("ends")
+	return doc.Plain.Cell("ends")
 }
 
-func trialCells(c, now *Candidate) []text.Cell {
+func trialCells(c, now *Candidate) []doc.Cell {
 	if c.Trials == nil {
-		return text.Plain.Row(slices.Repeat([]string{text.None}, 1+len(now.Trials.Radius))...)
+		return doc.Plain.Row(slices.Repeat([]string{doc.None}, 1+len(now.Trials.Radius))...)
 	}
-	cells := []text.Cell{text.Number(c.Trials.WorstPending, figures.Against(float64(c.Trials.WorstPending), float64(now.Trials.WorstPending)))}
+	cells := []doc.Cell{doc.Number(c.Trials.WorstPending, figures.Against(float64(c.Trials.WorstPending), float64(now.Trials.WorstPending)))}
 	for i, radius := range c.Trials.Radius {
-		cells = append(cells, figures.Against(radius.Worst, now.Trials.Radius[i].Worst).Cell(text.Percent(radius.Worst)))
+		cells = append(cells, figures.Against(radius.Worst, now.Trials.Radius[i].Worst).Cell(doc.Percent(radius.Worst)))
 	}
 	return cells
 }
@@ -178,16 +178,16 @@ func trialCells(c, now *Candidate) []text.Cell {
 func (t *writer) candidate(c *Candidate) {
 	r := t.report
 	t.Space()
-	t.Linef(text.Bold, "%d. %s", c.Rank, c.Name)
+	t.Linef(doc.Bold, "%d. %s", c.Rank, c.Name)
 	for _, line := range r.words(c) {
-		t.Linef(text.Plain, "   %s", line)
+		t.Linef(doc.Plain, "   %s", line)
 	}
 	if c.Changed() {
-		t.Linef(text.Plain, "   Apply and run again:")
+		t.Linef(doc.Plain, "   Apply and run again:")
 		t.Verbatim("     PATCH=" + ShellWord(string(c.Patch)))
 		t.Verbatim("     " + r.apply(`"$PATCH"`))
 	} else {
-		t.Linef(text.Plain, "   Run again:")
+		t.Linef(doc.Plain, "   Run again:")
 	}
 	for _, command := range r.commands(c, func(words string) string { return `"` + words + `$PATCH"` }) {
 		t.Verbatim("     " + command.Command + "  # " + command.Shows)

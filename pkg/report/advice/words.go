@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -52,9 +52,9 @@ func (r *Report) unsolved(c *Candidate) []string {
 	}
 	for i := range c.Levels {
 		level := &c.Levels[i]
-		name := text.LevelName(level.TopologyKey)
+		name := doc.LevelName(level.TopologyKey)
 		if level.Radius > 0 && level.RadiusIn != "" {
-			say("the loss of a %s takes up to %s of it (%s)", name, text.Percent(level.Radius), text.DomainsText([]string{level.RadiusIn}))
+			say("the loss of a %s takes up to %s of it (%s)", name, doc.Percent(level.Radius), doc.DomainsText([]string{level.RadiusIn}))
 		}
 		var worst *metric.FailureMetrics
 		others := 0
@@ -68,7 +68,7 @@ func (r *Report) unsolved(c *Candidate) []string {
 			}
 		}
 		if worst != nil {
-			line := fmt.Sprintf("the loss of %s %s still strands %s of %d that it takes of it", name, text.DomainsText([]string{worst.Domain}),
+			line := fmt.Sprintf("the loss of %s %s still strands %s of %d that it takes of it", name, doc.DomainsText([]string{worst.Domain}),
 				words.Count(worst.OwnStranded, "pod"), worst.OwnLost)
 			if others > 1 {
 				line += fmt.Sprintf("; %d of the %d failures looked at strand some", others, len(level.Failures))
@@ -92,11 +92,11 @@ func (r *Report) afterRollout(c *Candidate, say func(string, ...any)) {
 	}
 	for i := range c.Rollout.Levels {
 		after, before := &c.Rollout.Levels[i], c.Level(c.Rollout.Levels[i].TopologyKey)
-		name := text.LevelName(after.TopologyKey)
+		name := doc.LevelName(after.TopologyKey)
 		switch {
 		case before == nil:
 		case after.Radius > before.Radius:
-			say("after a rolling update the loss of a %s takes up to %s instead of %s", name, text.Percent(after.Radius), text.Percent(before.Radius))
+			say("after a rolling update the loss of a %s takes up to %s instead of %s", name, doc.Percent(after.Radius), doc.Percent(before.Radius))
 		case after.Skew > before.Skew:
 			say("after a rolling update the pods are less evenly spread over the domains of %s: skew %d instead of %d", after.TopologyKey, after.Skew, before.Skew)
 		}
@@ -108,12 +108,12 @@ func (r *Report) trials(c *Candidate, say func(string, ...any)) {
 	t := c.Trials
 	if t.SomePending > 0 && (c.OwnPending > 0 || t.WorstPending > r.pendingNow()) {
 		say("with random ties a pod is Pending in %d of %d runs (95%% interval %s to %s, seeds %d to %d)",
-			t.SomePending, t.N, text.Percent(t.Low), text.Percent(t.High), t.Seed, t.Seed+uint64(t.N)-1)
+			t.SomePending, t.N, doc.Percent(t.Low), doc.Percent(t.High), t.Seed, t.Seed+uint64(t.N)-1)
 	}
 	for _, radius := range t.Radius {
 		if level := c.Level(radius.TopologyKey); level != nil && radius.Worst > level.Radius {
-			say("with random ties the loss of a %s takes up to %s in the worst of %d runs, %s in the median", text.LevelName(radius.TopologyKey),
-				text.Percent(radius.Worst), t.N, text.Percent(radius.Median))
+			say("with random ties the loss of a %s takes up to %s in the worst of %d runs, %s in the median", doc.LevelName(radius.TopologyKey),
+				doc.Percent(radius.Worst), t.N, doc.Percent(radius.Median))
 		}
 	}
 }

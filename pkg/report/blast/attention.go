@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -46,7 +46,7 @@ func (t *writer) attention(step *Step) {
 	}
 	for _, f := range shown {
 		if f.Recovery != nil {
-			after := " after the loss of " + text.DomainsText(f.Domains)
+			after := " after the loss of " + doc.DomainsText(f.Domains)
 			t.Replacements(f.Recovery.Recovered, f.Recovery.Stranded, func(namespace, name string) string { return "Pod " + t.qualified(namespace, name) + after })
 		}
 	}
@@ -87,13 +87,13 @@ func (t *writer) excess(step *Step) {
 		return
 	}
 	slices.SortStableFunc(all, func(a, b beyond) int { return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(b.Lost, a.Lost)) })
-	t.Linef(text.Bold, "%s more than with an even spread:", words.Pick(len(all), "1 workload loses", fmt.Sprintf("%d workloads lose", len(all))))
+	t.Linef(doc.Bold, "%s more than with an even spread:", words.Pick(len(all), "1 workload loses", fmt.Sprintf("%d workloads lose", len(all))))
 	for i, w := range all {
 		if i == maxExcess && !t.All {
 			t.More(len(all)-i, "workload", "workloads")
 			return
 		}
-		t.Linef(text.Plain, "  %s loses %d of %d with %s; an even spread loses %d", t.qualified(w.Namespace, w.workload()), w.Lost, w.Replicas, w.name, w.Even)
+		t.Linef(doc.Plain, "  %s loses %d of %d with %s; an even spread loses %d", t.qualified(w.Namespace, w.workload()), w.Lost, w.Replicas, w.name, w.Even)
 	}
 }
 
@@ -109,7 +109,7 @@ func (t *writer) stranded(shown []failed) {
 		if f.recovery == nil {
 			continue
 		}
-		for _, pods := range report.Group(f.recovery.Stranded, func(p report.StrandedPod) string { return p.Message }) {
+		for _, pods := range report.Group(f.recovery.Stranded, report.StrandedPod.Why) {
 			lines := t.refusal(pods)
 			key := strings.Join(lines, "\n")
 			i, seen := position[key]
@@ -122,9 +122,9 @@ func (t *writer) stranded(shown []failed) {
 		}
 	}
 	t.UpTo(len(told), "reason for stranded pods", "reasons for stranded pods", func(i int) {
-		t.Linef(text.Yellow, "Stranded with the loss of %s: %s", t.either(told[i].names), told[i].lines[0])
+		t.Linef(doc.Yellow, "Stranded with the loss of %s: %s", t.either(told[i].names), told[i].lines[0])
 		for _, line := range told[i].lines[1:] {
-			t.Linef(text.Plain, "  %s", line)
+			t.Linef(doc.Plain, "  %s", line)
 		}
 	})
 }
@@ -141,7 +141,7 @@ func (t *writer) refusal(pods []report.StrandedPod) []string {
 			return fmt.Sprintf("%d of %s", len(group), of(group))
 		}))
 	}
-	lines := []string{who, text.Refused(pods[0].Message)}
+	lines := append([]string{who}, doc.Waits(pods[0].Message, pods[0].Reason, pods[0].Untried)...)
 	if t.All || t.wide {
 		for _, reason := range pods[0].Reasons {
 			lines = append(lines, fmt.Sprintf("%s: %d %s", reason.Plugin, reason.Nodes, reason.Message))
@@ -183,7 +183,7 @@ func (t *writer) notReplaced(shown []failed) {
 		if len(names[why]) <= maxHit || t.All {
 			who = strings.Join(names[why], ", ")
 		}
-		t.Line(text.Red.Cell("Not replaced:"), text.Plain.Cellf(" %s (%s)", who, why))
+		t.Line(doc.Red.Cell("Not replaced:"), doc.Plain.Cellf(" %s (%s)", who, why))
 	}
 }
 
@@ -210,9 +210,9 @@ func (t *writer) lasts(what string, shown []failed, seconds func(*Recovery) floa
 	switch {
 	case most == 0:
 	case least == most:
-		t.Linef(text.Plain, "%s %.0f s after the failure.", what, most)
+		t.Linef(doc.Plain, "%s %.0f s after the failure.", what, most)
 	default:
-		t.Linef(text.Plain, "%s %.0f s to %.0f s after the failure.", what, least, most)
+		t.Linef(doc.Plain, "%s %.0f s to %.0f s after the failure.", what, least, most)
 	}
 }
 
@@ -233,10 +233,10 @@ func (t *writer) sharedFate(shown []failed) {
 				continue
 			}
 			if first {
-				t.Line(text.Bold.Cell("Shared fate:"))
+				t.Line(doc.Bold.Cell("Shared fate:"))
 				first = false
 			}
-			t.Linef(text.Plain, "  %d of %s in %s: pods %s", len(loss.SharedFate), t.name(loss), text.DomainsText(f.Domains), strings.Join(loss.SharedFate, ", "))
+			t.Linef(doc.Plain, "  %d of %s in %s: pods %s", len(loss.SharedFate), t.name(loss), doc.DomainsText(f.Domains), strings.Join(loss.SharedFate, ", "))
 		}
 	}
 }
@@ -247,7 +247,7 @@ func (t *writer) unlabelled(level *Level) {
 	if n == 0 {
 		return
 	}
-	t.Line(text.Bold.Cell("Unlabelled:"), text.Plain.Cellf(" %s no label %s, so %s in no domain, and no failure of the level takes the pods there: %s",
+	t.Line(doc.Bold.Cell("Unlabelled:"), doc.Plain.Cellf(" %s no label %s, so %s in no domain, and no failure of the level takes the pods there: %s",
 		words.Has(n, "node"), level.TopologyKey, words.Pick(n, "it is", "they are"), t.Some(level.Unlabelled)))
 }
 
@@ -262,7 +262,7 @@ func (t *writer) someFate(names []string) string {
 // whole says of a level whose failure takes every node that it does.
 func (t *writer) whole(level *Level, name string) {
 	for _, f := range level.Failures { // there is one
-		t.Linef(text.Plain, "Level %s: %s %s all there is; the failure takes all %s, whatever the placement.",
-			name, text.DomainsText(f.Domains), words.Pick(len(f.Domains), "is", "are"), words.Count(len(f.Nodes), "node"))
+		t.Linef(doc.Plain, "Level %s: %s %s all there is; the failure takes all %s, whatever the placement.",
+			name, doc.DomainsText(f.Domains), words.Pick(len(f.Domains), "is", "are"), words.Count(len(f.Nodes), "node"))
 	}
 }

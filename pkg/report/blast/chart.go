@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/chart"
-	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
-var pictures = report.Formats[Report]{chart.SVG(drawing), chart.PNG(drawing)}
+func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
 
 // drawing has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share whose
 // replacements are stranded.
@@ -29,8 +28,8 @@ func drawing(r *Report) *chart.Chart {
 			}
 		}
 	}
-	for k, short := range text.Shorts(keys) {
-		l.Levels = append(l.Levels, text.DomainNoun(keys[k], short))
+	for k, short := range doc.Shorts(keys) {
+		l.Levels = append(l.Levels, doc.DomainNoun(keys[k], short))
 	}
 	for i := range r.Steps {
 		step := chart.LossStep{Name: r.Steps[i].Name, Levels: make([]*chart.LossShare, len(keys))}

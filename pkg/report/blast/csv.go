@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/faultline/faultline/pkg/report"
 )
 
 // lossesCSV has a row for each workload that a failure takes pods of, by step, level and failure, and one without a workload for a
@@ -20,7 +18,7 @@ import (
 //
 // The columns of the failure, the counts after it among them, are the same in each of its rows: do not add them up over workloads.
 // What was not looked at is an empty cell.
-func lossesCSV(r *Report) ([]byte, error) {
+func lossesCSV(r *Report) [][]string {
 	table := [][]string{{
 		"step", "topologyKey", "domains", "nodes", "pods", "namespace", "workload", "replicas", "lost", "share", "gone", "quorum", "quorumLost",
 		"brokenBudgets", "recovered", "stranded", "notReplaced", "even", "ofDaemonSets",
@@ -45,7 +43,7 @@ func lossesCSV(r *Report) ([]byte, error) {
 			}
 		}
 	}
-	return report.EncodeCSV(table)
+	return table
 }
 
 func (l Loss) cells() []string {

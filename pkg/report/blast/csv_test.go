@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 func TestLossesCSV(t *testing.T) {
@@ -19,12 +19,12 @@ func TestLossesCSV(t *testing.T) {
 	want := [][]string{
 		{"step", "topologyKey", "domains", "nodes", "pods", "namespace", "workload", "replicas", "lost", "share", "gone", "quorum", "quorumLost", "brokenBudgets",
 			"recovered", "stranded", "notReplaced", "even", "ofDaemonSets"},
-		{"all", text.Zone, "a", "1", "4", "shop", "deployment/solo", "1", "1", "1", "true", "", "", "", "1", "0", "2", "1", "1"},
-		{"all", text.Zone, "a", "1", "4", "data", "statefulset/db", "5", "2", "0.4", "false", "4", "true", "", "1", "0", "2", "2", "1"},
-		{"all", text.Zone, "a", "1", "4", "shop", "deployment/web", "4", "1", "0.25", "false", "", "", "", "1", "0", "2", "2", "1"},
-		{"all", text.Zone, "b", "1", "3", "shop", "deployment/web", "4", "2", "0.5", "false", "", "", "shop/web", "0", "2", "0", "2", "0"},
-		{"all", text.Zone, "b", "1", "3", "data", "statefulset/db", "5", "1", "0.2", "false", "4", "false", "", "0", "2", "0", "2", "0"},
-		{"all", text.Zone, "a+d", "2", "0", "", "", "", "0", "0", "", "", "", "", "", "", "", "", ""},
+		{"all", doc.Zone, "a", "1", "4", "shop", "deployment/solo", "1", "1", "1", "true", "", "", "", "1", "0", "2", "1", "1"},
+		{"all", doc.Zone, "a", "1", "4", "data", "statefulset/db", "5", "2", "0.4", "false", "4", "true", "", "1", "0", "2", "2", "1"},
+		{"all", doc.Zone, "a", "1", "4", "shop", "deployment/web", "4", "1", "0.25", "false", "", "", "", "1", "0", "2", "2", "1"},
+		{"all", doc.Zone, "b", "1", "3", "shop", "deployment/web", "4", "2", "0.5", "false", "", "", "shop/web", "0", "2", "0", "2", "0"},
+		{"all", doc.Zone, "b", "1", "3", "data", "statefulset/db", "5", "1", "0.2", "false", "4", "false", "", "0", "2", "0", "2", "0"},
+		{"all", doc.Zone, "a+d", "2", "0", "", "", "", "0", "0", "", "", "", "", "", "", "", "", ""},
 	}
 	if diff := cmp.Diff(want, readTable(t, writeBlast(t, r, "csv", report.Options{}))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -43,7 +43,7 @@ func (s *Step) findings(level int) []expect.Finding {
 		if recovery := l.Recovery(f); recovery != nil {
 			for _, pods := range report.Group(recovery.Stranded, report.StrandedPod.WorkloadOf) {
 				failure.Stranded = append(failure.Stranded, expect.Pods{
-					Workload: pods[0].WorkloadOf(), Messages: report.Each(pods, func(p report.StrandedPod) string { return p.Message }),
+					Workload: pods[0].WorkloadOf(), Messages: report.Each(pods, report.StrandedPod.Why),
 				})
 			}
 		}
@@ -71,9 +71,9 @@ func folded(all []expect.Finding) (found []expect.Finding, note string) {
 
 // failed names the failed domains with their level: "zone a", or "zones a + b together".
 func (s *Step) failed(level int, f *Failure) string {
-	name := text.DomainNoun(s.Levels[level].TopologyKey, s.levels()[level])
+	name := doc.DomainNoun(s.Levels[level].TopologyKey, s.levels()[level])
 	if len(f.Domains) > 1 {
-		return fmt.Sprintf("%ss %s together", name, text.DomainsText(f.Domains))
+		return fmt.Sprintf("%ss %s together", name, doc.DomainsText(f.Domains))
 	}
-	return name + " " + text.DomainsText(f.Domains)
+	return name + " " + doc.DomainsText(f.Domains)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // zones is a report on the zones a, b and c. db has 2, 1 and 2 pods there and a quorum of 4; solo is in a alone; web has 1, 2 and 1, of
@@ -39,7 +39,7 @@ func zones() *Report {
 		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Version: "v0.1.0", Scenario: "zones", Ties: "upstream", Cluster: report.Cluster{Nodes: 3}},
 		Mode: "unreachable", Simultaneous: 1, Recover: true,
 		Steps: []Step{{Name: "all", Action: "apply -f all.yaml", Running: 10, OneReplica: []string{"shop/deployment/solo"}, Levels: []Level{{
-			TopologyKey: text.Zone, Domains: 3, Radius: Radius{Share: 1, Namespace: "shop", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}},
+			TopologyKey: doc.Zone, Domains: 3, Radius: Radius{Share: 1, Namespace: "shop", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}},
 			Replicated: Radius{Share: 0.5, Namespace: "shop", Workload: "deployment/web", Lost: 2, Replicas: 4, Domains: []string{"b"}},
 			Failures:   []Failure{a, b, c},
 		}}}},
@@ -80,8 +80,8 @@ func TestBlastFindingsNameTheWorst(t *testing.T) {
 // Several domains that fail together are named together, and a level without a word of its own by its key.
 func TestFailed(t *testing.T) {
 	for want, level := range map[string]Level{
-		"zones a + b together": {TopologyKey: text.Zone, Failures: []Failure{{Domains: []string{"a", "b"}}}},
-		"node n1":              {TopologyKey: text.Hostname, Failures: []Failure{{Domains: []string{"n1"}}}},
+		"zones a + b together": {TopologyKey: doc.Zone, Failures: []Failure{{Domains: []string{"a", "b"}}}},
+		"node n1":              {TopologyKey: doc.Hostname, Failures: []Failure{{Domains: []string{"n1"}}}},
 		"rack r1":              {TopologyKey: "example.com/rack", Failures: []Failure{{Domains: []string{"r1"}}}},
 	} {
 		s := &Step{Levels: []Level{level}}

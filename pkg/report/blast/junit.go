@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/junit"
-	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -17,9 +17,9 @@ func failuresJUnit(r *Report) ([]byte, error) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		for j, short := range s.levels() {
-			c := junit.Case{Classname: s.Name, Name: "failure of one " + text.DomainNoun(s.Levels[j].TopologyKey, short)}
+			c := junit.Case{Classname: s.Name, Name: "failure of one " + doc.DomainNoun(s.Levels[j].TopologyKey, short)}
 			if r.Simultaneous > 1 {
-				c.Name = fmt.Sprintf("failure of %s together", words.Count(r.Simultaneous, text.DomainNoun(s.Levels[j].TopologyKey, short)))
+				c.Name = fmt.Sprintf("failure of %s together", words.Count(r.Simultaneous, doc.DomainNoun(s.Levels[j].TopologyKey, short)))
 			}
 			var errors, warnings []string
 			found, note := folded(s.findings(j))

@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // levels is a row for each step and level below the titles: the radius, and the failure that does most harm.
-func (t *writer) levels() [][]text.Cell {
+func (t *writer) levels() [][]doc.Cell {
 	steps := len(t.report.Steps) > 1
 	titles := []string{"LEVEL", "RADIUS", "TAKES", "EVEN", "EXCESS", "WORST"}
 	if steps {
@@ -25,18 +25,18 @@ func (t *writer) levels() [][]text.Cell {
 		}
 		titles = append(titles, "AFTER")
 	}
-	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), "PENDING", "EVEN", "WORST", "AFTER")}
+	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), "PENDING", "EVEN", "WORST", "AFTER")}
 	for i := range t.report.Steps {
 		step := &t.report.Steps[i]
 		names := step.nouns()
 		for j := range step.Levels {
 			l := &step.Levels[j]
-			var cells []text.Cell
+			var cells []doc.Cell
 			if steps {
-				cells = []text.Cell{text.Plain.Cell(step.Name), text.Number(step.Pending, text.Yellow)}
+				cells = []doc.Cell{doc.Plain.Cell(step.Name), doc.Number(step.Pending, doc.Yellow)}
 			}
 			worst := l.worst()
-			table = append(table, slices.Concat(cells, text.Plain.Row(names[j]), t.radius(l, worst), t.worst(l, worst)))
+			table = append(table, slices.Concat(cells, doc.Plain.Row(names[j]), t.radius(l, worst), t.worst(l, worst)))
 		}
 	}
 	return table
@@ -48,38 +48,38 @@ func (s *Step) levels() []string {
 	for _, level := range s.Levels {
 		keys = append(keys, level.TopologyKey)
 	}
-	return text.Shorts(keys)
+	return doc.Shorts(keys)
 }
 
 // nouns are what the domains of the step's levels are called: region, zone, node, rack.
 func (s *Step) nouns() []string {
 	names := s.levels()
 	for i := range names {
-		names[i] = text.DomainNoun(s.Levels[i].TopologyKey, names[i])
+		names[i] = doc.DomainNoun(s.Levels[i].TopologyKey, names[i])
 	}
 	return names
 }
 
 // radius fills RADIUS, TAKES, EVEN and EXCESS. TAKES names the domain where that is not the worst one.
-func (t *writer) radius(l *Level, worst *Failure) []text.Cell {
+func (t *writer) radius(l *Level, worst *Failure) []doc.Cell {
 	r := l.Replicated
 	if r.Replicas == 0 {
-		return text.Plain.Row("0%", text.None, text.None, "0%")
+		return doc.Plain.Row("0%", doc.None, doc.None, "0%")
 	}
-	takes, even := r.Takes(t.namespaced), text.None
+	takes, even := r.Takes(t.namespaced), doc.None
 	if loss := l.lossOf(r); loss != nil {
-		takes, even = fmt.Sprintf("%s %d/%d", t.name(*loss), loss.Lost, loss.Replicas), text.Percent(float64(loss.Even)/float64(loss.Replicas))
+		takes, even = fmt.Sprintf("%s %d/%d", t.name(*loss), loss.Lost, loss.Replicas), doc.Percent(float64(loss.Even)/float64(loss.Replicas))
 	}
 	if worst != nil && !slices.Equal(worst.Domains, r.Domains) {
-		takes += " (" + text.DomainsText(r.Domains) + ")"
+		takes += " (" + doc.DomainsText(r.Domains) + ")"
 	}
 	excess := 0.0
 	if l.Excess != nil {
 		excess = l.Excess.Share
 	}
-	return []text.Cell{
-		text.ShareStyle(r.Share).Cell(text.Percent(r.Share)), text.Plain.Cell(takes), text.Plain.Cell(even),
-		text.ShareStyle(excess).Cell(text.Percent(excess)),
+	return []doc.Cell{
+		doc.ShareStyle(r.Share).Cell(doc.Percent(r.Share)), doc.Plain.Cell(takes), doc.Plain.Cell(even),
+		doc.ShareStyle(excess).Cell(doc.Percent(excess)),
 	}
 }
 
@@ -99,33 +99,33 @@ func (l *Level) lossOf(r Radius) *Loss {
 }
 
 // worst fills the columns of the failure that does most harm.
-func (t *writer) worst(l *Level, f *Failure) []text.Cell {
-	cells := text.Plain.Row(text.None)
+func (t *writer) worst(l *Level, f *Failure) []doc.Cell {
+	cells := doc.Plain.Row(doc.None)
 	if f != nil {
-		cells = text.Plain.Row(text.DomainsText(f.Domains))
+		cells = doc.Plain.Row(doc.DomainsText(f.Domains))
 	}
 	if t.wide {
-		cells = append(cells, text.Number(l.Domains, text.Plain), text.Plain.Cell(l.mean()))
+		cells = append(cells, doc.Number(l.Domains, doc.Plain), doc.Plain.Cell(l.mean()))
 	}
 	switch r := l.Recovery(f); {
 	case !t.report.Recover:
 	case r != nil:
 		cells = append(cells, r.strandedOf())
 		if t.wide {
-			cells = append(cells, text.Number(r.lost(), text.Plain), text.Number(len(r.Recovered), text.Green), text.Number(r.Unreplaced(), text.Red))
+			cells = append(cells, doc.Number(r.lost(), doc.Plain), doc.Number(len(r.Recovered), doc.Green), doc.Number(r.Unreplaced(), doc.Red))
 		}
-		cells = append(cells, text.ShareStyle(r.AfterReplicated.Share).Cell(text.Percent(r.AfterReplicated.Share)))
+		cells = append(cells, doc.ShareStyle(r.AfterReplicated.Share).Cell(doc.Percent(r.AfterReplicated.Share)))
 	case t.wide:
-		cells = append(cells, text.Plain.Row(text.None, text.None, text.None, text.None, text.None)...)
+		cells = append(cells, doc.Plain.Row(doc.None, doc.None, doc.None, doc.None, doc.None)...)
 	default:
-		cells = append(cells, text.Plain.Row(text.None, text.None)...)
+		cells = append(cells, doc.Plain.Row(doc.None, doc.None)...)
 	}
 	return cells
 }
 
 // strandedOf is "2 of 12".
-func (r *Recovery) strandedOf() text.Cell {
-	cell := text.Number(len(r.Stranded), text.Yellow)
+func (r *Recovery) strandedOf() doc.Cell {
+	cell := doc.Number(len(r.Stranded), doc.Yellow)
 	cell.Text = fmt.Sprintf("%d of %d", len(r.Stranded), r.lost())
 	return cell
 }
@@ -133,13 +133,13 @@ func (r *Recovery) strandedOf() text.Cell {
 // mean is that of the largest share of a workload of two or more replicas that each failure takes.
 func (l *Level) mean() string {
 	if l.Mean == nil || len(l.Failures) == 0 {
-		return text.None
+		return doc.None
 	}
 	sum := 0.0
 	for i := range l.Failures {
 		sum += l.Failures[i].replicated()
 	}
-	return text.Percent(sum / float64(len(l.Failures)))
+	return doc.Percent(sum / float64(len(l.Failures)))
 }
 
 // worst returns the failure that does most harm; nil if none takes anything.

@@ -71,7 +71,7 @@ func TestBlastConclusion(t *testing.T) {
 }
 
 func TestBlastMarkdownHostile(t *testing.T) {
-	reporttest.Harmless(t, string(markdownPage(hostileBlast())))
+	reporttest.Harmless(t, reporttest.Write(t, Formats, hostileBlast(), "markdown", report.Options{}))
 }
 
 // However much there is to say, it fits a comment, and what is left out is counted.
@@ -80,6 +80,6 @@ func TestBlastMarkdownIsBounded(t *testing.T) {
 	for len(wide.Steps) < 500 {
 		wide.Steps = append(wide.Steps, wide.Steps[0])
 	}
-	reporttest.Bounded(t, markdownPage(wide), "rows", "steps", "lines")
-	reporttest.Bounded(t, markdownPage(many(5000)))
+	reporttest.Bounded(t, reporttest.Write(t, Formats, wide, "markdown", report.Options{}), "rows", "sections")
+	reporttest.Bounded(t, reporttest.Write(t, Formats, many(5000), "markdown", report.Options{}))
 }

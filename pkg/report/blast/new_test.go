@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/engine/node"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -51,7 +51,7 @@ func reported(t testing.TB, s *scenario.Scenario, opts blast.Options) *Report {
 
 // The figures of testdata/world.yaml as they were worked out by hand.
 func TestNewBlast(t *testing.T) {
-	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{text.Zone}})
+	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{doc.Zone}})
 	level := r.Steps[0].Levels[0]
 	if want := (Radius{Share: 1, Namespace: "default", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}}); !cmp.Equal(want, level.Radius) {
 		t.Errorf("radius %+v, want %+v", level.Radius, want)
@@ -83,7 +83,7 @@ func TestNewBlast(t *testing.T) {
 // The pod of agent, a DaemonSet, that each zone takes is counted apart. Zone a takes one pod each of web and db, and nothing brings them
 // back, so that one more failure takes 1 of the 2 that are left; of solo it takes all.
 func TestNewRecovery(t *testing.T) {
-	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{text.Zone}})
+	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{doc.Zone}})
 	a := r.Steps[0].Levels[0].Failures[0].Recovery
 	if a.OfDaemonSets != 1 || a.lost() != 3 || a.Unreplaced() != 1 {
 		t.Errorf("%d of DaemonSets, %d lost and %d not replaced without them; want 1, 3 and 1", a.OfDaemonSets, a.lost(), a.Unreplaced())
@@ -97,7 +97,7 @@ func TestNewRecovery(t *testing.T) {
 }
 
 func TestWhyNotReplaced(t *testing.T) {
-	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{text.Zone}})
+	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{doc.Zone}})
 	got := map[string]string{}
 	for _, pod := range r.Steps[0].Levels[0].Failures[1].Recovery.NotReplaced {
 		name, _, _ := strings.Cut(pod.Name, "-")

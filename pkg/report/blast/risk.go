@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/risk"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // NewRisk puts how likely workloads are to have pods down into the model.
@@ -51,15 +51,15 @@ func newProbability(p risk.Probability, method risk.Method) Probability {
 
 // risk says how likely it is that workloads have pods down.
 func (t *writer) risk(r *Risk) {
-	t.Linef(text.Bold, "How likely it is, at a random moment")
+	t.Linef(doc.Bold, "How likely it is, at a random moment")
 	var keys []string
 	for _, level := range r.Levels {
 		keys = append(keys, level.TopologyKey)
 	}
-	levels := [][]text.Cell{text.Bold.Row("LEVEL", "DOMAINS", "FAILURES A YEAR", "RECOVERY", "DOWN")}
-	for i, short := range text.Shorts(keys) {
+	levels := [][]doc.Cell{doc.Bold.Row("LEVEL", "DOMAINS", "FAILURES A YEAR", "RECOVERY", "DOWN")}
+	for i, short := range doc.Shorts(keys) {
 		level := r.Levels[i]
-		levels = append(levels, text.Plain.Row(short, strconv.Itoa(level.Domains), figure(level.FailuresPerYear), figure(level.RecoveryHours)+" h", likely(level.Unavailability)))
+		levels = append(levels, doc.Plain.Row(short, strconv.Itoa(level.Domains), figure(level.FailuresPerYear), figure(level.RecoveryHours)+" h", likely(level.Unavailability)))
 	}
 	t.Table("", levels...)
 	t.Space()
@@ -72,30 +72,30 @@ func (t *writer) risk(r *Risk) {
 	if quorums {
 		titles = append(titles, "BELOW QUORUM")
 	}
-	table := [][]text.Cell{text.Bold.Row(append(titles, "ALL DOWN", "METHOD")...)}
+	table := [][]doc.Cell{doc.Bold.Row(append(titles, "ALL DOWN", "METHOD")...)}
 	for i, w := range r.Workloads {
-		if i == text.MaxPods && !t.All {
+		if i == doc.MaxPods && !t.All {
 			break
 		}
-		cells := text.Plain.Row(t.qualified(w.Namespace, strings.ToLower(w.Kind)+"/"+w.Name), strconv.Itoa(w.Replicas), figure(w.ExpectedDown))
+		cells := doc.Plain.Row(t.qualified(w.Namespace, strings.ToLower(w.Kind)+"/"+w.Name), strconv.Itoa(w.Replicas), figure(w.ExpectedDown))
 		if budgets {
 			var below []string
 			for _, budget := range w.Budgets {
 				below = append(below, fmt.Sprintf("%s: %s", budget.Name, budget.Below.text()))
 			}
-			cells = append(cells, text.Plain.Cell(text.OrNone(strings.Join(below, "; "))))
+			cells = append(cells, doc.Plain.Cell(doc.OrNone(strings.Join(below, "; "))))
 		}
 		if quorums {
-			below := text.None
+			below := doc.None
 			if w.BelowQuorum != nil {
 				below = w.BelowQuorum.text()
 			}
-			cells = append(cells, text.Plain.Cell(below))
+			cells = append(cells, doc.Plain.Cell(below))
 		}
-		table = append(table, append(cells, text.Plain.Row(w.AllDown.text(), w.Method)...))
+		table = append(table, append(cells, doc.Plain.Row(w.AllDown.text(), w.Method)...))
 	}
 	t.Table("", table...)
-	if more := len(r.Workloads) - text.MaxPods; more > 0 && !t.All {
+	if more := len(r.Workloads) - doc.MaxPods; more > 0 && !t.All {
 		t.More(more, "workload", "workloads")
 	}
 	t.Sentences("Assumed:", r.Assumptions)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // failures is the table of a level's failures. Columns about budgets and quorums that nobody breaks are left out of text.
@@ -39,14 +39,14 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 	if t.onlyUnreplaced(level, shown) {
 		order = []string{"STRANDED", "CPU", "NODES", "EXCESS"}
 	}
-	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), order...)}
+	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), order...)}
 	for _, f := range shown {
-		cells := text.Plain.Row(text.DomainsText(f.Domains))
+		cells := doc.Plain.Row(doc.DomainsText(f.Domains))
 		if t.wide || !recoveries {
-			cells = append(cells, text.Number(len(f.Nodes), text.Plain), text.Number(f.Pods, text.Plain), text.Plain.Cell(text.Percent(f.CPU)))
+			cells = append(cells, doc.Number(len(f.Nodes), doc.Plain), doc.Number(f.Pods, doc.Plain), doc.Plain.Cell(doc.Percent(f.CPU)))
 		}
 		if t.wide {
-			cells = append(cells, text.Plain.Cell(text.Percent(f.Memory)))
+			cells = append(cells, doc.Plain.Cell(doc.Percent(f.Memory)))
 		}
 		if budgets {
 			cells = append(cells, t.budgets(f.BrokenBudgets))
@@ -60,8 +60,8 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 			cells = append(cells, t.recovery(level.Recovery(f))...)
 		}
 		excess := level.harm(f).Excess
-		cells = append(cells, text.ShareStyle(excess).Cell(text.Percent(excess)),
-			text.ShareStyle(f.replicated()).Cell(t.hit(losses)))
+		cells = append(cells, doc.ShareStyle(excess).Cell(doc.Percent(excess)),
+			doc.ShareStyle(f.replicated()).Cell(t.hit(losses)))
 		table = append(table, cells)
 	}
 	t.Table("", table...)
@@ -82,17 +82,17 @@ func (t *writer) onlyUnreplaced(level *Level, shown []*Failure) bool {
 }
 
 // recovery fills STRANDED and NOT REPLACED, and RECOVERED, PREEMPTED and AFTER.
-func (t *writer) recovery(r *Recovery) []text.Cell {
+func (t *writer) recovery(r *Recovery) []doc.Cell {
 	switch {
 	case r == nil && t.wide:
-		return text.Plain.Row(text.None, text.None, text.None, text.None, text.None)
+		return doc.Plain.Row(doc.None, doc.None, doc.None, doc.None, doc.None)
 	case r == nil:
-		return text.Plain.Row(text.None, text.None)
+		return doc.Plain.Row(doc.None, doc.None)
 	}
-	cells := []text.Cell{r.strandedOf(), text.Number(r.Unreplaced(), text.Red)}
+	cells := []doc.Cell{r.strandedOf(), doc.Number(r.Unreplaced(), doc.Red)}
 	if t.wide {
-		cells = append(cells, text.Number(len(r.Recovered), text.Green), text.Number(r.Preempted, text.Yellow),
-			text.ShareStyle(r.AfterReplicated.Share).Cell(text.Percent(r.AfterReplicated.Share)))
+		cells = append(cells, doc.Number(len(r.Recovered), doc.Green), doc.Number(r.Preempted, doc.Yellow),
+			doc.ShareStyle(r.AfterReplicated.Share).Cell(doc.Percent(r.AfterReplicated.Share)))
 	}
 	return cells
 }
@@ -107,33 +107,33 @@ func (t *writer) hit(losses []Loss) string {
 		}
 		parts = append(parts, fmt.Sprintf("%s %d/%d", t.name(loss), loss.Lost, loss.Replicas))
 	}
-	return text.OrNone(strings.Join(parts, ", "))
+	return doc.OrNone(strings.Join(parts, ", "))
 }
 
 // named names workloads.
-func (t *writer) named(losses []Loss) text.Cell {
+func (t *writer) named(losses []Loss) doc.Cell {
 	var names []string
 	for _, loss := range losses {
 		names = append(names, t.name(loss))
 	}
-	return t.few(names, text.Red)
+	return t.few(names, doc.Red)
 }
 
-func (t *writer) budgets(names []string) text.Cell {
+func (t *writer) budgets(names []string) doc.Cell {
 	short := make([]string, len(names))
 	for i, name := range names {
 		if short[i] = name; !t.namespaced {
 			short[i] = strings.TrimPrefix(name, "default/")
 		}
 	}
-	return t.few(short, text.Red)
+	return t.few(short, doc.Red)
 }
 
 // few names a few in a cell, and counts more of them.
-func (t *writer) few(names []string, s text.Style) text.Cell {
+func (t *writer) few(names []string, s doc.Style) doc.Cell {
 	switch n := len(names); {
 	case n == 0:
-		return text.Plain.Cell(text.None)
+		return doc.Plain.Cell(doc.None)
 	case n <= maxCell || t.All:
 		return s.Cell(strings.Join(names, ", "))
 	default:

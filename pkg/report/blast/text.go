@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -25,7 +25,7 @@ const (
 
 // writer renders a report as text and wide.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 	wide   bool
 	// kinds are the kinds of the workloads that lose pods, by namespace and name; namespaced means that names need their namespace.
@@ -33,8 +33,8 @@ type writer struct {
 	namespaced bool
 }
 
-func newWriter(r *Report, opts report.Options, wide bool) *writer {
-	t := &writer{Page: text.NewPage(opts), wide: wide, report: r, kinds: map[[2]string]string{}}
+func newWriter(r *Report, opts report.Options) *writer {
+	t := &writer{Doc: doc.New(r.Head, opts), wide: opts.Wide, report: r, kinds: map[[2]string]string{}}
 	const several = "*"
 	for _, step := range r.Steps {
 		for _, level := range step.Levels {
@@ -57,13 +57,13 @@ func newWriter(r *Report, opts report.Options, wide bool) *writer {
 func (t *writer) everything() {
 	t.conclusion()
 	t.Space()
-	t.Linef(text.Bold, "%s", t.question())
+	t.Linef(doc.Bold, "%s", t.question())
 	t.summary()
 	for i := range t.report.Steps {
 		t.step(i)
 	}
 	t.Space()
-	t.Header(t.report.Head)
+	t.Header()
 }
 
 // quiet writes the verdict, the table of the levels, and why pods are stranded or not replaced.
@@ -89,7 +89,7 @@ func (t *writer) quiet() {
 func (t *writer) conclusion() {
 	t.Line(t.report.verdict())
 	for _, line := range t.report.conclusion(t.All) {
-		t.Linef(text.Plain, "%s", line)
+		t.Linef(doc.Plain, "%s", line)
 	}
 }
 
@@ -119,7 +119,7 @@ func (t *writer) question() string {
 
 func (t *writer) summary() {
 	if len(t.report.Steps) == 0 {
-		t.Linef(text.Plain, "No steps.")
+		t.Linef(doc.Plain, "No steps.")
 		return
 	}
 	t.Table("", t.levels()...)
@@ -149,10 +149,10 @@ func (t *writer) step(i int) {
 			heading += ": " + step.Action
 		}
 		t.Space()
-		t.Linef(text.Bold, "%s", heading)
+		t.Linef(doc.Bold, "%s", heading)
 	}
 	if len(step.Levels) == 0 {
-		t.Linef(text.Plain, "No node is in any domain.")
+		t.Linef(doc.Plain, "No node is in any domain.")
 	}
 	for j := range step.Levels {
 		t.level(&step.Levels[j], step.nouns()[j])
@@ -173,18 +173,18 @@ func (t *writer) level(level *Level, name string) {
 	t.Space()
 	heading := fmt.Sprintf("Level %s: %s", name, words.Count(level.Domains, "domain"))
 	if level.Mean != nil {
-		heading += fmt.Sprintf(", radius %s, mean %s", text.Percent(level.Replicated.Share), level.mean())
+		heading += fmt.Sprintf(", radius %s, mean %s", doc.Percent(level.Replicated.Share), level.mean())
 	}
-	t.Linef(text.Bold, "%s", heading)
+	t.Linef(doc.Bold, "%s", heading)
 	if level.Search != "" {
-		t.Linef(text.Plain, "%s", level.Search)
+		t.Linef(doc.Plain, "%s", level.Search)
 	}
 	shown := t.shown(level)
 	if len(shown) > 0 {
 		t.failures(level, shown)
 	}
 	if more := len(level.Failures) - len(shown); more > 0 {
-		t.Linef(text.Plain, "The %d worst of %d (see --all). %s", len(shown), len(level.Failures), level.histogram())
+		t.Linef(doc.Plain, "The %d worst of %d (see --all). %s", len(shown), len(level.Failures), level.histogram())
 	}
 	t.unlabelled(level)
 }
@@ -259,8 +259,8 @@ func (l *Level) histogram() string {
 	}
 	var parts []string
 	for _, b := range slices.Backward(bins) {
-		takes := text.Percent(b.least)
-		switch most := text.Percent(b.most); {
+		takes := doc.Percent(b.least)
+		switch most := doc.Percent(b.most); {
 		case b.most == 0:
 			takes = "nothing"
 		case most != takes:

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
@@ -45,7 +45,7 @@ func TestWriteBlastGolden(t *testing.T) {
 	schema := reporttest.Schema(t, "blast-report")
 	for name, opts := range map[string]blast.Options{
 		"one": {Simultaneous: 1, Mode: node.Unreachable},
-		"two": {Simultaneous: 2, Mode: node.Deleted, Levels: []string{text.Zone}},
+		"two": {Simultaneous: 2, Mode: node.Deleted, Levels: []string{doc.Zone}},
 	} {
 		r := blasted(t, "testdata/world.yaml", opts)
 		reporttest.Golden(t, ""+name+".text", writeBlast(t, r, "text", report.Options{}))
@@ -62,7 +62,7 @@ func TestWriteBlastGolden(t *testing.T) {
 // many is a report of n nodes that fail one by one. The first 3 hold all of a workload, the next 7 hold half of one, 90 a tenth
 // of one, the others nothing. The recovery of each that loses something is that of the first.
 func many(n int) *Report {
-	level := Level{TopologyKey: text.Hostname, Domains: n, Mean: new(float64), Shares: []Share{{0, n - 100}, {0.1, 90}, {0.5, 7}, {1, 3}}}
+	level := Level{TopologyKey: doc.Hostname, Domains: n, Mean: new(float64), Shares: []Share{{0, n - 100}, {0.1, 90}, {0.5, 7}, {1, 3}}}
 	for i := range n {
 		f := Failure{Domains: []string{fmt.Sprintf("node-%04d", i)}, Nodes: []string{fmt.Sprintf("node-%04d", i)}, Pods: 1}
 		lose := func(lost, replicas int) {
@@ -149,7 +149,7 @@ func TestWriteBlastNames(t *testing.T) {
 }
 
 func TestBlastUnknownFormat(t *testing.T) {
-	if err := Formats.Write(new(bytes.Buffer), many(100), "xml", report.Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml, markdown, csv, junit, sarif, svg, png` {
+	if err := Formats.Write(new(bytes.Buffer), many(100), "xml", report.Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml, markdown, html, csv, junit, sarif, svg, png` {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -72,10 +72,10 @@ func (l *Level) harm(f *Failure) blast.Harm {
 }
 
 // verdict says what the worst of all failures does.
-func (r *Report) verdict() text.Cell {
+func (r *Report) verdict() doc.Cell {
 	w := r.worst(moreHarm)
 	if w == nil {
-		return text.Bold.Cell("No failures")
+		return doc.Bold.Cell("No failures")
 	}
 	where := w.step.failed(w.level, w.failure)
 	if len(r.Steps) > 1 {
@@ -92,22 +92,22 @@ func (r *Report) verdict() text.Cell {
 	add(w.harm.Budgets, "budget broken", "budgets broken")
 	add(w.harm.Quorums, "quorum lost", "quorums lost")
 	add(w.harm.Whole, "workload of several replicas gone", "workloads of several replicas gone")
-	style := text.Red
+	style := doc.Red
 	unreplaced := ""
 	if recovery != nil && w.harm.Stranded == 0 && recovery.Unreplaced() > 0 {
 		unreplaced = fmt.Sprintf("%d of %s not replaced", recovery.Unreplaced(), words.Count(recovery.lost(), "lost pod"))
 	}
 	switch {
 	case len(parts) == 0 && w.harm.Stranded > 0:
-		style = text.Yellow
+		style = doc.Yellow
 	case len(parts) == 0:
-		line, style, with := "No failure breaks a budget, loses a quorum or takes a whole workload of several replicas", text.Green, []string(nil)
+		line, style, with := "No failure breaks a budget, loses a quorum or takes a whole workload of several replicas", doc.Green, []string(nil)
 		if w.harm.Share > 0 {
-			with = append(with, text.Percent(w.harm.Share)+" of a workload")
+			with = append(with, doc.Percent(w.harm.Share)+" of a workload")
 		}
 		switch {
 		case unreplaced != "":
-			style, with = text.Yellow, append(with, unreplaced)
+			style, with = doc.Yellow, append(with, unreplaced)
 		case recovery != nil:
 			line += ", and no pod is stranded"
 		}

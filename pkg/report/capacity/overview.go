@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -49,7 +49,7 @@ func scarce(tightest []*Mix) []*Mix {
 	for known < len(tightest) && tightest[known].room() < math.MaxInt {
 		known++
 	}
-	return tightest[:min(len(tightest), max(known, minRows), text.MaxDetails)]
+	return tightest[:min(len(tightest), max(known, minRows), doc.MaxDetails)]
 }
 
 // room is the least number of units that fit, whatever may fail.
@@ -74,8 +74,8 @@ func (l *Limit) room() int {
 
 // overview says how many workloads there is no room for, and which is the tightest of the others, while nothing fails and while any domain
 // of each level may.
-func (r *Report) overview(sorted []*Mix) []text.Cell {
-	var lines []text.Cell
+func (r *Report) overview(sorted []*Mix) []doc.Cell {
+	var lines []doc.Cell
 	for _, level := range append([]string{""}, r.levels()...) {
 		var none []string
 		rest, least := 0, math.MaxInt
@@ -92,18 +92,18 @@ func (r *Report) overview(sorted []*Mix) []text.Cell {
 		of, looked := "of each of ", words.Count(rest+len(none), "workload")
 		if len(none) > 0 {
 			of = "of each of the other "
-			lines = append(lines, text.Yellow.Cell(words.UpperFirst(whileAny(level, "")+fmt.Sprintf("no more fit of %d of %s: %s.", len(none), looked, words.Few(none)))))
+			lines = append(lines, doc.Yellow.Cell(words.UpperFirst(whileAny(level, "")+fmt.Sprintf("no more fit of %d of %s: %s.", len(none), looked, words.Few(none)))))
 		}
 		if rest > 0 {
-			lines = append(lines, text.Green.Cell(words.UpperFirst(whileAny(level, "")+fmt.Sprintf("%s%s at least %d more fit.", of, words.Count(rest, "workload"), least))))
+			lines = append(lines, doc.Green.Cell(words.UpperFirst(whileAny(level, "")+fmt.Sprintf("%s%s at least %d more fit.", of, words.Count(rest, "workload"), least))))
 		}
 	}
 	return append(lines, r.listed(sorted)...)
 }
 
 // listed says what the table below is of.
-func (r *Report) listed(sorted []*Mix) []text.Cell {
-	lines := []text.Cell{text.Plain.Cell("The tightest are listed first, and --workload shows the limit of one in full.")}
+func (r *Report) listed(sorted []*Mix) []doc.Cell {
+	lines := []doc.Cell{doc.Plain.Cell("The tightest are listed first, and --workload shows the limit of one in full.")}
 	capped, least := 0, math.MaxInt
 	for _, m := range sorted {
 		if m.Fit.Capped {
@@ -112,7 +112,7 @@ func (r *Report) listed(sorted []*Mix) []text.Cell {
 		}
 	}
 	if capped > 0 {
-		lines = append(lines, text.Plain.Cellf("Where it says \"at least\", as for %s of which at least %d more fit, the search ended; --up-to goes on.", words.Count(capped, "workload"), least))
+		lines = append(lines, doc.Plain.Cellf("Where it says \"at least\", as for %s of which at least %d more fit, the search ended; --up-to goes on.", words.Count(capped, "workload"), least))
 	}
 	return lines
 }

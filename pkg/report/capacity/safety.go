@@ -7,7 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -30,20 +30,20 @@ func NewSafety(found []capacity.Safety) []Safety {
 }
 
 // Lines say whether everything comes back as the cluster is; if not, what it lacks and what each failure leaves behind.
-func (s *Safety) Lines() []text.Cell {
-	name := text.DomainOf(s.Level)
+func (s *Safety) Lines() []doc.Cell {
+	name := doc.DomainOf(s.Level)
 	but := ""
 	if s.Unreplaced > 0 {
 		but = fmt.Sprintf(" Up to %s not replaced.", words.Is(s.Unreplaced, "pod"))
 	}
 	if s.Safe {
-		return []text.Cell{text.Green.Cellf("Safe now: yes. Whichever of the %s is lost, every pod that needs another node gets one.%s", words.Count(s.Domains, name), but)}
+		return []doc.Cell{doc.Green.Cellf("Safe now: yes. Whichever of the %s is lost, every pod that needs another node gets one.%s", words.Count(s.Domains, name), but)}
 	}
 	verdict := "Safe now: no."
 	if len(s.Lacks) > 0 {
 		verdict += " The cluster lacks " + words.And(report.Each(s.Lacks, Lack.text)) + "."
 	}
-	lines := []text.Cell{text.Red.Cell(verdict + but)}
+	lines := []doc.Cell{doc.Red.Cell(verdict + but)}
 	for _, same := range report.Group(s.Unsafe, func(u Unsafe) [3]any { return [3]any{u.Pods, u.Still, u.Message} }) {
 		u := same[0]
 		line := fmt.Sprintf("  The loss of %s %s leaves %s Pending", name, words.Or(report.Each(same, func(u Unsafe) string { return u.Domain })), words.Count(u.Pods, "pod"))
@@ -53,7 +53,7 @@ func (s *Safety) Lines() []text.Cell {
 		case u.Still > 0:
 			line += fmt.Sprintf(", %d of which no number of nodes in one zone helps", u.Still)
 		}
-		lines = append(lines, text.Red.Cell(line+": "+cmp.Or(u.Message, expect.NoMessage)))
+		lines = append(lines, doc.Red.Cell(line+": "+cmp.Or(u.Message, expect.NoMessage)))
 	}
 	return lines
 }

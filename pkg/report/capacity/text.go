@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // writer renders a report as text: the answers, a table of them, and for each workload what refuses the next pod and
 // what becomes of the free resources.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 }
 
@@ -63,34 +63,34 @@ func (t *writer) everything(quiet bool) {
 	}
 	if len(r.Largest) > 0 {
 		t.Space()
-		t.Linef(text.Bold, "Largest pods that fit now:")
+		t.Linef(doc.Bold, "Largest pods that fit now:")
 		for _, pod := range r.Largest {
-			t.Linef(text.Plain, "  %s", pod.text())
+			t.Linef(doc.Plain, "  %s", pod.text())
 		}
 	}
 	t.Space()
-	t.Header(t.report.Head)
+	t.Header()
 }
 
-func (t *writer) lines(cells []text.Cell) {
+func (t *writer) lines(cells []doc.Cell) {
 	for _, cell := range cells {
 		t.Line(cell)
 	}
 }
 
 // answers are a sentence on what fits, one for each level that may fail, and warnings.
-func (r *Report) answers(m *Mix) []text.Cell {
-	lines := []text.Cell{r.answer(m)}
+func (r *Report) answers(m *Mix) []doc.Cell {
+	lines := []doc.Cell{r.answer(m)}
 	for i := range m.Survive {
 		lines = append(lines, r.survives(m, &m.Survive[i]))
 	}
 	for _, l := range append([]Limit{m.Fit}, m.Survive...) {
 		for _, u := range l.Uneven {
-			lines = append(lines, text.Red.Cellf("  Warning: %s%d more fit, but %d do not: this is below the smallest count that is known not to fit.",
+			lines = append(lines, doc.Red.Cellf("  Warning: %s%d more fit, but %d do not: this is below the smallest count that is known not to fit.",
 				whileAny(l.Level, ""), u.Fits, u.DoesNot))
 		}
 		if l.Unreplaced > 0 {
-			lines = append(lines, text.Yellow.Cellf("  Note: %s%s not replaced after a failure (%s), and room for %s is not asked for.", whileAny(l.Level, ""),
+			lines = append(lines, doc.Yellow.Cellf("  Note: %s%s not replaced after a failure (%s), and room for %s is not asked for.", whileAny(l.Level, ""),
 				words.Is(l.Unreplaced, "pod"), r.Mode, words.Pick(l.Unreplaced, "it", "them")))
 		}
 	}
@@ -102,24 +102,24 @@ func whileAny(level, otherwise string) string {
 	if level == "" {
 		return otherwise
 	}
-	return "while any " + text.DomainOf(level) + " may fail, "
+	return "while any " + doc.DomainOf(level) + " may fail, "
 }
 
-func (r *Report) answer(m *Mix) text.Cell {
+func (r *Report) answer(m *Mix) doc.Cell {
 	l := &m.Fit
 	switch {
 	case l.Short:
-		return text.Red.Cellf("%s: no more fit: not even the %s that %s for now have a node%s.", m.Name, m.nowInAll(), words.Pick(len(m.Workloads), "it asks", "they ask"), r.because(l, ": "))
+		return doc.Red.Cellf("%s: no more fit: not even the %s that %s for now have a node%s.", m.Name, m.nowInAll(), words.Pick(len(m.Workloads), "it asks", "they ask"), r.because(l, ": "))
 	case l.Capped:
-		return text.Green.Cellf("%s: at least %s (%s in all); the search stopped there (see --up-to).", m.Name, m.fit(l.More), m.inAll(l.More))
+		return doc.Green.Cellf("%s: at least %s (%s in all); the search stopped there (see --up-to).", m.Name, m.fit(l.More), m.inAll(l.More))
 	case l.More == 0:
-		return text.Yellow.Cellf("%s: no more fit (%s in all)%s.", m.Name, m.inAll(0), r.because(l, "; the next stays Pending: "))
+		return doc.Yellow.Cellf("%s: no more fit (%s in all)%s.", m.Name, m.inAll(0), r.because(l, "; the next stays Pending: "))
 	}
-	return text.Green.Cellf("%s: %s (%s in all)%s.", m.Name, m.fit(l.More), m.inAll(l.More), r.because(l, "; the "+words.Ordinal(l.More+1)+" stays Pending: "))
+	return doc.Green.Cellf("%s: %s (%s in all)%s.", m.Name, m.fit(l.More), m.inAll(l.More), r.because(l, "; the "+words.Ordinal(l.More+1)+" stays Pending: "))
 }
 
-func (r *Report) survives(m *Mix, l *Limit) text.Cell {
-	name := text.DomainOf(l.Level)
+func (r *Report) survives(m *Mix, l *Limit) doc.Cell {
+	name := doc.DomainOf(l.Level)
 	loses := func(before string) string {
 		if l.Domain == "" {
 			return r.because(l, before+"not all have a node: ")
@@ -128,13 +128,13 @@ func (r *Report) survives(m *Mix, l *Limit) text.Cell {
 	}
 	switch {
 	case l.Short:
-		return text.Red.Cellf("  While any %s may fail: no more, and not even what is there now comes back%s.", name, loses("; "))
+		return doc.Red.Cellf("  While any %s may fail: no more, and not even what is there now comes back%s.", name, loses("; "))
 	case l.Capped:
-		return text.Green.Cellf("  While any %s may fail: at least %s (%s in all).", name, m.fit(l.More), m.inAll(l.More))
+		return doc.Green.Cellf("  While any %s may fail: at least %s (%s in all).", name, m.fit(l.More), m.inAll(l.More))
 	case l.More == 0:
-		return text.Yellow.Cellf("  While any %s may fail: no more (%s in all)%s.", name, m.inAll(0), loses("; with the next, "))
+		return doc.Yellow.Cellf("  While any %s may fail: no more (%s in all)%s.", name, m.inAll(0), loses("; with the next, "))
 	}
-	return text.Green.Cellf("  While any %s may fail: %s (%s in all)%s.", name, m.fit(l.More), m.inAll(l.More), loses("; with the "+words.Ordinal(l.More+1)+", "))
+	return doc.Green.Cellf("  While any %s may fail: %s (%s in all)%s.", name, m.fit(l.More), m.inAll(l.More), loses("; with the "+words.Ordinal(l.More+1)+", "))
 }
 
 // fit is "14 more replicas fit".
@@ -198,7 +198,7 @@ func (r *Report) because(l *Limit, before string) string {
 }
 
 // summary is a row for each workload below the titles, with all that binds or what does on the most nodes.
-func (r *Report) summary(mixes []*Mix, whole bool) [][]text.Cell {
+func (r *Report) summary(mixes []*Mix, whole bool) [][]doc.Cell {
 	binds := r.mostly
 	if whole {
 		binds = func(l *Limit) string { return r.because(l, "") }
@@ -206,41 +206,41 @@ func (r *Report) summary(mixes []*Mix, whole bool) [][]text.Cell {
 	titles := []string{"WORKLOAD", "NOW", "MORE"}
 	levels := r.levels()
 	for _, level := range levels {
-		titles = append(titles, "MORE, ANY "+strings.ToUpper(text.DomainOf(level))+" FAILS")
+		titles = append(titles, "MORE, ANY "+strings.ToUpper(doc.DomainOf(level))+" FAILS")
 	}
-	table := [][]text.Cell{text.Bold.Row(append(titles, "BINDS")...)}
+	table := [][]doc.Cell{doc.Bold.Row(append(titles, "BINDS")...)}
 	for _, m := range mixes {
-		cells := []text.Cell{text.Plain.Cell(m.Name), text.Plain.Cell(m.inAll(0)), m.Fit.more()}
+		cells := []doc.Cell{doc.Plain.Cell(m.Name), doc.Plain.Cell(m.inAll(0)), m.Fit.more()}
 		for _, level := range levels {
-			cell := text.Plain.Cell("not looked at")
+			cell := doc.Plain.Cell("not looked at")
 			if l := m.surviving(level); l != nil {
 				cell = l.more()
 			}
 			cells = append(cells, cell)
 		}
-		table = append(table, append(cells, text.Plain.Cell(text.OrNone(binds(&m.Fit)))))
+		table = append(table, append(cells, doc.Plain.Cell(doc.OrNone(binds(&m.Fit)))))
 	}
 	return table
 }
 
-func (l *Limit) more() text.Cell {
+func (l *Limit) more() doc.Cell {
 	switch {
 	case l.Short:
-		return text.Red.Cell("not even now")
+		return doc.Red.Cell("not even now")
 	case l.Capped:
-		return text.Green.Cellf("at least %d", l.More)
+		return doc.Green.Cellf("at least %d", l.More)
 	}
-	return text.Number(l.More, text.Plain)
+	return doc.Number(l.More, doc.Plain)
 }
 
 // mix says what refuses the next pod, and what becomes of the free resources.
 func (t *writer) mix(m *Mix) {
 	t.Space()
-	t.Linef(text.Bold, "%s", m.Name)
+	t.Linef(doc.Bold, "%s", m.Name)
 	for _, l := range append([]Limit{m.Fit}, m.Survive...) {
 		if l.Message != "" {
-			t.Linef(text.Plain, "  %s: pod %s", l.when(), l.Pod)
-			t.Linef(text.Plain, "    %s", text.Refused(l.Message))
+			t.Linef(doc.Plain, "  %s: pod %s", l.when(), l.Pod)
+			t.Linef(doc.Plain, "    %s", doc.Refused(l.Message))
 		}
 	}
 	if len(m.Headroom) > 0 {
@@ -256,22 +256,22 @@ func (l *Limit) when() string {
 		number = "as it is"
 	}
 	if l.Domain != "" {
-		return fmt.Sprintf("%s, %s %s lost", number, text.DomainOf(l.Level), l.Domain)
+		return fmt.Sprintf("%s, %s %s lost", number, doc.DomainOf(l.Level), l.Domain)
 	}
 	return number
 }
 
 // headroom is a row for each resource below the titles. What is free is used, or falls to one of the last three.
-func (m *Mix) headroom() [][]text.Cell {
-	table := [][]text.Cell{text.Dropped(text.Bold.Row("RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED"), "OTHER SHORT", "TOO SMALL", "REFUSED")}
+func (m *Mix) headroom() [][]doc.Cell {
+	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row("RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED"), "OTHER SHORT", "TOO SMALL", "REFUSED")}
 	for _, h := range m.Headroom {
 		name := h.Resource
 		if name == string(v1.ResourceCPU) {
 			name += " (cores)"
 		}
-		cells := []text.Cell{text.Plain.Cell(name)}
+		cells := []doc.Cell{doc.Plain.Cell(name)}
 		for _, n := range []float64{h.Allocatable, h.Requested, h.Free, h.Used, h.TooSmall, h.OtherShort, h.Refused} {
-			cells = append(cells, text.Plain.Cell(quantity(h.Resource, n)))
+			cells = append(cells, doc.Plain.Cell(quantity(h.Resource, n)))
 		}
 		table = append(table, cells)
 	}

@@ -3,12 +3,11 @@
 package compare
 
 import (
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/chart"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-var pictures = report.Formats[Report]{chart.SVG(drawing), chart.PNG(drawing)}
+func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
 
 // drawing has a row of bars for each variant, and a panel for each of the numbers of which less is better.
 func drawing(r *Report) *chart.Chart {

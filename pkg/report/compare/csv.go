@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/figures"
 )
 
@@ -11,12 +10,12 @@ import (
 //	topologyKey, domains, skew, skewOf, radius (between 0 and 1), radiusOf, radiusIn: the level
 //	stranded, unreplaced: the most that a failure of the level leaves so; empty where that was not looked at
 //	lookedAt: for how many of the level's domains it was
-func figuresCSV(r *Report) ([]byte, error) {
+func figuresCSV(r *Report) [][]string {
 	table := [][]string{append([]string{"variant"}, figures.Columns...)}
 	for i := range r.Variants {
 		for _, cells := range figures.Rows(&r.Variants[i].Found) {
 			table = append(table, append([]string{r.Variants[i].Name}, cells...))
 		}
 	}
-	return report.EncodeCSV(table)
+	return table
 }

@@ -1,21 +1,16 @@
 package compare
 
 import (
-	"slices"
-
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format"
 )
 
 // Formats are the ways to write the report.
-var Formats = slices.Concat(report.Formats[Report]{
-	report.Text("text", func(r *Report, opts report.Options) []byte {
-		t := writer{Page: text.NewPage(opts), report: r}
-		t.everything()
-		return t.Bytes()
-	}),
-	report.JSON[Report](),
-	report.YAML[Report](),
-	report.Plain("markdown", markdownPage),
-	report.Encoded("csv", figuresCSV),
-}, pictures)
+var Formats = format.Of[Report]{Doc: document, CSV: figuresCSV, Draw: draw}.Formats()
+
+func document(r *Report, opts report.Options) *doc.Doc {
+	t := writer{Doc: doc.New(r.Head, opts), report: r}
+	t.everything()
+	return &t.Doc
+}

@@ -8,26 +8,26 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/figures"
-	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // writer renders a report as text: who is not beaten, a table of the numbers, what failures leave behind, and what was compared.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 }
 
 func (t *writer) everything() {
 	r := t.report
-	t.Linef(text.Bold, "%s", r.verdict())
-	t.Linef(text.Plain, "%s", r.about())
+	t.Linef(doc.Bold, "%s", r.verdict())
+	t.Linef(doc.Plain, "%s", r.about())
 	t.Space()
 	t.Table("", r.table()...)
 	if failures := r.failures(); len(failures) > 1 {
 		t.Space()
-		t.Linef(text.Bold, "%s", leftBehind)
+		t.Linef(doc.Bold, "%s", leftBehind)
 		t.Table("", failures...)
 	}
 	if descriptions := r.descriptions(); len(descriptions) > 0 {
@@ -35,7 +35,7 @@ func (t *writer) everything() {
 		t.Sentences("Variants:", descriptions)
 	}
 	t.Space()
-	t.Header(r.Head)
+	t.Header()
 }
 
 // verdict says which variants are not beaten by another.
@@ -86,20 +86,20 @@ func (r *Report) keys() []string {
 }
 
 // table is a row for each variant below the titles. What is better than in the baseline is green, what is worse is yellow.
-func (r *Report) table() [][]text.Cell {
+func (r *Report) table() [][]doc.Cell {
 	keys := r.keys()
 	titles := []string{"VARIANT", "PODS", "PENDING", "MOVED"}
-	for _, name := range text.Heads(keys) {
+	for _, name := range doc.Heads(keys) {
 		titles = append(titles, "SKEW/"+name, "RADIUS/"+name)
 	}
 	stranded, cost := r.looked(keys), slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Cost != nil })
 	for _, key := range stranded {
-		titles = append(titles, "STRANDED/"+text.Heads([]string{key})[0])
+		titles = append(titles, "STRANDED/"+doc.Heads([]string{key})[0])
 	}
 	if cost {
 		titles = append(titles, "COST/H")
 	}
-	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), figures.LeastNeeded(keys)...)}
+	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), figures.LeastNeeded(keys)...)}
 	base := &r.Variants[0]
 	for i := range r.Variants {
 		v := &r.Variants[i]
@@ -109,24 +109,24 @@ func (r *Report) table() [][]text.Cell {
 		} else {
 			name = "  " + name
 		}
-		cells := []text.Cell{text.Plain.Cell(name), text.Number(v.Pods, text.Plain), text.Number(v.Pending, figures.Against(float64(v.Pending), float64(base.Pending))), text.Number(v.Moved, text.Plain)}
+		cells := []doc.Cell{doc.Plain.Cell(name), doc.Number(v.Pods, doc.Plain), doc.Number(v.Pending, figures.Against(float64(v.Pending), float64(base.Pending))), doc.Number(v.Moved, doc.Plain)}
 		for _, key := range keys {
 			level, was := v.Level(key), base.Level(key)
 			if level == nil {
-				cells = append(cells, text.Plain.Row(text.None, text.None)...)
+				cells = append(cells, doc.Plain.Row(doc.None, doc.None)...)
 				continue
 			}
-			skew, radius := text.Plain, text.Plain
+			skew, radius := doc.Plain, doc.Plain
 			if was != nil {
 				skew, radius = figures.Against(float64(level.Skew), float64(was.Skew)), figures.Against(level.Radius, was.Radius)
 			}
-			cells = append(cells, skew.Cell(strconv.Itoa(level.Skew)), radius.Cell(text.Percent(level.Radius)))
+			cells = append(cells, skew.Cell(strconv.Itoa(level.Skew)), radius.Cell(doc.Percent(level.Radius)))
 		}
 		for _, key := range stranded {
 			cells = append(cells, figures.StrandedCell(v.Level(key), base.Level(key)))
 		}
 		if cost {
-			cells = append(cells, text.Plain.Cell(figures.CostText(&v.Metrics)))
+			cells = append(cells, doc.Plain.Cell(figures.CostText(&v.Metrics)))
 		}
 		table = append(table, cells)
 	}
@@ -148,14 +148,14 @@ const leftBehind = "Pods that are without a node after a failure, once all that 
 
 // failures is a row for each level of which a failure strands pods, or leaves some that nobody replaces, and the variants of which it does so
 // alike. Where a level has one domain, its loss leaves nothing to come back to.
-func (r *Report) failures() [][]text.Cell {
+func (r *Report) failures() [][]doc.Cell {
 	type row struct{ variant, level, stranded string }
 	var rows []row
 	for _, v := range r.Variants {
 		for _, level := range v.Levels {
 			var parts []string
 			for _, f := range level.Failures {
-				part := fmt.Sprintf("%s %d of %d", text.DomainsText([]string{f.Domain}), f.Stranded, f.Lost)
+				part := fmt.Sprintf("%s %d of %d", doc.DomainsText([]string{f.Domain}), f.Stranded, f.Lost)
 				if f.Unreplaced > 0 {
 					part += fmt.Sprintf(" (%d not replaced)", f.Unreplaced)
 				}
@@ -163,21 +163,21 @@ func (r *Report) failures() [][]text.Cell {
 					parts = append(parts, part)
 				}
 			}
-			if more := len(parts) - text.MaxDomains; more > 0 {
-				parts = append(parts[:text.MaxDomains], fmt.Sprintf("and %d more", more))
+			if more := len(parts) - doc.MaxDomains; more > 0 {
+				parts = append(parts[:doc.MaxDomains], fmt.Sprintf("and %d more", more))
 			}
 			if len(parts) > 0 {
-				rows = append(rows, row{v.Name, text.LevelName(level.TopologyKey), strings.Join(parts, ", ")})
+				rows = append(rows, row{v.Name, doc.LevelName(level.TopologyKey), strings.Join(parts, ", ")})
 			}
 		}
 	}
-	table := [][]text.Cell{text.Bold.Row("VARIANT", "LEVEL", "STRANDED")}
+	table := [][]doc.Cell{doc.Bold.Row("VARIANT", "LEVEL", "STRANDED")}
 	for _, same := range report.Group(rows, func(r row) [2]string { return [2]string{r.level, r.stranded} }) {
 		names := strings.Join(report.Each(same, func(r row) string { return r.variant }), ", ")
 		if len(same) == len(r.Variants) {
 			names = "every variant"
 		}
-		table = append(table, text.Plain.Row(names, same[0].level, same[0].stranded))
+		table = append(table, doc.Plain.Row(names, same[0].level, same[0].stranded))
 	}
 	return table
 }

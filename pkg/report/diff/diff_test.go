@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
@@ -317,7 +317,7 @@ func TestBlastDiffVerdict(t *testing.T) {
 			f.Recovery = &blast.Recovery{Stranded: make([]report.StrandedPod, stranded)}
 		}
 		return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{{
-			TopologyKey: text.Zone, Domains: 4, Failures: []blast.Failure{f},
+			TopologyKey: doc.Zone, Domains: 4, Failures: []blast.Failure{f},
 			Radius: blast.Radius{Share: float64(lost) / 4, Namespace: "default", Workload: "deployment/d", Lost: lost, Replicas: 4, Domains: []string{"a"}},
 		}}}}}
 	}
@@ -345,7 +345,7 @@ func TestBlastDiffVerdict(t *testing.T) {
 func TestDiffSchema(t *testing.T) {
 	schema := reporttest.Schema(t, "diff-report")
 	empty := &run.Report{Steps: []run.Step{{Name: "a"}}}
-	added := &run.Report{Steps: []run.Step{{Name: "a", Workloads: []run.Workload{{Kind: "Deployment", Name: "d", Desired: 1, Domains: []run.Distribution{{TopologyKey: text.Zone}}}}}}}
+	added := &run.Report{Steps: []run.Step{{Name: "a", Workloads: []run.Workload{{Kind: "Deployment", Name: "d", Desired: 1, Domains: []run.Distribution{{TopologyKey: doc.Zone}}}}}}}
 	for name, d := range map[string]*Report{
 		"report": New(oldReport(t), edited(t), "v2"), "blast": NewBlast(oldBlast(t), editedBlast(t), "v2"),
 		"same": New(empty, empty, ""), "added": New(empty, added, ""),
@@ -368,7 +368,7 @@ func TestDiffSchema(t *testing.T) {
 
 func TestDiffFormats(t *testing.T) {
 	d := New(&run.Report{}, &run.Report{}, "")
-	if err := Formats.Write(&strings.Builder{}, d, "wide", report.Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
+	if err := Formats.Write(&strings.Builder{}, d, "wide", report.Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown, html` {
 		t.Error(err)
 	}
 }
@@ -395,7 +395,7 @@ func TestDiffLarge(t *testing.T) {
 	if n := strings.Count(all, "elsewhere"); n != 3000 {
 		t.Errorf("--all lists %d of 3000", n)
 	}
-	reporttest.Bounded(t, markdownPage(d))
+	reporttest.Bounded(t, writeDiff(t, d, "markdown", report.Options{}))
 	if diff := cmp.Diff(writeDiff(t, d, "json", report.Options{}), writeDiff(t, New(crowd("n"), crowd("elsewhere"), ""), "json", report.Options{})); diff != "" {
 		t.Errorf("not the same twice:\n%s", diff)
 	}
@@ -463,6 +463,6 @@ func changed(r *run.Report) *run.Report {
 }
 
 func TestDiffMarkdownHostile(t *testing.T) {
-	reporttest.Harmless(t, string(markdownPage(New(hostileRun(), changed(hostileRun()), reporttest.Hostile))))
-	reporttest.Harmless(t, string(markdownPage(NewBlast(hostileFailure(1), hostileFailure(4), reporttest.Hostile))))
+	reporttest.Harmless(t, writeDiff(t, New(hostileRun(), changed(hostileRun()), reporttest.Hostile), "markdown", report.Options{}))
+	reporttest.Harmless(t, writeDiff(t, NewBlast(hostileFailure(1), hostileFailure(4), reporttest.Hostile), "markdown", report.Options{}))
 }

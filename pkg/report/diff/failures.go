@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report/blast"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -19,20 +19,20 @@ func (t *writer) failures(s *BlastDiff) {
 	}
 	t.heading(s.Name, counts)
 	if len(s.Added) > 0 {
-		t.Linef(text.Plain, "Levels added: %s", strings.Join(s.Added, ", "))
+		t.Linef(doc.Plain, "Levels added: %s", strings.Join(s.Added, ", "))
 	}
 	if len(s.Removed) > 0 {
-		t.Linef(text.Plain, "Levels removed: %s", strings.Join(s.Removed, ", "))
+		t.Linef(doc.Plain, "Levels removed: %s", strings.Join(s.Removed, ", "))
 	}
 	title := func(n int, which string) string { return words.Count(n, "workload") + " " + which + ":" }
-	t.list(text.Red, title(len(s.OneReplica), "with one replica left"), len(s.OneReplica), func(i int) string { return t.oneReplica(s.OneReplica[i]) })
+	t.list(doc.Red, title(len(s.OneReplica), "with one replica left"), len(s.OneReplica), func(i int) string { return t.oneReplica(s.OneReplica[i]) })
 	for i := range s.Levels {
 		l := &s.Levels[i]
-		level := text.LevelName(l.TopologyKey)
-		t.list(text.Red, title(len(l.Excess), "further from an even spread over "+level+"s"), len(l.Excess), func(i int) string { return t.excess(l.Excess[i]) })
-		t.list(text.Red, title(len(l.NewlyStranded), "with more pods stranded when a "+level+" fails"), len(l.NewlyStranded), func(i int) string {
+		level := doc.LevelName(l.TopologyKey)
+		t.list(doc.Red, title(len(l.Excess), "further from an even spread over "+level+"s"), len(l.Excess), func(i int) string { return t.excess(l.Excess[i]) })
+		t.list(doc.Red, title(len(l.NewlyStranded), "with more pods stranded when a "+level+" fails"), len(l.NewlyStranded), func(i int) string {
 			d := l.NewlyStranded[i]
-			return fmt.Sprintf("%s: %s in %s", t.name(d.Namespace, d.Workload), d.pods(), text.DomainsText(d.Domains))
+			return fmt.Sprintf("%s: %s in %s", t.name(d.Namespace, d.Workload), d.pods(), doc.DomainsText(d.Domains))
 		})
 	}
 	if len(s.Levels) > 0 {
@@ -43,7 +43,7 @@ func (t *writer) failures(s *BlastDiff) {
 		if len(l.Failures) == 0 {
 			continue
 		}
-		t.Linef(text.Bold, "Failures of one %s:", text.LevelName(l.TopologyKey))
+		t.Linef(doc.Bold, "Failures of one %s:", doc.LevelName(l.TopologyKey))
 		t.rows(l.table(), "failure", "failures")
 	}
 }
@@ -59,7 +59,7 @@ func (t *writer) excess(d ExcessDiff) string {
 	if d.Old != nil {
 		was = fmt.Sprintf("%d of %d", d.Old.Lost, d.Old.Replicas)
 	}
-	return fmt.Sprintf("%s: %s → %d of %d in %s (%d if spread evenly)", t.name(d.Namespace, d.Workload), was, d.New.Lost, d.New.Replicas, text.DomainsText(d.New.Domains), d.New.Even)
+	return fmt.Sprintf("%s: %s → %d of %d in %s (%d if spread evenly)", t.name(d.Namespace, d.Workload), was, d.New.Lost, d.New.Replicas, doc.DomainsText(d.New.Domains), d.New.Even)
 }
 
 // pods is "1 → 2 pods".
@@ -68,16 +68,16 @@ func (d StrandedDiff) pods() string {
 }
 
 // levels is a row for each level, below the titles.
-func (t *writer) levels(s *BlastDiff) [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("LEVEL", "DOMAINS", "RADIUS", "TAKES", "STRANDED", "NOT REPLACED")}
+func (t *writer) levels(s *BlastDiff) [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("LEVEL", "DOMAINS", "RADIUS", "TAKES", "STRANDED", "NOT REPLACED")}
 	for _, l := range s.Levels {
 		if l.Domains == nil && l.Radius == nil && l.Stranded == nil && l.NotReplaced == nil {
 			continue // what differs are single failures
 		}
-		cells := text.Plain.Row(text.LevelName(l.TopologyKey), l.Domains.text(), text.None, text.None)
+		cells := doc.Plain.Row(doc.LevelName(l.TopologyKey), l.Domains.text(), doc.None, doc.None)
 		if l.Radius != nil {
 			cells[2] = worseStyle(len(l.Excess) > 0).Cell(l.Radius.text())
-			cells[3] = text.Plain.Cell(l.Radius.takes(t.namespaced))
+			cells[3] = doc.Plain.Cell(l.Radius.takes(t.namespaced))
 		}
 		table = append(table, append(cells, worseStyle(len(l.NewlyStranded) > 0).Cell(l.Stranded.text()), worseStyle(l.NotReplaced.by() > 0).Cell(l.NotReplaced.text())))
 	}
@@ -85,15 +85,15 @@ func (t *writer) levels(s *BlastDiff) [][]text.Cell {
 }
 
 func (r *RadiusDiff) text() string {
-	return text.Percent(r.Old.Share) + " → " + text.Percent(r.New.Share)
+	return doc.Percent(r.Old.Share) + " → " + doc.Percent(r.New.Share)
 }
 
 // worseStyle is red for what got worse, and plain for what is only different.
-func worseStyle(worse bool) text.Style {
+func worseStyle(worse bool) doc.Style {
 	if worse {
-		return text.Red
+		return doc.Red
 	}
-	return text.Plain
+	return doc.Plain
 }
 
 // takes is "deployment/web: 1 of 3 in zone-a → 2 of 3 in zone-b".
@@ -104,9 +104,9 @@ func (r *RadiusDiff) takes(namespaced bool) string {
 		case radius.Replicas == 0:
 			return "nothing"
 		case alike:
-			return fmt.Sprintf("%d of %d in %s", radius.Lost, radius.Replicas, text.DomainsText(radius.Domains))
+			return fmt.Sprintf("%d of %d in %s", radius.Lost, radius.Replicas, doc.DomainsText(radius.Domains))
 		}
-		return radius.Takes(namespaced) + " in " + text.DomainsText(radius.Domains)
+		return radius.Takes(namespaced) + " in " + doc.DomainsText(radius.Domains)
 	}
 	line := side(r.Old) + " → " + side(r.New)
 	if alike && r.New.Workload != "" {
@@ -120,18 +120,18 @@ func (r *RadiusDiff) takes(namespaced bool) string {
 }
 
 // table is a row for each failure, those that grew most first, below the titles.
-func (d *BlastLevelDiff) table() [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("DOMAIN", "TAKES UP TO", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
+func (d *BlastLevelDiff) table() [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("DOMAIN", "TAKES UP TO", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
 	failures := slices.Clone(d.Failures)
 	slices.SortStableFunc(failures, func(a, b FailureDiff) int {
 		return cmp.Or(cmp.Compare(b.Share.by(), a.Share.by()), cmp.Compare(b.Stranded.by(), a.Stranded.by()))
 	})
 	for _, f := range failures {
-		takes := text.None
+		takes := doc.None
 		if f.Share != nil {
-			takes = text.Percent(f.Share.Old) + " → " + text.Percent(f.Share.New)
+			takes = doc.Percent(f.Share.Old) + " → " + doc.Percent(f.Share.New)
 		}
-		table = append(table, text.Plain.Row(text.DomainsText(f.Domains), takes, f.Stranded.text(), f.NotReplaced.text(),
+		table = append(table, doc.Plain.Row(doc.DomainsText(f.Domains), takes, f.Stranded.text(), f.NotReplaced.text(),
 			f.QuorumLost.text(), f.Gone.text(), f.BrokenBudgets.text()))
 	}
 	return used(table)
@@ -154,7 +154,7 @@ func (c *Change) by() int {
 // text is "newly default/deployment/web; no longer default/deployment/db".
 func (d *NameDiff) text() string {
 	if d == nil {
-		return text.None
+		return doc.None
 	}
 	var parts []string
 	if len(d.Newly) > 0 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
@@ -45,8 +45,8 @@ func newDiff(of string, old, new *report.Head, version string) *Report {
 	d.unlike("kube-scheduler", old.Scheduler.Version, new.Scheduler.Version)
 	d.unlike("profiles", strings.Join(old.Scheduler.Profiles, ", "), strings.Join(new.Scheduler.Profiles, ", "))
 	d.unlike("feature gates", strings.Join(old.Scheduler.FeatureGates, ", "), strings.Join(new.Scheduler.FeatureGates, ", "))
-	d.unlike("ties", text.Ties(*old), text.Ties(*new))
-	d.unlike("cluster", text.ClusterLine(old.Cluster), text.ClusterLine(new.Cluster))
+	d.unlike("ties", doc.Ties(*old), doc.Ties(*new))
+	d.unlike("cluster", doc.ClusterLine(old.Cluster), doc.ClusterLine(new.Cluster))
 	return d
 }
 
@@ -183,8 +183,8 @@ func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[podName]
 	for _, at := range pairs {
 		from, to := &old[at.old], &new[at.new]
 		switch {
-		case from.Node == "" && to.Node == "" && from.Message != to.Message:
-			d.OtherMessage = append(d.OtherMessage, OtherMessage{Namespace: to.Namespace, Name: to.Name, Workload: to.Workload, Old: from.Message, New: to.Message})
+		case from.Node == "" && to.Node == "" && from.Why() != to.Why():
+			d.OtherMessage = append(d.OtherMessage, OtherMessage{Namespace: to.Namespace, Name: to.Name, Workload: to.Workload, Old: from.Why(), New: to.Why()})
 		case from.Node == to.Node:
 		case to.Node == "":
 			d.NewlyPending = append(d.NewlyPending, newlyPending(to))
@@ -276,7 +276,7 @@ func newDiffPod(p *run.Pod) DiffPod {
 }
 
 func newlyPending(p *run.Pod) report.StrandedPod {
-	return report.StrandedPod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload, Message: p.Message, Reasons: p.Reasons}
+	return report.StrandedPod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload, Message: p.Message, Reason: p.Reason, Untried: p.Untried, Reasons: p.Reasons}
 }
 
 // newMoved takes the pods as they are, and as they were when they got their nodes.

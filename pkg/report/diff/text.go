@@ -9,21 +9,22 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // writer renders a report as text: the verdict, what may explain it, then step by step what differs.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 	// namespaced means that names need their namespace.
 	namespaced bool
+	page       bool // the steps are folded away, below what got worse
 }
 
 func newWriter(r *Report, opts report.Options) *writer {
-	t := &writer{Page: text.NewPage(opts), report: r}
+	t := &writer{Doc: doc.New(report.Head{}, opts), report: r, page: opts.Page}
 	for _, s := range r.Steps {
 		t.namespaced = t.namespaced ||
 			slices.ContainsFunc(slices.Concat(s.Added, s.Removed, s.NoLongerPending), func(p DiffPod) bool { return p.Namespace != "default" }) ||
@@ -48,11 +49,15 @@ func namespaced(r blast.Radius) bool { return r.Replicas > 0 && r.Namespace != "
 func (t *writer) everything() {
 	t.Line(t.verdict())
 	t.Space()
-	t.Table("", []text.Cell{text.Bold.Cell("Old:"), text.Plain.Cell(t.report.Old.text())}, []text.Cell{text.Bold.Cell("New:"), text.Plain.Cell(t.report.New.text())})
+	t.Add(doc.Fields{{Title: "Old:", Lines: []string{t.report.Old.text()}}, {Title: "New:", Lines: []string{t.report.New.text()}}})
 	if len(t.report.Conditions) > 0 {
 		t.Space()
-		t.Linef(text.Bold, "%s", notAlike)
+		t.Linef(doc.Bold, "%s", notAlike)
 		t.Table("  ", t.conditions()...)
+	}
+	if worse := t.worse(); t.page && len(worse) > 1 {
+		t.Section("Worse")
+		t.Add(doc.Table{Rows: worse, Noun: "line", Nouns: "lines"})
 	}
 	for i := range t.report.Steps {
 		t.step(&t.report.Steps[i])
@@ -66,15 +71,13 @@ func (t *writer) everything() {
 
 const notAlike = "Not alike, which may explain differences:"
 
-func (t *writer) verdict() text.Cell {
-	s := text.Bold
+func (t *writer) verdict() doc.Cell {
+	s := doc.Green
 	switch r := t.report; {
 	case len(r.Failed()) > 0:
-		s = text.Red
+		s = doc.Red
 	case r.Worse:
-		s = text.Yellow
-	case len(r.Differences) == 0:
-		s = text.Green
+		s = doc.Yellow
 	}
 	return s.Cell(t.report.headline())
 }
@@ -102,10 +105,10 @@ func (c Compared) text() string {
 	return line
 }
 
-func (t *writer) conditions() [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("WHAT", "OLD", "NEW")}
+func (t *writer) conditions() [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("WHAT", "OLD", "NEW")}
 	for _, c := range t.report.Conditions {
-		table = append(table, text.Plain.Row(c.What, c.Old, c.New))
+		table = append(table, doc.Plain.Row(c.What, c.Old, c.New))
 	}
 	return table
 }
@@ -124,7 +127,7 @@ func (t *writer) others() {
 		names []string
 	}{{stepsAdded + ":", r.Added}, {stepsRemoved + ":", r.Removed}, {"No difference in", r.Unchanged}} {
 		if len(steps.names) > 0 {
-			t.Line(text.Bold.Cell(steps.title), text.Plain.Cell(" "+t.Some(steps.names)))
+			t.Line(doc.Bold.Cell(steps.title), doc.Plain.Cell(" "+t.Some(steps.names)))
 		}
 	}
 }
@@ -132,7 +135,7 @@ func (t *writer) others() {
 func (t *writer) step(s *StepDiff) {
 	t.heading(s.Name, s.counts())
 	t.newlyPending(s.NewlyPending)
-	t.names(text.Green, "No longer Pending", len(s.NoLongerPending), func(i int) string {
+	t.names(doc.Green, "No longer Pending", len(s.NoLongerPending), func(i int) string {
 		p := s.NoLongerPending[i]
 		if p.Node == "" {
 			return t.name(p.Namespace, p.Name) + ", which is no longer there"
@@ -140,10 +143,10 @@ func (t *writer) step(s *StepDiff) {
 		return t.name(p.Namespace, p.Name) + " on " + p.Node
 	})
 	t.otherMessages(s.OtherMessage)
-	t.names(text.Red, "Expectations newly unmet", len(s.NewlyUnmet), func(i int) string { return s.NewlyUnmet[i].Failure() })
-	t.names(text.Green, "Expectations no longer unmet", len(s.NoLongerUnmet), func(i int) string { return s.NoLongerUnmet[i].Want })
-	t.names(text.Red, "Rollouts newly stuck", len(s.NewlyStuck), func(i int) string { return t.rollout(s.NewlyStuck[i]) + ": " + s.NewlyStuck[i].Waiting })
-	t.names(text.Green, "Rollouts no longer stuck", len(s.NoLongerStuck), func(i int) string { return t.rollout(s.NoLongerStuck[i]) })
+	t.names(doc.Red, "Expectations newly unmet", len(s.NewlyUnmet), func(i int) string { return s.NewlyUnmet[i].Failure() })
+	t.names(doc.Green, "Expectations no longer unmet", len(s.NoLongerUnmet), func(i int) string { return s.NoLongerUnmet[i].Want })
+	t.names(doc.Red, "Rollouts newly stuck", len(s.NewlyStuck), func(i int) string { return t.rollout(s.NewlyStuck[i]) + ": " + s.NewlyStuck[i].Waiting })
+	t.names(doc.Green, "Rollouts no longer stuck", len(s.NoLongerStuck), func(i int) string { return t.rollout(s.NoLongerStuck[i]) })
 	t.moved(s)
 	pod := func(pods []DiffPod) func(i int) string {
 		return func(i int) string {
@@ -154,25 +157,28 @@ func (t *writer) step(s *StepDiff) {
 			return t.name(pods[i].Namespace, pods[i].Name) + " " + where
 		}
 	}
-	t.names(text.Plain, "Pods added", len(s.Added), pod(s.Added))
-	t.names(text.Plain, "Pods removed", len(s.Removed), pod(s.Removed))
+	t.names(doc.Plain, "Pods added", len(s.Added), pod(s.Added))
+	t.names(doc.Plain, "Pods removed", len(s.Removed), pod(s.Removed))
 	if table := t.bindings(s.Bindings); len(table) > 1 {
-		t.Linef(text.Bold, "Karmada decides otherwise %d:", len(s.Bindings))
+		t.Linef(doc.Bold, "Karmada decides otherwise %d:", len(s.Bindings))
 		t.rows(table, "workload", "workloads")
 	}
 	if table := t.workloads(s.Workloads); len(table) > 1 {
-		t.Linef(text.Bold, "Workloads %d:", len(s.Workloads))
+		t.Linef(doc.Bold, "Workloads %d:", len(s.Workloads))
 		t.rows(table, "line", "lines")
 	}
 }
 
 func (t *writer) heading(step string, counts []string) {
-	t.Space()
 	line := "Step " + step
 	if len(counts) > 0 {
 		line += ": " + strings.Join(counts, ", ")
 	}
-	t.Linef(text.Bold, "%s", line)
+	if t.page {
+		t.Folded(line)
+	} else {
+		t.Section(line)
+	}
 }
 
 // counts are "3 → 4 pods" and the like.
@@ -191,22 +197,22 @@ func (s *StepDiff) counts() []string {
 
 func (c *Change) text() string {
 	if c == nil {
-		return text.None
+		return doc.None
 	}
 	return fmt.Sprintf("%d → %d", c.Old, c.New)
 }
 
 // names writes a line each below a title that counts them.
-func (t *writer) names(s text.Style, title string, n int, name func(i int) string) {
+func (t *writer) names(s doc.Style, title string, n int, name func(i int) string) {
 	t.list(s, fmt.Sprintf("%s %d:", title, n), n, name)
 }
 
 // list writes a line each below a title, if there are any.
-func (t *writer) list(s text.Style, title string, n int, name func(i int) string) {
+func (t *writer) list(s doc.Style, title string, n int, name func(i int) string) {
 	if n > 0 {
 		t.Linef(s, "%s", title)
 	}
-	t.UpTo(n, "line", "lines", func(i int) { t.Linef(text.Plain, "  %s", name(i)) })
+	t.UpTo(n, "line", "lines", func(i int) { t.Linef(doc.Plain, "  %s", name(i)) })
 }
 
 func (t *writer) name(namespace, name string) string {
@@ -222,7 +228,7 @@ func (t *writer) rollout(r run.Rollout) string {
 
 func (t *writer) newlyPending(pods []report.StrandedPod) {
 	if len(pods) > 0 {
-		t.Linef(text.Red, "Newly Pending %d:", len(pods))
+		t.Linef(doc.Red, "Newly Pending %d:", len(pods))
 	}
 	groups := report.Group(pods, report.StrandedPod.SameReason)
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
@@ -230,8 +236,11 @@ func (t *writer) newlyPending(pods []report.StrandedPod) {
 		if len(groups[i]) == 1 {
 			name = t.name(groups[i][0].Namespace, groups[i][0].Name)
 		}
-		t.Linef(text.Plain, "  %s", name)
-		t.Linef(text.Plain, "    %s", text.Refused(groups[i][0].Message))
+		t.Linef(doc.Plain, "  %s", name)
+		first := groups[i][0]
+		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
+			t.Linef(doc.Plain, "    %s", line)
+		}
 	})
 }
 
@@ -249,12 +258,12 @@ func (t *writer) group(pods []report.StrandedPod) string {
 
 func (t *writer) otherMessages(pods []OtherMessage) {
 	if len(pods) > 0 {
-		t.Linef(text.Yellow, "Pending for another reason %d:", len(pods))
+		t.Linef(doc.Yellow, "Pending for another reason %d:", len(pods))
 	}
 	t.UpTo(len(pods), "pod", "pods", func(i int) {
-		t.Linef(text.Plain, "  %s", t.name(pods[i].Namespace, pods[i].Name))
-		t.Linef(text.Plain, "    old  %s", cmp.Or(pods[i].Old, expect.NoMessage))
-		t.Linef(text.Plain, "    new  %s", cmp.Or(pods[i].New, expect.NoMessage))
+		t.Linef(doc.Plain, "  %s", t.name(pods[i].Namespace, pods[i].Name))
+		t.Linef(doc.Plain, "    old  %s", cmp.Or(pods[i].Old, expect.NoMessage))
+		t.Linef(doc.Plain, "    new  %s", cmp.Or(pods[i].New, expect.NoMessage))
 	})
 }
 
@@ -263,10 +272,10 @@ func (t *writer) moved(s *StepDiff) {
 	if len(s.Moved) == 0 {
 		return
 	}
-	t.Linef(text.Bold, "Moved %d:", len(s.Moved))
+	t.Linef(doc.Bold, "Moved %d:", len(s.Moved))
 	t.rows(t.moves(s.Moved), "pod", "pods")
 	for _, pods := range report.Group(s.earlier(), func(m MovedPod) string { return m.Since }) {
-		t.Linef(text.Plain, "  %s as in step %s", words.Count(len(pods), "pod"), pods[0].Since)
+		t.Linef(doc.Plain, "  %s as in step %s", words.Count(len(pods), "pod"), pods[0].Since)
 	}
 }
 
@@ -276,11 +285,11 @@ func (s *StepDiff) earlier() []MovedPod {
 }
 
 // moves is a row for each pod that moved in this step, below the titles.
-func (t *writer) moves(moved []MovedPod) [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("POD", "FROM", "TO", "DECIDED BEFORE", "DECIDED NOW", "NOTE")}
+func (t *writer) moves(moved []MovedPod) [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("POD", "FROM", "TO", "DECIDED BEFORE", "DECIDED NOW", "NOTE")}
 	for _, m := range moved {
 		if m.Since == "" {
-			table = append(table, text.Plain.Row(t.pod(m), m.From, m.To, m.OldChoice.text(), m.NewChoice.text(), m.note()))
+			table = append(table, doc.Plain.Row(t.pod(m), m.From, m.To, m.OldChoice.text(), m.NewChoice.text(), m.note()))
 		}
 	}
 	return used(table)
@@ -303,14 +312,14 @@ func (m MovedPod) note() string {
 	if m.SameNodes {
 		notes = append(notes, "pods of the workload changed places")
 	}
-	return text.OrNone(strings.Join(notes, "; "))
+	return doc.OrNone(strings.Join(notes, "; "))
 }
 
 // text is "InterPodAffinity by 200", "one of 3 equal nodes".
 func (c *Choice) text() string {
 	switch {
 	case c == nil:
-		return text.None
+		return doc.None
 	case c.Scored == 0:
 		return "only feasible node"
 	}
@@ -327,8 +336,8 @@ func (c *Choice) text() string {
 }
 
 // workloads is a row for each number and level that differs, below the titles.
-func (t *writer) workloads(workloads []WorkloadDiff) [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("WORKLOAD", "PODS", "OLD", "NEW", "SKEW")}
+func (t *writer) workloads(workloads []WorkloadDiff) [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("WORKLOAD", "PODS", "OLD", "NEW", "SKEW")}
 	for _, w := range workloads {
 		name := t.name(w.Namespace, strings.ToLower(w.Kind)+"/"+w.Name)
 		for _, c := range []struct {
@@ -336,41 +345,41 @@ func (t *writer) workloads(workloads []WorkloadDiff) [][]text.Cell {
 			words string
 		}{{w.Desired, "desired"}, {w.Running, "running"}, {w.Pending, "Pending"}} {
 			if c.Change != nil {
-				table = append(table, text.Plain.Row(name, c.words, fmt.Sprint(c.Old), fmt.Sprint(c.New), text.None))
+				table = append(table, doc.Plain.Row(name, c.words, fmt.Sprint(c.Old), fmt.Sprint(c.New), doc.None))
 			}
 		}
 		for _, l := range w.Levels {
-			table = append(table, text.Plain.Row(name, "by "+text.LevelName(l.TopologyKey), brief(l.Old), brief(l.New), l.skew()))
+			table = append(table, doc.Plain.Row(name, "by "+doc.LevelName(l.TopologyKey), brief(l.Old), brief(l.New), l.skew()))
 		}
 	}
 	return used(table)
 }
 
 // bindings is a row for each workload of which Karmada decides otherwise, below the titles.
-func (t *writer) bindings(bindings []BindingDiff) [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("WORKLOAD", "OLD", "NEW")}
+func (t *writer) bindings(bindings []BindingDiff) [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("WORKLOAD", "OLD", "NEW")}
 	decided := func(b *run.Binding) string {
 		if b == nil {
-			return text.None
+			return doc.None
 		}
 		return b.Text(t.All)
 	}
 	for _, b := range bindings {
-		table = append(table, text.Plain.Row(t.name(b.Namespace, strings.ToLower(b.Kind)+"/"+b.Name), decided(b.Old), decided(b.New)))
+		table = append(table, doc.Plain.Row(t.name(b.Namespace, strings.ToLower(b.Kind)+"/"+b.Name), decided(b.Old), decided(b.New)))
 	}
 	return table
 }
 
 func brief(d *run.Distribution) string {
 	if d == nil {
-		return text.None
+		return doc.None
 	}
-	return text.OrNone(d.Text(text.MaxCellDomains))
+	return doc.OrNone(d.Text(doc.MaxCellDomains))
 }
 
 func (l LevelDiff) skew() string {
 	if l.Old == nil || l.New == nil {
-		return text.None
+		return doc.None
 	}
 	if l.Old.Skew == l.New.Skew {
 		return fmt.Sprint(l.New.Skew)
@@ -379,23 +388,17 @@ func (l LevelDiff) skew() string {
 }
 
 // rows writes a table, and counts the rows that are too many.
-func (t *writer) rows(table [][]text.Cell, one, several string) {
-	if len(table) < 2 {
-		return
+func (t *writer) rows(table [][]doc.Cell, one, several string) {
+	if len(table) > 1 {
+		t.Add(doc.Table{Indent: "  ", Rows: table, Most: doc.MaxDetails, Noun: one, Nouns: several})
 	}
-	if more := len(table) - 1 - text.MaxDetails; more > 0 && !t.All {
-		t.Table("  ", table[:1+text.MaxDetails]...)
-		t.More(more, one, several)
-		return
-	}
-	t.Table("  ", table...)
 }
 
 // used leaves out the columns in which nothing stands.
-func used(table [][]text.Cell) [][]text.Cell {
-	rest := make([][]text.Cell, len(table))
+func used(table [][]doc.Cell) [][]doc.Cell {
+	rest := make([][]doc.Cell, len(table))
 	for i := range table[0] {
-		if !slices.ContainsFunc(table[1:], func(cells []text.Cell) bool { return cells[i].Text != text.None }) {
+		if !slices.ContainsFunc(table[1:], func(cells []doc.Cell) bool { return cells[i].Text != doc.None }) {
 			continue
 		}
 		for j := range table {

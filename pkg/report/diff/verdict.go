@@ -7,7 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -68,11 +68,11 @@ func (s *BlastDiff) addTo(c *expect.Comparison) {
 	}
 	for i := range s.Levels {
 		l := &s.Levels[i]
-		level := text.LevelName(l.TopologyKey)
+		level := doc.LevelName(l.TopologyKey)
 		if l.Radius != nil {
 			before, after := l.Radius.Old.Share, l.Radius.New.Share
 			c.Radii = append(c.Radii, expect.RadiusChange{Step: s.Name, TopologyKey: l.TopologyKey, Old: before, New: after,
-				Text: fmt.Sprintf("radius of %s %s → %s", level, text.Percent(before), text.Percent(after))})
+				Text: fmt.Sprintf("radius of %s %s → %s", level, doc.Percent(before), doc.Percent(after))})
 		}
 		for _, e := range l.Excess {
 			c.Excess = append(c.Excess, expect.ExcessChange{Step: s.Name, TopologyKey: l.TopologyKey, By: e.New.share(),

@@ -91,7 +91,7 @@ func aDrain() *Report {
 }
 
 func TestDrainMarkdown(t *testing.T) {
-	reporttest.Golden(t, "drain.markdown", string(markdownPage(aDrain())))
+	reporttest.Golden(t, "drain.markdown", reporttest.Write(t, Formats, aDrain(), "markdown", report.Options{}))
 }
 
 func hostileDrain() *Report {
@@ -102,7 +102,7 @@ func hostileDrain() *Report {
 }
 
 func TestDrainMarkdownHostile(t *testing.T) {
-	reporttest.Harmless(t, string(markdownPage(hostileDrain())))
+	reporttest.Harmless(t, reporttest.Write(t, Formats, hostileDrain(), "markdown", report.Options{}))
 }
 
 // However much there is to say, it fits a comment, and what is left out is counted.
@@ -114,7 +114,7 @@ func TestDrainMarkdownIsBounded(t *testing.T) {
 	for len(r.Nodes) < 500 {
 		r.Nodes = append(r.Nodes, r.Nodes[0])
 	}
-	reporttest.Bounded(t, markdownPage(r), "nodes", "lines")
+	reporttest.Bounded(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}), "rows")
 }
 
 // What is written comes back as it was, and is taken for no other report.

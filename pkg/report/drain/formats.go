@@ -2,16 +2,15 @@ package drain
 
 import (
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format"
 )
 
 // Formats are the ways to write the report. All lists every pod.
-var Formats = report.Formats[Report]{
-	report.Text("text", func(r *Report, opts report.Options) []byte {
-		t := newWriter(r, opts)
-		t.everything()
-		return t.Bytes()
-	}),
-	report.JSON[Report](),
-	report.YAML[Report](),
-	report.Plain("markdown", markdownPage),
+var Formats = format.Of[Report]{Doc: document}.Formats()
+
+func document(r *Report, opts report.Options) *doc.Doc {
+	t := newWriter(r, opts)
+	t.everything()
+	return &t.Doc
 }

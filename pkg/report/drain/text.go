@@ -7,19 +7,19 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // writer renders a report as text: whether the drain ends and what keeps it from its end, then what is evicted and where it goes.
 type writer struct {
-	text.Page
+	doc.Doc
 	report     *Report
 	namespaced bool
 }
 
 func newWriter(r *Report, opts report.Options) *writer {
-	t := &writer{Page: text.NewPage(opts), report: r}
+	t := &writer{Doc: doc.New(r.Head, opts), report: r}
 	for _, node := range slices.Concat(r.Nodes, r.Order) {
 		t.namespaced = t.namespaced ||
 			slices.ContainsFunc(node.Evicted, func(p DrainedPod) bool { return p.Namespace != "default" }) ||
@@ -51,14 +51,14 @@ func (t *writer) everything() {
 	}
 	if len(r.Order) > 0 {
 		t.Space()
-		t.Linef(text.Bold, "In the order %s:", orderOf(r.Order))
+		t.Linef(doc.Bold, "In the order %s:", orderOf(r.Order))
 		t.Space()
 		t.Table("", summaryOfNodes(r.Order)...)
 	}
 }
 
 // verdict is the first line.
-func (t *writer) verdict() text.Cell {
+func (t *writer) verdict() doc.Cell {
 	var stuck []string
 	var pending []report.StrandedPod
 	evicted, refused := 0, 0
@@ -75,18 +75,18 @@ func (t *writer) verdict() text.Cell {
 		are, none = fmt.Sprintf("%s of namespace %s %s", words.Count(evicted, "pod"), in, words.Pick(evicted, "is", "are")), "none"
 	}
 	if len(stuck) > 0 {
-		return text.Red.Cellf("The drain does not end: %s. %s evicted.", t.Some(stuck), are)
+		return doc.Red.Cellf("The drain does not end: %s. %s evicted.", t.Some(stuck), are)
 	}
 	line := fmt.Sprintf("The drain ends: %s evicted", are)
 	switch {
 	case len(pending) > 0 && refused > 0:
-		return text.Yellow.Cellf("%s, and because of it %s Pending and %s not created.", line, words.Is(len(pending), "pod"), words.Is(refused, "pod"))
+		return doc.Yellow.Cellf("%s, and because of it %s Pending and %s not created.", line, words.Is(len(pending), "pod"), words.Is(refused, "pod"))
 	case refused > 0:
-		return text.Yellow.Cellf("%s, and %s not created because of it.", line, words.Is(refused, "pod"))
+		return doc.Yellow.Cellf("%s, and %s not created because of it.", line, words.Is(refused, "pod"))
 	case len(pending) > 0:
-		return text.Yellow.Cellf("%s, and %s Pending because of it.", line, words.Is(len(pending), "pod"))
+		return doc.Yellow.Cellf("%s, and %s Pending because of it.", line, words.Is(len(pending), "pod"))
 	}
-	return text.Green.Cellf("%s, and %s is Pending because of it.", line, none)
+	return doc.Green.Cellf("%s, and %s is Pending because of it.", line, none)
 }
 
 // attention says what keeps the drain from its end, in the words of kubectl and of the API server, and which pods are left without a node.
@@ -102,20 +102,23 @@ func (t *writer) attention() {
 	}
 	reasons := report.Group(refused, report.NotCreated.Reason)
 	t.UpTo(len(reasons), "reason", "reasons", func(i int) {
-		t.Linef(text.Yellow, "Not created: %s", t.Some(report.Each(reasons[i], t.lacking)))
+		t.Linef(doc.Yellow, "Not created: %s", t.Some(report.Each(reasons[i], t.lacking)))
 		message := reasons[i][0].Message
 		if len(reasons[i]) > 1 {
 			message = reasons[i][0].Reason()
 		}
-		t.Linef(text.Plain, "  %s", message)
+		t.Linef(doc.Plain, "  %s", message)
 	})
-	groups := report.Group(pending, func(p report.StrandedPod) string { return p.Message })
+	groups := report.Group(pending, report.StrandedPod.Why)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
-		t.Linef(text.Yellow, "Pending: %s", t.who(report.Each(groups[i], named)))
-		t.Linef(text.Plain, "  %s", text.Refused(groups[i][0].Message))
+		t.Linef(doc.Yellow, "Pending: %s", t.who(report.Each(groups[i], named)))
+		first := groups[i][0]
+		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
+			t.Linef(doc.Plain, "  %s", line)
+		}
 	})
 	if len(before) > 0 {
-		t.Linef(text.Plain, "Pending before the drain, too: %s", t.who(report.Each(before, named)))
+		t.Linef(doc.Plain, "Pending before the drain, too: %s", t.who(report.Each(before, named)))
 	}
 }
 
@@ -124,7 +127,7 @@ func (t *writer) blocked(node *DrainedNode, what string, pods []BlockedPod) {
 	groups := report.Group(pods, func(p BlockedPod) string { return p.Reason })
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
 		pods := report.Each(groups[i], func(p BlockedPod) DrainedPod { return DrainedPod{p.Namespace, p.Name, p.Workload} })
-		t.Linef(text.Red, "node/%s: %s %s: %s", node.Node, what, t.who(pods), groups[i][0].Reason)
+		t.Linef(doc.Red, "node/%s: %s %s: %s", node.Node, what, t.who(pods), groups[i][0].Reason)
 	})
 }
 
@@ -209,40 +212,40 @@ func (t *writer) workloads() {
 	slices.SortStableFunc(rows, func(a, b *row) int {
 		return cmp.Or(cmp.Compare(b.pending+b.refused, a.pending+a.refused), cmp.Compare(b.evicted, a.evicted))
 	})
-	table := [][]text.Cell{text.Bold.Row("WORKLOAD", "EVICTED", "PLACED", "PENDING")}
+	table := [][]doc.Cell{doc.Bold.Row("WORKLOAD", "EVICTED", "PLACED", "PENDING")}
 	if len(refused) > 0 {
-		table[0] = append(table[0], text.Bold.Cell("NOT CREATED"))
+		table[0] = append(table[0], doc.Bold.Cell("NOT CREATED"))
 	}
-	table[0] = append(table[0], text.Bold.Cell("ON"))
+	table[0] = append(table[0], doc.Bold.Cell("ON"))
 	for i, r := range rows {
-		if i == text.MaxDetails && !t.All {
+		if i == doc.MaxDetails && !t.All {
 			break
 		}
 		on := r.on
 		if more := len(on) - maxNamed; more > 0 && !t.All {
 			on = append(on[:maxNamed:maxNamed], fmt.Sprintf("%d more", more))
 		}
-		cells := []text.Cell{text.Plain.Cell(r.name), text.Number(r.evicted, text.Plain), text.Number(r.placed, text.Plain), text.Number(r.pending, text.Yellow)}
+		cells := []doc.Cell{doc.Plain.Cell(r.name), doc.Number(r.evicted, doc.Plain), doc.Number(r.placed, doc.Plain), doc.Number(r.pending, doc.Yellow)}
 		if len(refused) > 0 {
-			cells = append(cells, text.Number(r.refused, text.Yellow))
+			cells = append(cells, doc.Number(r.refused, doc.Yellow))
 		}
-		table = append(table, append(cells, text.Plain.Cell(text.OrNone(strings.Join(on, ", ")))))
+		table = append(table, append(cells, doc.Plain.Cell(doc.OrNone(strings.Join(on, ", ")))))
 	}
 	t.Table("", table...)
-	if more := len(rows) - text.MaxDetails; more > 0 && !t.All {
+	if more := len(rows) - doc.MaxDetails; more > 0 && !t.All {
 		t.More(more, "workload", "workloads")
 	}
 }
 
 // otherOrder says whether another order ends.
-func (t *writer) otherOrder() text.Cell {
+func (t *writer) otherOrder() doc.Cell {
 	switch r := t.report; {
 	case len(r.Order) > 0:
-		return text.Green.Cellf("It ends in the order %s.", orderOf(r.Order))
+		return doc.Green.Cellf("It ends in the order %s.", orderOf(r.Order))
 	case !r.Searched:
-		return text.Plain.Cellf("No order of the nodes changes that.")
+		return doc.Plain.Cellf("No order of the nodes changes that.")
 	}
-	return text.Plain.Cellf("No order in which it ends was found: at some point no remaining node can be drained.")
+	return doc.Plain.Cellf("No order in which it ends was found: at some point no remaining node can be drained.")
 }
 
 func orderOf(nodes []DrainedNode) string {
@@ -254,24 +257,24 @@ func orderOf(nodes []DrainedNode) string {
 }
 
 // summaryOfNodes is a row for each node below the titles.
-func summaryOfNodes(nodes []DrainedNode) [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("NODE", "ENDS", "EVICTED", "BLOCKED", "REFUSED", "PLACED", "PENDING")}
+func summaryOfNodes(nodes []DrainedNode) [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("NODE", "ENDS", "EVICTED", "BLOCKED", "REFUSED", "PLACED", "PENDING")}
 	lacking := slices.ContainsFunc(nodes, func(n DrainedNode) bool { return len(n.NotCreated) > 0 })
 	if lacking {
-		table[0] = append(table[0], text.Bold.Cell("NOT CREATED"))
+		table[0] = append(table[0], doc.Bold.Cell("NOT CREATED"))
 	}
 	for _, node := range nodes {
 		pending, _ := node.pending()
-		ends := text.Green.Cell("yes")
+		ends := doc.Green.Cell("yes")
 		if !node.Ends {
-			ends = text.Red.Cell("no")
+			ends = doc.Red.Cell("no")
 		}
-		cells := []text.Cell{
-			text.Plain.Cell(node.Node), ends, text.Number(len(node.Evicted), text.Plain), text.Number(len(node.Blocked), text.Red), text.Number(len(node.Refused), text.Red),
-			text.Number(len(node.Placed), text.Plain), text.Number(len(pending), text.Yellow),
+		cells := []doc.Cell{
+			doc.Plain.Cell(node.Node), ends, doc.Number(len(node.Evicted), doc.Plain), doc.Number(len(node.Blocked), doc.Red), doc.Number(len(node.Refused), doc.Red),
+			doc.Number(len(node.Placed), doc.Plain), doc.Number(len(pending), doc.Yellow),
 		}
 		if lacking {
-			cells = append(cells, text.Number(node.notCreated(), text.Yellow))
+			cells = append(cells, doc.Number(node.notCreated(), doc.Yellow))
 		}
 		table = append(table, cells)
 	}
@@ -282,30 +285,32 @@ func summaryOfNodes(nodes []DrainedNode) [][]text.Cell {
 func (t *writer) node(node *DrainedNode) {
 	t.Space()
 	if node.Ends {
-		t.Linef(text.Bold, "node/%s drained", node.Node)
+		t.Linef(doc.Bold, "node/%s drained", node.Node)
 	} else {
-		t.Linef(text.Bold, "node/%s: the drain does not end", node.Node)
+		t.Linef(doc.Bold, "node/%s: the drain does not end", node.Node)
 	}
 	for _, pod := range node.Evicted {
-		t.Linef(text.Plain, "  evicted %s", t.pod(pod.Namespace, pod.Name))
+		t.Linef(doc.Plain, "  evicted %s", t.pod(pod.Namespace, pod.Name))
 	}
 	for _, pod := range node.Placed {
-		t.Linef(text.Green, "  placed %s on %s", t.pod(pod.Namespace, pod.Name), pod.Node)
+		t.Linef(doc.Green, "  placed %s on %s", t.pod(pod.Namespace, pod.Name), pod.Node)
 	}
 	for _, pod := range node.Pending {
 		since := ""
 		if pod.Before {
 			since = ", as before the drain"
 		}
-		t.Linef(text.Yellow, "  Pending %s%s", t.pod(pod.Namespace, pod.Name), since)
-		t.Linef(text.Plain, "    %s", text.Refused(pod.Message))
+		t.Linef(doc.Yellow, "  Pending %s%s", t.pod(pod.Namespace, pod.Name), since)
+		for _, line := range doc.Waits(pod.Message, pod.Reason, pod.Untried) {
+			t.Linef(doc.Plain, "    %s", line)
+		}
 	}
 	for _, r := range node.NotCreated {
-		t.Linef(text.Yellow, "  not created %s", t.lacking(r))
-		t.Linef(text.Plain, "    %s", r.Message)
+		t.Linef(doc.Yellow, "  not created %s", t.lacking(r))
+		t.Linef(doc.Plain, "    %s", r.Message)
 	}
 	if node.Ends && len(node.Evicted) == 0 {
-		t.Linef(text.Plain, "  no pod to evict")
+		t.Linef(doc.Plain, "  no pod to evict")
 	}
 }
 

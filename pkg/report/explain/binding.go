@@ -6,7 +6,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/federation"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -72,16 +72,16 @@ func (t *writer) binding(b *Binding) {
 	if b.Reason == federation.ReasonSuccess {
 		outcome = "in " + strings.Join(got, ", ")
 	}
-	t.Linef(text.Bold, "%s, step %s: %s", b.Template, b.Step, outcome)
+	t.Linef(doc.Bold, "%s, step %s: %s", b.Template, b.Step, outcome)
 	if b.Reason != federation.ReasonSuccess {
-		t.Linef(text.Yellow, "  %s: %s", b.Reason, b.Message)
+		t.Linef(doc.Yellow, "  %s: %s", b.Reason, b.Message)
 	}
 	claimed := "  Claimed by " + b.Policy
 	if b.Division != "" {
 		claimed += "; replicas: " + b.Division
 	}
-	t.Linef(text.Plain, "%s", claimed)
-	rows := [][]text.Cell{text.Bold.Row("CLUSTER", "SCORE", "ROOM", "REPLICAS", "PODS")}
+	t.Linef(doc.Plain, "%s", claimed)
+	rows := [][]doc.Cell{doc.Bold.Row("CLUSTER", "SCORE", "ROOM", "REPLICAS", "PODS")}
 	refused, reasons := map[string][]string{}, []string(nil)
 	unselected := 0
 	for _, v := range b.Clusters {
@@ -105,16 +105,16 @@ func (t *writer) binding(b *Binding) {
 		if v.Pending > 0 {
 			pods += fmt.Sprintf(", %d Pending", v.Pending)
 		}
-		rows = append(rows, text.Plain.Row(v.Cluster, fmt.Sprint(v.Score), fmt.Sprint(v.Room), replicas, pods))
+		rows = append(rows, doc.Plain.Row(v.Cluster, fmt.Sprint(v.Score), fmt.Sprint(v.Room), replicas, pods))
 	}
 	if len(rows) > 1 {
 		t.Table("  ", rows...)
 	}
 	if more := unselected - maxUnselected; more > 0 && !t.All {
-		t.Linef(text.Plain, "  and %s not selected; use --all to list them", words.Count(more, "more cluster"))
+		t.Linef(doc.Plain, "  and %s not selected; use --all to list them", words.Count(more, "more cluster"))
 	}
 	for _, reason := range reasons {
-		t.Line(text.Bold.Cell("  Refused "+words.Few(refused[reason])+":"), text.Plain.Cellf(" %s", reason))
+		t.Line(doc.Bold.Cell("  Refused "+words.Few(refused[reason])+":"), doc.Plain.Cellf(" %s", reason))
 	}
 	t.takings(b)
 }
@@ -122,20 +122,20 @@ func (t *writer) binding(b *Binding) {
 // takings lists the changes with which Karmada takes the workload, and names those that were tried in vain.
 func (t *writer) takings(b *Binding) {
 	if b.Reason == federation.ReasonSuccess {
-		t.Linef(text.Plain, "  Flip points are those of the clusters' schedulers; for Karmada's choice of clusters none are searched.")
+		t.Linef(doc.Plain, "  Flip points are those of the clusters' schedulers; for Karmada's choice of clusters none are searched.")
 		return
 	}
-	t.Line(text.Bold.Cell("  Single changes with which Karmada takes it"), text.Plain.Cell(", each verified by having it scheduled again:"))
+	t.Line(doc.Bold.Cell("  Single changes with which Karmada takes it"), doc.Plain.Cell(", each verified by having it scheduled again:"))
 	if len(b.Takings) == 0 {
-		t.Linef(text.Plain, "    none of those that can be tried")
+		t.Linef(doc.Plain, "    none of those that can be tried")
 	}
-	var rows [][]text.Cell
+	var rows [][]doc.Cell
 	for _, taking := range b.Takings {
-		rows = append(rows, text.Plain.Row(taking.Change, "then in "+targets(taking.Clusters)))
+		rows = append(rows, doc.Plain.Row(taking.Change, "then in "+targets(taking.Clusters)))
 	}
 	t.Table("    ", rows...)
 	if len(b.Tried) > 0 {
-		t.Linef(text.Plain, "    Tried without success: %s", t.tried(b.Tried))
+		t.Linef(doc.Plain, "    Tried without success: %s", t.tried(b.Tried))
 	}
 }
 

@@ -81,6 +81,10 @@ type Explanation struct {
 	// Node is the pod's node; empty where it got none, and Message is then kube-scheduler's text.
 	Node    string `json:"node,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Reason is SchedulerError, as in the PodScheduled condition, where a plugin failed on the pod instead of refusing it.
+	Reason string `json:"reason,omitempty"`
+	// Untried is why the scheduler does not try the pod. The API server says nothing of it: no event and no condition.
+	Untried string `json:"untried,omitempty"`
 	// Runs is the node with which the pod came, as those of a dump do; the rest is then what the scheduler would do with it now.
 	Runs string `json:"runs,omitempty"`
 	// Claims are what the pod claims of devices, as it is after the step.

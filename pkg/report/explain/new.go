@@ -58,6 +58,7 @@ func newExplanation(pod *explain.Pod, asked []string) Explanation {
 	} else {
 		of, cycle = pod.Pending.Pod, pod.Pending.Cycle
 		e.Message, e.Group = pod.Pending.Message, newGroup(pod.Pending.Group)
+		e.Reason, e.Untried = pod.Pending.ConditionReason(), pod.Pending.Untried
 	}
 	e.Namespace, e.Name = of.Namespace, of.Name
 	e.Cycle = report.NewCycle(cycle, e.Node)
@@ -127,6 +128,9 @@ func (e *Explanation) whyNot(node string, cycle *placement.Cycle) string {
 // behind says by what a feasible node was not chosen.
 func (e *Explanation) behind(other *report.Candidate) string {
 	if e.Node == "" {
+		if e.Reason != "" {
+			return "it passed every filter, and a plugin failed later"
+		}
 		if e.Group != nil {
 			return "it passed every filter, and the pod waits for the others of its pod group"
 		}

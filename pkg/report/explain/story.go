@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -15,6 +15,12 @@ import (
 func (e *Explanation) story() []string {
 	if e.Cycle == nil {
 		story := []string{"The pod was held back before the scheduler looked at any node: " + e.Message}
+		if e.Untried != "" {
+			story = []string{"The scheduler does not try the pod: " + e.Untried, "The API server says nothing of it: no event on the pod and no condition."}
+			if e.Message != "" {
+				story[1] = "The API server says nothing of it. What an attempt has left before still stands there: " + e.Message
+			}
+		}
 		if e.Group != nil {
 			story = append(story, e.Group.text())
 		}
@@ -23,6 +29,15 @@ func (e *Explanation) story() []string {
 	c := e.Cycle
 	story := e.filtering()
 	switch {
+	case e.Reason != "":
+		story = []string{
+			fmt.Sprintf("Filter: the scheduler looks at %s. A plugin fails, which ends the attempt and refuses no node.", words.Count(c.Searched, "node")),
+			"So the pod stays Pending, with the reason " + e.Reason + ". The event on it reads: " + e.Message,
+		}
+		if e.Group != nil {
+			story = append(story, e.Group.text())
+		}
+		return append(story, e.help()...)
 	case e.Node == "" && len(c.Candidates) > 0 && e.Group != nil:
 		story = append(story, e.Group.text(), "So the pod stays Pending. The event on it reads: "+e.Message)
 		return append(story, e.help()...)
@@ -35,7 +50,7 @@ func (e *Explanation) story() []string {
 	case c.Scored == 0:
 		return append(story, fmt.Sprintf("A single node is left, %s, so there is nothing to score, and the pod goes there.", e.Node))
 	}
-	apart, alike := text.Columns(c.Candidates)
+	apart, alike := doc.Columns(c.Candidates)
 	story = append(story, fmt.Sprintf("Score: each of %s gives every one of the %s points, which are brought to a scale from 0 to 100 and multiplied by the plugin's weight.",
 		words.Count(len(apart)+len(alike), "plugin"), words.Count(c.Scored, "node")))
 	if len(alike) > 0 {
@@ -65,8 +80,8 @@ func (e *Explanation) filtering() []string {
 	var parts []string
 	for _, refusal := range c.Refusals {
 		refused += refusal.Count
-		who := words.And(refusal.Nodes[:min(len(refusal.Nodes), text.MaxNamed)])
-		if more := refusal.Count - min(len(refusal.Nodes), text.MaxNamed); more > 0 {
+		who := words.And(refusal.Nodes[:min(len(refusal.Nodes), doc.MaxNamed)])
+		if more := refusal.Count - min(len(refusal.Nodes), doc.MaxNamed); more > 0 {
 			who += fmt.Sprintf(" and %d more", more)
 		}
 		parts = append(parts, fmt.Sprintf("%s refuses %s (%s)", refusal.Plugin, who, refusal.Message))
@@ -127,7 +142,7 @@ func reasons(best, worst []report.Part) []string {
 		if other == part.Count {
 			continue
 		}
-		key := text.Shorts([]string{part.TopologyKey})[0]
+		key := doc.Shorts([]string{part.TopologyKey})[0]
 		all = append(all, fmt.Sprintf("the %s %s holds %s for %s, that of the best %d",
 			key, cmp.Or(part.Domain, `""`), words.Count(part.Count, "pod"), part.Rule, other))
 	}
@@ -157,7 +172,7 @@ func (e *Explanation) consequences() []string {
 		if flip.To == "" || flip.Of == "capacity" {
 			continue
 		}
-		story = append(story, fmt.Sprintf("Were the %s %s and not %s, the pod would go to %s.", flip.Subject, flip.To, flip.From, text.OrNone(flip.Node)))
+		story = append(story, fmt.Sprintf("Were the %s %s and not %s, the pod would go to %s.", flip.Subject, flip.To, flip.From, doc.OrNone(flip.Node)))
 	}
 	for _, effect := range e.Effects {
 		story = append(story, fmt.Sprintf("The rule %s %s.", effect.Rule, effect.Words))

@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // writer renders an ExplainReport as text.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 	shown  string // the workload whose rules were shown last
 }
@@ -31,14 +31,14 @@ func (t *writer) everything(narrative bool) {
 		if e.Workload != "" {
 			heading += " of " + e.Workload
 		}
-		outcome := text.OutcomeOf(e.Node, e.Decision)
+		outcome := doc.OutcomeOf(e.Node, e.Decision)
 		if e.Runs != "" {
 			outcome = "runs on " + e.Runs + "; placed again, " + outcome
 		}
-		t.Linef(text.Bold, "%s, step %s: %s", heading, e.Step, outcome)
+		t.Linef(doc.Bold, "%s, step %s: %s", heading, e.Step, outcome)
 		if narrative {
 			for i, sentence := range e.Story {
-				t.Linef(text.Plain, "%3d. %s", i+1, sentence)
+				t.Linef(doc.Plain, "%3d. %s", i+1, sentence)
 			}
 			continue
 		}
@@ -49,7 +49,7 @@ func (t *writer) everything(narrative bool) {
 		}
 	}
 	if folded > 0 {
-		t.Linef(text.Plain, "Use --all for the scores of %s, too.", words.Pick(folded, "this pod", "these pods"))
+		t.Linef(doc.Plain, "Use --all for the scores of %s, too.", words.Pick(folded, "this pod", "these pods"))
 	}
 	if t.report.More > 0 {
 		t.Space()
@@ -65,20 +65,22 @@ func (t *writer) folds(i int) bool {
 }
 
 func (t *writer) explanation(e *Explanation) {
-	if e.Message != "" {
-		t.Linef(text.Yellow, "  %s", text.Refused(e.Message))
+	if e.Node == "" {
+		for _, line := range doc.Waits(e.Message, e.Reason, e.Untried) {
+			t.Linef(doc.Yellow, "  %s", line)
+		}
 	}
 	if e.Group != nil {
-		t.Linef(text.Plain, "  %s", e.Group.text())
+		t.Linef(doc.Plain, "  %s", e.Group.text())
 	}
 	for _, claim := range e.Claims {
-		t.Linef(text.Plain, "  Claim %s", claimText(&claim))
+		t.Linef(doc.Plain, "  Claim %s", claimText(&claim))
 	}
 	if e.Cycle != nil {
 		t.Cycle(e.Cycle)
 	}
 	for _, asked := range e.Asked {
-		t.Line(text.Bold.Cell("  Why not "+asked.Node+":"), text.Plain.Cellf(" %s", asked.Why))
+		t.Line(doc.Bold.Cell("  Why not "+asked.Node+":"), doc.Plain.Cellf(" %s", asked.Why))
 	}
 	t.flips(e.Flips)
 	if of := e.Step + " " + e.Namespace + " " + e.Workload; of != t.shown || e.Workload == "" {
@@ -87,7 +89,7 @@ func (t *writer) explanation(e *Explanation) {
 	}
 	t.fixes(e)
 	for _, note := range e.Notes {
-		t.Linef(text.Plain, "  Note: %s", note)
+		t.Linef(doc.Plain, "  Note: %s", note)
 	}
 }
 
@@ -111,8 +113,8 @@ func (t *writer) flips(flips []Flip) {
 	if len(flips) == 0 {
 		return
 	}
-	t.Line(text.Bold.Cell("  Flip points"), text.Plain.Cell(", the smallest changes that send it elsewhere, each proved by scheduling it again:"))
-	var rows [][]text.Cell
+	t.Line(doc.Bold.Cell("  Flip points"), doc.Plain.Cell(", the smallest changes that send it elsewhere, each proved by scheduling it again:"))
+	var rows [][]doc.Cell
 	vain := map[string][]string{}
 	for _, flip := range flips {
 		if flip.To == "" {
@@ -123,12 +125,12 @@ func (t *writer) flips(flips []Flip) {
 		if flip.Node == "" {
 			to = "to no node"
 		}
-		rows = append(rows, text.Plain.Row(flip.Subject, flip.From+" → "+flip.To, to))
+		rows = append(rows, doc.Plain.Row(flip.Subject, flip.From+" → "+flip.To, to))
 	}
 	t.Table("    ", rows...)
 	for _, of := range []struct{ of, words string }{{"term", "weight of the "}, {"plugin", "weight of "}, {"capacity", ""}} {
 		if len(vain[of.of]) > 0 {
-			t.Linef(text.Plain, "    Searched without success: %s%s", of.words, strings.Join(vain[of.of], " or "))
+			t.Linef(doc.Plain, "    Searched without success: %s%s", of.words, strings.Join(vain[of.of], " or "))
 		}
 	}
 }
@@ -137,12 +139,12 @@ func (t *writer) effects(effects []Effect) {
 	if len(effects) == 0 {
 		return
 	}
-	t.Line(text.Bold.Cell("  Rules"), text.Plain.Cell(", each by a run of the scenario without it:"))
+	t.Line(doc.Bold.Cell("  Rules"), doc.Plain.Cell(", each by a run of the scenario without it:"))
 	for _, effect := range effects {
-		t.Linef(text.Plain, "    %s %s", effect.Rule, effect.Words)
+		t.Linef(doc.Plain, "    %s %s", effect.Rule, effect.Words)
 		moves := slices.Concat(effect.Moved, effect.Others)
 		t.UpTo(len(moves), "pod", "pods", func(i int) {
-			t.Linef(text.Plain, "      %s: %s → %s", moves[i].Pod, text.OrNone(moves[i].From), text.OrNone(moves[i].To))
+			t.Linef(doc.Plain, "      %s: %s → %s", moves[i].Pod, doc.OrNone(moves[i].From), doc.OrNone(moves[i].To))
 		})
 	}
 }
@@ -151,21 +153,21 @@ func (t *writer) fixes(e *Explanation) {
 	if len(e.Fixes)+len(e.Tried) == 0 {
 		return
 	}
-	t.Line(text.Bold.Cell("  Single changes that help"), text.Plain.Cell(", each verified by a run of the scenario with it:"))
+	t.Line(doc.Bold.Cell("  Single changes that help"), doc.Plain.Cell(", each verified by a run of the scenario with it:"))
 	if len(e.Fixes) == 0 {
-		t.Linef(text.Plain, "    none of those tried")
+		t.Linef(doc.Plain, "    none of those tried")
 	}
-	var rows [][]text.Cell
+	var rows [][]doc.Cell
 	for _, fix := range e.Fixes {
-		cells := text.Plain.Row(fix.Change, words.Is(fix.Pending, "pod")+" Pending then")
+		cells := doc.Plain.Row(fix.Change, words.Is(fix.Pending, "pod")+" Pending then")
 		if fix.Node != "" {
-			cells = append(cells, text.Plain.Cell("the pod's place on "+fix.Node))
+			cells = append(cells, doc.Plain.Cell("the pod's place on "+fix.Node))
 		}
 		rows = append(rows, cells)
 	}
 	t.Table("    ", rows...)
 	if len(e.Tried) > 0 {
-		t.Linef(text.Plain, "    Tried without success: %s", t.tried(e.Tried))
+		t.Linef(doc.Plain, "    Tried without success: %s", t.tried(e.Tried))
 	}
 }
 

@@ -5,30 +5,29 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
 // Formats are the ways to write the report. Quiet is the verdict alone, and All lists ignored findings, too.
-var Formats = report.Formats[Report]{
-	report.Text("text", func(r *Report, opts report.Options) []byte {
-		t := &writer{Page: text.NewPage(opts), report: r}
-		t.everything(opts.Quiet)
-		return t.Bytes()
-	}),
-	report.JSON[Report](),
-	report.YAML[Report](),
-	report.Encoded("sarif", (*Report).sarif),
+var Formats = format.Of[Report]{Doc: document, SARIF: (*Report).sarif}.Formats()
+
+func document(r *Report, opts report.Options) *doc.Doc {
+	t := &writer{Doc: doc.New(r.Head, opts), report: r}
+	t.everything(opts.Quiet)
+	return &t.Doc
 }
 
 var checkFormats = report.Formats[[]lint.Check]{
 	report.Plain("text", func(checks *[]lint.Check) []byte {
-		var p text.Page
-		rows := [][]text.Cell{text.Plain.Row("CHECK", "SEVERITY", "FINDS")}
+		var p doc.Doc
+		rows := [][]doc.Cell{doc.Plain.Row("CHECK", "SEVERITY", "FINDS")}
 		for _, c := range *checks {
-			rows = append(rows, text.Plain.Row(c.ID, string(c.Severity), c.Title))
+			rows = append(rows, doc.Plain.Row(c.ID, string(c.Severity), c.Title))
 		}
 		p.Table("", rows...)
-		return p.Bytes()
+		return text.Render(&p, report.Options{})
 	}),
 	report.Encoded("json", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeJSON(NewChecks(*checks)) }),
 	report.Encoded("yaml", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeYAML(NewChecks(*checks)) }),

@@ -10,13 +10,13 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // writer renders a report as text: the verdict, then the findings, object by object.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 }
 
@@ -39,14 +39,14 @@ func (t *writer) everything(quiet bool) {
 	t.ignored()
 	if len(r.Findings) > 0 {
 		t.Space()
-		t.Linef(text.Plain, "Each check has a page: %s", strings.Replace(lint.Check{ID: "CHECK"}.Page(), "CHECK", "README", 1))
+		t.Linef(doc.Plain, "Each check has a page: %s", strings.Replace(lint.Check{ID: "CHECK"}.Page(), "CHECK", "README", 1))
 	}
 	t.Space()
 	if r.Scenario != "" {
-		t.Linef(text.Plain, "%s: %s", r.Scenario, text.ClusterLine(r.Cluster))
+		t.Linef(doc.Plain, "%s: %s", r.Scenario, doc.ClusterLine(r.Cluster))
 	}
 	for _, note := range r.Notes {
-		t.Linef(text.Plain, "Note: %s", note)
+		t.Linef(doc.Plain, "Note: %s", note)
 	}
 }
 
@@ -59,7 +59,7 @@ func (t *writer) byObject() {
 	slices.SortStableFunc(groups, func(a, b []Finding) int { return bySeverity(a[0], b[0]) })
 	for _, found := range groups {
 		t.Space()
-		t.Linef(text.Bold, "%s", found[0].header())
+		t.Linef(doc.Bold, "%s", found[0].header())
 		for i := range found {
 			t.finding(&found[i])
 		}
@@ -80,7 +80,7 @@ func (t *writer) byCheck() {
 		if !note || i == 0 || groups[i-1][0].Severity != first.Severity {
 			t.Space()
 		}
-		t.Line(severityStyle(first.Severity).Cell(first.Severity), text.Bold.Cellf(" %s", first.Check), text.Plain.Cellf(" (%d): %s", len(found), t.report.title(first.Check)))
+		t.Line(severityStyle(first.Severity).Cell(first.Severity), doc.Bold.Cellf(" %s", first.Check), doc.Plain.Cellf(" (%d): %s", len(found), t.report.title(first.Check)))
 		if note {
 			continue
 		}
@@ -88,24 +88,24 @@ func (t *writer) byCheck() {
 		if more := len(found) - 1; more > 0 {
 			name += fmt.Sprintf(" and %d more", more)
 		}
-		t.Linef(text.Plain, "  %s: %s", name, first.Message)
-		t.Linef(text.Plain, "    fix: %s", first.Fix)
+		t.Linef(doc.Plain, "  %s: %s", name, first.Message)
+		t.Linef(doc.Plain, "    fix: %s", first.Fix)
 	}
 	t.Space()
-	t.Linef(text.Plain, "Use --all to list every finding with its file and line, or --only CHECK.")
+	t.Linef(doc.Plain, "Use --all to list every finding with its file and line, or --only CHECK.")
 }
 
 // counts is a row for each check that found something, the severest first.
-func (r *Report) counts() [][]text.Cell {
+func (r *Report) counts() [][]doc.Cell {
 	groups := r.grouped()
 	if len(groups) == 0 {
 		return nil
 	}
-	table := [][]text.Cell{text.Bold.Row("CHECK", "SEVERITY", "FOUND", "FINDS")}
+	table := [][]doc.Cell{doc.Bold.Row("CHECK", "SEVERITY", "FOUND", "FINDS")}
 	for _, found := range groups {
 		first := &found[0]
-		table = append(table, []text.Cell{text.Plain.Cell(first.Check), severityStyle(first.Severity).Cell(first.Severity),
-			text.Plain.Cellf("%d", len(found)), text.Plain.Cell(r.title(first.Check))})
+		table = append(table, []doc.Cell{doc.Plain.Cell(first.Check), severityStyle(first.Severity).Cell(first.Severity),
+			doc.Plain.Cellf("%d", len(found)), doc.Plain.Cell(r.title(first.Check))})
 	}
 	return table
 }
@@ -128,13 +128,13 @@ func (r *Report) title(check string) string {
 }
 
 // verdict is the first line.
-func (r *Report) verdict() text.Cell {
-	style := text.Green
+func (r *Report) verdict() doc.Cell {
+	style := doc.Green
 	switch {
 	case r.Summary.Errors > 0:
-		style = text.Red
+		style = doc.Red
 	case r.Summary.Warnings > 0:
-		style = text.Yellow
+		style = doc.Yellow
 	}
 	line := fmt.Sprintf("%s, %s and %s by %s", words.Count(r.Summary.Errors, "error"), words.Count(r.Summary.Warnings, "warning"), words.Count(r.Summary.Notes, "note"), words.Count(len(r.Checks), "check"))
 	if len(r.Findings) == 0 {
@@ -162,9 +162,9 @@ func (f *Finding) header() string {
 }
 
 func (t *writer) finding(f *Finding) {
-	t.Line(text.Plain.Cellf("  "), severityStyle(f.Severity).Cell(f.Severity), text.Plain.Cellf(" %s: %s", f.Check, f.Message))
-	t.Linef(text.Plain, "    at:  %s", f.Field)
-	t.Linef(text.Plain, "    fix: %s", f.Fix)
+	t.Line(doc.Plain.Cellf("  "), severityStyle(f.Severity).Cell(f.Severity), doc.Plain.Cellf(" %s: %s", f.Check, f.Message))
+	t.Linef(doc.Plain, "    at:  %s", f.Field)
+	t.Linef(doc.Plain, "    fix: %s", f.Fix)
 }
 
 func (t *writer) ignored() {
@@ -172,12 +172,12 @@ func (t *writer) ignored() {
 		return
 	}
 	t.Space()
-	t.Linef(text.Bold, "Ignored")
+	t.Linef(doc.Bold, "Ignored")
 	for _, i := range t.report.IgnoredFindings {
-		t.Linef(text.Plain, "  %s: %s: %s", i.object(), i.Check, i.Reason)
+		t.Linef(doc.Plain, "  %s: %s: %s", i.object(), i.Check, i.Reason)
 	}
 }
 
-func severityStyle(severity string) text.Style {
-	return map[string]text.Style{expect.Error: text.Red, expect.Warning: text.Yellow}[severity]
+func severityStyle(severity string) doc.Style {
+	return map[string]doc.Style{expect.Error: doc.Red, expect.Warning: doc.Yellow}[severity]
 }

@@ -16,7 +16,7 @@ import (
 //	namespace, workload (kind/name), node (empty: Pending), pods
 //
 // The columns of the placement are the same in each of its rows: do not add them up over nodes. What there is not is an empty cell.
-func placementsCSV(r *Report) ([]byte, error) {
+func placementsCSV(r *Report) [][]string {
 	table := [][]string{{"step", "placement", "share", "probability", "low", "high", "seed", "ways", "namespace", "workload", "node", "pods"}}
 	decimal := func(f *float64) string {
 		if f == nil {
@@ -41,5 +41,5 @@ func placementsCSV(r *Report) ([]byte, error) {
 			}
 		}
 	}
-	return report.EncodeCSV(table)
+	return table
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -23,12 +23,12 @@ const (
 // writer renders an OutcomesReport as text: for each step a sentence, the placements, and how the numbers vary; then what was asked. The
 // sentence on a single step comes first of all.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 }
 
 func newWriter(r *Report, opts report.Options) *writer {
-	return &writer{Page: text.NewPage(opts), report: r}
+	return &writer{Doc: doc.New(r.Head, opts), report: r}
 }
 
 func (t *writer) everything() {
@@ -42,13 +42,13 @@ func (t *writer) everything() {
 // header is that of a run, without the ties, which are what this report is about.
 func (t *writer) header() {
 	r := t.report
-	var about text.Fields
-	about.Add("Scenario:", text.OrNone(r.Scenario))
-	about.Add("Cluster:", text.ClusterLine(r.Cluster))
-	about.Add("Scheduler:", text.SchedulerLine(r.Head))
+	var about doc.Fields
+	about.AddHead("Scenario:", doc.OrNone(r.Scenario))
+	about.AddHead("Cluster:", doc.ClusterLine(r.Cluster))
+	about.AddHead("Scheduler:", doc.SchedulerLine(r.Head))
 	about.Add("Outcomes:", t.method())
-	about.Add("Notes:", r.Notes...)
-	t.Table("", about...)
+	about.AddHead("Notes:", r.Notes...)
+	t.Add(about)
 }
 
 // method says what the shares are shares of.
@@ -74,11 +74,11 @@ func (t *writer) step(i int) {
 	if s.Action != "" {
 		heading += ": " + s.Action
 	}
-	style := text.Plain
+	style := doc.Plain
 	if s.AnyPending.Share > 0 {
-		style = text.Yellow
+		style = doc.Yellow
 	}
-	lines := []text.Cell{text.Bold.Cell(heading), style.Cell(t.headline(s))}
+	lines := []doc.Cell{doc.Bold.Cell(heading), style.Cell(t.headline(s))}
 	if len(t.report.Steps) == 1 {
 		slices.Reverse(lines)
 	}
@@ -90,7 +90,7 @@ func (t *writer) step(i int) {
 	table, left := t.placements(s)
 	t.Table("", table...)
 	for _, line := range left {
-		t.Linef(text.Plain, "%s", line)
+		t.Linef(doc.Plain, "%s", line)
 	}
 	t.Space()
 	t.Table("", t.numbers(s)...)
@@ -195,7 +195,7 @@ func odds(share float64) string {
 }
 
 // placements is a row for each of the likeliest below the titles, and what is said of the others.
-func (t *writer) placements(s *Step) (table [][]text.Cell, left []string) {
+func (t *writer) placements(s *Step) (table [][]doc.Cell, left []string) {
 	if s.pods() == 0 {
 		return nil, nil
 	}
@@ -208,7 +208,7 @@ func (t *writer) placements(s *Step) (table [][]text.Cell, left []string) {
 	if ways {
 		titles = slices.Insert(titles, 2, "WAYS")
 	}
-	table = append(table, text.Bold.Row(titles...))
+	table = append(table, doc.Bold.Row(titles...))
 	listed := s.Placements
 	if !t.All {
 		listed = listed[:min(len(listed), maxPlacements)]
@@ -227,20 +227,20 @@ func (t *writer) placements(s *Step) (table [][]text.Cell, left []string) {
 		standing.Add(standing, n)
 		number1, _ := new(big.Float).SetInt(n).Float64()
 		shown += p.Share * number1
-		cells := []text.Cell{text.Plain.Cell(odds(p.Share))}
+		cells := []doc.Cell{doc.Plain.Cell(odds(p.Share))}
 		if exact {
-			cells = append(cells, text.Plain.Cell(text.OrNone(p.fraction())))
+			cells = append(cells, doc.Plain.Cell(doc.OrNone(p.fraction())))
 		} else {
-			cells = append(cells, text.Plain.Cell(odds(*p.Low)), text.Plain.Cell(odds(*p.High)))
+			cells = append(cells, doc.Plain.Cell(odds(*p.Low)), doc.Plain.Cell(odds(*p.High)))
 		}
 		if ways {
-			cells = append(cells, text.Plain.Cell("×"+n.String()))
+			cells = append(cells, doc.Plain.Cell("×"+n.String()))
 		}
-		cells = append(cells, text.Number(p.Pending, text.Yellow))
+		cells = append(cells, doc.Number(p.Pending, doc.Yellow))
 		if !exact {
-			cells = append(cells, text.Plain.Cell(strconv.FormatUint(*p.Seed, 10)))
+			cells = append(cells, doc.Plain.Cell(strconv.FormatUint(*p.Seed, 10)))
 		}
-		table = append(table, append(cells, text.Plain.Cell(t.pods(&p, key, same+len(p.Workloads) > 1))))
+		table = append(table, append(cells, doc.Plain.Cell(t.pods(&p, key, same+len(p.Workloads) > 1))))
 	}
 	if rest := new(big.Int).Sub(big10(s.Different), standing); rest.Sign() > 0 {
 		line := fmt.Sprintf("and %s more, with %s together", rest, odds(max(1-shown, 0)))
@@ -288,12 +288,12 @@ func (t *writer) dividedBy(placements []Placement) string {
 		}
 		levels := t.report.Cluster.Levels
 		for i := len(levels) - 1; i >= 0; i-- {
-			if levels[i].TopologyKey != text.Hostname && levels[i].Domains <= maxParts {
+			if levels[i].TopologyKey != doc.Hostname && levels[i].Domains <= maxParts {
 				return levels[i].TopologyKey
 			}
 		}
 	}
-	return text.Hostname
+	return doc.Hostname
 }
 
 // pods says where the pods of a placement are, in order of the nodes: "web: a 1, b 2; db: c 1". Named gives a single workload its name, too.
@@ -317,8 +317,8 @@ func (t *writer) pods(p *Placement, key string, named bool) string {
 		}
 		for _, node := range t.report.Nodes {
 			value := node.Name
-			if key != text.Hostname {
-				value = text.OrNone(node.Topology[key])
+			if key != doc.Hostname {
+				value = doc.OrNone(node.Topology[key])
 			}
 			add(value, w.Nodes[node.Name])
 			delete(left, node.Name)
@@ -342,11 +342,11 @@ func (t *writer) pods(p *Placement, key string, named bool) string {
 		}
 		parts = append(parts, part)
 	}
-	return text.OrNone(strings.Join(parts, "; "))
+	return doc.OrNone(strings.Join(parts, "; "))
 }
 
 // numbers is a row for each number that varies over the placements; one that is the same in all of them says so by itself.
-func (t *writer) numbers(s *Step) [][]text.Cell {
+func (t *writer) numbers(s *Step) [][]doc.Cell {
 	if s.pods() == 0 {
 		return nil
 	}
@@ -355,42 +355,42 @@ func (t *writer) numbers(s *Step) [][]text.Cell {
 	if !exact {
 		titles = append(titles, "SEED")
 	}
-	table := [][]text.Cell{text.Bold.Row(titles...)}
+	table := [][]doc.Cell{doc.Bold.Row(titles...)}
 	add := func(name string, v Variation, format func(float64) string) {
 		median := format(v.Median)
 		if v.Low != nil && (*v.Low != v.Median || *v.High != v.Median) {
 			median += fmt.Sprintf(" (%s to %s)", format(*v.Low), format(*v.High))
 		}
-		cells := []text.Cell{text.Plain.Cell(name), text.Plain.Cell(median), text.Plain.Cell(format(v.P95)), text.Plain.Cell(format(v.Worst))}
+		cells := []doc.Cell{doc.Plain.Cell(name), doc.Plain.Cell(median), doc.Plain.Cell(format(v.P95)), doc.Plain.Cell(format(v.Worst))}
 		if !exact {
-			cells = append(cells, text.Plain.Cell(strconv.FormatUint(*v.Seed, 10)))
+			cells = append(cells, doc.Plain.Cell(strconv.FormatUint(*v.Seed, 10)))
 		}
 		table = append(table, cells)
 	}
 	whole := func(f float64) string { return strconv.Itoa(int(f)) }
 	add("Pending pods", s.Pending, whole)
 	for _, level := range s.Levels {
-		add("skew over "+text.LevelName(level.TopologyKey)+"s", level.Skew, whole)
+		add("skew over "+doc.LevelName(level.TopologyKey)+"s", level.Skew, whole)
 	}
 	for _, level := range s.Levels {
-		add("radius of a "+text.LevelName(level.TopologyKey), level.Radius, odds)
+		add("radius of a "+doc.LevelName(level.TopologyKey), level.Radius, odds)
 	}
 	return table
 }
 
 // summary is a row for each step below the titles.
-func (t *writer) summary() [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("NAME", "PLACEMENTS", "LIKELIEST", "PENDING")}
+func (t *writer) summary() [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("NAME", "PLACEMENTS", "LIKELIEST", "PENDING")}
 	for i := range t.report.Steps {
 		s := &t.report.Steps[i]
-		likeliest, style := text.None, text.Plain
+		likeliest, style := doc.None, doc.Plain
 		if s.pods() > 0 {
 			likeliest = s.Placements[0].Chance.text()
 		}
 		if s.AnyPending.Share > 0 {
-			style = text.Yellow
+			style = doc.Yellow
 		}
-		table = append(table, []text.Cell{text.Plain.Cell(text.OrNone(s.Name)), text.Plain.Cell(s.Different), text.Plain.Cell(likeliest), style.Cell(s.AnyPending.text())})
+		table = append(table, []doc.Cell{doc.Plain.Cell(doc.OrNone(s.Name)), doc.Plain.Cell(s.Different), doc.Plain.Cell(likeliest), style.Cell(s.AnyPending.text())})
 	}
 	return table
 }

@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/chart"
-	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-var pictures = report.Formats[Report]{chart.SVG(drawing), chart.PNG(drawing)}
+func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
 
 // drawing has a plot for each step: how many pods are in each failure domain of each level, by workload, and how many are in none.
 func drawing(r *Report) *chart.Chart {
@@ -48,8 +48,8 @@ func stackLevels(r *Report) []chart.StackLevel {
 	}
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	var levels []chart.StackLevel
-	for i, short := range text.Shorts(keys) {
-		levels = append(levels, chart.StackLevel{Key: keys[i], Noun: text.DomainNoun(keys[i], short), Domains: domainsOf(r, keys[i])})
+	for i, short := range doc.Shorts(keys) {
+		levels = append(levels, chart.StackLevel{Key: keys[i], Noun: doc.DomainNoun(keys[i], short), Domains: domainsOf(r, keys[i])})
 	}
 	return levels
 }

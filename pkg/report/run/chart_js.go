@@ -1,6 +1,4 @@
 package run
 
-import "github.com/faultline/faultline/pkg/report"
-
-// pictures are none where a page draws its own: their fonts and their library are 3 MB of a download.
-var pictures report.Formats[Report]
+// draw is missing where a page draws its own pictures: their fonts and their library are 3 MB of a download.
+var draw func(r *Report, format string) ([]byte, error)

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/chart"
-	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
 // The figures behind the bars of the walkthrough's fourth step, three pods on three nodes and a fourth that waits.
@@ -63,15 +63,15 @@ func TestCountOthers(t *testing.T) {
 // A node that keeps ordinary pods away is no empty domain, and nodes are those that the step leaves.
 func TestDomainsOf(t *testing.T) {
 	node := func(name, zone string, taints ...string) report.Node {
-		return report.Node{Name: name, Topology: map[string]string{text.Zone: zone}, Taints: taints}
+		return report.Node{Name: name, Topology: map[string]string{doc.Zone: zone}, Taints: taints}
 	}
 	r := &Report{Nodes: []report.Node{node("n1", "a"), node("n2", "b", "x:NoSchedule"), node("n3", "c", "x:PreferNoSchedule"), {Name: "n4"}},
 		Steps: []Step{{}, {Nodes: []report.Node{node("n1", "d")}}}}
-	if diff := cmp.Diff([]string{"a", "c", "d"}, domainsOf(r, text.Zone)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "c", "d"}, domainsOf(r, doc.Zone)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for step, want := range []string{"a", "d"} {
-		if got := nodeTopologies(r)[step]["n1"][text.Zone]; got != want {
+		if got := nodeTopologies(r)[step]["n1"][doc.Zone]; got != want {
 			t.Errorf("n1 is in %s after step %d, want %s", got, step, want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestDomainsOf(t *testing.T) {
 
 // racks is a report of 38 nodes with long names in 9 racks of 3 zones, and of 9 workloads; one pod waits, one is not ready.
 func racks() *Report {
-	keys := []string{text.Region, text.Zone, "example.com/rack", text.Hostname}
+	keys := []string{doc.Region, doc.Zone, "example.com/rack", doc.Hostname}
 	r := &Report{Head: report.Head{Scenario: "racks"}}
 	s := Step{Name: "all", Workloads: []Workload{{}}}
 	for _, key := range keys {
@@ -89,7 +89,7 @@ func racks() *Report {
 	for i := range 38 {
 		name := fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", i/8, i*7)
 		r.Nodes = append(r.Nodes, report.Node{Name: name, Topology: map[string]string{
-			text.Region: "eu-central-1", text.Zone: fmt.Sprintf("eu-central-1%c", 'a'+i%3), "example.com/rack": fmt.Sprintf("r%d", i%9), text.Hostname: name,
+			doc.Region: "eu-central-1", doc.Zone: fmt.Sprintf("eu-central-1%c", 'a'+i%3), "example.com/rack": fmt.Sprintf("r%d", i%9), doc.Hostname: name,
 		}})
 		for j := range i % 5 {
 			s.Pods = append(s.Pods, Pod{Namespace: "shop", Name: fmt.Sprint(i, j), Workload: fmt.Sprintf("deployment/service-%d", (i+j)%9), Node: name, Status: "Running"})

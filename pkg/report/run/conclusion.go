@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -16,7 +16,7 @@ func (t *writer) conclusion() {
 	steps := t.report.Steps
 	switch len(steps) {
 	case 0:
-		t.Line(text.Bold.Cell("No steps."))
+		t.Line(doc.Bold.Cell("No steps."))
 		return
 	case 1:
 		line := steps[0].Summary.text()
@@ -26,7 +26,7 @@ func (t *writer) conclusion() {
 		for _, trouble := range steps[0].karmada() {
 			line += "; " + trouble
 		}
-		t.Line(text.Bold.Cell(line))
+		t.Line(doc.Bold.Cell(line))
 		t.verdict()
 		return
 	}
@@ -55,7 +55,7 @@ func (t *writer) conclusion() {
 	case clean > 0:
 		parts = append([]string{fmt.Sprintf("%d with every pod running", clean)}, parts...)
 	}
-	t.Linef(text.Bold, "%s: %s", words.Count(len(steps), "step"), strings.Join(parts, ", "))
+	t.Linef(doc.Bold, "%s: %s", words.Count(len(steps), "step"), strings.Join(parts, ", "))
 	t.verdict()
 }
 
@@ -90,13 +90,13 @@ func (t *writer) verdict() {
 	case total == 0:
 		return
 	case failed == 0:
-		t.Linef(text.Green, "Expectations: %d of %d met", total, total)
+		t.Linef(doc.Green, "Expectations: %d of %d met", total, total)
 		return
 	}
-	t.Linef(text.Red, "Expectations: %d of %d failed", failed, total)
+	t.Linef(doc.Red, "Expectations: %d of %d failed", failed, total)
 	for _, s := range t.report.Steps {
 		for _, e := range Unmet(s.Expectations) {
-			t.Linef(text.Red, "  %s: %s", s.Name, e.Failure())
+			t.Linef(doc.Red, "  %s: %s", s.Name, e.Failure())
 		}
 	}
 }

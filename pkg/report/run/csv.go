@@ -3,8 +3,6 @@ package run
 import (
 	"strconv"
 	"strings"
-
-	"github.com/faultline/faultline/pkg/report"
 )
 
 // podsCSV has a row for each pod after each step, and a head:
@@ -12,10 +10,10 @@ import (
 //	step, namespace, pod, workload (kind/name), status, node
 //	a column for each level of the cluster, named by its topology key: the node's value
 //	feasible, scored, ties, margin, deciders (joined by ;): the decision, for a pod that was placed in the step
-//	message: kube-scheduler's, for a Pending pod
+//	message: kube-scheduler's, for a Pending pod, or why it is not tried
 //
 // What is not there is an empty cell.
-func podsCSV(r *Report) ([]byte, error) {
+func podsCSV(r *Report) [][]string {
 	head := []string{"step", "namespace", "pod", "workload", "status", "node"}
 	for _, level := range r.Cluster.Levels {
 		head = append(head, level.TopologyKey)
@@ -44,8 +42,8 @@ func podsCSV(r *Report) ([]byte, error) {
 			} else {
 				cells = append(cells, "", "", "", "", "")
 			}
-			table = append(table, append(cells, pod.Message))
+			table = append(table, append(cells, pod.Why()))
 		}
 	}
-	return report.EncodeCSV(table)
+	return table
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -41,18 +41,18 @@ func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	switch rest := workloads[len(shown):]; {
 	case listed:
 	case len(rest) == 0:
-		t.Linef(text.Plain, "Use --all to list every pod.")
+		t.Linef(doc.Plain, "Use --all to list every pod.")
 	case rest[0].complete():
-		t.Linef(text.Plain, "and %s, none of which lacks a pod; use --all to list them and their pods", words.Count(len(rest), "more workload"))
+		t.Linef(doc.Plain, "and %s, none of which lacks a pod; use --all to list them and their pods", words.Count(len(rest), "more workload"))
 	default:
-		t.Linef(text.Plain, "and %s; use --all to list them and their pods", words.Count(len(rest), "more workload"))
+		t.Linef(doc.Plain, "and %s; use --all to list them and their pods", words.Count(len(rest), "more workload"))
 	}
 	if len(daemons) > 0 {
 		names := make([]string, len(daemons))
 		for i, w := range daemons {
 			names[i] = fmt.Sprintf("%s (%d)", s.qualified(w.Namespace, w.Name), w.Running)
 		}
-		t.Linef(text.Plain, "%s a pod on every node meant for it: %s", words.Has(len(daemons), "DaemonSet"), t.Some(names))
+		t.Linef(doc.Plain, "%s a pod on every node meant for it: %s", words.Has(len(daemons), "DaemonSet"), t.Some(names))
 	}
 }
 
@@ -76,14 +76,14 @@ func ranked(workloads []Workload) (apps, daemons []Workload) {
 // left out if they would only be counted. So are clusters in a federation: Karmada's table has those of what it brings, and what a cluster has of
 // its own begins with its name.
 func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string {
-	named := func(d Distribution) bool { return len(d.Counts)+d.Empty <= text.MaxCellDomains }
+	named := func(d Distribution) bool { return len(d.Counts)+d.Empty <= doc.MaxCellDomains }
 	var keys, brief []string
 	for _, w := range workloads {
 		for _, d := range w.Domains {
 			if slices.Contains(s.keys, d.TopologyKey) && !slices.Contains(keys, d.TopologyKey) {
 				keys = append(keys, d.TopologyKey)
 			}
-			if (named(d) || d.TopologyKey != text.Hostname && slices.Contains(s.keys, d.TopologyKey)) && !slices.Contains(brief, d.TopologyKey) {
+			if (named(d) || d.TopologyKey != doc.Hostname && slices.Contains(s.keys, d.TopologyKey)) && !slices.Contains(brief, d.TopologyKey) {
 				brief = append(brief, d.TopologyKey)
 			}
 		}
@@ -101,27 +101,27 @@ func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string
 func (w Workload) complete() bool { return w.Pending == 0 && w.Running >= w.Desired }
 
 func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed bool) {
-	titles := append([]string{"NAME", "DESIRED", "RUNNING", "PENDING"}, text.Heads(keys)...)
+	titles := append([]string{"NAME", "DESIRED", "RUNNING", "PENDING"}, doc.Heads(keys)...)
 	if s.namespaced {
 		titles = append([]string{"NAMESPACE"}, titles...)
 	}
-	table := [][]text.Cell{text.Bold.Row(titles...)}
+	table := [][]doc.Cell{doc.Bold.Row(titles...)}
 	for _, w := range workloads {
-		var cells []text.Cell
+		var cells []doc.Cell
 		if s.namespaced {
-			cells = append(cells, text.Plain.Cell(text.OrNone(w.Namespace)))
+			cells = append(cells, doc.Plain.Cell(doc.OrNone(w.Namespace)))
 		}
-		cells = append(cells, text.Plain.Cell(w.Title()), text.Number(w.Desired, text.Plain), text.Number(w.Running, text.Plain), text.Number(w.Pending, text.Yellow))
+		cells = append(cells, doc.Plain.Cell(w.Title()), doc.Number(w.Desired, doc.Plain), doc.Number(w.Running, doc.Plain), doc.Number(w.Pending, doc.Yellow))
 		for _, key := range keys {
-			pods := text.None
+			pods := doc.None
 			if d := w.Distribution(key); d != nil && d.used() {
 				counts := *d
 				if !listed && len(d.Counts) > 0 {
 					counts.Empty = 0 // the skew says so
 				}
-				pods = fmt.Sprintf("%s (skew %d)", counts.Text(text.MaxCellDomains), d.Skew)
+				pods = fmt.Sprintf("%s (skew %d)", counts.Text(doc.MaxCellDomains), d.Skew)
 			}
-			cells = append(cells, text.Plain.Cell(pods))
+			cells = append(cells, doc.Plain.Cell(pods))
 		}
 		table = append(table, cells)
 	}
@@ -130,10 +130,10 @@ func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed 
 
 // distributions writes a line for each level of one workload.
 func (t *writer) distributions(s *stepText, w Workload) {
-	var table [][]text.Cell
+	var table [][]doc.Cell
 	for _, key := range s.keys {
 		if d := w.Distribution(key); d != nil && d.used() {
-			table = append(table, text.Plain.Row(key, d.Text(text.MaxDomains), fmt.Sprintf("(skew %d)", d.Skew)))
+			table = append(table, doc.Plain.Row(key, d.Text(doc.MaxDomains), fmt.Sprintf("(skew %d)", d.Skew)))
 		}
 	}
 	t.Table("", table...)
@@ -149,11 +149,11 @@ func (d Distribution) Text(limit int) string {
 			parts = append(parts, fmt.Sprintf("%s %d", c.Domain, c.Pods))
 		}
 		if d.Empty > 0 && len(parts) > 0 {
-			parts = append(parts, words.Count(d.Empty, text.Noun(d.TopologyKey))+" empty")
+			parts = append(parts, words.Count(d.Empty, doc.Noun(d.TopologyKey))+" empty")
 		}
 	} else if len(d.Counts) > 0 {
 		parts = d.sizes()
-		parts[0] = words.Count(domains, text.Noun(d.TopologyKey)) + ": " + parts[0]
+		parts[0] = words.Count(domains, doc.Noun(d.TopologyKey)) + ": " + parts[0]
 		if d.Empty > 0 {
 			parts = append(parts, fmt.Sprintf("%d empty", d.Empty))
 		}

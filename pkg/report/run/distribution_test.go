@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // spread is a distribution over domains with these numbers of pods.
 func spread(empty int, pods ...int) Distribution {
-	d := Distribution{TopologyKey: text.Zone, Empty: empty}
+	d := Distribution{TopologyKey: doc.Zone, Empty: empty}
 	for i, n := range pods {
 		d.Counts = append(d.Counts, Count{Domain: fmt.Sprintf("zone-%c", 'a'+i), Pods: n})
 	}
@@ -47,10 +47,10 @@ func TestDistributionText(t *testing.T) {
 // Pods in all domains are as uneven as the fullest is ahead of the emptiest; a pod that lacks a level counts in the others.
 func TestMergeDomains(t *testing.T) {
 	in := func(domain string, pods, empty int) Workload {
-		return Workload{Domains: []Distribution{{TopologyKey: text.Zone, Counts: []Count{{domain, pods}}, Empty: empty}}}
+		return Workload{Domains: []Distribution{{TopologyKey: doc.Zone, Counts: []Count{{domain, pods}}, Empty: empty}}}
 	}
-	want := Distribution{TopologyKey: text.Zone, Counts: []Count{{"a", 3}, {"b", 1}}, Skew: 2}
-	if diff := cmp.Diff(want, mergeDomains([]Workload{in("a", 1, 1), in("b", 1, 1), in("a", 2, 1), {}}, text.Zone)); diff != "" {
+	want := Distribution{TopologyKey: doc.Zone, Counts: []Count{{"a", 3}, {"b", 1}}, Skew: 2}
+	if diff := cmp.Diff(want, mergeDomains([]Workload{in("a", 1, 1), in("b", 1, 1), in("a", 2, 1), {}}, doc.Zone)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -59,16 +59,16 @@ func TestRowsMergeBarePods(t *testing.T) {
 	pod := func(namespace, name, domain string) Workload {
 		return Workload{
 			Kind: "Pod", Namespace: namespace, Name: name, Desired: 1, Running: 1,
-			Domains: []Distribution{{TopologyKey: text.Zone, Counts: []Count{{domain, 1}}, Empty: 2, Skew: 1}},
+			Domains: []Distribution{{TopologyKey: doc.Zone, Counts: []Count{{domain, 1}}, Empty: 2, Skew: 1}},
 		}
 	}
 	web := Workload{Kind: "Deployment", Namespace: "default", Name: "web", Desired: 3, Running: 3}
-	waiting := Workload{Kind: "Pod", Namespace: "default", Name: "c", Desired: 1, Pending: 1, Domains: []Distribution{{TopologyKey: text.Zone, Empty: 3}}}
+	waiting := Workload{Kind: "Pod", Namespace: "default", Name: "c", Desired: 1, Pending: 1, Domains: []Distribution{{TopologyKey: doc.Zone, Empty: 3}}}
 	got := rows([]Workload{pod("default", "a", "east"), web, pod("default", "b", "north"), pod("kafka", "a", "east"), waiting, pod("default", "d", "north")})
 	want := []Workload{
 		{
 			Namespace: "default", Name: "4 pods without owner", Desired: 4, Running: 3, Pending: 1,
-			Domains: []Distribution{{TopologyKey: text.Zone, Counts: []Count{{"east", 1}, {"north", 2}}, Empty: 1, Skew: 2}},
+			Domains: []Distribution{{TopologyKey: doc.Zone, Counts: []Count{{"east", 1}, {"north", 2}}, Empty: 1, Skew: 2}},
 		},
 		web,
 		pod("kafka", "a", "east"),

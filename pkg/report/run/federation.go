@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -88,7 +88,7 @@ func (b *Binding) Text(all bool) string {
 	if !b.scheduled() {
 		return b.why()
 	}
-	return text.OrNone(strings.Join(b.shares(all), ", "))
+	return doc.OrNone(strings.Join(b.shares(all), ", "))
 }
 
 // overfull is the number of clusters in which pods of what Karmada gave them are Pending.
@@ -153,11 +153,11 @@ func (s *stepText) binding(b Binding) string {
 func (t *writer) federated(s *stepText) {
 	refused := s.notScheduled()
 	if len(refused) > 0 {
-		t.Linef(text.Yellow, "Not scheduled by Karmada (%d):", len(refused))
+		t.Linef(doc.Yellow, "Not scheduled by Karmada (%d):", len(refused))
 		groups := report.Group(refused, Binding.why)
 		t.UpTo(len(groups), "reason", "reasons", func(i int) {
-			t.Linef(text.Plain, "  %s", t.Few(report.Each(groups[i], s.binding), len(groups[i])))
-			t.Linef(text.Plain, "    %s", groups[i][0].why())
+			t.Linef(doc.Plain, "  %s", t.Few(report.Each(groups[i], s.binding), len(groups[i])))
+			t.Linef(doc.Plain, "    %s", groups[i][0].why())
 		})
 	}
 	t.short(s, slices.DeleteFunc(slices.Clone(s.Bindings), func(b Binding) bool { return !b.short() }))
@@ -183,7 +183,7 @@ func (t *writer) short(s *stepText, of []Binding) {
 	if len(promises) == 0 {
 		return
 	}
-	t.Linef(text.Yellow, "Given to clusters that cannot run all of it (%d):", len(of))
+	t.Linef(doc.Yellow, "Given to clusters that cannot run all of it (%d):", len(of))
 	groups := report.Group(promises, func(p promise) [2]string { return [2]string{p.share.Cluster, p.share.Message} })
 	t.UpTo(len(groups), "group of workloads", "groups of workloads", func(i int) {
 		assigned, running := 0, 0
@@ -192,17 +192,17 @@ func (t *writer) short(s *stepText, of []Binding) {
 		}
 		names := t.Few(report.Each(groups[i], func(p promise) string { return s.binding(p.of) }), len(groups[i]))
 		if len(groups[i]) == 1 {
-			t.Linef(text.Plain, "  %s was given %d of %s, of which %d %s", groups[i][0].share.Cluster, assigned, names, running, words.Pick(running, "runs", "run"))
+			t.Linef(doc.Plain, "  %s was given %d of %s, of which %d %s", groups[i][0].share.Cluster, assigned, names, running, words.Pick(running, "runs", "run"))
 		} else {
-			t.Linef(text.Plain, "  %s was given %d of %s, of which %d %s; each was promised the same room: %s", groups[i][0].share.Cluster, assigned,
+			t.Linef(doc.Plain, "  %s was given %d of %s, of which %d %s; each was promised the same room: %s", groups[i][0].share.Cluster, assigned,
 				words.Count(len(groups[i]), "workload"), running, words.Pick(running, "runs", "run"), names)
 		}
 		switch share := groups[i][0].share; {
 		case share.Message == "":
 		case share.Pending == 0: // the API server refuses them
-			t.Linef(text.Plain, "    %s", share.Message)
+			t.Linef(doc.Plain, "    %s", share.Message)
 		default:
-			t.Linef(text.Plain, "    %s", text.Refused(share.Message))
+			t.Linef(doc.Plain, "    %s", doc.Refused(share.Message))
 		}
 	})
 }
@@ -225,7 +225,7 @@ func (t *writer) bindings(s *stepText) {
 	}
 	t.Table("", s.bindingTable(shown, t.All)...)
 	if more := len(s.Bindings) - len(shown); more > 0 {
-		t.Linef(text.Plain, "and %s; use --all to list them", words.Count(more, "more workload"))
+		t.Linef(doc.Plain, "and %s; use --all to list them", words.Count(more, "more workload"))
 	}
 	t.Space()
 }
@@ -234,21 +234,21 @@ func (t *writer) bindings(s *stepText) {
 const maxBindings, maxShares = 6, 6
 
 // bindingTable is the heads, and a row for each workload, with all of its clusters or with many of them counted.
-func (s *stepText) bindingTable(shown []Binding, all bool) [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("KARMADA", "REPLICAS", "CLUSTERS")}
+func (s *stepText) bindingTable(shown []Binding, all bool) [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("KARMADA", "REPLICAS", "CLUSTERS")}
 	for _, b := range shown {
-		clusters := text.Plain.Cell(text.OrNone(strings.Join(b.shares(all), ", ")))
+		clusters := doc.Plain.Cell(doc.OrNone(strings.Join(b.shares(all), ", ")))
 		switch {
 		case !b.scheduled() && len(b.Clusters) == 0:
-			clusters = text.Yellow.Cell("none")
+			clusters = doc.Yellow.Cell("none")
 		case b.short():
-			clusters.Style = text.Yellow
+			clusters.Style = doc.Yellow
 		}
-		replicas := text.Plain.Cell(text.None)
+		replicas := doc.Plain.Cell(doc.None)
 		if b.Replicas > 0 {
-			replicas = text.Number(b.Replicas, text.Plain)
+			replicas = doc.Number(b.Replicas, doc.Plain)
 		}
-		table = append(table, []text.Cell{text.Plain.Cell(s.binding(b)), replicas, clusters})
+		table = append(table, []doc.Cell{doc.Plain.Cell(s.binding(b)), replicas, clusters})
 	}
 	return table
 }

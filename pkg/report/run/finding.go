@@ -32,7 +32,7 @@ func (s *Step) findings() []expect.Finding {
 		facts.Unmet = append(facts.Unmet, expect.Expectation{Want: e.Want, Got: e.Got, Source: e.Source.InManifest()})
 	}
 	for _, pods := range report.Group(s.pendingPods(), Pod.workload) {
-		waiting := expect.Pods{Workload: pods[0].workload(), Messages: report.Each(pods, func(p Pod) string { return p.Message })}
+		waiting := expect.Pods{Workload: pods[0].workload(), Messages: report.Each(pods, Pod.Why)}
 		if w := s.workload(waiting.Workload); w != nil {
 			waiting.Desired = w.Desired
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // sourced is a report of one step whose expectations and workloads stand in files: two pods of web wait for the same reason and one
@@ -20,13 +20,13 @@ func sourced() *Report {
 	}
 	return &Report{
 		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Version: "v0.1.0", Scenario: "shop", Ties: "upstream",
-			Cluster: report.Cluster{Nodes: 1, Levels: []report.Level{{TopologyKey: text.Zone, Domains: 1}}}},
-		Nodes: []report.Node{{Name: "n1", Topology: map[string]string{text.Zone: "a"}}},
+			Cluster: report.Cluster{Nodes: 1, Levels: []report.Level{{TopologyKey: doc.Zone, Domains: 1}}}},
+		Nodes: []report.Node{{Name: "n1", Topology: map[string]string{doc.Zone: "a"}}},
 		Steps: []Step{{
-			Name: "new-image", Action: "set image", Summary: Summary{Pods: 5, Running: 1, Pending: 4}, TopologyKeys: []string{text.Zone},
+			Name: "new-image", Action: "set image", Summary: Summary{Pods: 5, Running: 1, Pending: 4}, TopologyKeys: []string{doc.Zone},
 			Workloads: []Workload{
 				{Kind: "Deployment", Namespace: "shop", Name: "web", Desired: 3, Running: 1, Pending: 3, Source: &report.Source{File: "k8s/web app.yaml", Line: 7},
-					Domains: []Distribution{{TopologyKey: text.Zone, Counts: []Count{{"a", 1}}}}},
+					Domains: []Distribution{{TopologyKey: doc.Zone, Counts: []Count{{"a", 1}}}}},
 				{Kind: "Pod", Namespace: "shop", Name: "bare", Desired: 1, Pending: 1, Source: &report.Source{File: "-", Line: 1}},
 			},
 			Pods: []Pod{

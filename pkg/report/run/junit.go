@@ -82,7 +82,7 @@ func (s *Step) reasons(e Expectation) string {
 	}
 	for _, pods := range s.refusals() {
 		of := pods[0].workload()
-		lines = append(lines, fmt.Sprintf("%s of %s/%s Pending: %s", words.Count(len(pods), "pod"), of.Namespace, of, cmp.Or(pods[0].Message, expect.NoMessage)))
+		lines = append(lines, fmt.Sprintf("%s of %s/%s Pending: %s", words.Count(len(pods), "pod"), of.Namespace, of, cmp.Or(pods[0].Why(), expect.NoMessage)))
 	}
 	for _, b := range s.notScheduled() {
 		lines = append(lines, fmt.Sprintf("%s not scheduled by Karmada: %s", cluster.Qualify(b.Namespace, cluster.Ref{Kind: b.Kind, Name: b.Name}.String()), b.why()))

@@ -11,8 +11,8 @@ import (
 
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/junit"
-	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
 func decodeJUnit(t *testing.T, data string) junit.Suites {
@@ -76,7 +76,7 @@ func TestJUnitHostile(t *testing.T) {
 		Expectations: []Expectation{{Want: hostile, Got: hostile, Source: &report.Source{File: hostile, Line: 1}}}}}}
 	got := decodeJUnit(t, write(t, r, "junit", report.Options{}))
 	c := got.Suites[0].Cases[1]
-	if shown := text.Clean(hostile); got.Suites[0].Name != shown || c.Classname != shown+"."+shown || c.Name != shown || c.File != shown || !strings.Contains(c.Failure.Text, "why  "+shown) {
+	if shown := doc.Clean(hostile); got.Suites[0].Name != shown || c.Classname != shown+"."+shown || c.Name != shown || c.File != shown || !strings.Contains(c.Failure.Text, "why  "+shown) {
 		t.Errorf("%+v", c)
 	}
 }

@@ -195,6 +195,8 @@ type Pod struct {
 	Name      string `json:"name"`
 	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
 	Workload string `json:"workload,omitempty"`
+	// Labels are those of a pod without a workload, by which selectors find it.
+	Labels map[string]string `json:"labels,omitempty"`
 	// Ready is kubectl's READY column: ready containers of all.
 	Ready string `json:"ready"`
 	// Status is kubectl's STATUS column: Running, Pending, SchedulingGated, Terminating, ….
@@ -210,6 +212,10 @@ type Pod struct {
 	// Message is kube-scheduler's FailedScheduling text for a Pending pod, or the API server's for one that has scheduling gates; for one that
 	// waits for its volume, the FailedAttachVolume text.
 	Message string `json:"message,omitempty"`
+	// Reason is SchedulerError, as in the PodScheduled condition, where a plugin failed on the pod instead of refusing it.
+	Reason string `json:"reason,omitempty"`
+	// Untried is why the scheduler does not try the pod. The API server says nothing of it: no event and no condition.
+	Untried string `json:"untried,omitempty"`
 	// Gates are the pod's scheduling gates while it is Pending.
 	Gates []string `json:"gates,omitempty"`
 	// Reasons count the nodes by refusing plugin for a Pending pod.

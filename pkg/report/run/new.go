@@ -218,6 +218,8 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	}
 	if o := v.owner(pod); o.Kind != "Pod" {
 		p.Workload = o.String()
+	} else {
+		p.Labels = pod.Labels
 	}
 	if node := v.nodes[pod.Spec.NodeName]; node != nil {
 		for _, key := range v.keys {
@@ -246,6 +248,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	}
 	if pending := v.pending[pod.UID]; pending != nil && pod.Spec.NodeName == "" {
 		p.Message, p.Nominated = pending.Message, pending.Nominated
+		p.Reason, p.Untried = pending.ConditionReason(), pending.Untried
 		p.Reasons = report.NewReasons(pending.Reasons)
 	}
 	if placed := v.placed[pod.UID]; placed != nil {

@@ -6,14 +6,17 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // refusals are the step's Pending pods, those of one workload with the same message together.
 func (s *Step) refusals() [][]Pod {
-	return report.Group(s.pendingPods(), func(pod Pod) [4]string { return [4]string{pod.Namespace, pod.Workload, pod.Message, pod.Nominated} })
+	return report.Group(s.pendingPods(), func(pod Pod) [4]string { return [4]string{pod.Namespace, pod.Workload, pod.Why(), pod.Nominated} })
 }
+
+// Why is why the pod has no node.
+func (p Pod) Why() string { return report.Why(p.Message, p.Untried) }
 
 func (s *Step) pendingPods() []Pod {
 	return slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Node != "" })
@@ -25,22 +28,24 @@ func (t *writer) pending(s *stepText) {
 	if len(pods) == 0 {
 		return
 	}
-	t.Linef(text.Yellow, "Pending %d:", len(pods))
+	t.Linef(doc.Yellow, "Pending %d:", len(pods))
 	groups := alike(pods)
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		first := groups[i][0]
-		if !t.wide && s.promised(first.Message) {
+		if !t.wide && s.promised(first.Why()) {
 			names := report.Each(report.Group(groups[i], Pod.workload), func(of []Pod) string { return s.qualified(of[0].Namespace, of[0].workload().String()) })
-			t.Linef(text.Plain, "  %s of %s, for the reason above", words.Count(len(groups[i]), "pod"), t.Few(names, len(names)))
+			t.Linef(doc.Plain, "  %s of %s, for the reason above", words.Count(len(groups[i]), "pod"), t.Few(names, len(names)))
 			return
 		}
-		t.Linef(text.Plain, "  %s", t.sharing(s, groups[i]))
-		t.Linef(text.Plain, "    %s", text.Refused(first.Message))
+		t.Linef(doc.Plain, "  %s", t.sharing(s, groups[i]))
+		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
+			t.Linef(doc.Plain, "    %s", line)
+		}
 		if len(first.Gates) > 0 {
-			t.Linef(text.Plain, "    Gates: %s", strings.Join(first.Gates, ", "))
+			t.Linef(doc.Plain, "    Gates: %s", strings.Join(first.Gates, ", "))
 		}
 		if first.Nominated != "" {
-			t.Linef(text.Plain, "    Nominated to %s, where preemption makes room", first.Nominated)
+			t.Linef(doc.Plain, "    Nominated to %s, where preemption makes room", first.Nominated)
 		}
 		if t.wide {
 			t.reasons(first.Reasons)
@@ -52,14 +57,14 @@ func (t *writer) pending(s *stepText) {
 func (t *writer) attaching(s *stepText) {
 	groups := s.unattached()
 	if len(groups) > 0 {
-		t.Linef(text.Yellow, "Not started:")
+		t.Linef(doc.Yellow, "Not started:")
 	}
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
-		t.Linef(text.Plain, "  %s", t.sharing(s, groups[i]))
-		t.Linef(text.Plain, "    %s", text.Refused(groups[i][0].Waits))
+		t.Linef(doc.Plain, "  %s", t.sharing(s, groups[i]))
+		t.Linef(doc.Plain, "    %s", doc.Refused(groups[i][0].Waits))
 		if len(groups[i]) == 1 || t.wide {
 			for _, pod := range groups[i] {
-				t.Linef(text.Plain, "    FailedAttachVolume  %s", pod.Message)
+				t.Linef(doc.Plain, "    FailedAttachVolume  %s", pod.Message)
 			}
 		}
 	})
@@ -73,7 +78,9 @@ func (s *Step) unattached() [][]Pod {
 
 // alike puts pods together that wait for the same reason.
 func alike(pods []Pod) [][]Pod {
-	return report.Group(pods, func(pod Pod) [3]string { return [3]string{pod.Message, pod.Nominated, strings.Join(pod.Gates, ", ")} })
+	return report.Group(pods, func(pod Pod) [4]string {
+		return [4]string{pod.Message, pod.Untried, pod.Nominated, strings.Join(pod.Gates, ", ")}
+	})
 }
 
 // sharing names the workloads of pods with the same message.
@@ -103,20 +110,20 @@ func (s *stepText) waiting(pods []Pod) string {
 
 // reasons are the message once more, by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
 func (t *writer) reasons(reasons []report.Reason) {
-	var table [][]text.Cell
+	var table [][]doc.Cell
 	for _, r := range reasons {
-		table = append(table, text.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))
+		table = append(table, doc.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))
 	}
 	t.Table("    ", table...)
 }
 
 func (t *writer) preempted(s *stepText) {
 	if len(s.Preempted) > 0 {
-		t.Linef(text.Yellow, "Preempted %d:", len(s.Preempted))
+		t.Linef(doc.Yellow, "Preempted %d:", len(s.Preempted))
 	}
 	t.UpTo(len(s.Preempted), "pod", "pods", func(i int) {
 		p := s.Preempted[i]
-		t.Linef(text.Plain, "  %s made room on %s for %s", s.short(p.Victim), p.Node, s.short(p.For))
+		t.Linef(doc.Plain, "  %s made room on %s for %s", s.short(p.Victim), p.Node, s.short(p.For))
 	})
 }
 
@@ -131,12 +138,12 @@ func (s *stepText) short(name string) string {
 func (t *writer) rollouts(s *stepText) {
 	for _, r := range s.Rollouts {
 		name := s.qualified(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
-		t.Line(text.Yellow.Cell("Rollout stuck:"), text.Plain.Cellf(" %s: %d of %d updated, %d old, %d ready", name, r.Updated, r.Desired, r.Old, r.Ready))
+		t.Line(doc.Yellow.Cell("Rollout stuck:"), doc.Plain.Cellf(" %s: %d of %d updated, %d old, %d ready", name, r.Updated, r.Desired, r.Old, r.Ready))
 		if r.Waiting != "" {
-			t.Linef(text.Plain, "  %s", r.Waiting)
+			t.Linef(doc.Plain, "  %s", r.Waiting)
 		}
 		if len(r.NotCreated) > 0 {
-			t.Linef(text.Plain, "  Not created: %s", t.Some(r.NotCreated))
+			t.Linef(doc.Plain, "  Not created: %s", t.Some(r.NotCreated))
 		}
 	}
 }
@@ -148,7 +155,7 @@ func (t *writer) notCreated(s *stepText) {
 			return r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name
 		})
 		if len(w.NotCreated) > 0 && !told {
-			t.Line(text.Yellow.Cell("Not created:"), text.Plain.Cellf(" %s: %s", s.qualified(w.Namespace, w.Title()), t.Some(w.NotCreated)))
+			t.Line(doc.Yellow.Cell("Not created:"), doc.Plain.Cellf(" %s: %s", s.qualified(w.Namespace, w.Title()), t.Some(w.NotCreated)))
 		}
 	}
 }

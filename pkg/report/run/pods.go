@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // stepText is a step and how its tables look.
@@ -25,14 +25,14 @@ func (t *writer) stepText(i int) *stepText {
 	s := &stepText{Step: &t.report.Steps[i], keys: t.report.Steps[i].TopologyKeys}
 	if len(s.keys) == 0 {
 		for _, level := range t.report.Cluster.Levels {
-			if level.TopologyKey != text.Hostname || level.Domains <= text.MaxDomains {
+			if level.TopologyKey != doc.Hostname || level.Domains <= doc.MaxDomains {
 				s.keys = append(s.keys, level.TopologyKey)
 			}
 		}
 	}
 	for _, key := range s.keys {
 		shown := len(s.TopologyKeys) > 0 || slices.ContainsFunc(s.Pods, func(pod Pod) bool { return pod.Topology[key] != "" })
-		if key != text.Hostname && shown { // the NODE column says it
+		if key != doc.Hostname && shown { // the NODE column says it
 			s.columns = append(s.columns, key)
 		}
 	}
@@ -52,7 +52,7 @@ func (s *stepText) qualified(namespace, name string) string {
 
 // pods is the table that "kubectl get pods -o wide" would print, as far as a simulation knows it.
 func (t *writer) pods(s *stepText) {
-	titles := append([]string{"NAME", "READY", "STATUS", "NODE"}, text.Heads(s.columns)...)
+	titles := append([]string{"NAME", "READY", "STATUS", "NODE"}, doc.Heads(s.columns)...)
 	if s.namespaced {
 		titles = append([]string{"NAMESPACE"}, titles...)
 	}
@@ -63,56 +63,56 @@ func (t *writer) pods(s *stepText) {
 	if t.wide {
 		titles = append(titles, "NOMINATED NODE", "TIES", "MARGIN", "DECIDED BY")
 	}
-	table := [][]text.Cell{text.Bold.Row(titles...)}
+	table := [][]doc.Cell{doc.Bold.Row(titles...)}
 	for _, pod := range s.Pods {
-		var cells []text.Cell
+		var cells []doc.Cell
 		if s.namespaced {
-			cells = append(cells, text.Plain.Cell(text.OrNone(pod.Namespace)))
+			cells = append(cells, doc.Plain.Cell(doc.OrNone(pod.Namespace)))
 		}
-		cells = append(cells, text.Plain.Cell(pod.Name), text.Plain.Cell(text.OrNone(pod.Ready)), statusStyle(pod.Status).Cell(text.OrNone(pod.Status)),
-			text.Plain.Cell(text.OrNone(pod.Node)))
+		cells = append(cells, doc.Plain.Cell(pod.Name), doc.Plain.Cell(doc.OrNone(pod.Ready)), statusStyle(pod.Status).Cell(doc.OrNone(pod.Status)),
+			doc.Plain.Cell(doc.OrNone(pod.Node)))
 		for _, key := range s.columns {
-			cells = append(cells, text.Plain.Cell(text.OrNone(pod.Topology[key])))
+			cells = append(cells, doc.Plain.Cell(doc.OrNone(pod.Topology[key])))
 		}
 		if claims {
-			cells = append(cells, text.Plain.Cell(text.OrNone(report.DevicesOn(pod.Node, pod.Claims))))
+			cells = append(cells, doc.Plain.Cell(doc.OrNone(report.DevicesOn(pod.Node, pod.Claims))))
 		}
 		if t.wide {
-			cells = append(cells, text.Plain.Cell(text.OrNone(pod.Nominated)))
-			cells = append(cells, text.Plain.Row(decided(pod.Decision)...)...)
+			cells = append(cells, doc.Plain.Cell(doc.OrNone(pod.Nominated)))
+			cells = append(cells, doc.Plain.Row(decided(pod.Decision)...)...)
 		}
 		table = append(table, cells)
 	}
 	t.Table("", table...)
 }
 
-func statusStyle(status string) text.Style {
+func statusStyle(status string) doc.Style {
 	switch status {
 	case "Running":
-		return text.Green
+		return doc.Green
 	case "Pending", statusGated:
-		return text.Yellow
+		return doc.Yellow
 	case "NotReady", statusTerminating:
-		return text.Red
+		return doc.Red
 	}
-	return text.Plain
+	return doc.Plain
 }
 
 // decided fills the columns TIES, MARGIN and DECIDED BY.
 func decided(d *report.Decision) []string {
 	switch {
 	case d == nil:
-		return []string{text.None, text.None, text.None}
+		return []string{doc.None, doc.None, doc.None}
 	case d.Scored == 0:
-		return []string{text.None, text.None, "only feasible node"}
+		return []string{doc.None, doc.None, "only feasible node"}
 	}
-	return []string{strconv.Itoa(d.Ties), strconv.FormatInt(d.Margin, 10), text.OrNone(strings.Join(d.Deciders, ","))}
+	return []string{strconv.Itoa(d.Ties), strconv.FormatInt(d.Margin, 10), doc.OrNone(strings.Join(d.Deciders, ","))}
 }
 
 // decisions shows, plugin by plugin, what the nodes chosen in this step scored, and in brackets how far that is ahead of the
 // runner-up's.
 func (t *writer) decisions(s *stepText) {
-	table := [][]text.Cell{text.Bold.Row("NAME", "NODE", "FEASIBLE", "SCORED", "RUNNER-UP", "SCORES")}
+	table := [][]doc.Cell{doc.Bold.Row("NAME", "NODE", "FEASIBLE", "SCORED", "RUNNER-UP", "SCORES")}
 	for _, pod := range s.Pods {
 		d := pod.Decision
 		if d == nil {
@@ -125,8 +125,8 @@ func (t *writer) decisions(s *stepText) {
 				scores[i] += fmt.Sprintf(" (%+d)", score.Ahead)
 			}
 		}
-		table = append(table, text.Plain.Row(s.qualified(pod.Namespace, pod.Name), text.OrNone(pod.Node), strconv.Itoa(d.Feasible),
-			strconv.Itoa(d.Scored), text.OrNone(d.RunnerUp), text.OrNone(strings.Join(scores, ", "))))
+		table = append(table, doc.Plain.Row(s.qualified(pod.Namespace, pod.Name), doc.OrNone(pod.Node), strconv.Itoa(d.Feasible),
+			strconv.Itoa(d.Scored), doc.OrNone(d.RunnerUp), doc.OrNone(strings.Join(scores, ", "))))
 	}
 	if len(table) > 1 {
 		t.Space()

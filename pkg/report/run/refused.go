@@ -5,7 +5,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -23,14 +23,14 @@ func (t *writer) refused(s *stepText) {
 	if len(s.Refused) == 0 {
 		return
 	}
-	t.Linef(text.Yellow, "Refused by the API server:")
+	t.Linef(doc.Yellow, "Refused by the API server:")
 	groups := report.Group(s.Refused, report.NotCreated.Reason)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
 		message := groups[i][0].Message
 		if len(groups[i]) > 1 {
 			message = groups[i][0].Reason()
 		}
-		t.Linef(text.Plain, "  %s", t.Some(report.Each(groups[i], s.subject)))
-		t.Linef(text.Plain, "    %s", message)
+		t.Linef(doc.Plain, "  %s", t.Some(report.Each(groups[i], s.subject)))
+		t.Linef(doc.Plain, "    %s", message)
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // PodGroup is a pod group after the step.
@@ -108,21 +108,21 @@ func (c Condition) text() string {
 
 // statuses are the tables of what is neither pod nor workload.
 func (t *writer) statuses(s *stepText) {
-	groups := [][]text.Cell{text.Bold.Row("POD GROUP", "CONDITIONS")}
+	groups := [][]doc.Cell{doc.Bold.Row("POD GROUP", "CONDITIONS")}
 	for _, g := range s.PodGroups {
-		groups = append(groups, text.Plain.Row(s.qualified(g.Namespace, g.Name), text.OrNone(strings.Join(report.Each(g.Conditions, Condition.text), ", "))))
+		groups = append(groups, doc.Plain.Row(s.qualified(g.Namespace, g.Name), doc.OrNone(strings.Join(report.Each(g.Conditions, Condition.text), ", "))))
 	}
-	quotas := [][]text.Cell{text.Bold.Row("QUOTA", "RESOURCE", "USED", "HARD")}
+	quotas := [][]doc.Cell{doc.Bold.Row("QUOTA", "RESOURCE", "USED", "HARD")}
 	for _, q := range s.Quotas {
 		for _, r := range q.Resources {
-			quotas = append(quotas, text.Plain.Row(s.qualified(q.Namespace, q.Name), r.Name, r.Used, r.Hard))
+			quotas = append(quotas, doc.Plain.Row(s.qualified(q.Namespace, q.Name), r.Name, r.Used, r.Hard))
 		}
 	}
-	capacities := [][]text.Cell{text.Bold.Row("STORAGE CAPACITY", "CLASS", "NODES", "LEFT", "LARGEST VOLUME")}
+	capacities := [][]doc.Cell{doc.Bold.Row("STORAGE CAPACITY", "CLASS", "NODES", "LEFT", "LARGEST VOLUME")}
 	for _, c := range s.StorageCapacities {
-		capacities = append(capacities, text.Plain.Row(s.qualified(c.Namespace, c.Name), c.StorageClass, text.OrNone(c.Nodes), text.OrNone(c.Capacity), text.OrNone(c.MaximumVolumeSize)))
+		capacities = append(capacities, doc.Plain.Row(s.qualified(c.Namespace, c.Name), c.StorageClass, doc.OrNone(c.Nodes), doc.OrNone(c.Capacity), doc.OrNone(c.MaximumVolumeSize)))
 	}
-	for _, table := range [][][]text.Cell{groups, quotas, capacities} {
+	for _, table := range [][][]doc.Cell{groups, quotas, capacities} {
 		if len(table) > 1 {
 			t.Space()
 			t.Table("", table...)

@@ -6,24 +6,30 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // writer renders text and wide: what the run was about, each step, and one line on the whole.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 	wide   bool
+	page   bool // the pods of a step are folded away
 }
 
 func (t *writer) everything() {
 	t.conclusion()
+	if t.page {
+		t.Space()
+		t.Add(doc.Table{Rows: t.steps(), Noun: "step", Nouns: "steps"})
+		t.notMet()
+	}
 	for i := range t.report.Steps {
 		t.step(i)
 	}
 	t.Space()
-	t.Header(t.report.Head)
+	t.Header()
 }
 
 // step writes one step: what needs attention, then the pods, or a table of their workloads if they are many.
@@ -33,9 +39,10 @@ func (t *writer) step(i int) {
 	if s.Action != "" {
 		heading += ": " + s.Action
 	}
-	t.Space()
-	t.Linef(text.Bold, "%s", heading)
-	t.Space()
+	t.Section(heading)
+	if !t.page {
+		t.Space()
+	}
 
 	t.federated(s)
 	t.pending(s)
@@ -49,26 +56,31 @@ func (t *writer) step(i int) {
 	t.Sentences("Notes:", s.Notes)
 	t.expectations(s)
 	t.Space()
+	if t.page {
+		t.Folded("Pods after step " + s.Name)
+	}
 	t.bindings(s)
 
 	workloads := rows(s.Workloads)
 	switch {
 	case len(s.Pods) == 0:
-		t.Linef(text.Plain, "No pods.")
+		t.Linef(doc.Plain, "No pods.")
 	case listed:
 		t.pods(s)
 		if t.wide {
 			t.decisions(s)
 		}
-		var pods []text.Explained
+		var pods []doc.Explained
 		for _, pod := range s.Pods {
-			pods = append(pods, text.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle})
+			pods = append(pods, doc.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle})
 		}
 		t.Cycles(pods)
 	case len(t.report.Steps) > 1:
-		t.Linef(text.Plain, "%s.", s.Summary.text())
+		t.Linef(doc.Plain, "%s.", s.Summary.text())
 	}
-	t.Space()
+	if !t.page {
+		t.Space()
+	}
 	if len(workloads) > 1 || !listed {
 		t.workloads(s, workloads, listed)
 	} else if len(workloads) == 1 && len(s.Pods) > 0 {
@@ -80,7 +92,7 @@ func (t *writer) step(i int) {
 }
 
 // lists reports whether every pod of the step is listed.
-func lists(s *Step, all bool) bool { return all || len(s.Pods) <= text.MaxPods }
+func lists(s *Step, all bool) bool { return all || len(s.Pods) <= doc.MaxPods }
 
 // maxWhy is how many workloads are explained where not every pod is listed; those with Pending pods come first. Fewer are where there is
 // a table of what Karmada decided, too.
@@ -144,23 +156,41 @@ func (t *writer) expectations(s *stepText) {
 		return
 	}
 	failed := Unmet(s.Expectations)
-	result := text.Green.Cellf(" %d of %d met", len(s.Expectations)-len(failed), len(s.Expectations))
+	result := doc.Green.Cellf(" %d of %d met", len(s.Expectations)-len(failed), len(s.Expectations))
 	if len(failed) > 0 {
-		result.Style = text.Red
+		result.Style = doc.Red
 	}
-	t.Line(text.Bold.Cell("Expectations:"), result)
+	t.Line(doc.Bold.Cell("Expectations:"), result)
 	for _, e := range failed {
-		t.Linef(text.Red, "  FAILED  %s", e.Failure())
+		t.Linef(doc.Red, "  FAILED  %s", e.Failure())
 		if e.Why != "" {
-			t.Linef(text.Plain, "          why  %s", e.Why)
+			t.Linef(doc.Plain, "          why  %s", e.Why)
 		}
+	}
+}
+
+// notMet is a table of the expectations of all steps that are not met, with their lines in the files.
+func (t *writer) notMet() {
+	table := [][]doc.Cell{doc.Bold.Row("STEP", "WANT", "GOT", "WHY", "WHERE")}
+	for _, s := range t.report.Steps {
+		for _, e := range Unmet(s.Expectations) {
+			where := doc.None
+			if e.Source != nil {
+				where = fmt.Sprintf("%s:%d", e.Source.File, e.Source.Line)
+			}
+			table = append(table, doc.Plain.Row(s.Name, e.Want, e.Got, doc.OrNone(e.Why), where))
+		}
+	}
+	if len(table) > 1 {
+		t.Section("Not met")
+		t.Add(doc.Table{Rows: table, Noun: "expectation", Nouns: "expectations"})
 	}
 }
 
 // quiet writes a line a step, and below them why pods are Pending and expectations failed.
 func (t *writer) quiet() {
 	if len(t.report.Steps) == 0 {
-		t.Linef(text.Plain, "No steps.")
+		t.Linef(doc.Plain, "No steps.")
 		return
 	}
 	t.Table("", t.steps()...)
@@ -168,25 +198,25 @@ func (t *writer) quiet() {
 	for i := range t.report.Steps {
 		s := t.stepText(i)
 		for _, pods := range alike(s.pendingPods()) {
-			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), text.Refused(pods[0].Message))
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Why()))
 		}
 		for _, pods := range s.unattached() {
-			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), text.Refused(pods[0].Waits))
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Waits))
 		}
 		for _, b := range report.Group(s.notScheduled(), Binding.why) {
-			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(b, s.binding)), b[0].why())
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(b, s.binding)), b[0].why())
 		}
 		for _, r := range report.Group(s.Refused, report.NotCreated.Reason) {
-			t.Linef(text.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(r, s.subject)), r[0].Reason())
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(r, s.subject)), r[0].Reason())
 		}
 		for _, e := range Unmet(s.Expectations) {
-			t.Linef(text.Red, "%s: FAILED  %s", s.Name, e.Failure())
+			t.Linef(doc.Red, "%s: FAILED  %s", s.Name, e.Failure())
 		}
 	}
 }
 
 // steps is a row for each step below the titles.
-func (t *writer) steps() [][]text.Cell {
+func (t *writer) steps() [][]doc.Cell {
 	notReady := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 })
 	refused := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return len(s.Refused) > 0 })
 	heads := []string{"NAME", "RUNNING", "PENDING"}
@@ -196,23 +226,23 @@ func (t *writer) steps() [][]text.Cell {
 	if notReady {
 		heads = append(heads, "NOT READY")
 	}
-	table := [][]text.Cell{text.Bold.Row(append(heads, "EXPECTATIONS")...)}
+	table := [][]doc.Cell{doc.Bold.Row(append(heads, "EXPECTATIONS")...)}
 	for _, s := range t.report.Steps {
-		cells := []text.Cell{text.Plain.Cell(text.OrNone(s.Name)), text.Number(s.Summary.Running, text.Plain), text.Number(s.Summary.Pending, text.Yellow)}
+		cells := []doc.Cell{doc.Plain.Cell(doc.OrNone(s.Name)), doc.Number(s.Summary.Running, doc.Plain), doc.Number(s.Summary.Pending, doc.Yellow)}
 		if refused {
-			cells = append(cells, text.Number(s.Summary.NotCreated, text.Yellow))
+			cells = append(cells, doc.Number(s.Summary.NotCreated, doc.Yellow))
 		}
 		if notReady {
-			cells = append(cells, text.Number(s.Summary.NotReady, text.Red))
+			cells = append(cells, doc.Number(s.Summary.NotReady, doc.Red))
 		}
 		failed := len(Unmet(s.Expectations))
 		switch {
 		case len(s.Expectations) == 0:
-			cells = append(cells, text.Plain.Cell(text.None))
+			cells = append(cells, doc.Plain.Cell(doc.None))
 		case failed == 0:
-			cells = append(cells, text.Green.Cell("ok"))
+			cells = append(cells, doc.Green.Cell("ok"))
 		default:
-			cells = append(cells, text.Red.Cellf("%d of %d failed", failed, len(s.Expectations)))
+			cells = append(cells, doc.Red.Cellf("%d of %d failed", failed, len(s.Expectations)))
 		}
 		table = append(table, cells)
 	}

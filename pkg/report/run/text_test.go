@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
@@ -91,11 +92,11 @@ func large() *Report {
 		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Version: "v0.1.0", Scenario: "large", Ties: "upstream",
 			Scheduler: report.Scheduler{Version: "v1.37.1", Profiles: []string{"default-scheduler"}},
 			Cluster: report.Cluster{Nodes: nodes, Levels: []report.Level{
-				{TopologyKey: text.Region, Domains: 1}, {TopologyKey: text.Zone, Domains: 3}, {TopologyKey: text.Hostname, Domains: nodes},
+				{TopologyKey: doc.Region, Domains: 1}, {TopologyKey: doc.Zone, Domains: 3}, {TopologyKey: doc.Hostname, Domains: nodes},
 			}},
 		}}
 	s := Step{
-		Name: "all", Action: "kubectl apply -f all.yaml", TopologyKeys: []string{text.Zone, text.Hostname},
+		Name: "all", Action: "kubectl apply -f all.yaml", TopologyKeys: []string{doc.Zone, doc.Hostname},
 		Summary: Summary{Pods: 3000, Running: 2990, Pending: 10, Placed: 2990},
 	}
 	zoneOf := func(node int) string { return "zone-" + string(rune('a'+node%3)) }
@@ -112,7 +113,7 @@ func large() *Report {
 				pod.Ready, pod.Status, pod.Message = "0/1", "Pending", "0/300 nodes are available: 300 Insufficient cpu."
 			} else {
 				pod.Node = fmt.Sprintf("node-%03d", node)
-				pod.Topology = map[string]string{text.Zone: zoneOf(node), text.Hostname: pod.Node}
+				pod.Topology = map[string]string{doc.Zone: zoneOf(node), doc.Hostname: pod.Node}
 				perZone[node%3]++
 				perNode[node]++
 			}
@@ -122,7 +123,7 @@ func large() *Report {
 		if w == 9 {
 			workload.Running, workload.Pending = size-10, 10
 		}
-		zones, hosts := Distribution{TopologyKey: text.Zone}, Distribution{TopologyKey: text.Hostname}
+		zones, hosts := Distribution{TopologyKey: doc.Zone}, Distribution{TopologyKey: doc.Hostname}
 		for i, n := range perZone {
 			zones.Counts = append(zones.Counts, Count{Domain: zoneOf(i), Pods: n})
 		}
@@ -238,14 +239,14 @@ func TestConclusion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := writer{report: &Report{Steps: test.steps}}
 			out.conclusion()
-			if diff := cmp.Diff(test.want, string(out.Bytes())); diff != "" {
+			if diff := cmp.Diff(test.want, string(text.Render(&out.Doc, report.Options{}))); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-	out := writer{Page: text.NewPage(report.Options{All: true}), report: &Report{Steps: tests["many"].steps}}
-	if out.conclusion(); strings.Contains(string(out.Bytes()), "other step") {
-		t.Errorf("--all does not list every step:\n%s", out.Bytes())
+	out := writer{Doc: doc.Doc{All: true}, report: &Report{Steps: tests["many"].steps}}
+	if out.conclusion(); strings.Contains(string(text.Render(&out.Doc, report.Options{})), "other step") {
+		t.Errorf("--all does not list every step:\n%s", text.Render(&out.Doc, report.Options{}))
 	}
 }
 
@@ -266,20 +267,20 @@ func TestColumns(t *testing.T) {
 		Keys, Columns []string
 		Namespaced    bool
 	}
-	zoned := Pod{Namespace: "default", Topology: map[string]string{text.Zone: "a"}}
+	zoned := Pod{Namespace: "default", Topology: map[string]string{doc.Zone: "a"}}
 	for name, test := range map[string]struct {
 		nodes int
 		step  Step
 		want  columns
 	}{
-		"few nodes":              {12, Step{Pods: []Pod{zoned}}, columns{[]string{"rack", text.Zone, text.Hostname}, []string{text.Zone}, false}},
-		"many nodes":             {13, Step{Pods: []Pod{zoned}}, columns{[]string{"rack", text.Zone}, []string{text.Zone}, false}},
+		"few nodes":              {12, Step{Pods: []Pod{zoned}}, columns{[]string{"rack", doc.Zone, doc.Hostname}, []string{doc.Zone}, false}},
+		"many nodes":             {13, Step{Pods: []Pod{zoned}}, columns{[]string{"rack", doc.Zone}, []string{doc.Zone}, false}},
 		"a rule":                 {12, Step{Pods: []Pod{zoned}, TopologyKeys: []string{"rack"}}, columns{[]string{"rack"}, []string{"rack"}, false}},
-		"another namespace":      {13, Step{Pods: []Pod{zoned, {Namespace: "shop"}}}, columns{[]string{"rack", text.Zone}, []string{text.Zone}, true}},
-		"a workload without pod": {13, Step{Workloads: []Workload{{Namespace: "shop"}}}, columns{[]string{"rack", text.Zone}, nil, true}},
+		"another namespace":      {13, Step{Pods: []Pod{zoned, {Namespace: "shop"}}}, columns{[]string{"rack", doc.Zone}, []string{doc.Zone}, true}},
+		"a workload without pod": {13, Step{Workloads: []Workload{{Namespace: "shop"}}}, columns{[]string{"rack", doc.Zone}, nil, true}},
 	} {
 		r := &Report{Steps: []Step{test.step}}
-		r.Cluster.Levels = []report.Level{{TopologyKey: "rack", Domains: 13}, {TopologyKey: text.Zone, Domains: 2}, {TopologyKey: text.Hostname, Domains: test.nodes}}
+		r.Cluster.Levels = []report.Level{{TopologyKey: "rack", Domains: 13}, {TopologyKey: doc.Zone, Domains: 2}, {TopologyKey: doc.Hostname, Domains: test.nodes}}
 		s := (&writer{report: r}).stepText(0)
 		if diff := cmp.Diff(test.want, columns{s.keys, s.columns, s.namespaced}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -289,7 +290,7 @@ func TestColumns(t *testing.T) {
 
 // Of one workload a table is shown where its pods are not.
 func TestManyPodsOfOneWorkload(t *testing.T) {
-	for pods, table := range map[int]bool{text.MaxPods: false, text.MaxPods + 1: true} {
+	for pods, table := range map[int]bool{doc.MaxPods: false, doc.MaxPods + 1: true} {
 		s := Step{Workloads: []Workload{{Kind: "Deployment", Namespace: "default", Name: "web"}}}
 		for range pods {
 			s.Pods = append(s.Pods, Pod{Namespace: "default", Workload: "deployment/web", Node: "n"})
@@ -311,7 +312,7 @@ func TestNotCreatedOnce(t *testing.T) {
 	w := &writer{report: &Report{Steps: []Step{s}}}
 	w.notCreated(w.stepText(0))
 	want := "Not created: shop/deployment/db: db-1\nNot created: other/statefulset/db: db-1\nNot created: shop/statefulset/etcd: etcd-1\n"
-	if diff := cmp.Diff(want, string(w.Bytes())); diff != "" {
+	if diff := cmp.Diff(want, string(text.Render(&w.Doc, report.Options{}))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	pods := []Pod{{Namespace: "shop", Workload: "deployment/web"}, {Namespace: "shop", Workload: "deployment/web"}}
@@ -322,7 +323,7 @@ func TestNotCreatedOnce(t *testing.T) {
 
 func TestDetailsShortened(t *testing.T) {
 	s := Step{Pods: []Pod{{Namespace: "default", Name: "runs", Node: "node", Workload: "deployment/db"}}}
-	for i := range text.MaxDetails + 1 {
+	for i := range doc.MaxDetails + 1 {
 		name := fmt.Sprintf("web-%d", i)
 		s.Pods = append(s.Pods, Pod{Namespace: "default", Name: name, Message: name})
 		s.Preempted = append(s.Preempted, Preemption{Victim: "default/" + name, For: "default/runs", Node: "node"})

@@ -2,22 +2,18 @@ package size
 
 import (
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format"
 )
 
 // Formats are the ways to write the report. Quiet is the answer alone.
-var Formats = report.Formats[Report]{
-	report.Text("text", func(r *Report, opts report.Options) []byte {
-		t := text.NewPage(opts)
-		for _, line := range r.verdict() {
-			t.Line(line)
-		}
-		if !opts.Quiet {
-			r.rest(&t)
-		}
-		return t.Bytes()
-	}),
-	report.JSON[Report](),
-	report.YAML[Report](),
-	report.Plain("markdown", markdownPage),
+var Formats = format.Of[Report]{Doc: document}.Formats()
+
+func document(r *Report, opts report.Options) *doc.Doc {
+	d := doc.New(r.Head, opts)
+	d.Lines(r.verdict()...)
+	if !opts.Quiet {
+		r.rest(&d)
+	}
+	return &d
 }

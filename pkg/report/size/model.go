@@ -21,6 +21,11 @@ type Report struct {
 	Safety []capacity.Safety `json:"safety,omitempty"`
 	// Groups are the groups of nodes.
 	Groups []Group `json:"groups"`
+	// Even means that the number of a group was to be the same in each of its zones.
+	Even bool `json:"even,omitempty"`
+	// Uneven is a cluster of fewer or cheaper nodes that does, too, with numbers that differ from zone to zone; missing where none was
+	// found. There may be others of fewer still.
+	Uneven *Uneven `json:"uneven,omitempty"`
 	// Nodes is the number of nodes whose number was searched, Before how many the scenario has.
 	Nodes  int `json:"nodes"`
 	Before int `json:"before"`
@@ -40,6 +45,15 @@ type Report struct {
 	Aside []Aside `json:"aside,omitempty"`
 	// Fewer are what goes wrong with one node fewer.
 	Fewer []Fewer `json:"fewer,omitempty"`
+}
+
+// Uneven is a cluster with numbers that differ from zone to zone.
+type Uneven struct {
+	// Nodes and Cost are those of the report, of this cluster.
+	Nodes int      `json:"nodes"`
+	Cost  *float64 `json:"cost,omitempty"`
+	// Groups are those groups of which the number was searched.
+	Groups []Group `json:"groups"`
 }
 
 // Aside are pods of a workload that were set aside.

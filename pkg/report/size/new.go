@@ -1,6 +1,8 @@
 package size
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
@@ -44,8 +46,10 @@ func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, safety
 			}
 			g.Zones = append(g.Zones, z)
 		}
+		r.Even = r.Even || !opts.Free && !g.Kept && len(g.Zones) > 1
 		r.Groups = append(r.Groups, g)
 	}
+	r.uneven(sizing)
 	for _, given := range sizing.Aside {
 		a := Aside{Workload: given.Workload.Qualified(), Pods: given.Pods, Empty: given.Empty, Level: given.Level, Domain: given.Domain}
 		a.Pod, a.Message = report.RefusedPod(given.Refused)
@@ -57,4 +61,26 @@ func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, safety
 		r.Fewer = append(r.Fewer, f)
 	}
 	return r
+}
+
+// uneven adds the cluster whose numbers differ from zone to zone.
+func (r *Report) uneven(sizing *capacity.Sizing) {
+	if sizing.Uneven == nil {
+		return
+	}
+	r.Uneven = &Uneven{}
+	if sizing.Priced {
+		r.Uneven.Cost = &sizing.UnevenCost
+	}
+	for i, g := range r.Groups {
+		if g.Kept {
+			continue
+		}
+		g.Zones = slices.Clone(g.Zones)
+		for j, n := range sizing.Uneven[i] {
+			g.Zones[j].Nodes = n
+			r.Uneven.Nodes += n
+		}
+		r.Uneven.Groups = append(r.Uneven.Groups, g)
+	}
 }

@@ -37,7 +37,7 @@ func sized(t *testing.T, counts [][]int) *Report {
 	}, []capacity.Safety{{
 		Level: v1.LabelTopologyZone, Domains: 2, Lacks: []capacity.Lack{{Group: "small", Zone: "b", Nodes: 1}},
 		Unsafe: []capacity.Unsafe{{Domain: "a", Pods: 2, Refused: &placement.Pending{Pod: pod, Message: "0/6 nodes are available: 6 Insufficient cpu."}}},
-	}}, capacity.SizeOptions{Options: capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Unreachable}}, "v0.1.0")
+	}}, capacity.SizeOptions{Free: true, Options: capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Unreachable}}, "v0.1.0")
 }
 
 // By hand: 2 of 3 nodes in zone a and 1 of 2 in zone b are 3 of 5. The control plane's is not counted.
@@ -55,6 +55,20 @@ func TestFormats(t *testing.T) {
 		"control plane (kept)   <none>   1       1        <none>",
 		"With one small fewer in zone a, 1 pod has no node; the first is web-3",
 		"With one small fewer in each zone, after the loss of zone b, 2 pods have no node; the first is web-3",
+	)
+}
+
+// What keeps the zones equal says so, and what their difference would save: 2 of 4 nodes are enough where zone b has none.
+func TestEven(t *testing.T) {
+	nodes := reporttest.Nodes("a-1", "b-1")
+	r := New(reporttest.Result(t, nil).Scenario, nodes, &capacity.Sizing{
+		Counts: [][]int{{2, 2}}, Priced: true, Cost: 1, Before: 0.5, Proven: true, Uneven: [][]int{{2, 0}}, UnevenCost: 0.5,
+		Groups: []capacity.Group{{Name: "small", Priced: true, Price: 0.25, Zones: []capacity.Zone{{Name: "a", Nodes: nodes[:1]}, {Name: "b", Nodes: nodes[1:]}}}},
+	}, nil, capacity.SizeOptions{}, "v0.1.0")
+	reporttest.Formats(t, Formats, r, "even", "size-report", Kind)
+	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+		"4 nodes at 1 an hour will do, as many of a group in each of its zones: every pod has a node. The scenario has 2 at 0.5.",
+		"With numbers that differ from zone to zone 2 nodes at 0.5 an hour will do: 2 of small in a; simulate size --free searches for the fewest of these.",
 	)
 }
 

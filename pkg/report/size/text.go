@@ -8,50 +8,78 @@ import (
 
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // verdict is the answer, and what is to be known of it.
-func (r *Report) verdict() []text.Cell {
+func (r *Report) verdict() []doc.Cell {
 	goal := "every pod has a node"
 	if aside := r.aside(); aside > 0 {
 		goal = fmt.Sprintf("every pod but %d has a node", aside)
 	}
 	for _, level := range r.Survive {
-		goal += ", also after the loss of any " + text.DomainOf(level)
+		goal += ", also after the loss of any " + doc.DomainOf(level)
 	}
 	if slices.ContainsFunc(r.Aside, func(a Aside) bool { return a.Level != "" }) {
 		goal += " but for what is set aside"
 	}
-	var lines []text.Cell
+	var lines []doc.Cell
 	switch {
 	case !r.Found:
-		lines = append(lines, text.Red.Cellf("No number of these nodes was found with which %s.", goal))
+		lines = append(lines, doc.Red.Cellf("No number of these nodes was found with which %s.", goal))
 	case r.Cost != nil:
-		lines = append(lines, text.Green.Cellf("%s at %s an hour will do: %s. The scenario has %d at %s.", words.Count(r.Nodes, "node"), price(r.Cost), goal, r.Before, price(r.CostBefore)))
+		lines = append(lines, doc.Green.Cellf("%s at %s an hour will do%s: %s. The scenario has %d at %s.", words.Count(r.Nodes, "node"), price(r.Cost), r.even(), goal, r.Before, price(r.CostBefore)))
 	default:
-		lines = append(lines, text.Green.Cellf("%s will do: %s. The scenario has %d.", words.Count(r.Nodes, "node"), goal, r.Before))
+		lines = append(lines, doc.Green.Cellf("%s will do%s: %s. The scenario has %d.", words.Count(r.Nodes, "node"), r.even(), goal, r.Before))
+	}
+	if r.Uneven != nil {
+		lines = append(lines, doc.Yellow.Cell(r.Uneven.text()))
 	}
 	for i := range r.Safety {
 		lines = append(lines, r.Safety[i].Lines()...)
 	}
 	for _, same := range report.Group(r.Aside, Aside.reason) {
-		lines = append(lines, text.Yellow.Cell(same[0].text(same)))
+		lines = append(lines, doc.Yellow.Cell(same[0].text(same)))
 	}
 	if !r.Found {
 		return lines
 	}
 	if !r.Proven && r.Partial == "" {
-		lines = append(lines, text.Yellow.Cellf("After %d clusters the search ended at its bound, and there may be a cheaper one; give more --tries, or fewer groups with --group.", r.Tried))
+		lines = append(lines, doc.Yellow.Cellf("After %d clusters the search ended at its bound, and there may be a cheaper one; give more --tries, or fewer groups with --group.", r.Tried))
 	}
 	if r.Unbound > 0 {
-		lines = append(lines, text.Plain.Cellf("%s had a node and %s placed again.", words.Count(r.Unbound, "pod"), words.Pick(r.Unbound, "was", "were")))
+		lines = append(lines, doc.Plain.Cellf("%s had a node and %s placed again.", words.Count(r.Unbound, "pod"), words.Pick(r.Unbound, "was", "were")))
 	}
 	if r.Foreign > 0 {
-		lines = append(lines, text.Plain.Cellf("%s of other schedulers %s left out.", words.Count(r.Foreign, "pod"), words.Pick(r.Foreign, "is", "are")))
+		lines = append(lines, doc.Plain.Cellf("%s of other schedulers %s left out.", words.Count(r.Foreign, "pod"), words.Pick(r.Foreign, "is", "are")))
 	}
 	return lines
+}
+
+// even says what the number is the fewest of.
+func (r *Report) even() string {
+	if !r.Even {
+		return ""
+	}
+	return ", as many of a group in each of its zones"
+}
+
+// text says what does where the zones may differ.
+func (u *Uneven) text() string {
+	var where []string
+	for _, g := range u.Groups {
+		for _, z := range g.Zones {
+			if z.Nodes > 0 {
+				where = append(where, fmt.Sprintf("%d of %s in %s", z.Nodes, g.Name, doc.OrNone(z.Zone)))
+			}
+		}
+	}
+	cost := ""
+	if u.Cost != nil {
+		cost = fmt.Sprintf(" at %s an hour", price(u.Cost))
+	}
+	return fmt.Sprintf("With numbers that differ from zone to zone %s%s will do: %s; simulate size --free searches for the fewest of these.", words.Count(u.Nodes, "node"), cost, words.Few(where))
 }
 
 // aside counts the pods that have no node while nothing fails.
@@ -80,7 +108,7 @@ func (a Aside) text(failures []Aside) string {
 		for _, f := range failures {
 			domains = append(domains, f.Domain)
 		}
-		line += fmt.Sprintf(" %s not back after the loss of %s %s, nor with twice the nodes", words.Pick(a.Pods, "is", "are"), text.DomainOf(a.Level), words.Or(domains))
+		line += fmt.Sprintf(" %s not back after the loss of %s %s, nor with twice the nodes", words.Pick(a.Pods, "is", "are"), doc.DomainOf(a.Level), words.Or(domains))
 	case a.Empty:
 		line += words.Pick(a.Pods, " fits", " fit") + " on no node, even when it is empty"
 	default:
@@ -91,37 +119,37 @@ func (a Aside) text(failures []Aside) string {
 
 func price(p *float64) string {
 	if p == nil {
-		return text.None
+		return doc.None
 	}
 	return fmt.Sprint(float64(int64(*p*1e4+0.5)) / 1e4)
 }
 
-func (r *Report) rest(t *text.Page) {
+func (r *Report) rest(t *doc.Doc) {
 	t.Space()
 	t.Table("", r.table()...)
 	t.Space()
 	for _, f := range r.Fewer {
-		t.Linef(text.Bold, "%s", f.text())
-		t.Linef(text.Plain, "  %s", text.Refused(f.Message))
+		t.Linef(doc.Bold, "%s", f.text())
+		t.Linef(doc.Plain, "  %s", doc.Refused(f.Message))
 	}
 	t.Space()
-	t.Header(r.Head)
+	t.Header()
 }
 
 // table is a row for each group and zone below the titles.
-func (r *Report) table() [][]text.Cell {
-	table := [][]text.Cell{text.Bold.Row("GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
+func (r *Report) table() [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
 	for _, g := range r.Groups {
 		for _, z := range g.Zones {
 			name := g.Name
 			if g.Kept {
 				name += " (kept)"
 			}
-			nodes := text.None
+			nodes := doc.None
 			if r.Found {
 				nodes = fmt.Sprint(z.Nodes)
 			}
-			table = append(table, text.Plain.Row(name, text.OrNone(z.Zone), nodes, fmt.Sprint(z.Before), price(g.Price)))
+			table = append(table, doc.Plain.Row(name, doc.OrNone(z.Zone), nodes, fmt.Sprint(z.Before), price(g.Price)))
 		}
 	}
 	return table
@@ -139,7 +167,7 @@ func (f Fewer) text() string {
 		on = "With one " + f.Group + " fewer in zone " + f.Zone
 	}
 	if f.Domain != "" {
-		on += ", after the loss of " + text.DomainOf(f.Level) + " " + f.Domain
+		on += ", after the loss of " + doc.DomainOf(f.Level) + " " + f.Domain
 	}
 	return fmt.Sprintf("%s, %s no node; the first is %s", on, words.Count(f.Stranded, "pod")+words.Pick(f.Stranded, " has", " have"), strings.TrimPrefix(f.Pod, "default/"))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/figures"
 )
 
@@ -16,7 +15,7 @@ import (
 //	topologyKey, domains, skew, skewOf, radius (between 0 and 1), radiusOf, radiusIn: the level
 //	stranded, unreplaced: the most that a failure of the level leaves so; empty where that was not looked at
 //	lookedAt: for how many of the level's domains it was
-func figuresCSV(r *Report) ([]byte, error) {
+func figuresCSV(r *Report) [][]string {
 	table := [][]string{slices.Concat([]string{"point"}, r.Parameters, []string{"front"}, figures.Columns)}
 	for i := range r.Points {
 		point := &r.Points[i]
@@ -29,5 +28,5 @@ func figuresCSV(r *Report) ([]byte, error) {
 			table = append(table, slices.Concat(head, cells))
 		}
 	}
-	return report.EncodeCSV(table)
+	return table
 }

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -49,11 +49,11 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 	}
 	if len(missing) > 0 && len(problems) == 0 {
 		more := ""
-		if len(missing) > text.MaxDomains {
-			more = fmt.Sprintf(" and %d more", len(missing)-text.MaxDomains)
+		if len(missing) > doc.MaxDomains {
+			more = fmt.Sprintf(" and %d more", len(missing)-doc.MaxDomains)
 		}
 		problems = append(problems, fmt.Errorf("%d of %d points are missing: %s%s; give the reports of all shards, and run those again that have failed",
-			len(missing), whole.Total, strings.Join(missing[:min(len(missing), text.MaxDomains)], ", "), more))
+			len(missing), whole.Total, strings.Join(missing[:min(len(missing), doc.MaxDomains)], ", "), more))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -19,7 +19,7 @@ func sweptOver(parameter string, values ...string) *Report {
 	for i, value := range values {
 		r.Points = append(r.Points, Point{
 			Index: i, Front: i%3 == 0, Values: map[string]scenario.Scalar{parameter: scenario.Scalar{Value: value}},
-			Found: whatif.Found{Metrics: metric.Metrics{Pods: 10, Pending: i % 3, Levels: []metric.LevelMetrics{{TopologyKey: text.Zone, Domains: 3, Radius: 1 / float64(1+i%3)}}}},
+			Found: whatif.Found{Metrics: metric.Metrics{Pods: 10, Pending: i % 3, Levels: []metric.LevelMetrics{{TopologyKey: doc.Zone, Domains: 3, Radius: 1 / float64(1+i%3)}}}},
 		})
 	}
 	return r
@@ -27,7 +27,7 @@ func sweptOver(parameter string, values ...string) *Report {
 
 // The page holds its picture, runs nothing, and shows hostile names as words.
 func TestSweepPage(t *testing.T) {
-	many := make([]string, maxPageRows+1)
+	many := make([]string, maxRows+1)
 	for i := range many {
 		many[i] = fmt.Sprint("v", i)
 	}
@@ -35,7 +35,7 @@ func TestSweepPage(t *testing.T) {
 		report *Report
 		rows   int
 	}{
-		"nothing": {sweptOver("a"), 0}, "two": {sweptOver("rule", "soft", "hard"), 2}, "most": {sweptOver("image", many[1:]...), maxPageRows},
+		"nothing": {sweptOver("a"), 0}, "two": {sweptOver("rule", "soft", "hard"), 2}, "most": {sweptOver("image", many[1:]...), maxRows},
 		"too many": {sweptOver("image", many...), maxPoints}, "hostile": {sweptOver("a<b>&\"\x1b[31m", "<script>", "\x00", "\u202e", "&amp;"), 4},
 	} {
 		var out strings.Builder

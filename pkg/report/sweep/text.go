@@ -8,32 +8,33 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/figures"
-	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // writer renders a report as text: which points are not beaten, a table of those, or of all if they are few, and what was swept.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 }
 
-// maxPoints is how many points are listed where nobody asks for all.
-const maxPoints = 24
+// maxPoints is how many points text lists where nobody asks for all, and maxRows how many a page lists.
+const maxPoints, maxRows = 24, 2000
 
-func (t *writer) everything() {
+// everything lists that many points at most.
+func (t *writer) everything(most int) {
 	r := t.report
-	t.Linef(text.Bold, "%s", r.verdict())
-	t.Linef(text.Plain, "%s", r.about())
+	t.Linef(doc.Bold, "%s", r.verdict())
+	t.Linef(doc.Plain, "%s", r.about())
 	t.Space()
-	shown, rest := r.shown(t.All)
-	t.Table("", r.table(shown)...)
+	shown, rest := r.shown(most)
+	t.Add(doc.Table{Rows: r.table(shown), Noun: "point", Nouns: "points"})
 	if rest != "" {
-		t.Linef(text.Plain, "%s", rest)
+		t.Linef(doc.Plain, "%s", rest)
 	}
 	t.Space()
-	t.Header(r.Head)
+	t.Header()
 }
 
 // verdict says how many points place everything, and which of them are not beaten.
@@ -90,7 +91,7 @@ func (r *Report) found() []*whatif.Found {
 }
 
 // shown are the points that are listed, and what is said of the others.
-func (r *Report) shown(all bool) ([]*Point, string) {
+func (r *Report) shown(most int) ([]*Point, string) {
 	var every, front []*Point
 	for i := range r.Points {
 		every = append(every, &r.Points[i])
@@ -98,7 +99,7 @@ func (r *Report) shown(all bool) ([]*Point, string) {
 			front = append(front, &r.Points[i])
 		}
 	}
-	if all || len(every) <= maxPoints {
+	if len(every) <= most {
 		return every, ""
 	}
 	front = front[:min(len(front), maxPoints)]
@@ -106,7 +107,7 @@ func (r *Report) shown(all bool) ([]*Point, string) {
 }
 
 // table is a row for each point below the titles, after one for the scenario as it is.
-func (r *Report) table(points []*Point) [][]text.Cell {
+func (r *Report) table(points []*Point) [][]doc.Cell {
 	var keys []string
 	stranded, cost := false, r.Baseline.Cost != nil
 	look := func(f *whatif.Found) {
@@ -127,7 +128,7 @@ func (r *Report) table(points []*Point) [][]text.Cell {
 		titles = append(titles, strings.ToUpper(name))
 	}
 	titles = append(titles, "PODS", "PENDING", "MOVED")
-	for _, name := range text.Heads(keys) {
+	for _, name := range doc.Heads(keys) {
 		titles = append(titles, "SKEW/"+name, "RADIUS/"+name)
 		if stranded {
 			titles = append(titles, "STRANDED/"+name)
@@ -136,36 +137,36 @@ func (r *Report) table(points []*Point) [][]text.Cell {
 	if cost {
 		titles = append(titles, "COST/H")
 	}
-	cells := func(f *whatif.Found) []text.Cell {
-		row := []text.Cell{text.Number(f.Pods, text.Plain), text.Number(f.Pending, text.Yellow), text.Number(f.Moved, text.Plain)}
+	cells := func(f *whatif.Found) []doc.Cell {
+		row := []doc.Cell{doc.Number(f.Pods, doc.Plain), doc.Number(f.Pending, doc.Yellow), doc.Number(f.Moved, doc.Plain)}
 		for _, key := range keys {
 			level := f.Level(key)
 			if level == nil {
 				level = &metric.LevelMetrics{}
 			}
-			row = append(row, text.Plain.Cell(fmt.Sprint(level.Skew)), text.ShareStyle(level.Radius).Cell(text.Percent(level.Radius)))
+			row = append(row, doc.Plain.Cell(fmt.Sprint(level.Skew)), doc.ShareStyle(level.Radius).Cell(doc.Percent(level.Radius)))
 			if stranded {
-				row = append(row, figures.MostStranded(level, text.Yellow))
+				row = append(row, figures.MostStranded(level, doc.Yellow))
 			}
 		}
 		if cost {
-			row = append(row, text.Plain.Cell(figures.CostText(&f.Metrics)))
+			row = append(row, doc.Plain.Cell(figures.CostText(&f.Metrics)))
 		}
 		return row
 	}
-	base := []text.Cell{text.Plain.Cell("")}
+	base := []doc.Cell{doc.Plain.Cell("")}
 	for range r.Parameters {
-		base = append(base, text.Plain.Cell("as it is"))
+		base = append(base, doc.Plain.Cell("as it is"))
 	}
-	table := [][]text.Cell{text.Dropped(text.Bold.Row(titles...), figures.LeastNeeded(keys)...), append(base, cells(&r.Baseline)...)}
+	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), figures.LeastNeeded(keys)...), append(base, cells(&r.Baseline)...)}
 	for _, point := range points {
 		mark := ""
 		if point.Front {
 			mark = "*"
 		}
-		line := []text.Cell{text.Plain.Cell(mark)}
+		line := []doc.Cell{doc.Plain.Cell(mark)}
 		for _, name := range r.Parameters {
-			line = append(line, text.Plain.Cell(cmp.Or(point.Values[name].String(), `""`)))
+			line = append(line, doc.Plain.Cell(cmp.Or(point.Values[name].String(), `""`)))
 		}
 		table = append(table, append(line, cells(&point.Found)...))
 	}

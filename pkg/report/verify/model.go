@@ -21,13 +21,23 @@ type Report struct {
 	Placements int `json:"placements"`
 	Only       int `json:"only"`
 	Choices    int `json:"choices"`
-	// Explained is the number of the choices whose node is among the best. Tied is the number of those that share the top score with
-	// other nodes, and Reordered of those that were taken before others which came before them by what was recorded. Each is a part of
-	// Explained.
-	Explained int `json:"explained"`
+	// Explained is the number of the choices whose node is among the best. Contradictions is the number of those that nothing explains which
+	// can have been, and Open of those that something explains which nobody recorded and nothing excludes. The three sum up to Choices.
+	Explained      int `json:"explained"`
+	Contradictions int `json:"contradictions"`
+	Open           int `json:"open"`
+	// Proved is the number of those whose node is among the best by what is recorded alone, ByAssumption of those where it is
+	// with what was assumed of pods or nodes. The two sum up to Explained.
+	Proved       int `json:"proved"`
+	ByAssumption int `json:"byAssumption"`
+	// NotUsable is the number of those that are proved since better nodes were not usable then. Tied is the number of those that share the
+	// top score with other nodes, and Reordered of those that were taken before others which came before them by what was recorded. Each is
+	// a part of Explained.
+	NotUsable int `json:"notUsable"`
 	Tied      int `json:"tied"`
 	Reordered int `json:"reordered"`
-	// Agreement is Explained in percent of Choices, Interval the 95 % Wilson interval around it; missing where no pod had a choice.
+	// Agreement is Explained in percent of what can be judged, Explained and Contradictions, and Interval the 95 % Wilson interval around
+	// it; missing where nothing can be judged.
 	Agreement float64   `json:"agreement"`
 	Interval  *Interval `json:"interval,omitempty"`
 	// MinAgreement is the agreement that was asked for; missing where none was.
@@ -81,8 +91,10 @@ type Divergence struct {
 	Ahead  []Points `json:"ahead,omitempty"`
 	// Refused says which plugin refused the node, and in which words.
 	Refused string `json:"refused,omitempty"`
+	// Contradiction means that nothing explains it which can have been.
+	Contradiction bool `json:"contradiction"`
 	// Class is what could be the cause: the first of the checks, in this order, that holds. Words say what it found.
-	Class string `json:"class" jsonschema:"enum=same second,enum=later change,enum=missing object,enum=sampling,enum=deleted pods,enum=configuration,enum=unexplained"`
+	Class string `json:"class" jsonschema:"enum=same second,enum=later change,enum=missing object,enum=sampling,enum=deleted pods,enum=may not have been usable,enum=configuration,enum=unexplained"`
 	Words string `json:"words"`
 }
 
@@ -116,7 +128,10 @@ type Skipped struct {
 	Pods  []string `json:"pods"`
 }
 
-// Met reports whether the agreement is as high as was asked for. Where no pod had a choice, nothing speaks against it.
+// Met reports whether the agreement is as high as was asked for. Where nothing can be judged, nothing speaks against it.
 func (r *Report) Met() bool {
-	return r.MinAgreement == nil || 100*float64(r.Explained) >= *r.MinAgreement*float64(r.Choices)
+	return r.MinAgreement == nil || 100*float64(r.Explained) >= *r.MinAgreement*float64(r.judged())
 }
+
+// judged is the number of choices that can be judged.
+func (r *Report) judged() int { return r.Explained + r.Contradictions }

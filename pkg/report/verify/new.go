@@ -16,10 +16,28 @@ func New(result *verify.Result, minAgreement *float64, version string) *Report {
 		Head:      report.NewHead(&simulation.Result{Scenario: result.Scenario, Initial: result.State, Notes: result.Notes, Partial: result.Partial}, Kind, version),
 		Namespace: result.Namespace, Placements: len(result.Placements), With: result.With, MinAgreement: minAgreement,
 	}
-	r.Explained, r.Choices = result.Choices()
-	r.Only = r.Placements - r.Choices
-	if r.Choices > 0 {
-		share := stats.Proportion{Successes: r.Explained, N: r.Choices}
+	for _, p := range result.Placements {
+		switch p.Verdict() {
+		case verify.NoChoice:
+			r.Only++
+			continue
+		case verify.Proved:
+			r.Proved++
+			if p.NotUsable {
+				r.NotUsable++
+			}
+		case verify.ByAssumption:
+			r.ByAssumption++
+		case verify.Open:
+			r.Open++
+		case verify.Contradiction:
+			r.Contradictions++
+		}
+		r.Choices++
+	}
+	r.Explained = r.Proved + r.ByAssumption
+	if judged := r.judged(); judged > 0 {
+		share := stats.Proportion{Successes: r.Explained, N: judged}
 		low, high := share.Wilson(0.95)
 		r.Agreement, r.Interval = 100*share.Value(), &Interval{Low: 100 * low, High: 100 * high}
 	}
@@ -71,7 +89,7 @@ func newAssumed(a verify.Assumed) Assumed {
 func newDivergence(p *verify.Placement) Divergence {
 	d := Divergence{
 		Namespace: p.Pod.Namespace, Name: p.Pod.Name, Node: p.Pod.Spec.NodeName, Best: p.Divergence.Best, Rank: p.Rank,
-		Behind: p.Divergence.Behind, Class: string(p.Divergence.Class), Words: p.Divergence.Words,
+		Behind: p.Divergence.Behind, Contradiction: p.Verdict() == verify.Contradiction, Class: string(p.Divergence.Class), Words: p.Divergence.Words,
 	}
 	if p.At.Unix() > 0 {
 		d.At = p.At.UTC().Format(time.RFC3339)

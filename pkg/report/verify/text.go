@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // writer renders a report as text: the verdict, the divergences, the Pending pods, and what was left out.
 type writer struct {
-	text.Page
+	doc.Doc
 	report *Report
 }
 
@@ -29,7 +29,7 @@ func (t *writer) everything(quiet bool) {
 		rows := t.report.divergences()
 		shown := len(rows) - 1
 		if !t.All {
-			shown = min(shown, text.MaxDetails)
+			shown = min(shown, doc.MaxDetails)
 		}
 		t.Table("", rows[:shown+1]...)
 		if shown < len(rows)-1 {
@@ -37,7 +37,7 @@ func (t *writer) everything(quiet bool) {
 		}
 		t.Space()
 		for _, line := range t.report.words() {
-			t.Linef(text.Plain, "%s", line)
+			t.Linef(doc.Plain, "%s", line)
 		}
 	}
 	t.assumed()
@@ -45,8 +45,8 @@ func (t *writer) everything(quiet bool) {
 	t.leftOut()
 }
 
-// verdict is how many choices are explained, what these are worth, and whether that is enough.
-func (r *Report) verdict() []text.Cell {
+// verdict is how many choices contradict, are explained, or remain open, what these are worth, and whether that is enough.
+func (r *Report) verdict() []doc.Cell {
 	from := "From the dump alone"
 	if len(r.With) > 0 {
 		from = "With its " + words.And(r.With)
@@ -55,20 +55,20 @@ func (r *Report) verdict() []text.Cell {
 		from = "In namespace " + r.Namespace + ": " + strings.ToLower(from[:1]) + from[1:]
 	}
 	if r.Choices == 0 {
-		return append([]text.Cell{text.Yellow.Cellf("%s, there is nothing to explain: none of %s had a choice.", from, words.Count(r.Placements, "pod"))}, r.classes()...)
+		return append([]doc.Cell{doc.Yellow.Cellf("%s, there is nothing to explain: none of %s had a choice.", from, words.Count(r.Placements, "pod"))}, r.classes()...)
 	}
-	first := text.Green.Cellf("%s, %s of %s %s explained (95%% interval %s to %s).", from, tenths(r.Agreement), words.Count(r.Choices, "choice"),
-		words.Pick(r.Choices, "is", "are"), tenths(r.Interval.Low), tenths(r.Interval.High))
-	if r.Explained < r.Choices {
-		first.Style = text.Yellow
+	first := doc.Green.Cellf("%s, %s among %s%s.", from, words.Count(r.Contradictions, "contradiction"), words.Count(r.Choices, "choice"), r.parts())
+	if r.Contradictions > 0 {
+		first.Style = doc.Yellow
 	}
-	second := fmt.Sprintf("%d of %s that had a choice %s on one of the best nodes", r.Explained, words.Count(r.Choices, "pod"), words.Pick(r.Choices, "is", "are"))
+	second := fmt.Sprintf("%s of %s %s explained", tenths(100*float64(r.Explained)/float64(r.Choices)), words.Count(r.Choices, "choice"), words.Pick(r.Choices, "is", "are"))
 	var parts []string
 	add := func(n int, words string) {
 		if n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, words))
 		}
 	}
+	add(r.NotUsable, "since better nodes were not usable then")
 	add(r.Tied, "by a tie")
 	add(r.Reordered, "in another order than recorded")
 	if len(parts) > 0 {
@@ -77,7 +77,28 @@ func (r *Report) verdict() []text.Cell {
 	if r.Only > 0 {
 		second += fmt.Sprintf("; %s had one feasible node and %s not counted", words.Count(r.Only, "more pod"), words.Pick(r.Only, "is", "are"))
 	}
-	return append([]text.Cell{first, text.Plain.Cellf("%s.", second)}, r.classes()...)
+	lines := []doc.Cell{first, doc.Plain.Cellf("%s.", second)}
+	if r.Interval != nil {
+		lines = append(lines, doc.Plain.Cellf("Of the %s that can be judged, %s %s (95%% interval %s to %s).", words.Count(r.judged(), "choice"), tenths(r.Agreement),
+			words.Pick(r.judged(), "agrees", "agree"), tenths(r.Interval.Low), tenths(r.Interval.High)))
+	}
+	return append(lines, r.classes()...)
+}
+
+// parts is ", 115 proved, 70 need its history".
+func (r *Report) parts() string {
+	parts := fmt.Sprintf(", %d proved", r.Proved)
+	if r.ByAssumption > 0 {
+		parts += fmt.Sprintf(", %d explained with what is assumed", r.ByAssumption)
+	}
+	more := "its"
+	if len(r.With) > 0 {
+		more = "more"
+	}
+	if r.Open > 0 {
+		parts += fmt.Sprintf(", %d %s %s history", r.Open, words.Pick(r.Open, "needs", "need"), more)
+	}
+	return parts
 }
 
 // tenths is a percentage with one digit after the point, and 100%% only where it is that.
@@ -89,8 +110,8 @@ func tenths(percent float64) string {
 }
 
 // classes are how many divergences there are of each class, and whether the agreement is too low.
-func (r *Report) classes() []text.Cell {
-	var lines []text.Cell
+func (r *Report) classes() []doc.Cell {
+	var lines []doc.Cell
 	var classes []string
 	number := map[string]int{}
 	for _, d := range r.Divergences {
@@ -104,42 +125,41 @@ func (r *Report) classes() []text.Cell {
 	}
 	if len(classes) > 0 {
 		none := "; each may have a cause that the dump does not show"
-		if number[unexplained] > 0 {
+		if r.Contradictions > 0 {
 			none = ""
 		}
-		lines = append(lines, text.Plain.Cellf("%s: %s%s.", words.Count(len(r.Divergences), "divergence"), strings.Join(classes, ", "), none))
+		lines = append(lines, doc.Plain.Cellf("%s: %s%s.", words.Count(len(r.Divergences), "divergence"), strings.Join(classes, ", "), none))
 	}
 	if !r.Met() {
-		lines = append(lines, text.Red.Cellf("The agreement is %s; at least %g%% is required.", tenths(r.Agreement), *r.MinAgreement))
+		lines = append(lines, doc.Red.Cellf("The agreement is %s; at least %g%% is required.", tenths(r.Agreement), *r.MinAgreement))
 	}
 	return lines
 }
 
-// divergences is a row for each divergence below the titles: what nothing explains first, then the rarest classes.
-func (r *Report) divergences() [][]text.Cell {
-	table := [][]text.Cell{text.Dropped(text.Bold.Row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE"), "RANK", "BEST", "BEHIND")}
-	number := map[string]int{unexplained: -len(r.Divergences)}
+// divergences is a row for each divergence below the titles: contradictions first, then the rarest classes.
+func (r *Report) divergences() [][]doc.Cell {
+	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE"), "RANK", "BEST", "BEHIND")}
+	number := map[string]int{}
 	for _, d := range r.Divergences {
-		number[d.Class]++
+		if number[d.Class]++; d.Contradiction && number[d.Class] == 1 {
+			number[d.Class] -= len(r.Divergences)
+		}
 	}
 	rarest := slices.SortedStableFunc(slices.Values(r.Divergences), func(a, b Divergence) int { return cmp.Compare(number[a.Class], number[b.Class]) })
 	for _, d := range rarest {
-		rank, behind, because := "refused", text.None, d.Refused
+		rank, behind, because := "refused", doc.None, d.Refused
 		if d.Rank > 0 {
 			rank, behind, because = fmt.Sprint(d.Rank), fmt.Sprint(d.Behind), d.ahead()
 		}
-		style := text.Plain
-		if d.Class == unexplained {
-			style = text.Red
+		style := doc.Plain
+		if d.Contradiction {
+			style = doc.Red
 		}
-		table = append(table, []text.Cell{text.Plain.Cell(d.Namespace + "/" + d.Name), text.Plain.Cell(d.Node), text.Plain.Cell(text.OrNone(d.Best)), text.Plain.Cell(rank), text.Plain.Cell(behind),
-			style.Cell(d.Class), text.Plain.Cell(because)})
+		table = append(table, []doc.Cell{doc.Plain.Cell(d.Namespace + "/" + d.Name), doc.Plain.Cell(d.Node), doc.Plain.Cell(doc.OrNone(d.Best)), doc.Plain.Cell(rank), doc.Plain.Cell(behind),
+			style.Cell(d.Class), doc.Plain.Cell(because)})
 	}
 	return table
 }
-
-// unexplained is the class of a divergence for which no cause was found.
-const unexplained = "unexplained"
 
 // ahead is "PodTopologySpread +68, NodeResourcesFit -1".
 func (d Divergence) ahead() string {
@@ -168,9 +188,9 @@ func (t *writer) assumed() {
 		return
 	}
 	t.Space()
-	t.Linef(text.Bold, "%s", assumedVerdict)
+	t.Linef(doc.Bold, "%s", assumedVerdict)
 	t.UpTo(len(t.report.Assumed), "workload", "workloads", func(i int) {
-		t.Linef(text.Plain, "  %s", t.report.Assumed[i].text())
+		t.Linef(doc.Plain, "  %s", t.report.Assumed[i].text())
 	})
 }
 
@@ -200,15 +220,15 @@ func (t *writer) pending() {
 		return
 	}
 	t.Space()
-	t.Linef(text.Bold, "%s", t.report.pendingVerdict())
+	t.Linef(doc.Bold, "%s", t.report.pendingVerdict())
 	alike := report.Group(t.report.Pending, func(p Pending) [3]string { return [3]string{p.text(), p.Recorded, p.Message} })
 	t.UpTo(len(alike), "group of Pending pods", "groups of Pending pods", func(i int) {
 		p := alike[i][0]
 		names := report.Each(alike[i], func(p Pending) string { return p.Namespace + "/" + p.Name })
-		t.Linef(text.Plain, "  %s: %s", t.Some(names), p.text())
+		t.Linef(doc.Plain, "  %s: %s", t.Some(names), p.text())
 		if p.Node == "" && p.Recorded != "" && p.Recorded != p.Message {
-			t.Linef(text.Plain, "    dump    %s", p.Recorded)
-			t.Linef(text.Plain, "    replay  %s", p.Message)
+			t.Linef(doc.Plain, "    dump    %s", p.Recorded)
+			t.Linef(doc.Plain, "    replay  %s", p.Message)
 		}
 	})
 }
@@ -240,7 +260,7 @@ func (p Pending) text() string {
 
 // leftOut says which pods and objects took no part, and on what the replay ran.
 func (t *writer) leftOut() {
-	var about text.Fields
+	var about doc.Fields
 	var skipped []string
 	for _, s := range t.report.Skipped {
 		skipped = append(skipped, fmt.Sprintf("%s: %s", words.Count(s.Count, "pod"), s.Why))
@@ -250,11 +270,11 @@ func (t *writer) leftOut() {
 	}
 	about.Add("Skipped:", skipped...)
 	if len(t.report.Ignored) > 0 {
-		about.Add("Ignored:", text.IgnoredLines(t.report.Ignored, t.All)...)
+		about.AddHead("Ignored:", doc.IgnoredLines(t.report.Ignored, t.All)...)
 	}
-	about.Add("Cluster:", text.ClusterLine(t.report.Cluster))
-	about.Add("Scheduler:", text.SchedulerLine(t.report.Head)+", every node examined")
-	about.Add("Notes:", t.report.Notes...)
+	about.AddHead("Cluster:", doc.ClusterLine(t.report.Cluster))
+	about.AddHead("Scheduler:", doc.SchedulerLine(t.report.Head)+", every node examined")
+	about.AddHead("Notes:", t.report.Notes...)
 	t.Space()
-	t.Table("", about...)
+	t.Add(about)
 }

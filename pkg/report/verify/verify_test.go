@@ -17,7 +17,7 @@ func aVerification(name string) *Report {
 	least := 90.0
 	r := &Report{
 		Head:       report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream", Cluster: report.Cluster{Nodes: 3}, Ignored: []report.Ignored{{APIVersion: "v1", Kind: "Secret", Name: name, Source: name}}},
-		Placements: 52, Only: 2, Choices: 50, Explained: 8, Tied: 3, Reordered: 1, Agreement: 16, Interval: &Interval{Low: 8.3, High: 28.5}, MinAgreement: &least,
+		Placements: 52, Only: 2, Choices: 50, Explained: 8, Proved: 6, ByAssumption: 2, NotUsable: 4, Open: 41, Contradictions: 1, Tied: 3, Reordered: 1, Agreement: 88.9, Interval: &Interval{Low: 56.5, High: 98.0}, MinAgreement: &least,
 		With: []string{"events", "audit log"},
 		Assumed: []Assumed{
 			{Namespace: "shop", Workload: name, Pods: 12, Endless: 3, CPU: "250m", Memory: "1Gi", Until: "2025-03-01T10:00:00Z"},
@@ -33,7 +33,7 @@ func aVerification(name string) *Report {
 		r.Divergences = append(r.Divergences, Divergence{Namespace: "shop", Name: fmt.Sprintf("web-%d", i), At: "2025-03-01T10:00:00Z", Node: name, Best: "n2",
 			Rank: 2, Behind: 67, Ahead: []Points{{"PodTopologySpread", 68}, {"NodeResourcesFit", -1}}, Class: "deleted pods", Words: "others could have been there"})
 	}
-	r.Divergences = append(r.Divergences, Divergence{Namespace: "shop", Name: name, Node: "n3", Refused: "NodeResourcesFit: " + name, Class: "unexplained", Words: "nothing explains it"})
+	r.Divergences = append(r.Divergences, Divergence{Namespace: "shop", Name: name, Node: "n3", Refused: "NodeResourcesFit: " + name, Contradiction: true, Class: "unexplained", Words: "nothing explains it"})
 	return r
 }
 
@@ -53,7 +53,7 @@ func TestWriteVerify(t *testing.T) {
 	if all := verifyIn(t, r, "text", report.Options{All: true}); !strings.Contains(all, "web-40") || strings.Contains(all, "use --all") {
 		t.Errorf("--all does not list every pod:\n%s", all)
 	}
-	if quiet := verifyIn(t, r, "text", report.Options{Quiet: true}); strings.Count(quiet, "\n") != 4 {
+	if quiet := verifyIn(t, r, "text", report.Options{Quiet: true}); strings.Count(quiet, "\n") != 5 {
 		t.Errorf("-q is more than the verdict:\n%s", quiet)
 	}
 	schema := reporttest.Schema(t, "verify-report")
@@ -72,7 +72,7 @@ func TestWriteVerify(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
 	}
-	if err := Formats.Write(new(bytes.Buffer), r, "wide", report.Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown` {
+	if err := Formats.Write(new(bytes.Buffer), r, "wide", report.Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown, html` {
 		t.Errorf("wide: %v", err)
 	}
 }
@@ -91,13 +91,15 @@ func TestVerifyHostile(t *testing.T) {
 	}
 }
 
-// The first line can be quoted: from what, which share of how many choices, and how sure that is.
+// The first line can be quoted: from what, what contradicts, what is proved, and what remains open.
 func TestVerifyVerdict(t *testing.T) {
 	for want, r := range map[string]*Report{
-		"With its events, 99.0% of 842 choices are explained (95% interval 98.1% to 99.5%).":      {With: []string{"events"}, Choices: 842, Explained: 834, Agreement: 99.0499, Interval: &Interval{Low: 98.13, High: 99.52}},
-		"From the dump alone, 100% of 1 choice is explained (95% interval 20.7% to 100%).":        {Choices: 1, Explained: 1, Agreement: 100, Interval: &Interval{Low: 20.7, High: 100}},
-		"From the dump alone, 99.9% of 9999 choices are explained (95% interval 99.9% to 99.9%).": {Choices: 9999, Explained: 9998, Agreement: 99.99, Interval: &Interval{Low: 99.94, High: 99.998}},
-		"From the dump alone, there is nothing to explain: none of 3 pods had a choice.":          {Placements: 3, Only: 3},
+		"With its events, 2 contradictions among 842 choices, 820 proved, 14 explained with what is assumed, 6 need more history.": {
+			With: []string{"events"}, Choices: 842, Explained: 834, Proved: 820, ByAssumption: 14, Open: 6, Contradictions: 2},
+		"From the dump alone, 0 contradictions among 1 choice, 1 proved.":                           {Choices: 1, Explained: 1, Proved: 1},
+		"From the dump alone, 0 contradictions among 185 choices, 115 proved, 70 need its history.": {Choices: 185, Explained: 115, Proved: 115, Open: 70},
+		"From the dump alone, 1 contradiction among 2 choices, 0 proved, 1 needs its history.":      {Choices: 2, Open: 1, Contradictions: 1},
+		"From the dump alone, there is nothing to explain: none of 3 pods had a choice.":            {Placements: 3, Only: 3},
 	} {
 		if got := r.verdict()[0].Text; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -111,7 +113,7 @@ func TestVerifyMet(t *testing.T) {
 		least              float64
 		want               bool
 	}{{19, 20, 95, true}, {18, 20, 95, false}, {20, 20, 100, true}, {9999, 10000, 100, false}, {0, 1, 0, true}, {0, 0, 95, true}} {
-		if got := (&Report{Explained: c.explained, Choices: c.choices, MinAgreement: &c.least}).Met(); got != c.want {
+		if got := (&Report{Explained: c.explained, Contradictions: c.choices - c.explained, Choices: c.choices + 5, Open: 5, MinAgreement: &c.least}).Met(); got != c.want {
 			t.Errorf("%d of %d at %g%%: %t", c.explained, c.choices, c.least, got)
 		}
 	}

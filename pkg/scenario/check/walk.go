@@ -2,6 +2,7 @@
 package check
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
@@ -27,6 +27,7 @@ type Checker struct {
 // then, objects that are refused, patches that do not fit. It knows what the files bring, and not what controllers make of it.
 type walk struct {
 	*scenario.Problems
+	ctx      context.Context // ends the walk
 	scenario *scenario.Scenario
 	state    *cluster.State
 	lost     []*v1.Node // deleted by a failure, until a restore
@@ -41,8 +42,8 @@ type walk struct {
 
 // Nodes adds the names and labels of nodes that no node has to the problems, for a scenario of which other objects could not be read: about
 // those it would report what is not wrong. Without any nodes it adds nothing.
-func Nodes(p *scenario.Problems, s *scenario.Scenario) {
-	w := &walk{Problems: p, scenario: s, known: newNames(s), partial: true}
+func Nodes(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
+	w := &walk{Problems: p, ctx: ctx, scenario: s, known: newNames(s), partial: true}
 	w.state = (&cluster.State{Now: cluster.Epoch}).With(s.Cluster...)
 	if s.Federated() {
 		w.federation()
@@ -52,9 +53,9 @@ func Nodes(p *scenario.Problems, s *scenario.Scenario) {
 	}
 }
 
-// Check adds what would stop the scenario to the problems.
-func (c *Checker) Check(p *scenario.Problems, s *scenario.Scenario) {
-	w := &walk{Problems: p, scenario: s, known: newNames(s)}
+// Check adds what would stop the scenario to the problems; not all of it if the context ends.
+func (c *Checker) Check(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
+	w := &walk{Problems: p, ctx: ctx, scenario: s, known: newNames(s)}
 	if s.Federated() {
 		w.federation()
 	} else if c.admitted == nil || !slices.Equal(c.cluster, s.Cluster) {
@@ -89,7 +90,7 @@ func (w *walk) steps() {
 	w.apply(field.NewPath("workloads"), w.state, s.Workloads)
 	w.made(field.NewPath("workloads"), &s.Karmada)
 	w.limit(nil)
-	for i := range s.Steps {
+	for i := 0; i < len(s.Steps) && !w.ended(); i++ {
 		w.step(s.StepPath(i), &s.Steps[i])
 		w.limit(s.StepPath(i))
 	}
@@ -98,6 +99,9 @@ func (w *walk) steps() {
 		w.expect(field.NewPath("expect"), s.Expect, s.Nodes())
 	}
 }
+
+// ended reports whether nobody waits for what is found any more.
+func (w *walk) ended() bool { return w.ctx.Err() != nil }
 
 // noNodes reports that the scenario has no nodes, and how to give some.
 func (w *walk) noNodes() {
@@ -133,7 +137,11 @@ func (w *walk) limit(path *field.Path) {
 	if w.tooMany || w.partial {
 		return
 	}
-	if err := controller.CheckPods(w.state, w.scenario.MaxPods); err != nil {
+	err := w.scenario.CheckPods(w.state)
+	if limit := (*scenario.LimitError)(nil); errors.As(err, &limit) {
+		w.tooMany = true
+		w.AddErrors(limit)
+	} else if err != nil {
 		w.tooMany = true
 		w.AddLines(path, err)
 	}
@@ -194,7 +202,7 @@ func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
 // made it.
 func (w *walk) find(path *field.Path, target scenario.Target) cluster.Object {
 	wanted, err := target.Ref()
-	if err != nil || w.partial {
+	if err != nil || w.partial || w.ended() {
 		return nil // which is reported already, or not known
 	}
 	for _, obj := range w.state.Objects() {
@@ -272,6 +280,9 @@ func (w *walk) delete(path *field.Path, step *scenario.LoadedStep) {
 // selectNodes reports names that no node has, and a selector that matches none.
 func (w *walk) selectNodes(path *field.Path, nodes scenario.Nodes, among []*v1.Node) {
 	for i, name := range nodes.Names {
+		if w.ended() {
+			return
+		}
 		if slices.ContainsFunc(among, func(node *v1.Node) bool { return node.Name == name }) {
 			continue
 		}

@@ -7,10 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
@@ -54,7 +57,7 @@ func notesOf(flaws []manifest.Flaw) []string {
 }
 
 // setAside takes the pods of a dump out of the scenario whose node it never holds: it was deleted while they ran, or set aside itself.
-// The garbage collector deletes such pods, and their controllers make others.
+// The garbage collector deletes such pods, and their controllers make others. Those that a Job has yet to count stay until it has, as failed.
 func setAside(s *scenario.Scenario) (notes []string) {
 	there := map[string]bool{}
 	for _, node := range s.Nodes() {
@@ -68,16 +71,22 @@ func setAside(s *scenario.Scenario) (notes []string) {
 		pod, ok := obj.(*v1.Pod)
 		return ok && cluster.Dumped(pod) && pod.Spec.NodeName != "" && !there[pod.Spec.NodeName] && !cluster.Terminal(pod)
 	}
-	without := func(objects []cluster.Object) []cluster.Object {
-		if !slices.ContainsFunc(objects, homeless) {
-			return objects
+	for _, obj := range s.Objects() {
+		if homeless(obj) {
+			aside = append(aside, obj.(*v1.Pod))
 		}
+	}
+	if len(aside) == 0 {
+		return nil
+	}
+	failed := lost(s.Objects(), aside)
+	without := func(objects []cluster.Object) []cluster.Object {
 		var kept []cluster.Object
 		for _, obj := range objects {
-			if homeless(obj) {
-				aside = append(aside, obj.(*v1.Pod))
-			} else {
+			if !homeless(obj) {
 				kept = append(kept, obj)
+			} else if pod := failed[cluster.NameOf(obj)]; pod != nil {
+				kept = append(kept, pod)
 			}
 		}
 		return kept
@@ -86,10 +95,38 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	for i := range s.Steps {
 		s.Steps[i].Objects = without(s.Steps[i].Objects)
 	}
-	for _, g := range group(aside, func(pod *v1.Pod) string { return pod.Spec.NodeName }) {
-		notes = append(notes, fmt.Sprintf("set aside: Pod (%s): node %s is not there.", somePods(g.of), g.key))
+	for _, g := range group(aside, func(pod *v1.Pod) string {
+		done := "set aside"
+		if failed[cluster.NameOf(pod)] != nil {
+			done = "counted as failed"
+		}
+		return done + ": Pod (%s): node " + pod.Spec.NodeName + " is not there."
+	}) {
+		notes = append(notes, fmt.Sprintf(g.key, somePods(g.of)))
 	}
 	return notes
+}
+
+// lost returns, as the pod garbage collector leaves them, those of the pods without a node that a Job among the objects has yet to count.
+func lost(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedName]*v1.Pod {
+	var known []cluster.Object
+	for _, obj := range objects {
+		if job, is := obj.(*batchv1.Job); is {
+			known = append(known, job)
+		}
+	}
+	var ending []*v1.Pod
+	for _, pod := range pods {
+		asked := *pod
+		asked.DeletionTimestamp, asked.DeletionGracePeriodSeconds = nil, nil // by which its kubelet was to end it
+		ending, known = append(ending, &asked), append(known, &asked)
+	}
+	state := (&cluster.State{Now: cluster.Latest(objects)}).With(known...)
+	failed := map[types.NamespacedName]*v1.Pod{}
+	for _, pod := range admission.Terminate(state, "", ending...).Pods {
+		failed[cluster.NameOf(pod)] = pod
+	}
+	return failed
 }
 
 // leftToOthers notes the pods that wait for a scheduler which is not simulated, or run where one has placed them, and the workloads of manifests

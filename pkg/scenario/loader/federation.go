@@ -31,7 +31,7 @@ func (l *reader) clusters(s *scenario.Scenario, file *scenario.File) []reading {
 	}
 	scenario.ValidateFederation(l.problems, &file.Federation)
 	s.Federation, l.federation = file.Federation, &s.Federation
-	for i := range file.Clusters {
+	for i := 0; i < len(file.Clusters) && !l.ended(); i++ {
 		s.Members = append(s.Members, l.member(path.Index(i), &file.Clusters[i]))
 	}
 	return nil

@@ -2,7 +2,6 @@ package loader
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -240,7 +239,7 @@ func (e *expander) template(resource manifest.Ignored) *cluster.ResourceTemplate
 			Labels map[string]string `json:"labels"`
 		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(resource.JSON, &head); err != nil {
+	if _, err := manifest.DecodeResource(resource.JSON, &head); err != nil { // its other fields are nothing to it
 		e.refuse(resource, err)
 	}
 	of.UID, of.Labels = head.Metadata.UID, head.Metadata.Labels

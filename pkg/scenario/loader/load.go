@@ -3,6 +3,8 @@
 package loader
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +17,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -50,14 +54,18 @@ type Options struct {
 	Strict bool
 	// Nodes are made up for files that have none. They have no effect on scenario files. Default: a cluster without nodes is a problem.
 	Nodes *Nodes
-	// MaxPods bounds the scenario's own maxPods. Default: it may be as large as it likes.
-	MaxPods int
+	// Limits bound the scenario. What exceeds them is not made, and is a scenario.LimitError, or a problem of the workload that asks for it.
+	// Default: none.
+	Limits scenario.Limits
 	// Plain has the scheduler ask its plugins everything anew for each pod; see sched.Config.Plain.
 	Plain bool
 	// Every configuration of a scheduler is read with these.
 	sched.ConfigOptions
 	// Operators are given to those that expand custom resources, besides what the scenario says.
 	Operators OperatorOptions
+
+	// grouped are pod groups that the objects of a dump name: they are read for the second time, with the gate that lets them.
+	grouped []string
 }
 
 // Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names
@@ -88,7 +96,25 @@ func Load(path string, opts Options) (*scenario.Scenario, error) {
 
 // LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
 func LoadFS(fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
+	return LoadContext(context.Background(), fsys, path, opts)
+}
+
+// LoadContext is LoadFS until the context ends, whose cause is then the error.
+func LoadContext(ctx context.Context, fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
 	l := newLoader(path, opts)
+	l.ctx, l.stop = context.WithCancelCause(ctx)
+	defer l.stop(nil)
+	s, err := l.load(fsys, path)
+	if again, found := l.withPodGroups(); found && !l.ended() {
+		return LoadContext(ctx, fsys, path, again)
+	}
+	if l.ended() {
+		return nil, context.Cause(l.ctx)
+	}
+	return s, err
+}
+
+func (l *reader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
 	file := &scenario.File{}
 	if file.APIVersion, file.Kind = manifest.ListHead(fsys, path); file.APIVersion != "" && file.Kind != "" { // a dump, which may be large
 		l.head(file)
@@ -100,13 +126,20 @@ func LoadFS(fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
 	}
 	l.fsys, l.dir, l.data = fsys, filepath.Dir(path), data
 	// For a Deployment in place of a scenario, its kind is the one error worth printing, not that each of its fields is unknown.
-	if file.APIVersion, file.Kind = manifest.Head(data); file.APIVersion != "" && file.Kind != "" {
+	document, unread := manifest.Document(path, data)
+	if unread != nil {
+		document = data // of which the beginning may be readable
+	}
+	if file.APIVersion, file.Kind = manifest.Head(document); file.APIVersion != "" && file.Kind != "" {
 		if l.head(file); l.problems.Len() > 0 {
 			return nil, l.problems.Err()
 		}
 	}
+	if unread != nil {
+		return nil, unread
+	}
 	file = &scenario.File{}
-	if err := manifest.Unmarshal(path, data, file); err != nil && file.Kind == "" {
+	if err := manifest.Unmarshal(path, document, file); err != nil && file.Kind == "" {
 		return nil, err // nothing could be read
 	} else if err != nil {
 		l.problems.AddUnread(err)
@@ -138,7 +171,18 @@ func New(name string, file *scenario.File) (*scenario.Scenario, error) {
 // applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
 func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*scenario.Scenario, error) {
 	l := newLoader(scenario.CommandLine, opts)
-	l.stdin = stdin
+	var read bytes.Buffer
+	if l.stdin = stdin; stdin != nil {
+		l.stdin = io.TeeReader(stdin, &read)
+	}
+	s, err := l.fromFiles(clusterFiles, files)
+	if again, found := l.withPodGroups(); found {
+		return FromFiles(&read, clusterFiles, files, again)
+	}
+	return s, err
+}
+
+func (l *reader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: scenario.CommandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
 	defer l.switchFeatureGates(nil)()
 	l.operators(&scenario.Operators{})
@@ -160,7 +204,7 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 		read.steps, s.Steps = []reading{given}, []scenario.LoadedStep{step}
 	}
 	l.assemble(s, &read)
-	if l.problems.Len() == 0 {
+	if !l.incomplete {
 		l.makeNodes(s, len(clusterFiles) > 0)
 	}
 	s.Config = l.scheduler(&scenario.Scheduler{})
@@ -172,6 +216,10 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 
 // reader reads what a scenario file names.
 type reader struct {
+	ctx      context.Context         // ends the reading
+	stop     context.CancelCauseFunc // so does a limit that is exceeded
+	nodes    *int                    // how many there are by now; see scenario.Limits
+	devices  *int
 	problems *scenario.Problems // of the file
 	dir      string
 	fsys     fs.FS
@@ -188,6 +236,8 @@ type reader struct {
 	ignored    []manifest.Ignored
 	flaws      []manifest.Flaw
 	single     []string // pod groups whose pods are placed one by one
+	grouped    []string // of them those that objects of a dump name
+	gateGiven  bool     // somebody says whether there are pod groups
 	notes      []string // of what operators make
 	levelKeys  []string
 	classes    []*resourcev1.DeviceClass // of synthetic devices
@@ -199,7 +249,28 @@ type reader struct {
 }
 
 func newLoader(file string, opts Options) *reader {
-	return &reader{problems: &scenario.Problems{File: file}, fsys: opts.FS, opts: opts, given: &readings{}, named: map[string]bool{}, members: map[string]string{}}
+	ctx, stop := context.WithCancelCause(context.Background())
+	return &reader{
+		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file}, fsys: opts.FS, opts: opts, given: &readings{},
+		named: map[string]bool{}, members: map[string]string{},
+	}
+}
+
+// ended reports whether nobody waits for the scenario any more, or a limit is exceeded.
+func (l *reader) ended() bool { return l.ctx.Err() != nil }
+
+// within counts what is read, or is about to be made. If that is more than a limit allows, it ends the reading.
+func (l *reader) within(nodes, devices, pods int) bool {
+	*l.nodes, *l.devices = *l.nodes+nodes, *l.devices+devices
+	for _, err := range []error{
+		scenario.Exceeds("nodes", *l.nodes, l.opts.Limits.Nodes), scenario.Exceeds("devices", *l.devices, l.opts.Limits.Devices),
+		scenario.Exceeds("pods", pods, l.opts.Limits.Pods),
+	} {
+		if err != nil {
+			l.stop(err)
+		}
+	}
+	return !l.ended()
 }
 
 func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
@@ -213,8 +284,8 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 		l.problems.Add(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
 		s.MaxPods = controller.MaxPods
 	}
-	if l.opts.MaxPods > 0 {
-		s.MaxPods = min(s.MaxPods, l.opts.MaxPods)
+	if s.Limits = l.opts.Limits; s.Limits.Pods > 0 {
+		s.MaxPods = min(s.MaxPods, s.Limits.Pods)
 	}
 	if file.Seed != nil {
 		s.Ties.Seed = *file.Seed
@@ -228,10 +299,10 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 	read := &readings{cluster: l.clusters(s, file)}
 	l.reading = scenario.WorkloadsStep
 	read.workloads = []reading{{objects: l.install()}}
-	for i := range file.Workloads {
+	for i := 0; i < len(file.Workloads) && !l.ended(); i++ {
 		read.workloads = append(read.workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false))
 	}
-	for i := range file.Steps {
+	for i := 0; i < len(file.Steps) && !l.ended(); i++ {
 		path := field.NewPath("steps").Index(i)
 		step := scenario.LoadedStep{Step: file.Steps[i]}
 		l.reading = step.Name
@@ -250,12 +321,15 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 		read.steps, s.Steps = append(read.steps, given), append(s.Steps, step)
 	}
 	l.assemble(s, read)
+	if l.ended() {
+		return nil, context.Cause(l.ctx)
+	}
 	s.Config = l.scheduler(&file.Scheduler)
 	before := l.problems.Len()
 	scenario.ValidateVariants(l.problems, file.Variants, l.patchesResource)
 	scenario.ValidateSweep(l.problems, file.Sweep)
 	invalid := l.problems.Len() > before
-	if l.finish(s); l.incomplete || invalid {
+	if l.finish(s); l.incomplete || invalid || l.ended() {
 		return nil, l.problems.Err()
 	}
 	v := newVarier(l, s)
@@ -271,21 +345,23 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 // finish checks what was read.
 func (l *reader) finish(s *scenario.Scenario) {
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
-	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single))), l.levelKeys, l.sources
-	scenario.ValidateSteps(l.problems, s, l.given.holds)
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
+	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	l.dump(s)
 	if l.incomplete {
-		check.Nodes(l.problems, s)
+		check.Nodes(l.ctx, l.problems, s)
 	} else {
-		new(check.Checker).Check(l.problems, s)
+		new(check.Checker).Check(l.ctx, l.problems, s)
 	}
 }
 
 // unique returns the notes without repetitions: several steps can apply one resource.
 func unique(notes []string) []string {
 	var once []string
+	seen := map[string]bool{}
 	for _, note := range notes {
-		if !slices.Contains(once, note) {
+		if !seen[note] {
+			seen[note] = true
 			once = append(once, note)
 		}
 	}
@@ -299,6 +375,37 @@ func placedSingly(groups []string) []string {
 	}
 	return []string{fmt.Sprintf("The pods of PodGroup (%s) are placed one by one, since the feature gate GenericWorkload is off by default; "+
 		"to place all or none, give --feature-gates GenericWorkload=true, or scheduler.featureGates in the scenario.", some(groups, maxNamed))}
+}
+
+// withPodGroups returns the options with the feature gate GenericWorkload if objects of a dump prove that it is on in their cluster: an API
+// server without it drops the names of groups. Who sets the gate has the last word.
+func (l *reader) withPodGroups() (Options, bool) {
+	opts := l.opts
+	if len(l.grouped) == 0 || l.gateGiven {
+		return opts, false
+	}
+	opts.grouped = unique(l.grouped)
+	opts.FeatureGates = strings.TrimPrefix(opts.FeatureGates+","+string(features.GenericWorkload)+"=true", ",")
+	return opts, true
+}
+
+// placedTogether notes that a dump has pod groups, and those that it names and does not hold.
+func placedTogether(s *scenario.Scenario, groups []string) []string {
+	if len(groups) == 0 {
+		return nil
+	}
+	notes := []string{fmt.Sprintf("The feature gate GenericWorkload is on, as in the cluster of the dump: its objects name PodGroup (%s), which an API server keeps "+
+		"only under it. --feature-gates GenericWorkload=false places their pods one by one.", some(groups, maxNamed))}
+	held := map[string]bool{}
+	for _, obj := range s.Objects() {
+		if _, is := obj.(*schedulingv1beta1.PodGroup); is {
+			held[namespacedName(obj.GetNamespace(), obj.GetName())] = true
+		}
+	}
+	if missing := slices.DeleteFunc(slices.Clone(groups), func(group string) bool { return held[group] }); len(missing) > 0 {
+		notes = append(notes, fmt.Sprintf("The dump lacks PodGroup (%s), for which pods without a node wait; dump podgroups.scheduling.k8s.io, too.", some(missing, maxNamed)))
+	}
+	return notes
 }
 
 // dump sets aside what a dump holds and a simulation cannot take.

@@ -35,9 +35,11 @@ type readings struct {
 
 // holds reports whether the target is a custom resource.
 func (r *readings) holds(target scenario.Target) bool {
-	for _, read := range slices.Concat(r.cluster, r.workloads, r.steps) {
-		if slices.ContainsFunc(read.resources, func(resource manifest.Ignored) bool { return isResource(target, resource) }) {
-			return true
+	for _, all := range [][]reading{r.cluster, r.workloads, r.steps} {
+		for i := range all {
+			if slices.ContainsFunc(all[i].resources, func(resource manifest.Ignored) bool { return isResource(target, resource) }) {
+				return true
+			}
 		}
 	}
 	return false
@@ -93,7 +95,7 @@ func (l *reader) assemble(s *scenario.Scenario, read *readings) {
 	s.Cluster = l.withClasses(e.expand(read.cluster))
 	l.reading = scenario.WorkloadsStep
 	s.Workloads, s.Karmada = e.bring(read.workloads)
-	for i := range read.steps {
+	for i := 0; i < len(read.steps) && !l.ended(); i++ {
 		step, given := &s.Steps[i], read.steps[i]
 		l.reading = step.Name
 		if step.Fresh && l.federation == nil {
@@ -247,7 +249,7 @@ func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *sce
 	}
 	patched, err := patch.ApplyToResource(e.known[i])
 	if err != nil {
-		e.problems.Add(path.Child("patch"), "%s", err)
+		e.problems.AddLines(path.Child("patch"), err)
 		e.incomplete = true
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -69,6 +70,8 @@ func (l *reader) loadConfig(file string, data []byte) (*sched.Config, error) {
 // switchFeatureGates switches the process to the scenario's gates and then to those of the options, while the scenario is read: they
 // change what the API server accepts and what the scheduler's configuration may say.
 func (l *reader) switchFeatureGates(given map[string]bool) (back func()) {
+	_, l.gateGiven = given[string(features.GenericWorkload)]
+	l.gateGiven = l.gateGiven || strings.Contains(l.opts.FeatureGates, string(features.GenericWorkload)+"=")
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		pairs = append(pairs, fmt.Sprintf("%s=%t", name, given[name]))

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -25,7 +26,7 @@ func (l *reader) clusterSources(path *field.Path, sources []scenario.Source) (al
 		l.incomplete = true
 	}
 	from := map[string]int{}
-	for i := range sources {
+	for i := 0; i < len(sources) && !l.ended(); i++ {
 		read := l.source(path.Index(i), &sources[i], true)
 		all = append(all, read)
 		var twice []string
@@ -74,7 +75,7 @@ func (l *reader) source(path *field.Path, source *scenario.Source, nodes bool) r
 		return reading{objects: l.synthetic(path.Child("synthetic"), source.Synthetic)}
 	}
 	var found reading
-	for i := range source.Objects {
+	for i := 0; i < len(source.Objects) && !l.ended(); i++ {
 		if resource, is := l.resource(path.Child("objects").Index(i), source.Objects[i].Raw); is {
 			found.resources = append(found.resources, resource)
 			continue
@@ -89,7 +90,22 @@ func (l *reader) source(path *field.Path, source *scenario.Source, nodes bool) r
 		}
 		found.objects = append(found.objects, obj.Object)
 	}
+	l.count(found.objects)
 	return found
+}
+
+// count counts the nodes and pods that were read.
+func (l *reader) count(objects []cluster.Object) {
+	nodes, pods := 0, 0
+	for _, obj := range objects {
+		switch obj.(type) {
+		case *v1.Node:
+			nodes++
+		case *v1.Pod:
+			pods++
+		}
+	}
+	l.within(nodes, 0, pods)
 }
 
 // resource decodes an object that is written out, if it is a custom resource of an operator that is known or, in a federation, of Karmada.
@@ -132,7 +148,19 @@ func (l *reader) read(path *field.Path, files []string) reading {
 	if len(found) == 0 {
 		return reading{}
 	}
-	set, err := manifest.ReadFS(l.fsys, l.stdin, found...)
+	most := map[string]int{}
+	for kind, limit := range map[string]int{"Node": l.opts.Limits.Nodes, "Pod": l.opts.Limits.Pods} {
+		if limit > 0 {
+			most[kind] = limit
+		}
+	}
+	set, err := manifest.ReadWithin(l.ctx, most, l.fsys, l.stdin, found...)
+	if many := (*manifest.TooManyError)(nil); errors.As(err, &many) {
+		l.stop(&scenario.LimitError{What: strings.ToLower(many.Kind) + "s", Has: many.Most + 1, Most: many.Most})
+	}
+	if l.ended() {
+		return reading{}
+	}
 	if err == nil && l.opts.Strict {
 		err = set.Strict()
 	}
@@ -172,29 +200,27 @@ func (l *reader) missing(file string) string {
 }
 
 func (l *reader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Object {
-	if invalid := spec.Validate(path); len(invalid) > 0 {
-		for _, err := range invalid {
-			l.problems.Add(nil, "%s", err)
+	if most := l.opts.Limits.Nodes; most > 0 {
+		if nodes, devices := spec.Planned(most); !l.within(nodes, devices, 0) {
+			return nil
 		}
+	}
+	made, invalid := topology.Make(spec, path)
+	for _, err := range invalid {
+		l.problems.Add(nil, "%s", err)
+	}
+	if len(invalid) > 0 {
 		return nil
 	}
 	l.levelKeys = append(l.levelKeys, spec.LevelKeys()...)
-	nodes, err := topology.Build(*spec)
-	if err != nil {
-		l.problems.Add(path, "%s", err)
-	}
-	objects := make([]cluster.Object, len(nodes))
-	for i, node := range nodes {
+	objects := make([]cluster.Object, len(made.Nodes))
+	for i, node := range made.Nodes {
 		objects[i] = node
 	}
-	classes, slices, err := topology.BuildDevices(*spec)
-	if err != nil {
-		l.problems.Add(path, "%s", err)
-	}
-	for _, slice := range slices {
+	for _, slice := range made.Slices {
 		objects = append(objects, slice)
 	}
-	l.classes = append(l.classes, classes...)
+	l.classes = append(l.classes, made.Classes...)
 	return objects
 }
 
@@ -230,7 +256,11 @@ func (l *reader) take(set *manifest.Set) reading {
 		l.locate(objects[i], set.Objects[i].Source)
 		if group := set.Objects[i].PodGroup; group != "" {
 			l.single = append(l.single, namespacedName(objects[i].GetNamespace(), group))
+			if cluster.Dumped(objects[i]) {
+				l.grouped = append(l.grouped, namespacedName(objects[i].GetNamespace(), group))
+			}
 		}
 	}
+	l.count(objects)
 	return reading{objects: objects, resources: set.Ignored, kind: set.Kind}
 }

@@ -24,6 +24,10 @@ func (v *varier) sweep(sweep *scenario.Sweep) {
 		return
 	}
 	names, points := sweep.Grid()
+	if err := scenario.Exceeds("variants and points of a sweep", len(v.base.Variants)+len(points), v.opts.Limits.Versions); err != nil {
+		v.stop(err)
+		return
+	}
 	v.base.Parameters = names
 	path := field.NewPath("sweep", "variant")
 	var template any
@@ -50,7 +54,7 @@ func (v *varier) sweep(sweep *scenario.Sweep) {
 	if v.problems.Len() > before {
 		return
 	}
-	for i := 0; i < len(points) && v.problems.Len() < before+maxPointProblems; i++ {
+	for i := 0; i < len(points) && v.problems.Len() < before+maxPointProblems && !v.ended(); i++ {
 		point, p := v.point(template, i, points[i])
 		v.base.Points = append(v.base.Points, *point)
 		v.problems.AddAll(p)

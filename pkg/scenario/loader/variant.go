@@ -40,7 +40,10 @@ func newVarier(l *reader, base *scenario.Scenario) *varier {
 
 // variants reads the variants of the file.
 func (v *varier) variants(variants []scenario.Variant) {
-	for i := range variants {
+	if err := scenario.Exceeds("variants", len(variants), v.opts.Limits.Versions); err != nil {
+		v.stop(err)
+	}
+	for i := 0; i < len(variants) && !v.ended(); i++ {
 		p := &scenario.Problems{File: fmt.Sprintf("%s: variants[%d]", v.problems.File, i)}
 		v.base.Variants = append(v.base.Variants, *v.vary(p, &variants[i]))
 		v.problems.AddAll(p)
@@ -50,7 +53,7 @@ func (v *varier) variants(variants []scenario.Variant) {
 // vary derives the scenario of a variant whose fields are right by themselves.
 func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
 	// What was read of the scenario stays as it is.
-	l := &reader{problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation, given: v.read}
+	l := &reader{ctx: v.ctx, stop: v.stop, nodes: v.nodes, devices: v.devices, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation, given: v.read}
 	varied := scenario.NewVariant(v.base, change)
 	read := *v.read
 	if len(change.Cluster) > 0 && v.federation != nil {
@@ -61,8 +64,11 @@ func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.
 	if change.Scheduler != nil {
 		varied.Scenario.Config = v.scheduler(l, change.Scheduler)
 	}
+	if v.ended() {
+		return varied
+	}
 	l.patchResources(varied, &read, change.Patches)
-	v.maker.Change(p, varied, change, func(patch *scenario.Patch) bool { return read.holds(patch.Target) })
+	v.maker.Change(v.ctx, p, varied, change, func(patch *scenario.Patch) bool { return read.holds(patch.Target) })
 	return varied
 }
 

@@ -1,6 +1,7 @@
 package variant
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -39,6 +40,11 @@ func NewMaker(base *scenario.Scenario) *Maker {
 // Vary returns the scenario as it would be with a change of objects: patches, replicas or rules. The error lists all that is wrong with
 // it, and names what the change is from: a flag, for one.
 func (m *Maker) Vary(v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
+	return m.VaryContext(context.Background(), v, from)
+}
+
+// VaryContext is Vary until the context ends, whose cause is then the error.
+func (m *Maker) VaryContext(ctx context.Context, v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
 	p := &scenario.Problems{File: from}
 	ofKarmada := func(target scenario.Target) bool {
 		kind, _, is := scenario.ParseKarmada(target.Target)
@@ -53,25 +59,31 @@ func (m *Maker) Vary(v *scenario.Variant, from string) (*scenario.LoadedVariant,
 	}
 	defer back()
 	varied := scenario.NewVariant(m.base, v)
-	m.Change(p, varied, v, nil)
+	if m.Change(ctx, p, varied, v, nil); ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	return varied, p.Err()
 }
 
-// Change makes the change of objects, but for the patches that are to be left out, and checks the scenario that comes of it.
-func (m *Maker) Change(p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
-	for i := range v.Patches {
+// Change makes the change of objects, but for the patches that are to be left out, and checks the scenario that comes of it. If the context
+// ends, the change is not whole.
+func (m *Maker) Change(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
+	for i := 0; i < len(v.Patches) && ctx.Err() == nil; i++ {
 		if leaveOut == nil || !leaveOut(&v.Patches[i]) {
 			m.patch(p, varied, field.NewPath("patches").Index(i), &v.Patches[i])
 		}
 	}
 	for _, target := range slices.Sorted(maps.Keys(v.Replicas)) {
+		if ctx.Err() != nil {
+			return
+		}
 		m.setReplicas(p, varied, target, v.Replicas[target])
 	}
-	for i := range v.Rules {
-		m.keepApart(p, varied, field.NewPath("rules").Index(i), &v.Rules[i])
+	for i := 0; i < len(v.Rules) && ctx.Err() == nil; i++ {
+		m.keepApart(ctx, p, varied, field.NewPath("rules").Index(i), &v.Rules[i])
 	}
-	if p.Len() == 0 {
-		m.checker.Check(p, varied.Scenario)
+	if p.Len() == 0 && ctx.Err() == nil {
+		m.checker.Check(ctx, p, varied.Scenario)
 	}
 }
 

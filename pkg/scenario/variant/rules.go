@@ -1,6 +1,7 @@
 package variant
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -9,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -19,10 +19,18 @@ import (
 )
 
 // keepApart sets the rules of the workloads that the change is about.
-func (m *Maker) keepApart(p *scenario.Problems, varied *scenario.LoadedVariant, path *field.Path, change *scenario.RuleChange) {
-	nodes := scenario.NodeLabels(varied.Scenario.Nodes())
+func (m *Maker) keepApart(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, path *field.Path, change *scenario.RuleChange) {
+	nodes, keys := scenario.NodeLabels(varied.Scenario.Nodes()), map[string]bool{}
+	for _, set := range nodes {
+		for key := range set {
+			keys[key] = true
+		}
+	}
 	for i, term := range change.Over {
-		if key := topology.Key(term.TopologyKey); !slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(key) }) {
+		if ctx.Err() != nil {
+			return
+		}
+		if key := topology.Key(term.TopologyKey); !keys[key] {
 			p.Add(path.Child("over").Index(i).Child("topologyKey"), "%s", scenario.LabelHint(key, "node", nodes))
 		}
 	}
@@ -35,14 +43,19 @@ func (m *Maker) keepApart(p *scenario.Problems, varied *scenario.LoadedVariant, 
 		owners = append(owners, owner)
 		varied.About(owner)
 	} else {
+		seen := map[cluster.Ref]bool{}
 		for _, obj := range varied.Scenario.Objects() {
 			owner := cluster.RefTo(obj)
-			if slices.Contains(scenario.Apart, owner.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(owners, owner) {
+			if slices.Contains(scenario.Apart, owner.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && !seen[owner] {
+				seen[owner] = true
 				owners = append(owners, owner)
 			}
 		}
 	}
 	for _, owner := range owners {
+		if ctx.Err() != nil {
+			return
+		}
 		*varied.Scenario = *m.keepOwnerApart(varied.Scenario, owner, change)
 	}
 }

@@ -11,23 +11,46 @@
 //
 // Each edit is read again: if the text does not say exactly what was meant, the edit throws an Error in words, and nothing is changed.
 
-import {Document, isAlias, isCollection, isPair, isScalar, isSeq, parseAllDocuments, stringify, visit} from "yaml";
+import {Document, isAlias, isCollection, isPair, isScalar, isSeq, Lexer, parseAllDocuments, stringify, visit} from "yaml";
 
 // LARGE is how many characters of a text are neither read nor edited here, only passed on.
 export const LARGE = 1_000_000;
 
+// DEEPEST is how many brackets may stand in each other, and how many keys may be marked by "?". Kubernetes' objects have some ten and none; the
+// parser takes hours for a thousand.
+const DEEPEST = 64;
+
 const kept = new Map();
 
 export function documents(text) {
-  if (text.length > LARGE) return [{problem: "it is too large to be changed here", errors: [], toJS: () => null}];
+  if (text.length > LARGE) return [unread("it is too large to be changed here")];
   if (!kept.has(text)) {
     if (kept.size >= 64) kept.delete(kept.keys().next().value);
-    // Unique keys would be compared each with each; the loader finds them. Warnings would go to the console.
-    const all = [...parseAllDocuments(text, {uniqueKeys: false, logLevel: "error"})];
-    for (const document of all) document.problem = problemOf(document, text);
-    kept.set(text, all);
+    kept.set(text, tooDeep(text) ? [unread("it is nested too deep to be changed here")] : parsed(text));
   }
   return kept.get(text);
+}
+
+const unread = (problem) => ({problem, errors: [], toJS: () => null});
+
+function parsed(text) {
+  // Unique keys would be compared each with each; the loader finds them, and words errors. Warnings would go to the console.
+  const all = [...parseAllDocuments(text, {uniqueKeys: false, prettyErrors: false, logLevel: "error"})];
+  for (const document of all) document.problem = problemOf(document, text);
+  return all;
+}
+
+function tooDeep(text) {
+  let depth = 0, keys = 0, scalar = false;
+  for (const token of new Lexer().lex(text)) {
+    if (scalar) scalar = false;
+    else if (token === "\x1f") scalar = true; // the next one is its text
+    else if (token === "[" || token === "{") depth++;
+    else if (token === "]" || token === "}") depth = Math.max(0, depth - 1);
+    else if (token === "?") keys++;
+    if (depth > DEEPEST || keys > DEEPEST) return true;
+  }
+  return false;
 }
 
 function problemOf(document, text) {

@@ -60,3 +60,18 @@ test("an edit that would change more is refused", () => {
   assert.throws(() => put(text, 0, ["a", "b"], 2), /by hand/);
   assert.deepEqual(plain(documents(text)[0]), {a: {b: 1}, c: {b: 1}});
 });
+
+test("what is nested without end is not parsed", () => {
+  for (const text of ["[".repeat(900_000), "{".repeat(900_000), '{"}":'.repeat(100_000), "? ".repeat(400_000), "a: |\n  [\nb: " + "[".repeat(65)]) {
+    assert.match(documents(text)[0].problem, /too deep/);
+    assert.equal(plain(documents(text)[0]), null);
+    assert.throws(() => put(text, 0, ["a"], 1));
+  }
+  for (const text of ["a: " + "[".repeat(64) + "]".repeat(64), "a: [1]\n".repeat(65), "a: |\n" + "  [\n".repeat(65), 'a: "' + "[".repeat(65) + '"', "a: why? ".repeat(1) + "[ ? ".repeat(65)]) {
+    assert.equal(documents(text)[0].problem, "", text.slice(0, 20));
+  }
+});
+
+test("many errors take no longer than one each", () => {
+  assert.equal(documents("&a ".repeat(20_000))[0].errors[0].linePos, undefined);
+});

@@ -20,7 +20,7 @@ func decisions(state *cluster.State, pending []placement.Pending) []world.Decisi
 	fed := state.Federation
 	why := map[types.UID]string{}
 	for _, p := range pending {
-		why[p.Pod.UID] = p.Message
+		why[p.Pod.UID] = p.Why()
 	}
 	counts := map[string]map[cluster.Ref]*world.Share{}
 	owner, nodes := state.Owners(), state.NodesByName()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
@@ -94,6 +96,11 @@ func (s *spec) labels(component, name string) map[string]string {
 // template is that of the role's pods: what both roles have, what this role has over it, and the main container.
 func (s *spec) template(r *role, component, name string, requests v1.ResourceList) (*v1.PodTemplateSpec, error) {
 	both, own := orEmpty(s.PodTemplate), orEmpty(r.PodTemplate)
+	for _, given := range [][]byte{both, own} {
+		if err := manifest.Fits(given, v1.PodTemplateSpec{}); err != nil {
+			return nil, fmt.Errorf("podTemplate: %s", strings.ReplaceAll(err.Error(), "\n", "\npodTemplate: "))
+		}
+	}
 	merged, err := strategicpatch.StrategicMergePatch(both, own, v1.PodTemplateSpec{})
 	if err != nil {
 		return nil, fmt.Errorf("podTemplate: %w", err)

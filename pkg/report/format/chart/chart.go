@@ -22,7 +22,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // palette is that of Okabe and Ito, whose colours can be told apart with any colour vision: https://jfly.uni-koeln.de/color/.
@@ -172,16 +172,6 @@ func (c *Chart) drawPlots(page draw.Canvas, rows int) {
 	}
 }
 
-// SVG is the chart of a report as SVG.
-func SVG[R any](of func(*R) *Chart) report.Format[R] {
-	return report.Encoded("svg", func(r *R) ([]byte, error) { return of(r).Draw("svg") })
-}
-
-// PNG is the chart of a report as PNG.
-func PNG[R any](of func(*R) *Chart) report.Format[R] {
-	return report.Encoded("png", func(r *R) ([]byte, error) { return of(r).Draw("png") })
-}
-
 // newPlot has the chart's fonts and a plain look.
 func newPlot(title string) *plot.Plot {
 	p := plot.New()
@@ -245,7 +235,7 @@ func textWidth(words string, size vg.Length) vg.Length {
 func wrapped(words string, width vg.Length) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text.Clean(words)) {
+	for _, word := range strings.Fields(doc.Clean(words)) {
 		for letters := []rune(word); textWidth(word, bodySize) > width; letters = letters[:len(letters)*9/10] {
 			word = string(letters) + "…"
 		}
@@ -285,7 +275,7 @@ func wholeTicks(top float64) plot.ConstantTicks {
 func abbreviated(names []string, limit int) []string {
 	short := make([]string, len(names))
 	for i, name := range names {
-		short[i] = text.Clean(name)
+		short[i] = doc.Clean(name)
 	}
 	if end := commonEnd(short); end != "" {
 		for i := range short {
@@ -322,7 +312,7 @@ func commonEnd(names []string) string {
 
 // Cut shortens a title.
 func Cut(words string, limit int) string {
-	words = text.Clean(words)
+	words = doc.Clean(words)
 	if utf8.RuneCountInString(words) > limit {
 		words = string([]rune(words)[:limit-1]) + "…"
 	}

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"github.com/faultline/faultline/pkg/ask/whatif"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // goal is one of the numbers of which less is better: of the whole cluster, or of one level.
@@ -46,7 +46,7 @@ func (q *goal) name() string {
 func (q *goal) text(value float64) string {
 	switch q.kind {
 	case radiusGoal:
-		return text.Percent(value)
+		return doc.Percent(value)
 	case costGoal:
 		return fmt.Sprintf("%.2f", value)
 	}
@@ -79,13 +79,13 @@ func goals(versions []*whatif.Found) (known []goal, leftOut int) {
 			}
 		}
 	}
-	short := text.Shorts(keys)
+	short := doc.Shorts(keys)
 	if leftOut = max(0, len(keys)-len(palette)); leftOut > 0 {
 		keys = keys[:len(palette)]
 	}
 	all := []goal{{kind: pendingGoal, of: func(f *whatif.Found) (float64, bool) { return float64(f.Pending), true }}}
 	for place, key := range keys {
-		all = append(all, goal{kind: radiusGoal, level: text.DomainNoun(key, short[place]), place: place, of: func(f *whatif.Found) (float64, bool) {
+		all = append(all, goal{kind: radiusGoal, level: doc.DomainNoun(key, short[place]), place: place, of: func(f *whatif.Found) (float64, bool) {
 			level := f.Level(key)
 			if level == nil {
 				return 0, false
@@ -94,7 +94,7 @@ func goals(versions []*whatif.Found) (known []goal, leftOut int) {
 		}})
 	}
 	for place, key := range keys {
-		all = append(all, goal{kind: strandedGoal, level: text.DomainNoun(key, short[place]), place: place, of: func(f *whatif.Found) (float64, bool) {
+		all = append(all, goal{kind: strandedGoal, level: doc.DomainNoun(key, short[place]), place: place, of: func(f *whatif.Found) (float64, bool) {
 			level := f.Level(key)
 			if level == nil {
 				return 0, false

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -73,7 +73,7 @@ func (l *Losses) Chart() *Chart {
 				continue
 			}
 			lost[i], stranded[i] = share.Lost, share.Stranded
-			p.Add(label(lost[i], float64(i), vg.Point{X: 4, Y: offset - bodySize/3}, draw.XLeft, text.Percent(lost[i])))
+			p.Add(label(lost[i], float64(i), vg.Point{X: 4, Y: offset - bodySize/3}, draw.XLeft, doc.Percent(lost[i])))
 		}
 		of := bars(lost, barWidth-2, palette[k])
 		of.Horizontal, of.Offset = true, offset

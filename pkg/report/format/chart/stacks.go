@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -193,7 +193,7 @@ func newStackAxis(s *Stacks) *stackAxis {
 		case n == 0:
 			continue
 		case n > maxBars, len(d.bars)+n > maxAllBars:
-			d.notes = append(d.notes, fmt.Sprintf("%s has %d domains and is left out", text.Clean(level.Key), n))
+			d.notes = append(d.notes, fmt.Sprintf("%s has %d domains and is left out", doc.Clean(level.Key), n))
 			continue
 		}
 		d.group(Cut(level.Noun, 24))

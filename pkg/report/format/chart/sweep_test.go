@@ -14,14 +14,14 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // found is a version with so many Pending pods, and so large blast radii of zones and of nodes.
 func found(pending int, zones, nodes float64) whatif.Found {
 	return whatif.Found{Metrics: metric.Metrics{Pods: 10, Pending: pending, Levels: []metric.LevelMetrics{
-		{TopologyKey: text.Zone, Domains: 3, Radius: zones}, {TopologyKey: text.Hostname, Domains: 9, Radius: nodes},
+		{TopologyKey: doc.Zone, Domains: 3, Radius: zones}, {TopologyKey: doc.Hostname, Domains: 9, Radius: nodes},
 	}}}
 }
 

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/figures"
-	"github.com/faultline/faultline/pkg/report/format/text"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -100,7 +100,7 @@ func (c *Chart) barPanel(p *plot.Plot, rows []Version, group []goal, legend map[
 		for i := range rows {
 			at := len(rows) - 1 - i
 			value, known := q.of(rows[i].Found)
-			words := text.None
+			words := doc.None
 			if known {
 				values[at], words = value, q.text(value)
 				top = max(top, value)

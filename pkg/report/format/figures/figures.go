@@ -11,7 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -33,23 +33,23 @@ func Partly(all []*whatif.Found) string {
 }
 
 // MostStranded is the most pods that a failure of the level strands, as far as that was looked at.
-func MostStranded(level *metric.LevelMetrics, s text.Style) text.Cell {
+func MostStranded(level *metric.LevelMetrics, s doc.Style) doc.Cell {
 	if level == nil || len(level.Failures) == 0 {
-		return text.Plain.Cell(text.None)
+		return doc.Plain.Cell(doc.None)
 	}
 	most, _ := level.Stranded()
-	found := text.Number(most, s)
+	found := doc.Number(most, s)
 	if level.Partly() {
 		found.Text = "≥" + found.Text
 	}
 	return found
 }
 
-func StrandedCell(level, base *metric.LevelMetrics) text.Cell {
+func StrandedCell(level, base *metric.LevelMetrics) doc.Cell {
 	if level == nil {
-		return text.Plain.Cell(text.None)
+		return doc.Plain.Cell(doc.None)
 	}
-	colour := text.Plain
+	colour := doc.Plain
 	if base != nil {
 		stranded, _ := level.Stranded()
 		was, _ := base.Stranded()
@@ -62,7 +62,7 @@ func StrandedCell(level, base *metric.LevelMetrics) text.Cell {
 func CostText(m *metric.Metrics) string {
 	switch {
 	case m.Cost == nil:
-		return text.None
+		return doc.None
 	case m.Unpriced > 0:
 		return fmt.Sprintf("%.2f and %s without a price", *m.Cost, words.Count(m.Unpriced, "node"))
 	}
@@ -70,20 +70,20 @@ func CostText(m *metric.Metrics) string {
 }
 
 // Against is the colour of a number of which less is better.
-func Against(value, base float64) text.Style {
+func Against(value, base float64) doc.Style {
 	switch {
 	case value < base:
-		return text.Green
+		return doc.Green
 	case value > base:
-		return text.Yellow
+		return doc.Yellow
 	}
-	return text.Plain
+	return doc.Plain
 }
 
 // LeastNeeded are the titles of the columns of a table of figures, those first that are left out first where it is too wide: what a region
 // loses, the number of pods, then skews, and the narrower levels before the wider.
 func LeastNeeded(keys []string) []string {
-	heads := text.Heads(keys)
+	heads := doc.Heads(keys)
 	var order []string
 	for i, key := range keys {
 		if key == v1.LabelTopologyRegion {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // Suites is the XML that readers of JUnit reports take, as far as there is something to put into it here. Every command names alike: a suite
@@ -62,15 +62,15 @@ func NotRun(err error) *Failure {
 // Add makes a suite of a scenario that took that long to run, or failed to, 0 if that was not measured, and of the cases. Characters that XML cannot hold are taken out
 // of names.
 func (j *Suites) Add(scenario string, took time.Duration, failure *Failure, cases []Case) {
-	suite := Suite{Name: text.Clean(scenario), Time: seconds(took), Cases: append([]Case{{Name: "runs", Time: seconds(took), Failure: failure}}, cases...)}
+	suite := Suite{Name: doc.Clean(scenario), Time: seconds(took), Cases: append([]Case{{Name: "runs", Time: seconds(took), Failure: failure}}, cases...)}
 	suite.Tests = len(suite.Cases)
 	for i := range suite.Cases {
 		c := &suite.Cases[i]
-		c.Classname = strings.Trim(suite.Name+"."+text.Clean(c.Classname), ".")
-		c.Name, c.File = text.Clean(c.Name), text.Clean(c.File)
+		c.Classname = strings.Trim(suite.Name+"."+doc.Clean(c.Classname), ".")
+		c.Name, c.File = doc.Clean(c.Name), doc.Clean(c.File)
 		if c.Failure != nil {
 			suite.Failures++
-			c.Failure.Message = text.Clean(c.Failure.Message)
+			c.Failure.Message = doc.Clean(c.Failure.Message)
 		}
 	}
 	j.Tests += suite.Tests
@@ -91,7 +91,7 @@ func seconds(d time.Duration) string {
 func CleanLines(lines []string) string {
 	safe := make([]string, len(lines))
 	for i := range lines {
-		safe[i] = text.Clean(lines[i])
+		safe[i] = doc.Clean(lines[i])
 	}
 	return strings.Join(safe, "\n")
 }

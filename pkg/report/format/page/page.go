@@ -11,7 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // Page is a report as one self-contained page: the essentials as plain HTML, everything as data, and the script that shows the data.
@@ -182,9 +182,9 @@ func ignoredKinds(ignored []report.Ignored) []ignoredKind {
 		kind.Count++
 		switch {
 		case kind.Count == 1:
-			kind.Names = text.OrNone(object.Name)
+			kind.Names = doc.OrNone(object.Name)
 		case kind.Count <= named:
-			kind.Names += ", " + text.OrNone(object.Name)
+			kind.Names += ", " + doc.OrNone(object.Name)
 		case kind.Count == named+1:
 			kind.Names += ", …"
 		}

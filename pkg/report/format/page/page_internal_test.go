@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // The script has no way to read text as HTML or as code.
@@ -151,8 +152,8 @@ func TestPagesOfNothing(t *testing.T) {
 	if err := (&Page{}).WriteHTML(&page); err != nil || !strings.Contains(page.String(), "<title>Faultline report · Faultline</title>") {
 		t.Errorf("%v in\n%.300s", err, page.String())
 	}
-	err := (&Figure{Name: "Faultline sweep", Table: [][]string{{"A"}}}).WriteHTML(&figure)
-	if err != nil || !strings.Contains(figure.String(), "<title>Faultline sweep · Faultline</title>") || strings.Contains(figure.String(), "script-src") {
+	err := WriteDoc(&figure, &doc.Doc{Head: report.Head{Kind: "SweepReport"}}, nil)
+	if err != nil || !strings.Contains(figure.String(), "<title>SweepReport · Faultline</title>") || strings.Contains(figure.String(), "script-src") {
 		t.Errorf("%v in\n%.300s", err, figure.String())
 	}
 	for _, html := range []string{page.String(), figure.String()} {

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/format/text"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // Rule is a kind of result. What is empty is left out.
@@ -59,7 +59,7 @@ func Encode(version string, rules []Rule, results []Result) ([]byte, error) {
 		run.AddResult(sarif.NewRuleResult(result.Rule).
 			WithRuleIndex(slices.IndexFunc(rules, func(rule Rule) bool { return rule.ID == result.Rule })).
 			WithLevel(result.Level).
-			WithMessage(sarif.NewTextMessage(unlinked(text.Clean(result.Message)))).
+			WithMessage(sarif.NewTextMessage(unlinked(doc.Clean(result.Message)))).
 			WithLocations([]*sarif.Location{result.location()}))
 	}
 	log.AddRun(run)
@@ -84,7 +84,7 @@ func Findings(h report.Head, found []expect.Finding) ([]byte, error) {
 }
 
 func (r *Result) location() *sarif.Location {
-	location := sarif.NewLocation().WithLogicalLocations([]*sarif.LogicalLocation{sarif.NewLogicalLocation().WithFullyQualifiedName(text.Clean(r.Place))})
+	location := sarif.NewLocation().WithLogicalLocations([]*sarif.LogicalLocation{sarif.NewLogicalLocation().WithFullyQualifiedName(doc.Clean(r.Place))})
 	if r.Source == nil || r.Source.File == "-" { // the standard input is no file
 		return location
 	}

@@ -3,8 +3,10 @@ package text
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -20,21 +22,15 @@ const (
 	maxColumns = 4
 )
 
-// Dropped gives titles their place in the order in which columns are left out: the first of them goes first.
-func Dropped(titles []Cell, order ...string) []Cell {
-	for i := range titles {
-		titles[i].Drop = slices.Index(order, titles[i].Text) + 1
-	}
-	return titles
-}
-
-// Table writes rows with aligned columns. A table that is too wide loses the columns whose titles, in the first row, say so, and a
+// table writes rows with aligned columns. A table that is too wide loses the columns whose titles, in the first row, say so, and a
 // line below names or counts them; then the widest columns are wrapped. No cell is cut.
-func (p *Page) Table(indent string, rows ...[]Cell) {
-	if len(rows) == 0 {
-		return
+func (p *page) table(t doc.Table) {
+	indent, rows := t.Indent, slices.Clone(t.Rows)
+	widths := columnWidths(rows)
+	if p.tooWide(indent, widths) > 0 {
+		rows = narrower(t)
+		widths = columnWidths(rows)
 	}
-	widths := p.widths(rows)
 	var left []string
 	for p.tooWide(indent, widths) > 0 {
 		next := dropNext(rows[0])
@@ -43,7 +39,7 @@ func (p *Page) Table(indent string, rows ...[]Cell) {
 		}
 		left = append(left, rows[0][next].Text)
 		rows = without(rows, next)
-		widths = p.widths(rows)
+		widths = columnWidths(rows)
 	}
 	p.narrow(indent, rows, widths)
 	for _, cells := range rows {
@@ -54,15 +50,41 @@ func (p *Page) Table(indent string, rows ...[]Cell) {
 		if len(left) > maxColumns {
 			columns = words.Count(len(left), "column")
 		}
-		p.Linef(Plain, "%sNot shown for lack of width: %s. COLUMNS=%d shows more.", indent, columns, 2*p.Width)
+		p.line(doc.Line{doc.Plain.Cellf("%sNot shown for lack of width: %s. COLUMNS=%d shows more.", indent, columns, 2*p.width)})
 	}
 }
 
-// fits reports whether the table needs neither to lose columns nor to be wrapped.
-func (p *Page) fits(indent string, rows [][]Cell) bool { return p.tooWide(indent, p.widths(rows)) == 0 }
+// narrower are the rows of a table that is too wide: with the words of its titles set apart, or without the columns that it can do without.
+func narrower(t doc.Table) [][]doc.Cell {
+	rows := slices.Clone(t.Rows)
+	if t.Apart {
+		rows[0] = slices.Clone(rows[0])
+		for i := range rows[0] {
+			rows[0][i].Text = spaced(rows[0][i].Text)
+		}
+	}
+	if t.Least > 0 {
+		for i, cells := range rows {
+			rows[i] = cells[:min(len(cells), t.Least)]
+		}
+	}
+	return rows
+}
 
-// widths are the widths of the columns.
-func (p *Page) widths(rows [][]Cell) []int {
+// spaced sets the words of a plugin's name apart, so that it can be wrapped: "Node Resources Fit".
+func spaced(name string) string {
+	var text strings.Builder
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(name[i-1])) {
+			text.WriteByte(' ')
+		}
+		text.WriteRune(r)
+	}
+	return text.String()
+}
+
+// columnWidths are the widths of the columns.
+func columnWidths(rows [][]doc.Cell) []int {
 	var widths []int
 	for _, cells := range rows {
 		for i, c := range cells {
@@ -75,22 +97,22 @@ func (p *Page) widths(rows [][]Cell) []int {
 	return widths
 }
 
-func length(c Cell) int { return utf8.RuneCountInString(Clean(c.Text)) }
+func length(c doc.Cell) int { return utf8.RuneCountInString(doc.Clean(c.Text)) }
 
 // tooWide is by how many characters.
-func (p *Page) tooWide(indent string, widths []int) int {
-	if p.Width == 0 {
+func (p *page) tooWide(indent string, widths []int) int {
+	if p.width == 0 {
 		return 0
 	}
 	sum := len(indent) + columnGap*(len(widths)-1)
 	for _, w := range widths {
 		sum += w
 	}
-	return max(0, sum-p.Width)
+	return max(0, sum-p.width)
 }
 
 // dropNext is the column that goes next; -1 if none may.
-func dropNext(titles []Cell) int {
+func dropNext(titles []doc.Cell) int {
 	next := -1
 	for i, title := range titles {
 		if title.Drop > 0 && (next < 0 || title.Drop < titles[next].Drop) {
@@ -100,8 +122,8 @@ func dropNext(titles []Cell) int {
 	return next
 }
 
-func without(rows [][]Cell, column int) [][]Cell {
-	kept := make([][]Cell, len(rows))
+func without(rows [][]doc.Cell, column int) [][]doc.Cell {
+	kept := make([][]doc.Cell, len(rows))
 	for i, cells := range rows {
 		kept[i] = slices.Clone(cells)
 		if column < len(cells) {
@@ -112,11 +134,11 @@ func without(rows [][]Cell, column int) [][]Cell {
 }
 
 // narrow takes from the widest columns what the table has too much, down to the longest word of each.
-func (p *Page) narrow(indent string, rows [][]Cell, widths []int) {
+func (p *page) narrow(indent string, rows [][]doc.Cell, widths []int) {
 	least := make([]int, len(widths))
 	for _, cells := range rows {
 		for i, c := range cells {
-			for word := range strings.SplitSeq(Clean(c.Text), " ") {
+			for word := range strings.SplitSeq(doc.Clean(c.Text), " ") {
 				least[i] = max(least[i], minWrapped, utf8.RuneCountInString(word))
 			}
 		}
@@ -136,25 +158,25 @@ func (p *Page) narrow(indent string, rows [][]Cell, widths []int) {
 }
 
 // row writes cells beside each other, on as many lines as the longest of them needs.
-func (p *Page) row(indent string, cells []Cell, widths []int) {
+func (p *page) row(indent string, cells []doc.Cell, widths []int) {
 	parts := make([][]string, len(cells))
 	height := 1
 	for i, c := range cells {
-		parts[i] = []string{Clean(c.Text)}
+		parts[i] = []string{doc.Clean(c.Text)}
 		if length(c) > widths[i] {
 			parts[i] = wrap(parts[i][0], widths[i])
 		}
 		height = max(height, len(parts[i]))
 	}
 	for y := range height {
-		line, pad := []Cell{{Text: indent}}, 0
+		line, pad := doc.Line{{Text: indent}}, 0
 		for i, c := range cells {
 			text := ""
 			if y < len(parts[i]) {
 				text = parts[i][y]
 			}
 			if text != "" {
-				line = append(line, Cell{Text: strings.Repeat(" ", pad)}, c.Style.Cell(text))
+				line = append(line, doc.Cell{Text: strings.Repeat(" ", pad)}, c.Style.Cell(text))
 				pad = 0
 			}
 			pad += widths[i] - utf8.RuneCountInString(text) + columnGap

@@ -1,4 +1,4 @@
-package text
+package doc
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package text
+package doc
 
 import (
 	"cmp"
@@ -10,26 +10,28 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Header says what the run was about.
-func (p *Page) Header(h report.Head) {
+// Header ends the document with what the report is about.
+func (d *Doc) Header() {
+	h := d.Head
 	var about Fields
-	about.Add("Scenario:", OrNone(h.Scenario))
+	about.AddHead("Scenario:", OrNone(h.Scenario))
 	if description := strings.TrimSpace(h.Description); description != "" {
-		about.Add("Description:", strings.Split(description, "\n")...)
+		about.AddHead("Description:", strings.Split(description, "\n")...)
 	}
-	about.Add("Cluster:", ClusterLine(h.Cluster))
-	about.Add("Scheduler:", SchedulerLine(h))
+	about.AddHead("Cluster:", ClusterLine(h.Cluster))
+	about.AddHead("Scheduler:", SchedulerLine(h))
 	if h.Ties != "upstream" { // which goes without saying
-		about.Add("Ties:", OrNone(Ties(h)))
+		about.AddHead("Ties:", OrNone(Ties(h)))
 	}
 	if len(h.Scheduler.FeatureGates) > 0 {
-		about.Add("Feature gates:", strings.Join(h.Scheduler.FeatureGates, ", "))
+		about.AddHead("Feature gates:", strings.Join(h.Scheduler.FeatureGates, ", "))
 	}
 	if len(h.Ignored) > 0 {
-		about.Add("Ignored:", IgnoredLines(h.Ignored, p.All)...)
+		about.AddHead("Ignored:", IgnoredLines(h.Ignored, d.All)...)
 	}
-	about.Add("Notes:", h.Notes...)
-	p.Table("", about...)
+	about.AddHead("Notes:", h.Notes...)
+	d.Space()
+	d.Add(about)
 }
 
 func Ties(h report.Head) string {

@@ -1,4 +1,4 @@
-package text
+package doc
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/words"
@@ -27,17 +26,17 @@ type Explained struct {
 }
 
 // Cycles writes the scheduling cycles of those pods that have one.
-func (p *Page) Cycles(pods []Explained) {
+func (d *Doc) Cycles(pods []Explained) {
 	told := slices.DeleteFunc(pods, func(e Explained) bool { return e.Cycle == nil })
-	p.UpTo(len(told), "pod", "pods", func(i int) {
-		p.Space()
-		p.Line(Bold.Cell(told[i].Name), Plain.Cell(" "+OutcomeOf(told[i].Node, told[i].Decision)))
-		p.Cycle(told[i].Cycle)
+	d.UpTo(len(told), "pod", "pods", func(i int) {
+		d.Space()
+		d.Line(Bold.Cell(told[i].Name), Plain.Cell(" "+OutcomeOf(told[i].Node, told[i].Decision)))
+		d.Cycle(told[i].Cycle)
 	})
 }
 
 // Replacements writes the scheduling cycles of pods that took the place of others.
-func (p *Page) Replacements(recovered []report.RecoveredPod, stranded []report.StrandedPod, name func(namespace, name string) string) {
+func (d *Doc) Replacements(recovered []report.RecoveredPod, stranded []report.StrandedPod, name func(namespace, name string) string) {
 	var pods []Explained
 	for _, pod := range recovered {
 		pods = append(pods, Explained{Name: name(pod.Namespace, pod.Name), Node: pod.Node, Cycle: pod.Cycle})
@@ -45,7 +44,7 @@ func (p *Page) Replacements(recovered []report.RecoveredPod, stranded []report.S
 	for _, pod := range stranded {
 		pods = append(pods, Explained{Name: name(pod.Namespace, pod.Name), Cycle: pod.Cycle})
 	}
-	p.Cycles(pods)
+	d.Cycles(pods)
 }
 
 // OutcomeOf is "→ worker-2 by 102 points over worker-3", or how else the node was chosen.
@@ -64,29 +63,29 @@ func OutcomeOf(node string, d *report.Decision) string {
 }
 
 // Cycle writes what the plugins said of the nodes: who refused which, a table of the scores, and the parts that rules contributed.
-func (p *Page) Cycle(c *report.Cycle) {
-	p.verdicts(c)
-	p.refusals(c)
+func (d *Doc) Cycle(c *report.Cycle) {
+	d.verdicts(c)
+	d.refusals(c)
 	switch {
 	case c.Scored > 0:
-		p.scores(c)
+		d.scores(c)
 	case len(c.Candidates) > 0 && c.Chosen() == nil:
-		p.Linef(Plain, "  %s was the only node left.", c.Candidates[0].Node)
+		d.Linef(Plain, "  %s was the only node left.", c.Candidates[0].Node)
 	case len(c.Candidates) > 0:
-		p.Linef(Plain, "  %s was the only node left, and was taken without scores.", c.Candidates[0].Node)
+		d.Linef(Plain, "  %s was the only node left, and was taken without scores.", c.Candidates[0].Node)
 	}
 }
 
 // verdicts shows a PreFilter plugin that refused the pod as a whole.
-func (p *Page) verdicts(c *report.Cycle) {
+func (d *Doc) verdicts(c *report.Cycle) {
 	for _, verdict := range c.PreFilter {
 		if verdict.Status != "success" && verdict.Status != "skip" {
-			p.Linef(Red, "  %s refused the pod before looking at any node: %s", verdict.Plugin, verdict.Status)
+			d.Linef(Red, "  %s refused the pod before looking at any node: %s", verdict.Plugin, verdict.Status)
 		}
 	}
 }
 
-func (p *Page) refusals(c *report.Cycle) {
+func (d *Doc) refusals(c *report.Cycle) {
 	if len(c.Refusals) == 0 {
 		return
 	}
@@ -94,25 +93,25 @@ func (p *Page) refusals(c *report.Cycle) {
 	for _, refusal := range c.Refusals {
 		refused += refusal.Count
 	}
-	p.Linef(Plain, "  Filters refused %d of %s:", refused, words.Count(c.Searched, "node"))
+	d.Linef(Plain, "  Filters refused %d of %s:", refused, words.Count(c.Searched, "node"))
 	var rows [][]Cell
 	for _, refusal := range c.Refusals {
-		rows = append(rows, []Cell{Plain.Cellf("%d", refusal.Count), Bold.Cell(refusal.Plugin), Plain.Cell(refusal.Message), Plain.Cell(p.Few(refusal.Nodes, refusal.Count))})
+		rows = append(rows, []Cell{Plain.Cellf("%d", refusal.Count), Bold.Cell(refusal.Plugin), Plain.Cell(refusal.Message), Plain.Cell(d.Few(refusal.Nodes, refusal.Count))})
 	}
-	p.Table("    ", rows...)
+	d.Table("    ", rows...)
 }
 
 // scores writes the table: a row for each node, a column for each plugin whose scores differ. Scores that are equal on all nodes
 // decide nothing, and share one line below.
-func (p *Page) scores(c *report.Cycle) {
-	shown := p.shownOf(c.Candidates)
+func (d *Doc) scores(c *report.Cycle) {
+	shown := d.shownOf(c.Candidates)
 	apart, alike := Columns(c.Candidates)
 	head := Bold.Row("NODE", "RANK", "TOTAL")
 	for _, i := range apart {
 		score := c.Candidates[0].Scores[i]
 		head = append(head, Bold.Cellf("%s ×%d", score.Plugin, score.Weight))
 	}
-	p.Linef(Plain, "  %s scored; each score is weighted (raw→normalised), and TOTAL is their sum:", words.Is(c.Scored, "node"))
+	d.Linef(Plain, "  %s scored; each score is weighted (raw→normalised), and TOTAL is their sum:", words.Is(c.Scored, "node"))
 	rows := [][]Cell{head}
 	for _, candidate := range shown {
 		s := Plain
@@ -135,14 +134,9 @@ func (p *Page) scores(c *report.Cycle) {
 		}
 		rows = append(rows, cells)
 	}
-	if !p.fits("  ", rows) {
-		for i := range rows[0] {
-			rows[0][i].Text = spaced(rows[0][i].Text)
-		}
-	}
-	p.Table("  ", rows...)
+	d.Add(Table{Indent: "  ", Rows: rows, Apart: true})
 	if more := c.Scored - len(shown); more > 0 {
-		p.Linef(Plain, "    and %d more", more)
+		d.Linef(Plain, "    and %d more", more)
 	}
 	if len(alike) > 0 {
 		var equal []string
@@ -158,16 +152,16 @@ func (p *Page) scores(c *report.Cycle) {
 		if c.Scored > len(c.Candidates) {
 			of = "each of the best nodes"
 		}
-		p.Linef(Plain, "  The same for %s: %s", of, strings.Join(equal, ", "))
+		d.Linef(Plain, "  The same for %s: %s", of, strings.Join(equal, ", "))
 	}
 	for _, i := range apart {
-		p.parts(shown, i)
+		d.parts(shown, i)
 	}
 }
 
 // shownOf are the candidates that the table shows: the first ones, the chosen one, and the best below the top.
-func (p *Page) shownOf(candidates []report.Candidate) []report.Candidate {
-	if p.All || len(candidates) <= maxCandidates {
+func (d *Doc) shownOf(candidates []report.Candidate) []report.Candidate {
+	if d.All || len(candidates) <= maxCandidates {
 		return candidates
 	}
 	var shown []report.Candidate
@@ -206,7 +200,7 @@ func Columns(candidates []report.Candidate) (apart, alike []int) {
 }
 
 // parts writes what each rule contributed to the raw scores of one plugin, a row for each failure domain of the nodes shown.
-func (p *Page) parts(candidates []report.Candidate, plugin int) {
+func (d *Doc) parts(candidates []report.Candidate, plugin int) {
 	type domain struct {
 		report.Part
 		nodes []string
@@ -230,10 +224,10 @@ func (p *Page) parts(candidates []report.Candidate, plugin int) {
 	slices.SortStableFunc(rows, func(a, b *domain) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.TopologyKey, b.TopologyKey))
 	})
-	p.Line(Bold.Cell("  "+candidates[0].Scores[plugin].Plugin), Plain.Cell(", raw score by rule:"))
+	d.Line(Bold.Cell("  "+candidates[0].Scores[plugin].Plugin), Plain.Cell(", raw score by rule:"))
 	var table [][]Cell
 	for _, r := range rows {
-		where := p.Few(r.nodes, len(r.nodes))
+		where := d.Few(r.nodes, len(r.nodes))
 		if r.TopologyKey != "" {
 			where = Shorts([]string{r.TopologyKey})[0] + " " + cmp.Or(r.Domain, `""`)
 		}
@@ -242,28 +236,15 @@ func (p *Page) parts(candidates []report.Candidate, plugin int) {
 			cells = append(cells, Plain.Cell(sum(r.Part)))
 		}
 		if len(r.Pods) > 0 {
-			cells = append(cells, Plain.Cell(p.Few(r.Pods, r.Count)))
+			cells = append(cells, Plain.Cell(d.Few(r.Pods, r.Count)))
 		}
 		table = append(table, cells)
 	}
-	if !p.All && !p.fits("    ", table) {
-		for i, cells := range table {
-			table[i] = cells[:min(len(cells), 4)] // without the names of the pods
-		}
+	named := Table{Indent: "    ", Rows: table}
+	if !d.All {
+		named.Least = 4 // without the names of the pods
 	}
-	p.Table("    ", table...)
-}
-
-// spaced sets the words of a plugin's name apart, so that it can be wrapped: "Node Resources Fit".
-func spaced(name string) string {
-	var text strings.Builder
-	for i, r := range name {
-		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(name[i-1])) {
-			text.WriteByte(' ')
-		}
-		text.WriteRune(r)
-	}
-	return text.String()
+	d.Add(named)
 }
 
 // sum is "2 pods × 1.61 + 2": how the score of a rule over domains came about. What is added is a constraint's maxSkew less one.

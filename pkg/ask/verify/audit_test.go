@@ -1,0 +1,27 @@
+package verify
+
+import (
+	"strings"
+	"testing"
+)
+
+// A pod whose deletion somebody asks for is there until its kubelet, which deletes it once it has ended, or whoever gives it no time.
+func TestWhoDeletes(t *testing.T) {
+	for _, test := range []struct {
+		name, verb, subresource, user, options string
+		want                                   what
+	}{
+		{"a controller", "delete", "", "system:serviceaccount:kube-system:replicaset-controller", "{}", wasAsked},
+		{"a user", "delete", "", "jane", `{"gracePeriodSeconds": 30}`, wasAsked},
+		{"a user who does not wait", "delete", "", "jane", `{"gracePeriodSeconds": 0}`, wasGone},
+		{"a kubelet", "delete", "", "system:node:n1", "{}", wasGone},
+		{"a kubelet, of which the log keeps no request", "delete", "", "system:node:n1", "null", wasGone},
+		{"a user with such a name", "delete", "", "system:nodes", "{}", wasAsked},
+		{"an eviction by a kubelet's user", "create", "eviction", "system:node:n1", "{}", wasAsked},
+	} {
+		facts, err := decodeAudit("log", strings.NewReader(audited("web-1", test.verb, test.subresource, test.user, 1000, test.options)))
+		if err != nil || len(facts) != 1 || facts[0].what != test.want {
+			t.Errorf("%s: %+v, %v, want %d", test.name, facts, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package verify
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// nomination is a node on which a pod has made room for itself: until it is there, pods of no higher priority must leave it that room.
+type nomination struct {
+	victim, pod *life
+	there       *v1.Pod // the pod on that node
+}
+
+// waits is how long after its victims were preempted a pod may come to their node.
+const waits = 2 * time.Minute
+
+// nominations returns the nominations that follow from the pods that were preempted. Where no source names the pod that preempted them, it
+// is the next one of higher priority that came to their node.
+func (p *past) nominations() []nomination {
+	var all []nomination
+	on := livesOn(p.lives)
+	for _, victim := range p.lives {
+		asked := victim.asked
+		if asked == nil {
+			asked = victim.gone
+		}
+		if !victim.preempted || asked == nil || victim.pod == nil {
+			continue
+		}
+		by := p.byUID[victim.by]
+		if victim.by == "" {
+			if i := slices.IndexFunc(on[victim.node], func(l *life) bool {
+				return l.pod != nil && l.at.After(asked.at) && l.at.Sub(asked.at) < waits && priority(l.pod) > priority(victim.pod)
+			}); i >= 0 {
+				by = on[victim.node][i]
+			}
+		}
+		if by != nil && by.pod != nil {
+			all = append(all, nomination{victim, by, cluster.Bind(by.pod, victim.node, by.at)})
+		}
+	}
+	return all
+}
+
+func priority(pod *v1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}
+
+// cluster returns the cluster then, as the pod saw it: with these pods on their nodes, and without the nodes on which others have made room
+// that the pod would take. See RunFilterPluginsWithNominatedPods in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/runtime/framework.go.
+func (r *replay) cluster(w when, bound []*life, pod *v1.Pod) (*cluster.State, error) {
+	state := r.before(w.moment, bound, w.ends)
+	var waiting []nomination
+	for _, n := range r.nominated {
+		if min(n.victim.terminates, n.victim.ends) < w.ends && n.pod.ends >= w.ends && n.pod.pod.UID != pod.UID && priority(n.pod.pod) >= priority(pod) &&
+			!slices.Contains(bound, n.pod) &&
+			!slices.ContainsFunc(waiting, func(other nomination) bool { return other.pod == n.pod }) {
+			waiting = append(waiting, n)
+		}
+	}
+	if len(waiting) == 0 {
+		return state, nil
+	}
+	with := *state
+	with.Pods = slices.Clip(state.Pods)
+	for _, n := range waiting {
+		with.Pods = append(with.Pods, n.there)
+	}
+	seen, err := r.closely(&with, pod)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range waiting {
+		if node := state.Node(n.victim.node); node != nil && seen.candidate(node.Name) == nil {
+			state = state.With(r.full(node))
+		}
+	}
+	return state, nil
+}
+
+// full returns the node such that no pod fits; the same one for the same node.
+func (r *replay) full(node *v1.Node) *v1.Node {
+	if r.filled[node] == nil {
+		full := node.DeepCopy()
+		full.Status.Allocatable[v1.ResourcePods] = *resource.NewQuantity(0, resource.DecimalSI)
+		r.filled[node] = full
+	}
+	return r.filled[node]
+}

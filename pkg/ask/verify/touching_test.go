@@ -1,0 +1,82 @@
+package verify
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// audited returns a line of an audit log: the request about the pod reached the API server, and was answered, in that millisecond of the minute.
+func audited(pod, verb, subresource, user string, at int, object string) string {
+	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":%q,"user":{"username":%q},`+
+		`"objectRef":{"resource":"pods","subresource":%q,"namespace":"default","name":%q,"uid":%[4]q},"responseStatus":{"code":201},`+
+		`"requestReceivedTimestamp":"2025-03-01T10:00:%02[5]d.%03[6]d000Z","stageTimestamp":"2025-03-01T10:00:%02[5]d.%03[6]d000Z","requestObject":%[7]s}`+"\n",
+		verb, user, subresource, pod, at/1000, at%1000, object)
+}
+
+func boundAt(pod, node string, at int) string {
+	return audited(pod, "create", "binding", "system:kube-scheduler", at,
+		fmt.Sprintf(`{"kind":"Binding","apiVersion":"v1","metadata":{"name":%q,"uid":%[1]q},"target":{"kind":"Node","name":%[2]q}}`, pod, node))
+}
+
+// toldWith returns the divergences of a dump with an audit log.
+func toldWith(t *testing.T, dump string, log ...string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "audit.log")
+	if err := os.WriteFile(file, []byte(strings.Join(log, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	history, err := ReadHistory(Sources{Audit: []string{file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := Run(t.Context(), readDump(t, dump), Options{History: history})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told(result)
+}
+
+const beside = `, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {role: first}}}]}}`
+
+// A placement is recorded up to half a second after the decision. Where one interval ends as the next begins, the order is open: follower is
+// recorded first, at 10.5 s, and could not go beside first, at 11 s, unless that came before. A millisecond more tells them apart.
+func TestTouchingPlacementsHaveNoOrder(t *testing.T) {
+	world := node("n1", "", fourCPUs) + node("n2", "", fourCPUs) +
+		runs("follower", "n1", 10, "", beside) + strings.Replace(runs("first", "n1", 11, "", ""), "app: web", "role: first", 1)
+	if got := toldWith(t, world, boundAt("follower", "n1", 10500), boundAt("first", "n1", 11000)); len(got) != 0 {
+		t.Errorf("half a second: %v", got)
+	}
+	if got := toldWith(t, world, boundAt("follower", "n1", 10500), boundAt("first", "n1", 11001)); len(got) != 1 {
+		t.Errorf("a millisecond more: %v, want that follower was Pending", got)
+	}
+}
+
+// The same holds between a placement and an end, which is recorded up to half a second too early or too late. late, at 10.5 s, could not go
+// where old was until that was gone, at 11 s, and near could not go beside old once that was gone, at 9.5 s.
+func TestTouchingEndsHaveNoOrder(t *testing.T) {
+	const apart = `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {role: first}}}]}}`
+	old := func(gone int) []string {
+		made := `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "old", "namespace": "default", "uid": "old", "labels": {"role": "first"}},
+			"spec": {"schedulerName": "default-scheduler", "containers": [{"name": "c", "image": "web:1"}]}}`
+		created := strings.Replace(audited("old", "create", "", "jane", 1000, "{}"), `"requestObject":{}`, `"requestObject":{},"responseObject":`+strings.ReplaceAll(made, "\n", " "), 1)
+		return []string{created, boundAt("old", "n1", 2000), audited("old", "delete", "", "system:node:n1", gone, "{}")}
+	}
+	pair := node("n1", "", fourCPUs) + node("n2", "", fourCPUs)
+	late, near := pair+runs("late", "n1", 10, "", apart+", nodeSelector: {disk: n1}"), pair+runs("near", "n1", 10, "", beside)
+	for _, test := range []struct {
+		name, dump, pod string
+		gone, want      int
+	}{
+		{"late, half a second", late, "late", 11000, 0},
+		{"late, a millisecond more", late, "late", 11001, 1},
+		{"near, half a second", near, "near", 9500, 0},
+		{"near, a millisecond more", near, "near", 9499, 1},
+	} {
+		if got := toldWith(t, test.dump, append(old(test.gone), boundAt(test.pod, "n1", 10500))...); len(got) != test.want {
+			t.Errorf("%s: %v, want %d", test.name, got, test.want)
+		}
+	}
+}

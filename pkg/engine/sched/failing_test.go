@@ -1,0 +1,162 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+// failing fails on pods whose name ends in -1, at the point that it is given, and refuses nothing; at "full" it refuses them when their node is
+// reserved.
+type failing struct {
+	At string `json:"at"`
+}
+
+func (failing) Name() string { return "Failing" }
+
+func (p *failing) on(point string, pod *v1.Pod) *fwk.Status {
+	if p.At != point || !strings.HasSuffix(pod.Name, "-1") {
+		return nil
+	}
+	return fwk.AsStatus(errors.New("no luck with " + pod.Name))
+}
+
+func (p *failing) PreFilter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	return nil, p.on("PreFilter", pod)
+}
+
+func (*failing) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+func (p *failing) Filter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
+	return p.on("Filter", pod)
+}
+
+func (p *failing) PreScore(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
+	return p.on("PreScore", pod)
+}
+
+func (p *failing) Score(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ fwk.NodeInfo) (int64, *fwk.Status) {
+	return 0, p.on("Score", pod)
+}
+
+func (*failing) ScoreExtensions() fwk.ScoreExtensions { return nil }
+
+func (p *failing) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
+	if p.At == "full" && strings.HasSuffix(pod.Name, "-1") {
+		return fwk.NewStatus(fwk.Unschedulable, "the rack is full")
+	}
+	return p.on("Reserve", pod)
+}
+
+func (*failing) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
+
+func failingAt(t *testing.T, point string) *Config {
+	t.Helper()
+	config, err := LoadConfigWith(ConfigOptions{Plugins: frameworkruntime.Registry{
+		"Failing": func(_ context.Context, args runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
+			p := &failing{}
+			return p, frameworkruntime.DecodeInto(args, p)
+		},
+	}}, "test.yaml", []byte(head+"profiles: [{plugins: {multiPoint: {enabled: [{name: Failing}]}}, pluginConfig: [{name: Failing, args: {at: "+point+"}}]}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// waits is why a pod got no node, and whether a plugin failed on it.
+type waits struct {
+	Message string
+	Failed  bool
+}
+
+// A plugin that fails keeps one pod Pending, in the words that kube-scheduler writes into its condition, and the others get their nodes. Pods of
+// one template come one after the other, so that a failure would be taken for the next one's if it were kept.
+func TestPluginThatFails(t *testing.T) {
+	for point, want := range map[string]waits{
+		"PreFilter": {`running PreFilter plugin "Failing": no luck with web-1`, true},
+		"Filter":    {`running "Failing" filter plugin: no luck with web-1`, true},
+		"PreScore":  {`running PreScore plugin "Failing": no luck with web-1`, true},
+		"Score":     {`running Score plugins: plugin "Failing" failed with: no luck with web-1`, true},
+		"Reserve":   {`running Reserve plugin "Failing": no luck with web-1`, true},
+		"full":      {"0/1 nodes are available: 1 the rack is full.", false},
+	} {
+		t.Run(point, func(t *testing.T) {
+			engine, err := NewEngine(failingAt(t, point), Ties{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer engine.Close()
+			set, pods := replicas("web", 3, nil)
+			pods = append(pods, pods[1].DeepCopy())
+			pods[3].Name, pods[3].UID = "other-1", "other-1"
+			state := walkthrough().With(set).With(objects(pods)...)
+			for range 2 { // the second time, the engine has to forget what it decided
+				result, err := engine.Place(t.Context(), state, pods)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := map[string]waits{}
+				for _, p := range result.Pending {
+					got[p.Pod.Name] = waits{p.Message, p.Failed}
+				}
+				other := want
+				other.Message = strings.Replace(want.Message, "web-1", "other-1", 1)
+				if diff := cmp.Diff(map[string]waits{"web-1": want, "other-1": other}, got); diff != "" || len(result.Placed) != 2 {
+					t.Errorf("%d placed, want 2; Pending (-want +got):\n%s", len(result.Placed), diff)
+				}
+				engine.Reset()
+			}
+		})
+	}
+}
+
+// Where a plugin fails on one pod of a group, upstream tries none after it, and says so of each.
+func TestPluginThatFailsInPodGroup(t *testing.T) {
+	withPodGroups(t)
+	engine, err := NewEngine(failingAt(t, "Filter"), Ties{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	state := walkthrough().With(gang("a", 3, 0)).With(objects(members("a", 3, 0), members("b", 1, 0))...)
+	state = state.With(gang("b", 1, 0))
+	result, err := engine.Place(t.Context(), state, state.Unscheduled())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]waits{}
+	for _, p := range result.Pending {
+		got[p.Pod.Name] = waits{p.Message, p.Failed}
+	}
+	const failed = `running "Failing" filter plugin: no luck with a-1`
+	want := map[string]waits{
+		"a-0": {"failed to schedule other pod from a pod group: " + failed, true}, "a-1": {failed, true}, "a-2": {"failed to schedule other pod from a pod group: " + failed, true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(result.Placed) != 1 {
+		t.Errorf("%d placed, want 1; Pending (-want +got):\n%s", len(result.Placed), diff)
+	}
+}
+
+// The condition of a pod that the scheduler does not try any more stays as an attempt has left it.
+func TestUntriedPodKeepsItsMessage(t *testing.T) {
+	claim := "gone"
+	pod := an("web", "web-0", func(pod *v1.Pod) {
+		pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: "said before"}}
+	})
+	result, err := newEngine(t, Ties{}).Place(t.Context(), walkthrough().With(pod), []*v1.Pod{pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := result.Pending[0]; p.Message != "said before" || p.Untried != `could not find ResourceClaim "default/gone"` {
+		t.Errorf("message %q, untried %q", p.Message, p.Untried)
+	}
+}

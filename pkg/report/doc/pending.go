@@ -1,0 +1,45 @@
+package doc
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Refused is why a pod is Pending, as kubectl shows it: its message after the reason of its event, or of its condition where there is none. What
+// kubectl does not show is said to be so.
+func Refused(why string) string {
+	switch {
+	case why == "":
+		return expect.NoMessage
+	case why == placement.Gated:
+		return "SchedulingGated  " + why
+	case strings.HasPrefix(why, placement.NotTried+placement.LeftTo):
+		return words.UpperFirst(strings.TrimPrefix(why, placement.NotTried))
+	case strings.HasPrefix(why, placement.NotTried):
+		return words.UpperFirst(why) + " (no event and no condition says so)"
+	case strings.HasPrefix(why, cluster.AttachedTo):
+		return words.UpperFirst(why)
+	}
+	return "FailedScheduling  " + why
+}
+
+// Waits are the lines on a Pending pod: what kubectl shows of it, and what there is to say besides.
+func Waits(message, reason, untried string) []string {
+	var lines []string
+	if message != "" || untried == "" {
+		lines = append(lines, Refused(message))
+	}
+	if reason == v1.PodReasonSchedulerError {
+		lines = append(lines, reason+": a plugin failed, and the scheduler tries the pod again and again")
+	}
+	if untried != "" {
+		lines = append(lines, Refused(placement.NotTried+untried))
+	}
+	return lines
+}

@@ -1,0 +1,88 @@
+// Package format writes a report in every format that makes sense for it. A report says what it has to show, and each format is one
+// renderer for all reports.
+package format
+
+import (
+	"io"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format/markdown"
+	"github.com/faultline/faultline/pkg/report/format/page"
+	"github.com/faultline/faultline/pkg/report/format/text"
+)
+
+// Of is what a kind of report has to show. JSON and YAML are its model.
+type Of[R any] struct {
+	// Doc is the report as people read it. Text follows the options of the command, pages have their own.
+	Doc func(r *R, opts report.Options) *doc.Doc
+	// Wide is whether the document has more columns with the option Wide.
+	Wide bool
+	// Page is a page of the report's own in place of that of the document.
+	Page func(r *R) *page.Page
+	// CSV is rows of plain values below their titles, for a spreadsheet.
+	CSV func(r *R) [][]string
+	// JUnit and SARIF are what a CI system shows beside a change.
+	JUnit, SARIF func(r *R) ([]byte, error)
+	// Draw is a picture of it, as svg or png; nil where the program draws none.
+	Draw func(r *R, format string) ([]byte, error)
+	// Names are names alone, a line each.
+	Names func(r *R) []string
+}
+
+// Formats are the formats in the order in which a help text lists them.
+func (of Of[R]) Formats() report.Formats[R] {
+	var all report.Formats[R]
+	if of.Doc != nil {
+		all = append(all, report.Text("text", func(r *R, opts report.Options) []byte { return text.Render(of.Doc(r, opts), opts) }))
+	}
+	if of.Wide {
+		all = append(all, report.Text("wide", func(r *R, opts report.Options) []byte {
+			opts.Wide = true
+			return text.Render(of.Doc(r, opts), opts)
+		}))
+	}
+	all = append(all, report.JSON[R](), report.YAML[R]())
+	if of.Doc != nil {
+		all = append(all, report.Plain("markdown", func(r *R) []byte { return markdown.Render(of.Doc(r, report.Options{Page: true})) }))
+		all = append(all, report.Streamed("html", of.html))
+	}
+	if of.CSV != nil {
+		all = append(all, report.Encoded("csv", func(r *R) ([]byte, error) { return report.EncodeCSV(of.CSV(r)) }))
+	}
+	if of.JUnit != nil {
+		all = append(all, report.Encoded("junit", of.JUnit))
+	}
+	if of.SARIF != nil {
+		all = append(all, report.Encoded("sarif", of.SARIF))
+	}
+	if of.Draw != nil {
+		for _, picture := range []string{"svg", "png"} {
+			all = append(all, report.Encoded(picture, func(r *R) ([]byte, error) { return of.Draw(r, picture) }))
+		}
+	}
+	if of.Names != nil {
+		all = append(all, report.Plain("name", func(r *R) []byte {
+			var names doc.Doc
+			for _, name := range of.Names(r) {
+				names.Linef(doc.Plain, "%s", name)
+			}
+			return text.Render(&names, report.Options{})
+		}))
+	}
+	return all
+}
+
+func (of Of[R]) html(w io.Writer, r *R) error {
+	if of.Page != nil {
+		return of.Page(r).WriteHTML(w)
+	}
+	var picture []byte
+	if of.Draw != nil {
+		var err error
+		if picture, err = of.Draw(r, "svg"); err != nil {
+			return err
+		}
+	}
+	return page.WriteDoc(w, of.Doc(r, report.Options{Page: true}), picture)
+}

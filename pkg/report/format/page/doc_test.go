@@ -1,0 +1,71 @@
+package page
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+)
+
+// Every kind of block has its element; details are folded, and what the head of the page has is not repeated.
+func TestWriteDoc(t *testing.T) {
+	d := doc.New(report.Head{Kind: "SizeReport", Scenario: "shop <b>"}, report.Options{})
+	d.Line(doc.Green.Cell("3 nodes will do: every pod has a node."))
+	d.Linef(doc.Yellow, "2 pods are left out.")
+	d.Section("By zone")
+	d.Table("", doc.Bold.Row("ZONE", "NODES"), doc.Plain.Row("<a>", "2"), []doc.Cell{doc.Plain.Cell("b"), doc.Red.Cell("10")})
+	d.Linef(doc.Plain, "With fewer:")
+	d.Linef(doc.Plain, "  one pod is Pending")
+	d.Linef(doc.Plain, "  another, too\x1b")
+	d.More(3, "pod", "pods")
+	d.Folded("Commands")
+	d.Verbatim("    simulate size shop.yaml")
+	d.Verbatim("    simulate run shop.yaml")
+	d.Add(doc.Fields{{Title: "Cluster:", Lines: []string{"3 nodes"}, Head: true}, {Title: "Skipped:", Lines: []string{"1 pod", "1 more"}}})
+	var out strings.Builder
+	if err := WriteDoc(&out, &d, []byte("<svg/>")); err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(out.String(), "<main class=\"document\">\n")
+	body, _, _ = strings.Cut(body, "</main>")
+	want := `<section>
+<p><span class="warn">2 pods are left out.</span></p>
+</section>
+<figure class="chart"><img src="data:image/svg+xml;base64,PHN2Zy8+" alt="3 nodes will do: every pod has a node. The tables below have the numbers."></figure>
+<section>
+<h2>By zone</h2>
+<div class="scroll"><table><thead><tr><th scope="col">ZONE</th><th scope="col" class="number">NODES</th></tr></thead>
+<tbody>
+<tr><td>&lt;a&gt;</td><td class="number">2</td></tr>
+<tr><td>b</td><td class="number"><span class="bad">10</span></td></tr>
+</tbody></table></div>
+<p>With fewer:</p>
+<ul>
+<li>  one pod is Pending</li>
+<li>  another, too\x1b</li>
+</ul>
+<p class="hint">and 3 more pods</p>
+</section>
+<details><summary>Commands</summary>
+<pre>simulate size shop.yaml
+simulate run shop.yaml
+</pre>
+<p><strong>Skipped:</strong></p>
+<ul>
+<li>1 pod</li>
+<li>1 more</li>
+</ul>
+</details>
+`
+	if diff := cmp.Diff(want, body); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, has := range []string{"<h1>shop &lt;b&gt;</h1>", `<span>3 nodes will do: every pod has a node.</span>`} {
+		if !strings.Contains(out.String(), has) {
+			t.Errorf("no %s in\n%s", has, out.String())
+		}
+	}
+}

@@ -1,0 +1,157 @@
+// Package text renders documents for a terminal: wrapped lines, aligned tables and colour.
+package text
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mitchellh/go-wordwrap"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Render writes the document.
+func Render(d *doc.Doc, opts report.Options) []byte {
+	p := page{color: opts.Color, width: opts.Width}
+	for _, s := range d.Sections {
+		if s.Folded && !d.All {
+			continue
+		}
+		p.gap = p.out.Len() > 0
+		if s.Title != "" {
+			p.line(doc.Line{doc.Bold.Cell(s.Title)})
+		}
+		for _, b := range s.Blocks {
+			p.block(b, d.All)
+		}
+	}
+	return p.out.Bytes()
+}
+
+// page is text in the making. All of it goes through paint, which is where control characters are taken out and colour is put on, so that
+// neither can be forgotten.
+type page struct {
+	out   bytes.Buffer
+	color bool
+	width int  // of a line, in characters; 0 is as long as it takes
+	gap   bool // a blank line is due before the next one
+}
+
+func (p *page) block(b doc.Block, all bool) {
+	switch b := b.(type) {
+	case doc.Line:
+		p.line(b)
+	case doc.Verbatim:
+		for _, line := range b {
+			p.write(doc.Line{{Text: line}})
+		}
+	case doc.Table:
+		more := 0
+		if b.Most > 0 && !all {
+			more = max(0, len(b.Rows)-1-b.Most)
+		}
+		b.Rows = b.Rows[:len(b.Rows)-more]
+		p.table(b)
+		if more > 0 {
+			p.more(doc.More{N: more, Noun: b.Noun, Nouns: b.Nouns})
+		}
+	case doc.More:
+		p.more(b)
+	case doc.Fields:
+		var rows [][]doc.Cell
+		for _, field := range b {
+			title := field.Title
+			for _, line := range field.Lines {
+				rows = append(rows, []doc.Cell{doc.Bold.Cell(title), doc.Plain.Cell(line)})
+				title = ""
+			}
+		}
+		p.table(doc.Table{Rows: rows})
+	}
+}
+
+func (p *page) more(m doc.More) {
+	p.line(doc.Line{doc.Plain.Cellf("  and %d more %s; use --all to list them", m.N, words.Pick(m.N, m.Noun, m.Nouns))})
+}
+
+// line writes the cells one after the other. A line that is too long goes on below, two characters further in.
+func (p *page) line(cells doc.Line) {
+	whole := ""
+	for _, c := range cells {
+		whole += doc.Clean(c.Text)
+	}
+	if p.width == 0 || utf8.RuneCountInString(whole) <= p.width {
+		p.write(cells)
+		return
+	}
+	text := strings.TrimLeft(whole, " ")
+	margin, before := len(whole)-len(text), ""
+	for _, line := range wrap(text, max(minWidth, p.width-margin-len(hanging))) {
+		_, cells = cut(cells, spaces(cells))
+		var now doc.Line
+		now, cells = cut(cells, len(line))
+		p.write(append(doc.Line{{Text: strings.Repeat(" ", margin) + before}}, now...))
+		before = hanging
+	}
+}
+
+// hanging stands before the further lines of a text.
+const hanging = "  "
+
+// wrap breaks a text at spaces. Words that are too long stay whole.
+func wrap(text string, width int) []string {
+	return strings.Split(wordwrap.WrapString(text, uint(width)), "\n")
+}
+
+// minWidth is the narrowest that text is set, whatever the terminal.
+const minWidth = 20
+
+// cut splits the cells after so many bytes of their text.
+func cut(cells doc.Line, n int) (before, after doc.Line) {
+	for i, c := range cells {
+		c.Text = doc.Clean(c.Text)
+		if n < len(c.Text) {
+			return append(before, c.Style.Cell(c.Text[:n])), append(doc.Line{c.Style.Cell(c.Text[n:])}, cells[i+1:]...)
+		}
+		n -= len(c.Text)
+		before = append(before, c)
+	}
+	return before, nil
+}
+
+// spaces counts those that the text of the cells begins with.
+func spaces(cells doc.Line) int {
+	n := 0
+	for _, c := range cells {
+		text := doc.Clean(c.Text)
+		trimmed := strings.TrimLeft(text, " ")
+		n += len(text) - len(trimmed)
+		if trimmed != "" {
+			break
+		}
+	}
+	return n
+}
+
+// write writes the cells on a line of its own, however long.
+func (p *page) write(cells doc.Line) {
+	if p.gap {
+		p.out.WriteByte('\n')
+		p.gap = false
+	}
+	for _, c := range cells {
+		p.out.WriteString(p.paint(c))
+	}
+	p.out.WriteByte('\n')
+}
+
+func (p *page) paint(c doc.Cell) string {
+	text := strings.ReplaceAll(doc.Clean(c.Text), doc.NoBreak, " ")
+	if !p.color || c.Style == doc.Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c.Style) + "m" + text + "\x1b[0m"
+}

@@ -1,0 +1,60 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+)
+
+// Limits bound what a scenario may take that is read for somebody else. Zero is no limit.
+type Limits struct {
+	// Nodes are those of its clusters and of those that steps, variants and points of the sweep bring, together; Devices those of synthetic
+	// nodes.
+	Nodes, Devices int
+	// Pods are those that it has at any time, whoever makes them.
+	Pods int
+	// Versions are its variants and the points of its sweep.
+	Versions int
+}
+
+// LimitError says that a scenario takes more than its limits allow. What is counted goes no further than that.
+type LimitError struct {
+	// What is counted, such as nodes; Has of them the scenario has at least, and Most it may have.
+	What      string
+	Has, Most int
+}
+
+// Error says what there is too much of.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the scenario has %d %s, and may have %d", e.Has, e.What, e.Most)
+}
+
+// Exceeds returns a LimitError if there is more than the limit allows; nil if there is none.
+func Exceeds(what string, has, most int) error {
+	if most == 0 || has <= most {
+		return nil
+	}
+	return &LimitError{what, has, most}
+}
+
+// CheckPods refuses a state whose controllers ask for too many pods, and one that has more than the limits allow.
+func (s *Scenario) CheckPods(state *cluster.State) error {
+	most := s.MaxPods
+	if most == 0 {
+		most = controller.MaxPods
+	}
+	err := controller.CheckPods(state, most)
+	if s.Limits.Pods == 0 {
+		return err
+	}
+	var asked *controller.TooManyPodsError
+	if errors.As(err, &asked) && most == s.Limits.Pods {
+		asked.Advice = "use the command line"
+	}
+	if err != nil {
+		return err
+	}
+	return Exceeds("pods", max(len(state.Pods), controller.Pods(state)), s.Limits.Pods)
+}
