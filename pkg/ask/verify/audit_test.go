@@ -19,7 +19,7 @@ func TestWhoDeletes(t *testing.T) {
 		{"a user with such a name", "delete", "", "system:nodes", "{}", wasAsked},
 		{"an eviction by a kubelet's user", "create", "eviction", "system:node:n1", "{}", wasAsked},
 	} {
-		facts, err := decodeAudit("log", strings.NewReader(audited("web-1", test.verb, test.subresource, test.user, 1000, test.options)))
+		facts, err := decodeAudit("log", strings.NewReader(auditLine("web-1", test.verb, test.subresource, test.user, 1000, test.options)))
 		if err != nil || len(facts) != 1 || facts[0].what != test.want {
 			t.Errorf("%s: %+v, %v, want %d", test.name, facts, err, test.want)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // audited returns a line of an audit log: the request about the pod reached the API server, and was answered, in that millisecond of the minute.
-func audited(pod, verb, subresource, user string, at int, object string) string {
+func auditLine(pod, verb, subresource, user string, at int, object string) string {
 	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":%q,"user":{"username":%q},`+
 		`"objectRef":{"resource":"pods","subresource":%q,"namespace":"default","name":%q,"uid":%[4]q},"responseStatus":{"code":201},`+
 		`"requestReceivedTimestamp":"2025-03-01T10:00:%02[5]d.%03[6]d000Z","stageTimestamp":"2025-03-01T10:00:%02[5]d.%03[6]d000Z","requestObject":%[7]s}`+"\n",
@@ -17,7 +17,7 @@ func audited(pod, verb, subresource, user string, at int, object string) string 
 }
 
 func boundAt(pod, node string, at int) string {
-	return audited(pod, "create", "binding", "system:kube-scheduler", at,
+	return auditLine(pod, "create", "binding", "system:kube-scheduler", at,
 		fmt.Sprintf(`{"kind":"Binding","apiVersion":"v1","metadata":{"name":%q,"uid":%[1]q},"target":{"kind":"Node","name":%[2]q}}`, pod, node))
 }
 
@@ -61,8 +61,8 @@ func TestTouchingEndsHaveNoOrder(t *testing.T) {
 	old := func(gone int) []string {
 		made := `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "old", "namespace": "default", "uid": "old", "labels": {"role": "first"}},
 			"spec": {"schedulerName": "default-scheduler", "containers": [{"name": "c", "image": "web:1"}]}}`
-		created := strings.Replace(audited("old", "create", "", "jane", 1000, "{}"), `"requestObject":{}`, `"requestObject":{},"responseObject":`+strings.ReplaceAll(made, "\n", " "), 1)
-		return []string{created, boundAt("old", "n1", 2000), audited("old", "delete", "", "system:node:n1", gone, "{}")}
+		created := strings.Replace(auditLine("old", "create", "", "jane", 1000, "{}"), `"requestObject":{}`, `"requestObject":{},"responseObject":`+strings.ReplaceAll(made, "\n", " "), 1)
+		return []string{created, boundAt("old", "n1", 2000), auditLine("old", "delete", "", "system:node:n1", gone, "{}")}
 	}
 	pair := node("n1", "", fourCPUs) + node("n2", "", fourCPUs)
 	late, near := pair+runs("late", "n1", 10, "", apart+", nodeSelector: {disk: n1}"), pair+runs("near", "n1", 10, "", beside)
