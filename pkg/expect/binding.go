@@ -9,11 +9,12 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // judgeBinding judges what Karmada has decided about a workload.
 func judgeBinding(expect *scenario.ExpectedBinding, step *simulation.Step, add func(field string, e Expectation)) {
-	i := slices.IndexFunc(step.Decisions, func(d simulation.Decision) bool { return expect.Is(d.Binding.Template) })
+	i := slices.IndexFunc(step.Decisions, func(d world.Decision) bool { return expect.Is(d.Binding.Template) })
 	if i < 0 {
 		add("target", Expectation{Want: expect.Target + " to be propagated", Got: "no binding", Why: unclaimed(expect, step)})
 		return

@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Deployment web has 2 replicas in m1 and 1 in m2, FlinkDeployment shop/a fits no cluster, ConfigMap c is in m1, and no policy selects
@@ -28,7 +29,7 @@ func TestJudgeBinding(t *testing.T) {
 		Templates: []*cluster.ResourceTemplate{{Template: template("Deployment", "default", "other")}},
 	}}}}
 	for _, b := range bindings {
-		step.Decisions = append(step.Decisions, simulation.Decision{Binding: b})
+		step.Decisions = append(step.Decisions, world.Decision{Binding: b})
 	}
 	for name, c := range map[string]struct {
 		expect scenario.ExpectedBinding

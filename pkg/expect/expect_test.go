@@ -16,9 +16,9 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// world has a node of 2 CPUs in each of two zones, a bare pod db-0 in zone a, and a Deployment of two pods of one CPU each, which have
+// zonedCluster has a node of 2 CPUs in each of two zones, a bare pod db-0 in zone a, and a Deployment of two pods of one CPU each, which have
 // to be in different zones, and whose quorum is both.
-const world = `apiVersion: faultline/v1alpha1
+const zonedCluster = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
 - synthetic: {zones: [{name: a}, {name: b}], nodeGroups: [{name: w, count: 1, cpu: 2}]}
@@ -115,7 +115,7 @@ func TestJudgeFailures(t *testing.T) {
 		"{level: zone, simultaneous: 2, radius: 0.9}": {
 			"FAIL: the failure of any 2 domains of level zone together takes at most 90% of any workload | 100%, 2 of 2 of deployment/web, by zone a + b | zone a + b holds web-*, web-*"},
 	} {
-		got := judged(t, world+"expect: {failures: ["+bounds+"]}\n")
+		got := judged(t, zonedCluster+"expect: {failures: ["+bounds+"]}\n")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", bounds, diff)
 		}
@@ -131,7 +131,7 @@ func TestJudgeUnreplacedWithoutDaemonSets(t *testing.T) {
     spec:
       selector: {matchLabels: {app: agent}}
       template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: c, image: c}]}}`
-	text := strings.Replace(world, "workloads:\n- objects:", "workloads:\n- objects:"+agent, 1)
+	text := strings.Replace(zonedCluster, "workloads:\n- objects:", "workloads:\n- objects:"+agent, 1)
 	want := []string{
 		"ok: the failure of any zone takes at most 3 pods | 3, by zone a",
 		"ok: the failure of any zone leaves at most 1 pod unreplaced | 1, by zone a",
@@ -173,7 +173,7 @@ func TestJudge(t *testing.T) {
 
 // The step's own expectations stand before the scenario's, which hold in both steps, and each has its place.
 func TestJudgeFindings(t *testing.T) {
-	text := world + `steps:
+	text := zonedCluster + `steps:
 - {name: three, scale: {target: deploy/web, replicas: 5}, expect: {findings: 1}}
 expect: {findings: 0}
 `
@@ -190,7 +190,7 @@ expect: {findings: 0}
 
 // A level that a step has taken away is not passed over.
 func TestJudgeNoSuchFailures(t *testing.T) {
-	text := world + `steps:
+	text := zonedCluster + `steps:
 - {name: gone, fail: {names: [b-w-1], mode: deleted}, expect: {failures: [{level: zone, simultaneous: 2, radius: 1}]}}
 `
 	want := []string{"FAIL: the failure of any 2 domains of level zone together takes at most 100% of any workload | after this step the level has 1 domain, and 2 cannot fail together"}

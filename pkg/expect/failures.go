@@ -104,7 +104,7 @@ func (f *failures) analyze(ctx context.Context, set failureSet, recover bool) (*
 				f.progress("loss of "+domains+" after "+f.step.Name, done, total)
 			}
 		}
-		if err := blast.Recover(ctx, state, f.scenario.Config, f.scenario.Ties, found.analysis, found.opts, progress); err != nil {
+		if err := blast.Recover(ctx, state, f.scenario, found.analysis, found.opts, progress); err != nil {
 			return nil, err
 		}
 		found.recovered = true

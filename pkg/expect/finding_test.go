@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 func TestFindings(t *testing.T) {
@@ -126,7 +127,7 @@ func TestFactsOf(t *testing.T) {
 		},
 		Stuck: rollouts[2:],
 	}
-	if diff := cmp.Diff(want, factsOf(&simulation.Step{Name: "now", State: state, Pending: waiting, Rollouts: rollouts})); diff != "" {
+	if diff := cmp.Diff(want, factsOf(&simulation.Step{Name: "now", State: state, Record: world.Record{Pending: waiting, Rollouts: rollouts}})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

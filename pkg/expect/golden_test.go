@@ -13,7 +13,7 @@ import (
 
 func TestGolden(t *testing.T) {
 	scale := func(name, replicas string) string {
-		return world + "steps: [{name: " + name + ", scale: {target: deploy/web, replicas: " + replicas + "}}]\n"
+		return zonedCluster + "steps: [{name: " + name + ", scale: {target: deploy/web, replicas: " + replicas + "}}]\n"
 	}
 	file := GoldenFile(filepath.Join(t.TempDir(), loader.FileName))
 	if none, err := ReadGolden(file); none != nil || err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // expected is a step with three zones: a has nodes a1 and a2, b has b1, c has c1. web-1 and web-2 run on a1, web-3 on b1, db-1 on a2;
@@ -40,8 +41,10 @@ func expected() *simulation.Step {
 		Refused: []cluster.Refusal{{Of: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Pods: 2, Message: "exceeded quota: q"},
 			{Of: cluster.Ref{Kind: "Pod", Namespace: "default", Name: "bare"}, Pods: 1, Message: "no such class"},
 			{Of: cluster.Ref{Kind: "Service", Namespace: "default", Name: "s"}, Message: "exceeded quota: q"}},
-		Pending:  []placement.Pending{{Pod: waiting[0], Message: "0/4 nodes: too small."}, {Pod: waiting[1], Message: "0/4 nodes: tainted."}},
-		Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "web"}, Waiting: "web-4 is Pending"}, {Ref: cluster.Ref{Kind: "Deployment", Name: "db"}, Complete: true}},
+		Record: world.Record{
+			Pending:  []placement.Pending{{Pod: waiting[0], Message: "0/4 nodes: too small."}, {Pod: waiting[1], Message: "0/4 nodes: tainted."}},
+			Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "web"}, Waiting: "web-4 is Pending"}, {Ref: cluster.Ref{Kind: "Deployment", Name: "db"}, Complete: true}},
+		},
 	}
 }
 

@@ -52,7 +52,7 @@ func (e *Engine) fail(ctx context.Context, asked FailRequest) (*FailResponse, er
 	if len(asked.Domains) > 0 {
 		opts.Simultaneous = len(analysis.Levels[0].Failures[0].Domains)
 	}
-	if err := blast.Recover(ctx, after.State, last.scenario.Config, last.scenario.Ties, analysis, opts, nil); err != nil {
+	if err := blast.Recover(ctx, after.State, last.scenario, analysis, opts, nil); err != nil {
 		return nil, err
 	}
 	blasted := []reportblast.Blasted{{Step: after, Analysis: analysis}}

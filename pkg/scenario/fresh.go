@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"slices"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 )
@@ -27,4 +29,18 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 		}
 	}
 	return admission.DeleteAndWait(state, gone...)
+}
+
+// Empty is the cluster before anything is in it. The clock of a dump starts when it was made, so that its objects are older
+// than later ones; its pods may be in the first step.
+func (s *Scenario) Empty() *cluster.State {
+	objects := slices.Concat(s.Cluster, s.Workloads)
+	if len(s.Steps) > 0 {
+		objects = append(objects, s.Steps[0].Objects...)
+	}
+	now := cluster.Epoch
+	if latest := cluster.Latest(objects); now.Before(&latest) {
+		now = latest
+	}
+	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds}
 }

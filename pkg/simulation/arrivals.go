@@ -8,11 +8,11 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// arriving returns the objects of an apply in order of arrival. If that is random, the order of the workloads derives only from the seed
-// and the step's name, so earlier draws do not change it.
-func (r *run) arriving(spec *scenario.LoadedStep) []cluster.Object {
-	if !r.scenario.RandomArrivals {
-		return spec.Objects
+// arriving returns the step with the objects of an apply in order of arrival. If that is random, the order of the workloads derives only from
+// the seed and the step's name, so earlier draws do not change it.
+func (r *run) arriving(spec *scenario.LoadedStep) *scenario.LoadedStep {
+	if !r.scenario.RandomArrivals || spec.Apply == nil {
+		return spec
 	}
 	var others, workloads []cluster.Object
 	for _, obj := range spec.Objects {
@@ -26,5 +26,7 @@ func (r *run) arriving(spec *scenario.LoadedStep) []cluster.Object {
 	name.Write([]byte(spec.Name))
 	random := rand.New(rand.NewPCG(r.scenario.Ties.Seed, name.Sum64()))
 	random.Shuffle(len(workloads), func(i, j int) { workloads[i], workloads[j] = workloads[j], workloads[i] })
-	return append(others, workloads...)
+	next := *spec
+	next.Objects = append(others, workloads...)
+	return &next
 }

@@ -56,7 +56,7 @@ func TestWorldsRunAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Ties.Random = true
-	world, err := NewWorld(s.Config, s.Ties)
+	world, err := NewWorld(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestWorldsRunAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := world.Run(t.Context(), s, Options{})
+		again, err := Run(t.Context(), s, Options{World: world})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // version is Faultline's own; the build sets it.
@@ -207,7 +208,7 @@ func exitCode(err error, args []string, errOut io.Writer) int {
 			fmt.Fprintf(errOut, "simulate: hint: %s\n", input.hint)
 		}
 		return exitInput
-	case errors.As(err, &step):
+	case errors.As(err, &step), errors.As(err, new(*world.InputError)):
 		return exitInput
 	}
 	return exitFailed

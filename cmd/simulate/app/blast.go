@@ -256,7 +256,7 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
 	if f.recover {
 		progress := func(domains string, done, total int) { bar.update("loss of "+domains+" after "+step.Name, done, total) }
-		if err := askblast.Recover(ctx, step.State, s.Config, s.Ties, analysis, opts, progress); err != nil {
+		if err := askblast.Recover(ctx, step.State, s, analysis, opts, progress); err != nil {
 			return nil, err
 		}
 	}

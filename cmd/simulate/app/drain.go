@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/drain"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 func newDrain(s streams) *cobra.Command {
@@ -112,23 +113,23 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 
 // drainNodes drains the nodes in the order given and, if that does not finish, looks for another order.
 func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options node.DrainOptions) (*drain.Report, error) {
-	world, err := simulation.NewWorld(result.Scenario.Config, result.Scenario.Ties)
+	w, err := world.NewCluster(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		return nil, err
 	}
-	defer world.Close()
-	world.Record = in.record()
-	_, drained, err := world.Drain(cmd.Context(), state, nodes, options, &simulation.Step{})
+	defer w.Close()
+	w.Hook(world.Hooks{Record: in.record()})
+	_, drained, err := w.Drain(cmd.Context(), state, nodes, options, &world.Record{})
 	if err != nil {
 		return nil, err
 	}
 	// A blocked pod is blocked in every order, and a single node has no other order.
-	blocked := slices.ContainsFunc(drained, func(d simulation.Drained) bool { return len(d.Blocked) > 0 })
-	refused := slices.ContainsFunc(drained, func(d simulation.Drained) bool { return len(d.Refused) > 0 })
+	blocked := slices.ContainsFunc(drained, func(d world.Drained) bool { return len(d.Blocked) > 0 })
+	refused := slices.ContainsFunc(drained, func(d world.Drained) bool { return len(d.Refused) > 0 })
 	search := refused && !blocked && len(nodes) > 1
-	var order []simulation.Drained
+	var order []world.Drained
 	if search {
-		if order, err = world.DrainOrder(cmd.Context(), state, nodes, options); err != nil {
+		if order, err = w.DrainOrder(cmd.Context(), state, nodes, options); err != nil {
 			return nil, err
 		}
 	}

@@ -133,7 +133,7 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	if err != nil {
 		return nil, asInput(err)
 	}
-	if len(loaded.Members) > 0 && !i.federated {
+	if loaded.Federated() && !i.federated {
 		return nil, notFederated(cmd.CommandPath(), loaded)
 	}
 	if i.estimate != "" {

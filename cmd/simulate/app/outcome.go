@@ -97,7 +97,7 @@ func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, 
 	if err != nil {
 		return err
 	}
-	if len(loaded.Members) > 0 {
+	if loaded.Federated() {
 		return notFederated(cmd.CommandPath()+" with --outcomes or --trials", loaded)
 	}
 	bar := newProgress(s.err)

@@ -25,6 +25,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // tests are the flags of simulate test.
@@ -204,7 +205,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 	for i, one := range ready {
 		if one.Outcome = outcomes[i]; one.Err != nil {
 			one.status = exitFailed
-			if errors.As(one.Err, new(*simulation.StepError)) {
+			if errors.As(one.Err, new(*simulation.StepError)) || errors.As(one.Err, new(*world.InputError)) {
 				one.status = exitInput
 			}
 			one.Err = fmt.Errorf("%s: %w", one.file, one.Err)

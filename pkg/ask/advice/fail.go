@@ -9,9 +9,9 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
-	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // In a large cluster nearly all of the time would go to failures: the loss of a zone is hundreds of evictions, one by one. So these are
@@ -65,11 +65,11 @@ func (r *runs) fail(ctx context.Context, candidates []Candidate) error {
 			break
 		}
 		name := func(i int) string { return "failures with " + next[i].Name }
-		err := r.each(ctx, name, len(next), func(ctx context.Context, world *simulation.World, i int) error {
+		err := r.each(ctx, name, len(next), func(ctx context.Context, w world.World, i int) error {
 			c := next[i]
 			looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels(), Holding: true}
 			r.recovers(&looked, c.state)
-			metrics, err := metric.Of(ctx, world, c.scenario, c.state, looked)
+			metrics, err := metric.Of(ctx, w, c.scenario, c.state, looked)
 			if err != nil {
 				return err
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // confidence is the level of the intervals.
@@ -40,12 +41,12 @@ type runs struct {
 }
 
 func (r *runs) base(ctx context.Context) error {
-	world, err := simulation.NewWorld(r.scenario.Config, r.scenario.Ties)
+	w, err := simulation.NewWorld(r.scenario)
 	if err != nil {
 		return err
 	}
-	defer world.Close()
-	r.result, err = world.Run(ctx, r.scenario, simulation.Options{})
+	defer w.Close()
+	r.result, err = simulation.Run(ctx, r.scenario, simulation.Options{World: w})
 	return err
 }
 
@@ -116,8 +117,8 @@ func (r *runs) all(ctx context.Context, tried []*trial) error {
 		names[i] = t.Name
 	}
 	name := func(i int) string { return names[i] }
-	return r.each(ctx, name, len(tried), func(ctx context.Context, world *simulation.World, i int) error {
-		t, err := r.placed(ctx, world, tried[i])
+	return r.each(ctx, name, len(tried), func(ctx context.Context, w world.World, i int) error {
+		t, err := r.placed(ctx, w, tried[i])
 		if err == nil {
 			t.done = true
 			tried[i] = t
@@ -151,8 +152,8 @@ func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([
 	}
 	var kept *trial
 	name := func(int) string { return AsItIs + " with another strategy" }
-	err := r.each(ctx, name, 1, func(ctx context.Context, world *simulation.World, _ int) (err error) {
-		kept, err = r.otherwise(ctx, world, &proposal{name: AsItIs, asItIs: true}, &tried[0].Candidate)
+	err := r.each(ctx, name, 1, func(ctx context.Context, w world.World, _ int) (err error) {
+		kept, err = r.otherwise(ctx, w, &proposal{name: AsItIs, asItIs: true}, &tried[0].Candidate)
 		return err
 	})
 	if kept != nil {
@@ -218,11 +219,11 @@ func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
 }
 
 // placed runs the candidate. If its rollout does not finish, it returns one with another strategy that does, if any.
-func (r *runs) placed(ctx context.Context, world *simulation.World, t *trial) (*trial, error) {
-	if err := r.run(ctx, world, t); err != nil || t.proposal == nil {
+func (r *runs) placed(ctx context.Context, w world.World, t *trial) (*trial, error) {
+	if err := r.run(ctx, w, t); err != nil || t.proposal == nil {
 		return t, err
 	}
-	other, err := r.otherwise(ctx, world, t.proposal, &t.Candidate)
+	other, err := r.otherwise(ctx, w, t.proposal, &t.Candidate)
 	if err != nil || other == nil {
 		return t, err
 	}
@@ -231,7 +232,7 @@ func (r *runs) placed(ctx context.Context, world *simulation.World, t *trial) (*
 
 // otherwise returns the proposal with the first strategy whose rollout finishes; nil if it needs none, there is none, or a Pending pod
 // blocks every rollout.
-func (r *runs) otherwise(ctx context.Context, world *simulation.World, p *proposal, stuck *Candidate) (*trial, error) {
+func (r *runs) otherwise(ctx context.Context, w world.World, p *proposal, stuck *Candidate) (*trial, error) {
 	deployment, ok := r.workload.(*appsv1.Deployment)
 	if !ok || stuck.Rollout.Ends || stuck.OwnPending > 0 || deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil, nil
@@ -241,7 +242,7 @@ func (r *runs) otherwise(ctx context.Context, world *simulation.World, p *propos
 		if err != nil || other == nil {
 			return nil, err
 		}
-		if err := r.run(ctx, world, other); err != nil {
+		if err := r.run(ctx, w, other); err != nil {
 			return nil, err
 		}
 		if other.Rollout.Ends {
@@ -253,8 +254,8 @@ func (r *runs) otherwise(ctx context.Context, world *simulation.World, p *propos
 }
 
 // run computes the candidate's results: placement, failures, and a restart.
-func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error {
-	result, err := world.Run(ctx, t.scenario, simulation.Options{Prefix: r.result})
+func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
+	result, err := simulation.Run(ctx, t.scenario, simulation.Options{World: w, Prefix: r.result})
 	if err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error
 	if !r.large {
 		r.recovers(&looked, last.State)
 	}
-	metrics, err := metric.Of(ctx, world, t.scenario, last.State, looked)
+	metrics, err := metric.Of(ctx, w, t.scenario, last.State, looked)
 	if err != nil {
 		return err
 	}
@@ -291,13 +292,13 @@ func (r *runs) run(ctx context.Context, world *simulation.World, t *trial) error
 		return nil
 	}
 	looked.Recover = nil
-	restarted, err := world.Run(ctx, t.scenario.Then(Restart(r.owner)), simulation.Options{Prefix: result})
+	restarted, err := simulation.Run(ctx, t.scenario.Then(Restart(r.owner)), simulation.Options{World: w, Prefix: result})
 	if err != nil {
 		return err
 	}
 	end := &restarted.Steps[len(restarted.Steps)-1]
 	t.Rollout = &CandidateRollout{}
-	if metrics, err = metric.Of(ctx, world, t.scenario, end.State, looked); err != nil {
+	if metrics, err = metric.Of(ctx, w, t.scenario, end.State, looked); err != nil {
 		return err
 	}
 	t.Rollout.Metrics = *metrics
@@ -343,14 +344,14 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	found := make([]*metric.Metrics, len(tried)*n)
 	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
 	name := func(i int) string { return tried[i/n].Name + " with random ties" }
-	err := r.each(ctx, name, len(found), func(ctx context.Context, world *simulation.World, i int) error {
+	err := r.each(ctx, name, len(found), func(ctx context.Context, w world.World, i int) error {
 		s := *tried[i/n].scenario
 		s.Ties = sched.Ties{Random: true, Seed: r.opts.Seed + uint64(i%n)}
-		result, err := world.Run(ctx, &s, simulation.Options{})
+		result, err := simulation.Run(ctx, &s, simulation.Options{World: w})
 		if err != nil {
 			return err
 		}
-		found[i], err = metric.Of(ctx, world, &s, result.Steps[len(result.Steps)-1].State, looked)
+		found[i], err = metric.Of(ctx, w, &s, result.Steps[len(result.Steps)-1].State, looked)
 		return err
 	})
 	if err != nil {
@@ -401,10 +402,10 @@ func wider(a, b *metric.Metrics) bool {
 }
 
 // each calls f for 0 to n-1 on all cores, each with its own world.
-func (r *runs) each(ctx context.Context, name func(i int) string, n int, f func(ctx context.Context, world *simulation.World, i int) error) error {
+func (r *runs) each(ctx context.Context, name func(i int) string, n int, f func(ctx context.Context, w world.World, i int) error) error {
 	opts := parallel.Options{Workers: r.opts.Workers}
 	if r.opts.Progress != nil {
 		opts.Progress = func(last, done int) { r.opts.Progress(name(last), done, n) }
 	}
-	return simulation.Each(ctx, r.scenario.Config, r.scenario.Ties, n, opts, f)
+	return simulation.Each(ctx, r.scenario, n, opts, f)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // Two nodes of one zone have a replica of web each, of 600m. Since they were placed n2 has changed, so that it takes no other replica:
@@ -223,7 +224,7 @@ hostPath: {path: /disk}, claimRef: {namespace: default, name: data}, nodeAffinit
 				}
 				level := &analysis.Levels[0]
 				level.Failures = pick(level.Failures)
-				if err := Recover(t.Context(), state, config, sched.Ties{}, analysis, opts, nil); err != nil {
+				if err := Recover(t.Context(), state, &scenario.Scenario{Config: config}, analysis, opts, nil); err != nil {
 					t.Fatal(err)
 				}
 				for _, failure := range level.Failures {

@@ -88,7 +88,7 @@ func recoverZones(b *testing.B, nodes int, mode node.FailureMode) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := Recover(b.Context(), state, config, sched.Ties{}, analysis, opts, nil); err != nil {
+		if err := Recover(b.Context(), state, &scenario.Scenario{Config: config}, analysis, opts, nil); err != nil {
 			b.Fatal(err)
 		}
 		for _, failure := range analysis.Levels[0].Failures {

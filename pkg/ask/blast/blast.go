@@ -36,7 +36,7 @@ type Options struct {
 	Until func(*Recovery) bool
 	// Only are the workloads that are reported, as Filter.Select returns them; nil means all. What fails does not depend on it.
 	Only map[cluster.Ref]bool
-	// Record, if set, returns how much of the replacements' scheduling cycles to keep; see simulation.World. It is called on several
+	// Record, if set, returns how much of the replacements' scheduling cycles to keep; see world.Hooks. It is called on several
 	// goroutines.
 	Record func(owner cluster.Ref, pod *v1.Pod) *placement.Depth
 }

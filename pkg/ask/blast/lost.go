@@ -22,7 +22,7 @@ import (
 // which belong to their node, count in Failure.Pods but not as a workload that loses: they live and die with one node, so each failure
 // would take all of the one pod, or the share of its nodes.
 //
-// The state must be settled, as simulation.World.Settle leaves it: whether a budget is met is read from its status, which the disruption
+// The state must be settled, as world.World.Settle leaves it: whether a budget is met is read from its status, which the disruption
 // controller fills in. A budget whose status is empty, or could not be computed, asks for no healthy pod and so is never broken.
 //
 // The error lists all levels that no node has, those of opts.Levels with fewer domains than fail at once, domains of opts.Together that are not

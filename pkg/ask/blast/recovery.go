@@ -17,25 +17,27 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/parallel"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
 )
 
-// Recover lets the controllers and the scheduler replace what each failure of the analysis takes, and adds the result to it. Failures are
-// independent, all from the same state, and run on all cores. Single nodes that differ in nothing but their names are simulated once.
+// Recover lets the controllers and the scheduler of the scenario replace what each failure of the analysis takes, and adds the result to it.
+// Failures are independent, all from the same state, and run on all cores. Single nodes that differ in nothing but their names are simulated once.
 // Progress, if set, is called with the domains whose loss is at work, the number of failures done and their total.
-func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ties sched.Ties, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
-	jobs, err := plan(state, config, analysis, opts)
+func Recover(ctx context.Context, state *cluster.State, s *scenario.Scenario, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
+	jobs, err := plan(state, s.Config, analysis, opts)
 	if err != nil {
 		return err
 	}
-	one := func(ctx context.Context, world *simulation.World, i int) error {
-		world.Record = opts.Record
-		if err := jobs[i].run(ctx, world, state, opts); err != nil {
+	one := func(ctx context.Context, w world.World, i int) error {
+		w.Hook(world.Hooks{Record: opts.Record})
+		if err := jobs[i].run(ctx, w, state, opts); err != nil {
 			return err
 		}
 		if opts.Until == nil {
-			return jobs[i].lookAhead(ctx, world, opts)
+			return jobs[i].lookAhead(ctx, w, opts)
 		}
 		if opts.Until(jobs[i].recovery) {
 			return last(i)
@@ -46,7 +48,7 @@ func Recover(ctx context.Context, state *cluster.State, config *sched.Config, ti
 	if progress != nil {
 		each.Progress = func(last, done int) { progress(jobs[last].domains(), done, len(jobs)) }
 	}
-	err = simulation.Each(ctx, config, ties, len(jobs), each, one)
+	err = simulation.Each(ctx, s, len(jobs), each, one)
 	var end last
 	if errors.As(err, &end) {
 		jobs = jobs[:end+1]
@@ -64,13 +66,13 @@ func (l last) Error() string { return fmt.Sprintf("job %d is the last", int(l)) 
 
 // RecoverIn is Recover in an existing world, one failure after another, for callers that examine many clusters at once and count what comes
 // back: it leaves out Waiting and After. It resets the world.
-func RecoverIn(ctx context.Context, world *simulation.World, state *cluster.State, analysis *Analysis, opts Options) error {
-	jobs, err := plan(state, world.Config(), analysis, opts)
+func RecoverIn(ctx context.Context, w world.World, state *cluster.State, analysis *Analysis, opts Options) error {
+	jobs, err := plan(state, w.Config(), analysis, opts)
 	if err != nil {
 		return err
 	}
 	for i := range jobs {
-		if err := jobs[i].run(ctx, world, state, opts); err != nil {
+		if err := jobs[i].run(ctx, w, state, opts); err != nil {
 			return err
 		}
 		if opts.Until != nil && opts.Until(jobs[i].recovery) {
@@ -90,8 +92,8 @@ type job struct {
 }
 
 // run lets the world recover from the first of the job's failures, which stands for the others.
-func (j *job) run(ctx context.Context, world *simulation.World, state *cluster.State, opts Options) (err error) {
-	j.recovery, err = recovery(ctx, world, state, j.failures[0], opts)
+func (j *job) run(ctx context.Context, w world.World, state *cluster.State, opts Options) (err error) {
+	j.recovery, err = recovery(ctx, w, state, j.failures[0], opts)
 	return j.wrapped(err)
 }
 
@@ -107,10 +109,10 @@ func (j *job) wrapped(err error) error {
 func (j *job) domains() string { return strings.Join(j.failures[0].Domains, " and ") }
 
 // lookAhead adds to the recovery what would happen next: once the pods that stay Terminating are gone, and after a second failure.
-func (j *job) lookAhead(ctx context.Context, world *simulation.World, opts Options) (err error) {
+func (j *job) lookAhead(ctx context.Context, w world.World, opts Options) (err error) {
 	r := j.recovery
 	if len(r.Stranded) > 0 && len(r.ending) > 0 {
-		if r.Waiting, err = waiting(ctx, world, r.State.Without(r.ending...), r.Stranded); err != nil {
+		if r.Waiting, err = waiting(ctx, w, r.State.Without(r.ending...), r.Stranded); err != nil {
 			return j.wrapped(err)
 		}
 	}
@@ -196,14 +198,14 @@ func worst(level *Level, n int) []*Failure {
 }
 
 // recovery fails the nodes and waits until nothing moves any more.
-func recovery(ctx context.Context, world *simulation.World, state *cluster.State, failure *Failure, opts Options) (*Recovery, error) {
-	world.Reset()
-	failed, err := simulation.Fail(state, opts.Mode, failure.Nodes...)
+func recovery(ctx context.Context, w world.World, state *cluster.State, failure *Failure, opts Options) (*Recovery, error) {
+	w.Reset()
+	failed, err := w.Fail(state, opts.Mode, failure.Nodes...)
 	if err != nil {
 		return nil, err
 	}
-	var step simulation.Step
-	settled, err := world.Settle(ctx, failed, &step)
+	var step world.Record
+	settled, err := w.Settle(ctx, failed, &step)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +214,7 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 	lost := map[cluster.Ref][]*v1.Pod{}
 	owner := state.Owners()
 	anywhere := func(o cluster.Ref) cluster.Ref {
-		if state.Federation != nil && o.Kind == "Pod" { // a bare pod that Karmada moves has another name then
+		if o.Kind == "Pod" { // a bare pod that Karmada moves has another name then
 			_, o.Name = cluster.Apart(o.Name)
 		}
 		return o
@@ -292,8 +294,8 @@ func recovery(ctx context.Context, world *simulation.World, state *cluster.State
 }
 
 // waiting returns the stranded pods that get a node, or start there, once those that stay Terminating are gone.
-func waiting(ctx context.Context, world *simulation.World, freed *cluster.State, stranded []placement.Pending) ([]types.UID, error) {
-	settled, err := world.Settle(ctx, freed, &simulation.Step{})
+func waiting(ctx context.Context, w world.World, freed *cluster.State, stranded []placement.Pending) ([]types.UID, error) {
+	settled, err := w.Settle(ctx, freed, &world.Record{})
 	if err != nil {
 		return nil, err
 	}

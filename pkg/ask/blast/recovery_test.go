@@ -22,6 +22,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // settle returns the cluster that the documents lead to once nothing moves any more.
@@ -98,7 +99,11 @@ func recovered(t testing.TB, state *cluster.State, opts Options) *Analysis {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Recover(t.Context(), state, config, sched.Ties{}, analysis, opts, nil); err != nil {
+	s := &scenario.Scenario{Config: config}
+	if state.Federation != nil {
+		s.Members = make([]scenario.Member, len(state.Federation.Members))
+	}
+	if err := Recover(t.Context(), state, s, analysis, opts, nil); err != nil {
 		t.Fatal(err)
 	}
 	return analysis
@@ -385,14 +390,16 @@ func TestUntil(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world, err := simulation.NewWorld(config, sched.Ties{})
+	w, err := world.NewCluster(config, sched.Ties{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer world.Close()
+	defer w.Close()
 	for name, recovered := range map[string]func(*Analysis) error{
-		"one world": func(a *Analysis) error { return RecoverIn(t.Context(), world, state, a, opts) },
-		"all cores": func(a *Analysis) error { return Recover(t.Context(), state, config, sched.Ties{}, a, opts, nil) },
+		"one world": func(a *Analysis) error { return RecoverIn(t.Context(), w, state, a, opts) },
+		"all cores": func(a *Analysis) error {
+			return Recover(t.Context(), state, &scenario.Scenario{Config: config}, a, opts, nil)
+		},
 	} {
 		analysis, err := Lost(state, opts)
 		if err != nil {

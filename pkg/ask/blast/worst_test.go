@@ -14,7 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/sched"
-	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // recoveries are the outcomes of the failures that were recovered, by their domains.
@@ -25,7 +26,7 @@ func recoveries(t *testing.T, state *cluster.State, opts blast.Options) map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := blast.Recover(t.Context(), state, config, sched.Ties{}, analysis, opts, nil); err != nil {
+	if err := blast.Recover(t.Context(), state, &scenario.Scenario{Config: config}, analysis, opts, nil); err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]*blast.Recovery{}
@@ -92,15 +93,15 @@ func TestEachFailureDrawsAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world, err := simulation.NewWorld(config, sched.Ties{Random: true, Seed: 3})
+	w, err := world.NewCluster(config, sched.Ties{Random: true, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer world.Close()
+	defer w.Close()
 	opts := blast.Options{Levels: []string{zone}, Mode: node.Deleted}
 	placed := func(failures ...blast.Failure) (all [][]string) {
 		analysis := &blast.Analysis{Levels: []blast.Level{{TopologyKey: zone, Failures: failures}}}
-		if err := blast.RecoverIn(t.Context(), world, state, analysis, opts); err != nil {
+		if err := blast.RecoverIn(t.Context(), w, state, analysis, opts); err != nil {
 			t.Fatal(err)
 		}
 		for _, failure := range analysis.Levels[0].Failures {

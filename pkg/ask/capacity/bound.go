@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/alike"
 	"github.com/faultline/faultline/pkg/engine/placement"
-	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // need is what the pods request that the same groups take.
@@ -105,9 +105,9 @@ func (z *sizer) taking(ctx context.Context, empty *cluster.State, pod *v1.Pod) (
 	alone.Spec.NodeName, alone.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass}
 	alone.DeletionTimestamp, alone.DeletionGracePeriodSeconds = nil, nil
 	z.world.Reset()
-	z.world.Record = func(cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
-	defer func() { z.world.Record = nil }()
-	var step simulation.Step
+	z.world.Hook(world.Hooks{Record: func(cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }})
+	defer z.world.Hook(world.Hooks{})
+	var step world.Record
 	if _, err := z.world.Settle(ctx, empty.With(alone), &step); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Share is a workload and how many of its replicas one unit of a mix contains, at least 1.
@@ -177,24 +178,24 @@ func (f *finder) find(ctx context.Context) error {
 		}
 	}
 	if !f.large || len(f.opts.Survive) == 0 {
-		return f.each(ctx, len(f.probers), func(ctx context.Context, world *simulation.World, i int) error {
-			return f.answer(ctx, world, i, f.opts.Survive)
+		return f.each(ctx, len(f.probers), func(ctx context.Context, w world.World, i int) error {
+			return f.answer(ctx, w, i, f.opts.Survive)
 		})
 	}
-	if err := f.each(ctx, len(f.probers), func(ctx context.Context, world *simulation.World, i int) error {
-		return f.answer(ctx, world, i, nil)
+	if err := f.each(ctx, len(f.probers), func(ctx context.Context, w world.World, i int) error {
+		return f.answer(ctx, w, i, nil)
 	}); err != nil {
 		return err
 	}
 	f.answered = 0
 	groups := f.together()
-	return f.each(ctx, len(groups), func(ctx context.Context, world *simulation.World, i int) error {
-		return f.survive(ctx, world, groups[i])
+	return f.each(ctx, len(groups), func(ctx context.Context, w world.World, i int) error {
+		return f.survive(ctx, w, groups[i])
 	})
 }
 
-func (f *finder) each(ctx context.Context, n int, one func(ctx context.Context, world *simulation.World, i int) error) error {
-	return simulation.Each(ctx, f.base.Scenario.Config, f.base.Scenario.Ties, n, parallel.Options{}, one)
+func (f *finder) each(ctx context.Context, n int, one func(ctx context.Context, w world.World, i int) error) error {
+	return simulation.Each(ctx, f.base.Scenario, n, parallel.Options{}, one)
 }
 
 // tell says what is tried.
@@ -214,9 +215,9 @@ func (f *finder) done(answered int) {
 }
 
 // answer finds how many units of the i-th mix fit, and where its free resources are, and then how many survive the failures of the levels.
-func (f *finder) answer(ctx context.Context, world *simulation.World, i int, levels []string) error {
+func (f *finder) answer(ctx context.Context, w world.World, i int, levels []string) error {
 	p := f.probers[i]
-	p.world = world
+	p.world = w
 	defer p.leave()
 	a := Answer{Of: p.mix}
 	for _, now := range p.now {

@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // pod returns a pod on the node, "" for none, that this kind of object controls, "" for none.
@@ -78,17 +79,17 @@ func TestSurvives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world, err := simulation.NewWorld(config, sched.Ties{})
+	w, err := world.NewCluster(config, sched.Ties{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer world.Close()
+	defer w.Close()
 	state := &cluster.State{Pods: []*v1.Pod{pod("bare", "", "a", v1.PodRunning), pod("agent", "DaemonSet", "a", v1.PodRunning), pod("static", "Node", "a", v1.PodRunning),
 		pod("db", "StatefulSet", "a", v1.PodRunning)}}
 	for _, name := range []string{"a", "b"} {
 		state.Nodes = append(state.Nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelTopologyZone: name}}})
 	}
-	v, err := losses{level: v1.LabelTopologyZone, mode: node.Unreachable, recoverer: in(world)}.survives(t.Context(), state)
+	v, err := losses{level: v1.LabelTopologyZone, mode: node.Unreachable, recoverer: in(w)}.survives(t.Context(), state)
 	if err != nil {
 		t.Fatal(err)
 	}

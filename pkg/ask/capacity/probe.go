@@ -12,11 +12,12 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // prober tries how many units of a mix fit.
 type prober struct {
-	world *simulation.World
+	world world.World
 	base  *simulation.Result
 	opts  Options
 	mix   []Share
@@ -100,8 +101,7 @@ func (p *prober) scaled(s *scenario.Scenario, units int) *scenario.Scenario {
 }
 
 func (p *prober) run(ctx context.Context, s *scenario.Scenario, prefix *simulation.Result, record func(string, cluster.Ref, *v1.Pod) *placement.Depth) (*simulation.Result, error) {
-	defer func() { p.world.Record = nil }()
-	return p.world.Run(ctx, s, simulation.Options{Prefix: prefix, Record: record})
+	return simulation.Run(ctx, s, simulation.Options{World: p.world, Prefix: prefix, Record: record})
 }
 
 // verdict says whether that many units fit and, if not, by how many they are too many and what went wrong.

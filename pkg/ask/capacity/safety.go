@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Safety is whether everything comes back as the cluster is, whichever domain of a level fails.
@@ -43,14 +44,14 @@ type Lack struct {
 // and the fewest nodes of one group in one zone, for each failure in turn, with which it does. If the context ends, it returns the levels known
 // by then, and the result says that it is partial.
 func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety, error) {
-	world, err := simulation.NewWorld(base.Scenario.Config, base.Scenario.Ties)
+	w, err := simulation.NewWorld(base.Scenario)
 	if err != nil {
 		return nil, err
 	}
-	defer world.Close()
+	defer w.Close()
 	var all []Safety
 	for _, level := range opts.Survive {
-		r := &rescue{world: world, lose: onAllCores(base), levels: base.Scenario.LevelKeys, level: level, opts: opts}
+		r := &rescue{world: w, lose: onAllCores(base), levels: base.Scenario.LevelKeys, level: level, opts: opts}
 		safety, err := r.look(ctx, lastState(base))
 		if err != nil && ctx.Err() != nil {
 			base.Partial = "interrupted before it was known whether the cluster is safe now"
@@ -65,7 +66,7 @@ func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety,
 
 // rescue looks for nodes with which a cluster survives the failures of a level.
 type rescue struct {
-	world  *simulation.World
+	world  world.World
 	lose   recoverer
 	levels []string // further keys of levels
 	level  string
@@ -138,7 +139,7 @@ func (r *rescue) fewest(ctx context.Context, state *cluster.State, group string,
 		}
 		more := state.With(zone.more(group, n, state.NodesByName())...)
 		r.world.Reset()
-		more, err := r.world.Settle(ctx, more, &simulation.Step{})
+		more, err := r.world.Settle(ctx, more, &world.Record{})
 		if err != nil {
 			return nil, 0, err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // SizeOptions are the options of Size.
@@ -76,12 +77,12 @@ func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing,
 	if err := z.prepare(); err != nil {
 		return nil, err
 	}
-	world, err := simulation.NewWorld(s.Config, s.Ties)
+	w, err := simulation.NewWorld(s)
 	if err != nil {
 		return nil, err
 	}
-	defer world.Close()
-	z.world = world
+	defer w.Close()
+	z.world = w
 	return z.search(ctx)
 }
 
@@ -106,7 +107,7 @@ func (n number) in(zone int) number {
 type sizer struct {
 	scenario *scenario.Scenario
 	opts     SizeOptions
-	world    *simulation.World
+	world    world.World
 	groups   []Group
 	numbers  []number
 	rest     []cluster.Object
@@ -238,7 +239,7 @@ func (z *sizer) try(ctx context.Context, point []int) ([]lack, error) {
 }
 
 func (z *sizer) run(ctx context.Context, point []int) ([]lack, error) {
-	result, err := z.world.Run(ctx, z.with(point), simulation.Options{})
+	result, err := simulation.Run(ctx, z.with(point), simulation.Options{World: z.world})
 	if err != nil {
 		return nil, err
 	}

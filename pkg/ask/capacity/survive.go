@@ -9,22 +9,23 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // recoverer lets the controllers and the scheduler replace what each failure of the analysis takes.
 type recoverer func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error
 
 // in recovers from one failure after another in the world.
-func in(world *simulation.World) recoverer {
+func in(w world.World) recoverer {
 	return func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error {
-		return blast.RecoverIn(ctx, world, state, analysis, opts)
+		return blast.RecoverIn(ctx, w, state, analysis, opts)
 	}
 }
 
 // onAllCores recovers from several at once.
 func onAllCores(base *simulation.Result) recoverer {
 	return func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error {
-		return blast.Recover(ctx, state, base.Scenario.Config, base.Scenario.Ties, analysis, opts, nil)
+		return blast.Recover(ctx, state, base.Scenario, analysis, opts, nil)
 	}
 }
 

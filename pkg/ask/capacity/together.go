@@ -6,7 +6,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
-	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // atOnce is how many workloads are tried together.
@@ -81,10 +81,10 @@ func (f *finder) all(group []int) *prober {
 
 // survive finds how many units of each mix of a group survive the failures of each level: of all of them at once if enough do, and else of
 // the halves of the group.
-func (f *finder) survive(ctx context.Context, world *simulation.World, group []int) error {
+func (f *finder) survive(ctx context.Context, w world.World, group []int) error {
 	first := f.probers[group[0]]
 	if len(group) == 1 {
-		first.world = world
+		first.world = w
 		defer first.leave()
 		limits, err := first.survive(ctx, &f.answers[group[0]].Fit, f.opts.Survive)
 		if err != nil {
@@ -95,7 +95,7 @@ func (f *finder) survive(ctx context.Context, world *simulation.World, group []i
 		return nil
 	}
 	all := f.all(group)
-	all.world = world
+	all.world = w
 	var limits []Limit
 	for _, level := range f.opts.Survive {
 		if all.most() < first.enough {
@@ -112,10 +112,10 @@ func (f *finder) survive(ctx context.Context, world *simulation.World, group []i
 	}
 	if len(limits) < len(f.opts.Survive) {
 		half := len(group) / 2
-		if err := f.survive(ctx, world, group[:half]); err != nil {
+		if err := f.survive(ctx, w, group[:half]); err != nil {
 			return err
 		}
-		return f.survive(ctx, world, group[half:])
+		return f.survive(ctx, w, group[half:])
 	}
 	for _, i := range group {
 		f.answers[i].Survive = limits

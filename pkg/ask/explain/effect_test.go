@@ -101,7 +101,7 @@ steps:
 `
 
 func TestEffectsOnOthersAndAfterAPatch(t *testing.T) {
-	result := world(t, other)
+	result := simulated(t, other)
 	for step, want := range map[string][]told{
 		"workloads": {{"node selector disk=ssd", true, "n2>n1", "n1>n2", false, 0, 0}},
 		"scale":     {{"node selector disk=ssd", true, "n2>n1", "", false, 0, 0}},
@@ -117,7 +117,7 @@ func TestEffectsOnOthersAndAfterAPatch(t *testing.T) {
 }
 
 func TestEffectsNamePodsAsTheyAre(t *testing.T) {
-	result := world(t, other)
+	result := simulated(t, other)
 	var asked []int
 	effects, err := Effects(context.Background(), result, "workloads", deployment("first"), Options{Progress: func(done, total int) { asked = append(asked, done, total) }})
 	if err != nil {
@@ -139,7 +139,7 @@ func TestEffectsNamePodsAsTheyAre(t *testing.T) {
 }
 
 func TestEffectsOfWhatIsNotThere(t *testing.T) {
-	result := world(t, other)
+	result := simulated(t, other)
 	for step, want := range map[string]string{
 		"nowhere":   `there is no step "nowhere" in the result; ask about one of its steps`,
 		"workloads": `step "workloads" has neither deployment/none nor a pod of it`,
@@ -176,7 +176,7 @@ workloads:
 `
 
 func TestEffectsCountThePodsThatARuleIsAbout(t *testing.T) {
-	effects, err := Effects(context.Background(), world(t, drifted), "workloads", deployment("web"), Options{})
+	effects, err := Effects(context.Background(), simulated(t, drifted), "workloads", deployment("web"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

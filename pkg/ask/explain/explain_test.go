@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/scenarios"
 )
 
-func world(t *testing.T, text string) *simulation.Result {
+func simulated(t *testing.T, text string) *simulation.Result {
 	t.Helper()
 	var file scenario.File
 	if err := yaml.UnmarshalStrict([]byte(text), &file); err != nil {

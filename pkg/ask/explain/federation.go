@@ -12,25 +12,26 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Decided returns what Karmada has decided about the workload by the step that is asked about, or by the last; nil if it has decided nothing,
 // as outside of a federation.
-func Decided(result *simulation.Result, of Question) (at *simulation.Step, decision *simulation.Decision) {
+func Decided(result *simulation.Result, of Question) (at *simulation.Step, decision *world.Decision) {
 	for i := range slices.Backward(result.Steps) {
 		step := &result.Steps[i]
-		if of.Step != "" && step.Name != of.Step || step.State.Federation == nil {
+		if of.Step != "" && step.Name != of.Step {
 			continue
 		}
-		for _, t := range step.State.Federation.Control.Templates {
-			is := func(obj cluster.Object) bool { return of.is(cluster.RefTo(obj)) }
-			if !of.is(cluster.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}) && !slices.ContainsFunc(t.Objects, is) {
-				continue
+		for j := range step.Decisions {
+			d := &step.Decisions[j]
+			about := func(t *cluster.ResourceTemplate) bool {
+				is := func(obj cluster.Object) bool { return of.is(cluster.RefTo(obj)) }
+				return t.Key() == d.Binding.Template.Key() &&
+					(of.is(cluster.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}) || slices.ContainsFunc(t.Objects, is))
 			}
-			for j := range step.Decisions {
-				if d := &step.Decisions[j]; d.Binding.Template.Key() == t.Key() {
-					return step, d
-				}
+			if slices.ContainsFunc(step.State.Federation.Control.Templates, about) {
+				return step, d
 			}
 		}
 	}

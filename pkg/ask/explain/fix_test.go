@@ -258,7 +258,7 @@ func TestFixes(t *testing.T) {
 			if c.steps != "" {
 				steps = "steps:" + c.steps
 			}
-			result := world(t, "cluster:\n- objects:\n"+c.cluster+"workloads:\n- objects:\n"+c.workload+steps)
+			result := simulated(t, "cluster:\n- objects:\n"+c.cluster+"workloads:\n- objects:\n"+c.workload+steps)
 			fixes, tried := fixed(t, result, c.step)
 			if diff := cmp.Diff(c.fixes, fixes); diff != "" {
 				t.Errorf("fixes (-want +got):\n%s", diff)
@@ -279,7 +279,7 @@ func TestFixesOfADump(t *testing.T) {
      spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 3}}}]` + node + apart + `}}
 `
 	}
-	result := world(t, "cluster:\n- objects:\n"+node("n1", "a", "")+node("n2", "a", "")+`
+	result := simulated(t, "cluster:\n- objects:\n"+node("n1", "a", "")+node("n2", "a", "")+`
   - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, uid: d}, spec: {replicas: 3, selector: {matchLabels: {app: web}}, template: `+template+`}}
   - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-7d9, uid: rs, labels: {app: web, pod-template-hash: 7d9},
        ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d, controller: true}]},
@@ -331,7 +331,7 @@ func TestFixesInTheWalkthrough(t *testing.T) {
 }
 
 func TestFixesOfAPodThatIsNotPending(t *testing.T) {
-	result := world(t, other)
+	result := simulated(t, other)
 	pod := result.Steps[0].State.Pods[0]
 	want := fmt.Sprintf("pod default/%s is not Pending after step \"workloads\"; ask about one of the step's Pending pods", pod.Name)
 	if _, _, err := Fixes(context.Background(), result, "workloads", pod, Options{}); err == nil || err.Error() != want {

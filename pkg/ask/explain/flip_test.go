@@ -86,7 +86,7 @@ func TestFlipsOfTheWalkthrough(t *testing.T) {
 // Two terms pull a pod two ways: away from pods like it over zones, and towards them over hosts. With weights of 10 and 4 it goes to the
 // other zone; it stays with its like once that pull is the stronger.
 func TestFlipOfATermsWeight(t *testing.T) {
-	s := world(t, `
+	s := simulated(t, `
 apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:

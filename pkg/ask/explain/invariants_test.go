@@ -97,7 +97,7 @@ func follow(t *testing.T, change string, s *scenario.Scenario, step *simulation.
 func TestFixesHold(t *testing.T) {
 	kinds, helpless := map[string]int{}, 0
 	for seed := range uint64(20) {
-		result := world(t, generated(seed))
+		result := simulated(t, generated(seed))
 		for i := range result.Steps {
 			step := &result.Steps[i]
 			if len(step.Pending) == 0 {
@@ -178,7 +178,7 @@ func larger(change string) []string {
 func TestEffectsHold(t *testing.T) {
 	deciding, idle := 0, 0
 	for seed := range uint64(30) {
-		result := world(t, generated(seed))
+		result := simulated(t, generated(seed))
 		for i := range result.Steps {
 			step := &result.Steps[i]
 			for owner, pods := range podsOf(step.State) {

@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Taking is a single change with which Karmada takes a workload that it refuses.
@@ -32,18 +33,18 @@ type Taking struct {
 //  5. Run fewer replicas, where it has replicas: as many as possible.
 //
 // Of a workload that Karmada has taken there are none: its clusters are not a matter of a threshold in one of these.
-func Takings(ctx context.Context, result *simulation.Result, step *simulation.Step, d *simulation.Decision) (takings []Taking, tried []string, err error) {
+func Takings(ctx context.Context, result *simulation.Result, step *simulation.Step, d *world.Decision) (takings []Taking, tried []string, err error) {
 	control := step.State.Federation.Control
 	at := slices.IndexFunc(control.Policies, func(p *federation.Policy) bool { return p.String() == d.Binding.Policy })
 	if d.Binding.Scheduled() || at < 0 {
 		return nil, nil, nil
 	}
-	world, err := simulation.NewWorld(result.Scenario.Config, result.Scenario.Ties)
+	w, err := simulation.NewWorld(result.Scenario)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer world.Close()
-	r := &refused{world: world, fed: step.State.Federation, binding: d.Binding, policy: control.Policies[at]}
+	defer w.Close()
+	r := &refused{world: w, fed: step.State.Federation, binding: d.Binding, policy: control.Policies[at]}
 	for _, change := range slices.Concat(r.tolerate(), r.regroup(), r.unbind()) {
 		targets, err := r.take(ctx, change)
 		switch {
@@ -69,7 +70,7 @@ func Takings(ctx context.Context, result *simulation.Result, step *simulation.St
 
 // refused is a workload that Karmada refuses.
 type refused struct {
-	world   *simulation.World
+	world   world.World
 	fed     *cluster.Federation
 	binding *federation.Binding
 	policy  *federation.Policy
@@ -95,7 +96,7 @@ func (r *refused) take(ctx context.Context, c change) ([]federation.Target, erro
 	}
 	control.Bindings[slices.Index(control.Bindings, r.binding)] = changed
 	control.Queue = []federation.Key{template.Key()}
-	settled, err := r.world.Settle(ctx, r.fed.Under(&control).Join(), &simulation.Step{})
+	settled, err := r.world.Settle(ctx, r.fed.Under(&control).Join(), &world.Record{})
 	if err != nil {
 		return nil, err
 	}

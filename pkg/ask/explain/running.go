@@ -12,6 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
+	"github.com/faultline/faultline/pkg/world/fleet"
 )
 
 // Pods that came with their nodes, as in a dump, were not placed here. Each is placed again where it is: on the cluster after the step,
@@ -69,9 +71,9 @@ func placeAgain(ctx context.Context, result *simulation.Result, step *simulation
 		if err != nil {
 			return nil, err
 		}
-		did := &simulation.Step{Placed: placed.Placed, Pending: placed.Pending}
+		did := &world.Record{Placed: placed.Placed, Pending: placed.Pending}
 		if member != nil {
-			did = simulation.Shown(member, did)
+			did = fleet.Shown(member, did)
 		}
 		again := Pod{Step: step.Name, Owner: owner(pod), Runs: pod.Spec.NodeName}
 		if len(did.Placed) > 0 {

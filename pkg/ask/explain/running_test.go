@@ -16,7 +16,7 @@ import (
 func TestPodsThatCameWithTheirNodesArePlacedAgain(t *testing.T) {
 	const pod = `  - {apiVersion: v1, kind: Pod, metadata: {name: NAME, labels: {app: web}}, spec: {nodeName: n1, containers: [{name: c, image: c, resources: {requests: {cpu: 1}}}]}}
 `
-	s := world(t, "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- objects:\n"+node("n1", "a", "")+node("n2", "a", "")+
+	s := simulated(t, "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- objects:\n"+node("n1", "a", "")+node("n2", "a", "")+
 		strings.Replace(pod, "NAME", "one", 1)+strings.Replace(pod, "NAME", "two", 1)).Scenario
 	result, pods, more, err := Pods(context.Background(), s, Question{Ref: cluster.Ref{Kind: "Pod", Namespace: "default", Name: "two"}}, Options{})
 	if err != nil {

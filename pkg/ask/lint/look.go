@@ -259,15 +259,15 @@ func (l *look) byChance(s *subject) ([]*simulation.Step, error) {
 		return nil, nil
 	}
 	if l.chance == nil {
-		world, err := simulation.NewWorld(l.result.Scenario.Config, l.result.Scenario.Ties)
+		w, err := simulation.NewWorld(l.result.Scenario)
 		if err != nil {
 			return nil, err
 		}
-		defer world.Close()
+		defer w.Close()
 		for seed := range uint64(chances) {
 			random := *l.result.Scenario
 			random.Ties.Random, random.Ties.Seed = true, seed+1
-			result, err := world.Run(l.ctx, &random, simulation.Options{})
+			result, err := simulation.Run(l.ctx, &random, simulation.Options{World: w})
 			if err != nil {
 				return nil, err
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // The comments of the types below are the descriptions in the schemas of the reports that contain them.
@@ -134,7 +134,7 @@ func (o *Options) counts(owner cluster.Ref) bool {
 
 // Of sums up the cluster after a step of the scenario. It uses the world, built for the scenario's configuration, to let the lost pods come
 // back; nothing else may use it meanwhile.
-func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, state *cluster.State, opts Options) (*Metrics, error) {
+func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster.State, opts Options) (*Metrics, error) {
 	m := &Metrics{}
 	for _, pod := range state.Pods {
 		switch {
@@ -185,7 +185,7 @@ func Of(ctx context.Context, world *simulation.World, s *scenario.Scenario, stat
 				failures = opts.worst(failures)
 			}
 			of.Levels[0].Failures = failures
-			if err := blast.RecoverIn(ctx, world, state, of, looked); err != nil {
+			if err := blast.RecoverIn(ctx, w, state, of, looked); err != nil {
 				return nil, err
 			}
 			level.recovered(&of.Levels[0], m.Pending, state, &opts)

@@ -13,10 +13,11 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
-// world has two zones, a with two nodes and b with one, each for two pods. A node costs 0.5 in a and has no price in b.
-const world = `{"zones": [
+// twoZones has a with two nodes and b with one, each for two pods. A node costs 0.5 in a and has no price in b.
+const twoZones = `{"zones": [
 	{"name": "a", "nodeGroups": [{"count": 2, "pods": 2, "pricePerHour": 0.5}]},
 	{"name": "b", "nodeGroups": [{"count": 1, "pods": 2}]}]}`
 
@@ -28,27 +29,27 @@ func deployment(name, replicas, spec string) runtime.RawExtension {
 
 const inA = `"nodeSelector": {"topology.kubernetes.io/zone": "a"}, `
 
-func run(t *testing.T, objects ...runtime.RawExtension) (*simulation.World, *simulation.Result) {
+func run(t *testing.T, objects ...runtime.RawExtension) (world.World, *simulation.Result) {
 	t.Helper()
-	return runOn(t, world, objects...)
+	return runOn(t, twoZones, objects...)
 }
 
-func runOn(t *testing.T, world string, objects ...runtime.RawExtension) (*simulation.World, *simulation.Result) {
+func runOn(t *testing.T, zones string, objects ...runtime.RawExtension) (world.World, *simulation.Result) {
 	t.Helper()
 	synthetic := scenario.Source{}
-	if err := json.Unmarshal([]byte(`{"synthetic": `+world+`}`), &synthetic); err != nil {
+	if err := json.Unmarshal([]byte(`{"synthetic": `+zones+`}`), &synthetic); err != nil {
 		t.Fatal(err)
 	}
 	s, err := loader.New("test", &scenario.File{Cluster: []scenario.Source{synthetic}, Workloads: []scenario.Source{{Objects: objects}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := simulation.NewWorld(s.Config, s.Ties)
+	w, err := simulation.NewWorld(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Close)
-	result, err := w.Run(t.Context(), s, simulation.Options{})
+	result, err := simulation.Run(t.Context(), s, simulation.Options{World: w})
 	if err != nil {
 		t.Fatal(err)
 	}

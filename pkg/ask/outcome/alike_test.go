@@ -20,7 +20,7 @@ func TestNodesThatDifferDoNotStandForEachOther(t *testing.T) {
 		{Name: "plain", Count: new(1)},
 		{Name: "tainted", Count: new(1), Taints: []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}},
 	}}}
-	found := exact(t, world(t, zones,
+	found := exact(t, scenarioOf(t, zones,
 		apply("first", false, deployment("first", 1, "100m", apart+anywhere)),
 		apply("second", false, deployment("second", 1, "100m", apart))), Options{})
 	got := map[string]string{}

@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // maxReplays bounds the runs of a step that Exact makes in all. One takes about a millisecond in a small cluster, and some in a rolling
@@ -93,16 +94,16 @@ type Options struct {
 func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, error) {
 	fixed := *s
 	fixed.Ties.Random, fixed.RandomArrivals = false, false
-	world, err := simulation.NewWorld(s.Config, fixed.Ties)
+	alone, err := world.NewCluster(s.Config, fixed.Ties)
 	if err != nil {
 		return nil, err
 	}
-	defer world.Close()
-	anchor, _, err := admission.Admit(simulation.Empty(s), s.Cluster...)
+	defer alone.Close()
+	anchor, _, err := admission.Admit(s.Empty(), s.Cluster...)
 	if err != nil {
 		return nil, err
 	}
-	w := &walker{ctx: ctx, opts: opts, world: world, keyer: newKeyer(&fixed, anchor, !opts.unmerged), nodes: len(anchor.Nodes), exact: &Exact{Scenario: &fixed}}
+	w := &walker{ctx: ctx, opts: opts, world: alone, keyer: newKeyer(&fixed, anchor, !opts.unmerged), nodes: len(anchor.Nodes), exact: &Exact{Scenario: &fixed}}
 	err = w.walk()
 	var tooMany *TooMany
 	if errors.As(err, &tooMany) { // whatever was under way
@@ -130,7 +131,7 @@ func fixedNotes(s *scenario.Scenario, nodes int) []string {
 type walker struct {
 	ctx   context.Context
 	opts  Options
-	world *simulation.World
+	world *world.Cluster
 	*keyer
 	nodes int // of the cluster
 	looks int // ties so far, times nodes
@@ -270,9 +271,9 @@ type branch struct {
 
 func (w *walker) play(from start) (*simulation.Result, error) {
 	if from.result == nil {
-		return w.world.Begin(w.ctx, w.exact.Scenario)
+		return simulation.Begin(w.ctx, w.world, w.exact.Scenario)
 	}
-	return w.world.Next(w.ctx, from.result)
+	return simulation.Next(w.ctx, w.world, from.result)
 }
 
 func (w *walker) name(step int) string {

@@ -6,7 +6,7 @@
 //
 //	scenario ─ Begin, Next with Choose ─▶ a tie ─ keyer ─▶ known? merged : gone on from          (exact.go, key.go)
 //	nodes ─ symmetry ─▶ nodes that are interchangeable; one of them stands for all               (symmetry.go)
-//	scenario ─ World.Run, a seed each ─▶ observations ─ package stats ─▶ shares and intervals    (trials.go)
+//	scenario ─ simulation.Run, a seed each ─▶ observations ─ package stats ─▶ shares and intervals (trials.go)
 package outcome
 
 import (

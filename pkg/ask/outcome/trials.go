@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Confidence is that of every interval.
@@ -137,7 +138,7 @@ func (c *crew) known(set *TrialSet) bool {
 type crew struct {
 	scenario *scenario.Scenario
 	opts     Options
-	worlds   []*simulation.World
+	worlds   []world.World
 	trials   [][]*observed // by trial and step
 	first    *simulation.Result
 
@@ -147,18 +148,18 @@ type crew struct {
 
 func (c *crew) hire(workers int) error {
 	for range workers {
-		world, err := simulation.NewWorld(c.scenario.Config, c.scenario.Ties)
+		w, err := simulation.NewWorld(c.scenario)
 		if err != nil {
 			return err
 		}
-		c.worlds = append(c.worlds, world)
+		c.worlds = append(c.worlds, w)
 	}
 	return nil
 }
 
 func (c *crew) close() {
-	for _, world := range c.worlds {
-		world.Close()
+	for _, w := range c.worlds {
+		w.Close()
 	}
 }
 
@@ -173,15 +174,15 @@ func (c *crew) run(ctx context.Context, first, last int) error {
 	})
 }
 
-func (c *crew) trial(ctx context.Context, world *simulation.World, trial int) error {
+func (c *crew) trial(ctx context.Context, w world.World, trial int) error {
 	s := *c.scenario
 	s.Ties.Seed += uint64(trial)
-	result, err := world.Run(ctx, &s, simulation.Options{})
+	result, err := simulation.Run(ctx, &s, simulation.Options{World: w})
 	if err != nil {
 		return err
 	}
 	for i := range result.Steps {
-		o, err := c.observe(ctx, world, i, result)
+		o, err := c.observe(ctx, w, i, result)
 		if err != nil {
 			return err
 		}
@@ -194,7 +195,7 @@ func (c *crew) trial(ctx context.Context, world *simulation.World, trial int) er
 }
 
 // observe looks at a step, once for all trials in which the pods and the nodes come to the same.
-func (c *crew) observe(ctx context.Context, world *simulation.World, step int, result *simulation.Result) (*observed, error) {
+func (c *crew) observe(ctx context.Context, w world.World, step int, result *simulation.Result) (*observed, error) {
 	state := result.Steps[step].State
 	placement := PlacementOf(state)
 	key := string(rune(step)) + placement.key() + conditions(state)
@@ -204,7 +205,7 @@ func (c *crew) observe(ctx context.Context, world *simulation.World, step int, r
 	if known != nil {
 		return known, nil
 	}
-	metrics, err := metric.Of(ctx, world, c.scenario, state, metric.Options{})
+	metrics, err := metric.Of(ctx, w, c.scenario, state, metric.Options{})
 	if err != nil {
 		return nil, err
 	}

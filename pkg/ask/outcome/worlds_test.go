@@ -26,7 +26,7 @@ func apply(name string, fresh bool, objects ...apiruntime.RawExtension) scenario
 	return scenario.Step{Name: name, Fresh: fresh, Apply: &scenario.Source{Objects: objects}}
 }
 
-func world(t *testing.T, zones []topology.Zone, steps ...scenario.Step) *scenario.Scenario {
+func scenarioOf(t *testing.T, zones []topology.Zone, steps ...scenario.Step) *scenario.Scenario {
 	t.Helper()
 	s, err := loader.New("test", &scenario.File{Cluster: []scenario.Source{{Synthetic: &topology.Spec{Zones: zones}}}, Steps: steps})
 	if err != nil {
@@ -61,7 +61,7 @@ func generated(t *testing.T, seed uint64) *scenario.Scenario {
 	case 1:
 		steps = append(steps, scenario.Step{Name: "restart", Rollout: &scenario.Rollout{Target: scenario.Target{Target: "deployment/b"}, Restart: true}})
 	}
-	return world(t, zones, append(steps, apply("again", true, deployment("a", 2, cpu(), rule())))...)
+	return scenarioOf(t, zones, append(steps, apply("again", true, deployment("a", 2, cpu(), rule())))...)
 }
 
 // shares are the probabilities of the placements, by key.
@@ -145,7 +145,7 @@ func TestByHand(t *testing.T) {
 		{Name: "z-1", NodeGroups: []topology.NodeGroup{{Count: new(2)}}},
 		{Name: "z-2", NodeGroups: []topology.NodeGroup{{Count: new(2)}}},
 	}
-	found := exact(t, world(t, zones, apply("apart", false, deployment("a", 2, "100m", apart))), Options{})
+	found := exact(t, scenarioOf(t, zones, apply("apart", false, deployment("a", 2, "100m", apart))), Options{})
 	step := &found.Steps[0]
 	if len(step.Classes) != 1 || step.Classes[0].Ways.Int64() != 4 || step.Classes[0].Each.RatString() != "1/4" || len(step.Classes[0].Placements) != 4 {
 		t.Errorf("got %d classes, the first of %s ways with %s each; want one of 4 ways with 1/4", len(step.Classes), step.Classes[0].Ways, step.Classes[0].Each)
@@ -155,7 +155,7 @@ func TestByHand(t *testing.T) {
 	}
 	// A rule that names a zone makes the zones different.
 	named := `"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {"matchExpressions": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z-2"]}]}}]}},`
-	found = exact(t, world(t, zones, apply("named", false, deployment("a", 1, "100m", named))), Options{})
+	found = exact(t, scenarioOf(t, zones, apply("named", false, deployment("a", 1, "100m", named))), Options{})
 	for _, p := range found.Steps[0].Classes[0].Placements {
 		for node := range p.Nodes() {
 			if node != "z-2-node-1" && node != "z-2-node-2" {
@@ -169,10 +169,10 @@ func TestByHand(t *testing.T) {
 func TestOrderCountsWherePodsAreDeleted(t *testing.T) {
 	zones := []topology.Zone{{Name: "z-1", NodeGroups: []topology.NodeGroup{{Count: new(1), CPU: "2"}, {Name: "large", Count: new(1), CPU: "4"}}}}
 	down := scenario.Step{Name: "down", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/a"}, Replicas: 1}}
-	s := world(t, zones, apply("two", false, deployment("a", 2, "0", "")), down)
+	s := scenarioOf(t, zones, apply("two", false, deployment("a", 2, "0", "")), down)
 	found := exact(t, s, Options{})
 	// On equal scores either node may come first, and the newer pod goes: so each node is left with the chance of its coming first.
-	first := shares(t, &exact(t, world(t, zones, apply("one", false, deployment("a", 1, "0", ""))), Options{}).Steps[0])
+	first := shares(t, &exact(t, scenarioOf(t, zones, apply("one", false, deployment("a", 1, "0", ""))), Options{}).Steps[0])
 	if diff := cmp.Diff(first, shares(t, &found.Steps[1])); diff != "" {
 		t.Errorf("(-first +left)\n%s", diff)
 	}

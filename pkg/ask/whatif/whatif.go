@@ -18,6 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Options say what of the versions is looked at.
@@ -115,30 +116,30 @@ func (e *VersionError) Unwrap() error { return e.Err }
 type worker struct {
 	opts *Options
 	// worlds are one for each scheduler configuration: building one costs more than a small run.
-	worlds map[*sched.Config]*simulation.World
+	worlds map[*sched.Config]world.World
 	// known are runs from which others can go on: the base, and the last one.
 	known []*simulation.Result
 }
 
 func (w *worker) close() {
-	for _, world := range w.worlds {
-		world.Close()
+	for _, in := range w.worlds {
+		in.Close()
 	}
 }
 
-func (w *worker) world(s *scenario.Scenario) (*simulation.World, error) {
-	if world := w.worlds[s.Config]; world != nil {
-		return world, nil
+func (w *worker) world(s *scenario.Scenario) (world.World, error) {
+	if in := w.worlds[s.Config]; in != nil {
+		return in, nil
 	}
-	world, err := simulation.NewWorld(s.Config, s.Ties)
+	in, err := simulation.NewWorld(s)
 	if err != nil {
 		return nil, err
 	}
 	if w.worlds == nil {
-		w.worlds = map[*sched.Config]*simulation.World{}
+		w.worlds = map[*sched.Config]world.World{}
 	}
-	w.worlds[s.Config] = world
-	return world, nil
+	w.worlds[s.Config] = in
+	return in, nil
 }
 
 func (w *worker) base(ctx context.Context, s *scenario.Scenario) (*Base, error) {
@@ -159,11 +160,11 @@ func (w *worker) version(ctx context.Context, base *Base, s *scenario.Scenario) 
 }
 
 func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Result, *cluster.State, *metric.Metrics, error) {
-	world, err := w.world(s)
+	in, err := w.world(s)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	result, err := world.Run(ctx, s, simulation.Options{Prefix: w.prefix(s)})
+	result, err := simulation.Run(ctx, s, simulation.Options{World: in, Prefix: w.prefix(s)})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -175,7 +176,7 @@ func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Res
 		}
 	}
 	state := result.Steps[at].State
-	metrics, err := metric.Of(ctx, world, s, state, w.opts.Metric)
+	metrics, err := metric.Of(ctx, in, s, state, w.opts.Metric)
 	return result, state, metrics, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 func podNamed(name string) *v1.Pod {
@@ -37,7 +38,7 @@ func cycleOver(n int) *placement.Cycle {
 
 func annotatedStep(t *testing.T, placed []placement.Placement, pending []placement.Pending) (map[string]map[string]string, []Overflow) {
 	t.Helper()
-	step := simulation.Step{Name: "s", Placed: placed, Pending: pending, State: &cluster.State{}}
+	step := simulation.Step{Name: "s", State: &cluster.State{}, Record: world.Record{Placed: placed, Pending: pending}}
 	for _, p := range placed {
 		step.State.Pods = append(step.State.Pods, p.Pod)
 	}

@@ -35,7 +35,7 @@ func reported(t testing.TB, s *scenario.Scenario, opts blast.Options) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := blast.Recover(t.Context(), step.State, s.Config, s.Ties, analysis, opts, nil); err != nil {
+	if err := blast.Recover(t.Context(), step.State, s, analysis, opts, nil); err != nil {
 		t.Fatal(err)
 	}
 	blasted := Blasted{Step: step, Analysis: analysis}

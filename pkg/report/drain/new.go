@@ -9,11 +9,12 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // New puts what comes of a drain into the model. The state is that before it; order is what comes of another order, or nil.
 // The version is Faultline's own.
-func New(result *simulation.Result, before *cluster.State, drained []simulation.Drained, order []simulation.Drained, searched bool, version string) *Report {
+func New(result *simulation.Result, before *cluster.State, drained []world.Drained, order []world.Drained, searched bool, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), Ends: true, Searched: searched}
 	waited := map[types.UID]bool{}
 	for _, pod := range before.Unscheduled() {
@@ -50,7 +51,7 @@ func (r *Report) In(namespace string) *Report {
 }
 
 // newDrained is what comes of one node. The waited are the pods that had no node before the drain.
-func newDrained(drained *simulation.Drained, before *cluster.State, waited map[types.UID]bool) DrainedNode {
+func newDrained(drained *world.Drained, before *cluster.State, waited map[types.UID]bool) DrainedNode {
 	// The replacements belong to the same controllers, save the ReplicaSets that are made on the way, of which there are none.
 	owner := before.Owners()
 	d := DrainedNode{Node: drained.Node, Ends: drained.Ends()}

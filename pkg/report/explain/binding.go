@@ -7,13 +7,13 @@ import (
 	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/report/doc"
-	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Decided adds what Karmada has decided about the workload by the step and, if it refuses it, the changes with which it would not, and those
 // that were tried in vain.
-func (r *Report) Decided(step string, d *simulation.Decision, takings []explain.Taking, tried []string) {
+func (r *Report) Decided(step string, d *world.Decision, takings []explain.Taking, tried []string) {
 	b := d.Binding
 	r.Binding = &Binding{Step: step, Template: b.Template.String(), Policy: b.Policy, Reason: b.Reason, Message: b.Message}
 	if b.Template.Workload {

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
-	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Binding is what became of a workload of a federation on both levels: which clusters Karmada gave it, and what runs there.
@@ -47,7 +47,7 @@ type Share struct {
 	Message string `json:"message,omitempty"`
 }
 
-func newBindings(decisions []simulation.Decision) []Binding {
+func newBindings(decisions []world.Decision) []Binding {
 	var all []Binding
 	for _, d := range decisions {
 		b := Binding{

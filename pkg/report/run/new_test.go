@@ -23,9 +23,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// world is the result of one step on nodes a-1, a-2, b-1 and n-1, which has no zone and a taint: web, a Deployment of 5, has pods on a-1,
+// ran is the result of one step on nodes a-1, a-2, b-1 and n-1, which has no zone and a taint: web, a Deployment of 5, has pods on a-1,
 // a-1 and b-1, one that waits, and one that is being deleted on a-2; a bare pod runs on n-1, one is gated, and one has ended.
-func world(t *testing.T) *simulation.Result {
+func ran(t *testing.T) *simulation.Result {
 	t.Helper()
 	nodes := reporttest.Nodes("a-1", "a-2", "b-1", "n-1")
 	delete(nodes[3].Labels, v1.LabelTopologyZone)
@@ -75,7 +75,7 @@ func newReport(t *testing.T) *Report {
 		{Want: "0 pods Pending", Got: "1 pod Pending", Why: "no room", Source: &manifest.Source{File: "scenario.yaml", Line: 9}},
 		{Want: "web runs", Got: "it does", Met: true},
 	}}
-	return New(world(t), judged, "v0.1.0")
+	return New(ran(t), judged, "v0.1.0")
 }
 
 // By hand: of the 7 pods that have not ended one is being deleted; 3 run, 2 wait, and 1 is on a node that is lost.
@@ -188,7 +188,7 @@ func TestTopologyKeys(t *testing.T) {
 
 // By hand: two pods of 750m are charged to a quota that limits configmaps, too, which are not counted.
 func TestNewStatuses(t *testing.T) {
-	result := world(t)
+	result := ran(t)
 	pod := func(name string) *v1.Pod {
 		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: v1.PodSpec{Containers: []v1.Container{{
 			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("750m")}},

@@ -1,4 +1,4 @@
-package simulation
+package fleet_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package simulation
+package world_test
 
 import (
 	"fmt"
@@ -13,10 +13,12 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // settled runs a scenario of the objects, one per document, and returns the result.
-func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *Result {
+func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *simulation.Result {
 	t.Helper()
 	source := func(documents string) scenario.Source {
 		var s scenario.Source
@@ -33,7 +35,7 @@ func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *Res
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := Run(t.Context(), s, Options{})
+	result, err := simulation.Run(t.Context(), s, simulation.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,7 @@ type drainFigures struct {
 	Evicted, Blocked, Refused, Placed, Pending int
 }
 
-func figuresOf(all []Drained) []drainFigures {
+func figuresOf(all []world.Drained) []drainFigures {
 	var figures []drainFigures
 	for _, d := range all {
 		figures = append(figures, drainFigures{d.Node, d.Ends(), len(d.Evicted), len(d.Blocked), len(d.Refused), len(d.Placed), len(d.Pending)})
@@ -70,15 +72,15 @@ func figuresOf(all []Drained) []drainFigures {
 func TestDrain(t *testing.T) {
 	result := settled(t, drainNodes, drainWorkloads(1))
 	state := result.Steps[0].State
-	world, err := NewWorld(result.Scenario.Config, result.Scenario.Ties)
+	w, err := world.NewCluster(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer world.Close()
+	defer w.Close()
 	options := node.DrainOptions{IgnoreDaemonSets: true}
 	drain := func(state *cluster.State, nodes ...string) []drainFigures {
-		world.Reset()
-		_, all, err := world.Drain(t.Context(), state, nodes, options, &Step{})
+		w.Reset()
+		_, all, err := w.Drain(t.Context(), state, nodes, options, &world.Record{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +94,7 @@ func TestDrain(t *testing.T) {
 	if diff := cmp.Diff(want, drain(state, "b", "a")); diff != "" {
 		t.Errorf("b, a (-want +got):\n%s", diff)
 	}
-	order, err := world.DrainOrder(t.Context(), state, []string{"a", "b"}, options)
+	order, err := w.DrainOrder(t.Context(), state, []string{"a", "b"}, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,10 +105,10 @@ func TestDrain(t *testing.T) {
 		t.Errorf("an empty node (-want +got):\n%s", diff)
 	}
 	strict := settled(t, drainNodes, drainWorkloads(2)).Steps[0].State
-	if order, err := world.DrainOrder(t.Context(), strict, []string{"a", "b"}, options); err != nil || order != nil {
+	if order, err := w.DrainOrder(t.Context(), strict, []string{"a", "b"}, options); err != nil || order != nil {
 		t.Errorf("an order where the budget forbids every eviction: %v, %v", order, err)
 	}
-	if _, _, err := world.Drain(t.Context(), state, []string{"x"}, options, &Step{}); err == nil {
+	if _, _, err := w.Drain(t.Context(), state, []string{"x"}, options, &world.Record{}); err == nil {
 		t.Error("a missing node is drained")
 	}
 }

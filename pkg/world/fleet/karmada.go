@@ -1,4 +1,4 @@
-package simulation
+package fleet
 
 import (
 	"bytes"
@@ -17,12 +17,13 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // karmada lets Karmada's scheduler work through its queue once, and brings the results into the members. It returns the same federation if
 // nothing has changed. Bindings for which there was no room are tried again each time, as Karmada does after a while; those that no cluster
 // fits wait until something changes that concerns them.
-func (w *World) karmada(ctx context.Context, fed *cluster.Federation, step *Step) (*cluster.Federation, error) {
+func (f *Fleet) karmada(ctx context.Context, fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	control := *fed.Control
 	var queue []*federation.Binding
 	for _, key := range control.Queue {
@@ -36,19 +37,19 @@ func (w *World) karmada(ctx context.Context, fed *cluster.Federation, step *Step
 		}
 	}
 	if len(queue) == 0 {
-		return w.bring(fed, step)
+		return f.bring(fed, to)
 	}
-	clusters, estimate := w.estimator(ctx, fed)
+	clusters, estimate := f.estimator(ctx, fed)
 	scheduler := &federation.Scheduler{Clusters: clusters, Gates: control.Options.Gates, Estimate: estimate.of}
 	bindings := scheduler.Run(control.Bindings, queue)
 	if estimate.err != nil {
 		return nil, estimate.err
 	}
 	if len(control.Queue) == 0 && same(control.Bindings, bindings) {
-		return w.bring(fed, step)
+		return f.bring(fed, to)
 	}
 	control.Bindings, control.Queue = bindings, nil
-	return w.bring(fed.Under(&control), step)
+	return f.bring(fed.Under(&control), to)
 }
 
 // same reports whether scheduling has changed nothing that anybody would see.
@@ -61,9 +62,9 @@ func same(before, after []*federation.Binding) bool {
 	return true
 }
 
-// bring creates, changes and deletes in the members what their bindings now say, and adds to the step what their API servers say. A lost
+// bring creates, changes and deletes in the members what their bindings now say, and adds to the record what their API servers say. A lost
 // cluster is not reached.
-func (w *World) bring(fed *cluster.Federation, step *Step) (*cluster.Federation, error) {
+func (f *Fleet) bring(fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	next, bindings := fed, brought(fed.Control)
 	copies := make([][]federation.Target, len(bindings))
 	for i, b := range bindings {
@@ -92,7 +93,7 @@ func (w *World) bring(fed *cluster.Federation, step *Step) (*cluster.Federation,
 			}
 			objects, err := objectsOf(templates[key], b, work, copies[i])
 			if err != nil {
-				return nil, &StepError{Step: step.Name, Err: err}
+				return nil, &world.InputError{Err: err}
 			}
 			work.Objects = objects
 			works[key], moved = work, true
@@ -100,7 +101,7 @@ func (w *World) bring(fed *cluster.Federation, step *Step) (*cluster.Federation,
 			if state, notes, err = admission.Admit(state, objects...); err != nil {
 				return nil, fmt.Errorf("cluster %s: %w", m.Name, err)
 			}
-			step.note(&m, notes)
+			note(to, &m, notes)
 		}
 		if gone := dropped(m.Works, works); len(gone) > 0 {
 			state, moved = admission.Delete(state, gone...), true
@@ -217,8 +218,8 @@ func revise(obj cluster.Object, b *federation.Binding, work cluster.Work, copies
 }
 
 // estimator returns the clusters as Karmada sees them now, and who reckons the room in them.
-func (w *World) estimator(ctx context.Context, fed *cluster.Federation) ([]*federation.Cluster, *estimator) {
-	e := &estimator{ctx: ctx, world: w, fed: fed}
+func (f *Fleet) estimator(ctx context.Context, fed *cluster.Federation) ([]*federation.Cluster, *estimator) {
+	e := &estimator{ctx: ctx, fleet: f, fed: fed}
 	var clusters []*federation.Cluster
 	for _, cl := range fed.Control.Clusters {
 		seen := *cl
@@ -258,7 +259,7 @@ func summary(state *cluster.State) *federation.ResourceSummary {
 // estimator reckons the room in clusters.
 type estimator struct {
 	ctx   context.Context
-	world *World
+	fleet *Fleet
 	fed   *cluster.Federation
 	err   error // the first
 }
@@ -282,10 +283,10 @@ func (e *estimator) room(b *federation.Binding, cl *federation.Cluster) (int32, 
 	if m.Lost {
 		return 0, nil
 	}
-	w := e.world
-	if w.fleet.probe == nil {
+	f := e.fleet
+	if f.probe == nil {
 		var err error
-		if w.fleet.probe, err = NewWorld(w.config, w.ties); err != nil {
+		if f.probe, err = world.NewCluster(f.config, f.ties); err != nil {
 			return 0, err
 		}
 	}
@@ -300,10 +301,10 @@ func (e *estimator) room(b *federation.Binding, cl *federation.Cluster) (int32, 
 	if err != nil {
 		return 0, err
 	}
-	if err := w.fleet.probe.ResetTo(w.ties); err != nil {
+	if err := f.probe.ResetTo(f.ties); err != nil {
 		return 0, err
 	}
-	settled, err := w.fleet.probe.Settle(e.ctx, state, &Step{})
+	settled, err := f.probe.Settle(e.ctx, state, &world.Record{})
 	if err != nil {
 		return 0, err
 	}

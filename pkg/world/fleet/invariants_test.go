@@ -1,4 +1,4 @@
-package simulation
+package fleet_test
 
 import (
 	"encoding/json"
@@ -15,6 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // generatedFederation returns a small random federation: two or three clusters, policies that divide and duplicate, and steps in which
@@ -66,11 +68,11 @@ func generatedFederation(t *testing.T, seed uint64) *scenario.Scenario {
 }
 
 // summaryOf is what a run comes to, as text.
-func summaryOf(t *testing.T, result *Result) string {
+func summaryOf(t *testing.T, result *simulation.Result) string {
 	t.Helper()
 	type decided struct {
 		Template, Reason, Message string
-		Shares                    []Share
+		Shares                    []world.Share
 	}
 	var all []any
 	for i := range result.Steps {
@@ -91,7 +93,7 @@ func summaryOf(t *testing.T, result *Result) string {
 func TestFederationInvariants(t *testing.T) {
 	for seed := range uint64(40) {
 		s := generatedFederation(t, seed)
-		result, err := Run(t.Context(), s, Options{})
+		result, err := simulation.Run(t.Context(), s, simulation.Options{})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -125,9 +127,9 @@ func TestFederationInvariants(t *testing.T) {
 func TestFederationsRunAlike(t *testing.T) {
 	for seed := range uint64(10) {
 		s := generatedFederation(t, seed)
-		run := func(s *scenario.Scenario, procs int, prefix *Result) string {
+		run := func(s *scenario.Scenario, procs int, prefix *simulation.Result) string {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			result, err := Run(t.Context(), s, Options{Prefix: prefix})
+			result, err := simulation.Run(t.Context(), s, simulation.Options{Prefix: prefix})
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -136,7 +138,7 @@ func TestFederationsRunAlike(t *testing.T) {
 		if diff := cmp.Diff(run(s, 1, nil), run(s, 4, nil)); diff != "" {
 			t.Errorf("seed %d: with one thread and with four\n%s", seed, diff)
 		}
-		known, err := Run(t.Context(), s, Options{})
+		known, err := simulation.Run(t.Context(), s, simulation.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,4 +152,12 @@ func TestFederationsRunAlike(t *testing.T) {
 			t.Errorf("seed %d: afresh and with the first steps known\n%s", seed, diff)
 		}
 	}
+}
+
+func nodesOf(step *simulation.Step) map[string]string {
+	nodes := map[string]string{}
+	for _, pod := range step.State.Pods {
+		nodes[pod.Name] = pod.Spec.NodeName
+	}
+	return nodes
 }

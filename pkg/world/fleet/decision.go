@@ -1,4 +1,4 @@
-package simulation
+package fleet
 
 import (
 	"cmp"
@@ -10,47 +10,31 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
-// Decision is what became of a workload on both levels.
-type Decision struct {
-	// Binding is what Karmada decided.
-	Binding *federation.Binding
-	// Shares are the clusters that have a copy, in Karmada's order.
-	Shares []Share
-}
-
-// Share is what a member does with what Karmada gave it.
-type Share struct {
-	Cluster string
-	// Assigned is the number of replicas that Karmada gave, 0 for what has none. Running and Pending count the member's pods of the workload:
-	// those on nodes that answer, and those without a node.
-	Assigned, Running, Pending int
-	// Message is why the first of the Pending pods is, in kube-scheduler's words, or why it is not tried; if none is, why the member's API server refuses some.
-	Message string
-}
-
 // decisions are what became of the workloads by the end of the step.
-func decisions(step *Step) []Decision {
-	fed := step.State.Federation
+func decisions(state *cluster.State, pending []placement.Pending) []world.Decision {
+	fed := state.Federation
 	why := map[types.UID]string{}
-	for _, p := range step.Pending {
+	for _, p := range pending {
 		why[p.Pod.UID] = p.Why()
 	}
-	counts := map[string]map[cluster.Ref]*Share{}
-	owner, nodes := step.State.Owners(), step.State.NodesByName()
-	for _, pod := range step.State.Pods {
+	counts := map[string]map[cluster.Ref]*world.Share{}
+	owner, nodes := state.Owners(), state.NodesByName()
+	for _, pod := range state.Pods {
 		member, of := pod.Labels[cluster.MemberLabel], owner(pod)
 		if of.Kind == "Pod" {
 			_, of.Name = cluster.Apart(of.Name)
 		}
 		if counts[member] == nil {
-			counts[member] = map[cluster.Ref]*Share{}
+			counts[member] = map[cluster.Ref]*world.Share{}
 		}
 		count := counts[member][of]
 		if count == nil {
-			count = &Share{}
+			count = &world.Share{}
 			counts[member][of] = count
 		}
 		switch on := nodes[pod.Spec.NodeName]; {
@@ -66,12 +50,12 @@ func decisions(step *Step) []Decision {
 	for _, t := range fed.Control.Templates {
 		templates[t.Key()] = t
 	}
-	var all []Decision
+	var all []world.Decision
 	for _, b := range fed.Control.Bindings {
-		d := Decision{Binding: b}
+		d := world.Decision{Binding: b}
 		for _, target := range b.Targets {
 			member, refused := fed.Member(target.Cluster), ""
-			share := Share{Cluster: target.Cluster, Assigned: int(target.Replicas)}
+			share := world.Share{Cluster: target.Cluster, Assigned: int(target.Replicas)}
 			for _, obj := range templates[b.Template.Key()].Objects {
 				if count := counts[target.Cluster][cluster.RefTo(obj)]; count != nil {
 					share.Running, share.Pending = share.Running+count.Running, share.Pending+count.Pending

@@ -1,4 +1,4 @@
-package simulation
+package fleet
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // failOver moves the next workload away from a cluster with a NoExecute taint, which a lost one has, if the scenario says so; and returns the
 // same federation if there is none. The clusters have been as they are since the beginning of the step. Between one workload and the next the
 // members act.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go
-func (w *World) failOver(ctx context.Context, fed *cluster.Federation, since time.Time, step *Step) (*cluster.Federation, error) {
+func (f *Fleet) failOver(ctx context.Context, fed *cluster.Federation, since time.Time, to *world.Record) (*cluster.Federation, error) {
 	options := fed.Control.Options.Failover
 	if options == nil {
 		return fed, nil
@@ -38,13 +39,13 @@ func (w *World) failOver(ctx context.Context, fed *cluster.Federation, since tim
 	if due == nil {
 		return fed, nil
 	}
-	now := step.evicted(since.Add(due.tolerated), options.Interval)
+	now := evicted(to, since.Add(due.tolerated), options.Interval)
 	control := *fed.Control
 	b := control.Bindings[due.binding]
 	control.Bindings = slices.Clone(control.Bindings)
 	control.Bindings[due.binding] = b.Evict(due.cluster, b.PurgeMode(options.PurgeMode), now)
 	control.Queue = put(slices.Clip(control.Queue), b.Template.Key(), func(k federation.Key) bool { return k == b.Template.Key() })
-	return w.karmada(ctx, until(fed.Under(&control), now), step)
+	return f.karmada(ctx, until(fed.Under(&control), now), to)
 }
 
 // eviction is a binding that leaves a cluster, and how long it tolerates the taints there.
@@ -59,7 +60,7 @@ func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
 	for _, m := range fed.Members {
 		if !m.Lost && now.After(m.State.Now.Time) {
 			settled := m.Settled
-			m = m.In(at(m.State, now))
+			m = m.In(world.At(m.State, now))
 			m.Settled = settled
 			fed = fed.With(m)
 		}
@@ -69,7 +70,7 @@ func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
 
 // moved ends the moves of workloads whose copies run, and of the others once Karmada has waited for them in vain. It returns the same
 // federation if none moves.
-func (w *World) moved(fed *cluster.Federation, step *Step) (*cluster.Federation, error) {
+func (f *Fleet) moved(fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	next, now := *fed.Control, fed.Members[0].State.Now.Time
 	next.Bindings = slices.Clone(fed.Control.Bindings)
 	ended := false
@@ -86,7 +87,7 @@ func (w *World) moved(fed *cluster.Federation, step *Step) (*cluster.Federation,
 	if !ended {
 		return fed, nil
 	}
-	return w.bring(until(fed.Under(&next), now), step)
+	return f.bring(until(fed.Under(&next), now), to)
 }
 
 // runs reports whether every cluster of the binding runs all that it was given. Karmada does not look at Jobs: what it brought counts as healthy.
@@ -105,18 +106,10 @@ func runs(fed *cluster.Federation, b *federation.Binding) bool {
 }
 
 // evicted returns when the next workload is moved away from a cluster: once it tolerates that no longer, and an interval after the last one.
-func (s *Step) evicted(next time.Time, interval time.Duration) time.Time {
-	if !s.moved.IsZero() && next.Before(s.moved.Add(interval)) {
-		next = s.moved.Add(interval)
+func evicted(to *world.Record, next time.Time, interval time.Duration) time.Time {
+	if !to.Moved.IsZero() && next.Before(to.Moved.Add(interval)) {
+		next = to.Moved.Add(interval)
 	}
-	s.moved = next
+	to.Moved = next
 	return next
-}
-
-// LastMove returns how long after the time Karmada moved the last workload away from a lost cluster; 0 if it moved none.
-func (s *Step) LastMove(since time.Time) time.Duration {
-	if s.moved.IsZero() {
-		return 0
-	}
-	return s.moved.Sub(since)
 }

@@ -1,4 +1,4 @@
-package simulation
+package world_test
 
 import (
 	"fmt"

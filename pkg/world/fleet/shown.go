@@ -1,4 +1,4 @@
-package simulation
+package fleet
 
 import (
 	"fmt"
@@ -6,17 +6,18 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/world"
 )
 
-// take adds what happened in a member to the step, under the names that it has among all.
-func (s *Step) take(m *cluster.Member, did *Step) {
+// take adds what happened in a member to the record, under the names that it has among all.
+func take(to *world.Record, m *cluster.Member, did *world.Record) {
 	joined := func(name string) string {
 		if name == "" {
 			return ""
 		}
 		return cluster.Joined(m.Name, name)
 	}
-	s.Pending = slices.DeleteFunc(s.Pending, func(p placement.Pending) bool { return p.Pod.Labels[cluster.MemberLabel] == m.Name })
+	to.Pending = slices.DeleteFunc(to.Pending, func(p placement.Pending) bool { return p.Pod.Labels[cluster.MemberLabel] == m.Name })
 	for _, p := range did.Placed {
 		p.Pod, p.Node = m.Pod(p.Pod), joined(p.Node)
 		if p.RunnerUp != nil {
@@ -25,27 +26,27 @@ func (s *Step) take(m *cluster.Member, did *Step) {
 			p.RunnerUp = &other
 		}
 		p.Cycle = inMember(p.Cycle, joined)
-		s.Placed = append(s.Placed, p)
+		to.Placed = append(to.Placed, p)
 	}
 	for _, p := range did.Pending {
 		p.Pod, p.Nominated, p.Cycle = m.Pod(p.Pod), joined(p.Nominated), inMember(p.Cycle, joined)
-		s.Pending = append(s.Pending, p)
+		to.Pending = append(to.Pending, p)
 	}
 	for _, p := range did.Preempted {
 		p.Victim, p.For, p.Node = m.Pod(p.Victim), m.Pod(p.For), joined(p.Node)
 		if p.Ending != nil {
 			p.Ending = m.Pod(p.Ending)
 		}
-		s.Preempted = append(s.Preempted, p)
+		to.Preempted = append(to.Preempted, p)
 	}
-	s.note(m, did.Notes)
+	note(to, m, did.Notes)
 }
 
-// note adds the notes of a member to the step, each once.
-func (s *Step) note(m *cluster.Member, notes []string) {
-	for _, note := range notes {
-		if note = fmt.Sprintf("Cluster %s: %s", m.Name, note); !slices.Contains(s.Notes, note) {
-			s.Notes = append(s.Notes, note)
+// note adds the notes of a member to the record, each once.
+func note(to *world.Record, m *cluster.Member, notes []string) {
+	for _, text := range notes {
+		if text = fmt.Sprintf("Cluster %s: %s", m.Name, text); !slices.Contains(to.Notes, text) {
+			to.Notes = append(to.Notes, text)
 		}
 	}
 }
@@ -79,8 +80,8 @@ func inMember(c *placement.Cycle, joined func(string) string) *placement.Cycle {
 }
 
 // Shown returns what happened in a member as it is named among all.
-func Shown(m *cluster.Member, did *Step) *Step {
-	var shown Step
-	shown.take(m, did)
+func Shown(m *cluster.Member, did *world.Record) *world.Record {
+	var shown world.Record
+	take(&shown, m, did)
 	return &shown
 }

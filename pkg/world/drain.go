@@ -1,4 +1,4 @@
-package simulation
+package world
 
 import (
 	"context"
@@ -36,15 +36,15 @@ func (d *Drained) Ends() bool { return len(d.Blocked)+len(d.Refused) == 0 }
 
 // Drain cordons the nodes and evicts their pods node by node, as kubectl drain does. When a budget allows no eviction, controllers and
 // scheduler act until it does, or until nothing moves any more; then it goes on to the next node, as kubectl does with a --timeout. What
-// happens is added to the step.
-func (w *World) Drain(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions, step *Step) (*cluster.State, []Drained, error) {
+// happens is added to the record.
+func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions, to *Record) (*cluster.State, []Drained, error) {
 	state, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, nil, err
 	}
 	var all []Drained
 	for _, node := range nodes {
-		next, drained, err := w.drainNode(ctx, state, node, options, step)
+		next, drained, err := c.drainNode(ctx, state, node, options, to)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -56,22 +56,22 @@ func (w *World) Drain(ctx context.Context, state *cluster.State, nodes []string,
 
 // DrainOrder looks for an order of the nodes in which every drain finishes: it cordons them all, and repeatedly drains the first of the
 // rest whose drain finishes. It returns the result of that order, or nil if at some point there is no such node.
-func (w *World) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) ([]Drained, error) {
+func (c *Cluster) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) ([]Drained, error) {
 	cordoned, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, err
 	}
 	var order []string
 	for rest := slices.Clone(nodes); len(rest) > 0; {
-		i, next, err := w.firstThatEnds(ctx, cordoned, rest, options)
+		i, next, err := c.firstThatEnds(ctx, cordoned, rest, options)
 		if err != nil || i < 0 {
 			return nil, err
 		}
 		order, cordoned, rest = append(order, rest[i]), next, slices.Delete(rest, i, i+1)
 	}
 	// Repeat it in one run: the scheduler remembers at which node its last search ended.
-	w.Reset()
-	_, all, err := w.Drain(ctx, state, order, options, &Step{})
+	c.Reset()
+	_, all, err := c.Drain(ctx, state, order, options, &Record{})
 	if err != nil || slices.ContainsFunc(all, func(d Drained) bool { return !d.Ends() }) {
 		return nil, err
 	}
@@ -79,10 +79,10 @@ func (w *World) DrainOrder(ctx context.Context, state *cluster.State, nodes []st
 }
 
 // firstThatEnds returns the index of the first node whose drain finishes, and the state after it; -1 if there is none.
-func (w *World) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) (int, *cluster.State, error) {
+func (c *Cluster) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) (int, *cluster.State, error) {
 	for i, node := range nodes {
-		w.Reset()
-		next, drained, err := w.drainNode(ctx, state, node, options, &Step{})
+		c.Reset()
+		next, drained, err := c.drainNode(ctx, state, node, options, &Record{})
 		if err != nil {
 			return -1, nil, err
 		}
@@ -94,7 +94,7 @@ func (w *World) firstThatEnds(ctx context.Context, state *cluster.State, nodes [
 }
 
 // drainNode evicts the pods of one node until all are gone or no budget allows another eviction.
-func (w *World) drainNode(ctx context.Context, state *cluster.State, name string, options node.DrainOptions, step *Step) (*cluster.State, *Drained, error) {
+func (c *Cluster) drainNode(ctx context.Context, state *cluster.State, name string, options node.DrainOptions, to *Record) (*cluster.State, *Drained, error) {
 	d := &Drained{Node: name}
 	pods, blocked, err := node.Drainable(state, name, options)
 	if err != nil {
@@ -102,10 +102,10 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, name string
 	}
 	d.Blocked = blocked
 	if len(blocked) > 0 || len(pods) == 0 {
-		d.Pending, d.NotCreated = step.Pending, notCreated(state)
+		d.Pending, d.NotCreated = to.Pending, notCreated(state)
 		return state, d, nil // kubectl evicts no pod if one cannot be evicted, and without an eviction nothing moves
 	}
-	during := Step{said: append(slices.Clone(step.Pending), step.said...)}
+	during := Record{Said: append(slices.Clone(to.Pending), to.Said...)}
 	for {
 		d.Refused = nil
 		evicted := false
@@ -123,7 +123,7 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, name string
 			d.Evicted = append(d.Evicted, pod)
 			state, evicted = next, true
 		}
-		if state, err = w.Settle(ctx, state, &during); err != nil {
+		if state, err = c.Settle(ctx, state, &during); err != nil {
 			return nil, nil, err
 		}
 		if len(d.Refused) == 0 || !evicted {
@@ -137,11 +137,11 @@ func (w *World) drainNode(ctx context.Context, state *cluster.State, name string
 			d.Refused = append(d.Refused, node.Blocked{Pod: current, Reason: "it stays Terminating, since the kubelet of its node does not answer"})
 		}
 	}
-	d.Placed, d.Pending, d.NotCreated = stillThere(during.Placed, state), during.Pending, notCreated(state)
-	step.Placed = append(step.Placed, during.Placed...)
-	step.Pending = during.Pending
-	step.Preempted = append(step.Preempted, during.Preempted...)
-	step.Notes = append(step.Notes, during.Notes...)
+	d.Placed, d.Pending, d.NotCreated = StillThere(during.Placed, state), during.Pending, notCreated(state)
+	to.Placed = append(to.Placed, during.Placed...)
+	to.Pending = during.Pending
+	to.Preempted = append(to.Preempted, during.Preempted...)
+	to.Notes = append(to.Notes, during.Notes...)
 	return state, d, nil
 }
 
@@ -160,23 +160,23 @@ func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
 }
 
 // drain carries out a drain step: kubectl drain --ignore-daemonsets. What keeps it from finishing is noted.
-func (r *run) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, step *Step) (*cluster.State, string, error) {
-	names, err := selectNodes(state, drain.Nodes)
+func (c *Cluster) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, to *Record) (*cluster.State, string, error) {
+	names, err := SelectNodes(state, drain.Nodes)
 	if err != nil {
 		return nil, "", err
 	}
 	options := node.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
-	state, all, err := r.Drain(ctx, state, names, options, step)
+	state, all, err := c.Drain(ctx, state, names, options, to)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, d := range all {
 		for _, b := range d.Blocked {
-			step.Notes = append(step.Notes, fmt.Sprintf("drain of node %s: pod %s/%s stays: %s", d.Node, b.Pod.Namespace, b.Pod.Name, b.Reason))
+			to.Notes = append(to.Notes, fmt.Sprintf("drain of node %s: pod %s/%s stays: %s", d.Node, b.Pod.Namespace, b.Pod.Name, b.Reason))
 		}
 		for _, b := range d.Refused {
-			step.Notes = append(step.Notes, fmt.Sprintf("drain of node %s does not end: pod %s/%s stays: %s", d.Node, b.Pod.Namespace, b.Pod.Name, b.Reason))
+			to.Notes = append(to.Notes, fmt.Sprintf("drain of node %s does not end: pod %s/%s stays: %s", d.Node, b.Pod.Namespace, b.Pod.Name, b.Reason))
 		}
 	}
-	return state, "drain " + list(names), nil
+	return state, "drain " + List(names), nil
 }

@@ -1,4 +1,4 @@
-package simulation
+package fleet_test
 
 import (
 	"context"
@@ -17,8 +17,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
+	"github.com/faultline/faultline/pkg/world/fleet"
 )
 
 // Pieces of the worlds below. Nodes have memory and pods enough, so that only CPU counts.
@@ -79,7 +83,7 @@ func apply(objects ...string) string {
 
 // outcome is what a step came to: of each binding the clusters with the replicas that Karmada gave, and how many of them run where these are
 // fewer; then the pods in each cluster that are on nodes that answer.
-func outcome(step *Step) string {
+func outcome(step *simulation.Step) string {
 	var parts []string
 	for _, d := range step.Decisions {
 		text := d.Binding.Template.Name
@@ -107,9 +111,9 @@ func outcome(step *Step) string {
 	return strings.Join(parts, ", ")
 }
 
-func runFederation(t *testing.T, s *scenario.Scenario) *Result {
+func runFederation(t *testing.T, s *scenario.Scenario) *simulation.Result {
 	t.Helper()
-	result, err := Run(t.Context(), s, Options{})
+	result, err := simulation.Run(t.Context(), s, simulation.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +292,7 @@ func TestInterruptedFederation(t *testing.T) {
 	whole := runFederation(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	result, err := Run(ctx, s, Options{Progress: func(step string, _, _ int) {
+	result, err := simulation.Run(ctx, s, simulation.Options{Progress: func(step string, _, _ int) {
 		if step == "step 2" {
 			cancel()
 		}
@@ -369,14 +373,14 @@ func TestRefusedInMembers(t *testing.T) {
 	if diff := cmp.Diff([]string{"2 of deployment/web: " + quotaSays + ", in cluster m1", "1 of pod/m2/bare: " + classSays + ", in cluster m2"}, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	var shares []Share
+	var shares []world.Share
 	for _, d := range step.Decisions {
 		for _, share := range d.Shares {
 			share.Message = hash.ReplaceAllString(share.Message, "web-NAME-")
 			shares = append(shares, share)
 		}
 	}
-	want := []Share{{Cluster: "m1", Assigned: 3, Running: 1, Message: quotaSays}, {Cluster: "m2", Assigned: 3, Running: 3}, {Cluster: "m2", Assigned: 1, Message: classSays}}
+	want := []world.Share{{Cluster: "m1", Assigned: 3, Running: 1, Message: quotaSays}, {Cluster: "m2", Assigned: 3, Running: 3}, {Cluster: "m2", Assigned: 1, Message: classSays}}
 	if diff := cmp.Diff(want, shares); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -413,10 +417,20 @@ func TestRolloutsOfOwnWorkloads(t *testing.T) {
 		fed = fed.With(cluster.Member{Name: name, State: new(cluster.State).With(own)})
 	}
 	var got []string
-	for _, rollout := range rollouts(fed) {
+	var to world.Record
+	fleet.New(nil, sched.Ties{}).Conclude(fed.Join(), nil, &to)
+	for _, rollout := range to.Rollouts {
 		got = append(got, fmt.Sprint(rollout.Name, " ", rollout.Desired))
 	}
 	if diff := cmp.Diff([]string{"m1/db 1", "m2/db 1"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Each of the two pods takes one cycle, of the scheduler of its own member.
+func TestCyclesOfMembers(t *testing.T) {
+	s := federationOf(t, []string{member("m1", 1, 10), member("m2", 1, 10)}, "", []string{policy("web", ""), deployment("web", 1, 1)})
+	if cycles := runFederation(t, s).Cycles; cycles.Kept+cycles.Plain != 2 {
+		t.Errorf("%+v, want 2 cycles", cycles)
 	}
 }

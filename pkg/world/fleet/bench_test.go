@@ -1,8 +1,10 @@
-package simulation
+package fleet_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
 // BenchmarkFederation divides 40 workloads of 25 pods among ten clusters of 50 nodes, of which one then fails.
@@ -17,7 +19,7 @@ func BenchmarkFederation(b *testing.B) {
 	}
 	s := federationOf(b, members, "failover: {enabled: true}", workloads, "fail: {clusters: [m0]}")
 	for b.Loop() {
-		if _, err := Run(b.Context(), s, Options{}); err != nil {
+		if _, err := simulation.Run(b.Context(), s, simulation.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,8 +1,6 @@
-package simulation
+package fleet
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,13 +16,14 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // What users do to a federation, they do to Karmada's control plane: it holds their resources as templates, the policies that claim them, and
 // the bindings that come of both.
 
 // applied returns the control plane with what is applied to it. Bindings that are new or have changed wait for Karmada's scheduler.
-func (r *run) applied(c *cluster.Control, given scenario.Karmada, objects []cluster.Object) *cluster.Control {
+func applied(c *cluster.Control, given scenario.Karmada, objects []cluster.Object) *cluster.Control {
 	next := *c
 	next.Policies = slices.Clone(c.Policies)
 	for _, p := range given.Policies {
@@ -189,64 +188,58 @@ func template(c *cluster.Control, target scenario.Target) (*cluster.ResourceTemp
 	return nil, fmt.Errorf("%s is not there at this step", target.Argument())
 }
 
-// changeTemplate changes a copy of the target in the control plane.
-func (r *run) changeTemplate(fed *cluster.Federation, target scenario.Target, action string, change func(cluster.Object) (cluster.Object, error)) (*cluster.Federation, string, error) {
-	t, err := template(fed.Control, target)
+// changeTemplate changes a copy of a template in the control plane.
+func changeTemplate(fed *cluster.Federation, edit *world.Edit) (*cluster.Federation, string, error) {
+	t, err := template(fed.Control, edit.Target)
 	if err != nil {
 		return nil, "", err
 	}
-	obj, err := change(t.Objects[0].DeepCopyObject().(cluster.Object))
+	obj, err := edit.Do(t.Objects[0])
 	if err != nil {
 		return nil, "", err
 	}
-	return fed.Under(r.applied(fed.Control, scenario.Karmada{}, []cluster.Object{obj})), action, nil
+	return fed.Under(applied(fed.Control, scenario.Karmada{}, []cluster.Object{obj})), edit.Action, nil
 }
 
-// patchTemplate changes a template or a cluster as kubectl patch does.
-func (r *run) patchTemplate(fed *cluster.Federation, spec *scenario.LoadedStep) (*cluster.Federation, string, error) {
-	var compact bytes.Buffer
-	_ = json.Compact(&compact, spec.Patch.Patch.Raw) // it has been decoded, so it is valid JSON
-	action := fmt.Sprintf("patch %s -p '%s'", spec.Patch.Target.Argument(), compact.String())
-	if name, is := strings.CutPrefix(spec.Patch.Target.Target, "cluster/"); is {
-		was := fed.Control.Cluster(name)
-		if was == nil {
-			return nil, "", fmt.Errorf("cluster/%s is not there at this step", name)
-		}
-		is, err := spec.Patch.ApplyToCluster(was)
-		if err != nil {
-			return nil, "", err
-		}
-		return fed.Under(changed(fed.Control, was, is)), action, nil
+// patchCluster changes a cluster as kubectl patch does.
+func patchCluster(fed *cluster.Federation, name string, patch *scenario.Patch) (*cluster.Federation, error) {
+	was := fed.Control.Cluster(name)
+	if was == nil {
+		return nil, fmt.Errorf("cluster/%s is not there at this step", name)
 	}
-	return r.changeTemplate(fed, spec.Patch.Target, action, spec.Patched)
+	is, err := patch.ApplyToCluster(was)
+	if err != nil {
+		return nil, err
+	}
+	return fed.Under(changed(fed.Control, was, is)), nil
 }
 
 // deleteTemplates removes templates, policies, overrides and clusters. A template takes its binding along, and a cluster all that is in it; what
 // a policy had claimed stays where it is.
-func (r *run) deleteTemplates(fed *cluster.Federation, spec *scenario.LoadedStep) (*cluster.Federation, string, error) {
+func deleteTemplates(fed *cluster.Federation, step *scenario.LoadedStep) (*cluster.Federation, string, error) {
 	next := *fed.Control
 	var deleted []string
-	if len(spec.Delete.Files) > 0 {
-		deleted = append(deleted, "-f "+strings.Join(spec.Delete.Files, " -f "))
+	if len(step.Delete.Files) > 0 {
+		deleted = append(deleted, "-f "+strings.Join(step.Delete.Files, " -f "))
 	}
 	drop := func(key federation.Key) {
 		next.Templates = slices.DeleteFunc(slices.Clone(next.Templates), func(t *cluster.ResourceTemplate) bool { return t.Key() == key })
 		next.Bindings = slices.DeleteFunc(slices.Clone(next.Bindings), func(b *federation.Binding) bool { return b.Template.Key() == key })
 		next.Queue = slices.DeleteFunc(slices.Clone(next.Queue), func(k federation.Key) bool { return k == key })
 	}
-	for _, obj := range spec.Objects {
+	for _, obj := range step.Objects {
 		drop(templateOf(obj).Key())
 	}
-	for _, t := range spec.Karmada.Resources {
+	for _, t := range step.Karmada.Resources {
 		drop(t.Key())
 	}
-	for _, p := range spec.Karmada.Policies {
+	for _, p := range step.Karmada.Policies {
 		next.Policies = slices.DeleteFunc(slices.Clone(next.Policies), func(q *federation.Policy) bool { return q.String() == p.String() })
 	}
-	for _, o := range spec.Karmada.Overrides {
+	for _, o := range step.Karmada.Overrides {
 		next.Overrides = slices.DeleteFunc(slices.Clone(next.Overrides), func(q *federation.Override) bool { return q.String() == o.String() })
 	}
-	for _, name := range spec.Delete.Targets {
+	for _, name := range step.Delete.Targets {
 		deleted = append(deleted, name)
 		if cl, is := strings.CutPrefix(name, "cluster/"); is {
 			if fed = left(fed, &next, cl); fed == nil {
@@ -257,7 +250,7 @@ func (r *run) deleteTemplates(fed *cluster.Federation, spec *scenario.LoadedStep
 		if _, _, err := scenario.ParseTarget(name); err != nil {
 			continue // a policy or a custom resource, which is among the step's
 		}
-		t, err := template(&next, scenario.Target{Target: name, Namespace: spec.Delete.Namespace})
+		t, err := template(&next, scenario.Target{Target: name, Namespace: step.Delete.Namespace})
 		if err != nil {
 			return nil, "", err
 		}

@@ -1,0 +1,252 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Cluster is the world of one cluster: its controllers and its scheduler.
+type Cluster struct {
+	Hooks
+	// Choose, if set, breaks every tie among nodes instead, on the cluster as it was when the scheduler was last called; see sched.Engine.
+	Choose func(state *cluster.State, tie *sched.Tie) (int, error)
+
+	config      *sched.Config
+	ties        sched.Ties
+	engine      *sched.Engine
+	controllers controller.Controllers
+	source      *rand.PCG                   // random source of the controllers; nil without random ties
+	lost        []*v1.Node                  // nodes whose objects a failure deleted
+	devices     []*resourcev1.ResourceSlice // their own
+}
+
+var _ World = (*Cluster)(nil)
+
+// NewCluster builds a scheduler with the configuration, and the controllers.
+func NewCluster(config *sched.Config, ties sched.Ties) (*Cluster, error) {
+	engine, err := sched.NewEngine(config, ties)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{config: config, ties: ties, engine: engine}
+	c.Reset()
+	return c, nil
+}
+
+// Config is the configuration of the scheduler.
+func (c *Cluster) Config() *sched.Config { return c.config }
+
+// Cycles counts the scheduler's cycles.
+func (c *Cluster) Cycles() sched.Cycles { return c.engine.Cycles() }
+
+// Lost are the nodes whose objects failures have deleted.
+func (c *Cluster) Lost() []*v1.Node { return c.lost }
+
+// Close releases the scheduler.
+func (c *Cluster) Close() { c.engine.Close() }
+
+// Reset makes controllers and scheduler forget what they have done, but not what they know of the cluster.
+func (c *Cluster) Reset() {
+	c.engine.Reset()
+	c.lost, c.devices = nil, nil
+	c.controllers.Rand, c.source = nil, nil
+	if c.ties.Random {
+		c.source = rand.NewPCG(c.ties.Seed, 1)
+		c.controllers.Rand = rand.New(c.source)
+	}
+}
+
+// ResetTo is Reset with other ties, for another cluster.
+func (c *Cluster) ResetTo(ties sched.Ties) error {
+	if err := c.engine.ResetTo(ties); err != nil {
+		return err
+	}
+	c.ties = ties
+	c.controllers = controller.Controllers{}
+	c.Reset()
+	return nil
+}
+
+// Mark is a world's position, apart from the state: everything else that what it does next depends on.
+type Mark struct {
+	// Members are the marks of the members of a federation.
+	Members map[string]Mark
+
+	engine  sched.Mark
+	source  rand.PCG
+	lost    []*v1.Node
+	devices []*resourcev1.ResourceSlice
+}
+
+// StartAt returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
+func (m Mark) StartAt() int { return m.engine.StartAt() }
+
+// Mark returns the cluster's position.
+func (c *Cluster) Mark() Mark {
+	m := Mark{engine: c.engine.Mark(), lost: c.lost, devices: c.devices}
+	if c.source != nil {
+		m.source = *c.source
+	}
+	return m
+}
+
+// Resume takes the cluster back to the mark.
+func (c *Cluster) Resume(m Mark) error {
+	c.engine.Return(m.engine)
+	if c.source != nil {
+		*c.source = m.source
+	}
+	c.lost, c.devices = m.lost, m.devices
+	return nil
+}
+
+// Start returns the cluster as the API server admits it.
+func (c *Cluster) Start(s *scenario.Scenario) (*cluster.State, []string, error) {
+	return admission.Admit(s.Empty(), s.Cluster...)
+}
+
+// Renew returns the state without what was refused to users.
+func (c *Cluster) Renew(state *cluster.State) *cluster.State { return Renewed(state) }
+
+// Renewed is the state of one cluster without what was refused to users.
+func Renewed(state *cluster.State) *cluster.State {
+	next := *state
+	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.Retried })
+	if len(next.Refused) == len(state.Refused) {
+		return state
+	}
+	return &next
+}
+
+// Conclude adds how far rollouts are and, after a failure, where too much is down for evictions.
+func (c *Cluster) Conclude(state *cluster.State, step *scenario.LoadedStep, to *Record) {
+	if step.Fail != nil {
+		to.Notes = append(to.Notes, stopped(state)...)
+	}
+	to.Rollouts = controller.Rollouts(state)
+}
+
+// MaxRounds limits how many seconds of logical time a cluster may keep moving. Rolling updates take about two rounds per batch; in a
+// cluster that still moves after this many, controllers work against each other.
+const MaxRounds = 10000
+
+// Settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time. What happens
+// is added to the to.
+func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
+	for rounds := 0; rounds < MaxRounds; rounds++ {
+		next, err := c.round(ctx, state, to)
+		if err != nil {
+			return nil, err
+		}
+		if next != state {
+			state = At(next, next.Now.Add(time.Second))
+			continue
+		}
+		due, waits := c.controllers.Next(state)
+		if !waits {
+			return state, nil
+		}
+		// Nothing moves until a toleration expires, a pod ends, or one has been ready for long enough.
+		state, rounds = At(state, due.Time), 0
+	}
+	to.Notes = append(to.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", MaxRounds))
+	return state, nil
+}
+
+// round lets the controllers sync and the scheduler work through its queue, without advancing time. It returns the same state if nothing
+// moved.
+func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
+	next, err := c.reconcile(state)
+	if err != nil {
+		return nil, err
+	}
+	queue := c.controllers.Unscheduled(next)
+	if next != state {
+		queue = c.arrived(queue)
+	}
+	c.engine.Progress, c.engine.Record = c.Progress, nil
+	if c.Record != nil {
+		owner := next.Owners()
+		c.engine.Record = func(pod *v1.Pod) *placement.Depth { return c.Record(owner(pod), pod) }
+	}
+	c.engine.Choose = nil
+	if c.Choose != nil {
+		c.engine.Choose = func(tie *sched.Tie) (int, error) { return c.Choose(next, tie) }
+	}
+	placed, err := c.engine.Place(ctx, next, queue)
+	if err != nil {
+		return nil, err
+	}
+	to.Placed = append(to.Placed, placed.Placed...)
+	to.Pending = to.stillSaid(placed.Pending)
+	for _, note := range placed.Notes {
+		if !slices.Contains(to.Notes, note) {
+			to.Notes = append(to.Notes, note)
+		}
+	}
+	to.Preempted = append(to.Preempted, placed.Preempted...)
+	var bound []*v1.Pod
+	for _, p := range placed.Placed {
+		bound = append(bound, p.Pod)
+	}
+	return c.controllers.Bound(after(next, placed), bound), nil
+}
+
+// maxSyncs limits how often each controller syncs between two passes of the scheduler.
+const maxSyncs = 20
+
+// reconcile lets the controllers sync until they have nothing more to do, as they do while the scheduler is still busy with the first pods.
+// With random ties the scheduler may be faster.
+func (c *Cluster) reconcile(state *cluster.State) (*cluster.State, error) {
+	for range maxSyncs {
+		next, err := c.controllers.Reconcile(state)
+		if err != nil || next == state {
+			return state, err
+		}
+		state = next
+		if random := c.controllers.Rand; random != nil && random.IntN(2) == 0 {
+			break
+		}
+	}
+	return state, nil
+}
+
+// arrived returns the pods that the scheduler tries before the controllers sync again: all of them or, with random ties, perhaps only some.
+func (c *Cluster) arrived(queue []*v1.Pod) []*v1.Pod {
+	random := c.controllers.Rand
+	if random == nil || len(queue) < 2 || random.IntN(2) == 0 {
+		return queue
+	}
+	return queue[:1+random.IntN(len(queue)-1)]
+}
+
+// after returns the state after the scheduler's decisions.
+func after(state *cluster.State, placed *placement.Result) *cluster.State {
+	var victims []*v1.Pod
+	for _, preemption := range placed.Preempted {
+		victims = append(victims, preemption.Victim)
+	}
+	// A pod can be placed and, in the same pass, make room for a later one.
+	return admission.Terminate(state.With(placed.Changed()...).Without(placed.Deleted()...), v1.PodReasonPreemptionByScheduler, victims...)
+}
+
+// At returns the state at another time.
+func At(state *cluster.State, now time.Time) *cluster.State {
+	next := *state
+	next.Now = metav1.NewTime(now)
+	return &next
+}

@@ -1,0 +1,99 @@
+package world
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/federation"
+)
+
+// Record is what happened in a world.
+type Record struct {
+	// Placed are the pods that got a node.
+	Placed []placement.Placement
+	// Pending are the pods without a node at the end, each with its last rejection.
+	Pending []placement.Pending
+	// Said are the pods that had no node before, with what the scheduler had said of them.
+	Said []placement.Pending
+	// Preempted are the pods that made room.
+	Preempted []placement.Preemption
+	// Rollouts describe how far each controller's pods are from its spec.
+	Rollouts []controller.Rollout
+	// Decisions are, in a federation, what became of each workload that a policy has claimed, in order of arrival.
+	Decisions []Decision
+	// Notes are what was assumed, added or refused, and the Jobs that failed.
+	Notes []string
+	// Moved is when Karmada last moved a workload away from a lost cluster.
+	Moved time.Time
+}
+
+// LastMove returns how long after the time Karmada moved the last workload away from a lost cluster; 0 if it moved none.
+func (r *Record) LastMove(since time.Time) time.Duration {
+	if r.Moved.IsZero() {
+		return 0
+	}
+	return r.Moved.Sub(since)
+}
+
+// stillSaid gives the pods that the scheduler does not try any more what it said of them when it last did: their conditions stay.
+func (r *Record) stillSaid(pending []placement.Pending) []placement.Pending {
+	for i := range pending {
+		p := &pending[i]
+		if p.Untried == "" || p.Message != "" {
+			continue
+		}
+		same := func(before placement.Pending) bool { return before.Pod.UID == p.Pod.UID }
+		for _, before := range [][]placement.Pending{r.Pending, r.Said} {
+			if at := slices.IndexFunc(before, same); at >= 0 && p.Message == "" {
+				p.Message, p.Failed = before[at].Message, before[at].Failed
+			}
+		}
+	}
+	return pending
+}
+
+// Decision is what became of a workload on both levels of a federation.
+type Decision struct {
+	// Binding is what Karmada decided.
+	Binding *federation.Binding
+	// Shares are the clusters that have a copy, in Karmada's order.
+	Shares []Share
+}
+
+// Share is what a member does with what Karmada gave it.
+type Share struct {
+	Cluster string
+	// Assigned is the number of replicas that Karmada gave, 0 for what has none. Running and Pending count the member's pods of the workload:
+	// those on nodes that answer, and those without a node.
+	Assigned, Running, Pending int
+	// Message is why the first of the Pending pods is, in kube-scheduler's words, or why it is not tried; if none is, why the member's API server refuses some.
+	Message string
+}
+
+// StillThere keeps the last placement of each pod that the state still has.
+func StillThere(placed []placement.Placement, state *cluster.State) []placement.Placement {
+	bound := make(map[types.UID]bool, len(state.Pods))
+	for _, pod := range state.Pods {
+		bound[pod.UID] = pod.Spec.NodeName != ""
+	}
+	var kept []placement.Placement
+	for _, p := range placed {
+		if bound[p.Pod.UID] {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// InputError is an error in what the scenario gives that shows only while the world acts.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *InputError) Unwrap() error { return e.Err }
