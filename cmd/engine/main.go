@@ -28,7 +28,7 @@ func main() {
 	select {}
 }
 
-// promise is one of the text, which takes its time: nothing else is done in the worker meanwhile, so that whoever does not want to wait
+// promise returns a JavaScript promise of the text. The worker does nothing else until the text is there; a page that does not want to wait
 // ends the worker.
 func promise(text func() string) js.Value {
 	settle := js.FuncOf(func(_ js.Value, args []js.Value) any {

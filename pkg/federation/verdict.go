@@ -5,10 +5,10 @@ type Verdict struct {
 	Cluster string
 	// Filter is the plugin that refused the cluster, and Refusal why; both are "" if none did.
 	Filter, Refusal string
-	// Score and Room are those of a feasible cluster: how many more replicas fit by the estimate.
+	// Score is the score of a feasible cluster, and Room the estimate of how many more replicas fit there.
 	Score int64
 	Room  int32
-	// Selected means that the cluster is among those that the replicas were divided among, and Replicas are those that it got.
+	// Selected means that Karmada chose the cluster when it divided the replicas. Replicas is how many the cluster got.
 	Selected bool
 	Replicas int32
 }

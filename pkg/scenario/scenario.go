@@ -83,9 +83,9 @@ type LoadedStep struct {
 	// Action says on the report what the step does, where it is not what it is made of: the patch of a custom resource applies what its
 	// operator then makes. Empty elsewhere.
 	Action string
-	// Edits are what becomes of the object that the step patches, besides, in a scenario that was derived from another.
+	// Edits are further changes to the object that the step patches. Only a scenario that was derived from another has them.
 	Edits []*PatchEdit `json:"-"`
-	// Expects is where what is expected of the step stands.
+	// Expects says where in the file the expectations of the step are.
 	Expects Places
 }
 

@@ -7,8 +7,9 @@ import (
 	_ "k8s.io/kubernetes/pkg/features" // defines the gates
 )
 
-// declaredFeatures are those that a kubelet of this release declares, which pods that need them are placed by. It has the process's feature
-// gates, and a container runtime that can do all that they allow. It is discoverNodeDeclaredFeatures in
+// declaredFeatures returns the features that a kubelet of this release declares. The scheduler places a pod that needs a feature only on
+// nodes that declare it. The kubelet has the process's feature gates, and a container runtime that supports all of them. This is
+// discoverNodeDeclaredFeatures in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/kubelet_node_declared_features.go.
 func declaredFeatures() []string {
 	return ndf.DefaultFramework.DiscoverNodeFeatures(&ndf.NodeConfiguration{

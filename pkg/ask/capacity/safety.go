@@ -18,9 +18,9 @@ type Safety struct {
 	// Level is the topology key; Domains the number of domains that were lost, one at a time.
 	Level   string
 	Domains int
-	// Unsafe are the failures that leave pods Pending which were not before.
+	// Unsafe are the failures that leave more pods Pending.
 	Unsafe []Unsafe
-	// Lacks are the nodes with which these pods have a node, together; empty if none are needed or none help.
+	// Lacks are the nodes to add so that all these pods fit; empty if none are needed or none help.
 	Lacks []Lack
 	// Unreplaced is the largest number of pods that nothing replaces in one failure; they need no room.
 	Unreplaced int

@@ -41,8 +41,8 @@ type Pod struct {
 
 // Question says what is asked about.
 type Question struct {
-	// Ref names a pod, an outermost owner, which means its pods, or a custom resource, which means those of what was made of it. Default of the
-	// namespace: the only one that has them, of several default.
+	// Ref names a pod, an outermost owner, or a custom resource. An owner stands for its pods, and a custom resource for the pods of its
+	// workloads. Without a namespace, Ref means the only namespace that has such pods, or "default" if several have them.
 	cluster.Ref
 	// Step is the step in which the scheduler considered them. Default: the last such step.
 	Step string

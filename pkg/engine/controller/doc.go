@@ -36,7 +36,7 @@
 //   - progressDeadlineSeconds: a Deployment never exceeds it;
 //   - how many pods upstream creates or deletes in one sync, 500 for a ReplicaSet or a Job, 250 for a DaemonSet: here it is all
 //     that it must;
-//   - the success of a Job's pods: they run for ever, unless something ends them;
+//   - the success of a Job's pods, unless their template says how long they take: see cluster.CompletesAfter;
 //   - ttlSecondsAfterFinished of Jobs: they are kept for ever;
 //   - metrics: an autoscaler only keeps its target between its bounds.
 package controller

@@ -113,7 +113,7 @@ func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleStat
 		return result, status, plugins
 	}
 	f.Kept++
-	f.answers = f.memo.template.alone.answersFor(f)
+	f.answers = f.memo.template.base.answersFor(f)
 	for i, filter := range f.filters {
 		if !filter.local && !state.GetSkipFilterPlugins().Has(filter.name) {
 			f.asked = append(f.asked, i)
@@ -122,7 +122,7 @@ func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleStat
 	return result, status, plugins
 }
 
-func (a *alone) answersFor(f *Framework) *answers {
+func (a *base) answersFor(f *Framework) *answers {
 	known := a.answers[f]
 	if known == nil {
 		nodes := len(f.memo.infos)

@@ -80,7 +80,7 @@ func TestTheTemplatesForgetTheOldest(t *testing.T) {
 	all := templates{byLooks: map[templateKey][]*template{}}
 	for i := range 10 {
 		key := templateKey{scheduler: []string{"a", "b"}[i%2]}
-		all.byLooks[key] = append(all.byLooks[key], &template{used: i, alone: &alone{spec: &v1.PodSpec{}}})
+		all.byLooks[key] = append(all.byLooks[key], &template{used: i, base: &base{spec: &v1.PodSpec{}}})
 		all.number++
 	}
 	all.forget()
@@ -106,7 +106,7 @@ func TestAlone(t *testing.T) {
 		return &v1.PodSpec{Containers: []v1.Container{{Image: image}}, Affinity: affinity, TopologySpreadConstraints: spread}
 	}
 	var all templates
-	plain := all.aloneOf(spec("a", nil))
+	plain := all.baseOf(spec("a", nil))
 	for name, test := range map[string]struct {
 		spec *v1.PodSpec
 		same bool
@@ -119,7 +119,7 @@ func TestAlone(t *testing.T) {
 		"another image": {spec("b", nil), false},
 		"no container":  {&v1.PodSpec{}, false},
 	} {
-		if same := all.aloneOf(test.spec) == plain; same != test.same {
+		if same := all.baseOf(test.spec) == plain; same != test.same {
 			t.Errorf("%s: shared is %t, want %t", name, same, test.same)
 		}
 	}

@@ -34,13 +34,13 @@ func (m *Memo) preScore(ctx context.Context, plugin fwk.PreScorePlugin, key fwk.
 	if m.template == nil {
 		return plugin.PreScore(ctx, state, pod, nodes)
 	}
-	if known, found := m.template.alone.scoring[plugin]; found {
+	if known, found := m.template.base.scoring[plugin]; found {
 		state.Write(key, known)
 		return nil
 	}
 	status := plugin.PreScore(ctx, state, pod, nodes)
 	if written, err := state.Read(key); err == nil && status.IsSuccess() {
-		m.template.alone.scoring[plugin] = written
+		m.template.base.scoring[plugin] = written
 	}
 	return status
 }

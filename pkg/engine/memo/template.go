@@ -19,12 +19,12 @@ type template struct {
 	used int // the cycle in which it was last used
 
 	spreads map[*spread]*spreadState
-	alone   *alone
+	base    *base
 }
 
-// alone stands for templates that differ in nothing but rules about other pods, such as those of many Deployments in a made-up cluster, or
+// base stands for templates that differ in nothing but rules about other pods, such as those of many Deployments in a made-up cluster, or
 // of two revisions. Node-local plugins say the same of them.
-type alone struct {
+type base struct {
 	spec    *v1.PodSpec // without those rules
 	answers map[*Framework]*answers
 	scoring map[fwk.PreScorePlugin]fwk.StateData
@@ -33,7 +33,7 @@ type alone struct {
 // templates are the templates in use. Each may keep answers about every node, so that only some are kept.
 type templates struct {
 	byLooks map[templateKey][]*template
-	byImage map[string][]*alone // by the image of the first container
+	byImage map[string][]*base // by the image of the first container
 	number  int
 	cycle   int
 }
@@ -76,14 +76,14 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	if t.byLooks == nil {
 		t.byLooks = map[templateKey][]*template{}
 	}
-	new := &template{pod: pod, spec: spec, used: t.cycle, spreads: map[*spread]*spreadState{}, alone: t.aloneOf(spec)}
+	new := &template{pod: pod, spec: spec, used: t.cycle, spreads: map[*spread]*spreadState{}, base: t.baseOf(spec)}
 	t.byLooks[key] = append(t.byLooks[key], new)
 	t.number++
 	return new
 }
 
-// aloneOf returns what the spec is without rules about other pods.
-func (t *templates) aloneOf(spec *v1.PodSpec) *alone {
+// baseOf returns what the spec is without rules about other pods.
+func (t *templates) baseOf(spec *v1.PodSpec) *base {
 	bare := *spec
 	bare.TopologySpreadConstraints = nil
 	bare.Affinity = nil
@@ -96,9 +96,9 @@ func (t *templates) aloneOf(spec *v1.PodSpec) *alone {
 			return known
 		}
 	}
-	new := &alone{spec: &bare, answers: map[*Framework]*answers{}, scoring: map[fwk.PreScorePlugin]fwk.StateData{}}
+	new := &base{spec: &bare, answers: map[*Framework]*answers{}, scoring: map[fwk.PreScorePlugin]fwk.StateData{}}
 	if t.byImage == nil {
-		t.byImage = map[string][]*alone{}
+		t.byImage = map[string][]*base{}
 	}
 	t.byImage[image] = append(t.byImage[image], new)
 	return new
@@ -125,13 +125,13 @@ func (t *templates) forget() {
 	}
 	slices.Sort(used)
 	oldest := used[len(used)/2]
-	t.number, t.byImage = 0, map[string][]*alone{}
+	t.number, t.byImage = 0, map[string][]*base{}
 	for key, templates := range t.byLooks {
 		kept := slices.DeleteFunc(templates, func(template *template) bool { return template.used <= oldest })
 		t.number += len(kept)
 		for _, template := range kept {
-			if image := imageOf(template.alone.spec); !slices.Contains(t.byImage[image], template.alone) {
-				t.byImage[image] = append(t.byImage[image], template.alone)
+			if image := imageOf(template.base.spec); !slices.Contains(t.byImage[image], template.base) {
+				t.byImage[image] = append(t.byImage[image], template.base)
 			}
 		}
 		if len(kept) == 0 {

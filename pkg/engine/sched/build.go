@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
-// build sets the engine's scheduler, and returns its schedulerprofile. scheduler.New takes no plugins in place of upstream's own, so that it gets a
-// profile with as good as none, and the profiles are built as it would build them.
+// build sets the engine's scheduler, and returns its profiles. scheduler.New cannot replace upstream's plugins. So it gets a profile with
+// almost no plugins, and build makes the real profiles in the way that scheduler.New would.
 func (e *Engine) build(config *Config) (schedulerprofile.Map, error) {
 	recorder := func(string) events.EventRecorderLogger { return discardEvents{} }
 	// One worker: sixteen would race to fill the list of feasible nodes.

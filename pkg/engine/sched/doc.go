@@ -1,5 +1,5 @@
-// Package sched is the engine: the real kube-scheduler, v1.37.1, deciding in memory. It is the only importer of
-// k8s.io/kubernetes/pkg/scheduler.
+// Package sched is the engine: the real kube-scheduler, v1.37.1, deciding in memory. In Faultline only this package and
+// package memo, which keeps plugins' answers, import k8s.io/kubernetes/pkg/scheduler.
 //
 // scheduler.New builds the profiles, their plugins and the cache; nothing is started, so there is no API server, no informer traffic and no
 // background goroutine. Place then does for each pod what scheduleOne does, with the same exported pieces: Cache.UpdateSnapshot,

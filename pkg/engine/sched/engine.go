@@ -379,7 +379,7 @@ func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, place
 	return nil, nil
 }
 
-// reserveRefused is what assumeAndReserve reports of a Reserve plugin that did not succeed.
+// reserveRefused returns the refusal of a pod for which a Reserve plugin did not succeed.
 func reserveRefused(state fwk.CycleState, bound *v1.Pod, status *fwk.Status) *refusal {
 	if !status.IsRejected() {
 		return &refusal{state: state, message: status.Message(), failed: true}
