@@ -172,8 +172,7 @@ func notFederated(command string, s *scenario.Scenario) error {
 }
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
-	bar := newProgress(s.err)
-	bar.unit = "MB"
+	bar := newProgress(s.err, "MB")
 	defer bar.done()
 	opts := i.scheduler
 	opts.SchedulerConfig, opts.FeatureGates, opts.Strict, opts.Plugins, opts.FS = i.schedulerConfig, i.featureGates, i.strict, s.plugins, reading{bar}
