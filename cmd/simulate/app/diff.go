@@ -117,7 +117,7 @@ func readReport(ctx context.Context, s streams, file string) ([]byte, error) {
 	if interrupted(err) {
 		return nil, err
 	}
-	return data, inputOrNil(err)
+	return data, asInput(err)
 }
 
 // unwanted is the flag that selects the differences to fail on.
@@ -195,11 +195,4 @@ func answerDiff[R any](cmd *cobra.Command, s streams, out *output, b *baseline, 
 		found.Old.File = b.file
 		return b.judge(found)
 	})
-}
-
-func inputOrNil(err error) error {
-	if err == nil {
-		return nil
-	}
-	return asInput(err)
 }

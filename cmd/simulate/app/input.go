@@ -320,9 +320,9 @@ func isManifest(word string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(word))
 }
 
-// asInput marks an error as wrong input.
+// asInput marks an error, if there is one, as wrong input.
 func asInput(err error) error {
-	if errors.As(err, new(*inputError)) {
+	if err == nil || errors.As(err, new(*inputError)) {
 		return err
 	}
 	return &inputError{err: err}

@@ -158,7 +158,7 @@ sweep in one run. A shard may be given twice; a missing one is an error.`,
 					parts = append(parts, part)
 				}
 				whole, err := sweep.Merge(args, parts)
-				return whole, inputOrNil(err)
+				return whole, asInput(err)
 			})
 		},
 	}
