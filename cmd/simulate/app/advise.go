@@ -1,9 +1,7 @@
 package app
 
 import (
-	"cmp"
 	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +10,6 @@ import (
 
 	askadvice "github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/advice"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -41,45 +38,39 @@ the runs; --all shows the others.`,
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
 		ValidArgsFunction: completeTargets(askadvice.Kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			problems := []error{out.check(cmd)}
+			var problems []error
 			if trials < 0 || trials > maxAdviceTrials {
 				problems = append(problems, usage(cmd, "--trials: %d is out of range; give 0 to %d runs", trials, maxAdviceTrials))
 			}
 			if top < 1 {
 				problems = append(problems, usage(cmd, "--top: %d is less than 1; give the number of candidates to show", top))
 			}
-			if err := errors.Join(problems...); err != nil {
-				return err
-			}
-			target, scenarios, err := adviseArguments(cmd, s, &in, args)
-			if err != nil {
-				return err
-			}
-			loaded, err := in.load(cmd, s, scenarios)
-			if err != nil {
-				return err
-			}
-			owner, err := adviseTarget(cmd, loaded, target, namespace)
-			if err != nil {
-				return err
-			}
-			bar := newProgress(s.err)
-			bar.unit = "runs"
-			defer bar.done()
-			found, stopped := askadvice.Of(cmd.Context(), loaded, owner, askadvice.Options{
-				Trials: trials, Fewer: !cmd.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: bar.update,
+			return answer(cmd, s, &out, advice.Formats, errors.Join(problems...), func() (*advice.Report, error) {
+				target, scenarios, err := adviseArguments(cmd, s, &in, args)
+				if err != nil {
+					return nil, err
+				}
+				loaded, err := in.load(cmd, s, scenarios)
+				if err != nil {
+					return nil, err
+				}
+				owner, err := adviseTarget(cmd, loaded, target, namespace)
+				if err != nil {
+					return nil, err
+				}
+				bar := newProgress(s.err, "runs")
+				defer bar.done()
+				found, stopped := askadvice.Of(cmd.Context(), loaded, owner, askadvice.Options{
+					Trials: trials, Fewer: !cmd.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: bar.update,
+				})
+				if found == nil {
+					return nil, stopped
+				}
+				if out.opts.All {
+					top = len(found.Candidates)
+				}
+				return advice.New(found, advice.Again{Input: in.again(cmd, scenarios), Ties: in.tiesAgain(cmd)}, top, version), stopped
 			})
-			if found == nil {
-				return stopped
-			}
-			bar.done()
-			if out.opts.All {
-				top = len(found.Candidates)
-			}
-			r := advice.New(found, advice.Again{Input: in.again(cmd, scenarios), Ties: in.tiesAgain(cmd)}, top, version)
-			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return advice.Formats.Write(w, r, format, opts)
-			}), stopped)
 		},
 	}
 	in.register(cmd)

@@ -137,8 +137,7 @@ func (b *benchmarks) find(args []string) error {
 // each loads and warms up one scenario after another. Only one is in memory at a time, because the garbage collector's work grows with the
 // heap.
 func (b *benchmarks) each(ctx context.Context, s streams, measure func(name string, meter *bench.Meter) error) error {
-	bar := newProgress(s.err)
-	bar.unit = "scenarios"
+	bar := newProgress(s.err, "scenarios")
 	defer bar.done()
 	for i, path := range b.paths {
 		loaded, err := unlessInterrupted(ctx, func() (*scenario.Scenario, error) { return loader.Load(path, b.opts) })

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,47 +134,45 @@ With --baseline, print the differences from a stored report instead, in the form
   simulate blast scenario.yaml --baseline main.json --fail-on radius,stranded
   simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			old, err := base.blastReport(cmd, s, &in, args, &out)
-			if err != nil {
-				return err
-			}
-			result, err := in.run(cmd, s, args)
-			if err != nil {
-				return err
-			}
-			f.merge(cmd, result.Scenario)
-			found, stopped := f.analyze(cmd, s, &in, result)
-			if found == nil {
-				return stopped
-			}
-			if old != nil && stopped != nil {
-				return stopped // a part is not to be compared with a whole
-			}
-			if old != nil {
-				return base.write(s, &out, diff.NewBlast(old, found, version))
-			}
-			var judged [][]expect.Expectation
-			if out.has("html") && stopped == nil { // the page also shows the steps' expectations
-				if judged, err = judge(cmd, s, result); err != nil {
-					return err
+			problems := errors.Join(f.check(cmd), base.check(cmd, &in, args, blast.Kind))
+			ask := func() (*simulation.Result, *blast.Report, error) {
+				result, err := in.run(cmd, s, args)
+				if err != nil {
+					return nil, nil, err
 				}
+				f.merge(cmd, result.Scenario)
+				found, stopped := f.analyze(cmd, s, &in, result)
+				return result, found, stopped
 			}
-			if judged == nil {
-				judged = make([][]expect.Expectation, len(result.Steps))
+			if base.file != "" {
+				return answerDiff(cmd, s, &out, &base, problems, blast.Decode, diff.NewBlast, func() (*blast.Report, error) {
+					_, found, err := ask()
+					return found, err
+				})
 			}
-			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				if format == "html" {
-					ran := run.New(result, judged, version)
-					ran.AddCycles(result, func(*run.Step) bool { return true })
-					page := ran.Page()
-					page.Data.Blast = found
-					return page.WriteHTML(w)
+			return out.answer(cmd, s, blast.Formats.Names(), problems, func() (rendering, error) {
+				result, found, stopped := ask()
+				if found == nil {
+					return nil, stopped
 				}
-				return blast.Formats.Write(w, found, format, opts)
-			}), stopped)
+				judged := make([][]expect.Expectation, len(result.Steps))
+				if out.has("html") && stopped == nil { // the page also shows the steps' expectations
+					var err error
+					if judged, err = judge(cmd, s, result); err != nil {
+						return nil, err
+					}
+				}
+				return func(w io.Writer, format string, opts report.Options) error {
+					if format == "html" {
+						ran := run.New(result, judged, version)
+						ran.AddCycles(result, func(*run.Step) bool { return true })
+						page := ran.Page()
+						page.Data.Blast = found
+						return page.WriteHTML(w)
+					}
+					return blast.Formats.Write(w, found, format, opts)
+				}, stopped
+			})
 		},
 	}
 	in.register(cmd)
@@ -210,8 +207,7 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 	if err := f.known(cmd, steps, opts); err != nil {
 		return nil, err
 	}
-	bar := newProgress(s.err)
-	bar.unit = "failures"
+	bar := newProgress(s.err, "failures")
 	defer bar.done()
 	var all []blast.Blasted
 	for i := range steps {

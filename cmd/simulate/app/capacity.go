@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/engine/node"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/capacity"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -42,51 +40,45 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(out.check(cmd), survive.check(cmd)); err != nil {
-				return err
-			}
-			if upTo < 0 {
-				return usage(cmd, "--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
-			}
-			targets, files := targetsAmong(args)
-			result, err := in.runBase(cmd, s, files, step)
-			if err != nil {
-				return err
-			}
-			state := result.Steps[len(result.Steps)-1].State
-			named, grown, err := in.growing(cmd, result, append(targets, workloads...), mixes)
-			if err != nil {
-				return err
-			}
-			asked, wrong := askcapacity.Mixes(state, named, grown)
-			opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
-			if err := errors.Join(wrong, wrongLevels); err != nil {
-				return usage(cmd, "%s", err)
-			}
-			if cmd.Flags().Changed("up-to") {
-				opts.UpTo = cmp.Or(upTo, askcapacity.NoLimit)
-			}
-			bar := newProgress(s.err)
-			bar.unit = "workloads"
-			defer bar.done()
-			opts.Progress = bar.update
-			answers, stopped := askcapacity.Find(cmd.Context(), result, asked, opts)
-			if answers == nil {
-				return stopped
-			}
-			var safety []askcapacity.Safety
-			if stopped == nil {
-				bar.unit = "tries"
-				safety, stopped = askcapacity.Safe(cmd.Context(), result, opts)
-			}
-			if stopped != nil && !interrupted(stopped) {
-				return stopped
-			}
-			bar.done()
-			found := capacity.New(result, answers, safety, opts, version)
-			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return capacity.Formats.Write(w, found, format, opts)
-			}), stopped)
+			return answer(cmd, s, &out, capacity.Formats, survive.check(cmd), func() (*capacity.Report, error) {
+				if upTo < 0 {
+					return nil, usage(cmd, "--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
+				}
+				targets, files := targetsAmong(args)
+				result, err := in.runBase(cmd, s, files, step)
+				if err != nil {
+					return nil, err
+				}
+				state := result.Steps[len(result.Steps)-1].State
+				named, grown, err := in.growing(cmd, result, append(targets, workloads...), mixes)
+				if err != nil {
+					return nil, err
+				}
+				asked, wrong := askcapacity.Mixes(state, named, grown)
+				opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
+				if err := errors.Join(wrong, wrongLevels); err != nil {
+					return nil, usage(cmd, "%s", err)
+				}
+				if cmd.Flags().Changed("up-to") {
+					opts.UpTo = cmp.Or(upTo, askcapacity.NoLimit)
+				}
+				bar := newProgress(s.err, "workloads")
+				defer bar.done()
+				opts.Progress = bar.update
+				answers, stopped := askcapacity.Find(cmd.Context(), result, asked, opts)
+				if answers == nil {
+					return nil, stopped
+				}
+				var safety []askcapacity.Safety
+				if stopped == nil {
+					bar.unit = "tries"
+					safety, stopped = askcapacity.Safe(cmd.Context(), result, opts)
+				}
+				if stopped != nil && !interrupted(stopped) {
+					return nil, stopped
+				}
+				return capacity.New(result, answers, safety, opts, version), stopped
+			})
 		},
 	}
 	in.register(cmd)
@@ -134,7 +126,7 @@ func (i *input) runBase(cmd *cobra.Command, s streams, args []string, step strin
 	if err := knownStep(cmd, loaded, step); err != nil {
 		return nil, err
 	}
-	bar := newProgress(s.err)
+	bar := newProgress(s.err, "pods")
 	defer bar.done()
 	return simulation.Run(cmd.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: bar.update})
 }

@@ -1,11 +1,9 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +14,6 @@ import (
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/compare"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/variant"
@@ -40,70 +37,64 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
   simulate compare scenario.yaml --rules soft --keys zone=100+node=50 --keys zone=50+node=100
   simulate compare --cluster nodes.yaml -f app.yaml --rules soft,hard -o markdown`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
-				return err
-			}
-			patches := inNamespace(in.namespace, in.changes.patches) // they make a variant
-			in.changes.patches = nil
-			loaded, err := in.load(cmd, s, args)
-			if err != nil {
-				return err
-			}
-			if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
-				return err
-			}
-			figures.workloads = inNamespace(in.namespace, figures.workloads)
-			made, err := rules.variants(cmd, figures.workloads)
-			if err != nil {
-				return err
-			}
-			variants, err := pick(cmd, loaded, names)
-			if err != nil {
-				return err
-			}
-			if len(patches) > 0 {
-				patched, err := (&changes{patches: patches}).variant(loaded)
+			return answer(cmd, s, &out, compare.Formats, nil, func() (*compare.Report, error) {
+				patches := inNamespace(in.namespace, in.changes.patches) // they make a variant
+				in.changes.patches = nil
+				loaded, err := in.load(cmd, s, args)
 				if err != nil {
-					return usage(cmd, "%s", err)
+					return nil, err
 				}
-				made = append(made, *patched)
-			}
-			var problems []error
-			maker := variant.NewMaker(loaded)
-			for i := range made {
-				varied, err := maker.Vary(&made[i], "variant "+made[i].Name)
-				problems = append(problems, err)
-				if err == nil {
-					variants = append(variants, *varied)
+				if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
+					return nil, err
 				}
-			}
-			if err := errors.Join(problems...); err != nil {
-				return asInput(err)
-			}
-			if len(variants) == 0 {
-				return usage(cmd, "nothing to compare: the scenario has no variants; add some to it, or give --rules soft,hard")
-			}
-			var about []cluster.Ref
-			for _, v := range variants {
-				about = append(about, v.Workloads...)
-			}
-			opts, err := figures.options(cmd, loaded, about)
-			if err != nil {
-				return err
-			}
-			bar := newProgress(s.err)
-			bar.unit = "variants"
-			defer bar.done()
-			opts.Progress = func(last, done, total int) { bar.update(variants[last].Name, done, total) }
-			base, found, stopped := runVariants(cmd.Context(), loaded, variants, opts)
-			if found == nil {
-				return stopped
-			}
-			bar.done()
-			compared := compare.New(base, variants, found, opts, version)
-			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return compare.Formats.Write(w, compared, format, opts)
-			}), stopped)
+				figures.workloads = inNamespace(in.namespace, figures.workloads)
+				made, err := rules.variants(cmd, figures.workloads)
+				if err != nil {
+					return nil, err
+				}
+				variants, err := pick(cmd, loaded, names)
+				if err != nil {
+					return nil, err
+				}
+				if len(patches) > 0 {
+					patched, err := (&changes{patches: patches}).variant(loaded)
+					if err != nil {
+						return nil, usage(cmd, "%s", err)
+					}
+					made = append(made, *patched)
+				}
+				var problems []error
+				maker := variant.NewMaker(loaded)
+				for i := range made {
+					varied, err := maker.Vary(&made[i], "variant "+made[i].Name)
+					problems = append(problems, err)
+					if err == nil {
+						variants = append(variants, *varied)
+					}
+				}
+				if err := errors.Join(problems...); err != nil {
+					return nil, asInput(err)
+				}
+				if len(variants) == 0 {
+					return nil, usage(cmd, "nothing to compare: the scenario has no variants; add some to it, or give --rules soft,hard")
+				}
+				var about []cluster.Ref
+				for _, v := range variants {
+					about = append(about, v.Workloads...)
+				}
+				opts, err := figures.options(cmd, loaded, about)
+				if err != nil {
+					return nil, err
+				}
+				bar := newProgress(s.err, "variants")
+				defer bar.done()
+				opts.Progress = func(last, done, total int) { bar.update(variants[last].Name, done, total) }
+				base, found, stopped := runVariants(cmd.Context(), loaded, variants, opts)
+				if found == nil {
+					return nil, stopped
+				}
+				return compare.New(base, variants, found, opts, version), stopped
+			})
 		},
 	}
 	in.register(cmd)

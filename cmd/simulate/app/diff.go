@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -42,23 +41,22 @@ reported, but do not count as differences.`,
   simulate run scenario.yaml -o json | simulate diff main.json - --fail-on pending,expectations
   simulate diff old.json new.json -o markdown --fail-on any`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
-				return err
-			}
-			if len(args) != 2 {
-				return usage(cmd, "got %d reports, want two; give the old one and the new one", len(args))
-			}
-			if args[0] == manifest.Stdin && args[1] == manifest.Stdin {
-				return usage(cmd, "standard input can only be read once; give - for one of the reports")
-			}
-			found, err := compareFiles(cmd, s, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			if err := fails.check(cmd, found.Of); err != nil {
-				return err
-			}
-			return fails.write(s, &out, found)
+			return answer(cmd, s, &out, diff.Formats, nil, func() (*diff.Report, error) {
+				if len(args) != 2 {
+					return nil, usage(cmd, "got %d reports, want two; give the old one and the new one", len(args))
+				}
+				if args[0] == manifest.Stdin && args[1] == manifest.Stdin {
+					return nil, usage(cmd, "standard input can only be read once; give - for one of the reports")
+				}
+				found, err := compareFiles(cmd, s, args[0], args[1])
+				if err != nil {
+					return nil, err
+				}
+				if err := fails.check(cmd, found.Of); err != nil {
+					return nil, err
+				}
+				return fails.judge(found)
+			})
 		},
 	}
 	fails.register(cmd, []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny})
@@ -119,7 +117,7 @@ func readReport(ctx context.Context, s streams, file string) ([]byte, error) {
 	if interrupted(err) {
 		return nil, err
 	}
-	return data, inputOrNil(err)
+	return data, asInput(err)
 }
 
 // unwanted is the flag that selects the differences to fail on.
@@ -145,16 +143,10 @@ func (u *unwanted) check(cmd *cobra.Command, of string) error {
 	return nil
 }
 
-// write writes the comparison, and fails on unwanted differences.
-func (u *unwanted) write(s streams, out *output, found *diff.Report) error {
+// judge fails on unwanted differences.
+func (u *unwanted) judge(found *diff.Report) (*diff.Report, error) {
 	found.FailOn = u.failOn
-	err := out.write(s, func(w io.Writer, format string, opts report.Options) error {
-		return diff.Formats.Write(w, found, format, opts)
-	})
-	if err == nil && len(found.Failed()) > 0 {
-		return errUnmet
-	}
-	return err
+	return found, unless(len(found.Failed()) == 0, nil)
 }
 
 // baseline are the flags that compare a command's result with a stored report, and report the differences instead.
@@ -168,55 +160,39 @@ func (b *baseline) register(cmd *cobra.Command, of string) {
 	b.unwanted.register(cmd, diff.FailOns(of))
 }
 
-// check reads the stored report before the run, so that a bad one costs no time. The output formats become those of a comparison.
-func (b *baseline) check(cmd *cobra.Command, s streams, in *input, args []string, out *output, of string) ([]byte, error) {
+// check rejects flags that have no effect, and differences that two reports of the kind cannot have.
+func (b *baseline) check(cmd *cobra.Command, in *input, args []string, of string) error {
 	switch {
 	case b.file == "" && len(b.failOn) > 0:
-		return nil, usage(cmd, "--fail-on has no effect without --baseline; give both")
+		return usage(cmd, "--fail-on has no effect without --baseline; give both")
 	case b.file == "":
-		return nil, out.check(cmd)
-	case b.file == manifest.Stdin && slices.Contains(slices.Concat(in.cluster, in.files, args), manifest.Stdin):
-		return nil, usage(cmd, "standard input can only be read once; give - to --baseline or to the scenario, not both")
-	}
-	out.formats = diff.Formats.Names()
-	if err := out.check(cmd); err != nil {
-		return nil, err
-	}
-	if err := b.unwanted.check(cmd, of); err != nil {
-		return nil, err
-	}
-	return readReport(cmd.Context(), s, b.file)
-}
-
-// report returns the stored Report, or nil if none is given.
-func (b *baseline) report(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*run.Report, error) {
-	data, err := b.check(cmd, s, in, args, out, run.Kind)
-	if err != nil || b.file == "" {
-		return nil, err
-	}
-	stored, err := run.Decode(b.file, data)
-	return stored, inputOrNil(err)
-}
-
-// blastReport is like report, for a BlastReport.
-func (b *baseline) blastReport(cmd *cobra.Command, s streams, in *input, args []string, out *output) (*blast.Report, error) {
-	data, err := b.check(cmd, s, in, args, out, blast.Kind)
-	if err != nil || b.file == "" {
-		return nil, err
-	}
-	stored, err := blast.Decode(b.file, data)
-	return stored, inputOrNil(err)
-}
-
-func inputOrNil(err error) error {
-	if err == nil {
 		return nil
+	case b.file == manifest.Stdin && slices.Contains(slices.Concat(in.cluster, in.files, args), manifest.Stdin):
+		return usage(cmd, "standard input can only be read once; give - to --baseline or to the scenario, not both")
 	}
-	return asInput(err)
+	return b.unwanted.check(cmd, of)
 }
 
-// write writes the comparison with the stored report.
-func (b *baseline) write(s streams, out *output, found *diff.Report) error {
-	found.Old.File = b.file
-	return b.unwanted.write(s, out, found)
+// answerDiff is answer for a command that prints the differences between its report and a stored one. It reads the stored report before it asks,
+// so that a bad one costs no time. A part of an answer is not compared with a whole one.
+func answerDiff[R any](cmd *cobra.Command, s streams, out *output, b *baseline, problems error, decode func(file string, data []byte) (*R, error),
+	compare func(old, new *R, version string) *diff.Report, ask func() (*R, error),
+) error {
+	return answer(cmd, s, out, diff.Formats, problems, func() (*diff.Report, error) {
+		data, err := readReport(cmd.Context(), s, b.file)
+		if err != nil {
+			return nil, err
+		}
+		old, err := decode(b.file, data)
+		if err != nil {
+			return nil, asInput(err)
+		}
+		new, err := ask()
+		if err != nil {
+			return nil, err
+		}
+		found := compare(old, new, version)
+		found.Old.File = b.file
+		return b.judge(found)
+	})
 }

@@ -2,14 +2,12 @@ package app
 
 import (
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/drain"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -31,33 +29,30 @@ node by node in the order given. If the drain does not finish, look for an order
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
 		ValidArgsFunction: completeTargets([]string{"Node"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
-				return err
-			}
-			scenarios, nodes, err := drainArguments(cmd, s, &in, args)
-			if err != nil {
-				return err
-			}
-			result, err := in.run(cmd, s, scenarios)
-			if err != nil {
-				return err
-			}
-			last, err := stepNamed(cmd, result, step)
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(knownNodes(cmd, last.State, nodes), knownNamespace(cmd, "pod", in.namespace, namespacesIn(result))); err != nil {
-				return err
-			}
-			found, err := drainNodes(cmd, &in, result, last.State, nodes, options)
-			if err != nil {
-				return err
-			}
-			if in.namespace != "" {
-				found = found.In(in.namespace)
-			}
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return drain.Formats.Write(w, found, format, opts)
+			return answer(cmd, s, &out, drain.Formats, nil, func() (*drain.Report, error) {
+				scenarios, nodes, err := drainArguments(cmd, s, &in, args)
+				if err != nil {
+					return nil, err
+				}
+				result, err := in.run(cmd, s, scenarios)
+				if err != nil {
+					return nil, err
+				}
+				last, err := stepNamed(cmd, result, step)
+				if err != nil {
+					return nil, err
+				}
+				if err := errors.Join(knownNodes(cmd, last.State, nodes), knownNamespace(cmd, "pod", in.namespace, namespacesIn(result))); err != nil {
+					return nil, err
+				}
+				found, err := drainNodes(cmd, &in, result, last.State, nodes, options)
+				if err != nil {
+					return nil, err
+				}
+				if in.namespace != "" {
+					found = found.In(in.namespace)
+				}
+				return found, nil
 			})
 		},
 	}

@@ -45,72 +45,71 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
 		ValidArgsFunction: targets{kinds: explainKinds, resources: askexplain.Resources}.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
-				return err
-			}
+			var problems error
 			if narrative && out.format != "text" {
-				return usage(cmd, "--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.format)
+				problems = usage(cmd, "--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.format)
 			}
-			scenarios, err := explainArguments(cmd, s, &in, args, &of)
-			if err != nil {
-				return err
-			}
-			loaded, err := in.load(cmd, s, scenarios)
-			if err != nil {
-				return err
-			}
-			if err := cmp.Or(knownStep(cmd, loaded, of.Step), explainResource(cmd, loaded, &of)); err != nil {
-				return err
-			}
-			if namespace, name, found := strings.Cut(of.Name, "/"); found && !loaded.Federated() && of.Namespace == "" {
-				of.Namespace, of.Name = namespace, name // as reports name a pod
-			}
-			if !out.opts.All {
-				of.Most = explainPods
-			}
-			bar := newProgress(s.err)
-			bar.unit = "runs"
-			defer bar.done()
-			result, pods, more, err := askexplain.Pods(cmd.Context(), loaded, of, askexplain.Options{
-				Progress: func(done, total int) { bar.update("explaining", done, total) },
-			})
-			var missing *askexplain.NotFoundError
-			notFound, stopped := errors.As(err, &missing), err
-			if notFound {
-				stopped = nil
-			}
-			if stopped != nil && !(interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
-				return stopped
-			}
-			about := of
-			if of.Kind == "Pod" && len(pods) > 0 {
-				about.Ref = pods[0].Owner
-			}
-			step, decided := askexplain.Decided(result, about)
-			if notFound && decided == nil {
-				return usage(cmd, "%s", nothingToExplain(missing))
-			}
-			after := step
-			if !notFound {
-				if step, err = stepNamed(cmd, result, pods[0].Step); err != nil {
-					return err
-				}
-			}
-			if err := knownNodes(cmd, step.State, nodes); err != nil {
-				return err
-			}
-			found := explain.New(result, pods, more, nodes, version)
-			if decided != nil {
-				takings, tried, err := askexplain.Takings(cmd.Context(), result, after, decided)
+			return out.answer(cmd, s, explain.Formats.Names(), problems, func() (rendering, error) {
+				scenarios, err := explainArguments(cmd, s, &in, args, &of)
 				if err != nil {
-					return err
+					return nil, err
 				}
-				found.Decided(after.Name, decided, takings, tried)
-			}
-			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				opts.Quiet = narrative
-				return explain.Formats.Write(w, found, format, opts)
-			}), stopped)
+				loaded, err := in.load(cmd, s, scenarios)
+				if err != nil {
+					return nil, err
+				}
+				if err := cmp.Or(knownStep(cmd, loaded, of.Step), explainResource(cmd, loaded, &of)); err != nil {
+					return nil, err
+				}
+				if namespace, name, found := strings.Cut(of.Name, "/"); found && !loaded.Federated() && of.Namespace == "" {
+					of.Namespace, of.Name = namespace, name // as reports name a pod
+				}
+				if !out.opts.All {
+					of.Most = explainPods
+				}
+				bar := newProgress(s.err, "runs")
+				defer bar.done()
+				result, pods, more, err := askexplain.Pods(cmd.Context(), loaded, of, askexplain.Options{
+					Progress: func(done, total int) { bar.update("explaining", done, total) },
+				})
+				var missing *askexplain.NotFoundError
+				notFound, stopped := errors.As(err, &missing), err
+				if notFound {
+					stopped = nil
+				}
+				if stopped != nil && !(interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
+					return nil, stopped
+				}
+				about := of
+				if of.Kind == "Pod" && len(pods) > 0 {
+					about.Ref = pods[0].Owner
+				}
+				step, decided := askexplain.Decided(result, about)
+				if notFound && decided == nil {
+					return nil, usage(cmd, "%s", nothingToExplain(missing))
+				}
+				after := step
+				if !notFound {
+					if step, err = stepNamed(cmd, result, pods[0].Step); err != nil {
+						return nil, err
+					}
+				}
+				if err := knownNodes(cmd, step.State, nodes); err != nil {
+					return nil, err
+				}
+				found := explain.New(result, pods, more, nodes, version)
+				if decided != nil {
+					takings, tried, err := askexplain.Takings(cmd.Context(), result, after, decided)
+					if err != nil {
+						return nil, err
+					}
+					found.Decided(after.Name, decided, takings, tried)
+				}
+				return func(w io.Writer, format string, opts report.Options) error {
+					opts.Quiet = narrative
+					return explain.Formats.Write(w, found, format, opts)
+				}, stopped
+			})
 		},
 	}
 	in.register(cmd)

@@ -30,13 +30,13 @@ func extends(ts *testscript.TestScript, _ bool, args []string) {
 				}
 			}
 		}
-		answer(w, result)
+		reply(w, result)
 	})
 	mux.HandleFunc("POST /prioritize", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, extenderv1.HostPriorityList{{Host: "a-worker-3", Score: 7}})
+		reply(w, extenderv1.HostPriorityList{{Host: "a-worker-3", Score: 7}})
 	})
 	mux.HandleFunc("POST /hostile/filter", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, extenderv1.ExtenderFilterResult{Error: "no\nsimulate: error: forged"})
+		reply(w, extenderv1.ExtenderFilterResult{Error: "no\nsimulate: error: forged"})
 	})
 	server := httptest.NewServer(mux)
 	ts.Defer(server.Close)
@@ -45,7 +45,7 @@ func extends(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func answer(w http.ResponseWriter, result any) {
+func reply(w http.ResponseWriter, result any) {
 	if err := json.NewEncoder(w).Encode(result); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}

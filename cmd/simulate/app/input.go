@@ -172,8 +172,7 @@ func notFederated(command string, s *scenario.Scenario) error {
 }
 
 func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
-	bar := newProgress(s.err)
-	bar.unit = "MB"
+	bar := newProgress(s.err, "MB")
 	defer bar.done()
 	opts := i.scheduler
 	opts.SchedulerConfig, opts.FeatureGates, opts.Strict, opts.Plugins, opts.FS = i.schedulerConfig, i.featureGates, i.strict, s.plugins, reading{bar}
@@ -321,9 +320,9 @@ func isManifest(word string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(word))
 }
 
-// asInput marks an error as wrong input.
+// asInput marks an error, if there is one, as wrong input.
 func asInput(err error) error {
-	if errors.As(err, new(*inputError)) {
+	if err == nil || errors.As(err, new(*inputError)) {
 		return err
 	}
 	return &inputError{err: err}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -33,49 +34,39 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
   helm template app ./chart | simulate lint --cluster nodes.yaml -f - -o sarif
   simulate lint --list`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
-				return err
-			}
-			if err := checkLint(cmd, chosen, failOn); err != nil {
-				return err
-			}
+			problems := checkLint(cmd, chosen, failOn)
 			if listed {
 				if out.format == "sarif" || len(out.reports) > 0 {
-					return usage(cmd, "--list prints text, json or yaml; leave out -o sarif and --report")
+					problems = errors.Join(problems, usage(cmd, "--list prints text, json or yaml; leave out -o sarif and --report"))
 				}
-				return lint.WriteChecks(s.out, asklint.Checks(), out.format)
+				return out.answer(cmd, s, lint.Formats.Names(), problems, func() (rendering, error) {
+					return func(w io.Writer, format string, _ report.Options) error {
+						return lint.WriteChecks(w, asklint.Checks(), format)
+					}, nil
+				})
 			}
-			result, err := in.run(cmd, s, args)
-			if err != nil {
-				return err
-			}
-			if err := knownNamespace(cmd, "pod", in.namespace, namespacesIn(result)); err != nil {
-				return err
-			}
-			bar := newProgress(s.err)
-			bar.unit = "workloads"
-			defer bar.done()
-			chosen.Progress = bar.update
-			linted, stopped := asklint.Run(cmd.Context(), result, chosen)
-			if linted == nil {
-				return stopped
-			}
-			bar.done()
-			if in.namespace != "" {
-				linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != in.namespace })
-				linted.Ignored = slices.DeleteFunc(linted.Ignored, func(i asklint.Ignored) bool { return i.Object.Namespace != in.namespace })
-			}
-			found := lint.New(linted, version)
-			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return lint.Formats.Write(w, found, format, opts)
+			return answer(cmd, s, &out, lint.Formats, problems, func() (*lint.Report, error) {
+				result, err := in.run(cmd, s, args)
+				if err != nil {
+					return nil, err
+				}
+				if err := knownNamespace(cmd, "pod", in.namespace, namespacesIn(result)); err != nil {
+					return nil, err
+				}
+				bar := newProgress(s.err, "workloads")
+				defer bar.done()
+				chosen.Progress = bar.update
+				linted, stopped := asklint.Run(cmd.Context(), result, chosen)
+				if linted == nil {
+					return nil, stopped
+				}
+				if in.namespace != "" {
+					linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != in.namespace })
+					linted.Ignored = slices.DeleteFunc(linted.Ignored, func(i asklint.Ignored) bool { return i.Object.Namespace != in.namespace })
+				}
+				found := lint.New(linted, version)
+				return found, unless(!found.Fails(failOn), stopped)
 			})
-			switch {
-			case err != nil:
-				return err
-			case stopped == nil && found.Fails(failOn):
-				return errUnmet
-			}
-			return stopped
 		},
 	}
 	in.register(cmd)

@@ -1,9 +1,7 @@
 package app
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -12,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	askoutcome "github.com/faultline/faultline/pkg/ask/outcome"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/outcome"
 )
 
@@ -46,7 +43,7 @@ func (o *outcomes) asked(cmd *cobra.Command) bool {
 }
 
 // check returns how narrow the intervals must be; 0 sets no limit.
-func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until float64, err error) {
+func (o *outcomes) check(cmd *cobra.Command, in *input) (until float64, err error) {
 	flags := cmd.Flags()
 	trials := flags.Changed("trials") || flags.Changed("until")
 	for _, other := range []string{"baseline", "fail-on", "explain"} {
@@ -80,8 +77,7 @@ func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until floa
 	if trials {
 		in.ties = "random" // so that --seed applies
 	}
-	out.formats = outcome.Formats.Names()
-	return until, out.check(cmd)
+	return until, nil
 }
 
 // trialsGC is the garbage collector's target percentage while trials run. Each leaves a few megabytes of garbage and keeps next to nothing,
@@ -89,40 +85,34 @@ func (o *outcomes) check(cmd *cobra.Command, in *input, out *output) (until floa
 const trialsGC = 1000
 
 func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, out *output) error {
-	until, err := o.check(cmd, in, out)
+	until, err := o.check(cmd, in)
 	if err != nil {
 		return err
 	}
-	loaded, err := in.load(cmd, s, args)
-	if err != nil {
-		return err
-	}
-	if loaded.Federated() {
-		return notFederated(cmd.CommandPath()+" with --outcomes or --trials", loaded)
-	}
-	bar := newProgress(s.err)
-	defer bar.done()
-	bar.unit = "runs"
-	defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
-	opts := askoutcome.Options{Progress: bar.update}
-	var found *outcome.Report
-	var stopped error
-	if o.trials > 0 {
-		var set *askoutcome.TrialSet
-		if set, stopped = askoutcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts); set == nil {
-			return stopped
+	return answer(cmd, s, out, outcome.Formats, nil, func() (*outcome.Report, error) {
+		loaded, err := in.load(cmd, s, args)
+		if err != nil {
+			return nil, err
 		}
-		found = outcome.NewTrials(set, version)
-	} else {
+		if loaded.Federated() {
+			return nil, notFederated(cmd.CommandPath()+" with --outcomes or --trials", loaded)
+		}
+		bar := newProgress(s.err, "runs")
+		defer bar.done()
+		defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
+		opts := askoutcome.Options{Progress: bar.update}
+		if o.trials > 0 {
+			set, stopped := askoutcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts)
+			if set == nil {
+				return nil, stopped
+			}
+			return outcome.NewTrials(set, version), stopped
+		}
 		// Interrupted, it has no answer: a probability is known once every outcome is.
 		exact, err := askoutcome.RunExact(cmd.Context(), loaded, opts)
 		if err != nil {
-			return fmt.Errorf("%s: %w", loaded.Name, err)
+			return nil, fmt.Errorf("%s: %w", loaded.Name, err)
 		}
-		found = outcome.NewExact(exact, version)
-	}
-	bar.done()
-	return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
-		return outcome.Formats.Write(w, found, format, opts)
-	}), stopped)
+		return outcome.NewExact(exact, version), nil
+	})
 }

@@ -68,11 +68,9 @@ type output struct {
 	format  string
 	reports []string
 	opts    report.Options
-	formats []string
 }
 
 func (o *output) register(cmd *cobra.Command, formats []string) {
-	o.formats = formats
 	cmd.Flags().StringVarP(&o.format, "output", "o", formats[0], "output `FORMAT`: "+strings.Join(formats, ", "))
 	cmd.Flags().StringArrayVar(&o.reports, "report", nil, "also write the report to a file, as `FORMAT=FILE`, for example html=out.html (repeatable)")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
@@ -84,12 +82,12 @@ func (o *output) register(cmd *cobra.Command, formats []string) {
 }
 
 // check rejects unknown formats, and options that exclude each other.
-func (o *output) check(cmd *cobra.Command) error {
+func (o *output) check(cmd *cobra.Command, formats []string) error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	switch {
-	case !slices.Contains(o.formats, o.format):
-		problem("-o %s: unknown format: use one of %s", o.format, strings.Join(o.formats, ", "))
+	case !slices.Contains(formats, o.format):
+		problem("-o %s: unknown format: use one of %s", o.format, strings.Join(formats, ", "))
 	case (o.opts.Quiet || o.opts.All) && o.format != "text" && o.format != "wide":
 		problem("-q and --all have no effect on -o %s, only on text and wide; leave them out", o.format)
 	case o.opts.Quiet && o.opts.All:
@@ -103,8 +101,8 @@ func (o *output) check(cmd *cobra.Command) error {
 		case !found || file == "":
 			problem("--report %q: not of the form FORMAT=FILE; give, for example, html=out.html", given)
 			continue
-		case !slices.Contains(o.formats, format):
-			problem("--report %s: unknown format: use one of %s", given, strings.Join(o.formats, ", "))
+		case !slices.Contains(formats, format):
+			problem("--report %s: unknown format: use one of %s", given, strings.Join(formats, ", "))
 		case file == manifest.Stdin:
 			problem("--report %s: standard output already holds the report of -o; name a file, or give -o %s", given, format)
 		case slices.Contains(files, filepath.Clean(file)):
@@ -174,7 +172,7 @@ func (o *output) any(is func(format string, opts report.Options) bool) bool {
 }
 
 // write renders the report in each format asked for. No file is written before all are rendered, and each is replaced as a whole.
-func (o *output) write(s streams, render func(w io.Writer, format string, opts report.Options) error) error {
+func (o *output) write(s streams, render rendering) error {
 	drafts := make([]*draft, len(o.reports))
 	for i, given := range o.reports {
 		format, file, _ := strings.Cut(given, "=")

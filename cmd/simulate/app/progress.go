@@ -31,8 +31,8 @@ type progress struct {
 	what  string
 }
 
-func newProgress(out io.Writer) *progress {
-	p := &progress{out: out, shown: isTerminal(out), unit: "pods"}
+func newProgress(out io.Writer, unit string) *progress {
+	p := &progress{out: out, shown: isTerminal(out), unit: unit}
 	if p.shown {
 		p.timer = time.AfterFunc(time.Until(began.Add(quiet)), func() {
 			p.mu.Lock()

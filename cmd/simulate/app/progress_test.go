@@ -23,9 +23,8 @@ func TestProgress(t *testing.T) {
 	}
 	for _, terminal := range []bool{true, false} {
 		var out bytes.Buffer
-		bar := newProgress(&out)
+		bar := newProgress(&out, "MB")
 		bar.shown = terminal
-		bar.unit = "MB"
 		if _, err := manifest.ReadFile(reading{bar}, nil, file); err != nil {
 			t.Fatal(err)
 		}

@@ -60,69 +60,37 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			if every.asked(cmd) {
 				return every.run(cmd, s, &in, args, &out)
 			}
-			old, err := base.report(cmd, s, &in, args, &out)
-			if err != nil {
-				return err
+			problems := base.check(cmd, &in, args, run.Kind)
+			if base.file != "" {
+				return answerDiff(cmd, s, &out, &base, problems, run.Decode, diff.New, func() (*run.Report, error) {
+					_, found, err := in.report(cmd, s, args, verbose, func(*run.Step) bool { return true })
+					return found, err
+				})
 			}
-			result, stopped := in.run(cmd, s, args)
-			if result == nil {
-				return stopped
-			}
-			if verbose {
-				cycles := result.Cycles
-				fmt.Fprintf(s.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
-					words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
-			}
-			if err := knownNamespace(cmd, "pod", in.namespace, namespacesIn(result)); err != nil {
-				return err
-			}
-			judged, err := judge(cmd, s, result)
-			if interrupted(err) { // the placements are known
-				stopped, judged = err, make([][]expect.Expectation, len(result.Steps))
-				if result.Partial == "" {
-					result.Partial = "interrupted before the expectations were checked"
+			return out.answer(cmd, s, run.Formats.Names(), problems, func() (rendering, error) {
+				result, found, stopped := in.report(cmd, s, args, verbose, func(step *run.Step) bool {
+					return out.any(func(format string, opts report.Options) bool { return run.ShowsCycles(format, opts, step) })
+				})
+				if found == nil {
+					return nil, stopped
 				}
-			} else if err != nil {
-				return err
-			}
-			shown := result
-			if in.namespace != "" {
-				shown = result.In(in.namespace)
-				shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+in.namespace+" alone.")
-			}
-			found := run.New(shown, judged, version)
-			found.AddCycles(shown, func(step *run.Step) bool {
-				return old != nil || out.any(func(format string, opts report.Options) bool { return run.ShowsCycles(format, opts, step) })
+				page := found.Page()
+				if out.has("html") && stopped == nil {
+					failures, err := onPage.of(cmd, s, &in, result)
+					if err != nil {
+						return nil, err
+					}
+					if failures != nil {
+						page.Data.Blast = failures
+					}
+				}
+				return func(w io.Writer, format string, opts report.Options) error {
+					if format == "html" {
+						return page.WriteHTML(w)
+					}
+					return run.Formats.Write(w, found, format, opts)
+				}, unless(found.Met(), stopped)
 			})
-			if old != nil && stopped != nil {
-				return stopped // a part is not to be compared with a whole
-			}
-			if old != nil {
-				return base.write(s, &out, diff.New(old, found, version))
-			}
-			page := found.Page()
-			if out.has("html") && stopped == nil {
-				failures, err := onPage.of(cmd, s, &in, result)
-				if err != nil {
-					return err
-				}
-				if failures != nil {
-					page.Data.Blast = failures
-				}
-			}
-			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				if format == "html" {
-					return page.WriteHTML(w)
-				}
-				return run.Formats.Write(w, found, format, opts)
-			})
-			if err != nil {
-				return err
-			}
-			if stopped == nil && !found.Met() {
-				return errUnmet
-			}
-			return stopped
 		},
 	}
 	in.register(cmd)
@@ -139,6 +107,39 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	return cmd
 }
 
+// report runs the scenario and checks what it expects. If it is interrupted, the report is on what was known by then.
+func (i *input) report(cmd *cobra.Command, s streams, args []string, verbose bool, cycles func(*run.Step) bool) (*simulation.Result, *run.Report, error) {
+	result, stopped := i.run(cmd, s, args)
+	if result == nil {
+		return nil, nil, stopped
+	}
+	if verbose {
+		cycles := result.Cycles
+		fmt.Fprintf(s.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
+			words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
+	}
+	if err := knownNamespace(cmd, "pod", i.namespace, namespacesIn(result)); err != nil {
+		return nil, nil, err
+	}
+	judged, err := judge(cmd, s, result)
+	if interrupted(err) { // the placements are known
+		stopped, judged = err, make([][]expect.Expectation, len(result.Steps))
+		if result.Partial == "" {
+			result.Partial = "interrupted before the expectations were checked"
+		}
+	} else if err != nil {
+		return nil, nil, err
+	}
+	shown := result
+	if i.namespace != "" {
+		shown = result.In(i.namespace)
+		shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+i.namespace+" alone.")
+	}
+	found := run.New(shown, judged, version)
+	found.AddCycles(shown, cycles)
+	return result, found, stopped
+}
+
 // run runs the scenario that the arguments and flags name, and shows its progress. Of an interrupted run the result has the first steps, if any.
 func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.Result, error) {
 	loaded, err := i.load(cmd, s, args)
@@ -150,7 +151,7 @@ func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.R
 			return nil, err
 		}
 	}
-	bar := newProgress(s.err)
+	bar := newProgress(s.err, "pods")
 	defer bar.done()
 	opts := simulation.Options{Progress: bar.update}
 	if record := i.record(); record != nil {
@@ -161,8 +162,7 @@ func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.R
 
 // judge checks what the scenario expects, and shows its progress through the failures.
 func judge(cmd *cobra.Command, s streams, result *simulation.Result) ([][]expect.Expectation, error) {
-	bar := newProgress(s.err)
-	bar.unit = "failures"
+	bar := newProgress(s.err, "failures")
 	defer bar.done()
 	return expect.Judge(cmd.Context(), result, bar.update)
 }

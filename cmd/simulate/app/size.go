@@ -1,15 +1,12 @@
 package app
 
 import (
-	"cmp"
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/size"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -39,60 +36,54 @@ those of a dump, are placed again.`,
   simulate size scenario.yaml --survive zone --group worker
   simulate size --cluster one-of-each.yaml -f app.yaml --survive zone --free -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(out.check(cmd), survive.check(cmd)); err != nil {
-				return err
-			}
-			if opts.Most < 1 {
-				return usage(cmd, "--tries: %d is less than 1; give a number of clusters", opts.Most)
-			}
-			loaded, err := in.load(cmd, s, args)
-			if err != nil {
-				return err
-			}
-			if err := knownStep(cmd, loaded, step); err != nil {
-				return err
-			}
-			if step != "" {
-				loaded = loaded.Until(step)
-			}
-			var nodes []*v1.Node
-			for _, obj := range loaded.Cluster {
-				if node, ok := obj.(*v1.Node); ok {
-					nodes = append(nodes, node)
+			return answer(cmd, s, &out, size.Formats, survive.check(cmd), func() (*size.Report, error) {
+				if opts.Most < 1 {
+					return nil, usage(cmd, "--tries: %d is less than 1; give a number of clusters", opts.Most)
 				}
-			}
-			if opts.Options, err = survive.options(nodes, loaded); err != nil {
-				return usage(cmd, "%s", err)
-			}
-			opts.Less = !cmd.Flags().Changed("tries")
-			bar := newProgress(s.err)
-			bar.unit = "clusters"
-			defer bar.done()
-			opts.Progress = bar.update
-			sizing, stopped := capacity.Size(cmd.Context(), loaded, opts)
-			var wrong *capacity.InputError
-			if errors.As(stopped, &wrong) {
-				return usage(cmd, "%s", wrong)
-			} else if sizing == nil {
-				return stopped
-			}
-			var safety []capacity.Safety
-			if len(opts.Survive) > 0 && stopped == nil {
-				result, err := simulation.Run(cmd.Context(), capacity.Base(loaded, ""), simulation.Options{})
-				if err == nil {
-					safety, err = capacity.Safe(cmd.Context(), result, opts.Options)
+				loaded, err := in.load(cmd, s, args)
+				if err != nil {
+					return nil, err
 				}
-				if interrupted(err) {
-					stopped, sizing.Partial = err, "interrupted before it was known whether the cluster is safe now"
-				} else if err != nil {
-					return err
+				if err := knownStep(cmd, loaded, step); err != nil {
+					return nil, err
 				}
-			}
-			bar.done()
-			found := size.New(loaded, nodes, sizing, safety, opts, version)
-			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return size.Formats.Write(w, found, format, opts)
-			}), stopped)
+				if step != "" {
+					loaded = loaded.Until(step)
+				}
+				var nodes []*v1.Node
+				for _, obj := range loaded.Cluster {
+					if node, ok := obj.(*v1.Node); ok {
+						nodes = append(nodes, node)
+					}
+				}
+				if opts.Options, err = survive.options(nodes, loaded); err != nil {
+					return nil, usage(cmd, "%s", err)
+				}
+				opts.Less = !cmd.Flags().Changed("tries")
+				bar := newProgress(s.err, "clusters")
+				defer bar.done()
+				opts.Progress = bar.update
+				sizing, stopped := capacity.Size(cmd.Context(), loaded, opts)
+				var wrong *capacity.InputError
+				if errors.As(stopped, &wrong) {
+					return nil, usage(cmd, "%s", wrong)
+				} else if sizing == nil {
+					return nil, stopped
+				}
+				var safety []capacity.Safety
+				if len(opts.Survive) > 0 && stopped == nil {
+					result, err := simulation.Run(cmd.Context(), capacity.Base(loaded, ""), simulation.Options{})
+					if err == nil {
+						safety, err = capacity.Safe(cmd.Context(), result, opts.Options)
+					}
+					if interrupted(err) {
+						stopped, sizing.Partial = err, "interrupted before it was known whether the cluster is safe now"
+					} else if err != nil {
+						return nil, err
+					}
+				}
+				return size.New(loaded, nodes, sizing, safety, opts, version), stopped
+			})
 		},
 	}
 	in.register(cmd)

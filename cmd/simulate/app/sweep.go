@@ -1,9 +1,7 @@
 package app
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -46,51 +44,45 @@ collect the reports.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
-				return err
-			}
-			if err := job.check(cmd); err != nil {
-				return err
-			}
-			sharded := cmd.Flags().Changed("shards") || cmd.Flags().Changed("shard")
-			if shards < 1 || shard < 0 || shard >= shards {
-				return usage(cmd, "--shards %d --shard %d: give at least 1 shard, and one of them, counted from 0", shards, shard)
-			}
-			loaded, err := in.load(cmd, s, args)
-			if err != nil {
-				return err
-			}
-			if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
-				return err
-			}
-			figures.workloads = inNamespace(in.namespace, figures.workloads)
-			if loaded.Name == scenario.CommandLine {
-				return usage(cmd, "%s: manifests have no sweep; give a scenario that has its parameters, and what they change, under sweep:", args[0])
-			}
-			if len(loaded.Points) == 0 {
-				return usage(cmd, "scenario %s has no sweep; add its parameters, and what they change, under sweep:", loaded.Name)
-			}
-			var about []cluster.Ref
-			for i := range loaded.Points {
-				about = append(about, loaded.Points[i].Workloads...)
-			}
-			opts, err := figures.options(cmd, loaded, about)
-			if err != nil {
-				return err
-			}
-			if job.wanted {
-				return job.write(cmd, s, loaded, shards)
-			}
-			found, stopped := runSweep(cmd, s, loaded, results, shard, shards, opts)
-			if found == nil {
-				return stopped
-			}
-			if sharded {
-				found.Shard = &sweep.Shard{Index: shard, Count: shards}
-			}
-			return cmp.Or(out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return sweep.Formats.Write(w, found, format, opts)
-			}), stopped)
+			return answer(cmd, s, &out, sweep.Formats, job.check(cmd), func() (*sweep.Report, error) {
+				sharded := cmd.Flags().Changed("shards") || cmd.Flags().Changed("shard")
+				if shards < 1 || shard < 0 || shard >= shards {
+					return nil, usage(cmd, "--shards %d --shard %d: give at least 1 shard, and one of them, counted from 0", shards, shard)
+				}
+				loaded, err := in.load(cmd, s, args)
+				if err != nil {
+					return nil, err
+				}
+				if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
+					return nil, err
+				}
+				figures.workloads = inNamespace(in.namespace, figures.workloads)
+				if loaded.Name == scenario.CommandLine {
+					return nil, usage(cmd, "%s: manifests have no sweep; give a scenario that has its parameters, and what they change, under sweep:", args[0])
+				}
+				if len(loaded.Points) == 0 {
+					return nil, usage(cmd, "scenario %s has no sweep; add its parameters, and what they change, under sweep:", loaded.Name)
+				}
+				var about []cluster.Ref
+				for i := range loaded.Points {
+					about = append(about, loaded.Points[i].Workloads...)
+				}
+				opts, err := figures.options(cmd, loaded, about)
+				if err != nil {
+					return nil, err
+				}
+				if job.wanted {
+					return nil, job.write(cmd, s, loaded, shards)
+				}
+				found, stopped := runSweep(cmd, s, loaded, results, shard, shards, opts)
+				if found == nil {
+					return nil, stopped
+				}
+				if sharded {
+					found.Shard = &sweep.Shard{Index: shard, Count: shards}
+				}
+				return found, stopped
+			})
 		},
 	}
 	in.registerConfiguration(cmd)
@@ -119,8 +111,7 @@ func runSweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results 
 	if err != nil {
 		return nil, err
 	}
-	bar := newProgress(s.err)
-	bar.unit = "points"
+	bar := newProgress(s.err, "points")
 	defer bar.done()
 	base, err := whatif.RunBase(cmd.Context(), loaded, opts)
 	if err != nil {
@@ -150,30 +141,24 @@ sweep in one run. A shard may be given twice; a missing one is an error.`,
 		Example: `  simulate merge shard-*.json
   simulate merge shard-*.json -o csv > points.csv`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return usage(cmd, "no report given; give those of all shards")
-			}
-			var parts []*sweep.Report
-			for _, file := range args {
-				data, err := readReport(cmd.Context(), streams{}, file)
-				if err != nil {
-					return err
+			return answer(cmd, s, &out, sweep.Formats, nil, func() (*sweep.Report, error) {
+				if len(args) == 0 {
+					return nil, usage(cmd, "no report given; give those of all shards")
 				}
-				part, err := report.Decode[sweep.Report](file, data, sweep.Kind)
-				if err != nil {
-					return asInput(err)
+				var parts []*sweep.Report
+				for _, file := range args {
+					data, err := readReport(cmd.Context(), streams{}, file)
+					if err != nil {
+						return nil, err
+					}
+					part, err := report.Decode[sweep.Report](file, data, sweep.Kind)
+					if err != nil {
+						return nil, asInput(err)
+					}
+					parts = append(parts, part)
 				}
-				parts = append(parts, part)
-			}
-			whole, err := sweep.Merge(args, parts)
-			if err != nil {
-				return asInput(err)
-			}
-			return out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return sweep.Formats.Write(w, whole, format, opts)
+				whole, err := sweep.Merge(args, parts)
+				return whole, asInput(err)
 			})
 		},
 	}

@@ -198,8 +198,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 			ready, cases = append(ready, one), append(cases, one.Case)
 		}
 	}
-	bar := newProgress(s.err)
-	bar.unit = "scenarios"
+	bar := newProgress(s.err, "scenarios")
 	defer bar.done()
 	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(last, done int) { bar.update(ready[last].path, done, len(cases)) })
 	for i, one := range ready {

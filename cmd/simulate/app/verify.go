@@ -1,9 +1,7 @@
 package app
 
 import (
-	"cmp"
 	"errors"
-	"io"
 	"strconv"
 	"strings"
 
@@ -11,7 +9,6 @@ import (
 
 	askverify "github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/engine/sched"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/verify"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
@@ -38,60 +35,52 @@ they were, from their scheduling until their deletion.`,
   simulate verify dump.json --scheduler-config scheduler.yaml --min-agreement 95%
   simulate verify - --report markdown=verify.md < dump.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := out.check(cmd); err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return usage(cmd, "no dump given; give the file that %s wrote, or - for standard input", kubectlGet)
-			}
-			asked, err := minAgreement(cmd, least)
-			if err != nil {
-				return err
-			}
-			opts.Dump = true
-			reader := newProgress(s.err)
-			reader.unit, opts.FS = "MB", reading{reader}
-			defer reader.done()
-			loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, args, nil, opts) })
-			if err != nil {
-				return asInput(err)
-			}
-			reader.done()
-			if err := knownNamespace(cmd, "pod", namespace, namespacesOf(loaded)); err != nil {
-				return err
-			}
-			// Earlier dumps are admitted as this one is.
-			if err := sched.SetFeatureGates(loaded.Config.FeatureGates()); err != nil {
-				return err
-			}
-			history, err := askverify.ReadHistory(sources)
-			if err != nil {
-				return asInput(err)
-			}
-			bar := newProgress(s.err)
-			defer bar.done()
-			result, stopped := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: bar.update})
-			if errors.Is(stopped, askverify.ErrNothing) || errors.Is(stopped, askverify.ErrForeign) {
-				return asInput(stopped)
-			}
-			if result == nil {
-				return stopped
-			}
-			bar.done()
-			if stopped != nil {
-				asked = nil // which is asked of the whole
-			}
-			if namespace != "" {
-				result = result.In(namespace)
-			}
-			found := verify.New(result, asked, version)
-			err = out.write(s, func(w io.Writer, format string, opts report.Options) error {
-				return verify.Formats.Write(w, found, format, opts)
+			return answer(cmd, s, &out, verify.Formats, nil, func() (*verify.Report, error) {
+				if len(args) == 0 {
+					return nil, usage(cmd, "no dump given; give the file that %s wrote, or - for standard input", kubectlGet)
+				}
+				asked, err := minAgreement(cmd, least)
+				if err != nil {
+					return nil, err
+				}
+				opts.Dump = true
+				reader := newProgress(s.err, "MB")
+				opts.FS = reading{reader}
+				defer reader.done()
+				loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, args, nil, opts) })
+				if err != nil {
+					return nil, asInput(err)
+				}
+				reader.done()
+				if err := knownNamespace(cmd, "pod", namespace, namespacesOf(loaded)); err != nil {
+					return nil, err
+				}
+				// Earlier dumps are admitted as this one is.
+				if err := sched.SetFeatureGates(loaded.Config.FeatureGates()); err != nil {
+					return nil, err
+				}
+				history, err := askverify.ReadHistory(sources)
+				if err != nil {
+					return nil, asInput(err)
+				}
+				bar := newProgress(s.err, "pods")
+				defer bar.done()
+				result, stopped := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: bar.update})
+				if errors.Is(stopped, askverify.ErrNothing) || errors.Is(stopped, askverify.ErrForeign) {
+					return nil, asInput(stopped)
+				}
+				if result == nil {
+					return nil, stopped
+				}
+				if stopped != nil {
+					asked = nil // which is asked of the whole
+				}
+				if namespace != "" {
+					result = result.In(namespace)
+				}
+				found := verify.New(result, asked, version)
+				return found, unless(found.Met(), stopped)
 			})
-			if err == nil && stopped == nil && !found.Met() {
-				return errUnmet
-			}
-			return cmp.Or(err, stopped)
 		},
 	}
 	flags := cmd.Flags()
