@@ -42,7 +42,8 @@ export function isAsked() {
 export function drawQuestion() {
   const {all, judged} = asked, question = all[asked.at], step = state.report.steps[view.step];
   const pods = question.pods.map((pod) => ({...pod, status: "Running"}));
-  const pod = judged && question.node ? {...question.pod} : {...question.pod, node: undefined, message: judged ? question.pod.message : "Where will it go?", nominated: undefined};
+  const waits = judged ? {} : {message: "Where will it go?", reason: undefined, untried: undefined, waits: undefined};
+  const pod = judged && question.node ? {...question.pod} : {...question.pod, ...waits, node: undefined, nominated: undefined};
   const before = {...step, pods: [...pods, pod], requested: undefined, nodes: nodesOf[view.step]};
   load({report: {...state.report, steps: state.report.steps.toSpliced(view.step, 1, before)}, live: true});
   Object.assign(view, {failed: null, marked: null, found: judged ? {pod: question.pod, node: question.node} : null});

@@ -1,5 +1,6 @@
 // Elements. Text becomes a text node wherever it comes from, so that nothing in a report is read as HTML.
 
+import {waitsOf} from "./waits.js";
 import {number, percent} from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -77,6 +78,9 @@ export function chip(mark, kind, title, text, pod) {
 
 // podKey names a pod to what listens on the page.
 export const podKey = (pod) => pod.namespace + "/" + pod.name;
+
+// waiting is what a pod waits for, line by line.
+export const waiting = (pod) => waitsOf(pod).map((line) => h("p", {class: "message"}, line));
 
 // section is a part of the page with its heading.
 export const section = (name, title, ...children) => h("section", {class: "part part-" + name, "aria-labelledby": "title-" + name},

@@ -7,6 +7,7 @@ import {unknown} from "./map.js";
 import {foundPanel, nodeDetails} from "./search.js";
 import {stepLink} from "./steps.js";
 import {fail, restore, view} from "./view.js";
+import {sameWait, waitsOf} from "./waits.js";
 import {count, figure, listed, noun, number, percent} from "./words.js";
 
 export function panelOf(step) {
@@ -120,8 +121,8 @@ function cameBack(key, recovery, like) {
     recovery.preempted > 0 && h("p", {}, `${count(recovery.preempted, "pod")} of these had not failed, and made room for others.`),
     recovered.length > 0 && h("div", {class: "fate recovered"}, h("h5", {}, `Recovered: ${number(recovered.length)}`), growing(groupBy(recovered, (pod) => JSON.stringify([workloadOf(pod), pod.node])), 8, (pods) => h("li", {},
       chip(marks.get(workloadOf(pods[0])) ?? unknown, "arrived"), h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), " → ", h("b", {}, pods[0].node))))),
-    stranded.length > 0 && h("div", {class: "fate stranded"}, h("h5", {}, `Stranded: ${number(stranded.length)}`), growing(groupBy(stranded, (pod) => JSON.stringify([workloadOf(pod), pod.message])), 4, (pods) => h("li", {},
-      chip(marks.get(workloadOf(pods[0])) ?? unknown, "stranded"), h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), h("span", {class: "message"}, pods[0].message || "kube-scheduler gave no message"))))),
+    stranded.length > 0 && h("div", {class: "fate stranded"}, h("h5", {}, `Stranded: ${number(stranded.length)}`), growing(groupBy(stranded, (pod) => JSON.stringify([workloadOf(pod), sameWait(pod)])), 4, (pods) => h("li", {},
+      chip(marks.get(workloadOf(pods[0])) ?? unknown, "stranded"), h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), waitsOf(pods[0]).map((line) => h("span", {class: "message"}, line)))))),
     unreplaced.length > 0 && h("div", {class: "fate unreplaced"}, h("h5", {}, `Not replaced: ${number(unreplaced.length)}`), growing(groupBy(unreplaced, (pod) => pod.why), 4, (pods) => h("li", {},
       h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), h("span", {class: "message"}, pods[0].why))))),
     h("h4", {}, `One more ${noun(key)}`),

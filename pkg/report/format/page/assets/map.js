@@ -7,6 +7,7 @@ import {chip, h, keepingFocus, many, podKey} from "./dom.js";
 import {firsts} from "./failure.js";
 import {failing, failureOf, recoveryOf} from "./losses.js";
 import {drawMap, select, view} from "./view.js";
+import {sameWait, waitsOf} from "./waits.js";
 import {count, figure, noun, number, percent} from "./words.js";
 
 const MANY_NODES = 60, MANY_PODS = 1500, PODS_ON_CARD = 40, NAMED_PODS = 80, CARDS = 48, GROUPS = 400;
@@ -149,7 +150,7 @@ function chipsOf(world, pods, lost) {
   const kind = (key, status, pods) => [pods.some(isFoundPod) && "found", lost && "lost", view.marked && key !== view.marked && "dim", status && status !== "Running" && "off"].filter(Boolean).join(" ");
   if (pods.length <= PODS_ON_CARD) {
     return pods.map((pod) => chip(marks.get(workloadOf(pod)), kind(workloadOf(pod), pod.status, [pod]),
-      `${qualified(pod.namespace, pod.name)}, ${pod.status}${lost ? ", lost" : ""}`, world.named && shortName(pod), pod));
+      `${qualified(pod.namespace, pod.name)}, ${pod.status}${pod.waits ? ", " + pod.waits : ""}${lost ? ", lost" : ""}`, world.named && shortName(pod), pod));
   }
   return groupBy(pods, workloadOf).slice(0, PODS_ON_CARD).map((of) => {
     const mark = marks.get(workloadOf(of[0]));
@@ -190,13 +191,13 @@ export function trayOf(step) {
   const all = [...stranded, ...pending.filter((pod) => !waiting.has(podKey(pod)))];
   if (all.length === 0) return null;
   const tray = h("div", {class: "tray", role: "group", "aria-label": "Pods without a node"}, h("h4", {}, `Without a node: ${number(all.length)}`));
-  const groups = groupBy(all, (pod) => JSON.stringify([workloadOf(pod), pod.message, pod.state]));
+  const groups = groupBy(all, (pod) => JSON.stringify([workloadOf(pod), sameWait(pod), pod.state]));
   groups.sort((a, b) => b.some(isFoundPod) - a.some(isFoundPod)); // what was searched for is among those shown
   return many(tray, groups, 3, (some) => tray.append(...some.map((pods) => {
     const mark = marks.get(workloadOf(pods[0])) ?? unknown, kind = (pods) => pods[0].state + (pods.some(isFoundPod) ? " found" : "");
     return h("div", {class: "waiting"},
       h("p", {}, pods.length <= 8 ? pods.map((pod) => chip(mark, kind([pod]), qualified(pod.namespace, pod.name), shortName(pod), known.has(podKey(pod)) && pod)) : chip(mark, kind(pods), mark.title, "×" + number(pods.length)),
         h("span", {class: "state"}, pods[0].state)),
-      h("p", {class: "message", title: pods[0].message}, pods[0].message || "kube-scheduler gave no message"));
+      waitsOf(pods[0]).map((line) => h("p", {class: "message", title: line}, line)));
   })));
 }

@@ -6,7 +6,7 @@ import {explainPart} from "./explain.js";
 import {radiusOverSteps, radiusPart} from "./failure.js";
 import {searchField} from "./search.js";
 import {tabs} from "./steps.js";
-import {bindingsPart, nodesPart, pendingPart, podsPart, stepHead, toldOf, workloadsPart} from "./tables.js";
+import {bindingsPart, nodesPart, pendingPart, podsPart, startingPart, stepHead, toldOf, workloadsPart} from "./tables.js";
 import {themeButton} from "./theme.js";
 import {drawMap, restore, show, surround, view} from "./view.js";
 
@@ -18,7 +18,7 @@ function drawStep() {
     h("section", {"aria-labelledby": "title-map"}, h("h3", {id: "title-map", class: "hidden"}, "Where the pods are"),
       h("div", {class: "stage"}, h("div", {id: "map"}), h("aside", {id: "panel", "aria-label": "Failure"}))),
     h("div", {class: "told"}, toldOf(step, view.step)),
-    ...[bindingsPart(step), pendingPart(step), workloadsPart(step), radiusPart(step), nodesPart(step), podsPart(step)].filter(Boolean));
+    ...[bindingsPart(step), pendingPart(step), startingPart(step), workloadsPart(step), radiusPart(step), nodesPart(step), podsPart(step)].filter(Boolean));
   drawMap();
 }
 

@@ -1,10 +1,11 @@
 // The tables of a step: what was done and expected, workloads, Pending pods, and all pods with how their nodes were chosen.
 
 import {changesOf, changeWords, domainOf, groupBy, HOSTNAME, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, steps, uses, workloadOf, workloadTitle} from "./data.js";
-import {bar, chip, h, manyRows, podKey, section, table} from "./dom.js";
+import {bar, chip, h, manyRows, podKey, section, table, waiting} from "./dom.js";
 import {failButton, firsts, growing} from "./failure.js";
 import {signsOf, unknown} from "./map.js";
 import {cycleOf, scoresOf} from "./scores.js";
+import {sameWait} from "./waits.js";
 import {count, listed, noun, number, percent} from "./words.js";
 
 export function stepHead(step, i) {
@@ -147,14 +148,26 @@ function distribution(of) {
 export function pendingPart(step) {
   const pending = (step.pods ?? []).filter((pod) => !pod.node);
   if (pending.length === 0) return null;
-  const groups = groupBy(pending, (pod) => JSON.stringify([workloadOf(pod), pod.message, pod.nominated]));
+  const groups = groupBy(pending, (pod) => JSON.stringify([workloadOf(pod), sameWait(pod), pod.nominated]));
   return section("pending", `Pending pods (${number(pending.length)})`, manyRows("Pending pods", ["Pods", "kube-scheduler says", "Nodes by reason"], groups, 20, (pods) => {
     const [first] = pods;
     const of = Math.max(1, ...(first.reasons ?? []).map((reason) => reason.nodes));
     return h("tr", {}, h("td", {}, chip(marks.get(workloadOf(first))), h("b", {}, pods.length === 1 ? qualified(first.namespace, first.name) : `${count(pods.length, "pod")} of ${marks.get(workloadOf(first)).title}`),
       pods.length > 1 && h("small", {}, firsts(pods.map((pod) => pod.name), 3)), first.nominated && h("small", {}, `nominated to ${first.nominated}, where preemption makes room`)),
-    h("td", {class: "message"}, first.message || "no message"),
+    h("td", {}, waiting(first)),
     h("td", {}, h("div", {class: "distribution"}, (first.reasons ?? []).map((reason) => h("div", {}, h("span", {class: "of"}, h("b", {}, reason.plugin), " ", reason.message), bar(reason.nodes / of, number(reason.nodes), "warn"))))));
+  }));
+}
+
+// startingPart shows the pods that have a node and have not started, those with volumes on the same node together.
+export function startingPart(step) {
+  const starting = (step.pods ?? []).filter((pod) => pod.waits);
+  if (starting.length === 0) return null;
+  const groups = groupBy(starting, (pod) => JSON.stringify([workloadOf(pod), pod.waits]));
+  return section("starting", `Not started (${number(starting.length)})`, manyRows("Pods that have not started", ["Pods", "Node", "Why"], groups, 20, (pods) => {
+    const [first] = pods;
+    return h("tr", {}, h("td", {}, chip(marks.get(workloadOf(first))), firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3)),
+      h("td", {}, firsts([...new Set(pods.map((pod) => pod.node))], 3)), h("td", {}, waiting(pods.length === 1 ? first : {waits: first.waits})));
   }));
 }
 
