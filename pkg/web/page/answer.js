@@ -3,9 +3,10 @@
 import {load, marks, steps} from "../../report/format/page/assets/data.js";
 import {fill, h, keepingFocus, many, podKey, say, waiting} from "../../report/format/page/assets/dom.js";
 import {radiusPart} from "../../report/format/page/assets/failure.js";
+import {drawMap} from "../../report/format/page/assets/stage.js";
 import {tabs} from "../../report/format/page/assets/steps.js";
 import {bindingsPart, changed, nodesPart, podsPart, toldOf, workloadsPart} from "../../report/format/page/assets/tables.js";
-import {drawMap, sayFailed, show, view} from "../../report/format/page/assets/view.js";
+import {sayFailed, show, view} from "../../report/format/page/assets/view.js";
 import {sameWait} from "../../report/format/page/assets/waits.js";
 import {count, number} from "../../report/format/page/assets/words.js";
 import {stillThere} from "./address.js";

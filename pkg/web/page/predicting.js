@@ -1,10 +1,11 @@
 // Predict, then run: before a step's answer is shown, the reader says where its pods will go, one by one.
 
-import {domainOf, HOSTNAME, load, nodesOf, qualified, steps} from "../../report/format/page/assets/data.js";
+import {domainOf, load, nodesOf, qualified, steps} from "../../report/format/page/assets/data.js";
 import {fill, h, say} from "../../report/format/page/assets/dom.js";
 import {cycleOf} from "../../report/format/page/assets/scores.js";
-import {drawMap, show, view} from "../../report/format/page/assets/view.js";
-import {noun, number} from "../../report/format/page/assets/words.js";
+import {drawMap} from "../../report/format/page/assets/stage.js";
+import {show, view} from "../../report/format/page/assets/view.js";
+import {HOSTNAME, noun, number} from "../../report/format/page/assets/words.js";
 import {judge, NOWHERE, questions, score} from "./predict.js";
 import {state} from "./state.js";
 

@@ -117,3 +117,12 @@ export function point(text, x, y) {
   tip.style.left = Math.max(8, Math.min(x + 14, innerWidth - tip.offsetWidth - 8)) + "px";
   tip.style.top = (y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 10 : y + 18) + "px";
 }
+
+// growing is a list that grows on demand.
+export function growing(items, size, show) {
+  const list = h("ul", {});
+  return many(list, items, size, (some) => list.append(...some.map(show)));
+}
+
+// useBar is what pods request of a node's CPU or memory.
+export const useBar = (use) => use ? bar(Math.min(1, use.share), `${percent(use.share)}, ${use.words}`, use.share > 1 ? "bad" : use.share >= 0.9 ? "warn" : "") : "–";

@@ -2,8 +2,8 @@
 
 import {explain, marks, qualified, steps, workloadOf} from "./data.js";
 import {chip, h, many, section, table, waiting} from "./dom.js";
+import {stepLink} from "./links.js";
 import {cycleOf} from "./scores.js";
-import {stepLink} from "./steps.js";
 import {mustWait} from "./waits.js";
 import {number} from "./words.js";
 

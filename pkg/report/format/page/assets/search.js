@@ -1,13 +1,11 @@
 // Search: pods, workloads, nodes and failure domains by name. What is chosen is marked on the map, and the panel says what is known of it.
 
-import {domainOf, groupBy, HOSTNAME, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, steps, uses, workloadOf, workloadTitle} from "./data.js";
-import {h, podKey, say, waiting} from "./dom.js";
-import {failButton, firsts, growing} from "./failure.js";
-import {signsOf} from "./map.js";
-import {titleOf, useBar} from "./tables.js";
+import {domainOf, groupBy, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, signsOf, steps, uses, workloadOf, workloadTitle} from "./data.js";
+import {growing, h, podKey, say, useBar, waiting} from "./dom.js";
+import {failButton} from "./links.js";
 import {find, restore, view} from "./view.js";
 import {mustWait} from "./waits.js";
-import {count, noun, number} from "./words.js";
+import {count, firsts, HOSTNAME, noun, number, titleOf} from "./words.js";
 
 const HITS = 12;
 

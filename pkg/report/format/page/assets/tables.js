@@ -1,12 +1,11 @@
 // The tables of a step: what was done and expected, workloads, Pending pods, and all pods with how their nodes were chosen.
 
-import {changesOf, changeWords, domainOf, groupBy, HOSTNAME, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, steps, uses, workloadOf, workloadTitle} from "./data.js";
-import {bar, chip, h, manyRows, podKey, section, table, waiting} from "./dom.js";
-import {failButton, firsts, growing} from "./failure.js";
-import {signsOf, unknown} from "./map.js";
+import {changesOf, changeWords, domainOf, groupBy, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, signsOf, steps, unknown, unscheduled, uses, workloadOf, workloadTitle} from "./data.js";
+import {bar, chip, growing, h, manyRows, podKey, section, table, useBar, waiting} from "./dom.js";
+import {failButton} from "./links.js";
 import {cycleOf, scoresOf} from "./scores.js";
 import {sameWait} from "./waits.js";
-import {count, listed, noun, number, percent} from "./words.js";
+import {count, firsts, HOSTNAME, listed, noun, number, titleOf} from "./words.js";
 
 export function stepHead(step, i) {
   const s = step.summary;
@@ -78,11 +77,6 @@ export function nodesPart(step) {
   }));
 }
 
-export const titleOf = (key) => noun(key)[0].toUpperCase() + noun(key).slice(1);
-
-// useBar is what pods request of a node's CPU or memory.
-export const useBar = (use) => use ? bar(Math.min(1, use.share), `${percent(use.share)}, ${use.words}`, use.share > 1 ? "bad" : use.share >= 0.9 ? "warn" : "") : "–";
-
 function expectationsOf(step) {
   const all = step.expectations ?? [];
   if (all.length === 0) return null;
@@ -93,9 +87,6 @@ function expectationsOf(step) {
       h("td", {}, expectation.want, expectation.source && h("small", {class: "source"}, `${expectation.source.file}:${expectation.source.line}`)),
       h("td", {class: "got"}, expectation.got, expectation.why && h("small", {}, expectation.why))))));
 }
-
-// unscheduled are the workloads that Karmada's scheduler was not content with.
-export const unscheduled = (step) => (step.bindings ?? []).filter((of) => of.reason !== "Success");
 
 // bindingsPart is what became of the workloads of a federation: which clusters Karmada gave them, and what runs there.
 export function bindingsPart(step) {
