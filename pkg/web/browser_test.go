@@ -183,6 +183,17 @@ func fails(r *reader) {
 	r.Shows("#panel", "What if something fails?")
 }
 
+// What a pod waits for is said in the words of the text report, beside the map and where the pod is explained.
+func TestPageSaysWhatPodsWaitFor(t *testing.T) {
+	in := small(t)
+	in.Files[in.Main] += "    - {apiVersion: v1, kind: Pod, metadata: {name: apart}, spec: {schedulerName: other, containers: [{name: a, image: a}]}}\n"
+	r := visit(t, browsertest.Start(t), serve(t), link(t, "any", in, map[string]any{}))
+	r.Shows("#verdict", "3 of 4 pods run, 1 Pending.")
+	r.Shows("#told", "Pending", "apart", `Left to the scheduler "other"`)
+	r.Click(`#told [data-pod="default/apart"]`)
+	r.Shows("dialog", "apart Pending", `Left to the scheduler "other"`)
+}
+
 func links(r *reader) {
 	r.types("replicas: 3", kb.Backspace+"2")
 	r.Shows("#verdict", "All 2 pods run.")

@@ -1,6 +1,6 @@
 // The address is the state: the scenario, the step and what failed there. A link opens the same again.
 
-import {nodesOf, steps, domainOf} from "../../report/format/page/assets/data.js";
+import {domainOf, nodesOf, steps} from "../../report/format/page/assets/data.js";
 import {view} from "../../report/format/page/assets/view.js";
 import {decode, encode} from "./link.js";
 import {state} from "./state.js";

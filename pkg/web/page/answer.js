@@ -1,11 +1,13 @@
 // The answer: it is asked for after each edit, and drawn beside the map. The old one stays until the new one is there.
 
 import {load, marks, steps} from "../../report/format/page/assets/data.js";
-import {fill, h, keepingFocus, many, podKey, say} from "../../report/format/page/assets/dom.js";
+import {fill, h, keepingFocus, many, podKey, say, waiting} from "../../report/format/page/assets/dom.js";
 import {radiusPart} from "../../report/format/page/assets/failure.js";
+import {drawMap} from "../../report/format/page/assets/stage.js";
 import {tabs} from "../../report/format/page/assets/steps.js";
 import {bindingsPart, changed, nodesPart, podsPart, toldOf, workloadsPart} from "../../report/format/page/assets/tables.js";
-import {drawMap, sayFailed, show, view} from "../../report/format/page/assets/view.js";
+import {sayFailed, show, view} from "../../report/format/page/assets/view.js";
+import {sameWait} from "../../report/format/page/assets/waits.js";
 import {count, number} from "../../report/format/page/assets/words.js";
 import {stillThere} from "./address.js";
 import {blastOf, forgetFailures} from "./breaking.js";
@@ -113,7 +115,7 @@ export function drawStep() {
   keepingFocus(drawMap);
   draw("verdict", verdictOf(step));
   draw("since", sinceOf(step));
-  draw("told", [pendingOf(step), toldOf(step, view.step)]);
+  draw("told", [pendingOf(step), startingOf(step), toldOf(step, view.step)]);
   draw("tables", [radiusPart(step), bindingsPart(step), workloadsPart(step), podsPart(step), nodesPart(step)]);
 }
 
@@ -141,15 +143,18 @@ function sinceOf(step) {
   return changed("Since your last change", since.changes);
 }
 
-// pendingOf are the pods that wait, by what kube-scheduler says of them.
-function pendingOf(step) {
-  const groups = Map.groupBy((step.pods ?? []).filter((pod) => !pod.node), (pod) => JSON.stringify([pod.namespace, pod.workload, pod.message]));
+// pendingOf are the pods that wait for a node, by what is said of them, and startingOf those that have one and have not started.
+const pendingOf = (step) => waitingOf("Pending", (step.pods ?? []).filter((pod) => !pod.node));
+const startingOf = (step) => waitingOf("Not started", (step.pods ?? []).filter((pod) => pod.waits));
+
+function waitingOf(title, all) {
+  const groups = Map.groupBy(all, (pod) => JSON.stringify([pod.namespace, pod.workload, sameWait(pod)]));
   if (groups.size === 0) return null;
   const list = h("ul", {});
-  return h("div", {class: "words warn"}, h("h4", {}, "Pending"), many(list, [...groups.values()], 5, (some) => list.append(...some.map((pods) => h("li", {},
+  return h("div", {class: "words warn"}, h("h4", {}, title), many(list, [...groups.values()], 5, (some) => list.append(...some.map((pods) => h("li", {},
     h("p", {}, pods.slice(0, 3).map((pod) => h("button", {type: "button", class: "link", "data-pod": podKey(pod), title: "Explain"}, pod.name)).flatMap((button, i) => i > 0 ? [", ", button] : [button]),
       pods.length > 3 && ` and ${number(pods.length - 3)} more`),
-    h("p", {class: "message"}, pods[0].message || "kube-scheduler gave no message"))))));
+    waiting(pods[0]))))));
 }
 
 // announce tells a screen reader how the step went.

@@ -2,7 +2,8 @@
 
 import {nodesOf, steps} from "../../report/format/page/assets/data.js";
 import {failureOf} from "../../report/format/page/assets/losses.js";
-import {drawMap, view} from "../../report/format/page/assets/view.js";
+import {drawMap} from "../../report/format/page/assets/stage.js";
+import {view} from "../../report/format/page/assets/view.js";
 import {state} from "./state.js";
 
 const NODES = 40, PODS = 400; // of a larger step only the failures that are clicked on are looked at

@@ -8,7 +8,7 @@
 //
 // Pods have other names in another run, so that they are told apart only by workload and node.
 
-import {changeWords, changesBetween, workloadOf} from "../../report/format/page/assets/data.js";
+import {changesBetween, changeWords, workloadOf} from "../../report/format/page/assets/data.js";
 
 export function changesSince(before, after, step) {
   const [was, is] = [before, after].map((report) => report?.steps.find((one) => one.name === step));

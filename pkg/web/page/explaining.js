@@ -1,10 +1,11 @@
 // Explain: why a pod is where it is, in a dialog over the page.
 
 import {steps} from "../../report/format/page/assets/data.js";
-import {fill, h} from "../../report/format/page/assets/dom.js";
+import {fill, h, waiting} from "../../report/format/page/assets/dom.js";
 import {explanation} from "../../report/format/page/assets/explain.js";
 import {cycleOf, scoresOf} from "../../report/format/page/assets/scores.js";
 import {view} from "../../report/format/page/assets/view.js";
+import {mustWait} from "../../report/format/page/assets/waits.js";
 import {state} from "./state.js";
 
 // explaining opens the dialog for whatever on the page names a pod.
@@ -27,7 +28,7 @@ async function explain(call, namespace, name) {
   const dialog = h("dialog", {class: "explain", "aria-label": `Why ${name} is where it is`, close: () => { asking.abort(); dialog.remove(); }, click: (event) => { if (event.target === dialog) dialog.close(); }},
     h("div", {class: "panelhead"}, h("h2", {}, name, pod?.node ? [" → ", pod.node] : h("span", {class: "warn"}, " Pending")), close), body);
   const draw = (...children) => { body.replaceChildren(); fill(body, {}, children); };
-  draw(pod?.message && h("p", {class: "message"}, pod.message), pod?.cycle ? cycleOf(pod.cycle) : pod?.decision?.scores?.length > 0 && scoresOf(pod.decision), h("p", {class: "hint"}, "The engine tries what would have changed it …"));
+  draw(pod && mustWait(pod) && waiting(pod), pod?.cycle ? cycleOf(pod.cycle) : pod?.decision?.scores?.length > 0 && scoresOf(pod.decision), h("p", {class: "hint"}, "The engine tries what would have changed it …"));
   document.body.append(dialog);
   dialog.showModal();
   const placed = state.report.steps.slice(0, view.step + 1).findLast((one) => one.pods?.some((other) => other.namespace === namespace && other.name === name && other.decision)) ?? step;

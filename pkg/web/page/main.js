@@ -3,6 +3,7 @@
 import {load, nodesOf} from "../../report/format/page/assets/data.js";
 import {fill, h, say} from "../../report/format/page/assets/dom.js";
 import {searchField} from "../../report/format/page/assets/search.js";
+import {drawMap} from "../../report/format/page/assets/stage.js";
 import {themeButton} from "../../report/format/page/assets/theme.js";
 import {restore, surround, view} from "../../report/format/page/assets/view.js";
 import {count} from "../../report/format/page/assets/words.js";
@@ -173,7 +174,7 @@ async function start() {
   fill(at("choose"), {}, [chooser()]);
   fill(at("tools"), {}, [searchField(), shareMenu(linkNow), themeButton()]);
   fill(document.querySelector("footer"), {}, [h("p", {}, `Placed by the plugins of kube-scheduler ${loaded.scheduler}, in memory, by Faultline ${loaded.version}. Nothing leaves this page.`)]);
-  surround({picked: pick, drawStep: () => {
+  surround({picked: pick, drawMap, drawStep: () => {
     document.body.classList.toggle("predicting", isAsked());
     if (isAsked()) drawQuestion();
     else drawStep();

@@ -18,6 +18,8 @@
 // counts a pod that comes later: then it comes before. Pods that stay Pending were last looked at when all others had their nodes.
 // Of pods that go in the step, as in a rollout, those are known to be still there that this pod's cycle, or a later one, counts.
 
+import {waitsOf} from "../../report/format/page/assets/waits.js";
+
 export const NOWHERE = "";
 
 const nameOf = (pod) => `${pod.namespace}/${pod.name}`;
@@ -66,7 +68,7 @@ export function judge(question, choice) {
   const chosen = candidates.find((candidate) => candidate.node === choice), right = candidates.find((candidate) => candidate.node === node);
   const found = (outcome, words, more) => ({outcome, choice, node, behind: 0, decided: [], words, ...more});
   if (choice === node) {
-    if (node === NOWHERE) return found("right", `No node takes it: ${refusalWords(question)}`, {decided: refusers(question)});
+    if (node === NOWHERE) return found("right", whyNone(question), {decided: refusers(question)});
     const next = candidates.find((candidate) => candidate.rank > 1), ties = candidates.filter((candidate) => candidate.rank === 1).length;
     const words = ties > 1 ? `${ties} nodes have the top score, and this one was taken` : next ? `It is ahead of ${next.node} by ${points(right.total - next.total)}` : "It is the only node that takes the pod";
     return found("right", words, {decided: ties > 1 || !next ? [] : apart(right, next)});
@@ -76,7 +78,7 @@ export function judge(question, choice) {
   }
   if (!chosen) {
     const why = question.refused.find((one) => one.node === choice);
-    if (node === NOWHERE) return found("wrong", why ? `No node takes it. ${choice}: ${why.message}` : "No node takes it", {decided: why ? [why] : refusers(question)});
+    if (node === NOWHERE) return found("wrong", why ? `No node takes it. ${choice}: ${why.message}` : whyNone(question), {decided: why ? [why] : refusers(question)});
     return found("wrong", why ? `${choice} does not take it: ${why.message}` : `${choice} was not among the nodes that were looked at, or not among the best of them`, {decided: why ? [{plugin: why.plugin, message: why.message}] : []});
   }
   if (!right) return found("wrong", "The pod did not get it, though the node takes it");
@@ -105,7 +107,12 @@ function partsApart(score, other) {
 
 const refusers = ({pod}) => (pod.cycle.refusals ?? []).map(({plugin, message}) => ({plugin, message}));
 
-const refusalWords = ({pod}) => (pod.cycle.refusals ?? []).map(({message, count}) => `${count} ${message}`).join(", ") || pod.message || "the scheduler says no more";
+// whyNone says why a pod stays Pending: no node takes it, or the scheduler cannot tell or does not try.
+function whyNone({pod}) {
+  if (pod.reason || pod.untried) return waitsOf(pod).join("; ");
+  const refusals = (pod.cycle.refusals ?? []).map(({message, count}) => `${count} ${message}`).join(", ");
+  return `No node takes it: ${refusals || waitsOf(pod).join("; ")}`;
+}
 
 export function score(judged) {
   const of = (outcome) => judged.filter((one) => one.outcome === outcome).length;

@@ -70,3 +70,12 @@ test("the session's score", () => {
   assert.deepEqual(score([ask("web-1", "b"), ask("web-2", "a"), ask("web-3", NOWHERE)]), {asked: 3, right: 1, ties: 1, wrong: 1, behind: 92, share: 2 / 3, words: "1 of 3 right, 1 as good, 1 wrong"});
   assert.equal(score([]).words, "nothing predicted yet");
 });
+
+test("a pod that is not tried, or on which a plugin failed, is not refused by the nodes", () => {
+  const of = (more) => ({pod: {...pod("web-1", undefined, {searched: 0, scored: 0}, "Pending"), ...more}, node: NOWHERE, candidates: [], refused: []});
+  const why = (question, choice) => judge(question, choice).words;
+  assert.equal(why(of({untried: "its gang is incomplete"}), NOWHERE), "Not tried: its gang is incomplete (no event and no condition says so)");
+  assert.equal(why(of({untried: "its gang is incomplete"}), "a"), "Not tried: its gang is incomplete (no event and no condition says so)");
+  assert.equal(why(of({message: "no such key", reason: "SchedulerError"}), NOWHERE), "no such key; SchedulerError: a plugin failed, and the scheduler tries the pod again and again");
+  assert.equal(why(of({message: "unbound claims"}), NOWHERE), "No node takes it: unbound claims");
+});

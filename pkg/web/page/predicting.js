@@ -1,10 +1,11 @@
 // Predict, then run: before a step's answer is shown, the reader says where its pods will go, one by one.
 
-import {domainOf, HOSTNAME, load, nodesOf, qualified, steps} from "../../report/format/page/assets/data.js";
+import {domainOf, load, nodesOf, qualified, steps} from "../../report/format/page/assets/data.js";
 import {fill, h, say} from "../../report/format/page/assets/dom.js";
 import {cycleOf} from "../../report/format/page/assets/scores.js";
-import {drawMap, show, view} from "../../report/format/page/assets/view.js";
-import {noun, number} from "../../report/format/page/assets/words.js";
+import {drawMap} from "../../report/format/page/assets/stage.js";
+import {show, view} from "../../report/format/page/assets/view.js";
+import {HOSTNAME, noun, number} from "../../report/format/page/assets/words.js";
 import {judge, NOWHERE, questions, score} from "./predict.js";
 import {state} from "./state.js";
 
@@ -42,7 +43,8 @@ export function isAsked() {
 export function drawQuestion() {
   const {all, judged} = asked, question = all[asked.at], step = state.report.steps[view.step];
   const pods = question.pods.map((pod) => ({...pod, status: "Running"}));
-  const pod = judged && question.node ? {...question.pod} : {...question.pod, node: undefined, message: judged ? question.pod.message : "Where will it go?", nominated: undefined};
+  const waits = judged ? {} : {message: "Where will it go?", reason: undefined, untried: undefined, waits: undefined};
+  const pod = judged && question.node ? {...question.pod} : {...question.pod, ...waits, node: undefined, nominated: undefined};
   const before = {...step, pods: [...pods, pod], requested: undefined, nodes: nodesOf[view.step]};
   load({report: {...state.report, steps: state.report.steps.toSpliced(view.step, 1, before)}, live: true});
   Object.assign(view, {failed: null, marked: null, found: judged ? {pod: question.pod, node: question.node} : null});

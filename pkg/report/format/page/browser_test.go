@@ -155,6 +155,30 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 	b.Has(".part-explain", "web-1 → "+node, "in step one's <step>")
 }
 
+// What a pod waits for is said in the words of the text report, wherever the page speaks of it.
+func TestHTMLSaysWhatPodsWaitFor(t *testing.T) {
+	r := &run.Report{Steps: []run.Step{{Name: "only", Summary: run.Summary{Pods: 4, Pending: 3}, Pods: []run.Pod{
+		{Namespace: "default", Name: "gang", Status: "Pending", Untried: "1 of 2 pods of its gang are there"},
+		{Namespace: "default", Name: "other", Status: "Pending", Untried: `left to the scheduler "other"`},
+		{Namespace: "default", Name: "broken", Status: "Pending", Message: "running Filter: no such key", Reason: v1.PodReasonSchedulerError},
+		{Namespace: "default", Name: "db", Status: "NotReady", Node: "b", Waits: "waits for its volume, attached to a", Message: `Multi-Attach error for volume "v"`},
+	}}}}
+	b := browsertest.Start(t)
+	b.OpenFile((&reports{Report: r}).html(t))
+	pending := []string{
+		"Not tried: 1 of 2 pods of its gang are there (no event and no condition says so)", `Left to the scheduler "other"`,
+		"running Filter: no such key", "SchedulerError: a plugin failed, and the scheduler tries the pod again and again",
+	}
+	b.Has(".part-pending", pending...)
+	b.Has("#map .tray", pending...)
+	for _, part := range []string{".part-pending", "#map"} {
+		if text := browsertest.Evaluate[string](b, fmt.Sprintf("document.querySelector(%q).innerText", part)); strings.Contains(text, "gave no message") {
+			t.Errorf("%s says that there is no message where it says what there is:\n%s", part, text)
+		}
+	}
+	b.Has(".part-starting", "Not started (1)", "db", "Waits for its volume, attached to a", `FailedAttachVolume Multi-Attach error for volume "v"`)
+}
+
 // Reports without nodes, steps or pods have pages, too.
 func TestHTMLOfEveryReportInBrowser(t *testing.T) {
 	b := browsertest.Start(t)

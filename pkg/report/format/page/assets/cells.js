@@ -1,10 +1,9 @@
 // A large map's nodes as cells of a canvas.
 
-import {domainOf, HOSTNAME, steps, uses} from "./data.js";
+import {domainOf, signsOf, steps, uses} from "./data.js";
 import {colour, h, point, say} from "./dom.js";
-import {signsOf} from "./map.js";
 import {select, view} from "./view.js";
-import {count, percent} from "./words.js";
+import {count, HOSTNAME, percent} from "./words.js";
 
 const WITH_FIGURES = 28;
 

@@ -1,6 +1,6 @@
 // The page's data, and what is known of it without drawing anything. Load sets it, and may set it anew.
 
-import {figure, number} from "./words.js";
+import {figure, HOSTNAME, number} from "./words.js";
 
 // unpack reads what pack in pack.go writes, which says what the lists mean.
 export function unpack({shapes, shared, root}) {
@@ -23,8 +23,6 @@ export let nodesOf = []; // the nodes after each step
 export let levelKeys = []; // the levels above the single node, widest first
 export let namespaced = false; // names need their namespace
 export let marks = new Map(); // each workload's letters and colours
-
-export const HOSTNAME = "kubernetes.io/hostname";
 
 export function load(data) {
   ({report, blast, explain, live = false} = data);
@@ -170,3 +168,18 @@ export function changeWords(changes) {
   return [[sum((c) => Math.max(0, c.pending)), "newly Pending"], [sum((c) => Math.max(0, -c.pending)), "fewer Pending"], [sum((c) => c.moved), "moved"],
     [sum((c) => c.added), "more placed"], [sum((c) => c.gone), "gone"]].filter(([n]) => n > 0).map(([n, words]) => `${number(n)} ${words}`);
 }
+
+// signsOf says in words what keeps pods away from a node.
+export function signsOf(node) {
+  const signs = [];
+  if (node.notReady) signs.push(["✕", "NotReady"]);
+  if (node.unschedulable) signs.push(["⊘", "cordoned"]);
+  for (const taint of node.taints ?? []) signs.push(["▲", taint.slice(taint.lastIndexOf("/") + 1), "taint " + taint]);
+  return signs;
+}
+
+// unknown marks what is of none of the workloads.
+export const unknown = {letters: "?", colour: "#999999", ink: "#111", title: "unknown"};
+
+// unscheduled are the workloads that Karmada's scheduler was not content with.
+export const unscheduled = (step) => (step.bindings ?? []).filter((of) => of.reason !== "Success");

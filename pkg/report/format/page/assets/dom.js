@@ -1,5 +1,6 @@
 // Elements. Text becomes a text node wherever it comes from, so that nothing in a report is read as HTML.
 
+import {waitsOf} from "./waits.js";
 import {number, percent} from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -78,6 +79,9 @@ export function chip(mark, kind, title, text, pod) {
 // podKey names a pod to what listens on the page.
 export const podKey = (pod) => pod.namespace + "/" + pod.name;
 
+// waiting is what a pod waits for, line by line.
+export const waiting = (pod) => waitsOf(pod).map((line) => h("p", {class: "message"}, line));
+
 // section is a part of the page with its heading.
 export const section = (name, title, ...children) => h("section", {class: "part part-" + name, "aria-labelledby": "title-" + name},
   h("h3", {id: "title-" + name}, title), children);
@@ -113,3 +117,12 @@ export function point(text, x, y) {
   tip.style.left = Math.max(8, Math.min(x + 14, innerWidth - tip.offsetWidth - 8)) + "px";
   tip.style.top = (y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 10 : y + 18) + "px";
 }
+
+// growing is a list that grows on demand.
+export function growing(items, size, show) {
+  const list = h("ul", {});
+  return many(list, items, size, (some) => list.append(...some.map(show)));
+}
+
+// useBar is what pods request of a node's CPU or memory.
+export const useBar = (use) => use ? bar(Math.min(1, use.share), `${percent(use.share)}, ${use.words}`, use.share > 1 ? "bad" : use.share >= 0.9 ? "warn" : "") : "–";

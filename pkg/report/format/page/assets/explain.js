@@ -1,9 +1,10 @@
 // Why single pods are where they are, and what would have changed that.
 
 import {explain, marks, qualified, steps, workloadOf} from "./data.js";
-import {chip, h, many, section, table} from "./dom.js";
+import {chip, h, many, section, table, waiting} from "./dom.js";
+import {stepLink} from "./links.js";
 import {cycleOf} from "./scores.js";
-import {stepLink} from "./steps.js";
+import {mustWait} from "./waits.js";
 import {number} from "./words.js";
 
 export function explainPart() {
@@ -40,7 +41,7 @@ export function explanation(pod, open) {
   return h("details", {class: "card explanation", open},
     h("summary", {}, mark && chip(mark), h("b", {}, qualified(pod.namespace, pod.name)), pod.node ? [" → ", h("b", {}, pod.node)] : [" ", h("span", {class: "state warn"}, "Pending")],
       h("small", {}, steps.some((step) => step.name === pod.step) ? ["in step ", stepLink(pod.step)] : `in step ${pod.step}`)),
-    pod.message && h("p", {class: "message"}, pod.message),
+    mustWait(pod) && waiting(pod),
     pod.story?.length > 0 && h("ol", {class: "story"}, pod.story.map((sentence) => h("li", {}, sentence))),
     pod.asked?.length > 0 && h("ul", {class: "asked"}, pod.asked.map((node) => h("li", {}, h("b", {}, `Why not ${node.node}? `), node.why))),
     fixesOf(pod), flipsOf(pod), effectsOf(pod),

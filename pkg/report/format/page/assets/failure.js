@@ -1,13 +1,13 @@
 // What a failure takes, and what comes back: the panel beside the map, and the tables of all failures.
 
-import {blast, groupBy, HOSTNAME, levelKeys, live, marks, nodesOf, qualified, report, steps, workloadOf, workloadTitle} from "./data.js";
-import {chip, grave, h, many, manyRows, radiusBar, section, svg, table} from "./dom.js";
+import {blast, groupBy, levelKeys, live, marks, nodesOf, qualified, report, steps, unknown, workloadOf, workloadTitle} from "./data.js";
+import {chip, grave, growing, h, many, manyRows, radiusBar, section, svg, table} from "./dom.js";
+import {failButton, stepLink} from "./links.js";
 import {blastStep, failing, failureOf, lossOf, recoveryOf, takes} from "./losses.js";
-import {unknown} from "./map.js";
 import {foundPanel, nodeDetails} from "./search.js";
-import {stepLink} from "./steps.js";
 import {fail, restore, view} from "./view.js";
-import {count, figure, listed, noun, number, percent} from "./words.js";
+import {sameWait, waitsOf} from "./waits.js";
+import {count, figure, firsts, HOSTNAME, listed, noun, number, percent} from "./words.js";
 
 export function panelOf(step) {
   return view.failed ? failurePanel(step, view.failed) : view.found ? foundPanel(step, view.found) : invitation(step);
@@ -40,14 +40,6 @@ const oneReplicaPart = (looked) => looked?.oneReplica?.length > 0 && h("p", {cla
 
 // lacking says what the page does not hold, and which flag brings it.
 const lacking = (words, command = "simulate run … --failures recover --report html=…") => h("p", {class: "hint lacking"}, words, " ", h("code", {}, command), " looks at it.");
-
-// failButton fails domains from anywhere on the page.
-export const failButton = (step, key, domains, text = `${noun(key)} ${domains.join(" + ")}`) => h("button", {
-  type: "button", class: "fail", click: () => {
-    fail(key, domains);
-    document.getElementById("panel").scrollIntoView({block: "nearest"});
-  },
-}, text);
 
 function failurePanel(step, {key, domains}) {
   const nodes = nodesOf[steps.indexOf(step)];
@@ -92,9 +84,6 @@ function lostOf(step, loss, failure) {
     others.length > 0 && h("p", {class: "warning"}, `▲ disruption budget broken: ${listed(others)}`)];
 }
 
-// firsts names the first ones and counts the others.
-export const firsts = (names, most) => names.length <= most + 1 ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${number(names.length - most)} more`;
-
 // comesBack tells of the recovery, or why there is nothing to tell.
 function comesBack(step, key, domains, failure) {
   const title = h("h4", {}, "What comes back");
@@ -120,8 +109,8 @@ function cameBack(key, recovery, like) {
     recovery.preempted > 0 && h("p", {}, `${count(recovery.preempted, "pod")} of these had not failed, and made room for others.`),
     recovered.length > 0 && h("div", {class: "fate recovered"}, h("h5", {}, `Recovered: ${number(recovered.length)}`), growing(groupBy(recovered, (pod) => JSON.stringify([workloadOf(pod), pod.node])), 8, (pods) => h("li", {},
       chip(marks.get(workloadOf(pods[0])) ?? unknown, "arrived"), h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), " → ", h("b", {}, pods[0].node))))),
-    stranded.length > 0 && h("div", {class: "fate stranded"}, h("h5", {}, `Stranded: ${number(stranded.length)}`), growing(groupBy(stranded, (pod) => JSON.stringify([workloadOf(pod), pod.message])), 4, (pods) => h("li", {},
-      chip(marks.get(workloadOf(pods[0])) ?? unknown, "stranded"), h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), h("span", {class: "message"}, pods[0].message || "kube-scheduler gave no message"))))),
+    stranded.length > 0 && h("div", {class: "fate stranded"}, h("h5", {}, `Stranded: ${number(stranded.length)}`), growing(groupBy(stranded, (pod) => JSON.stringify([workloadOf(pod), sameWait(pod)])), 4, (pods) => h("li", {},
+      chip(marks.get(workloadOf(pods[0])) ?? unknown, "stranded"), h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), waitsOf(pods[0]).map((line) => h("span", {class: "message"}, line)))))),
     unreplaced.length > 0 && h("div", {class: "fate unreplaced"}, h("h5", {}, `Not replaced: ${number(unreplaced.length)}`), growing(groupBy(unreplaced, (pod) => pod.why), 4, (pods) => h("li", {},
       h("span", {}, firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3), h("span", {class: "message"}, pods[0].why))))),
     h("h4", {}, `One more ${noun(key)}`),
@@ -129,11 +118,6 @@ function cameBack(key, recovery, like) {
       ? [radiusBar(recovery.after.share), h("p", {}, `The next failure would take up to ${takes(recovery.after)}, with ${noun(key)} ${listed(recovery.after.domains ?? [])}.`)]
       : h("p", {}, "The next failure would take nothing of any workload."),
   ];
-}
-
-export function growing(items, size, show) {
-  const list = h("ul", {});
-  return many(list, items, size, (some) => list.append(...some.map(show)));
 }
 
 // fates is one bar of what became of the lost pods.

@@ -2,12 +2,12 @@
 // node as a cell whose strength is its number of pods. Pods of DaemonSets are counted, since every node has them.
 
 import {cellsOf, isFound} from "./cells.js";
-import {domainOf, groupBy, HOSTNAME, levelKeys, marks, nested, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, shortName, steps, uses, workloadOf} from "./data.js";
-import {chip, h, keepingFocus, many, podKey} from "./dom.js";
-import {firsts} from "./failure.js";
+import {domainOf, groupBy, levelKeys, marks, nested, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, shortName, signsOf, steps, unknown, uses, workloadOf} from "./data.js";
+import {chip, h, many, podKey} from "./dom.js";
 import {failing, failureOf, recoveryOf} from "./losses.js";
-import {drawMap, select, view} from "./view.js";
-import {count, figure, noun, number, percent} from "./words.js";
+import {redrawMap, select, view} from "./view.js";
+import {sameWait, waitsOf} from "./waits.js";
+import {count, figure, firsts, HOSTNAME, noun, number, percent} from "./words.js";
 
 const MANY_NODES = 60, MANY_PODS = 1500, PODS_ON_CARD = 40, NAMED_PODS = 80, CARDS = 48, GROUPS = 400;
 
@@ -86,7 +86,7 @@ function expander(place, label) {
     type: "button", class: "expand", "aria-expanded": String(open), "aria-label": (open ? "Collapse the " : "List the ") + label, "data-focus": "expand " + place,
     click: () => {
       if (!view.open.delete(place)) view.open.add(place);
-      keepingFocus(drawMap);
+      redrawMap();
     },
   }, open ? "−" : "+");
 }
@@ -96,15 +96,6 @@ function nodesIn(world, nodes, place) {
   const cards = h("div", {class: "nodes"});
   const first = nodes.filter(isFound); // what was searched for is among the cards shown
   return many(cards, [...first, ...nodes.filter((node) => !isFound(node))], CARDS, (some) => cards.append(...some.map((node) => cardOf(world, node))));
-}
-
-// signsOf says in words what keeps pods away from a node.
-export function signsOf(node) {
-  const signs = [];
-  if (node.notReady) signs.push(["✕", "NotReady"]);
-  if (node.unschedulable) signs.push(["⊘", "cordoned"]);
-  for (const taint of node.taints ?? []) signs.push(["▲", taint.slice(taint.lastIndexOf("/") + 1), "taint " + taint]);
-  return signs;
 }
 
 function cardOf(world, node) {
@@ -134,8 +125,6 @@ function cardOf(world, node) {
 // folded counts the pods of DaemonSets.
 const folded = (pods) => pods.length > 0 && h("small", {class: "folded", title: pods.map((pod) => pod.workload).join(", ")}, `+${number(pods.length)} of ${pods.length === 1 ? "a DaemonSet" : "DaemonSets"}`);
 
-export const unknown = {letters: "?", colour: "#999999", ink: "#111", title: "unknown"};
-
 function capacity(node) {
   const parts = [node.name];
   if (node.cpu) parts.push(figure(node.cpu) + " CPU");
@@ -149,7 +138,7 @@ function chipsOf(world, pods, lost) {
   const kind = (key, status, pods) => [pods.some(isFoundPod) && "found", lost && "lost", view.marked && key !== view.marked && "dim", status && status !== "Running" && "off"].filter(Boolean).join(" ");
   if (pods.length <= PODS_ON_CARD) {
     return pods.map((pod) => chip(marks.get(workloadOf(pod)), kind(workloadOf(pod), pod.status, [pod]),
-      `${qualified(pod.namespace, pod.name)}, ${pod.status}${lost ? ", lost" : ""}`, world.named && shortName(pod), pod));
+      `${qualified(pod.namespace, pod.name)}, ${pod.status}${pod.waits ? ", " + pod.waits : ""}${lost ? ", lost" : ""}`, world.named && shortName(pod), pod));
   }
   return groupBy(pods, workloadOf).slice(0, PODS_ON_CARD).map((of) => {
     const mark = marks.get(workloadOf(of[0]));
@@ -168,7 +157,7 @@ export function legendOf(step) {
     type: "button", "aria-pressed": String(view.marked === mark.key), "data-focus": "legend " + mark.key, title: "Show its pods alone",
     click: () => {
       view.marked = view.marked === mark.key ? null : mark.key;
-      keepingFocus(drawMap);
+      redrawMap();
     },
   }, chip(mark), mark.title)))));
   return h("div", {class: "legends"}, dense && densityLegend(most), list,
@@ -190,13 +179,13 @@ export function trayOf(step) {
   const all = [...stranded, ...pending.filter((pod) => !waiting.has(podKey(pod)))];
   if (all.length === 0) return null;
   const tray = h("div", {class: "tray", role: "group", "aria-label": "Pods without a node"}, h("h4", {}, `Without a node: ${number(all.length)}`));
-  const groups = groupBy(all, (pod) => JSON.stringify([workloadOf(pod), pod.message, pod.state]));
+  const groups = groupBy(all, (pod) => JSON.stringify([workloadOf(pod), sameWait(pod), pod.state]));
   groups.sort((a, b) => b.some(isFoundPod) - a.some(isFoundPod)); // what was searched for is among those shown
   return many(tray, groups, 3, (some) => tray.append(...some.map((pods) => {
     const mark = marks.get(workloadOf(pods[0])) ?? unknown, kind = (pods) => pods[0].state + (pods.some(isFoundPod) ? " found" : "");
     return h("div", {class: "waiting"},
       h("p", {}, pods.length <= 8 ? pods.map((pod) => chip(mark, kind([pod]), qualified(pod.namespace, pod.name), shortName(pod), known.has(podKey(pod)) && pod)) : chip(mark, kind(pods), mark.title, "×" + number(pods.length)),
         h("span", {class: "state"}, pods[0].state)),
-      h("p", {class: "message", title: pods[0].message}, pods[0].message || "kube-scheduler gave no message"));
+      waitsOf(pods[0]).map((line) => h("p", {class: "message", title: line}, line)));
   })));
 }

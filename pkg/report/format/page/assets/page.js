@@ -5,10 +5,11 @@ import {fill, h} from "./dom.js";
 import {explainPart} from "./explain.js";
 import {radiusOverSteps, radiusPart} from "./failure.js";
 import {searchField} from "./search.js";
+import {drawMap} from "./stage.js";
 import {tabs} from "./steps.js";
-import {bindingsPart, nodesPart, pendingPart, podsPart, stepHead, toldOf, workloadsPart} from "./tables.js";
+import {bindingsPart, nodesPart, pendingPart, podsPart, startingPart, stepHead, toldOf, workloadsPart} from "./tables.js";
 import {themeButton} from "./theme.js";
-import {drawMap, restore, show, surround, view} from "./view.js";
+import {restore, show, surround, view} from "./view.js";
 
 function drawStep() {
   const step = steps[view.step];
@@ -18,7 +19,7 @@ function drawStep() {
     h("section", {"aria-labelledby": "title-map"}, h("h3", {id: "title-map", class: "hidden"}, "Where the pods are"),
       h("div", {class: "stage"}, h("div", {id: "map"}), h("aside", {id: "panel", "aria-label": "Failure"}))),
     h("div", {class: "told"}, toldOf(step, view.step)),
-    ...[bindingsPart(step), pendingPart(step), workloadsPart(step), radiusPart(step), nodesPart(step), podsPart(step)].filter(Boolean));
+    ...[bindingsPart(step), pendingPart(step), startingPart(step), workloadsPart(step), radiusPart(step), nodesPart(step), podsPart(step)].filter(Boolean));
   drawMap();
 }
 
@@ -38,7 +39,7 @@ function recall() {
 }
 
 load(unpack(JSON.parse(document.getElementById("data").textContent)));
-surround({drawStep, chosen: remember});
+surround({drawStep, drawMap, chosen: remember});
 fill(document.getElementById("tools"), {}, [steps.length > 0 && searchField(), themeButton()]);
 fill(document.getElementById("report"), {}, [
   steps.length > 0 && h("section", {id: "steps", "aria-label": "Steps"}, tabs(), h("div", {id: "step", role: "tabpanel", tabindex: "-1"})),

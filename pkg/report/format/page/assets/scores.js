@@ -1,8 +1,7 @@
 // Score tables: how plugins judged the nodes for one pod.
 
 import {bar, h, table} from "./dom.js";
-import {firsts} from "./failure.js";
-import {count, figure, listed, noun, number} from "./words.js";
+import {count, figure, firsts, listed, noun, number} from "./words.js";
 
 // scoresOf is what is known without a cycle: the chosen node's scores, and by how much they exceed the runner-up's.
 export function scoresOf(decision) {

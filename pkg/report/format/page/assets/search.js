@@ -1,12 +1,11 @@
 // Search: pods, workloads, nodes and failure domains by name. What is chosen is marked on the map, and the panel says what is known of it.
 
-import {domainOf, groupBy, HOSTNAME, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, steps, uses, workloadOf, workloadTitle} from "./data.js";
-import {h, podKey, say} from "./dom.js";
-import {failButton, firsts, growing} from "./failure.js";
-import {signsOf} from "./map.js";
-import {titleOf, useBar} from "./tables.js";
+import {domainOf, groupBy, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, signsOf, steps, uses, workloadOf, workloadTitle} from "./data.js";
+import {growing, h, podKey, say, useBar, waiting} from "./dom.js";
+import {failButton} from "./links.js";
 import {find, restore, view} from "./view.js";
-import {count, noun, number} from "./words.js";
+import {mustWait} from "./waits.js";
+import {count, firsts, HOSTNAME, noun, number, titleOf} from "./words.js";
 
 const HITS = 12;
 
@@ -87,7 +86,7 @@ export function foundPanel(step, {pod, node, workload, key, domain}) {
   }
   if (pod) {
     return [title("Pod", qualified(pod.namespace, pod.name)), h("p", {}, [pod.status, pod.node ? "on " + pod.node : "on no node", pod.workload && "of " + pod.workload].filter(Boolean).join(", ") + "."),
-      pod.message && h("p", {class: "message"}, pod.message), live && h("p", {}, h("button", {type: "button", class: "link", "data-pod": podKey(pod)}, "Explain")), at && nodeDetails(step, at)];
+      mustWait(pod) && waiting(pod), live && h("p", {}, h("button", {type: "button", class: "link", "data-pod": podKey(pod)}, "Explain")), at && nodeDetails(step, at)];
   }
   if (at) return [title("Node", node), nodeDetails(step, at), h("p", {}, failButton(step, HOSTNAME, [domainOf(at, HOSTNAME)], "Fail this node"))];
   return [title(titleOf(key), domain), h("p", {}, failButton(step, key, [domain], `Fail this ${noun(key)}`))];

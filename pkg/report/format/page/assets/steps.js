@@ -1,8 +1,7 @@
 // The tabs of the steps.
 
-import {changesOf, changeWords, steps} from "./data.js";
+import {changesOf, changeWords, steps, unscheduled} from "./data.js";
 import {h} from "./dom.js";
-import {unscheduled} from "./tables.js";
 import {show, view} from "./view.js";
 import {number} from "./words.js";
 
@@ -28,8 +27,3 @@ export function tabs() {
   return list;
 }
 
-export const stepLink = (name) => h("button", {type: "button", class: "link", click: () => {
-  const i = steps.findIndex((step) => step.name === name);
-  if (i >= 0) show(i);
-  document.getElementById("steps").scrollIntoView();
-}}, name);

@@ -1,11 +1,11 @@
 // The tables of a step: what was done and expected, workloads, Pending pods, and all pods with how their nodes were chosen.
 
-import {changesOf, changeWords, domainOf, groupBy, HOSTNAME, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, steps, uses, workloadOf, workloadTitle} from "./data.js";
-import {bar, chip, h, manyRows, podKey, section, table} from "./dom.js";
-import {failButton, firsts, growing} from "./failure.js";
-import {signsOf, unknown} from "./map.js";
+import {changesOf, changeWords, domainOf, groupBy, levelKeys, live, marks, nodesOf, ofDaemonSet, podsByNode, qualified, requestedOn, signsOf, steps, unknown, unscheduled, uses, workloadOf, workloadTitle} from "./data.js";
+import {bar, chip, growing, h, manyRows, podKey, section, table, useBar, waiting} from "./dom.js";
+import {failButton} from "./links.js";
 import {cycleOf, scoresOf} from "./scores.js";
-import {count, listed, noun, number, percent} from "./words.js";
+import {sameWait} from "./waits.js";
+import {count, firsts, HOSTNAME, listed, noun, number, titleOf} from "./words.js";
 
 export function stepHead(step, i) {
   const s = step.summary;
@@ -77,11 +77,6 @@ export function nodesPart(step) {
   }));
 }
 
-export const titleOf = (key) => noun(key)[0].toUpperCase() + noun(key).slice(1);
-
-// useBar is what pods request of a node's CPU or memory.
-export const useBar = (use) => use ? bar(Math.min(1, use.share), `${percent(use.share)}, ${use.words}`, use.share > 1 ? "bad" : use.share >= 0.9 ? "warn" : "") : "–";
-
 function expectationsOf(step) {
   const all = step.expectations ?? [];
   if (all.length === 0) return null;
@@ -92,9 +87,6 @@ function expectationsOf(step) {
       h("td", {}, expectation.want, expectation.source && h("small", {class: "source"}, `${expectation.source.file}:${expectation.source.line}`)),
       h("td", {class: "got"}, expectation.got, expectation.why && h("small", {}, expectation.why))))));
 }
-
-// unscheduled are the workloads that Karmada's scheduler was not content with.
-export const unscheduled = (step) => (step.bindings ?? []).filter((of) => of.reason !== "Success");
 
 // bindingsPart is what became of the workloads of a federation: which clusters Karmada gave them, and what runs there.
 export function bindingsPart(step) {
@@ -147,14 +139,26 @@ function distribution(of) {
 export function pendingPart(step) {
   const pending = (step.pods ?? []).filter((pod) => !pod.node);
   if (pending.length === 0) return null;
-  const groups = groupBy(pending, (pod) => JSON.stringify([workloadOf(pod), pod.message, pod.nominated]));
+  const groups = groupBy(pending, (pod) => JSON.stringify([workloadOf(pod), sameWait(pod), pod.nominated]));
   return section("pending", `Pending pods (${number(pending.length)})`, manyRows("Pending pods", ["Pods", "kube-scheduler says", "Nodes by reason"], groups, 20, (pods) => {
     const [first] = pods;
     const of = Math.max(1, ...(first.reasons ?? []).map((reason) => reason.nodes));
     return h("tr", {}, h("td", {}, chip(marks.get(workloadOf(first))), h("b", {}, pods.length === 1 ? qualified(first.namespace, first.name) : `${count(pods.length, "pod")} of ${marks.get(workloadOf(first)).title}`),
       pods.length > 1 && h("small", {}, firsts(pods.map((pod) => pod.name), 3)), first.nominated && h("small", {}, `nominated to ${first.nominated}, where preemption makes room`)),
-    h("td", {class: "message"}, first.message || "no message"),
+    h("td", {}, waiting(first)),
     h("td", {}, h("div", {class: "distribution"}, (first.reasons ?? []).map((reason) => h("div", {}, h("span", {class: "of"}, h("b", {}, reason.plugin), " ", reason.message), bar(reason.nodes / of, number(reason.nodes), "warn"))))));
+  }));
+}
+
+// startingPart shows the pods that have a node and have not started, those with volumes on the same node together.
+export function startingPart(step) {
+  const starting = (step.pods ?? []).filter((pod) => pod.waits);
+  if (starting.length === 0) return null;
+  const groups = groupBy(starting, (pod) => JSON.stringify([workloadOf(pod), pod.waits]));
+  return section("starting", `Not started (${number(starting.length)})`, manyRows("Pods that have not started", ["Pods", "Node", "Why"], groups, 20, (pods) => {
+    const [first] = pods;
+    return h("tr", {}, h("td", {}, chip(marks.get(workloadOf(first))), firsts(pods.map((pod) => qualified(pod.namespace, pod.name)), 3)),
+      h("td", {}, firsts([...new Set(pods.map((pod) => pod.node))], 3)), h("td", {}, waiting(pods.length === 1 ? first : {waits: first.waits})));
   }));
 }
 

@@ -1,20 +1,17 @@
-// What the reader chose, and the map, which shows it.
+// What the reader chose. The page that shows it says how it is drawn.
 
-import {forgetCells, measureCells} from "./cells.js";
 import {steps} from "./data.js";
-import {fill, keepingFocus, point, say} from "./dom.js";
-import {panelOf} from "./failure.js";
+import {keepingFocus, say} from "./dom.js";
 import {failing, failureOf, lossOf, recoveryOf} from "./losses.js";
-import {legendOf, mapOf, trayOf} from "./map.js";
 import {count, listed, noun} from "./words.js";
 
 // view is what the reader chose: a step, domains of one level that fail, a workload shown alone, what was
 // searched for, groups whose nodes are listed.
 export const view = {step: 0, failed: null, marked: null, found: null, open: new Set()};
 
-// around is what the page does that the map is on: it draws what else there is of a step, keeps what was
-// chosen, and may take a click on a node or domain for something else than its failure.
-const around = {drawStep() {}, chosen() {}, picked() {}};
+// around is what the page does that the map is on: it draws a step, or of that what depends on the failure and on the workload in view, keeps
+// what was chosen, and may take a click on a node or domain for something else than its failure.
+const around = {drawStep() {}, drawMap() {}, chosen() {}, picked() {}};
 export const surround = (page) => Object.assign(around, page);
 
 // show brings a step into view, with nothing failed.
@@ -30,17 +27,8 @@ export function show(i, failed = null) {
   around.chosen();
 }
 
-// drawMap draws what depends on the failure and on the workload in view.
-export function drawMap() {
-  point("");
-  forgetCells();
-  const step = steps[view.step];
-  document.getElementById("map").replaceChildren(...[trayOf(step), mapOf(step), legendOf(step)].filter(Boolean));
-  measureCells();
-  const panel = document.getElementById("panel");
-  panel.replaceChildren();
-  fill(panel, {}, [panelOf(step)]);
-}
+// redrawMap is for a choice made on the map, which keeps the focus.
+export const redrawMap = () => keepingFocus(around.drawMap);
 
 // select fails a domain, or restores it when it is the one that failed; further ones of the level are added to it.
 export function select(key, domain, further) {
@@ -52,7 +40,7 @@ export function select(key, domain, further) {
 
 export function fail(key, domains) {
   Object.assign(view, {failed: domains.length > 0 ? {key, domains} : null, found: null, marked: view.found?.workload ? null : view.marked});
-  keepingFocus(drawMap);
+  redrawMap();
   around.chosen();
   sayFailed();
 }
@@ -69,7 +57,7 @@ export function sayFailed() {
 // find marks what was searched for.
 export function find(found, marked = null) {
   Object.assign(view, {failed: null, found, marked});
-  drawMap();
+  around.drawMap();
   around.chosen();
 }
 

@@ -1,6 +1,6 @@
 // Words and figures.
 
-import {HOSTNAME} from "./data.js";
+export const HOSTNAME = "kubernetes.io/hostname";
 
 export const number = (n) => n.toLocaleString("en");
 export const count = (n, one, many = one + "s") => number(n) + " " + (n === 1 ? one : many);
@@ -26,3 +26,9 @@ export function noun(key) {
   }
   return key.slice(key.lastIndexOf("/") + 1);
 }
+
+// firsts names the first ones and counts the others.
+export const firsts = (names, most) => names.length <= most + 1 ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${number(names.length - most)} more`;
+
+// titleOf is the noun as a title begins with it.
+export const titleOf = (key) => noun(key)[0].toUpperCase() + noun(key).slice(1);
