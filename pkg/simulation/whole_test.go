@@ -100,8 +100,6 @@ var differing = map[string]map[string]string{
 	"d02-storage-capacity-zone": {"05-zone-a-back": "reach"},
 	// One recording in three ends before the volume is bound, which the real controller looks at every 15 s.
 	"d04-rwop": {"01-one-of-two": "reach"},
-	// A real HorizontalPodAutoscaler first looks after 15 s, when its target has its pods. Here it acts at once.
-	"f12-hpa-bounds": {"01-below-and-above": "reach", "02-scaled-to-1": "reach"},
 }
 
 // endless are the steps in which a pod is evicted and replaced every few seconds for as long as one looks: what is seen of it is chance, in a

@@ -1,44 +1,63 @@
 package controller
 
 import (
+	"time"
+
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
+// autoscalerPeriod is how often an autoscaler looks at its target: the default of --horizontal-pod-autoscaler-sync-period. It looks for the
+// first time so long after it was made, since that is how it enters its queue.
+const autoscalerPeriod = 15 * time.Second
+
 // autoscalers keep their targets between minReplicas and maxReplicas. Without metrics that is all that
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podautoscaler/horizontal.go does; a target that is
 // scaled to zero stays there, as it does upstream.
 func (p *pass) autoscalers() error {
-	autoscalers := autoscalersOf(p.State)
-	if len(autoscalers) == 0 {
-		return nil
-	}
-	bound := func(kind string, target cluster.Object) {
-		have := ptr.Deref(*cluster.ReplicasOf(target), 1)
-		want := int32(autoscalers.bound(kind, target))
-		if have == want {
+	outOfBounds(p.State, func(hpa *autoscalingv2.HorizontalPodAutoscaler, target cluster.Object, want int32) {
+		if !looksAfter(hpa, p.Now.Add(-time.Nanosecond)).Equal(p.Now.Time) {
 			return
 		}
 		scaled := target.DeepCopyObject().(cluster.Object)
 		*cluster.ReplicasOf(scaled) = &want
 		scaled.SetGeneration(target.GetGeneration() + 1)
 		p.put(scaled)
+	})
+	return nil
+}
+
+// looksAfter is when the autoscaler next looks at its target after the time.
+func looksAfter(hpa *autoscalingv2.HorizontalPodAutoscaler, now time.Time) time.Time {
+	age := max(now.Sub(hpa.CreationTimestamp.Time), 0)
+	return hpa.CreationTimestamp.Add((age/autoscalerPeriod + 1) * autoscalerPeriod)
+}
+
+// outOfBounds calls f with each target that its autoscaler scales when it next looks, and to how many replicas.
+func outOfBounds(s *cluster.State, f func(hpa *autoscalingv2.HorizontalPodAutoscaler, target cluster.Object, want int32)) {
+	autoscalers := autoscalersOf(s)
+	if len(autoscalers) == 0 {
+		return
 	}
-	for _, d := range p.Deployments {
+	bound := func(kind string, target cluster.Object) {
+		if want := int32(autoscalers.bound(kind, target)); want != ptr.Deref(*cluster.ReplicasOf(target), 1) {
+			f(autoscalers[cluster.Ref{Kind: kind, Namespace: target.GetNamespace(), Name: target.GetName()}], target, want)
+		}
+	}
+	for _, d := range s.Deployments {
 		bound("Deployment", d)
 	}
-	for _, set := range p.StatefulSets {
+	for _, set := range s.StatefulSets {
 		bound("StatefulSet", set)
 	}
-	for _, rs := range p.ReplicaSets {
+	for _, rs := range s.ReplicaSets {
 		bound("ReplicaSet", rs)
 	}
-	for _, rc := range p.ReplicationControllers {
+	for _, rc := range s.ReplicationControllers {
 		bound("ReplicationController", rc)
 	}
-	return nil
 }
 
 // autoscalersByTarget are HorizontalPodAutoscalers by what they scale.

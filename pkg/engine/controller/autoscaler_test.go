@@ -3,8 +3,15 @@ package controller
 import (
 	"fmt"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
+// An autoscaler looks 15 s after it was made, when its target has the pods that it asks for.
 func TestAutoscalerBounds(t *testing.T) {
 	tests := []struct {
 		name           string
@@ -20,6 +27,12 @@ kind: HorizontalPodAutoscaler
 metadata: {name: web}
 spec: {minReplicas: 3, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: %s, name: web}}
 `, kind))
+				w.check("pods before it looks", len(w.state.Pods), test.replicas)
+				looks, acts := w.controllers.Next(w.state)
+				if acts != (test.want != test.replicas) || acts && !looks.Equal(ptr.To(metav1.NewTime(cluster.Epoch.Add(15*time.Second)))) {
+					t.Errorf("it acts %t at %v, want %t, 15 s after it was made", acts, looks, !acts)
+				}
+				w.waitOut()
 				w.check("pods", len(w.state.Pods), test.want)
 			})
 		}

@@ -84,5 +84,6 @@ kind: HorizontalPodAutoscaler
 metadata: {name: old}
 spec: {minReplicas: 4, maxReplicas: 9, scaleTargetRef: {apiVersion: v1, kind: ReplicationController, name: old}}
 `)
+	w.waitOut()
 	w.check("pods", w.controllersOfPods(), map[string]int{"v1 ReplicationController old": 4})
 }

@@ -147,6 +147,9 @@ func (b *Browser) Heard() []string {
 // Open shows the page of a server, which it may ask.
 func (b *Browser) Open(server, path string) {
 	b.t.Helper()
+	if b.own == "" { // the server may end before the browser does, and must not be asked then
+		b.t.Cleanup(func() { b.Do(chromedp.Navigate("about:blank")) })
+	}
 	b.own = server
 	b.Do(chromedp.Navigate(server + path))
 }
