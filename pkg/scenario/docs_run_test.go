@@ -11,8 +11,8 @@ import (
 	"testing/fstest"
 
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/variant"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 // changes are the flags that change a scenario before it runs. The commands in an advice use them.

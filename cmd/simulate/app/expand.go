@@ -8,7 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
-	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/loader"
 )
 
 func newExpand(s streams) *cobra.Command {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/faultline/faultline/pkg/ask/job"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // jobFlags are the flags that make a sweep a Job. The sweep's name, files and options are filled in later.

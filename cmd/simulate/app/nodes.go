@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // draft is the new content of a file, which replaces the old one as a whole when it is kept, so that nobody, not even after a crash, sees

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/loader"
 )
 
 // A scenario is read from what it names itself, and what its variants and points name, by folders, patterns and paths that go up.

@@ -75,7 +75,7 @@ func TestLoad(t *testing.T) {
 			Name: "feature-gates", FeatureGates: "GenericWorkload=true,HPAScaleToZero=false", Ties: sched.Ties{Seed: 1},
 			Schedulers: defaults, Cluster: 2, Workloads: 1,
 		},
-		"../../../scenarios/kind-walkthrough": {Name: "kind-walkthrough", Ties: sched.Ties{Seed: 1}, Schedulers: defaults, Cluster: 4, Steps: 8, Objects: 8,
+		"../../scenarios/kind-walkthrough": {Name: "kind-walkthrough", Ties: sched.Ties{Seed: 1}, Schedulers: defaults, Cluster: 4, Steps: 8, Objects: 8,
 			Description: "Inter-pod anti-affinity on a kind cluster of three workers, from hard rules to weighted soft ones."},
 	} {
 		s, err := Load(path, Options{})
@@ -124,7 +124,7 @@ func TestOptions(t *testing.T) {
 	file := func(opts Options) (*scenario.Scenario, error) { return Load("testdata/ok/feature-gates.yaml", opts) }
 	inline := func(opts Options) (*scenario.Scenario, error) { return Load("testdata/ok/scheduler-inline.yaml", opts) }
 	walkthrough := func(opts Options) (*scenario.Scenario, error) {
-		return Load("../../../scenarios/kind-walkthrough", opts)
+		return Load("../../scenarios/kind-walkthrough", opts)
 	}
 	flags := func(opts Options) (*scenario.Scenario, error) {
 		return FromFiles(nil, []string{"testdata/files/nodes.yaml"}, []string{"testdata/files/web.yaml"}, opts)
@@ -142,7 +142,7 @@ func TestOptions(t *testing.T) {
 		"in place of inline": {inline, Options{SchedulerConfig: mine},
 			"mine "},
 		"several objects alike": {walkthrough, Options{SchedulerConfig: mine},
-			`../../../scenarios/kind-walkthrough/scenario.yaml: Deployment default/lorem-ipsum-deployment: spec.template.spec.schedulerName: the scheduler has no profile "default-scheduler"; there is mine`},
+			`../../scenarios/kind-walkthrough/scenario.yaml: Deployment default/lorem-ipsum-deployment: spec.template.spec.schedulerName: the scheduler has no profile "default-scheduler"; there is mine`},
 		"without the profile": {flags, Options{SchedulerConfig: mine},
 			`command line: Deployment default/web: spec.template.spec.schedulerName: the scheduler has no profile "default-scheduler"; there is mine`},
 	} {

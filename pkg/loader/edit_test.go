@@ -11,7 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/variant"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 const dumpFile = "testdata/edit/dump.yaml"

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/variant"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 // varier reads the variants of a file and the points of its sweep.
