@@ -10,6 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // expect reports what is expected of labels, nodes and workloads that are not there. The nodes are all that there can be.
@@ -33,6 +34,14 @@ func (w *walk) expect(path *field.Path, expect *scenario.Expect, nodes []*v1.Nod
 	for i := range expect.Failures {
 		w.failureBounds(path.Child("failures").Index(i), &expect.Failures[i], nodes)
 	}
+}
+
+// selectNodes reports what selects no node.
+func (w *walk) selectNodes(path *field.Path, on scenario.Nodes, nodes []*v1.Node) {
+	among := *w.state
+	among.Nodes = nodes
+	_, err := world.SelectNodes(&among, path, on)
+	w.report(nil, err)
 }
 
 func (w *walk) domains(path *field.Path, domains *scenario.Domains, nodes []*v1.Node) {

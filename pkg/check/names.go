@@ -14,15 +14,37 @@ import (
 // names is everything that the scenario holds at some time, by name.
 type names struct {
 	objects map[cluster.Ref]bool
-	pods    []labels.Set // the labels of pods and of templates of pods
+	applied map[cluster.Ref]bool // of them what the workloads and the steps bring
+	pods    []labels.Set         // the labels of pods and of templates of pods
 }
 
 func newNames(s *scenario.Scenario) *names {
-	n := &names{objects: map[cluster.Ref]bool{}}
+	n := &names{objects: map[cluster.Ref]bool{}, applied: map[cluster.Ref]bool{}}
 	for _, obj := range s.Objects() {
 		n.add(obj)
 	}
+	for _, obj := range s.Workloads {
+		n.applied[cluster.RefTo(obj)] = true
+	}
+	for i := range s.Steps {
+		for _, obj := range s.Steps[i].Objects {
+			n.applied[cluster.RefTo(obj)] = true
+		}
+	}
 	return n
+}
+
+// addPods adds the labels of the pods of the target.
+func (n *names) addPods(state *cluster.State, target scenario.Target) {
+	wanted, err := target.Ref()
+	if err != nil {
+		return // which is reported already
+	}
+	for _, obj := range state.Objects() {
+		if cluster.RefTo(obj) == wanted {
+			n.add(obj)
+		}
+	}
 }
 
 func (n *names) add(obj cluster.Object) {

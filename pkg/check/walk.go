@@ -1,10 +1,9 @@
-// Package check walks the steps of a scenario without a scheduler, to find what would stop it on its way.
+// Package check does the steps of a scenario in a world in which nothing acts, to find what would stop it on its way.
 package check
 
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,57 +11,56 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
+	"github.com/faultline/faultline/pkg/world/fleet"
 )
 
-// Checker checks scenarios. Those that it checks one after the other and that have the same cluster share what is admitted of it.
-type Checker struct {
-	cluster  []cluster.Object
-	admitted *cluster.State
-}
-
-// walk goes through a scenario step by step without a scheduler, to find what would stop it on its way: names that nothing has by
-// then, objects that are refused, patches that do not fit. It knows what the files bring, and not what controllers make of it.
+// walk does a scenario step by step where nothing acts, and reports all that cannot be done. It knows what the files bring, and of what
+// controllers make of it only the names.
 type walk struct {
 	*scenario.Problems
 	ctx      context.Context // ends the walk
 	scenario *scenario.Scenario
+	world    world.World
 	state    *cluster.State
-	lost     []*v1.Node // deleted by a failure, until a restore
 	known    *names
-
-	templates map[cluster.Ref]bool // what Karmada has at some time, in a federation
-	clusters  []string             // of a federation, by then
 
 	tooMany bool // pods that controllers would make
 	partial bool // some objects could not be read, so that only nodes are known
 }
 
+// newWalk begins a walk before the first step.
+func newWalk(ctx context.Context, p *scenario.Problems, s *scenario.Scenario, partial bool) *walk {
+	w := &walk{Problems: p, ctx: ctx, scenario: s, known: newNames(s), partial: partial}
+	if s.Federated() {
+		w.world = fleet.New(nil, sched.Ties{})
+	} else {
+		s.KeepAdmitted()
+		w.world, _ = world.NewCluster(nil, sched.Ties{}) // without a scheduler nothing can be wrong with it
+	}
+	var err error
+	w.state, _, err = w.world.Start(s)
+	w.report(nil, err)
+	return w
+}
+
 // Nodes adds the names and labels of nodes that no node has to the problems, for a scenario of which other objects could not be read: about
 // those it would report what is not wrong. Without any nodes it adds nothing.
 func Nodes(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
-	w := &walk{Problems: p, ctx: ctx, scenario: s, known: newNames(s), partial: true}
-	w.state = (&cluster.State{Now: cluster.Epoch}).With(s.Cluster...)
-	if s.Federated() {
-		w.federation()
-	}
-	if len(w.state.Nodes) > 0 {
+	if w := newWalk(ctx, p, s, true); len(w.state.Nodes) > 0 {
 		w.steps()
 	}
 }
 
 // Check adds what would stop the scenario to the problems; not all of it if the context ends.
-func (c *Checker) Check(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
-	w := &walk{Problems: p, ctx: ctx, scenario: s, known: newNames(s)}
-	if s.Federated() {
-		w.federation()
-	} else if c.admitted == nil || !slices.Equal(c.cluster, s.Cluster) {
-		w.apply(field.NewPath("cluster"), &cluster.State{Now: cluster.Epoch}, s.Cluster)
-		c.cluster, c.admitted = s.Cluster, w.state
-	} else {
-		w.state = c.admitted
+func Check(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
+	w := newWalk(ctx, p, s, false)
+	for i := range s.Members {
+		w.hasNodes(field.NewPath("clusters").Index(i).Child("cluster"), &s.Members[i])
 	}
 	if len(w.state.Nodes) == 0 {
 		w.noNodes()
@@ -87,8 +85,7 @@ func (c *Checker) Check(ctx context.Context, p *scenario.Problems, s *scenario.S
 // steps goes through the steps, and what is asked about the scenario as a whole.
 func (w *walk) steps() {
 	s := w.scenario
-	w.apply(field.NewPath("workloads"), w.state, s.Workloads)
-	w.made(field.NewPath("workloads"), &s.Karmada)
+	w.workloads()
 	w.limit(nil)
 	for i := 0; i < len(s.Steps) && !w.ended(); i++ {
 		w.step(s.StepPath(i), &s.Steps[i])
@@ -115,21 +112,98 @@ func (w *walk) noNodes() {
 	w.Add(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, besides)
 }
 
-// apply lets the API server admit the objects.
-func (w *walk) apply(path *field.Path, state *cluster.State, objects []cluster.Object) {
-	if w.partial {
-		w.state = state.With(objects...)
+// workloads applies what is there before the first step.
+func (w *walk) workloads() {
+	s := w.scenario
+	if !s.Begins() {
 		return
 	}
+	first := scenario.LoadedStep{Step: scenario.Step{Apply: &scenario.Source{}}, Objects: s.Workloads, Karmada: s.Karmada}
+	var err error
+	w.state, _, err = w.world.Do(w.ctx, w.state, &first, &world.Record{})
+	for _, problem := range world.Problems(err) {
+		problem.Field = field.NewPath("workloads")
+	}
+	w.report(nil, err)
+}
+
+// step does a step, as far as it can be done.
+func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
+	if step.Fresh && !w.scenario.Federated() {
+		w.state = w.scenario.Fresh(w.state)
+	}
+	var err error
+	w.state, _, err = w.world.Do(w.ctx, w.state, step, &world.Record{})
+	w.report(path, err)
+	if step.Patch != nil { // its pods may have other labels
+		w.known.addPods(w.stored(), step.Patch.Target)
+	}
+	if joined := step.Karmada.Joined; joined != nil {
+		w.hasNodes(path.Child("join", "cluster"), joined)
+	}
+	if step.Delete != nil && step.Delete.Pods != nil {
+		w.selectPods(path.Child("delete", "pods", "selector"), step.Delete.Pods.Selector)
+	}
+	if step.Expect != nil {
+		w.expect(path.Child("expect"), step.Expect, w.world.Nodes(w.state))
+	}
+}
+
+// stored is what users have applied: to the cluster or, in a federation, to Karmada.
+func (w *walk) stored() *cluster.State {
 	if w.scenario.Federated() {
-		objects = w.propagated(path, objects)
+		return fleet.Stored(w.state)
 	}
-	next, _, err := admission.Admit(state, objects...)
-	if err != nil {
-		w.AddLines(path, err)
-		next = state.With(objects...) // what follows shall not be wrong for this
+	return w.state
+}
+
+// report adds the problems that an error joins, but for those of fields that are reported already, and for what controllers may have made.
+func (w *walk) report(path *field.Path, err error) {
+	type problem struct {
+		path *field.Path
+		err  error
 	}
-	w.state = next
+	var found []problem
+	for _, p := range world.Problems(err) {
+		if at := path.Child(p.Field.String()); !w.Reported(at) {
+			found = append(found, problem{at, p.Err})
+		}
+	}
+	for _, p := range found {
+		if w.ended() {
+			return
+		}
+		missing := (*world.Missing)(nil)
+		switch isMissing := errors.As(p.err, &missing); {
+		case isMissing:
+			w.missing(p.path, missing)
+		case w.partial && !errors.As(p.err, new(*scenario.NoMatchError)): // the objects are not all known
+		case errors.Is(p.err, scenario.ErrTestFailed): // it may be a controller that makes it true
+		default:
+			w.AddLines(p.path, p.err)
+		}
+	}
+}
+
+// missing reports a name that nothing has by then, unless a controller may have made it.
+func (w *walk) missing(path *field.Path, missing *world.Missing) {
+	switch wanted := missing.Ref; {
+	case wanted.Kind == federation.KindCluster:
+		if slices.ContainsFunc(w.scenario.AllMembers(), func(m scenario.Member) bool { return m.Name == wanted.Name }) {
+			w.Add(path, "cluster %q does not exist at this step; it joins later, or was deleted before", wanted.Name)
+		} else {
+			w.Add(path, "%s", missing)
+		}
+	case w.partial && wanted.Kind != "Node":
+	case w.scenario.Federated() && missing.Argument != "" && w.known.objects[wanted] && !w.known.applied[wanted]:
+		w.Add(path, "%s is in a member alone; a step of a federation changes what is applied to Karmada", wanted.Describe())
+	case w.known.objects[wanted]:
+		w.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
+	case missing.Argument == "": // a node, which nobody else makes
+		w.Add(path, "%s", missing)
+	case !w.known.mayBeMade(wanted):
+		w.scenario.NotFound(w.Problems, path, wanted)
+	}
 }
 
 // limit reports what would make too many pods. What it reports of one step it does not report of the next ones.
@@ -137,7 +211,7 @@ func (w *walk) limit(path *field.Path) {
 	if w.tooMany || w.partial {
 		return
 	}
-	err := w.scenario.CheckPods(w.state)
+	err := w.scenario.CheckPods(w.stored())
 	if limit := (*scenario.LimitError)(nil); errors.As(err, &limit) {
 		w.tooMany = true
 		w.AddErrors(limit)
@@ -147,159 +221,11 @@ func (w *walk) limit(path *field.Path) {
 	}
 }
 
-func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
-	if step.Fresh {
-		w.state = w.scenario.Fresh(w.state)
-	}
-	if step.Apply != nil {
-		w.apply(path.Child("apply"), w.state, step.Objects)
-		w.made(path.Child("apply"), &step.Karmada)
-	}
-	if step.Karmada.Joined != nil {
-		w.join(path.Child("join"), step.Karmada.Joined)
-	}
-	if step.Patch != nil {
-		w.patch(path.Child("patch"), step)
-	}
-	if step.Scale != nil {
-		if obj := w.find(path.Child("scale", "target"), step.Scale.Target); obj != nil && cluster.ReplicasOf(obj) != nil {
-			scaled := obj.DeepCopyObject().(cluster.Object)
-			*cluster.ReplicasOf(scaled) = &step.Scale.Replicas
-			w.state = w.state.With(scaled)
-		}
-	}
-	if step.Rollout != nil {
-		w.rollout(path.Child("rollout"), step.Rollout)
-	}
-	if step.Trigger != nil {
-		w.find(path.Child("trigger", "target"), *step.Trigger)
-	}
-	if step.Delete != nil {
-		w.delete(path.Child("delete"), step)
-	}
-	for _, action := range step.OnNodes() {
-		if action.Name != "restore" {
-			w.selectNodes(path.Child(action.Name), *action.Nodes, w.state.Nodes)
-		}
-	}
-	if step.Fail != nil && step.Fail.Mode == "deleted" {
-		gone := step.Fail.Nodes.Select(w.state.Nodes)
-		w.lost = append(w.lost, gone...)
-		w.state = admission.Delete(w.state, objectsOf(gone)...)
-	}
-	if step.Restore != nil {
-		w.selectNodes(path.Child("restore"), step.Restore.Nodes, slices.Concat(w.state.Nodes, w.lost))
-		back := step.Restore.Select(w.lost)
-		w.state = w.state.With(objectsOf(back)...)
-		w.lost = slices.DeleteFunc(w.lost, func(node *v1.Node) bool { return slices.Contains(back, node) })
-	}
-	if step.Expect != nil {
-		w.expect(path.Child("expect"), step.Expect, slices.Concat(w.state.Nodes, w.lost))
-	}
-}
-
-// find returns the object that the target names, nil if it is not there: then that is reported, unless a controller may have
-// made it.
-func (w *walk) find(path *field.Path, target scenario.Target) cluster.Object {
-	wanted, err := target.Ref()
-	if err != nil || w.partial || w.ended() {
-		return nil // which is reported already, or not known
-	}
-	for _, obj := range w.state.Objects() {
-		if cluster.RefTo(obj) == wanted {
-			return obj
-		}
-	}
-	switch {
-	case w.scenario.Federated() && w.known.objects[wanted] && !w.templates[wanted]:
-		w.Add(path, "%s is in a member alone; a step of a federation changes what is applied to Karmada", wanted.Describe())
-	case w.known.objects[wanted]:
-		w.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
-	case !w.known.mayBeMade(wanted):
-		w.scenario.NotFound(w.Problems, path, wanted)
-	}
-	return nil
-}
-
-func (w *walk) patch(path *field.Path, step *scenario.LoadedStep) {
-	obj := w.find(path.Child("target"), step.Patch.Target)
-	if obj == nil || !step.Patch.HasItsForm() {
-		return // which is reported already
-	}
-	patched, err := step.Patched(obj)
-	switch {
-	case errors.Is(err, scenario.ErrTestFailed): // it may be a controller that makes it true
-	case err != nil:
-		w.AddLines(path.Child("patch"), err)
-	default:
-		w.known.add(patched)
-		w.apply(path.Child("patch"), w.state, []cluster.Object{patched})
-	}
-}
-
-func (w *walk) rollout(path *field.Path, rollout *scenario.Rollout) {
-	obj := w.find(path.Child("target"), rollout.Target)
-	if obj == nil {
-		return
-	}
-	spec, _ := cluster.PodSpec(obj)
-	if spec == nil {
-		return // the wrong kind, reported already
-	}
-	var containers []string
-	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
-		containers = append(containers, container.Name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(rollout.Images)) {
-		if !slices.Contains(containers, name) {
-			w.Add(path.Child("images").Key(name), "%s has no container %q; %s", cluster.RefTo(obj).Describe(), name, scenario.Choices(name, containers))
-		}
-	}
-}
-
-func (w *walk) delete(path *field.Path, step *scenario.LoadedStep) {
-	gone := slices.Clone(step.Objects)
-	for i, target := range step.Delete.Targets {
-		if w.leave(path.Child("targets").Index(i), target) {
-			continue
-		}
-		obj := w.find(path.Child("targets").Index(i), scenario.Target{Target: target, Namespace: step.Delete.Namespace})
-		if obj != nil {
-			gone = append(gone, obj)
-		}
-	}
-	if pods := step.Delete.Pods; pods != nil {
-		w.selectPods(path.Child("pods", "selector"), pods.Selector)
-		if pods.Nodes != nil {
-			w.selectNodes(path.Child("pods", "nodes"), *pods.Nodes, w.state.Nodes)
-		}
-	}
-	w.state = admission.Delete(w.state, gone...)
-}
-
-// selectNodes reports names that no node has, and a selector that matches none.
-func (w *walk) selectNodes(path *field.Path, nodes scenario.Nodes, among []*v1.Node) {
-	for i, name := range nodes.Names {
-		if w.ended() {
-			return
-		}
-		if slices.ContainsFunc(among, func(node *v1.Node) bool { return node.Name == name }) {
-			continue
-		}
-		wanted := cluster.Ref{Kind: "Node", Name: name}
-		if w.known.objects[wanted] {
-			w.Add(path.Child("names").Index(i), "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
-			continue
-		}
-		var names []string
-		for _, node := range among {
-			names = append(names, node.Name)
-		}
-		w.Add(path.Child("names").Index(i), "there is no %s; %s", wanted.Describe(), scenario.Choices(name, names))
-	}
-	w.selectClusters(path.Child("clusters"), nodes.Clusters)
-	if nodes.Selector != "" {
-		w.checkSelector(path.Child("selector"), nodes.Selector, "node", scenario.NodeLabels(among))
+// hasNodes reports a cluster of a federation without nodes.
+func (w *walk) hasNodes(path *field.Path, m *scenario.Member) {
+	isNode := func(obj cluster.Object) bool { return cluster.KindOf(obj) == "Node" }
+	if !w.partial && !slices.ContainsFunc(m.Objects, isNode) {
+		w.Add(path, "cluster %q has no nodes, so nothing can be placed there; give Node objects, a kind configuration, a kubectl dump or synthetic nodes", m.Name)
 	}
 }
 
@@ -316,22 +242,9 @@ func (w *walk) selectPods(path *field.Path, text string) {
 			given = given.Add(requirement)
 		}
 	}
-	w.checkSelector(path, given.String(), "pod", w.known.pods)
-}
-
-func (w *walk) checkSelector(path *field.Path, text, what string, sets []labels.Set) {
-	selector, err := labels.Parse(text)
-	if err != nil || slices.ContainsFunc(sets, func(set labels.Set) bool { return selector.Matches(set) }) {
-		return
+	if err := scenario.Matching(given.String(), "pod", w.known.pods); err != nil {
+		w.Add(path, "%s", err)
 	}
-	requirements, _ := selector.Requirements()
-	for _, requirement := range requirements {
-		if !slices.ContainsFunc(sets, func(set labels.Set) bool { return requirement.Matches(set) }) {
-			w.Add(path, "%q matches no %s; %s", text, what, scenario.LabelHint(requirement.Key(), what, sets))
-			return
-		}
-	}
-	w.Add(path, "%q matches no %s; each requirement matches some, but no %s matches all", text, what, what)
 }
 
 // schedulerName reports pods, and templates of pods, that no profile of the scheduler serves. Those that name another scheduler wait for it,
@@ -346,12 +259,4 @@ func (w *walk) schedulerName(obj cluster.Object) {
 		w.Add(nil, "%s: %s.schedulerName: the scheduler has no profile %q; %s",
 			cluster.RefTo(obj).Describe(), path, spec.SchedulerName, scenario.Choices(spec.SchedulerName, config.SchedulerNames()))
 	}
-}
-
-func objectsOf(nodes []*v1.Node) []cluster.Object {
-	objects := make([]cluster.Object, len(nodes))
-	for i, node := range nodes {
-		objects[i] = node
-	}
-	return objects
 }

@@ -63,6 +63,8 @@ type Control struct {
 	Clusters  []*federation.Cluster
 	Policies  []*federation.Policy
 	Overrides []*federation.Override
+	// Stored are the objects of users as Karmada's API server has admitted them. Members get copies of the templates instead, as they were given.
+	Stored *State
 	// Templates are the resources of users, in order of arrival.
 	Templates []*ResourceTemplate
 	// Bindings are those of the templates that a policy has claimed, in the same order.

@@ -180,7 +180,7 @@ func (e *expander) targets(path *field.Path, action *scenario.Delete) []manifest
 // patchCluster follows a cluster that a step patches.
 func (e *expander) patchCluster(path *field.Path, patch *scenario.Patch) {
 	at := e.cluster(path.Child("target"), patch.Target.Target)
-	if at < 0 || !patch.HasItsForm() {
+	if at < 0 || patch.Misshapen() != nil {
 		return
 	}
 	patched, err := patch.ApplyToCluster(e.members[at])

@@ -351,7 +351,7 @@ func (l *reader) finish(s *scenario.Scenario) {
 	if l.incomplete {
 		check.Nodes(l.ctx, l.problems, s)
 	} else {
-		new(check.Checker).Check(l.ctx, l.problems, s)
+		check.Check(l.ctx, l.problems, s)
 	}
 }
 

@@ -44,3 +44,28 @@ func (s *Scenario) Empty() *cluster.State {
 	}
 	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds}
 }
+
+// admitted is what the API server made of the objects of a cluster in an empty state.
+type admitted struct {
+	cluster []cluster.Object
+	empty   *cluster.State
+	state   *cluster.State
+	notes   []string
+}
+
+// Admit lets the API server admit the cluster. What KeepAdmitted has kept for the same objects is not admitted again.
+func (s *Scenario) Admit() (*cluster.State, []string, error) {
+	empty := s.Empty()
+	if kept := s.admitted; kept != nil && kept.empty.Now.Equal(&empty.Now) && kept.empty.TerminationSeconds == empty.TerminationSeconds &&
+		slices.Equal(kept.cluster, s.Cluster) {
+		return kept.state, slices.Clone(kept.notes), nil
+	}
+	return admission.Admit(empty, s.Cluster...)
+}
+
+// KeepAdmitted admits the cluster once for this scenario and for those that are derived from it.
+func (s *Scenario) KeepAdmitted() {
+	if state, notes, err := s.Admit(); err == nil {
+		s.admitted = &admitted{cluster: s.Cluster, empty: s.Empty(), state: state, notes: notes}
+	}
+}

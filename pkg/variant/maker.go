@@ -22,7 +22,6 @@ import (
 // the steps whose objects are the same.
 type Maker struct {
 	base    *scenario.Scenario
-	checker check.Checker
 	changed map[changed]cluster.Object
 }
 
@@ -83,7 +82,7 @@ func (m *Maker) Change(ctx context.Context, p *scenario.Problems, varied *scenar
 		m.keepApart(ctx, p, varied, field.NewPath("rules").Index(i), &v.Rules[i])
 	}
 	if p.Len() == 0 && ctx.Err() == nil {
-		m.checker.Check(ctx, p, varied.Scenario)
+		check.Check(ctx, p, varied.Scenario)
 	}
 }
 

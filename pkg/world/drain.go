@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -161,10 +162,7 @@ func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
 
 // drain carries out a drain step: kubectl drain --ignore-daemonsets. What keeps it from finishing is noted.
 func (c *Cluster) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, to *Record) (*cluster.State, string, error) {
-	names, err := SelectNodes(state, drain.Nodes)
-	if err != nil {
-		return nil, "", err
-	}
+	names, problem := SelectNodes(state, field.NewPath("drain"), drain.Nodes)
 	options := node.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
 	state, all, err := c.Drain(ctx, state, names, options, to)
 	if err != nil {
@@ -178,5 +176,5 @@ func (c *Cluster) drain(ctx context.Context, state *cluster.State, drain *scenar
 			to.Notes = append(to.Notes, fmt.Sprintf("drain of node %s does not end: pod %s/%s stays: %s", d.Node, b.Pod.Namespace, b.Pod.Name, b.Reason))
 		}
 	}
-	return state, "drain " + List(names), nil
+	return state, "drain " + List(names), problem
 }
