@@ -11,8 +11,8 @@ const untriedWords = (untried) =>
 
 // waitsOf are the lines on a pod that has no node or has not started: what kubectl shows of it, and what there is to
 // say besides.
-/** @param {{message?: string, reason?: string, untried?: string, waits?: string}} pod */
-export function waitsOf({message, reason, untried, waits}) {
+/** @param {{message?: string, reason?: string, untried?: string, waits?: string, gates?: string[]}} pod */
+export function waitsOf({message, reason, untried, waits, gates}) {
   const lines = [];
   if (waits) {
     lines.push(sentence(waits));
@@ -23,6 +23,7 @@ export function waitsOf({message, reason, untried, waits}) {
   if (reason === "SchedulerError")
     lines.push(`${reason}: a plugin failed, and the scheduler tries the pod again and again`);
   if (untried) lines.push(untriedWords(untried));
+  if (gates) lines.push(`Gates: ${gates.join(", ")}`);
   return lines;
 }
 

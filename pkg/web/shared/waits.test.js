@@ -28,6 +28,10 @@ test("a pod's lines are those of the text report", () => {
     [{node: "b", waits: "waits for its volume, attached to a"}, ["Waits for its volume, attached to a"]],
     // After a failure.
     [{node: "b", message: "waits for its volume, attached to a"}, ["Waits for its volume, attached to a"]],
+    [
+      {message: "Scheduling is blocked due to non-empty scheduling gates", gates: ["example.com/quota", "b"]},
+      ["Scheduling is blocked due to non-empty scheduling gates", "Gates: example.com/quota, b"],
+    ],
   ]))
     assert.deepEqual(waitsOf(pod), want);
 });
