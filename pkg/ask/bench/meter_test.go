@@ -45,7 +45,7 @@ func TestSchedulerPerf(t *testing.T) {
 // fake is a clock that stands still but for what a run adds to it.
 type fake struct {
 	wall, cpu    time.Duration
-	calibrations []time.Duration // what is left of them
+	calibrations []time.Duration // the remaining ones
 }
 
 func (f *fake) clock() clock {

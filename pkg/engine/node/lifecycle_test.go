@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// nodesOf makes ready nodes of zones: {"a": 3} is a-1, a-2, a-3 in zone a. The zone "-" is none.
+// nodesOf returns ready nodes in zones: {"a": 3} is a-1, a-2, a-3 in zone a. The zone "-" means no zone.
 func nodesOf(zones map[string]int) *cluster.State {
 	s := &cluster.State{Now: cluster.Epoch}
 	for _, zone := range slices.Sorted(func(yield func(string) bool) {
@@ -228,7 +228,7 @@ func TestConditionsBringTaints(t *testing.T) {
 	}
 }
 
-// Controllers that see a state again do once more what they did then.
+// Controllers that see a state again do the same as before.
 func TestTheSameStateAgain(t *testing.T) {
 	var controllers Controllers
 	down := lost(t, nodesOf(map[string]int{"a": 5, "b": 5}), "a", 2)

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// Four nodes of eight are no disruption. Of six they are: those that are excluded do not count for their zone.
+// Four of eight nodes are no disruption, but four of six are: excluded nodes do not count for their zone.
 func TestExcludedNodesDoNotCount(t *testing.T) {
 	s := nodesOf(map[string]int{"a": 8, "b": 1})
 	if got, _ := tainted(t, lost(t, s, "a", 4)); got != "a-1 0, a-2 10, a-3 20, a-4 30" {
@@ -68,7 +68,7 @@ func TestATerminatingPodIsNotReadyAgain(t *testing.T) {
 	}
 }
 
-// Of two pods that end after 5 and 9 s, the clock goes on to the first, whatever their order.
+// If two pods end after 5 and 9 s, the clock advances to the first end, regardless of their order.
 func TestTheNextEndIsTheFirst(t *testing.T) {
 	for _, seconds := range [][]int{{5, 9}, {9, 5}} {
 		s := nodesOf(map[string]int{"a": 1})

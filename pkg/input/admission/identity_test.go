@@ -24,7 +24,7 @@ func TestGeneratedNamesDiffer(t *testing.T) {
 	}
 }
 
-// A UID that was made up is none that was given, whatever the kind and namespace.
+// GivenUID ignores generated UIDs, for every kind and namespace.
 func TestGivenUID(t *testing.T) {
 	for _, test := range []struct {
 		obj  cluster.Object

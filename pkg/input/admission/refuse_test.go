@@ -160,7 +160,7 @@ func TestAdmitCompletesByLimitRange(t *testing.T) {
 	w.check("what was given", len(given[0].(*v1.Pod).Spec.Containers[0].Resources.Requests), 0)
 }
 
-// A dump that has a RuntimeClass has all of them: new pods of one that it lacks are refused, whatever runs.
+// A dump that has a RuntimeClass has all of them: new pods that name another one are refused, even if running pods name it.
 func TestAdmitAddsNoRuntimeClassToThoseOfADump(t *testing.T) {
 	w := newWorld(t, 1)
 	class := decode(t, "\napiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: kata, resourceVersion: \"3\"}\nhandler: kata\n")[0]

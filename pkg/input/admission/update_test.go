@@ -74,7 +74,7 @@ Pod default/p: spec.schedulingGates[1].name: Forbidden: only deletion is allowed
 	}
 }
 
-// A running pod that is resized counts with what it requests now, whatever its kubelet reported before; its class must stay.
+// A resized running pod counts with its new requests, regardless of its kubelet's last report; its QoS class must stay.
 func TestResize(t *testing.T) {
 	requests := func(cpu string) string {
 		return strings.Replace(pod(""), "image: a", "image: a, resources: {requests: {cpu: "+cpu+"}}", 1)
