@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The bundle is what its sources give: the first line of each file holds their hash, which build.mjs wrote.
+// The bundle matches its sources: the first line of each file holds their hash, which build.mjs wrote.
 func TestBundleIsBuilt(t *testing.T) {
 	for name, kind := range map[string]string{"playground.js": ".js", "worker.js": ".js", "playground.css": ".css"} {
 		files := []string{"pkg/web/build.mjs", "pkg/web/package-lock.json"}

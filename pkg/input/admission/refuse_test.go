@@ -49,7 +49,8 @@ func claimOf(size string) string {
 
 const service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: default}\nspec: {type: NodePort, ports: [{port: 80}, {port: 81}]}\n"
 
-// What an API server refuses is no problem of the input: the state lacks it and says why. The messages are upstream's.
+// An object that an API server refuses is not an error of the input: the state lacks the object and has the reason. The messages are
+// upstream's.
 func TestAdmitRefuses(t *testing.T) {
 	tests := []struct {
 		name, before, manifests string
@@ -185,7 +186,7 @@ func TestAdmitAddsTheRuntimeClassesOfADump(t *testing.T) {
 	w.check("overhead", amounts(w.state.Pods[1].Spec.Overhead), "cpu=1")
 }
 
-// A quota may be less than what runs: it was lowered, or came later.
+// A quota may be smaller than the present usage: it was lowered, or created later.
 func TestAQuotaBelowWhatRuns(t *testing.T) {
 	w := newWorld(t, 1)
 	w.admit(decode(t, pod("")+"---"+named("p2", pod("")))...)

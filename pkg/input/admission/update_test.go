@@ -12,7 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// A pod is what its manifest says now and what the cluster has written; what must stay is refused in the words of the API server.
+// An updated pod has the fields of its manifest and the fields that the cluster has written. A change of an immutable field is refused in
+// the words of the API server.
 func TestApplyOverPod(t *testing.T) {
 	const gated = ", schedulingGates: [{name: a}, {name: b}]"
 	tests := []struct {
