@@ -48,8 +48,8 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// The gate is green on the base branch, and red on a pull request that drops a rule, with a report that says so in its first line. It names
-// the scenarios that one of the branches does not have.
+// The gate passes on the base branch, and fails on a pull request that drops a rule; the first line of the report has the verdict. It names
+// the scenarios that only one of the branches has.
 func TestGate(t *testing.T) {
 	dir := t.TempDir()
 	work, temp := filepath.Join(dir, "work"), filepath.Join(dir, "temp")
