@@ -12,16 +12,16 @@ import (
 // Ref names an object of a kind that a State holds. Name is empty if only the kind and the namespace matter.
 type Ref struct{ Kind, Namespace, Name string }
 
-// RefTo returns the name of the object.
+// RefTo returns the object's kind, namespace and name.
 func RefTo(obj Object) Ref { return Ref{KindOf(obj), obj.GetNamespace(), obj.GetName()} }
 
 // String returns the name as kubectl writes it: deployment/web.
 func (r Ref) String() string { return strings.ToLower(r.Kind) + "/" + r.Name }
 
-// Qualified returns the name as kubectl writes it, after its namespace if that is not the default one: prod/deployment/web.
+// Qualified returns the name as kubectl writes it, with the namespace as a prefix unless it is the default namespace: prod/deployment/web.
 func (r Ref) Qualified() string { return Qualify(r.Namespace, r.String()) }
 
-// Qualify puts the namespace before the name if it is not the default one.
+// Qualify puts the namespace before the name unless it is the default namespace.
 func Qualify(namespace, name string) string {
 	if namespace == "" || namespace == v1.NamespaceDefault {
 		return name
@@ -29,7 +29,8 @@ func Qualify(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// Argument is the name as a command takes it, with the flag for its namespace if that is not the default one: deployment/web -n prod.
+// Argument returns the name as an argument of a command, with the flag for its namespace unless it is the default namespace: deployment/web
+// -n prod.
 func Argument(namespace, name string) string {
 	if namespace == "" || namespace == v1.NamespaceDefault {
 		return name

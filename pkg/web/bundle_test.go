@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The bundles of both pages are what their sources give: the first line of each file holds their hash, which build.mjs wrote.
+// The bundles of both pages match their sources: the first line of each file holds their hash, which build.mjs wrote.
 func TestBundleIsBuilt(t *testing.T) {
 	const report = "../report/format/page/bundle/"
 	for name, folders := range map[string][]string{

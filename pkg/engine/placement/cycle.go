@@ -2,36 +2,36 @@ package placement
 
 import "github.com/faultline/faultline/pkg/cluster"
 
-// Depth is how much of a pod's scheduling cycle to keep.
+// Depth is how much of a pod's scheduling cycle to record.
 type Depth struct {
-	// Nodes is how many nodes to keep by name: the best of the scored ones, and the first that were rejected for each reason. It also
-	// limits how many existing pods are named for each part of a score. 0 keeps all.
+	// Nodes is how many nodes to record by name: the best of the scored nodes, and the first rejected nodes for each reason. It also limits
+	// how many existing pods are named for each part of a score. 0 means all.
 	Nodes int
-	// Named are nodes to keep in any case.
+	// Named lists nodes that are always recorded.
 	Named []string
-	// Before keeps the cluster as the scheduler saw it.
+	// Before records the cluster as the scheduler saw it.
 	Before bool
 }
 
-// Cycle is a pod's last scheduling cycle: what every plugin decided about the nodes.
+// Cycle is a pod's last scheduling cycle: the decisions of every plugin about the nodes.
 type Cycle struct {
-	// PreFilter are the verdicts of the PreFilter plugins on the pod, in order; those after a rejection did not run.
+	// PreFilter lists the verdicts of the PreFilter plugins on the pod, in order. Plugins after a rejection did not run.
 	PreFilter []Verdict
-	// Named are the nodes to which PreFilter plugins restricted the search, sorted; nil if none did. NamedBy are those plugins.
+	// Named lists the nodes to which PreFilter plugins restricted the search, sorted; nil if none did. NamedBy lists these plugins.
 	Named, NamedBy []string
 	// Start is the position in the cluster's order of nodes at which the search began, Searched the number of nodes examined.
 	Start, Searched int
-	// Filters are the Filter plugins that ran, in order. The first to reject a node ends its examination.
+	// Filters lists the Filter plugins that ran, in order. The first plugin that rejects a node ends its examination.
 	Filters []string
-	// Refusals are the rejected nodes by plugin and message, most frequent first.
+	// Refusals lists the rejected nodes by plugin and message, the most frequent first.
 	Refusals []Refusal
-	// PreScore are the verdicts of the PreScore plugins on the pod; empty if nothing was scored.
+	// PreScore lists the verdicts of the PreScore plugins on the pod; empty if nothing was scored.
 	PreScore []Verdict
 	// Scored is the number of nodes that were scored. A single feasible node is taken without scoring.
 	Scored int
-	// Candidates are the feasible nodes, best first, equals by name.
+	// Candidates lists the feasible nodes, the best first, equal ones by name.
 	Candidates []Candidate
-	// Before is the cluster as the scheduler saw it, including the pod itself; nil unless asked for.
+	// Before is the cluster as the scheduler saw it, including the pod itself; nil unless Depth.Before is set.
 	Before *cluster.State
 }
 
@@ -43,7 +43,7 @@ type Verdict struct {
 // Refusal is a plugin's rejection of a number of nodes.
 type Refusal struct {
 	Plugin, Message string
-	// Count is the number of nodes; Nodes are those kept by name, in search order.
+	// Count is the number of nodes; Nodes lists the names of the recorded ones, in search order.
 	Count int
 	Nodes []string
 }
@@ -61,14 +61,14 @@ type Candidate struct {
 // PluginScore is one plugin's score of a node.
 type PluginScore struct {
 	Plugin string
-	// Raw is the plugin's own score, Normalised is it on a scale from 0 to 100, and Weighted is Normalised times Weight.
+	// Raw is the plugin's own score, Normalised is the score on a scale from 0 to 100, and Weighted is Normalised times Weight.
 	Raw, Normalised, Weight, Weighted int64
-	// Parts are what each rule contributed to Raw. They add up to it, for PodTopologySpread after rounding. Plugins without weighted rules
-	// have none.
+	// Parts are the contributions of each rule to Raw. They add up to Raw, for PodTopologySpread after rounding. Plugins without weighted
+	// rules have none.
 	Parts []Part
 }
 
-// Origin says whose rule contributed a part of a score.
+// Origin is the owner of the rule that contributed a part of a score.
 type Origin string
 
 const (
@@ -84,7 +84,7 @@ const (
 	ProfileDefault Origin = "profile"
 )
 
-// Part is what one rule contributed to a plugin's raw score of a node.
+// Part is the contribution of one rule to a plugin's raw score of a node.
 type Part struct {
 	Origin Origin
 	// Rule names the field of the rule: preferred affinity, preferred anti-affinity, required affinity, constraint or preferred node
@@ -94,10 +94,10 @@ type Part struct {
 	// TopologyKey is the rule's key, and Domain the node's value for it; both are empty for node affinity.
 	TopologyKey, Domain string
 	// Weight is the term's weight, negative for anti-affinity. For a constraint it is the factor of the number of pods, which grows with
-	// the logarithm of the number of domains. MaxSkew is a constraint's.
+	// the logarithm of the number of domains. MaxSkew is the maxSkew of a constraint.
 	Weight  float64
 	MaxSkew int32
-	// Count is the number of existing pods that the rule counts in the domain, and Pods are the names of the first of them.
+	// Count is the number of existing pods that the rule counts in the domain, and Pods has the names of the first.
 	Count int
 	Pods  []string
 	// Score is Weight times Count, plus maxSkew-1 for a constraint.

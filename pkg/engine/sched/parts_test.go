@@ -14,8 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// ownRules is a profile with rules of its own: a weight for required affinity, a spread constraint for pods without any, and added node
-// affinity.
+// ownRules is a profile with rules: a weight for required affinity, a default spread constraint, and added node affinity.
 const ownRules = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:

@@ -18,8 +18,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// An engine that keeps what its plugins have answered and one that asks them everything anew give the same answers, down to the last
-// score, in worlds that mix all that scheduling depends on.
+// An engine that keeps its plugins' answers and an engine that does not give the same results, down to the last score, in worlds that mix
+// all that scheduling depends on.
 func TestPlain(t *testing.T) {
 	seen := occurrences{}
 	for seed := range uint64(300) {
