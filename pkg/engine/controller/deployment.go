@@ -300,12 +300,14 @@ func (r *deploymentSync) shrinkOld(all, old []*appsv1.ReplicaSet, current *appsv
 	if most <= 0 {
 		return
 	}
-	old = r.cleanupUnhealthy(old, most)
-	r.shrinkHealthy(append(old, current), old, minAvailable)
+	if old, done := r.cleanupUnhealthy(old, most); done {
+		r.shrinkHealthy(append(old, current), old, minAvailable)
+	}
 }
 
-// cleanupUnhealthy is upstream's cleanupUnhealthyReplicas.
-func (r *deploymentSync) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) []*appsv1.ReplicaSet {
+// cleanupUnhealthy is upstream's cleanupUnhealthyReplicas. It is not done at a ReplicaSet that still counts pods which it was told to delete:
+// upstream makes an error of that, and goes on in another sync.
+func (r *deploymentSync) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) (shrunk []*appsv1.ReplicaSet, done bool) {
 	sort.Sort(controller.ReplicaSetsByCreationTimestamp(old))
 	removed := int32(0)
 	for i, rs := range old {
@@ -313,14 +315,17 @@ func (r *deploymentSync) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) 
 			break
 		}
 		unhealthy := *rs.Spec.Replicas - rs.Status.AvailableReplicas
-		if *rs.Spec.Replicas == 0 || unhealthy <= 0 {
+		if *rs.Spec.Replicas == 0 || unhealthy == 0 {
 			continue
+		}
+		if unhealthy < 0 {
+			return nil, false
 		}
 		count := min(most-removed, unhealthy)
 		old[i], _ = r.scaleSet(rs, *rs.Spec.Replicas-count, false)
 		removed += count
 	}
-	return old
+	return old, true
 }
 
 // shrinkHealthy is upstream's scaleDownOldReplicaSetsForRollingUpdate.
@@ -346,9 +351,9 @@ func (r *deploymentSync) recreate() error {
 		return err
 	}
 	scaled := false
-	for i, rs := range old {
+	for _, rs := range old {
 		if *rs.Spec.Replicas > 0 {
-			old[i], _ = r.scaleSet(rs, 0, false)
+			r.scaleSet(rs, 0, false)
 			scaled = true
 		}
 	}
