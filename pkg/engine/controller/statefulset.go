@@ -50,7 +50,7 @@ func (p *pass) statefulSet(set *appsv1.StatefulSet) error {
 	if seen != nil && set.Spec.MinReadySeconds > 0 {
 		seen = append(seen, p.Now)
 	}
-	return p.unlessSettled(set.UID, seen, func() error {
+	return p.unlessSettled(subject{inSync, set.UID}, seen, func() error {
 		// As upstream's isMemberOf: the name before the ordinal must be the set's.
 		isMember := func(pod *v1.Pod) bool { return parentName(pod) == set.Name }
 		pods, err := p.claim(set, statefulSetKind, set.Spec.Selector, isMember)

@@ -14,6 +14,9 @@ func (e *Engine) reserve(queue []*entry) error {
 			return err
 		}
 	}
+	if e.memo != nil {
+		e.memo.Forget(e.state.Services)
+	}
 	for _, entry := range queue {
 		if entry.Pod.Status.NominatedNodeName == "" {
 			continue
