@@ -236,10 +236,10 @@ func (f *flipper) sizes(ctx context.Context) ([]Flip, error) {
 			return nil, err
 		}
 		flips = append(flips, *flip)
-		if f.placed.RunnerUp == nil {
+		if f.placed.RunnerUp == "" {
 			continue
 		}
-		if flip, err = f.size(ctx, f.placed.RunnerUp.Node, name, +1); err != nil {
+		if flip, err = f.size(ctx, f.placed.RunnerUp, name, +1); err != nil {
 			return nil, err
 		}
 		flips = append(flips, *flip)

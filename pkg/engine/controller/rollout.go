@@ -243,7 +243,7 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rol
 func notMade(s *cluster.State, of cluster.Ref, template *v1.PodTemplateSpec) []string {
 	for _, r := range s.Refused {
 		switch {
-		case r.Of != of:
+		case r.Ref != of:
 		case r.Pods == 0:
 			return []string{"the API server refuses its new ReplicaSet"}
 		default:

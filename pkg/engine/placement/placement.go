@@ -3,6 +3,8 @@
 package placement
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -38,45 +40,54 @@ type Placement struct {
 	Pod *v1.Pod
 	// Node is the name of its node.
 	Node string
-	// Nodes, Feasible and Scored count nodes: all in the cluster, those examined that passed every filter, and those that were scored. A
-	// single feasible node is taken without scoring, and Scored is then 0.
-	Nodes, Feasible, Scored int
-	// Ties is the number of nodes with the top score, including the chosen one.
-	Ties int
-	// Margin is the top score minus the next lower one; 0 if all nodes scored the same or none was scored.
-	Margin int64
-	// Scores are the chosen node's scores by plugin, in the profile's order; empty if nothing was scored.
-	Scores []Score
-	// RunnerUp is the best node below the top score; nil if there is none.
-	RunnerUp *NodeScore
-	// Deciders are the plugins without whose score other nodes would have been best, in the profile's order. If there are none, several
-	// plugins may have agreed.
-	Deciders []Decider
+	// Nodes is the number of nodes in the cluster.
+	Nodes int
+	Decision
 	// Filtered counts the nodes that each plugin rejected, by plugin name.
 	Filtered map[string]int
 	// Cycle is what every plugin decided; nil unless asked for.
 	Cycle *Cycle
 }
 
-// Decider is a plugin whose score decided.
-type Decider struct {
-	Plugin string
-	// Without is the number of nodes that would have tied for best without its score.
-	Without int
+// Decision is how a pod's node was chosen.
+type Decision struct {
+	// Feasible is the number of nodes that passed every filter, of those looked at; Scored the number that were scored. A
+	// single feasible node is taken unscored.
+	Feasible int `json:"feasible"`
+	Scored   int `json:"scored"`
+	// Ties is the number of nodes with the top score, the chosen one included.
+	Ties int `json:"ties"`
+	// Margin is the top score less the next lower one; 0 if all nodes have the same or none was scored.
+	Margin int64 `json:"margin"`
+	// RunnerUp is the best node below the top.
+	RunnerUp string `json:"runnerUp,omitempty"`
+	// Deciders are the plugins without whose score other nodes would have been the best, in the profile's order. If there are none, several
+	// plugins may have agreed.
+	Deciders []string `json:"deciders,omitempty"`
+	// Scores are the chosen node's, by plugin, in the profile's order.
+	Scores []Score `json:"scores,omitempty"`
 }
 
-// NodeScore is one node's scores.
-type NodeScore struct {
-	Node   string
-	Total  int64
-	Scores []Score
-}
-
-// Score is one plugin's score of a node.
+// Score is one plugin's part in a decision.
 type Score struct {
-	Plugin string
-	// Raw is before normalisation. Weighted is after it, times the plugin's weight, and is what counts.
-	Raw, Weighted int64
+	Plugin string `json:"plugin"`
+	// Weighted is the chosen node's normalised score times the plugin's weight.
+	Weighted int64 `json:"weighted"`
+	// Ahead is by how much that exceeds the runner-up's.
+	Ahead int64 `json:"ahead"`
+	// Without is the number of nodes that would have tied for best without this plugin's scores.
+	Without int `json:"-"`
+}
+
+// Decider returns the score that decided and without which most nodes would have tied. There must be one.
+func (d *Decision) Decider() Score {
+	most := Score{Without: -1}
+	for _, score := range d.Scores {
+		if slices.Contains(d.Deciders, score.Plugin) && score.Without > most.Without {
+			most = score
+		}
+	}
+	return most
 }
 
 // Pending is a pod that got no node.
@@ -99,25 +110,6 @@ type Pending struct {
 	Cycle *Cycle
 	// Group is what became of the pod group with which the pod waits; nil if it waits by itself.
 	Group *Group
-}
-
-// NotTried is what Why begins with for a pod that the scheduler does not try.
-const NotTried = "not tried: "
-
-// Why says why the pod has no node: its message, unless the scheduler does not even try it.
-func (p *Pending) Why() string {
-	if p.Untried != "" {
-		return NotTried + p.Untried
-	}
-	return p.Message
-}
-
-// ConditionReason is SchedulerError where the PodScheduled condition has that for its reason, and "" otherwise.
-func (p *Pending) ConditionReason() string {
-	if p.Failed {
-		return v1.PodReasonSchedulerError
-	}
-	return ""
 }
 
 // Group is a pod group of which pods wait for a node.
@@ -146,11 +138,11 @@ const LeftTo = "left to the scheduler "
 // has not tried such a pod, so there is no FailedScheduling event.
 const Gated = "Scheduling is blocked due to non-empty scheduling gates"
 
-// Reason is a plugin's rejection of a number of nodes.
+// Reason is one plugin's refusal of a number of nodes.
 type Reason struct {
-	Plugin  string
-	Message string
-	Nodes   int
+	Plugin  string `json:"plugin"`
+	Message string `json:"message"`
+	Nodes   int    `json:"nodes"`
 }
 
 // Preemption is a running pod that made room for another.

@@ -53,7 +53,7 @@ func newLimit(limit *capacity.Limit) Limit {
 		Level: limit.Level, More: limit.More, Short: limit.Short, Capped: limit.Capped, Domain: limit.Domain, Stranded: limit.Stranded,
 		Why: limit.Words, Unreplaced: limit.Unreplaced, Probes: limit.Probes,
 	}
-	l.Pod, l.Message = report.RefusedPod(limit.Refused)
+	l.Pod, l.Message = limit.Refused.Said()
 	for _, b := range limit.Bindings {
 		l.Binds = append(l.Binds, Binding(b))
 	}

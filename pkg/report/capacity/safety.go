@@ -18,7 +18,7 @@ func NewSafety(found []capacity.Safety) []Safety {
 		s := Safety{Level: given.Level, Domains: given.Domains, Safe: len(given.Unsafe) == 0, Unreplaced: given.Unreplaced}
 		for _, u := range given.Unsafe {
 			unsafe := Unsafe{Domain: u.Domain, Pods: u.Pods, Still: u.Still}
-			unsafe.Pod, unsafe.Message = report.RefusedPod(u.Refused)
+			unsafe.Pod, unsafe.Message = u.Refused.Said()
 			s.Unsafe = append(s.Unsafe, unsafe)
 		}
 		for _, l := range given.Lacks {

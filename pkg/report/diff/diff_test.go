@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
@@ -206,14 +207,14 @@ func TestPairPods(t *testing.T) {
 
 // What chance may have moved: both nodes were among equals, and no score that was kept says otherwise.
 func TestAmongEquals(t *testing.T) {
-	pod := func(node string, ties int, candidates ...report.Candidate) run.Pod {
-		p := run.Pod{Name: "p", Node: node, Decision: &report.Decision{Feasible: 3, Scored: 3, Ties: ties}}
+	pod := func(node string, ties int, candidates ...placement.Candidate) run.Pod {
+		p := run.Pod{Name: "p", Node: node, Decision: &placement.Decision{Feasible: 3, Scored: 3, Ties: ties}}
 		if candidates != nil {
-			p.Cycle = &report.Cycle{Candidates: candidates}
+			p.Cycle = &placement.Cycle{Candidates: candidates}
 		}
 		return p
 	}
-	equal := []report.Candidate{{Node: "n1", Rank: 1}, {Node: "n2", Rank: 1}, {Node: "n3", Rank: 3}}
+	equal := []placement.Candidate{{Node: "n1", Rank: 1}, {Node: "n2", Rank: 1}, {Node: "n3", Rank: 3}}
 	for name, test := range map[string]struct {
 		old, new run.Pod
 		want     bool
@@ -224,7 +225,7 @@ func TestAmongEquals(t *testing.T) {
 		"no tie now":      {pod("n1", 2), pod("n2", 1), false},
 		"below the best":  {pod("n1", 2, equal...), pod("n3", 2), false},
 		"the other below": {pod("n3", 2), pod("n1", 2, equal...), false},
-		"refused":         {pod("n1", 2), run.Pod{Name: "p", Node: "n2", Decision: &report.Decision{Ties: 2}, Cycle: &report.Cycle{Refusals: []report.Refusal{{Nodes: []string{"n1"}}}}}, false},
+		"refused":         {pod("n1", 2), run.Pod{Name: "p", Node: "n2", Decision: &placement.Decision{Ties: 2}, Cycle: &placement.Cycle{Refusals: []placement.Refusal{{Nodes: []string{"n1"}}}}}, false},
 	} {
 		d := New(&run.Report{Steps: []run.Step{{Pods: []run.Pod{test.old}}}}, &run.Report{Steps: []run.Step{{Pods: []run.Pod{test.new}}}}, "")
 		if got := d.Steps[0].Moved[0].AmongEquals; got != test.want {
@@ -237,7 +238,7 @@ func TestAmongEquals(t *testing.T) {
 func TestDiffSince(t *testing.T) {
 	steps := func(node, plugin string) []run.Step {
 		return []run.Step{
-			{Name: "one", Pods: []run.Pod{{Name: "p", Node: node, Decision: &report.Decision{Scored: 2, Ties: 1, Margin: 5, Deciders: []string{plugin}}}}},
+			{Name: "one", Pods: []run.Pod{{Name: "p", Node: node, Decision: &placement.Decision{Scored: 2, Ties: 1, Margin: 5, Deciders: []string{plugin}}}}},
 			{Name: "two", Pods: []run.Pod{{Name: "p", Node: node}}},
 			{Name: "three", Pods: []run.Pod{{Name: "p", Node: node}}},
 		}
@@ -314,7 +315,7 @@ func TestBlastDiffVerdict(t *testing.T) {
 	world := func(lost, stranded int) *blast.Report {
 		f := blast.Failure{Domains: []string{"a"}, Workloads: []blast.Loss{{Kind: "Deployment", Namespace: "default", Name: "d", Replicas: 4, Lost: lost, Even: 1, Gone: lost == 4}}}
 		if stranded >= 0 {
-			f.Recovery = &blast.Recovery{Stranded: make([]report.StrandedPod, stranded)}
+			f.Recovery = &blast.Recovery{Stranded: make([]placement.StrandedPod, stranded)}
 		}
 		return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{{
 			TopologyKey: doc.Zone, Domains: 4, Failures: []blast.Failure{f},
@@ -443,7 +444,7 @@ func hostileFailure(lost int) *blast.Report {
 		TopologyKey: h, Domains: 1, Radius: radius, Failures: []blast.Failure{{
 			Domains: []string{h}, Nodes: []string{h}, Pods: 1, BrokenBudgets: []string{h},
 			Workloads: []blast.Loss{{Kind: h, Namespace: h, Name: h, Replicas: 4, Lost: lost, QuorumLost: lost > 1, Gone: lost > 3, BrokenBudgets: []string{h}}},
-			Recovery:  &blast.Recovery{After: radius, Stranded: make([]report.StrandedPod, lost)},
+			Recovery:  &blast.Recovery{After: radius, Stranded: make([]placement.StrandedPod, lost)},
 		}},
 	}}}}}
 }

@@ -4,6 +4,7 @@ package diff
 import (
 	"slices"
 
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
@@ -92,8 +93,8 @@ type StepDiff struct {
 	Removed []DiffPod `json:"removed,omitempty"`
 	// NewlyPending are the new report's Pending pods that run in the old one or are not there. NoLongerPending are the old one's
 	// that run in the new one or are no longer there, with their nodes.
-	NewlyPending    []report.StrandedPod `json:"newlyPending,omitempty"`
-	NoLongerPending []DiffPod            `json:"noLongerPending,omitempty"`
+	NewlyPending    []placement.StrandedPod `json:"newlyPending,omitempty"`
+	NoLongerPending []DiffPod               `json:"noLongerPending,omitempty"`
 	// OtherMessage are the pods that are Pending in both, and of which kube-scheduler says something else.
 	OtherMessage []OtherMessage `json:"otherMessage,omitempty"`
 	// Workloads are the workloads whose pods are counted or distributed differently.

@@ -2,6 +2,7 @@
 package explain
 
 import (
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 )
 
@@ -90,9 +91,9 @@ type Explanation struct {
 	// Claims are what the pod claims of devices, as it is after the step.
 	Claims []report.Claim `json:"claims,omitempty"`
 	// Decision is how the node was chosen.
-	Decision *report.Decision `json:"decision,omitempty"`
+	Decision *placement.Decision `json:"decision,omitempty"`
 	// Cycle is what every plugin said of the nodes; missing where the pod was held back before it came to that.
-	Cycle *report.Cycle `json:"cycle,omitempty"`
+	Cycle *placement.Cycle `json:"cycle,omitempty"`
 	// Group is the pod group with which a Pending pod waits.
 	Group *Group `json:"group,omitempty"`
 	// Asked are the nodes that were asked about, each with the reason why the pod is not there.

@@ -54,16 +54,16 @@ func newExplanation(pod *explain.Pod, asked []string) Explanation {
 	var of *v1.Pod
 	if pod.Placed != nil {
 		of, cycle = pod.Placed.Pod, pod.Placed.Cycle
-		e.Node, e.Decision = pod.Placed.Node, report.NewDecision(pod.Placed)
+		e.Node, e.Decision = pod.Placed.Node, &pod.Placed.Decision
 	} else {
 		of, cycle = pod.Pending.Pod, pod.Pending.Cycle
-		e.Message, e.Group = pod.Pending.Message, newGroup(pod.Pending.Group)
-		e.Reason, e.Untried = pod.Pending.ConditionReason(), pod.Pending.Untried
+		w := pod.Pending.Wait()
+		e.Message, e.Reason, e.Untried, e.Group = w.Message, w.Reason, w.Untried, newGroup(pod.Pending.Group)
 	}
 	e.Namespace, e.Name = of.Namespace, of.Name
-	e.Cycle = report.NewCycle(cycle, e.Node)
+	e.Cycle = cycle
 	if pod.Runs != "" && pod.Runs != e.Node {
-		e.Cycle.Present(pod.Runs)
+		e.Cycle = e.Cycle.Presenting(pod.Runs)
 		asked = append([]string{pod.Runs}, asked...)
 	}
 	for _, node := range asked {
@@ -126,7 +126,7 @@ func (e *Explanation) whyNot(node string, cycle *placement.Cycle) string {
 }
 
 // behind says by what a feasible node was not chosen.
-func (e *Explanation) behind(other *report.Candidate) string {
+func (e *Explanation) behind(other *placement.Candidate) string {
 	if e.Node == "" {
 		if e.Reason != "" {
 			return "it passed every filter, and a plugin failed later"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -103,7 +103,7 @@ func left(n int) string {
 // preference says what one plugin prefers, and by which rules.
 func (e *Explanation) preference(plugin int) string {
 	byScore := slices.Clone(e.Cycle.Candidates)
-	slices.SortStableFunc(byScore, func(a, b report.Candidate) int {
+	slices.SortStableFunc(byScore, func(a, b placement.Candidate) int {
 		return cmp.Compare(b.Scores[plugin].Weighted, a.Scores[plugin].Weighted)
 	})
 	best, worst := byScore[0], byScore[len(byScore)-1]
@@ -128,13 +128,13 @@ func (e *Explanation) preference(plugin int) string {
 }
 
 // reasons says where the rules count differently for two nodes.
-func reasons(best, worst []report.Part) []string {
+func reasons(best, worst []placement.Part) []string {
 	var all []string
 	for _, part := range worst {
 		if part.TopologyKey == "" {
 			continue
 		}
-		i := slices.IndexFunc(best, func(p report.Part) bool { return p.Rule == part.Rule && p.TopologyKey == part.TopologyKey })
+		i := slices.IndexFunc(best, func(p placement.Part) bool { return p.Rule == part.Rule && p.TopologyKey == part.TopologyKey })
 		other := 0
 		if i >= 0 {
 			other = best[i].Count

@@ -38,9 +38,7 @@ func (s *Step) findings() []expect.Finding {
 		}
 		facts.Pending = append(facts.Pending, waiting)
 	}
-	for _, r := range s.Refused {
-		facts.Refused = append(facts.Refused, cluster.Refusal{Of: r.Of(), Pods: r.Pods, Message: r.Message})
-	}
+	facts.Refused = s.Refused
 	for _, r := range s.Rollouts {
 		facts.Stuck = append(facts.Stuck, controller.Rollout{
 			Ref: cluster.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Updated: r.Updated, Desired: r.Desired, Waiting: r.Waiting,
@@ -50,7 +48,9 @@ func (s *Step) findings() []expect.Finding {
 }
 
 // workload is the pod's, or the pod itself.
-func (p Pod) workload() cluster.Ref { return report.WorkloadOf(p.Namespace, p.Workload, p.Name) }
+func (p Pod) workload() cluster.Ref {
+	return cluster.PodRef{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}.Owner()
+}
 
 // workload is nil if the step has none of that name.
 func (s *Step) workload(of cluster.Ref) *Workload {

@@ -56,9 +56,9 @@ func (r *Report) AddCycles(result *simulation.Result, shows func(*Step) bool) {
 			pod := &r.Steps[i].Pods[j]
 			name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 			if p := placed[name]; p != nil {
-				pod.Cycle = report.NewCycle(p.Cycle, p.Node)
+				pod.Cycle = p.Cycle
 			} else if p := pending[name]; p != nil && pod.Node == "" {
-				pod.Cycle = report.NewCycle(p.Cycle, "")
+				pod.Cycle = p.Cycle
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 	}
 	s.PodGroups, s.Quotas, s.StorageCapacities = newPodGroups(step.State), newQuotas(step.State), newStorageCapacities(step.State)
 	s.Bindings = newBindings(step.Decisions)
-	s.Refused = report.NewNotCreated(step.Refused)
+	s.Refused = step.Refused
 	for _, r := range s.Refused {
 		s.Summary.NotCreated += r.Pods
 	}
@@ -247,12 +247,12 @@ func (v *view) pod(pod *v1.Pod) Pod {
 		p.Ready = fmt.Sprintf("%d/%[1]d", len(pod.Spec.Containers))
 	}
 	if pending := v.pending[pod.UID]; pending != nil && pod.Spec.NodeName == "" {
-		p.Message, p.Nominated = pending.Message, pending.Nominated
-		p.Reason, p.Untried = pending.ConditionReason(), pending.Untried
-		p.Reasons = report.NewReasons(pending.Reasons)
+		w := pending.Wait()
+		p.Message, p.Reason, p.Untried, p.Nominated = w.Message, w.Reason, w.Untried, pending.Nominated
+		p.Reasons = pending.Reasons
 	}
 	if placed := v.placed[pod.UID]; placed != nil {
-		p.Decision = report.NewDecision(placed)
+		p.Decision = &placed.Decision
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -16,7 +17,7 @@ func (s *Step) refusals() [][]Pod {
 }
 
 // Why is why the pod has no node.
-func (p Pod) Why() string { return report.Why(p.Message, p.Untried) }
+func (p Pod) Why() string { return placement.Wait{Message: p.Message, Untried: p.Untried}.Why() }
 
 func (s *Step) pendingPods() []Pod {
 	return slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Node != "" })
@@ -109,7 +110,7 @@ func (s *stepText) waiting(pods []Pod) string {
 }
 
 // reasons are the message once more, by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
-func (t *writer) reasons(reasons []report.Reason) {
+func (t *writer) reasons(reasons []placement.Reason) {
 	var table [][]doc.Cell
 	for _, r := range reasons {
 		table = append(table, doc.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))

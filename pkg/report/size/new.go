@@ -52,12 +52,12 @@ func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, safety
 	r.uneven(sizing)
 	for _, given := range sizing.Aside {
 		a := Aside{Workload: given.Workload.Qualified(), Pods: given.Pods, Empty: given.Empty, Level: given.Level, Domain: given.Domain}
-		a.Pod, a.Message = report.RefusedPod(given.Refused)
+		a.Pod, a.Message = given.Refused.Said()
 		r.Aside = append(r.Aside, a)
 	}
 	for _, given := range sizing.Fewer {
 		f := Fewer{Group: given.Group, Zone: given.Zone, Level: given.Level, Domain: given.Domain, Stranded: given.Stranded}
-		f.Pod, f.Message = report.RefusedPod(given.Refused)
+		f.Pod, f.Message = given.Refused.Said()
 		r.Fewer = append(r.Fewer, f)
 	}
 	return r
