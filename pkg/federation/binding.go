@@ -39,8 +39,8 @@ func (t *Template) Key() Key { return Key{t.APIVersion, t.Kind, t.Namespace, t.N
 
 // Target is a cluster that a binding was given, and the replicas there: 0 where they are not counted.
 type Target struct {
-	Cluster  string
-	Replicas int32
+	Cluster  string `json:"cluster"`
+	Replicas int32  `json:"replicas"`
 }
 
 // The reasons of a binding's condition Scheduled.

@@ -70,7 +70,7 @@ func TestStory(t *testing.T) {
 		e    Explanation
 		want []string
 	}{
-		"held back": {Explanation{Message: "waiting for scheduling gates: [g]"}, []string{
+		"held back": {Explanation{Wait: placement.Wait{Message: "waiting for scheduling gates: [g]"}}, []string{
 			"The pod was held back before the scheduler looked at any node: waiting for scheduling gates: [g]",
 		}},
 		"alone": {Explanation{Node: "a", Cycle: &placement.Cycle{Searched: 1, Candidates: []placement.Candidate{{Node: "a", Chosen: true}}}}, []string{

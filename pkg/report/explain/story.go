@@ -193,31 +193,3 @@ func (e *Explanation) help() []string {
 	}
 	return story
 }
-
-// text is "decides: without it 2 pods of the workload are elsewhere, and 0 pods are Pending instead of 1".
-func (e Effect) text() string {
-	if e.Selected < e.Pods {
-		return fmt.Sprintf("%s; its selector matches %d of the workload's %s", e.outcome(), e.Selected, words.Count(e.Pods, "pod"))
-	}
-	return e.outcome()
-}
-
-func (e Effect) outcome() string {
-	if !e.Decides {
-		return "is present and decides nothing: without it every pod of the step is where it is now"
-	}
-	if e.SameNodes && len(e.Others) == 0 && e.Pending == e.PendingWithout {
-		return fmt.Sprintf("decides only which pod is where: without it every node has as many of them, and %s changed places", words.Pick(len(e.Moved), "1 pod has", fmt.Sprintf("%d pods have", len(e.Moved))))
-	}
-	var parts []string
-	if len(e.Moved) > 0 {
-		parts = append(parts, fmt.Sprintf("%s of the workload %s elsewhere", words.Count(len(e.Moved), "pod"), words.Pick(len(e.Moved), "is", "are")))
-	}
-	if len(e.Others) > 0 {
-		parts = append(parts, fmt.Sprintf("%s of other workloads %s elsewhere", words.Count(len(e.Others), "pod"), words.Pick(len(e.Others), "is", "are")))
-	}
-	if e.Pending != e.PendingWithout {
-		parts = append(parts, fmt.Sprintf("%s Pending instead of %d", words.Is(e.PendingWithout, "pod"), e.Pending))
-	}
-	return "decides: without it " + words.And(parts)
-}
