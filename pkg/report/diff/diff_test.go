@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
@@ -45,7 +47,7 @@ func edited(t *testing.T) *run.Report {
 	for i := range soft.Pods {
 		soft.Pods[i].Name = strings.Replace(soft.Pods[i].Name, "6df84fc8b8", "other", 1)
 	}
-	soft.Rollouts = []run.Rollout{{Kind: "Deployment", Namespace: "default", Name: "lorem-ipsum-deployment", Desired: 3, Waiting: "a pod waits for a node"}}
+	soft.Rollouts = []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "lorem-ipsum-deployment"}, Desired: 3, Waiting: "a pod waits for a node"}}
 	step("weighted-2").Pods[0].Node, step("weighted-3").Pods[0].Node = "affinity-worker2", "affinity-worker2"
 	r.Steps = append(r.Steps, run.Step{Name: "last"})
 	return r
@@ -270,7 +272,7 @@ func TestDiffVerdict(t *testing.T) {
 	unmet := run.Step{Name: "a", Expectations: []run.Expectation{{Want: "w"}}}
 	met := run.Step{Name: "a", Expectations: []run.Expectation{{Want: "w", Met: true}}}
 	lost := run.Step{Name: "a", Summary: run.Summary{NotReady: 2}}
-	stuck := run.Step{Name: "a", Rollouts: []run.Rollout{{Kind: "Deployment", Name: "d"}}}
+	stuck := run.Step{Name: "a", Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "d"}}}}
 	for want, test := range map[string]struct {
 		old, new []run.Step
 		kinds    string
@@ -431,7 +433,7 @@ func hostileRun() *run.Report {
 			Pods:         []run.Pod{{Namespace: h, Name: h, Workload: h, Message: h}, {Namespace: h, Name: h + "2", Workload: h, Node: "n", Status: "Running"}},
 			Workloads:    []run.Workload{{Kind: "Deployment", Namespace: h, Name: h, Domains: []run.Distribution{{TopologyKey: h, Counts: []run.Count{{Domain: h, Pods: 1}}}}}},
 			Preempted:    []run.Preemption{{Victim: h, For: h, Node: h}},
-			Rollouts:     []run.Rollout{{Kind: "Deployment", Namespace: h, Name: h, Waiting: h}},
+			Rollouts:     []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Waiting: h}},
 			Expectations: []run.Expectation{{Want: h, Got: h, Source: &report.Source{File: h, Line: 1}}},
 		}},
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -383,7 +384,7 @@ func (d *stepDiff) bindings() {
 }
 
 func (d *stepDiff) rollouts() {
-	id := func(r run.Rollout) string { return r.Namespace + "/" + r.Kind + "/" + r.Name }
+	id := func(r controller.Rollout) cluster.Ref { return r.Ref }
 	_, added, removed := pairByKey(report.Each(d.old.Rollouts, id), report.Each(d.new.Rollouts, id))
 	for _, i := range added {
 		d.NewlyStuck = append(d.NewlyStuck, d.new.Rollouts[i])

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
@@ -223,8 +224,8 @@ func (t *writer) name(namespace, name string) string {
 	return name
 }
 
-func (t *writer) rollout(r run.Rollout) string {
-	return t.name(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
+func (t *writer) rollout(r controller.Rollout) string {
+	return t.name(r.Namespace, r.String())
 }
 
 func (t *writer) newlyPending(pods []placement.StrandedPod) {

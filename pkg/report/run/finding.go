@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -38,12 +37,7 @@ func (s *Step) findings() []expect.Finding {
 		}
 		facts.Pending = append(facts.Pending, waiting)
 	}
-	facts.Refused = s.Refused
-	for _, r := range s.Rollouts {
-		facts.Stuck = append(facts.Stuck, controller.Rollout{
-			Ref: cluster.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Updated: r.Updated, Desired: r.Desired, Waiting: r.Waiting,
-		})
-	}
+	facts.Refused, facts.Stuck = s.Refused, s.Rollouts
 	return facts.Findings()
 }
 

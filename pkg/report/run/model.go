@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
@@ -67,7 +68,7 @@ type Step struct {
 	Refused []cluster.Refusal `json:"refused,omitempty"`
 	// Rollouts are the updates that have not come to their end, and the controllers that hold pods back. Pods of a first
 	// revision that wait for a node are only Pending.
-	Rollouts []Rollout `json:"rollouts,omitempty"`
+	Rollouts []controller.Rollout `json:"rollouts,omitempty"`
 	// Why says in a sentence each what decided this step.
 	Why []string `json:"why,omitempty"`
 	// WhyRules are the rules that sentences of Why speak of.
@@ -236,22 +237,6 @@ type Preemption struct {
 	Victim string `json:"victim"`
 	For    string `json:"for"`
 	Node   string `json:"node"`
-}
-
-// Rollout is a rollout that has not come to its end.
-type Rollout struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Desired   int    `json:"desired"`
-	// Updated is the number of pods of the new revision, Old of earlier ones, Ready of both.
-	Updated int `json:"updated"`
-	Old     int `json:"old"`
-	Ready   int `json:"ready"`
-	// NotCreated are pods that the controller holds back.
-	NotCreated []string `json:"notCreated,omitempty"`
-	// Waiting says in one sentence which pod waits for what.
-	Waiting string `json:"waiting"`
 }
 
 // Expectation is what a scenario expected, and what it saw.

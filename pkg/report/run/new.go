@@ -96,13 +96,9 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 		s.Summary.NotCreated += r.Pods
 	}
 	for _, rollout := range step.Rollouts {
-		if !rollout.Stuck() {
-			continue
+		if rollout.Stuck() {
+			s.Rollouts = append(s.Rollouts, rollout)
 		}
-		s.Rollouts = append(s.Rollouts, Rollout{
-			Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name, Desired: rollout.Desired, Updated: rollout.Updated,
-			Old: rollout.Old, Ready: rollout.Ready, NotCreated: rollout.NotCreated, Waiting: rollout.Waiting,
-		})
 	}
 	for _, e := range judged {
 		expectation := Expectation{Want: e.Want, Got: e.Got, Met: e.Met, Why: e.Why}
@@ -269,7 +265,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 	wanted := v.step.State.Desired()
 	notCreated := map[cluster.Ref][]string{}
 	for _, rollout := range v.step.Rollouts {
-		notCreated[cluster.Ref{Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name}] = rollout.NotCreated
+		notCreated[rollout.Ref] = rollout.NotCreated
 	}
 	var workloads []*Workload
 	index := map[cluster.Ref]*Workload{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -138,7 +139,7 @@ func (s *stepText) short(name string) string {
 
 func (t *writer) rollouts(s *stepText) {
 	for _, r := range s.Rollouts {
-		name := s.qualified(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
+		name := s.qualified(r.Namespace, r.String())
 		t.Line(doc.Yellow.Cell("Rollout stuck:"), doc.Plain.Cellf(" %s: %d of %d updated, %d old, %d ready", name, r.Updated, r.Desired, r.Old, r.Ready))
 		if r.Waiting != "" {
 			t.Linef(doc.Plain, "  %s", r.Waiting)
@@ -152,7 +153,7 @@ func (t *writer) rollouts(s *stepText) {
 // notCreated names the pods that controllers hold back without a rollout that says so.
 func (t *writer) notCreated(s *stepText) {
 	for _, w := range s.Workloads {
-		told := slices.ContainsFunc(s.Rollouts, func(r Rollout) bool {
+		told := slices.ContainsFunc(s.Rollouts, func(r controller.Rollout) bool {
 			return r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name
 		})
 		if len(w.NotCreated) > 0 && !told {
