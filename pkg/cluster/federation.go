@@ -292,9 +292,9 @@ func (m *Member) shown(state *State, region string) *State {
 	s.DaemonSets = state.DaemonSets
 	for _, r := range state.Refused {
 		r.Message += ", in cluster " + m.Name
-		if r.Of = m.Owner(r.Of); r.Of.Kind == "Pod" {
-			_, r.Of.Name = Apart(r.Of.Name)
-			r.Of.Name = Joined(m.Name, r.Of.Name)
+		if r.Ref = m.Owner(r.Ref); r.Kind == "Pod" {
+			_, r.Name = Apart(r.Name)
+			r.Name = Joined(m.Name, r.Name)
 		}
 		s.Refused = append(s.Refused, r)
 	}

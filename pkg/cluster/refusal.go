@@ -2,18 +2,18 @@ package cluster
 
 import "strings"
 
-// Refusal is a request that the API server rejects: an object that it does not create or change.
+// Refusal is an object that the API server does not create or change, because of a RuntimeClass, a LimitRange or a ResourceQuota. Its
+// names are those of the workload whose pods are refused, of the pod whose claim on devices is, of the claim of an ephemeral volume, or of the
+// object that a user asked for.
 type Refusal struct {
-	// Of is the workload whose pods are refused, the pod whose claim on devices is refused, the claim of an ephemeral volume, or the object
-	// in a user's request.
-	Of Ref
-	// Pods is the number of pods that are not created: the pods that the workload lacks, 1 for a bare pod, and 0 for a change or an object
-	// of another kind.
-	Pods int
+	Ref
+	// Pods is how many pods are not created: those that the workload lacks, 1 for a bare pod, and 0 for an object of another kind, or for a
+	// change.
+	Pods int `json:"pods"`
 	// Message is the API server's error to a user, or the controller's event that quotes it.
-	Message string
-	// Retried is true if a controller made the request; it tries again.
-	Retried bool
+	Message string `json:"message"`
+	// Retried is true if a controller asked for the object, and goes on asking.
+	Retried bool `json:"-"`
 }
 
 // Reason returns the message without the parts that name the object, so that refusals for the same reason are equal.
@@ -26,11 +26,11 @@ func (r Refusal) Reason() string {
 	return r.Message
 }
 
-// OfWorkload reports whether the refused objects are pods of a workload.
-func (r Refusal) OfWorkload() bool { return r.Pods > 0 && r.Of.Kind != "Pod" }
+// OfWorkload reports whether pods of a workload are refused.
+func (r Refusal) OfWorkload() bool { return r.Pods > 0 && r.Kind != "Pod" }
 
-// OfVolume reports whether the refused object is the claim of an ephemeral volume. Its pod exists and waits for the claim.
-func (r Refusal) OfVolume() bool { return r.Retried && r.Of.Kind == "PersistentVolumeClaim" }
+// OfVolume reports whether it is a claim of an ephemeral volume, whose pod is there and waits for it.
+func (r Refusal) OfVolume() bool { return r.Retried && r.Kind == "PersistentVolumeClaim" }
 
 // IsRetried reports whether a controller made the request and tries again.
 func (r Refusal) IsRetried() bool { return r.Retried }

@@ -39,8 +39,8 @@ func (t *Template) Key() Key { return Key{t.APIVersion, t.Kind, t.Namespace, t.N
 
 // Target is a cluster to which a binding is scheduled, and the replicas there. Replicas is 0 if Karmada does not count them.
 type Target struct {
-	Cluster  string
-	Replicas int32
+	Cluster  string `json:"cluster"`
+	Replicas int32  `json:"replicas"`
 }
 
 // Reasons of a binding's Scheduled condition.

@@ -2,15 +2,16 @@ package federation
 
 // Verdict is the result of a scheduling attempt for one cluster.
 type Verdict struct {
-	Cluster string
-	// Filter is the plugin that rejected the cluster, and Refusal the reason. Both are "" if no plugin did.
-	Filter, Refusal string
+	Cluster string `json:"cluster"`
+	// Filter is the plugin that refused the cluster, and Refusal why; both are missing if none did.
+	Filter  string `json:"filter,omitempty"`
+	Refusal string `json:"refusal,omitempty"`
 	// Score is the score of a feasible cluster, and Room the estimate of how many more replicas fit there.
-	Score int64
-	Room  int32
+	Score int64 `json:"score"`
+	Room  int32 `json:"room"`
 	// Selected means that Karmada chose the cluster when it divided the replicas. Replicas is how many the cluster got.
-	Selected bool
-	Replicas int32
+	Selected bool  `json:"selected"`
+	Replicas int32 `json:"replicas"`
 }
 
 // Verdicts returns the verdicts of the last scheduling attempt: first the feasible clusters, the best first, then the rejected ones. It is

@@ -62,7 +62,7 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 				}
 				if in.namespace != "" {
 					linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != in.namespace })
-					linted.Ignored = slices.DeleteFunc(linted.Ignored, func(i asklint.Ignored) bool { return i.Object.Namespace != in.namespace })
+					linted.IgnoredFindings = slices.DeleteFunc(linted.IgnoredFindings, func(i asklint.Ignored) bool { return i.Object.Namespace != in.namespace })
 				}
 				found := lint.New(linted, version)
 				return found, unless(!found.Fails(failOn), stopped)

@@ -70,11 +70,10 @@ those of a dump, are placed again.`,
 				} else if sizing == nil {
 					return nil, stopped
 				}
-				var safety []capacity.Safety
 				if len(opts.Survive) > 0 && stopped == nil {
 					result, err := simulation.Run(cmd.Context(), capacity.Base(loaded, ""), simulation.Options{})
 					if err == nil {
-						safety, err = capacity.Safe(cmd.Context(), result, opts.Options)
+						sizing.Safety, err = capacity.Safe(cmd.Context(), result, opts.Options)
 					}
 					if interrupted(err) {
 						stopped, sizing.Partial = err, "interrupted before it was known whether the cluster is safe now"
@@ -82,7 +81,7 @@ those of a dump, are placed again.`,
 						return nil, err
 					}
 				}
-				return size.New(loaded, nodes, sizing, safety, opts, version), stopped
+				return size.New(loaded, nodes, sizing, version), stopped
 			})
 		},
 	}

@@ -82,7 +82,7 @@ func (p *pass) refuseEphemeral(pod *v1.Pod, volume *v1.Volume, err error) bool {
 	}
 	name := ephemeral.VolumeClaimName(pod, volume)
 	p.refused = append(p.refused, cluster.Refusal{
-		Of:      cluster.Ref{Kind: "PersistentVolumeClaim", Namespace: pod.Namespace, Name: name},
+		Ref:     cluster.Ref{Kind: "PersistentVolumeClaim", Namespace: pod.Namespace, Name: name},
 		Message: fmt.Sprintf("ephemeral volume %s: create PVC %s: %s", volume.Name, name, err), Retried: true,
 	})
 	return true

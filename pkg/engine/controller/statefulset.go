@@ -153,7 +153,7 @@ func (s *statefulSetSync) finish() error {
 	s.delete(s.oldPods...)
 	if s.refusal != "" {
 		lacking := max(1, int(*s.set.Spec.Replicas)-s.have)
-		s.refused = append(s.refused, cluster.Refusal{Of: cluster.RefTo(s.set), Pods: lacking, Message: s.refusal, Retried: true})
+		s.refused = append(s.refused, cluster.Refusal{Ref: cluster.RefTo(s.set), Pods: lacking, Message: s.refusal, Retried: true})
 	}
 	return nil
 }

@@ -3,6 +3,8 @@
 package placement
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -38,45 +40,54 @@ type Placement struct {
 	Pod *v1.Pod
 	// Node is the name of its node.
 	Node string
-	// Nodes, Feasible and Scored count the nodes in the cluster, the examined nodes that passed every filter, and the nodes that were
-	// scored. A single feasible node is taken without scoring, and Scored is then 0.
-	Nodes, Feasible, Scored int
-	// Ties is the number of nodes with the top score, including the chosen one.
-	Ties int
-	// Margin is the top score minus the next lower one; 0 if all nodes scored the same or none was scored.
-	Margin int64
-	// Scores are the chosen node's scores by plugin, in the profile's order; empty if nothing was scored.
-	Scores []Score
-	// RunnerUp is the best node below the top score; nil if there is none.
-	RunnerUp *NodeScore
-	// Deciders lists, in the profile's order, the plugins that decided: without such a plugin's score, other nodes would have been best. If
-	// there are none, several plugins may have agreed.
-	Deciders []Decider
+	// Nodes is the number of nodes in the cluster.
+	Nodes int
+	Decision
 	// Filtered counts the nodes that each plugin rejected, by plugin name.
 	Filtered map[string]int
 	// Cycle has the decisions of every plugin; nil unless it was recorded.
 	Cycle *Cycle
 }
 
-// Decider is a plugin whose score decided.
-type Decider struct {
-	Plugin string
-	// Without is the number of nodes that would have tied for best without the plugin's score.
-	Without int
+// Decision is how a pod's node was chosen.
+type Decision struct {
+	// Feasible is the number of nodes that passed every filter, of those looked at; Scored the number that were scored. A
+	// single feasible node is taken unscored.
+	Feasible int `json:"feasible"`
+	Scored   int `json:"scored"`
+	// Ties is the number of nodes with the top score, the chosen one included.
+	Ties int `json:"ties"`
+	// Margin is the top score less the next lower one; 0 if all nodes have the same or none was scored.
+	Margin int64 `json:"margin"`
+	// RunnerUp is the best node below the top.
+	RunnerUp string `json:"runnerUp,omitempty"`
+	// Deciders are the plugins without whose score other nodes would have been the best, in the profile's order. If there are none, several
+	// plugins may have agreed.
+	Deciders []string `json:"deciders,omitempty"`
+	// Scores are the chosen node's, by plugin, in the profile's order.
+	Scores []Score `json:"scores,omitempty"`
 }
 
-// NodeScore is one node's scores.
-type NodeScore struct {
-	Node   string
-	Total  int64
-	Scores []Score
-}
-
-// Score is one plugin's score of a node.
+// Score is one plugin's part in a decision.
 type Score struct {
-	Plugin string
-	// Raw is the score before normalisation. Weighted is the normalised score times the plugin's weight, which counts.
-	Raw, Weighted int64
+	Plugin string `json:"plugin"`
+	// Weighted is the chosen node's normalised score times the plugin's weight.
+	Weighted int64 `json:"weighted"`
+	// Ahead is by how much that exceeds the runner-up's.
+	Ahead int64 `json:"ahead"`
+	// Without is the number of nodes that would have tied for best without this plugin's scores.
+	Without int `json:"-"`
+}
+
+// Decider returns the score that decided and without which most nodes would have tied. There must be one.
+func (d *Decision) Decider() Score {
+	most := Score{Without: -1}
+	for _, score := range d.Scores {
+		if slices.Contains(d.Deciders, score.Plugin) && score.Without > most.Without {
+			most = score
+		}
+	}
+	return most
 }
 
 // Pending is a pod that got no node.
@@ -101,26 +112,7 @@ type Pending struct {
 	Group *Group
 }
 
-// NotTried is the prefix of Why for a pod that the scheduler does not try.
-const NotTried = "not tried: "
-
-// Why returns why the pod has no node: its message, or the reason why the scheduler does not try it.
-func (p *Pending) Why() string {
-	if p.Untried != "" {
-		return NotTried + p.Untried
-	}
-	return p.Message
-}
-
-// ConditionReason returns SchedulerError if that is the reason of the PodScheduled condition, and "" otherwise.
-func (p *Pending) ConditionReason() string {
-	if p.Failed {
-		return v1.PodReasonSchedulerError
-	}
-	return ""
-}
-
-// Group is a pod group with pods that wait for a node.
+// Group is a pod group of which pods wait for a node.
 type Group struct {
 	Name string
 	// MinCount is how many pods must fit before any pod gets a node; 0 if the group has no minimum.
@@ -146,11 +138,11 @@ const LeftTo = "left to the scheduler "
 // does not try such a pod, so there is no FailedScheduling event.
 const Gated = "Scheduling is blocked due to non-empty scheduling gates"
 
-// Reason is a plugin's rejection of a number of nodes.
+// Reason is one plugin's refusal of a number of nodes.
 type Reason struct {
-	Plugin  string
-	Message string
-	Nodes   int
+	Plugin  string `json:"plugin"`
+	Message string `json:"message"`
+	Nodes   int    `json:"nodes"`
 }
 
 // Preemption is a running pod that made room for another.

@@ -376,6 +376,7 @@ func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, place
 		return nil, err
 	}
 	e.change()
+	placed.Cycle.Choose(placed.Node)
 	result.Placed = append(result.Placed, placed)
 	return nil, nil
 }

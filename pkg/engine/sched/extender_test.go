@@ -184,10 +184,10 @@ func TestExtendersPrioritize(t *testing.T) {
 		}
 		placed := result.Placed[0]
 		last := placed.Scores[len(placed.Scores)-1]
-		if placed.Node != "w1" || placed.Ties != 2 || placed.Margin != 180 || last != (placement.Score{Plugin: at, Raw: 9, Weighted: 180}) {
-			t.Fatalf("web-0 is on %s, %d ties, margin %d, by %+v; want w1, 2, 180, by 9 and 180 points of %s", placed.Node, placed.Ties, placed.Margin, last, at)
+		if placed.Node != "w1" || placed.Ties != 2 || placed.Margin != 180 || last != (placement.Score{Plugin: at, Weighted: 180, Ahead: 180, Without: 3}) {
+			t.Fatalf("web-0 is on %s, %d ties, margin %d, by %+v; want w1, 2, 180, by 180 points of %s", placed.Node, placed.Ties, placed.Margin, last, at)
 		}
-		if diff := cmp.Diff([]placement.Decider{{Plugin: at, Without: 3}}, placed.Deciders); diff != "" {
+		if diff := cmp.Diff([]string{at}, placed.Deciders); diff != "" {
 			t.Fatalf("deciders (-want +got):\n%s", diff)
 		}
 	}

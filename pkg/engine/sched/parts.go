@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"fmt"
 	"reflect"
 
 	v1 "k8s.io/api/core/v1"
@@ -92,11 +93,12 @@ func (p *profile) spreadParts(state fwk.CycleState, pod *v1.Pod, nodes []fwk.Nod
 	for i := range most {
 		field := constraints.Index(i).FieldByName
 		selector := field("Selector").Interface().(labels.Selector)
-		rule := placement.Part{
-			Origin: origin, Rule: constraint, Index: i, TopologyKey: field("TopologyKey").String(), MaxSkew: int32(field("MaxSkew").Int()), Weight: weights[i],
-		}
+		index, maxSkew := i, field("MaxSkew").Int()
 		if origin == placement.Own {
-			rule.Index = softIndex(pod, i)
+			index = softIndex(pod, i)
+		}
+		rule := placement.Part{
+			Rule: fmt.Sprintf("%s, maxSkew %d", origin.Rule(constraint, index), maxSkew), TopologyKey: field("TopologyKey").String(), Weight: weights[i],
 		}
 		for n, info := range nodes {
 			part, found := rule, false
@@ -108,7 +110,7 @@ func (p *profile) spreadParts(state fwk.CycleState, pod *v1.Pod, nodes []fwk.Nod
 			} else {
 				part.Count = int(*counts[i][part.Domain])
 			}
-			part.Score = float64(part.Count)*part.Weight + float64(part.MaxSkew-1)
+			part.Score = float64(part.Count)*part.Weight + float64(maxSkew-1)
 			if parts[n] == nil {
 				parts[n] = all[n*most : n*most : (n+1)*most]
 			}
@@ -198,7 +200,7 @@ func (p *profile) nodeAffinityParts(pod *v1.Pod, nodes []fwk.NodeInfo) [][]place
 			}
 			for n, node := range nodes {
 				parts[n] = append(parts[n], placement.Part{
-					Origin: origin, Rule: preferredNodeAffinity, Index: i, Weight: float64(term.Weight), Score: float64(parsed.Score(node.Node())),
+					Rule: origin.Rule(preferredNodeAffinity, i), Weight: float64(term.Weight), Score: float64(parsed.Score(node.Node())),
 				})
 			}
 		}

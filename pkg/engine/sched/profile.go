@@ -190,25 +190,25 @@ func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
 
 // placement returns the record of the newly bound pod.
 func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycle *placement.Cycle) placement.Placement {
-	placed := judge(p.scores, chosen.SuggestedHost)
-	placed.Cycle = cycle
-	placed.Pod, placed.Node = bound, chosen.SuggestedHost
-	placed.Nodes, placed.Feasible = p.engine.snapshot.NumNodesInPlacement(), chosen.FeasibleNodes
-	placed.Filtered = make(map[string]int, len(p.rejections))
+	placed := placement.Placement{
+		Pod: bound, Node: chosen.SuggestedHost, Nodes: p.engine.snapshot.NumNodesInPlacement(), Decision: judge(p.scores, chosen.SuggestedHost),
+		Filtered: make(map[string]int, len(p.rejections)), Cycle: cycle,
+	}
+	placed.Feasible = chosen.FeasibleNodes
 	for _, f := range p.rejections {
 		placed.Filtered[f.plugin] = f.nodes
 	}
 	return placed
 }
 
-// judge computes by how much the chosen node won and which plugins decided it. Each node lists the plugins' scores in the same order. There
-// are no nodes if there was nothing to choose.
-func judge(nodes []fwk.NodePluginScores, chosen string) placement.Placement {
+// judge computes by how much the chosen node won and which plugins decided it. The scores are one list per node, with the plugins in the
+// same order; they are empty if there was nothing to choose.
+func judge(nodes []fwk.NodePluginScores, chosen string) placement.Decision {
 	if len(nodes) == 0 {
-		return placement.Placement{Ties: 1}
+		return placement.Decision{Ties: 1}
 	}
 	top := topScore(nodes)
-	result := placement.Placement{Scored: len(nodes)}
+	result := placement.Decision{Scored: len(nodes)}
 	var second *fwk.NodePluginScores
 	for i := range nodes {
 		node := &nodes[i]
@@ -225,11 +225,13 @@ func judge(nodes []fwk.NodePluginScores, chosen string) placement.Placement {
 	if second == nil {
 		return result
 	}
-	result.Margin = top - second.TotalScore
-	result.RunnerUp = &placement.NodeScore{Node: second.Name, Total: second.TotalScore, Scores: scoresOf(second)}
-	for i, without := range drop(nodes, top) {
-		if without.decides {
-			result.Deciders = append(result.Deciders, placement.Decider{Plugin: result.Scores[i].Plugin, Without: without.ties})
+	result.Margin, result.RunnerUp = top-second.TotalScore, second.Name
+	without := drop(nodes, top)
+	for i := range result.Scores {
+		score := &result.Scores[i]
+		score.Ahead, score.Without = score.Weighted-second.Scores[i].Score, without[i].ties
+		if without[i].decides {
+			result.Deciders = append(result.Deciders, score.Plugin)
 		}
 	}
 	return result
@@ -279,7 +281,7 @@ func topScore(nodes []fwk.NodePluginScores) int64 {
 func scoresOf(node *fwk.NodePluginScores) []placement.Score {
 	scores := make([]placement.Score, len(node.Scores))
 	for i, score := range node.Scores {
-		scores[i] = placement.Score{Plugin: score.Name, Raw: node.RawScores[i].Score, Weighted: score.Score}
+		scores[i] = placement.Score{Plugin: score.Name, Weighted: score.Score}
 	}
 	return scores
 }

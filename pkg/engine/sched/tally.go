@@ -46,9 +46,7 @@ type termCount struct {
 // affinityTerm identifies a term: the pod's own terms by index, the terms of existing pods by controller. Bare pods with the same term
 // share one.
 type affinityTerm struct {
-	origin     placement.Origin
-	rule       string
-	index      int
+	rule       string // in words
 	key        string
 	weight     int32
 	controller types.UID
@@ -255,7 +253,7 @@ func (t *tally) newSum(number int, nodes *examined) *termSum {
 	sum.parts = make([]placement.Part, len(sum.numbers))
 	for domain, number := range sum.numbers {
 		sum.parts[number] = placement.Part{
-			Origin: term.origin, Rule: term.rule, Index: term.index, TopologyKey: term.key, Domain: domain, Weight: float64(term.weight),
+			Rule: term.rule, TopologyKey: term.key, Domain: domain, Weight: float64(term.weight),
 		}
 	}
 	return sum
@@ -269,9 +267,9 @@ type matchingTerm struct {
 
 func ownTerms(pod fwk.PodInfo) []matchingTerm {
 	var terms []matchingTerm
-	add := func(rule string, weighted []fwk.WeightedAffinityTerm, sign int32) {
+	add := func(field string, weighted []fwk.WeightedAffinityTerm, sign int32) {
 		for i := range weighted {
-			term := affinityTerm{origin: placement.Own, rule: rule, index: i, key: weighted[i].TopologyKey, weight: sign * weighted[i].Weight}
+			term := affinityTerm{rule: placement.Own.Rule(field, i), key: weighted[i].TopologyKey, weight: sign * weighted[i].Weight}
 			terms = append(terms, matchingTerm{affinityTerm: term, AffinityTerm: &weighted[i].AffinityTerm})
 		}
 	}
@@ -298,8 +296,8 @@ func rulesOf(pod *v1.Pod) rules {
 // theirTerms returns the terms of an existing pod that affect the scores of other pods.
 func (p *profile) theirTerms(existing fwk.PodInfo, controller types.UID) []matchingTerm {
 	var terms []matchingTerm
-	add := func(origin placement.Origin, rule string, weight int32, term *fwk.AffinityTerm) {
-		known := affinityTerm{origin: origin, rule: rule, index: -1, key: term.TopologyKey, weight: weight, controller: controller}
+	add := func(origin placement.Origin, field string, weight int32, term *fwk.AffinityTerm) {
+		known := affinityTerm{rule: origin.Rule(field, -1), key: term.TopologyKey, weight: weight, controller: controller}
 		terms = append(terms, matchingTerm{affinityTerm: known, AffinityTerm: term})
 	}
 	if weight := p.args.interPodAffinity.HardPodAffinityWeight; weight > 0 {

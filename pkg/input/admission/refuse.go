@@ -15,8 +15,8 @@ func (a *admitting) refuse(obj cluster.Object, err error) {
 	case !Refused(err):
 		a.problem(obj, "%w", err)
 	default:
-		refused := cluster.Refusal{Of: cluster.RefTo(obj), Message: err.Error()}
-		if refused.Of.Kind == "Pod" && a.known[refused.Of] == nil {
+		refused := cluster.Refusal{Ref: cluster.RefTo(obj), Message: err.Error()}
+		if refused.Kind == "Pod" && a.known[refused.Ref] == nil {
 			refused.Pods = 1
 		}
 		a.refused = append(a.refused, refused)
@@ -25,7 +25,7 @@ func (a *admitting) refuse(obj cluster.Object, err error) {
 
 func (a *admitting) isRefused(obj cluster.Object) bool {
 	ref := cluster.RefTo(obj)
-	return slices.ContainsFunc(a.refused, func(r cluster.Refusal) bool { return r.Of == ref })
+	return slices.ContainsFunc(a.refused, func(r cluster.Refusal) bool { return r.Ref == ref })
 }
 
 // accepted returns the objects that are created or changed.

@@ -32,14 +32,14 @@ type Object struct {
 
 // Source is the place of an object in a file.
 type Source struct {
-	// File is the path as given by the user; "-" is the standard input.
-	File string
-	// Document is the number of the document in the file, from 1, without empty documents. It is 0 if the file has only one document.
-	Document int
-	// Line is the first line of the document in the file, from 1.
-	Line int
-	// Path is the place in the document, such as "items[3]" in a List or "pods[0]" in a snapshot; "" for the document itself.
-	Path string
+	// File is the path as it was given; "-" is the standard input.
+	File string `json:"file"`
+	// Line is the line of the file on which the document begins, from 1.
+	Line int `json:"line"`
+	// Document is the number of the document in the file, from 1, empty documents not counted; missing if it is the only one.
+	Document int `json:"document,omitempty"`
+	// Path is the place in the document, such as items[3] in a List or pods[0] in a snapshot; missing for the document itself.
+	Path string `json:"path,omitempty"`
 }
 
 // String returns the source as in the beginning of an error: "deploy.yaml: document 2: items[3]".

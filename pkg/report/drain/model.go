@@ -2,6 +2,8 @@
 package drain
 
 import (
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 )
 
@@ -38,22 +40,22 @@ type DrainedNode struct {
 	// Refused are the pods that are left when nothing moves any more, with the API server's answer to their eviction.
 	Refused []BlockedPod `json:"refused,omitempty"`
 	// Placed are the pods that get a node meanwhile.
-	Placed []report.RecoveredPod `json:"placed,omitempty"`
+	Placed []placement.RecoveredPod `json:"placed,omitempty"`
 	// Pending are the pods that have no node after it.
 	Pending []PendingPod `json:"pending,omitempty"`
 	// NotCreated are the pods that the API server refuses to create in the place of others, after the drain and not before.
-	NotCreated []report.NotCreated `json:"notCreated,omitempty"`
+	NotCreated []cluster.Refusal `json:"notCreated,omitempty"`
 }
 
 // PendingPod is a pod that has no node after the drain.
 type PendingPod struct {
-	report.StrandedPod
+	placement.StrandedPod
 	// Before means that it had none before the drain, either, which is then not the cause.
 	Before bool `json:"before,omitempty"`
 }
 
 // pending are the pods that have no node because of the drain, and those that had none before.
-func (n *DrainedNode) pending() (after, before []report.StrandedPod) {
+func (n *DrainedNode) pending() (after, before []placement.StrandedPod) {
 	for _, pod := range n.Pending {
 		if pod.Before {
 			before = append(before, pod.StrandedPod)

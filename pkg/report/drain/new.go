@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
@@ -40,9 +41,9 @@ func (r *Report) In(namespace string) *Report {
 		for i := range nodes {
 			n := &nodes[i]
 			n.Evicted = slices.DeleteFunc(slices.Clone(n.Evicted), func(p DrainedPod) bool { return p.Namespace != namespace })
-			n.Placed = slices.DeleteFunc(slices.Clone(n.Placed), func(p report.RecoveredPod) bool { return p.Namespace != namespace })
+			n.Placed = slices.DeleteFunc(slices.Clone(n.Placed), func(p placement.RecoveredPod) bool { return p.Namespace != namespace })
 			n.Pending = slices.DeleteFunc(slices.Clone(n.Pending), func(p PendingPod) bool { return p.Namespace != namespace })
-			n.NotCreated = slices.DeleteFunc(slices.Clone(n.NotCreated), func(r report.NotCreated) bool { return r.Namespace != namespace })
+			n.NotCreated = slices.DeleteFunc(slices.Clone(n.NotCreated), func(r cluster.Refusal) bool { return r.Namespace != namespace })
 		}
 		return nodes
 	}
@@ -67,12 +68,12 @@ func newDrained(drained *world.Drained, before *cluster.State, waited map[types.
 	}
 	d.Blocked, d.Refused = blocked(drained.Blocked), blocked(drained.Refused)
 	for _, placed := range drained.Placed {
-		d.Placed = append(d.Placed, report.NewRecovered(placed, owner))
+		d.Placed = append(d.Placed, placed.Recovered(owner(placed.Pod)))
 	}
 	for _, pending := range drained.Pending {
-		d.Pending = append(d.Pending, PendingPod{StrandedPod: report.NewStranded(pending, owner), Before: waited[pending.Pod.UID]})
+		d.Pending = append(d.Pending, PendingPod{StrandedPod: pending.Stranded(owner(pending.Pod)), Before: waited[pending.Pod.UID]})
 	}
-	d.NotCreated = report.NewNotCreated(since(before.Refused, drained.NotCreated))
+	d.NotCreated = since(before.Refused, drained.NotCreated)
 	return d
 }
 
@@ -81,7 +82,7 @@ func since(before, now []cluster.Refusal) []cluster.Refusal {
 	var more []cluster.Refusal
 	for _, r := range now {
 		for _, was := range before {
-			if was.Of == r.Of {
+			if was.Ref == r.Ref {
 				r.Pods -= was.Pods
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -24,8 +26,8 @@ func newWriter(r *Report, opts report.Options) *writer {
 		t.namespaced = t.namespaced ||
 			slices.ContainsFunc(node.Evicted, func(p DrainedPod) bool { return p.Namespace != "default" }) ||
 			slices.ContainsFunc(slices.Concat(node.Blocked, node.Refused), func(p BlockedPod) bool { return p.Namespace != "default" }) ||
-			slices.ContainsFunc(node.Placed, func(p report.RecoveredPod) bool { return p.Namespace != "default" }) ||
-			slices.ContainsFunc(node.NotCreated, func(r report.NotCreated) bool { return r.Namespace != "default" })
+			slices.ContainsFunc(node.Placed, func(p placement.RecoveredPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(node.NotCreated, func(r cluster.Refusal) bool { return r.Namespace != "default" })
 	}
 	return t
 }
@@ -60,7 +62,7 @@ func (t *writer) everything() {
 // verdict is the first line.
 func (t *writer) verdict() doc.Cell {
 	var stuck []string
-	var pending []report.StrandedPod
+	var pending []placement.StrandedPod
 	evicted, refused := 0, 0
 	for _, node := range t.report.Nodes {
 		evicted += len(node.Evicted)
@@ -91,8 +93,8 @@ func (t *writer) verdict() doc.Cell {
 
 // attention says what keeps the drain from its end, in the words of kubectl and of the API server, and which pods are left without a node.
 func (t *writer) attention() {
-	var pending, before []report.StrandedPod
-	var refused []report.NotCreated
+	var pending, before []placement.StrandedPod
+	var refused []cluster.Refusal
 	for i := range t.report.Nodes {
 		node := &t.report.Nodes[i]
 		t.blocked(node, "cannot evict", node.Blocked)
@@ -100,7 +102,7 @@ func (t *writer) attention() {
 		pending, before = node.pending()
 		refused = node.NotCreated
 	}
-	reasons := report.Group(refused, report.NotCreated.Reason)
+	reasons := report.Group(refused, cluster.Refusal.Reason)
 	t.UpTo(len(reasons), "reason", "reasons", func(i int) {
 		t.Linef(doc.Yellow, "Not created: %s", t.Some(report.Each(reasons[i], t.lacking)))
 		message := reasons[i][0].Message
@@ -109,7 +111,7 @@ func (t *writer) attention() {
 		}
 		t.Linef(doc.Plain, "  %s", message)
 	})
-	groups := report.Group(pending, report.StrandedPod.Why)
+	groups := report.Group(pending, placement.StrandedPod.Why)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
 		t.Linef(doc.Yellow, "Pending: %s", t.who(report.Each(groups[i], named)))
 		first := groups[i][0]
@@ -131,7 +133,7 @@ func (t *writer) blocked(node *DrainedNode, what string, pods []BlockedPod) {
 	})
 }
 
-func named(p report.StrandedPod) DrainedPod { return DrainedPod{p.Namespace, p.Name, p.Workload} }
+func named(p placement.StrandedPod) DrainedPod { return DrainedPod{p.Namespace, p.Name, p.Workload} }
 
 // who names a few pods, and counts more of them by workload.
 func (t *writer) who(pods []DrainedPod) string {
@@ -145,8 +147,8 @@ func (t *writer) who(pods []DrainedPod) string {
 }
 
 // lacking is "2 pods of deployment/web".
-func (t *writer) lacking(r report.NotCreated) string {
-	return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), t.owner(DrainedPod{r.Namespace, "", r.Of().String()}))
+func (t *writer) lacking(r cluster.Refusal) string {
+	return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), t.owner(DrainedPod{r.Namespace, "", r.String()}))
 }
 
 // maxNamed is how many pods are named on a line, and nodes in a cell.
@@ -183,8 +185,8 @@ func (t *writer) workloads() {
 		}
 		return r
 	}
-	var pending []report.StrandedPod
-	var refused []report.NotCreated
+	var pending []placement.StrandedPod
+	var refused []cluster.Refusal
 	for i := range t.report.Nodes {
 		node := &t.report.Nodes[i]
 		for _, pod := range node.Evicted {
@@ -204,7 +206,7 @@ func (t *writer) workloads() {
 		at(named(pod)).pending++
 	}
 	for _, r := range refused {
-		at(DrainedPod{r.Namespace, "", r.Of().String()}).refused += r.Pods
+		at(DrainedPod{r.Namespace, "", r.String()}).refused += r.Pods
 	}
 	if len(rows) == 0 {
 		return

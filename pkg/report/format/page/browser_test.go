@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/browsertest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
@@ -269,8 +270,8 @@ func wide() *run.Report {
 			} else {
 				node := &r.Nodes[(125*w+i)%nodes]
 				pod.Node, pod.Topology = node.Name, map[string]string{v1.LabelTopologyZone: node.Topology[v1.LabelTopologyZone]}
-				pod.Decision = &report.Decision{Feasible: 500 - i%7, Scored: 500 - i%7, Ties: 1 + i%5, Margin: int64(i % 11), RunnerUp: r.Nodes[(125*w+i+1)%nodes].Name, Deciders: []string{"PodTopologySpread"},
-					Scores: []report.Score{{Plugin: "NodeResourcesFit", Weighted: int64(90 + i%10), Ahead: 0}, {Plugin: "PodTopologySpread", Weighted: 200, Ahead: int64(i % 11)}}}
+				pod.Decision = &placement.Decision{Feasible: 500 - i%7, Scored: 500 - i%7, Ties: 1 + i%5, Margin: int64(i % 11), RunnerUp: r.Nodes[(125*w+i+1)%nodes].Name, Deciders: []string{"PodTopologySpread"},
+					Scores: []placement.Score{{Plugin: "NodeResourcesFit", Weighted: int64(90 + i%10), Ahead: 0}, {Plugin: "PodTopologySpread", Weighted: 200, Ahead: int64(i % 11)}}}
 			}
 			s.Pods = append(s.Pods, pod)
 		}
