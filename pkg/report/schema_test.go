@@ -102,7 +102,7 @@ func reflected(kind string, comments map[string]string) *jsonschema.Schema {
 // The files under docs are written from the Go types of the models and the comments on them.
 func TestSchemas(t *testing.T) {
 	var reader jsonschema.Reflector
-	for _, dir := range []string{".", "../ask", "../cluster", "../engine/placement", "../federation", "../input/manifest"} {
+	for _, dir := range []string{".", "../ask", "../cluster", "../engine/placement", "../federation", "../input/manifest", "../world"} {
 		if err := reader.AddGoComments("github.com/faultline/faultline/pkg/report", dir, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}

@@ -119,14 +119,14 @@ func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state 
 		return nil, err
 	}
 	// A blocked pod is blocked in every order, and a single node has no other order.
-	blocked := slices.ContainsFunc(drained, func(d world.Drained) bool { return len(d.Blocked) > 0 })
-	refused := slices.ContainsFunc(drained, func(d world.Drained) bool { return len(d.Refused) > 0 })
+	blocked := slices.ContainsFunc(drained, func(d world.DrainedNode) bool { return len(d.Blocked) > 0 })
+	refused := slices.ContainsFunc(drained, func(d world.DrainedNode) bool { return len(d.Refused) > 0 })
 	search := refused && !blocked && len(nodes) > 1
-	var order []world.Drained
+	var order []world.DrainedNode
 	if search {
 		if order, err = w.DrainOrder(cmd.Context(), state, nodes, options); err != nil {
 			return nil, err
 		}
 	}
-	return drain.New(result, state, drained, order, search, version), nil
+	return drain.New(result, drained, order, search, version), nil
 }
